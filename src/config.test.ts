@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { ConfigError, readConfig } from './config.ts'
+
+test('every setting has its documented default', () => {
+  const config = readConfig({})
+  expect(config).toEqual({
+    port: 3000,
+    host: '0.0.0.0',
+    baseUrl: 'http://localhost:3000',
+    cdnUrl: 'http://localhost:3000/cdn',
+    dataDir: `${process.cwd()}/data`,
+    trustedProxies: [],
+    anonymousReadsPerMinute: 300,
+    enterpriseWritesPerMinute: 6000,
+    enterpriseReadsPerMinute: 30_000,
+    enterpriseBulkMax: 5000,
+    blocklistFiles: [],
+    linkCacheMax: 200_000,
+    hitFlushMs: 250,
+    logLevel: 'info',
+  })
+})
+
+test('BASE_URL follows PORT, CDN_URL follows BASE_URL, and last slashes go', () => {
+  expect(readConfig({ PORT: '8080' }).cdnUrl).toBe('http://localhost:8080/cdn')
+  const config = readConfig({ BASE_URL: 'https://hop.example/', CDN_URL: 'https://cdn.example/x/' })
+  expect(config).toMatchObject({ baseUrl: 'https://hop.example', cdnUrl: 'https://cdn.example/x' })
+})
+
+const bad: Record<string, string>[] = [
+  { PORT: '0x10' },
+  { PORT: '65536' },
+  { PORT: '-1' },
+  { PORT: '3000 ' },
+  { BASE_URL: 'ftp://hop.example' },
+  { BASE_URL: 'hop.example' },
+  { BASE_URL: 'https://hop.example/?a=1' },
+  { BASE_URL: 'https://user:pass@hop.example' },
+  { BASE_URL: `https://hop.example/${'x'.repeat(100)}` },
+  { CDN_URL: 'javascript:alert(1)' },
+  { TRUSTED_PROXIES: '10.0.0.0/8,nonsense' },
+  { TRUSTED_PROXIES: '10.0.0.0/33' },
+  { ANONYMOUS_READS_PER_MINUTE: '1.5' },
+  { ENTERPRISE_BULK_MAX: '0' },
+  { HIT_FLUSH_MS: '0' },
+  { LOG_LEVEL: 'loud' },
+]
+test.each(bad)('a bad setting ends the start with one line that names it: %j', (environment) => {
+  const [name] = Object.keys(environment)
+  try {
+    readConfig(environment)
+    expect.unreachable()
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    expect((error as Error).message).toStartWith(`Bad setting: ${name} must`)
+    expect((error as Error).message).not.toContain('\n')
+  }
+})
+
+test('a budget of 0 is accepted: it means no limit', () => {
+  expect(readConfig({ ANONYMOUS_READS_PER_MINUTE: '0' }).anonymousReadsPerMinute).toBe(0)
+})

@@ -1,0 +1,116 @@
+import { resolve } from 'node:path'
+import ipaddr from 'ipaddr.js'
+import { z } from 'zod'
+import { LOG_LEVELS } from './lib/log.ts'
+
+/** The longest base whose short URLs still fit a QR code of 64 pixels at one pixel a module. */
+const BASE_URL_MAX_LENGTH = 100
+
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number from ${least} to ${most}`)
+    .transform(Number)
+    .refine((n) => n >= least && n <= most, `must be a whole number from ${least} to ${most}`)
+
+/** An http(s) address without query, fragment or userinfo, given back without its last slash. */
+const Address = z
+  .string()
+  .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
+  .transform((text) => new URL(text).href.replace(/\/+$/, ''))
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+)
+
+const BUDGET_MAX = 1_000_000
+
+const Environment = z.object({
+  PORT: wholeNumber(0, 65_535).default(3000),
+  HOST: z.string().min(1, 'must not be empty').default('0.0.0.0'),
+  BASE_URL: Address.refine(
+    (url) => url.length <= BASE_URL_MAX_LENGTH,
+    `must have at most ${BASE_URL_MAX_LENGTH} characters`,
+  ).optional(),
+  CDN_URL: Address.optional(),
+  DATA_DIR: z.string().min(1, 'must not be empty').default('./data'),
+  TRUSTED_PROXIES: list
+    .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
+    .default([]),
+  ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(300),
+  ENTERPRISE_WRITES_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
+  ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(30_000),
+  ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
+  BLOCKLIST_FILES: list.default([]),
+  LINK_CACHE_MAX: wholeNumber(1, 10_000_000).default(200_000),
+  HIT_FLUSH_MS: wholeNumber(1, 60_000).default(250),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+})
+
+export interface Config {
+  port: number
+  host: string
+  /** Without a slash at its end. */
+  baseUrl: string
+  /** Without a slash at its end. */
+  cdnUrl: string
+  dataDir: string
+  /** IP addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly string[]
+  /** Requests in any 60 s; 0 means no limit. */
+  anonymousReadsPerMinute: number
+  enterpriseWritesPerMinute: number
+  enterpriseReadsPerMinute: number
+  enterpriseBulkMax: number
+  blocklistFiles: readonly string[]
+  linkCacheMax: number
+  hitFlushMs: number
+  logLevel: (typeof LOG_LEVELS)[number]
+}
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** Reads the settings. An empty variable counts as absent. Throws ConfigError with one line a bad setting. */
+export function readConfig(environment: Record<string, string | undefined> = process.env): Config {
+  const present = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  )
+  const parsed = Environment.safeParse(present)
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`)
+    throw new ConfigError(`Bad setting: ${lines.join('; ')}`)
+  }
+  const env = parsed.data
+  const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`
+  return {
+    port: env.PORT,
+    host: env.HOST,
+    baseUrl,
+    cdnUrl: env.CDN_URL ?? `${baseUrl}/cdn`,
+    dataDir: resolve(env.DATA_DIR),
+    trustedProxies: env.TRUSTED_PROXIES,
+    anonymousReadsPerMinute: env.ANONYMOUS_READS_PER_MINUTE,
+    enterpriseWritesPerMinute: env.ENTERPRISE_WRITES_PER_MINUTE,
+    enterpriseReadsPerMinute: env.ENTERPRISE_READS_PER_MINUTE,
+    enterpriseBulkMax: env.ENTERPRISE_BULK_MAX,
+    blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
+    linkCacheMax: env.LINK_CACHE_MAX,
+    hitFlushMs: env.HIT_FLUSH_MS,
+    logLevel: env.LOG_LEVEL,
+  }
+}
+
+function isPlainAddress(text: string): boolean {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol) || url.host === '') return false
+  return url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+}
+
+function isAddressRange(text: string): boolean {
+  return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
+}

@@ -1,0 +1,46 @@
+/** The spec's chapter "Errors": every refusal, its status and its exact message. */
+
+const fixed = (status: number, message: string) => ({ status, say: () => message })
+const worded = (status: number) => ({ status, say: (message: string) => message })
+
+export const REFUSALS = {
+  invalid_url: fixed(400, 'Invalid URL: must start with http:// or https://'),
+  invalid_code: fixed(400, 'Invalid code: must be 6-20 alphanumeric characters'),
+  /** A value that its own schema describes: the message is the schema's. */
+  invalid_value: worded(400),
+  invalid_json: fixed(400, 'Invalid JSON: the request body must be a JSON document'),
+  invalid_api_key: fixed(401, 'Invalid or missing API key'),
+  invalid_passcode: { status: 403, say: (code: string) => `Invalid passcode for code ${code}` },
+  code_not_found: { status: 404, say: (code: string) => `Code not found: ${code}` },
+  path_not_found: fixed(404, 'Not found'),
+  method_not_allowed: { status: 405, say: (method: string) => `Method not allowed: ${method}` },
+  code_in_use: { status: 409, say: (code: string) => `Code already in use: ${code}` },
+  body_too_large: fixed(413, 'Request body too large: at most 16 MiB'),
+  unsupported_media_type: fixed(415, 'Unsupported media type: send Content-Type: application/json'),
+  url_blocked: fixed(422, 'Destination URL is not allowed (host on abuse blocklist)'),
+  rate_limited: {
+    status: 429,
+    say: (seconds: string) => `Rate limit exceeded. Retry in ${seconds} seconds.`,
+  },
+  internal: fixed(500, 'Internal server error'),
+  maintenance: { status: 503, say: (until: string) => `Service under maintenance until ${until}` },
+  unhealthy: fixed(503, 'Service degraded: the database does not answer'),
+} as const
+
+export type RefusalCode = keyof typeof REFUSALS
+
+/** An expected refusal, safe to show. `detail` fills the message where the table asks for it. */
+export class AppError extends Error {
+  override readonly name = 'AppError'
+  readonly code: RefusalCode
+  readonly status: number
+  /** Headers that belong to this answer, like `Allow` or `Retry-After`. */
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: RefusalCode, detail = '', headers: Readonly<Record<string, string>> = {}) {
+    super(REFUSALS[code].say(detail))
+    this.code = code
+    this.status = REFUSALS[code].status
+    this.headers = headers
+  }
+}
