@@ -29,6 +29,11 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS
 
+interface Extras {
+  headers?: Readonly<Record<string, string>>
+  fields?: Readonly<Record<string, unknown>>
+}
+
 /** An expected refusal, safe to show. `detail` fills the message where the table asks for it. */
 export class AppError extends Error {
   override readonly name = 'AppError'
@@ -36,11 +41,14 @@ export class AppError extends Error {
   readonly status: number
   /** Headers that belong to this answer, like `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>
+  /** What the body of a 5xx says beside `error` and `request_id`. */
+  readonly fields: Readonly<Record<string, unknown>>
 
-  constructor(code: RefusalCode, detail = '', headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: RefusalCode, detail = '', { headers = {}, fields = {} }: Extras = {}) {
     super(REFUSALS[code].say(detail))
     this.code = code
     this.status = REFUSALS[code].status
     this.headers = headers
+    this.fields = fields
   }
 }

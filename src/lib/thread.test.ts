@@ -1,0 +1,90 @@
+import { expect, test } from 'bun:test'
+import { Thread } from './thread.ts'
+
+/** The functions that the thread below serves. */
+interface Calls {
+  double: (n: number) => number
+  fail: (message: string) => never
+  batchSize: (args: null) => number
+}
+
+const SERVICE = `
+  import { runCall, serveThread } from '${new URL('./thread.ts', import.meta.url).pathname}'
+  serveThread((settings) => {
+    if (settings.broken) throw new Error('no such file')
+    let size = 0
+    const functions = {
+      double: (n) => n * 2,
+      fail: (message) => { throw new Error(message) },
+      batchSize: () => size,
+    }
+    return {
+      answer: (calls) => {
+        size = calls.length
+        return Promise.all(calls.map((call) => runCall(functions, call)))
+      },
+      close: () => {},
+    }
+  })
+`
+
+const start = (settings = {}, options = { batchMax: 100, queueMax: 100 }) => {
+  const source = URL.createObjectURL(new File([SERVICE], 'service.js', { type: 'text/javascript' }))
+  return Thread.start<Calls>(new Worker(source), settings, options)
+}
+
+test('calls are answered, each with its own value or error', async () => {
+  const thread = await start()
+  const [one, two, three] = await Promise.allSettled([
+    thread.call('double', 4),
+    thread.call('fail', 'changed its mind'),
+    thread.call('double', 5),
+  ])
+  expect([one, three]).toEqual([
+    { status: 'fulfilled', value: 8 },
+    { status: 'fulfilled', value: 10 },
+  ])
+  expect(two).toMatchObject({ status: 'rejected', reason: { message: 'changed its mind' } })
+  await thread.close()
+})
+
+test('calls made in one turn leave in one batch', async () => {
+  const thread = await start()
+  const sizes = await Promise.all(Array.from({ length: 7 }, () => thread.call('batchSize', null)))
+  expect(sizes).toEqual(Array(7).fill(7))
+  await thread.close()
+})
+
+test('background calls go only when no other call waits, in their own order', async () => {
+  const thread = await start({}, { batchMax: 1, queueMax: 100 })
+  const order: string[] = []
+  const note = (name: string, background: boolean) =>
+    thread.call('double', 1, { background }).then(() => order.push(name))
+  await Promise.all([note('b1', true), note('b2', true), note('u1', false), note('u2', false)])
+  expect(order).toEqual(['u1', 'u2', 'b1', 'b2'])
+  await thread.close()
+})
+
+test('calls beyond the queue are refused, and those within it are answered', async () => {
+  const thread = await start({}, { batchMax: 1, queueMax: 3 })
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 5 }, (_, i) => thread.call('double', i)),
+  )
+  expect(outcomes.map(({ status }) => status)).toEqual([
+    ...Array(3).fill('fulfilled'),
+    ...Array(2).fill('rejected'),
+  ])
+  await thread.close()
+})
+
+test('a thread that cannot start says why', () => {
+  expect(start({ broken: true })).rejects.toThrow('no such file')
+})
+
+test('closing answers what waits, and refuses what comes later', async () => {
+  const thread = await start({}, { batchMax: 1, queueMax: 100 })
+  const waiting = [thread.call('double', 1), thread.call('double', 2)]
+  await thread.close()
+  expect(await Promise.all(waiting)).toEqual([2, 4])
+  expect(thread.call('double', 3)).rejects.toThrow('closed')
+})
