@@ -1,0 +1,75 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { MIGRATIONS, migrate, versionOf } from './migrate.ts'
+import { openReadonly, openWritable } from './open.ts'
+
+const file = (folder: { path: string }) => join(folder.path, 'hopcode.db')
+
+test('every migration of the drizzle folder is embedded, in order', () => {
+  const names = readdirSync(join(import.meta.dir, '../../drizzle'))
+    .filter((name) => name.endsWith('.sql'))
+    .map((name) => name.replace('.sql', ''))
+  expect(MIGRATIONS.map(({ name }) => name)).toEqual(names.sort())
+})
+
+test('an older file is copied and brought up to date with what it holds', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db, MIGRATIONS.slice(0, 1))
+  db.run(`INSERT INTO links (code, account_id, url, passcode_hash, created_at)
+          VALUES ('SPRING26', 1, 'https://example.com/spring', x'00', 0)`)
+  migrate(db)
+  expect(versionOf(db)).toBe(MIGRATIONS.length)
+  const found = db.query(`SELECT rowid FROM links_search WHERE links_search MATCH '"SPRING"'`)
+  expect(found.all()).toEqual([{ rowid: 1 }])
+  const copy = new Database(`${file(folder)}.before-2`, { readonly: true })
+  expect(versionOf(copy)).toBe(1)
+  expect(copy.query('SELECT code FROM links').all()).toEqual([{ code: 'SPRING26' }])
+})
+
+test('a migration that fails leaves the file as it was', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  const broken = [...MIGRATIONS, { name: 'x', sql: 'CREATE TABLE half (id); SELECT nonsense;' }]
+  expect(() => migrate(db, broken)).toThrow('nonsense')
+  expect(versionOf(db)).toBe(MIGRATIONS.length)
+  expect(db.query(`SELECT name FROM sqlite_schema WHERE name = 'half'`).all()).toEqual([])
+})
+
+test('a newer file is refused with words, and left alone', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db)
+  db.run('PRAGMA user_version = 99')
+  expect(() => migrate(db)).toThrow('was written by a newer Hopcode (version 99')
+  expect(versionOf(db)).toBe(99)
+})
+
+test('a second run changes nothing and makes no copy', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db)
+  migrate(db)
+  expect(existsSync(`${file(folder)}.before-2`)).toBe(false)
+})
+
+test('a file that is no database is refused with words that name it', () => {
+  using folder = temporaryFolder()
+  writeFileSync(file(folder), 'something else entirely, and long enough')
+  expect(() => openWritable(file(folder))).toThrow(`${file(folder)} is damaged`)
+})
+
+test('a writing connection syncs every commit, a reading one writes nothing', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db)
+  const pragma = (of: Database, name: string) =>
+    Object.values(of.query(`PRAGMA ${name}`).get() ?? {})
+  expect(pragma(db, 'journal_mode')).toEqual(['wal'])
+  expect(pragma(db, 'synchronous')).toEqual([2])
+  const reader = openReadonly(file(folder), { cacheKiB: 1024 })
+  expect(() => reader.run('DELETE FROM links')).toThrow('readonly')
+})

@@ -1,0 +1,45 @@
+import type { Database } from 'bun:sqlite'
+import links from '../../drizzle/0000_links.sql' with { type: 'text' }
+import search from '../../drizzle/0001_search.sql' with { type: 'text' }
+import { DataError } from './data-error.ts'
+import { inTransaction } from './open.ts'
+
+/** In order. A migration that has been released is never changed. Embedded, so that the binary needs no folder. */
+export const MIGRATIONS: readonly { name: string; sql: string }[] = [
+  { name: '0000_links', sql: links },
+  { name: '0001_search', sql: search },
+]
+
+/** How many migrations the file has had: SQLite's own `user_version`. */
+export function versionOf(db: Database): number {
+  return db.query<{ user_version: number }, []>('PRAGMA user_version').get()?.user_version ?? 0
+}
+
+/**
+ * Brings the database to the newest version, each migration in a transaction with its number.
+ * An older database that holds data is copied first, beside itself, as `<file>.before-<version>`.
+ * Throws DataError when the file is newer than this program.
+ */
+export function migrate(db: Database, migrations = MIGRATIONS): void {
+  const found = versionOf(db)
+  if (found > migrations.length) {
+    throw new DataError(
+      `${db.filename} was written by a newer Hopcode (version ${found}; this one knows ` +
+        `${migrations.length}). Start the newer program, or restore an older backup.`,
+    )
+  }
+  if (found > 0 && found < migrations.length) copyBeside(db, found)
+  for (const [index, { sql }] of migrations.entries()) {
+    // Read again under the lock: another process may be migrating the same file.
+    inTransaction(db, () => {
+      if (versionOf(db) > index) return
+      db.run(sql)
+      db.run(`PRAGMA user_version = ${index + 1}`)
+    })
+  }
+}
+
+function copyBeside(db: Database, version: number): void {
+  const copy = `${db.filename}.before-${version + 1}`
+  if (!Bun.file(copy).size) db.query('VACUUM INTO ?').run(copy)
+}

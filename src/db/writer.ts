@@ -1,0 +1,93 @@
+import type { Database } from 'bun:sqlite'
+import {
+  type Caller,
+  type Functions,
+  functionOf,
+  messageOf,
+  type Outcome,
+  type Thread,
+} from '../lib/thread.ts'
+import type { SettingWrites } from './settings.ts'
+
+/** How often a disk that refused a write is asked again, while nobody writes. */
+const PROBE_MS = 1000
+
+/** The writer thread as the service calls it. Remembers whether the disk takes writes. */
+export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
+  readonly #thread: Thread<Calls>
+  #failing = false
+  #probe: Timer | undefined
+
+  constructor(thread: Thread<Calls>) {
+    this.#thread = thread
+  }
+
+  /** The last write was refused. */
+  get failing(): boolean {
+    return this.#failing
+  }
+
+  async call<Name extends keyof Calls & string>(
+    name: Name,
+    args: Parameters<Calls[Name]>[0],
+  ): Promise<Awaited<ReturnType<Calls[Name]>>> {
+    try {
+      const value = await this.#thread.call(name, args)
+      this.#failing = false
+      return value
+    } catch (error) {
+      this.#failing = true
+      this.#probe ??= setTimeout(() => void this.#ask(), PROBE_MS)
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    clearTimeout(this.#probe)
+    return this.#thread.close()
+  }
+
+  async #ask(): Promise<void> {
+    this.#probe = undefined
+    const order = { name: 'last_write_probe', value: String(Date.now()) }
+    // A refusal sets the next probe itself.
+    await this.call('saveSetting', order as Parameters<Calls['saveSetting']>[0]).catch(() => {})
+  }
+}
+
+interface Call {
+  name: string
+  args: unknown
+}
+
+/**
+ * Group commit: runs every call of the batch in one transaction, each in a savepoint of its own,
+ * so that one that throws leaves the others untouched. No outcome is a success unless the commit
+ * was: the caller's answer leaves after its write is on disk.
+ */
+export function commitTogether(db: Database, functions: object, calls: readonly Call[]): Outcome[] {
+  try {
+    db.run('BEGIN IMMEDIATE')
+    const outcomes = calls.map((call) => runInSavepoint(db, functions, call))
+    db.run('COMMIT')
+    return outcomes
+  } catch (error) {
+    if (db.inTransaction) db.run('ROLLBACK')
+    return calls.map(() => ({ error: messageOf(error) }))
+  }
+}
+
+function runInSavepoint(db: Database, functions: object, call: Call): Outcome {
+  db.run('SAVEPOINT operation')
+  try {
+    const value = functionOf(functions, call.name)(call.args)
+    db.run('RELEASE operation')
+    return { value }
+  } catch (error) {
+    // A full disk may have rolled the whole transaction back: then nothing of this batch is stored.
+    if (!db.inTransaction) throw error
+    db.run('ROLLBACK TO operation')
+    db.run('RELEASE operation')
+    return { error: messageOf(error) }
+  }
+}
