@@ -1,0 +1,8 @@
+import { type RandomBytes, randomString } from '../lib/random.ts'
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+export const PASSCODE_LENGTH = 24
+
+/** 24 of A–Z and 0–9: 124 random bits, so that its stored hash needs no slow function. */
+export const newPasscode = (random: RandomBytes): string =>
+  randomString(random, ALPHABET, PASSCODE_LENGTH)

@@ -1,0 +1,32 @@
+import type { Config } from '../config.ts'
+
+export const PLANS = ['free', 'pro', 'enterprise'] as const
+export type Plan = (typeof PLANS)[number]
+
+export type BudgetGroup = 'read' | 'write'
+
+/** Requests in any 60 seconds; 0 means no limit. */
+export type Budgets = Readonly<Record<BudgetGroup, number>>
+
+export interface PlanLimits extends Budgets {
+  /** URLs in one bulk request. */
+  bulkMax: number
+}
+
+/** The spec's chapter "Limits"; Enterprise's numbers are settings. */
+export function planLimits(config: Config): Readonly<Record<Plan, PlanLimits>> {
+  return {
+    free: { write: 60, read: 300, bulkMax: 100 },
+    pro: { write: 600, read: 3000, bulkMax: 1000 },
+    enterprise: {
+      write: config.enterpriseWritesPerMinute,
+      read: config.enterpriseReadsPerMinute,
+      bulkMax: config.enterpriseBulkMax,
+    },
+  }
+}
+
+/** What a caller without a valid key may do: its writes are all refused with 401. */
+export function anonymousBudgets(config: Config): Budgets {
+  return { read: config.anonymousReadsPerMinute, write: 60 }
+}

@@ -1,0 +1,76 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { DataError } from '../db/data-error.ts'
+
+/** Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens nothing. */
+export class SecretHasher {
+  readonly #key: Buffer
+
+  /** `key`: 32 bytes. */
+  constructor(key: Buffer) {
+    this.#key = key
+  }
+
+  /** HMAC-SHA-256, 32 bytes. `purpose` keeps an API key's hash from ever being a passcode's. */
+  hash(purpose: 'api-key' | 'passcode', secret: string): Buffer {
+    const hasher = new Bun.CryptoHasher('sha256', this.#key)
+    return hasher.update(`${purpose}\0${secret}`).digest()
+  }
+}
+
+/** Constant-time comparison of two hashes. */
+export function hashesEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+export const secretFile = (dataDir: string): string => join(dataDir, 'secret.key')
+
+/**
+ * Reads the hashing key of a data folder, or makes one where there is none (owner-readable only).
+ * `fresh` says that no stored hash depends on a key yet. Throws DataError when the file is damaged,
+ * or is missing although hashes exist: a new key would lock every account out.
+ */
+export function readSecretKey(dataDir: string, { fresh }: { fresh: boolean }): Buffer {
+  const file = secretFile(dataDir)
+  const text = readIfThere(file)
+  if (text !== undefined) {
+    if (!/^[0-9a-f]{64}\n$/.test(text)) {
+      throw new DataError(`${file} is damaged: put its backup in its place.`)
+    }
+    return Buffer.from(text.trim(), 'hex')
+  }
+  if (!fresh) {
+    throw new DataError(
+      `${file} is missing, and no API key or passcode of this database works without it. ` +
+        'Put its backup in its place.',
+    )
+  }
+  writeOnce(file, `${randomBytes(32).toString('hex')}\n`)
+  return readSecretKey(dataDir, { fresh: false })
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Writes a whole file, or leaves the one that another process wrote first. */
+function writeOnce(file: string, text: string): void {
+  const beside = `${file}.${process.pid}.tmp`
+  const descriptor = openSync(beside, 'w', 0o600)
+  writeSync(descriptor, text)
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+  try {
+    linkSync(beside, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(beside)
+  }
+}

@@ -1,0 +1,33 @@
+import type { Database } from 'bun:sqlite'
+import { mkdirSync } from 'node:fs'
+import { readSecretKey, SecretHasher } from './accounts/secrets.ts'
+import { AccountStore } from './accounts/store.ts'
+import { DataError } from './db/data-error.ts'
+import { migrate } from './db/migrate.ts'
+import { databaseFile, openWritable } from './db/open.ts'
+
+export interface DataFolder {
+  /** A connection that may write; the caller closes it. */
+  db: Database
+  accounts: AccountStore
+  hasher: SecretHasher
+}
+
+/** Opens `DATA_DIR`, making what is missing and bringing the database up to date. Throws DataError. */
+export function openDataFolder(dataDir: string): DataFolder {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new DataError(`${dataDir} cannot be made: ${(error as Error).message}`, { cause: error })
+  }
+  const db = openWritable(databaseFile(dataDir))
+  try {
+    migrate(db)
+    const accounts = new AccountStore(db)
+    const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: accounts.isEmpty() }))
+    return { db, accounts, hasher }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
