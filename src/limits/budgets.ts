@@ -1,0 +1,86 @@
+import type { BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
+import type { Account } from '../accounts/store.ts'
+import type { Clock, MonotonicClock } from '../lib/clock.ts'
+import { SlidingWindow } from './window.ts'
+
+/** Callers remembered per window: see window.ts for what each costs. */
+const ADDRESSES_MAX = 393_216
+const ACCOUNTS_MAX = 49_152
+
+/** What the headers of a budget without a limit say: the largest 32-bit integer. */
+const UNLIMITED = 2_147_483_647
+
+/** An address as the window's 64-bit key. */
+export interface AddressKey {
+  readonly keyHigh: number
+  readonly keyLow: number
+}
+
+interface BudgetsOptions {
+  plans: Readonly<Record<Plan, Budgets>>
+  anonymous: Budgets
+  clock: Clock
+  monotonic: MonotonicClock
+}
+
+/**
+ * HOT PATH. One read and one write window per account, and per address for callers without a valid
+ * key. Accounts have windows of their own, so that no flood of addresses can crowd them out.
+ */
+export class RateLimiter {
+  readonly #options: BudgetsOptions
+  readonly #accounts: Record<BudgetGroup, SlidingWindow>
+  readonly #addresses: Record<BudgetGroup, SlidingWindow>
+
+  /** Of the last `take`: what `X-RateLimit-*` and `Retry-After` say. */
+  limit = 0
+  remaining = 0
+  /** Unix seconds at which the oldest request counted leaves the window. */
+  resetAt = 0
+  /** Whole seconds until the next request passes; of a refusal only. */
+  retryAfter = 0
+
+  constructor(options: BudgetsOptions) {
+    this.#options = options
+    const windows = (keysMax: number) => ({
+      read: new SlidingWindow({ keysMax }),
+      write: new SlidingWindow({ keysMax }),
+    })
+    this.#accounts = windows(ACCOUNTS_MAX)
+    this.#addresses = windows(ADDRESSES_MAX)
+  }
+
+  /** Spends one request of the caller's budget; false when there is none left, and then nothing is spent. */
+  take(group: BudgetGroup, account: Account | undefined, address: AddressKey): boolean {
+    const { plans, anonymous, monotonic } = this.#options
+    if (account) {
+      const window = this.#accounts[group]
+      return this.#takeFrom(window, plans[account.plan][group], 0, account.id, monotonic())
+    }
+    const window = this.#addresses[group]
+    return this.#takeFrom(window, anonymous[group], address.keyHigh, address.keyLow, monotonic())
+  }
+
+  #takeFrom(
+    window: SlidingWindow,
+    budget: number,
+    keyHigh: number,
+    keyLow: number,
+    now: number,
+  ): boolean {
+    const time = this.#options.clock()
+    if (budget === 0) {
+      this.limit = UNLIMITED
+      this.remaining = UNLIMITED
+      this.resetAt = Math.ceil(time / 1000)
+      return true
+    }
+    const passes = window.take(keyHigh, keyLow, budget, Math.floor(now))
+    this.limit = budget
+    this.remaining = window.remaining
+    this.resetAt = Math.ceil((time + window.resetAfterMs) / 1000)
+    // A refused caller told to wait 0 seconds would come back at once.
+    this.retryAfter = Math.max(1, Math.ceil(window.resetAfterMs / 1000))
+    return passes
+  }
+}

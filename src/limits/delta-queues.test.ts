@@ -1,0 +1,74 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { DeltaQueues } from './delta-queues.ts'
+
+const CHUNK_COST_BYTES = 36
+
+/** Values around the edges of each length, and all others. */
+const value = fc.oneof(
+  fc.constantFrom(0, 1, 175, 176, 177, 943, 944, 945, 5039, 5040, 5041, 59_999, 65_535),
+  fc.nat({ max: 300 }),
+  fc.nat({ max: 65_535 }),
+)
+
+const step = fc.record({
+  queue: fc.nat({ max: 3 }),
+  act: fc.constantFrom('push', 'push', 'push', 'shift', 'shift', 'sum', 'clear' as const),
+  values: fc.array(value, { maxLength: 40, size: 'max' }),
+})
+
+test('queues in one arena give back what was pushed, in order, and never more than the arena', () => {
+  const property = fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
+    const arenaBytesMax = 12 * CHUNK_COST_BYTES
+    const queues = new DeltaQueues(4, arenaBytesMax)
+    const expected: number[][] = [[], [], [], []]
+    for (const { queue, act, values } of steps) {
+      const model = expected[queue] ?? []
+      if (act === 'push') {
+        for (const value of values) {
+          if (!queues.hasRoom(queue)) break
+          queues.push(queue, value)
+          model.push(value)
+        }
+      } else if (act === 'shift') {
+        for (const _ of values) {
+          if (model.length > 0) expect(queues.shift(queue)).toBe(model.shift() as number)
+        }
+      } else if (act === 'sum') {
+        const first = model.slice(0, values.length)
+        const sum = first.reduce((total, value) => total + value, 0)
+        expect(queues.sum(queue, first.length)).toBe(sum)
+      } else {
+        queues.clear(queue)
+        model.length = 0
+      }
+      expect(queues.arenaBytes).toBeLessThanOrEqual(arenaBytesMax)
+    }
+    for (const [queue, model] of expected.entries()) {
+      expect(model.map(() => queues.shift(queue))).toEqual(model)
+    }
+    // Every chunk has come back: one queue can fill the whole arena with single bytes.
+    let pushed = 0
+    for (; queues.hasRoom(0); pushed++) queues.push(0, 1)
+    expect(pushed).toBeGreaterThan(12 * 32 - 4)
+  })
+  fc.assert(property, { seed: 4_052_602, numRuns: 300 })
+})
+
+test('small values take one byte each', () => {
+  const queues = new DeltaQueues(1, 1 << 20)
+  for (let i = 0; i < 3200; i++) queues.push(0, i % 176)
+  expect(queues.arenaBytes).toBe(100 * CHUNK_COST_BYTES)
+})
+
+test('an arena without a single chunk has room for nothing', () => {
+  expect(new DeltaQueues(1, CHUNK_COST_BYTES - 1).hasRoom(0)).toBe(false)
+  expect(new DeltaQueues(1, CHUNK_COST_BYTES).hasRoom(0)).toBe(true)
+})
+
+test.each([-1, Number.NaN, 2 ** 30 + 1])(
+  'an arena of %p bytes is a mistake of the caller',
+  (bytes) => {
+    expect(() => new DeltaQueues(1, bytes)).toThrow(RangeError)
+  },
+)

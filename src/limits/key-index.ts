@@ -1,0 +1,149 @@
+import { type RandomBytes, secureRandom } from '../lib/random.ts'
+
+/** What `find` gives for a key that is not held. */
+export const NO_SLOT = -1
+
+/**
+ * HOT PATH. Maps 64-bit keys, each given as two 32-bit halves, to slots 0 to `keysMax` - 1.
+ * All memory is reserved at construction; nothing is allocated afterwards.
+ *
+ * Open addressing with linear probing, at most three quarters full, and deletion by shifting back
+ * (Knuth, The Art of Computer Programming, volume 3, 6.4, algorithm R): no tombstones, so endless
+ * coming and going leaves no trace. The hash is keyed at random, so nobody can aim at one bucket.
+ */
+export class KeyIndex {
+  readonly #keysMax: number
+  /** Slot s: the key's halves at 2s and 2s + 1. A free slot keeps the next free slot at 2s. */
+  readonly #keys: Int32Array
+  /** Slot + 1, or 0 where empty. */
+  readonly #buckets: Int32Array
+  readonly #mask: number
+  readonly #seed0: number
+  readonly #seed1: number
+  #firstFree = NO_SLOT
+  #slotsUsed = 0
+  #size = 0
+
+  constructor(keysMax: number, random: RandomBytes = secureRandom) {
+    if (!Number.isInteger(keysMax) || keysMax < 1 || keysMax > 2 ** 24) {
+      throw new RangeError(`keysMax must be a whole number from 1 to ${2 ** 24}`)
+    }
+    const buckets = 2 ** Math.ceil(Math.log2(keysMax / 0.75))
+    const seed = new DataView(random(8).buffer)
+    this.#keysMax = keysMax
+    this.#keys = new Int32Array(2 * keysMax)
+    this.#buckets = new Int32Array(buckets)
+    this.#mask = buckets - 1
+    this.#seed0 = seed.getInt32(0)
+    this.#seed1 = seed.getInt32(4)
+  }
+
+  /** Keys held. */
+  get size(): number {
+    return this.#size
+  }
+
+  get isFull(): boolean {
+    return this.#size === this.#keysMax
+  }
+
+  /** Slots that have ever been used: a slot is used anew before another is begun. */
+  get slotsUsed(): number {
+    return this.#slotsUsed
+  }
+
+  /** Memory used so far; grows with the most keys ever held at once. */
+  get bytes(): number {
+    return this.#buckets.byteLength + 8 * this.#slotsUsed
+  }
+
+  /** The signed 32-bit hash that the other methods take. */
+  hash(high: number, low: number): number {
+    return halfSipHash(high, low, this.#seed0, this.#seed1)
+  }
+
+  /** The key's slot, or NO_SLOT. */
+  find(hash: number, high: number, low: number): number {
+    const keys = this.#keys
+    const buckets = this.#buckets
+    const mask = this.#mask
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const slot = (buckets[at] as number) - 1
+      if (slot === NO_SLOT) return NO_SLOT
+      if (keys[2 * slot] === (high | 0) && keys[2 * slot + 1] === (low | 0)) return slot
+    }
+  }
+
+  /** Gives a slot to a key that has none. Throws when full. */
+  add(hash: number, high: number, low: number): number {
+    const keys = this.#keys
+    const buckets = this.#buckets
+    const mask = this.#mask
+    if (this.isFull) throw new RangeError('the index is full')
+    let slot = this.#firstFree
+    if (slot === NO_SLOT) slot = this.#slotsUsed++
+    else this.#firstFree = keys[2 * slot] as number
+    keys[2 * slot] = high
+    keys[2 * slot + 1] = low
+    let at = hash & mask
+    while (buckets[at] !== 0) at = (at + 1) & mask
+    buckets[at] = slot + 1
+    this.#size++
+    return slot
+  }
+
+  /** Forgets the key that holds `slot`, which must be held. */
+  remove(slot: number): void {
+    const buckets = this.#buckets
+    const mask = this.#mask
+    let hole = this.#home(slot)
+    while (buckets[hole] !== slot + 1) hole = (hole + 1) & mask
+    for (let at = (hole + 1) & mask; buckets[at] !== 0; at = (at + 1) & mask) {
+      const other = buckets[at] as number
+      // A key moves into the hole unless its home lies after it, where probing would start too late.
+      if (((at - this.#home(other - 1)) & mask) >= ((at - hole) & mask)) {
+        buckets[hole] = other
+        hole = at
+      }
+    }
+    buckets[hole] = 0
+    this.#keys[2 * slot] = this.#firstFree
+    this.#firstFree = slot
+    this.#size--
+  }
+
+  #home(slot: number): number {
+    const keys = this.#keys
+    return this.hash(keys[2 * slot] as number, keys[2 * slot + 1] as number) & this.#mask
+  }
+}
+
+/**
+ * HalfSipHash-1-3 of the two 32-bit words under a 64-bit key, as a signed 32-bit number: the keyed
+ * hash that Linux uses for its tables against callers who try to collide (Aumasson and Bernstein,
+ * https://github.com/veorq/SipHash). It keeps no secret beyond a table's order.
+ */
+export function halfSipHash(first: number, second: number, key0: number, key1: number): number {
+  let v0 = key0
+  let v1 = key1
+  let v2 = key0 ^ 0x6c796765
+  let v3 = key1 ^ 0x74656462
+  // One round for each word, one for the length (8 bytes, in the top byte), and three to finish.
+  for (let round = 0; round < 6; round++) {
+    const word = round === 0 ? first | 0 : round === 1 ? second | 0 : round === 2 ? 8 << 24 : 0
+    v3 ^= word
+    v0 = (v0 + v1) | 0
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+    v0 = (v0 << 16) | (v0 >>> 16)
+    v2 = (v2 + v3) | 0
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+    v0 = (v0 + v3) | 0
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+    v2 = (v2 + v1) | 0
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+    v2 = (v2 << 16) | (v2 >>> 16)
+    v0 ^= word
+    if (round === 2) v2 ^= 0xff
+  }
+  return v1 ^ v3
+}

@@ -1,0 +1,192 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { SlidingWindow, WINDOW_MS } from './window.ts'
+
+/** A failing run prints its seed and path: put them here to see it again. */
+const SEED = 4_052_600
+
+const seededBytes = (length: number) => new Uint8Array(length).fill(5)
+
+const start = fc.constantFrom(0, 12_345, 2 ** 31 - 150_000, 1_790_000_000_000)
+
+/** Short steps, the edges of the window, of 16 bits and of the moving origin, and long absences. */
+const advanceMs = fc.oneof(
+  { weight: 6, arbitrary: fc.nat({ max: 40 }) },
+  { weight: 3, arbitrary: fc.nat({ max: 20_000 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 59_998, max: 60_002 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 65_534, max: 65_538 }) },
+  { weight: 1, arbitrary: fc.constantFrom(119_999, 131_072, 2 ** 31 - 1, 2 ** 31, 2 ** 32 + 5) },
+)
+
+const step = (keys: number) =>
+  fc.record({
+    key: fc.nat({ max: keys - 1 }),
+    budget: fc.constantFrom(1, 2, 3, 7, 40, 120),
+    advanceMs,
+    takes: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 45 }), fc.constant(90)),
+  })
+const steps = (keys: number) => fc.array(step(keys), { minLength: 1, maxLength: 60, size: 'max' })
+
+/** The requests of each caller that passed, as plain lists: slow, and plainly right. */
+class Log {
+  readonly #times = new Map<number, number[]>()
+
+  /** Times in the window, oldest first. */
+  counted(key: number, now: number): number[] {
+    return (this.#times.get(key) ?? []).filter((time) => time > now - WINDOW_MS)
+  }
+
+  add(key: number, now: number): void {
+    this.#times.set(key, [...this.counted(key, now), now])
+  }
+}
+
+/** What a take or a peek must find, given the counted times before it. */
+function expectedView(times: number[], budget: number, now: number) {
+  if (times.length < budget) {
+    return {
+      passes: true,
+      remaining: budget - times.length,
+      resetAfterMs: times[0] === undefined ? 0 : times[0] + WINDOW_MS - now,
+    }
+  }
+  const last = times[times.length - budget] as number
+  return { passes: false, remaining: 0, resetAfterMs: last + WINDOW_MS - now }
+}
+
+const view = (window: SlidingWindow, passes: boolean) => ({
+  passes,
+  remaining: window.remaining,
+  resetAfterMs: window.resetAfterMs,
+})
+
+test('it agrees with a plain log: never over the budget, never a refusal under it, every figure exact', () => {
+  const property = fc.property(start, steps(5), (startMs, all) => {
+    const window = new SlidingWindow({ keysMax: 8, random: seededBytes })
+    const log = new Log()
+    let now = startMs
+    for (const { key, budget, advanceMs, takes } of all) {
+      now += advanceMs
+      for (let i = 0; i < takes; i++) {
+        const before = expectedView(log.counted(key, now), budget, now)
+        if (i < 2) expect(view(window, window.peek(key, ~key, budget, now))).toEqual(before)
+        const passes = window.take(key, ~key, budget, now)
+        if (passes) log.add(key, now)
+        const after = expectedView(log.counted(key, now), budget + 1, now)
+        const expected = before.passes ? { ...after, remaining: before.remaining - 1 } : before
+        expect(view(window, passes)).toEqual(expected)
+      }
+    }
+    expect(window.overflowed).toBe(0)
+  })
+  fc.assert(property, { seed: SEED, numRuns: 300 })
+})
+
+test('after a refusal, the next request passes at resetAfterMs and not a millisecond sooner', () => {
+  const property = fc.property(start, steps(3), (startMs, all) => {
+    const window = new SlidingWindow({ keysMax: 8, random: seededBytes })
+    let now = startMs
+    for (const { key, budget, advanceMs, takes } of all) {
+      now += advanceMs
+      for (let i = 0; i < takes; i++) window.take(0, key, budget, now)
+      if (window.take(0, key, budget, now)) continue
+      const until = now + window.resetAfterMs
+      expect(window.peek(0, key, budget, until - 1)).toBe(false)
+      expect(window.resetAfterMs).toBe(1)
+      expect(window.peek(0, key, budget, until)).toBe(true)
+      now = until
+    }
+  })
+  fc.assert(property, { seed: SEED, numRuns: 200 })
+})
+
+/** Callers in slots of their own and in the overflow bucket, as plain lists. */
+class CrowdedModel {
+  readonly #keysMax: number
+  /** The callers with a slot: when they last passed (or came), and whether they may be shared. */
+  readonly #held = new Map<number, { newest: number; shared: boolean }>()
+  readonly #own = new Log()
+  readonly #overflow: { key: number; time: number }[] = []
+
+  constructor(keysMax: number) {
+    this.#keysMax = keysMax
+  }
+
+  take(key: number, budget: number, now: number): boolean {
+    for (const [held, { newest }] of this.#held) {
+      if (newest <= now - WINDOW_MS) this.#held.delete(held)
+    }
+    const inOverflow = this.#overflow.filter(({ time }) => time > now - WINDOW_MS)
+    const marked = inOverflow.some((request) => request.key === key)
+    if (!this.#held.has(key) && this.#held.size < this.#keysMax) {
+      this.#held.set(key, { newest: now, shared: marked })
+    }
+    const slot = this.#held.get(key)
+    const own = slot ? this.#own.counted(key, now).length : 0
+    const shared = !slot || (slot.shared && marked) ? inOverflow.length : 0
+    if (own + shared >= budget) return false
+    if (slot) {
+      this.#own.add(key, now)
+      slot.newest = now
+    } else this.#overflow.push({ key, time: now })
+    return true
+  }
+}
+
+test('with more callers than slots, none gets more than its budget and only newcomers suffer', () => {
+  const keysMax = fc.integer({ min: 1, max: 4 })
+  const property = fc.property(keysMax, start, steps(8), (keysMax, startMs, all) => {
+    const window = new SlidingWindow({ keysMax, random: seededBytes })
+    const model = new CrowdedModel(keysMax)
+    const log = new Log()
+    let now = startMs
+    for (const { key, budget, advanceMs, takes } of all) {
+      now += advanceMs
+      for (let i = 0; i < takes; i++) {
+        const counted = log.counted(key, now).length
+        const couldPass = window.peek(key, 0, budget, now)
+        const passes = window.take(key, 0, budget, now)
+        expect(couldPass).toBe(passes)
+        if (passes) {
+          expect(counted).toBeLessThan(budget)
+          expect(window.remaining).toBeLessThan(budget - counted)
+          log.add(key, now)
+        }
+        expect(passes).toBe(model.take(key, budget, now))
+      }
+      expect(window.size).toBeLessThanOrEqual(keysMax)
+    }
+  })
+  fc.assert(property, { seed: SEED, numRuns: 300 })
+})
+
+test('with a full arena, no caller gets more than its budget and a refusal ends when it says', () => {
+  const arenaBytesMax = fc.constantFrom(0, 36, 72, 180)
+  const property = fc.property(arenaBytesMax, start, steps(5), (arenaBytesMax, startMs, all) => {
+    const window = new SlidingWindow({ keysMax: 8, arenaBytesMax, random: seededBytes })
+    const log = new Log()
+    let now = startMs
+    for (const { key, budget, advanceMs, takes } of all) {
+      now += advanceMs
+      for (let i = 0; i < takes; i++) {
+        const counted = log.counted(key, now).length
+        const refusedBefore = window.arenaRefused
+        if (window.take(0, key, budget, now)) {
+          expect(window.remaining).toBe(budget - counted - 1)
+          expect(window.remaining).toBeGreaterThanOrEqual(0)
+          log.add(key, now)
+        } else {
+          if (counted < budget) expect(window.arenaRefused).toBe(refusedBefore + 1)
+          expect(window.remaining).toBe(0)
+          expect(window.resetAfterMs).toBeGreaterThan(0)
+          expect(window.resetAfterMs).toBeLessThanOrEqual(WINDOW_MS)
+        }
+      }
+      if (window.remaining > 0 || advanceMs % 2 === 0) continue
+      if (window.peek(0, key, budget, now)) continue
+      now += window.resetAfterMs
+      expect(window.peek(0, key, budget, now)).toBe(true)
+    }
+  })
+  fc.assert(property, { seed: SEED, numRuns: 300 })
+})

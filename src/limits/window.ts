@@ -1,0 +1,300 @@
+import type { RandomBytes } from '../lib/random.ts'
+import { DeltaQueues } from './delta-queues.ts'
+import { KeyIndex, NO_SLOT } from './key-index.ts'
+
+/** A request at `t` is counted from `t` up to, but not at, `t + WINDOW_MS`. */
+export const WINDOW_MS = 60_000
+
+// A slot's record. OLDER and NEWER chain the held keys by their newest request.
+const NEWEST_MS = 0
+const OLDEST_MS = 1
+const COUNT = 2
+const OLDER = 3
+const NEWER = 4
+/** 1 until it is clear that the overflow bucket counts no request of the key. */
+const SHARED = 5
+const RECORD_FIELDS = 6
+
+/** Times are kept as 31-bit milliseconds since an origin that is moved before they run out. */
+const TIME_MAX_MS = 2 ** 31 - 1
+/** The origin lies two windows back, so that 0 is out of the window and a counted time never below. */
+const ORIGIN_LAG_MS = 2 * WINDOW_MS
+/** One more than a call can add, so that expired keys never pile up. */
+const RELEASES_PER_CALL = 2
+/** Expired keys may hold the chunks that a live one needs. */
+const RELEASES_WHEN_ARENA_FULL = 64
+/** Cells that tell, by 14 bits of the hash, which newcomers the overflow bucket let pass of late. */
+const MARKS = 2 ** 14
+const MARK_SHIFT = 32 - 14
+
+interface SlidingWindowOptions {
+  /**
+   * Callers held at once, from 1 to 16,777,216: the most in one minute that are to be told apart.
+   * Each takes 40 bytes and 4 for each of its buckets, of which there are a power of two, at least
+   * 4/3 as many as callers. 196,608 callers take 8.5 MiB, 393,216 take 17, and 786,432 take 34.
+   */
+  keysMax: number
+  /**
+   * Bytes for the times of requests, 12 MiB unless said otherwise. A caller's first one in a window
+   * takes none, the others 1 to 2 bytes, in chunks of 36. All in all, a caller of k requests takes
+   * at most 128 + 2k bytes (where `keysMax` is three quarters of a power of two).
+   */
+  arenaBytesMax?: number
+  /** Seeds the hash. */
+  random?: RandomBytes
+}
+
+/**
+ * HOT PATH. An exact log of each caller's requests in the last 60 seconds, in bounded memory: never
+ * more than the budget in any 60 seconds, never a refusal under it. No clock of its own, and nothing
+ * is allocated after construction. A call costs the same however many keys are held; what has left
+ * the window of its key it drops, each request once.
+ *
+ * A caller's times are its oldest, its newest, and the gaps between them in a queue. When `keysMax`
+ * callers are held, those with no request left in the window go first, and no other ever goes. When
+ * none can go, newcomers share one overflow bucket: it may refuse them too early, but no caller
+ * gets more than its budget. When the arena is full, a caller that has requests in the window is
+ * refused until they have left. Both need a flood; `overflowed` and `arenaRefused` show them.
+ */
+export class SlidingWindow {
+  /** Of the last take or peek: requests left in the window now, a passed one taken off. */
+  remaining = 0
+  /**
+   * Of the last take or peek: milliseconds until the oldest counted request leaves the window, 0 if
+   * none is counted. For a refusal, until the next request with this budget passes; in the overflow
+   * bucket, if no other newcomer comes first.
+   */
+  resetAfterMs = 0
+  /** Takes so far, passed or refused, that were counted in the overflow bucket. */
+  overflowed = 0
+  /** Takes and peeks so far that were refused under the budget because the arena was full. */
+  arenaRefused = 0
+
+  readonly #index: KeyIndex
+  readonly #gaps: DeltaQueues
+  readonly #records: Int32Array
+  /** The slot that newcomers share when no other is free. */
+  readonly #overflow: number
+  /** Its record, whose links are the chain's two ends. */
+  readonly #ends: number
+  /** The slot that stands in for a key that is not held, when peeking. */
+  readonly #blank: number
+  readonly #marks = new Int32Array(MARKS)
+  #latestMs = Number.NEGATIVE_INFINITY
+  #originMs = Number.NEGATIVE_INFINITY
+  // The last answer of #leavesMs, so that a caller far over a lowered budget is not summed each time.
+  #summedSlot = NO_SLOT
+  #summedBudget = 0
+  #summedMs = 0
+
+  constructor({ keysMax, arenaBytesMax = 12 * 2 ** 20, random }: SlidingWindowOptions) {
+    this.#index = new KeyIndex(keysMax, random)
+    this.#gaps = new DeltaQueues(keysMax + 2, arenaBytesMax)
+    this.#records = new Int32Array((keysMax + 2) * RECORD_FIELDS)
+    this.#overflow = keysMax
+    this.#blank = keysMax + 1
+    this.#ends = keysMax * RECORD_FIELDS
+    this.#records[this.#ends + OLDER] = this.#overflow
+    this.#records[this.#ends + NEWER] = this.#overflow
+  }
+
+  /** Keys held: those with a request in the window, and some whose last one left a moment ago. */
+  get size(): number {
+    return this.#index.size
+  }
+
+  /** Memory used, at its highest so far. */
+  get bytes(): number {
+    const records = this.#index.slotsUsed * (8 + 4 * RECORD_FIELDS)
+    return this.#index.bytes + records + this.#gaps.arenaBytes + this.#marks.byteLength
+  }
+
+  /**
+   * Spends one request of the key, given as two 32-bit halves, if the budget allows: then true. A
+   * refused request is not counted. `budget` is at least 1 and may change from call to call.
+   * `nowMs` is in whole milliseconds and monotonic: an earlier one counts as the latest given.
+   */
+  take(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
+    const now = this.#advance(nowMs)
+    const hash = this.#index.hash(keyHigh, keyLow)
+    let slot = this.#index.find(hash, keyHigh, keyLow)
+    if (slot === NO_SLOT) slot = this.#admit(hash, keyHigh, keyLow, now)
+    if (slot === this.#overflow) this.overflowed++
+    if (!this.#judge(slot, hash, budget, now)) return false
+    this.#spend(slot, hash, now)
+    return true
+  }
+
+  /** Whether a take would pass now. Spends nothing, but fills `remaining` and `resetAfterMs`. */
+  peek(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
+    const now = this.#advance(nowMs)
+    const hash = this.#index.hash(keyHigh, keyLow)
+    let slot = this.#index.find(hash, keyHigh, keyLow)
+    if (slot === NO_SLOT && this.#index.isFull) slot = this.#overflow
+    if (slot === NO_SLOT) slot = this.#begin(this.#blank, now)
+    return this.#judge(slot, hash, budget, now)
+  }
+
+  /** The time since the origin. Releases a few keys that have nothing left in the window. */
+  #advance(nowMs: number): number {
+    if (nowMs > this.#latestMs) this.#latestMs = nowMs
+    if (this.#latestMs - this.#originMs > TIME_MAX_MS) this.#moveOrigin()
+    const now = (this.#latestMs - this.#originMs) | 0
+    const records = this.#records
+    const releases = this.#gaps.isFull ? RELEASES_WHEN_ARENA_FULL : RELEASES_PER_CALL
+    for (let i = 0; i < releases; i++) {
+      const slot = records[this.#ends + NEWER] as number
+      const newest = records[slot * RECORD_FIELDS + NEWEST_MS] as number
+      if (slot === this.#overflow || newest > now - WINDOW_MS) break
+      this.#unlink(slot)
+      this.#gaps.clear(slot)
+      this.#index.remove(slot)
+    }
+    return now
+  }
+
+  /** A slot for a key that is not held: its own if one is free, else the overflow bucket. */
+  #admit(hash: number, keyHigh: number, keyLow: number, now: number): number {
+    if (this.#index.isFull) return this.#overflow
+    const slot = this.#begin(this.#index.add(hash, keyHigh, keyLow), now)
+    this.#linkNewest(slot)
+    return slot
+  }
+
+  #begin(slot: number, now: number): number {
+    const at = slot * RECORD_FIELDS
+    this.#records[at + NEWEST_MS] = now
+    this.#records[at + OLDEST_MS] = now
+    this.#records[at + COUNT] = 0
+    this.#records[at + SHARED] = 1
+    return slot
+  }
+
+  /** Whether one more request passes; fills `remaining` and `resetAfterMs` as things stand. */
+  #judge(slot: number, hash: number, budget: number, now: number): boolean {
+    if (!(budget >= 1)) throw new RangeError('a budget is at least 1')
+    const count = this.#countNow(slot, now)
+    const shared = this.#sharedNow(slot, hash, now)
+    const left = budget - count - shared
+    if (left > 0 && (count === 0 || this.#gaps.hasRoom(slot))) {
+      this.remaining = left
+      this.resetAfterMs = count === 0 ? 0 : this.#leavesMs(slot, 0, budget) - now
+      return true
+    }
+    let passes = now
+    if (left > 0) {
+      this.arenaRefused++
+      passes = (this.#records[slot * RECORD_FIELDS + NEWEST_MS] as number) + WINDOW_MS
+    } else {
+      if (count >= budget) passes = this.#leavesMs(slot, count - budget, budget)
+      if (shared > 0) passes = Math.max(passes, this.#markMs(hash) + WINDOW_MS)
+    }
+    this.remaining = 0
+    this.resetAfterMs = passes - now
+    return false
+  }
+
+  #spend(slot: number, hash: number, now: number): void {
+    const records = this.#records
+    const at = slot * RECORD_FIELDS
+    if (records[at + COUNT] === 0) records[at + OLDEST_MS] = now
+    else this.#gaps.push(slot, now - (records[at + NEWEST_MS] as number))
+    records[at + NEWEST_MS] = now
+    records[at + COUNT] = (records[at + COUNT] as number) + 1
+    if (slot === this.#summedSlot) this.#summedSlot = NO_SLOT
+    if (slot === this.#overflow) {
+      this.#marks[hash >>> MARK_SHIFT] = now
+    } else if (slot !== records[this.#ends + OLDER]) {
+      this.#unlink(slot)
+      this.#linkNewest(slot)
+    }
+    this.remaining--
+    this.resetAfterMs = (records[at + OLDEST_MS] as number) + WINDOW_MS - now
+  }
+
+  /** Drops what has left the window and gives the count of what is in it. */
+  #countNow(slot: number, now: number): number {
+    const records = this.#records
+    const at = slot * RECORD_FIELDS
+    const edge = now - WINDOW_MS
+    let oldest = records[at + OLDEST_MS] as number
+    if (oldest > edge) return records[at + COUNT] as number
+    if ((records[at + NEWEST_MS] as number) <= edge) {
+      this.#gaps.clear(slot)
+      records[at + COUNT] = 0
+      return 0
+    }
+    let count = records[at + COUNT] as number
+    while (oldest <= edge) {
+      oldest += this.#gaps.shift(slot)
+      count--
+    }
+    records[at + OLDEST_MS] = oldest
+    records[at + COUNT] = count
+    return count
+  }
+
+  /** When the request after the `earlier` oldest ones leaves the window. */
+  #leavesMs(slot: number, earlier: number, budget: number): number {
+    const oldestLeaves = (this.#records[slot * RECORD_FIELDS + OLDEST_MS] as number) + WINDOW_MS
+    if (earlier === 0) return oldestLeaves
+    if (slot !== this.#summedSlot || budget !== this.#summedBudget) {
+      this.#summedSlot = slot
+      this.#summedBudget = budget
+      this.#summedMs = oldestLeaves + this.#gaps.sum(slot, earlier)
+    }
+    return this.#summedMs
+  }
+
+  /**
+   * What the overflow bucket may count of this key: all it holds, if it let the key, or another in
+   * the same cell, pass within the window. Without it, a newcomer that is given a slot of its own
+   * could spend its budget a second time.
+   */
+  #sharedNow(slot: number, hash: number, now: number): number {
+    const at = slot * RECORD_FIELDS + SHARED
+    if (this.#records[at] === 0) return 0
+    if (this.#markMs(hash) > now - WINDOW_MS) return this.#countNow(this.#overflow, now)
+    this.#records[at] = 0
+    return 0
+  }
+
+  /** When the overflow bucket last let a key of this cell pass. */
+  #markMs(hash: number): number {
+    return this.#marks[hash >>> MARK_SHIFT] as number
+  }
+
+  #linkNewest(slot: number): void {
+    const records = this.#records
+    const older = records[this.#ends + OLDER] as number
+    records[slot * RECORD_FIELDS + OLDER] = older
+    records[slot * RECORD_FIELDS + NEWER] = this.#overflow
+    records[older * RECORD_FIELDS + NEWER] = slot
+    records[this.#ends + OLDER] = slot
+  }
+
+  #unlink(slot: number): void {
+    const records = this.#records
+    const older = records[slot * RECORD_FIELDS + OLDER] as number
+    const newer = records[slot * RECORD_FIELDS + NEWER] as number
+    records[older * RECORD_FIELDS + NEWER] = newer
+    records[newer * RECORD_FIELDS + OLDER] = older
+  }
+
+  /** Comes every 24 days, so a pass over all used records (a millisecond or two) is allowed. */
+  #moveOrigin(): void {
+    const originMs = Math.floor(this.#latestMs) - ORIGIN_LAG_MS
+    const byMs = originMs - this.#originMs
+    const records = this.#records
+    for (let slot = -1; slot < this.#index.slotsUsed; slot++) {
+      const at = (slot === -1 ? this.#overflow : slot) * RECORD_FIELDS
+      records[at + NEWEST_MS] = earlier(byMs, records[at + NEWEST_MS])
+      records[at + OLDEST_MS] = earlier(byMs, records[at + OLDEST_MS])
+    }
+    for (let cell = 0; cell < MARKS; cell++) this.#marks[cell] = earlier(byMs, this.#marks[cell])
+    this.#summedSlot = NO_SLOT
+    this.#originMs = originMs
+  }
+}
+
+const earlier = (byMs: number, timeMs = 0) => Math.max(0, timeMs - byMs)
