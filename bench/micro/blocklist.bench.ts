@@ -1,0 +1,156 @@
+// What do a million blocked hosts cost in memory, loading and look-ups, beside a Set of strings?
+// bun bench/micro/blocklist.bench.ts
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hostOf } from '../../src/blocklist/match.ts'
+import { Blocklist } from '../../src/blocklist/watch.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { describeMachine } from '../lib/machine.ts'
+import { median } from '../lib/rounds.ts'
+
+const ENTRIES = 1_000_000
+const ROUNDS = 3
+const LOOKUPS = 200_000
+const GROWTH_MAX_MIB = 100
+/** How long freed memory may take to return to the system. */
+const SETTLING_MS = 500
+
+/** Whether a URL's host is blocked. */
+type Lookup = (url: string) => boolean
+
+const VARIANTS = {
+  async hopcode(file: string): Promise<Lookup> {
+    const log = createLog({ level: 'error' })
+    const blocklist = await Blocklist.open({ files: [file], ownHosts: [], log })
+    return (url) => blocklist.isBlocked(url)
+  },
+  async set(file: string): Promise<Lookup> {
+    const lines = readFileSync(file, 'utf8').split('\n')
+    const hosts = new Set(lines.map((line) => line.slice('0.0.0.0 '.length)))
+    return (url) => {
+      let host = hostOf(url)
+      while (!hosts.has(host)) {
+        const dot = host.indexOf('.')
+        if (dot < 0) return false
+        host = host.slice(dot + 1)
+      }
+      return true
+    }
+  },
+}
+type Variant = keyof typeof VARIANTS
+
+interface Figures {
+  loadMs: number
+  settledMib: number
+  peakMib: number
+  hitNs: number
+  missNs: number
+  /** What both kinds of look-up contain: parsing the URL. */
+  parseNs: number
+}
+
+const [variant, file = ''] = process.argv.slice(2)
+if (variant === 'hopcode' || variant === 'set') {
+  console.log(JSON.stringify(await measure(VARIANTS[variant], file)))
+  process.exit()
+}
+await compare()
+
+async function compare(): Promise<void> {
+  const { processor, cores, load, bun, commit } = describeMachine()
+  console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
+  const folder = mkdtempSync(join(tmpdir(), 'blocklist-bench-'))
+  try {
+    const list = join(folder, 'hosts.txt')
+    writeFileSync(list, Array.from({ length: ENTRIES }, (_, i) => `0.0.0.0 ${host(i)}\n`).join(''))
+    const figures: Record<Variant, Figures[]> = { hopcode: [], set: [] }
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const name of ['hopcode', 'set'] as const) figures[name].push(await apart(name, list))
+    }
+    report(figures)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function apart(name: Variant, list: string): Promise<Figures> {
+  const child = Bun.spawn([process.execPath, import.meta.path, name, list], { stderr: 'inherit' })
+  const text = await child.stdout.text()
+  if ((await child.exited) !== 0) throw new Error(`${name} failed`)
+  return JSON.parse(text)
+}
+
+async function measure(open: (file: string) => Promise<Lookup>, list: string): Promise<Figures> {
+  const before = memoryMib()
+  const start = performance.now()
+  const lookup = await open(list)
+  const loadMs = performance.now() - start
+  Bun.gc(true)
+  await Bun.sleep(SETTLING_MS)
+  const settledMib = memoryMib() - before
+  const peakMib = peakMemoryMib() - before
+  // A stride that shares no factor with the count visits the list out of order, as callers do.
+  const hits = urls((i) => `https://www.${host((i * 611_953) % ENTRIES)}/path`)
+  const misses = urls((i) => `https://www.${host((i * 611_953) % ENTRIES)}.fine.example/path`)
+  if (!hits.every(lookup)) throw new Error('a blocked host was missed')
+  if (misses.some(lookup)) throw new Error('a host was blocked that is not on the list')
+  const parseNs = nsEach(hits, (url) => hostOf(url).length > 0)
+  return {
+    ...{ loadMs, settledMib, peakMib, parseNs },
+    hitNs: nsEach(hits, lookup),
+    missNs: nsEach(misses, lookup),
+  }
+}
+
+function host(i: number): string {
+  return `${Bun.hash(String(i))
+    .toString(36)
+    .slice(0, 4 + (i % 9))}-${i}.example`
+}
+
+function urls(make: (i: number) => string): string[] {
+  return Array.from({ length: LOOKUPS }, (_, i) => make(i))
+}
+
+function memoryMib(): number {
+  return process.memoryUsage.rss() / 2 ** 20
+}
+
+/** Linux's own mark for this process; `ru_maxrss` would carry over what its parent took. */
+function peakMemoryMib(): number {
+  const status = readFileSync('/proc/self/status', 'utf8')
+  return Number(/VmHWM:\s*(\d+)/.exec(status)?.[1]) / 1024
+}
+
+function nsEach(inputs: readonly string[], judge: Lookup): number {
+  const times = Array.from({ length: 3 }, () => {
+    const start = performance.now()
+    let count = 0
+    for (const url of inputs) if (judge(url)) count++
+    if (count !== 0 && count !== inputs.length) throw new Error('one kind of URL, two answers')
+    return ((performance.now() - start) * 1e6) / inputs.length
+  })
+  return median(times)
+}
+
+function report(figures: Record<Variant, Figures[]>): void {
+  const middle = (name: Variant, key: keyof Figures) => median(figures[name].map((it) => it[key]))
+  const rows: [keyof Figures, string][] = [
+    ['loadMs', 'loading, ms'],
+    ['settledMib', 'process growth, MiB'],
+    ['peakMib', 'process growth at its peak, MiB'],
+    ['hitNs', 'a blocked URL judged, ns'],
+    ['missNs', 'a fine URL judged, ns'],
+    ['parseNs', 'of that, parsing the URL, ns'],
+  ]
+  console.log('| | hopcode | Set of strings | ratio |\n| --- | ---: | ---: | ---: |')
+  for (const [key, label] of rows) {
+    const [ours, theirs] = [middle('hopcode', key), middle('set', key)]
+    const cells = [ours.toFixed(0), theirs.toFixed(0), (ours / theirs).toFixed(2)]
+    console.log(`| ${label} | ${cells.join(' | ')} |`)
+  }
+  if (middle('hopcode', 'settledMib') > GROWTH_MAX_MIB) throw new Error('the list takes too much')
+}

@@ -1,0 +1,236 @@
+/**
+ * The list formats, told apart line by line, so that a file may mix them:
+ * - hosts: `0.0.0.0 bad.example worse.example`. Only lines of an unspecified or loopback address
+ *   block; another address is an ordinary mapping. Names of the machine itself are passed over.
+ * - plain: `bad.example`, `*.bad.example`, `.bad.example`, `192.0.2.7`, `2001:db8::7`.
+ * - Adblock: `||bad.example^`. An exception, `@@||fine.bad.example^`, exempts its host and all below
+ *   it from this file, not from others. Options that narrow a rule to some pages or kinds of request
+ *   do not say that the host is bad: such rules, paths, wildcards and cosmetic rules are passed over.
+ * - URLhaus: `http://bad.example/x`. The whole host is blocked.
+ * A single label (`com`, `||com^`) is a mistake that would block a top-level domain: passed over.
+ */
+
+import { canonicalHost, HostSetBuilder, type PackedHosts } from './match.ts'
+
+const LINE_BYTES_MAX = 65_536
+const NEWLINE = 10
+const RETURN = 13
+
+/** The hosts of one file: those that it blocks, and those that its exceptions exempt. */
+export interface HostList {
+  readonly blocked: PackedHosts
+  readonly exempt: PackedHosts
+  /** Lines with content in no known form. */
+  readonly unknownLines: number
+}
+
+/** Why a file is no blocklist. The message is for the log. */
+export class BlocklistError extends Error {
+  override readonly name = 'BlocklistError'
+}
+
+interface ParseOptions {
+  /** The file's size where it is known: see HostSetBuilder. */
+  bytesExpected?: number
+  seed?: number
+}
+
+/**
+ * Reads a list from its bytes, cut anywhere; a chunk is done with when the next is asked for. An
+ * empty file, or one of comments alone, is an empty list. Throws BlocklistError if it is binary, a
+ * web page, or has content but not one entry.
+ */
+export function parseBlocklist(
+  chunks: Iterable<Uint8Array>,
+  { bytesExpected = 0, seed = 0 }: ParseOptions = {},
+): HostList {
+  const reader = new LineReader(seed, bytesExpected)
+  let rest: Uint8Array = new Uint8Array()
+  for (const chunk of chunks) {
+    if (chunk.includes(0)) throw new BlocklistError('the file is binary')
+    // Only the line that the cut went through is put together anew, not the whole chunk.
+    const first = chunk.indexOf(NEWLINE) + 1
+    if (first === 0) rest = Buffer.concat([rest, chunk])
+    else {
+      const last = chunk.lastIndexOf(NEWLINE) + 1
+      const cut = Buffer.concat([rest, chunk.subarray(0, first)])
+      reader.readLines(cut, 0, cut.length)
+      reader.readLines(chunk, first, last)
+      rest = chunk.slice(last)
+    }
+    if (rest.length > LINE_BYTES_MAX) {
+      throw new BlocklistError(`a line is longer than ${LINE_BYTES_MAX} bytes`)
+    }
+  }
+  reader.readLines(rest, 0, rest.length)
+  return reader.finish()
+}
+
+/** `[Adblock Plus 2.0]` is a heading, `[::1]` an address. */
+const COMMENT = /^(?:[!#;]|\[(?![\da-f:.]+\]))/i
+const COSMETIC = /^\S*#[@?$%]{0,2}#/
+const WITH_SCHEME = /^https?:\/\/\S+/i
+const ADBLOCK = /^(@@)?\|\|(?:\*\.)?([^\s/^$|*]+)[/^]?\*?\|?(?:\$(.*))?$/
+/** Options that leave a rule a statement about its host: those that AdGuard's list compiler drops. */
+const OPTIONS_HELD = /^(?:all|doc|document|popup|network|important|third-party|3p|match-case)$/i
+
+const CARET = 94
+const HYPHEN = 45
+const DOT = 46
+const ADBLOCK_START = Buffer.from('||')
+const SINKHOLE_START = Buffer.from('0.0.0.0 ')
+const LOOPBACK_START = Buffer.from('127.0.0.1 ')
+const LOCALHOST = Buffer.from('localhost')
+const isLetter = (byte = 0): boolean => byte >= 97 && byte <= 122
+const isDigit = (byte = 0): boolean => byte >= 48 && byte <= 57
+
+function startsWith(bytes: Uint8Array, start: number, text: Uint8Array): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text[i]) return false
+  return true
+}
+
+/** Whether the bytes are a name in the form of `hostOf`; false also for some that are, like punycode. */
+function isCanonical(bytes: Uint8Array, start: number, end: number): boolean {
+  let label = start
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]
+    if (byte === DOT) {
+      if (i === label) return false
+      label = i + 1
+    } else if (byte === HYPHEN) {
+      if (bytes[i - 1] === HYPHEN) return false
+    } else if (!isLetter(byte) && !isDigit(byte)) return false
+  }
+  // A number at the end would make it an address; a single label is no entry.
+  if (label === start || !isLetter(bytes[label]) || end - start > 253) return false
+  return !startsWith(bytes, start, LOCALHOST)
+}
+
+class LineReader {
+  readonly #blocked: HostSetBuilder
+  readonly #exempt: HostSetBuilder
+  readonly #decoder = new TextDecoder()
+  #unknownLines = 0
+  #isFirst = true
+
+  constructor(seed: number, bytesExpected: number) {
+    this.#blocked = new HostSetBuilder({ seed, bytesExpected })
+    this.#exempt = new HostSetBuilder({ seed, bytesExpected: 0 })
+  }
+
+  /** Reads the lines of `bytes` from `from` to `to`, which is after a newline or the file's end. */
+  readLines(bytes: Uint8Array, from: number, to: number): void {
+    let start = from
+    while (start < to) {
+      const newline = bytes.indexOf(NEWLINE, start)
+      const end = newline < 0 ? to : newline
+      const visible = bytes[end - 1] === RETURN ? end - 1 : end
+      if (visible > start && !this.#readPlain(bytes, start, visible)) {
+        const text = this.#decoder.decode(bytes.subarray(start, visible))
+        for (const line of text.split('\r')) this.#readLine(line)
+      }
+      start = end + 1
+    }
+  }
+
+  /** Most lines of most lists, without a string: what it leaves aside, `#readLine` reads alike. */
+  #readPlain(bytes: Uint8Array, start: number, end: number): boolean {
+    const isRule = startsWith(bytes, start, ADBLOCK_START) && bytes[end - 1] === CARET
+    let from = start
+    if (isRule) from += ADBLOCK_START.length
+    else if (startsWith(bytes, start, SINKHOLE_START)) from += SINKHOLE_START.length
+    else if (startsWith(bytes, start, LOOPBACK_START)) from += LOOPBACK_START.length
+    const to = isRule ? end - 1 : end
+    if (!isCanonical(bytes, from, to)) return false
+    this.#blocked.addBytes(bytes, from, to)
+    this.#isFirst = false
+    return true
+  }
+
+  #readLine(line: string): void {
+    const text = line.trim()
+    if (text === '' || COMMENT.test(text)) return
+    if (this.#isFirst && text.startsWith('<')) throw new BlocklistError('the file is a web page')
+    this.#isFirst = false
+    if (!this.#readEntry(text)) this.#unknownLines++
+  }
+
+  finish(): HostList {
+    if (this.#unknownLines > 0 && this.#blocked.size + this.#exempt.size === 0) {
+      throw new BlocklistError('the file has content, but no entry in a known form')
+    }
+    return {
+      blocked: this.#blocked.pack(),
+      exempt: this.#exempt.pack(),
+      unknownLines: this.#unknownLines,
+    }
+  }
+
+  #readEntry(text: string): boolean {
+    if (text.startsWith('||') || text.startsWith('@@')) return this.#readAdblock(text)
+    const address = WITH_SCHEME.exec(text)?.[0]
+    if (address !== undefined) return this.#add(this.#blocked, entryOf(URL.parse(address)))
+    if (COSMETIC.test(text)) return false
+    const words = wordsOf(text)
+    const [first = '', ...names] = words
+    if (names.length === 0) return this.#add(this.#blocked, hostNamed(first))
+    return isSinkhole(first) && this.#readNames(names)
+  }
+
+  #readAdblock(text: string): boolean {
+    const [, exception, name, options] = ADBLOCK.exec(text) ?? []
+    if (name === undefined) return false
+    if (options && !options.split(',').every((option) => OPTIONS_HELD.test(option.trim()))) {
+      return false
+    }
+    return this.#add(exception ? this.#exempt : this.#blocked, hostNamed(name))
+  }
+
+  #readNames(names: readonly string[]): boolean {
+    let known = true
+    for (const name of names) {
+      if (!isOwnName(name) && !this.#add(this.#blocked, hostNamed(name))) known = false
+    }
+    return known
+  }
+
+  #add(set: HostSetBuilder, host: string | undefined): boolean {
+    if (host !== undefined) set.add(host)
+    return host !== undefined
+  }
+}
+
+function wordsOf(text: string): string[] {
+  const comment = text.indexOf('#')
+  return (comment < 0 ? text : text.slice(0, comment).trimEnd()).split(/\s+/)
+}
+
+const ENTRY = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)+|\[[\da-f:]+\])$/
+
+/** The host of an entry by name or address; undefined where it is none, or one label only. */
+function hostNamed(name: string): string | undefined {
+  const bare = name.replace(/^\*?\./, '')
+  const isIpv6 = !bare.startsWith('[') && bare.indexOf(':') !== bare.lastIndexOf(':')
+  const url = bare.includes('@') ? null : URL.parse(`http://${isIpv6 ? `[${bare}]` : bare}`)
+  return url?.pathname === '/' && url.search + url.hash === '' ? entryOf(url) : undefined
+}
+
+function entryOf(url: URL | null): string | undefined {
+  if (!url) return undefined
+  const host = canonicalHost(url.hostname)
+  return ENTRY.test(host) && host.length <= 253 ? host : undefined
+}
+
+/** Unspecified or loopback: what a hosts file sends a blocked name to. */
+const SINKHOLE = /^(?:0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\])$/
+
+function isSinkhole(word: string): boolean {
+  if (!/^[\d.]+$|:/.test(word)) return false
+  const host = hostNamed(word)
+  return host !== undefined && SINKHOLE.test(host)
+}
+
+/** Names that a hosts file gives the machine itself: single labels, `localhost.localdomain`, `0.0.0.0`. */
+function isOwnName(name: string): boolean {
+  return !/[.:]/.test(name) || /^localhost\d?\.localdomain\d?$/i.test(name) || isSinkhole(name)
+}
