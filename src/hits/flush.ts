@@ -1,0 +1,79 @@
+import type { Log } from '../lib/log.ts'
+import { type Caller, messageOf } from '../lib/thread.ts'
+import type { HitJournal } from './journal.ts'
+import type { HitWrites } from './store.ts'
+
+/** Hits in one commit: bounds the copy on the HTTP thread to well under a millisecond. */
+const STRETCH_MAX = 65_536
+
+interface FlusherOptions {
+  journal: HitJournal
+  writer: Caller<HitWrites>
+  flushMs: number
+  log: Log
+}
+
+/** Moves hits from the journal to the database, every `flushMs`. A disk that refuses leaves them in the journal. */
+export class HitFlusher {
+  readonly #options: FlusherOptions
+  #timer: Timer | undefined
+  #running: Promise<void> | undefined
+  /** The last attempt was refused, and the log says so: the hits wait in the journal. */
+  #failing = false
+
+  constructor(options: FlusherOptions) {
+    this.#options = options
+    this.#schedule()
+  }
+
+  /** Commits everything appended before this call. Throws if the disk refuses. */
+  async flush(): Promise<void> {
+    while (this.#running) await this.#running
+    this.#running = this.#drain()
+    try {
+      await this.#running
+    } finally {
+      this.#running = undefined
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.flush()
+  }
+
+  async #drain(): Promise<void> {
+    const { journal, writer } = this.#options
+    // Redirects go on meanwhile: what they append after this line is the next flush's.
+    let rest = journal.pending
+    while (rest > 0) {
+      const stretch = journal.next(Math.min(rest, STRETCH_MAX))
+      await writer.call('addHits', stretch)
+      journal.release(stretch.end)
+      rest -= stretch.linkIds.length
+    }
+  }
+
+  #schedule(): void {
+    const { flushMs } = this.#options
+    this.#timer = setTimeout(
+      () => void this.#tick().then(() => this.#timer && this.#schedule()),
+      flushMs,
+    )
+  }
+
+  async #tick(): Promise<void> {
+    const { log, journal } = this.#options
+    try {
+      await this.flush()
+      if (this.#failing) log.info('hits.flush_recovered')
+      this.#failing = false
+    } catch (error) {
+      if (!this.#failing) {
+        log.error('hits.flush_failed', { pending: journal.pending }, messageOf(error))
+      }
+      this.#failing = true
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import { expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { migrate } from '../db/migrate.ts'
+import { openWritable } from '../db/open.ts'
+import { createLog } from '../lib/log.ts'
+import { HitFlusher } from './flush.ts'
+import { HitCounts, journalFile, openJournal } from './hits.ts'
+import { HitReads, hitWrites } from './store.ts'
+
+const silent = createLog({ level: 'silent' })
+
+/** Links 1 and 2, and a journal of 64 entries. */
+function setUp(path: string) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db)
+  for (const id of [1, 2]) {
+    db.query(
+      `INSERT OR IGNORE INTO links (id, code, account_id, passcode_hash, created_at)
+       VALUES (?, ?, 1, x'00', 0)`,
+    ).run(id, `CODE0${id}`)
+  }
+  const journal = openJournal(db, path, silent, 64)
+  const counts = new HitCounts(new HitReads(db), journal)
+  const writes = hitWrites(db)
+  return { db, journal, counts, writes }
+}
+
+test('a count is the committed one and the journal, before, during and after a flush', () => {
+  using folder = temporaryFolder()
+  const { journal, counts, writes, db } = setUp(folder.path)
+  for (const id of [1, 2, 1]) journal.append(id)
+  expect(counts.of([1, 2]).get(1)).toBe(2)
+  const stretch = journal.next(10)
+  db.transaction(() => writes.addHits(stretch)).immediate()
+  // Committed, and the journal does not know yet: each hit still counts once.
+  expect(counts.of([1]).get(1)).toBe(2)
+  expect(counts.total()).toBe(3)
+  journal.append(1)
+  journal.release(stretch.end)
+  expect(counts.of([1]).get(1)).toBe(3)
+  expect(counts.total()).toBe(4)
+})
+
+test('hits of a deleted link count in the total alone', () => {
+  using folder = temporaryFolder()
+  const { journal, counts, writes, db } = setUp(folder.path)
+  journal.append(1)
+  db.run('DELETE FROM links WHERE id = 1')
+  writes.addHits(journal.next(10))
+  expect(db.query('SELECT count(*) AS n FROM hits').get()).toEqual({ n: 0 })
+  expect(counts.total()).toBe(1)
+})
+
+test('a start counts what the last process left in the journal, once', () => {
+  using folder = temporaryFolder()
+  const first = setUp(folder.path)
+  for (const id of [1, 1, 2]) first.journal.append(id)
+  first.db.close()
+  for (let start = 0; start < 3; start++) {
+    const { counts, db } = setUp(folder.path)
+    expect(counts.of([1, 2])).toEqual(
+      new Map([
+        [1, 2],
+        [2, 1],
+      ]),
+    )
+    expect(counts.total()).toBe(3)
+    db.close()
+  }
+})
+
+test('a journal of another database is refused with words that name it', () => {
+  using one = temporaryFolder()
+  using other = temporaryFolder()
+  setUp(one.path)
+  setUp(other.path)
+  rmSync(journalFile(one.path))
+  Bun.spawnSync(['cp', journalFile(other.path), journalFile(one.path)])
+  expect(() => setUp(one.path)).toThrow(`${journalFile(one.path)} belongs to another database`)
+})
+
+test('a missing journal is made anew, and the counts stay', () => {
+  using folder = temporaryFolder()
+  const { journal, writes, db } = setUp(folder.path)
+  journal.append(2)
+  writes.addHits(journal.next(10))
+  db.close()
+  rmSync(journalFile(folder.path))
+  const { counts, journal: next } = setUp(folder.path)
+  next.append(2)
+  expect(counts.of([2]).get(2)).toBe(2)
+})
+
+test('a flush that the disk refuses leaves every hit in the journal, and the next one counts them', async () => {
+  using folder = temporaryFolder()
+  const { journal, counts, writes } = setUp(folder.path)
+  const disk = { full: true }
+  const writer = {
+    async call(_: 'addHits', stretch: { linkIds: Uint32Array; end: number }) {
+      if (disk.full) throw new Error('database or disk is full')
+      return writes.addHits(stretch) as never
+    },
+  }
+  const flusher = new HitFlusher({ journal, writer, flushMs: 60_000, log: silent })
+  journal.append(1)
+  expect(flusher.flush()).rejects.toThrow('disk is full')
+  await flusher.flush().catch(() => {})
+  expect(journal.pending).toBe(1)
+  expect(counts.of([1]).get(1)).toBe(1)
+  disk.full = false
+  await flusher.close()
+  expect(journal.pending).toBe(0)
+  expect(counts.of([1]).get(1)).toBe(1)
+})

@@ -1,0 +1,158 @@
+import { expect, test } from 'bun:test'
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { HitJournal } from './journal.ts'
+
+const file = (folder: { path: string }) => join(folder.path, 'hits.journal')
+const ids = ({ linkIds }: { linkIds: Uint32Array }) => [...linkIds]
+
+test('what was appended is found again by another opening of the file, in order', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 8)
+  journal.resume(0)
+  for (const id of [3, 1, 4_294_967_295]) journal.append(id)
+  // As after kill -9: nothing was closed or flushed.
+  expect(ids(HitJournal.open(file(folder)).recover(0))).toEqual([3, 1, 4_294_967_295])
+})
+
+test('a recovery begins at the committed position and counts nothing before it', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 8)
+  journal.resume(0)
+  for (const id of [1, 2, 3]) journal.append(id)
+  expect(HitJournal.open(file(folder)).recover(2)).toEqual({
+    linkIds: Uint32Array.of(3),
+    end: 16,
+  })
+})
+
+test('after a recovery old entries are never taken for new ones', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 4)
+  journal.resume(0)
+  for (const id of [1, 2, 3]) journal.append(id)
+  const next = HitJournal.open(file(folder))
+  const left = next.recover(0)
+  next.resume(left.end)
+  expect(ids(HitJournal.open(file(folder)).recover(left.end))).toEqual([])
+  next.append(9)
+  expect(ids(HitJournal.open(file(folder)).recover(left.end))).toEqual([9])
+})
+
+test('a torn entry, whose second word is missing, is no hit', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 8)
+  journal.resume(0)
+  journal.append(7)
+  const bytes = readFileSync(file(folder))
+  bytes.writeUInt32LE(8, 4096 + 8)
+  writeFileSync(file(folder), bytes)
+  expect(ids(HitJournal.open(file(folder)).recover(0))).toEqual([7])
+})
+
+test('a full ring loses no hit: what finds no room waits in memory and enters after a release', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 4)
+  journal.resume(0)
+  for (const id of [1, 2, 3, 4, 5, 5, 6]) journal.append(id)
+  expect(journal.pending).toBe(7)
+  expect(journal.overflowing).toBe(true)
+  expect(journal.countFrom(0, [1, 5, 6])).toEqual(
+    new Map([
+      [1, 1],
+      [5, 2],
+      [6, 1],
+    ]),
+  )
+  journal.release(journal.next(2).end)
+  expect(journal.pending).toBe(5)
+  const drained: number[] = []
+  while (journal.pending > 0) {
+    const stretch = journal.next(100)
+    drained.push(...stretch.linkIds)
+    journal.release(stretch.end)
+  }
+  expect(drained.sort()).toEqual([3, 4, 5, 5, 6])
+  expect(journal.overflowing).toBe(false)
+})
+
+test('counts speak of everything from a committed position on', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 8)
+  journal.resume(0)
+  for (const id of [1, 2, 1, 1]) journal.append(id)
+  expect(journal.countFrom(0, [1])).toEqual(new Map([[1, 3]]))
+  expect(journal.countFrom(1, [1])).toEqual(new Map([[1, 2]]))
+  expect(journal.totalFrom(1)).toBe(3)
+  expect(journal.totalFrom(4)).toBe(0)
+  // The database may know of a commit before the journal is told to release it.
+  journal.release(2)
+  expect(journal.countFrom(1, [1])).toEqual(new Map([[1, 2]]))
+  expect(journal.totalFrom(3)).toBe(1)
+})
+
+test('any run of appends, flushes and kills counts each hit exactly once', () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ append: fc.integer({ min: 1, max: 5 }) }) },
+    { weight: 2, arbitrary: fc.record({ flush: fc.integer({ min: 1, max: 6 }) }) },
+    { weight: 1, arbitrary: fc.constant('kill' as const) },
+    { weight: 1, arbitrary: fc.constant('kill between commit and release' as const) },
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      using folder = temporaryFolder()
+      let journal = HitJournal.open(file(folder), 4)
+      journal.resume(0)
+      const committed = { position: 0, hits: [] as number[] }
+      const expected: number[] = []
+      const commit = ({ linkIds, end }: { linkIds: Uint32Array; end: number }) => {
+        committed.hits.push(...linkIds)
+        committed.position = end
+        return end
+      }
+      const restart = () => {
+        journal = HitJournal.open(file(folder))
+        journal.resume(commit(journal.recover(committed.position)))
+      }
+      for (const now of steps) {
+        if (now === 'kill') {
+          // Hits beyond the ring are in memory alone: they are what a kill may lose.
+          if (!journal.overflowing) restart()
+        } else if (now === 'kill between commit and release') {
+          if (journal.overflowing) continue
+          commit(journal.next(3))
+          restart()
+        } else if ('append' in now) {
+          journal.append(now.append)
+          expected.push(now.append)
+        } else {
+          journal.release(commit(journal.next(now.flush)))
+        }
+      }
+      while (journal.pending > 0) journal.release(commit(journal.next(4)))
+      expect(committed.hits.sort()).toEqual(expected.sort())
+    }),
+    { seed: 20260301, numRuns: 150 },
+  )
+})
+
+test.each([
+  ['cut off', (path: string) => truncateSync(path, 4096 + 8)],
+  ['shorter than its header', (path: string) => truncateSync(path, 100)],
+  ['garbled', (path: string) => writeFileSync(path, Buffer.alloc(4096 + 64, 'x'))],
+])('a journal that is %s is refused with words that name it', (_, damage) => {
+  using folder = temporaryFolder()
+  HitJournal.open(file(folder), 8)
+  damage(file(folder))
+  expect(() => HitJournal.open(file(folder))).toThrow(`${file(folder)} is damaged`)
+})
+
+test('every block of a new journal is on the disk: a sparse one would kill the process when it is full', () => {
+  using folder = temporaryFolder()
+  HitJournal.open(file(folder), 64 * 1024)
+  const stat = Bun.spawnSync(['stat', '-c', '%b %B %s', file(folder)]).stdout.toString()
+  const [blocks = 0, blockBytes = 0, size = 0] = stat.split(' ').map(Number)
+  expect(blocks * blockBytes).toBeGreaterThanOrEqual(size)
+})
