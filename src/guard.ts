@@ -1,0 +1,86 @@
+import { Elysia } from 'elysia'
+import { findAccount, type KeyDeps } from './accounts/keys.ts'
+import type { BudgetGroup } from './accounts/plans.ts'
+import type { Account } from './accounts/store.ts'
+import { AppError } from './errors.ts'
+import type { ClientAddress } from './http/client-address.ts'
+import { type Headed, REQUEST_ID } from './http/errors.ts'
+import type { RequestIds } from './http/request-id.ts'
+import { isoTime, type MonotonicClock } from './lib/clock.ts'
+import type { RateLimiter } from './limits/budgets.ts'
+import type { MaintenanceMode } from './maintenance/mode.ts'
+
+export interface GuardDeps extends KeyDeps {
+  limiter: RateLimiter
+  maintenance: MaintenanceMode
+  address: ClientAddress
+  requestIds: RequestIds
+  monotonic: MonotonicClock
+}
+
+/** What Elysia's context gives that the guard needs. */
+export interface Arrival {
+  request: Request
+  server: Bun.Server<unknown> | null
+  set: Headed
+}
+
+interface Demands {
+  budget: BudgetGroup
+  /** The endpoint goes on during maintenance: redirects and images do. */
+  duringMaintenance?: boolean
+}
+
+/**
+ * Every refusal that does not depend on the request's content, in the order of the API: 503
+ * maintenance, 429. Charges the caller's budget and says so in the headers. Returns the account of
+ * a valid key.
+ */
+export function admit(
+  deps: GuardDeps,
+  { request, server, set }: Arrival,
+  { budget, duringMaintenance = false }: Demands,
+): Account | undefined {
+  const { limiter, maintenance, address, requestIds, clock } = deps
+  const { headers } = request
+  set.headers[REQUEST_ID] = requestIds.next()
+  const account = findAccount(deps, headers.get('x-api-key'))
+  const peer = server?.requestIP(request)?.address ?? ''
+  address.resolve(peer, headers.get('x-forwarded-for'))
+  const passes = limiter.take(budget, account, address)
+  set.headers['x-ratelimit-limit'] = limiter.limit
+  set.headers['x-ratelimit-remaining'] = limiter.remaining
+  set.headers['x-ratelimit-reset'] = limiter.resetAt
+  const until = duringMaintenance ? undefined : maintenance.until()
+  if (until !== undefined) {
+    const seconds = Math.ceil((until - clock()) / 1000)
+    throw new AppError('maintenance', isoTime(until), retryAfter(seconds))
+  }
+  if (!passes) {
+    const { retryAfter: seconds } = limiter
+    throw new AppError('rate_limited', String(seconds), retryAfter(seconds))
+  }
+  return account
+}
+
+const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
+
+/** For endpoints that anyone may call. */
+export const publicly = (deps: GuardDeps, demands: Demands) =>
+  new Elysia({ name: 'guard.publicly', seed: demands }).derive(
+    { as: 'scoped' },
+    ({ request, server, set }) => {
+      admit(deps, { request, server, set: set as Headed }, demands)
+    },
+  )
+
+/** For endpoints of an account: gives `account`, or refuses with 401 before the body is looked at. */
+export const requireKey = (deps: GuardDeps, budget: BudgetGroup) =>
+  new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
+    { as: 'scoped' },
+    ({ request, server, set }) => {
+      const account = admit(deps, { request, server, set: set as Headed }, { budget })
+      if (!account) throw new AppError('invalid_api_key')
+      return { account }
+    },
+  )

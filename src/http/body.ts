@@ -1,0 +1,61 @@
+import type { z } from 'zod'
+import { AppError } from '../errors.ts'
+
+/** 16 MiB. */
+export const BODY_BYTES_MAX = 16 * 1024 * 1024
+
+/** `application/json` in any letter case, with or without parameters. */
+const JSON_TYPE = /^application\/json[\t ]*(;|$)/i
+
+/**
+ * The request's JSON, as the schema parses it. Throws AppError: 415 for another content type, 413 past
+ * `BODY_BYTES_MAX`, 400 for what is no JSON, 400 with the schema's own message for what it refuses.
+ */
+export async function readBody<Schema extends z.ZodType>(
+  request: Request,
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
+    throw new AppError('unsupported_media_type')
+  }
+  return parseWith(schema, parseJson(await readText(request)))
+}
+
+/** Throws AppError with the message of the schema's first complaint: never with the value it is about. */
+export function parseWith<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw new AppError('invalid_value', parsed.error.issues[0]?.message)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new AppError('invalid_json')
+  }
+}
+
+async function readText(request: Request): Promise<string> {
+  const declared = request.headers.get('content-length')
+  if (declared === null) return readChunks(request)
+  if (Number(declared) > BODY_BYTES_MAX) throw new AppError('body_too_large')
+  return request.text()
+}
+
+/** A body of undeclared length is counted as it arrives. */
+async function readChunks(request: Request): Promise<string> {
+  if (!request.body) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  let length = 0
+  for await (const chunk of request.body) {
+    length += chunk.byteLength
+    if (length > BODY_BYTES_MAX) throw new AppError('body_too_large')
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}

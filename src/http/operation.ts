@@ -1,0 +1,107 @@
+import type { DocumentDecoration } from 'elysia'
+import { z } from 'zod'
+
+/** Builds what the API description says of one route from the models that the route itself uses. */
+
+interface Answer {
+  description: string
+  /** The JSON body's model. */
+  view?: z.ZodType
+  /** Bodies that are no JSON: the content types. */
+  binary?: readonly string[]
+  /** Names of headers beside those on every answer: keys of the document's `components.headers`. */
+  headers?: readonly string[]
+}
+
+interface Description {
+  /** Unique among operations: what a generated client calls the function. */
+  id: string
+  summary: string
+  description?: string
+  tag: 'Links' | 'QR codes' | 'Redirects' | 'Status'
+  /** The caller must send an API key. */
+  key?: boolean
+  /** The path has a `{code}`. */
+  code?: boolean
+  body?: z.ZodType
+  query?: z.ZodObject
+  answers: Record<number, Answer>
+  /** Statuses of refusals, beside those that every route has: 429 and 500. */
+  refusals?: readonly number[]
+}
+
+type JsonSchema = Record<string, unknown>
+
+const RATE_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
+
+/** A route's `detail`: an OpenAPI 3.0 operation. */
+export function operation(about: Description): DocumentDecoration {
+  const refusals = [...(about.refusals ?? []), 429, 500].sort((a, b) => a - b)
+  return {
+    operationId: about.id,
+    summary: about.summary,
+    ...(about.description && { description: about.description }),
+    tags: [about.tag],
+    security: about.key ? [{ apiKey: [] }] : [{}, { apiKey: [] }],
+    parameters: [
+      ...(about.code ? [{ $ref: '#/components/parameters/code' }] : []),
+      ...(about.query ? queryParameters(about.query) : []),
+    ],
+    ...(about.body && {
+      requestBody: { required: true, content: json(schemaOf(about.body, 'input')) },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(about.answers).map(([status, answer]) => [status, answerOf(answer)]),
+      ),
+      ...Object.fromEntries(
+        refusals.map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  } as DocumentDecoration
+}
+
+export function schemaOf(model: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const schema = z.toJSONSchema(model, { target: 'openapi-3.0', io, unrepresentable: 'any' })
+  return withoutMeta(schema as JsonSchema)
+}
+
+/** Headers of the document's components, by name. */
+export const headerRefs = (names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+export const EVERY_HEADER = [...RATE_HEADERS, 'X-Request-Id'] as const
+
+function answerOf({ description, view, binary, headers = [] }: Answer) {
+  return {
+    description,
+    headers: headerRefs([...EVERY_HEADER, ...headers]),
+    ...(view && { content: json(schemaOf(view, 'output')) }),
+    ...(binary && {
+      content: Object.fromEntries(
+        binary.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
+      ),
+    }),
+  }
+}
+
+const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
+
+function queryParameters(query: z.ZodObject) {
+  const { properties = {}, required = [] } = schemaOf(query, 'input') as {
+    properties?: Record<string, JsonSchema>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...(description ? { description } : {}),
+    schema,
+  }))
+}
+
+/** `$schema` is JSON Schema's own, not OpenAPI's. */
+function withoutMeta({ $schema: _, ...schema }: JsonSchema): JsonSchema {
+  return schema
+}
