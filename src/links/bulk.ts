@@ -1,0 +1,50 @@
+import type { Account } from '../accounts/store.ts'
+import { AppError, REFUSALS } from '../errors.ts'
+import { create } from './create.ts'
+import type { LinkDeps } from './deps.ts'
+import type { BulkItemView, BulkView } from './schema.ts'
+import { Url } from './url.ts'
+
+type Verdict = { url: string } | { refusal: AppError }
+
+/**
+ * Shortens many URLs in one transaction. A bad one fails alone; when all are bad, nothing is stored
+ * and the whole request is refused: 422 if every one is blocked, else 400 with the first bad URL's message.
+ */
+export async function bulk(
+  deps: LinkDeps,
+  owner: Account,
+  urls: readonly unknown[],
+): Promise<BulkView> {
+  const verdicts = urls.map((url) => judge(deps, url))
+  const good = verdicts.flatMap((verdict) => ('url' in verdict ? [verdict.url] : []))
+  if (good.length === 0) throw worst(verdicts)
+  const created = await create(deps, owner.id, good)
+  let next = 0
+  const results = verdicts.map((verdict, i): BulkItemView => {
+    if ('refusal' in verdict) return failed(urls[i], verdict.refusal)
+    const view = created[next++]
+    if (!view) throw new Error('every good URL has an answer')
+    return { ok: true, ...view }
+  })
+  return { count: results.length, results }
+}
+
+function judge({ blocklist }: LinkDeps, url: unknown): Verdict {
+  const parsed = Url.safeParse(url)
+  if (!parsed.success) {
+    return { refusal: new AppError('invalid_value', parsed.error.issues[0]?.message) }
+  }
+  if (blocklist.isBlocked(parsed.data)) return { refusal: new AppError('url_blocked') }
+  return { url: parsed.data }
+}
+
+function failed(url: unknown, { message }: AppError): BulkItemView {
+  return { ok: false, url: typeof url === 'string' ? url : null, error: message }
+}
+
+function worst(verdicts: readonly Verdict[]): AppError {
+  const refusals = verdicts.flatMap((verdict) => ('refusal' in verdict ? [verdict.refusal] : []))
+  const invalid = refusals.find(({ status }) => status === REFUSALS.invalid_value.status)
+  return invalid ?? new AppError('url_blocked')
+}

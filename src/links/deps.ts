@@ -1,0 +1,23 @@
+import type { Plan, PlanLimits } from '../accounts/plans.ts'
+import type { SecretHasher } from '../accounts/secrets.ts'
+import type { HitCounts } from '../hits/hits.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { RandomBytes } from '../lib/random.ts'
+import type { Caller } from '../lib/thread.ts'
+import type { Addresses } from './addresses.ts'
+import type { LinkWriter } from './links.ts'
+import type { LinkLists, LinkReads } from './store.ts'
+
+/** What the operations on links work with. */
+export interface LinkDeps {
+  links: LinkWriter
+  reads: LinkReads
+  lists: Caller<LinkLists>
+  hits: HitCounts
+  addresses: Addresses
+  blocklist: { isBlocked(url: string): boolean }
+  hasher: SecretHasher
+  plans: Readonly<Record<Plan, PlanLimits>>
+  clock: Clock
+  random: RandomBytes
+}

@@ -1,0 +1,72 @@
+import type { Caller } from '../lib/thread.ts'
+import type { LinkCache } from './cache.ts'
+import type { Code } from './code.ts'
+import type { CreatedLink, CreateLinks, LinkRow, LinkWrites, ReserveCode } from './store.ts'
+
+/** Keeps the picture of each code beside its link. */
+export interface CodeImages {
+  /** The code is new: its picture will be asked for. */
+  prepare(code: Code): void
+  /** Nobody holds the code any more. */
+  remove(code: Code): void
+}
+
+interface LinkWriterOptions {
+  writer: Caller<LinkWrites>
+  cache: LinkCache
+  images: CodeImages
+}
+
+/**
+ * Changes links. Each method resolves once the change is on disk, and the cache changes in the very
+ * turn of that news: nothing may be awaited between the writer's answer and the cache.
+ */
+export class LinkWriter {
+  readonly #writer: Caller<LinkWrites>
+  readonly #cache: LinkCache
+  readonly #images: CodeImages
+
+  constructor({ writer, cache, images }: LinkWriterOptions) {
+    this.#writer = writer
+    this.#cache = cache
+    this.#images = images
+  }
+
+  /** One link an item, in order. Throws, with nothing stored, if the disk refuses. */
+  async create(order: CreateLinks): Promise<CreatedLink[]> {
+    const links = await this.#writer.call('createLinks', order)
+    for (const link of links) {
+      if (link.reused) continue
+      this.#cache.set(link.code, link.id, link.url)
+      this.#images.prepare(link.code)
+    }
+    return links
+  }
+
+  /** Undefined when the code is in use. */
+  async reserve(order: ReserveCode): Promise<LinkRow | undefined> {
+    const link = await this.#writer.call('reserveCode', order)
+    if (link) {
+      this.#cache.set(link.code, link.id, null)
+      this.#images.prepare(link.code)
+    }
+    return link
+  }
+
+  /** Undefined when the link is gone. */
+  async changeUrl(id: number, url: string, urlKey: Uint8Array): Promise<LinkRow | undefined> {
+    const link = await this.#writer.call('changeUrl', { id, url, urlKey })
+    if (link) this.#cache.set(link.code, link.id, link.url)
+    return link
+  }
+
+  /** False when the link is gone already. */
+  async delete(id: number, code: Code): Promise<boolean> {
+    const deleted = await this.#writer.call('deleteLink', { id })
+    if (deleted) {
+      this.#cache.delete(code)
+      this.#images.remove(code)
+    }
+    return deleted
+  }
+}

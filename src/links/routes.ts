@@ -1,0 +1,155 @@
+import { Elysia } from 'elysia'
+import { type GuardDeps, publicly, requireKey } from '../guard.ts'
+import { parseWith, readBody } from '../http/body.ts'
+import { operation } from '../http/operation.ts'
+import { bulk } from './bulk.ts'
+import { deleteLink } from './delete.ts'
+import type { LinkDeps } from './deps.ts'
+import { list } from './list.ts'
+import { lookup } from './lookup.ts'
+import { reserve } from './reserve.ts'
+import {
+  BulkView,
+  bulkBody,
+  CreatedView,
+  DeleteBody,
+  DeletedView,
+  ListQuery,
+  ListView,
+  LookupView,
+  ReserveBody,
+  ReservedView,
+  ShortenBody,
+  UpdateBody,
+  UpdatedView,
+} from './schema.ts'
+import { shorten } from './shorten.ts'
+import { update } from './update.ts'
+
+type Deps = LinkDeps & GuardDeps
+
+const WRITE_REFUSALS = [400, 401, 413, 415, 503]
+
+export const linkWriteRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.writes', prefix: '/api' })
+    .use(requireKey(deps, 'write'))
+    .post(
+      '/shorten',
+      async ({ request, account, status }) => {
+        const { url } = await readBody(request, ShortenBody)
+        const view = await shorten(deps, account, url)
+        return status(view.reused ? 200 : 201, view)
+      },
+      {
+        detail: operation({
+          id: 'shorten',
+          summary: 'Shorten a URL',
+          tag: 'Links',
+          key: true,
+          body: ShortenBody,
+          answers: {
+            200: { description: 'The code that the account has for this URL.', view: CreatedView },
+            201: { description: 'A new code, with its passcode.', view: CreatedView },
+          },
+          refusals: [...WRITE_REFUSALS, 422],
+        }),
+      },
+    )
+    .post(
+      '/reserve',
+      async ({ request, account, status }) => {
+        const { code } = await readBody(request, ReserveBody)
+        return status(201, await reserve(deps, account, code))
+      },
+      {
+        detail: operation({
+          id: 'reserve',
+          summary: 'Claim a code without a destination',
+          tag: 'Links',
+          key: true,
+          body: ReserveBody,
+          answers: { 201: { description: 'The code, with its passcode.', view: ReservedView } },
+          refusals: [...WRITE_REFUSALS, 409],
+        }),
+      },
+    )
+    .post(
+      '/update',
+      async ({ request, account }) => update(deps, account, await readBody(request, UpdateBody)),
+      {
+        detail: operation({
+          id: 'update',
+          summary: 'Change where a code leads',
+          tag: 'Links',
+          key: true,
+          body: UpdateBody,
+          answers: { 200: { description: 'The code leads there now.', view: UpdatedView } },
+          refusals: [...WRITE_REFUSALS, 403, 422],
+        }),
+      },
+    )
+    .post(
+      '/delete',
+      async ({ request, account }) =>
+        deleteLink(deps, account, await readBody(request, DeleteBody)),
+      {
+        detail: operation({
+          id: 'delete',
+          summary: 'Delete a code',
+          description: 'The short URL stops working at once, and anyone may claim the code.',
+          tag: 'Links',
+          key: true,
+          body: DeleteBody,
+          answers: { 200: { description: 'The code is gone.', view: DeletedView } },
+          refusals: [...WRITE_REFUSALS, 403],
+        }),
+      },
+    )
+    .post(
+      '/bulk-shorten',
+      async ({ request, account, status }) => {
+        const { urls } = await readBody(request, bulkBody(deps.plans[account.plan].bulkMax))
+        return status(201, await bulk(deps, account, urls))
+      },
+      {
+        detail: operation({
+          id: 'bulkShorten',
+          summary: 'Shorten many URLs',
+          description: 'One answer a URL, in order. A bad one fails alone.',
+          tag: 'Links',
+          key: true,
+          body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
+          answers: { 201: { description: 'One result a URL, in order.', view: BulkView } },
+          refusals: [...WRITE_REFUSALS, 422],
+        }),
+      },
+    )
+
+export const linkListRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.list', prefix: '/api' })
+    .use(requireKey(deps, 'read'))
+    .get('/list', ({ account, query }) => list(deps, account, parseWith(ListQuery, query)), {
+      detail: operation({
+        id: 'list',
+        summary: "The account's codes, newest first",
+        tag: 'Links',
+        key: true,
+        query: ListQuery,
+        answers: { 200: { description: 'A page of codes.', view: ListView } },
+        refusals: [400, 401, 503],
+      }),
+    })
+
+export const linkLookupRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.lookup', prefix: '/api' })
+    .use(publicly(deps, { budget: 'read' }))
+    .get('/lookup/:code', ({ params }) => lookup(deps, params.code), {
+      detail: operation({
+        id: 'lookup',
+        summary: 'Where a code leads, without following it',
+        tag: 'Links',
+        code: true,
+        answers: { 200: { description: 'The code.', view: LookupView } },
+        refusals: [404, 503],
+      }),
+    })

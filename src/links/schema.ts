@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import { PASSCODE_LENGTH } from '../accounts/passcodes.ts'
+import { REFUSALS } from '../errors.ts'
+import { CODE_PATTERN, type Code, toCode } from './code.ts'
+import { Url } from './url.ts'
+
+/** Chapters "Endpoints" and "Errors": what requests may hold, with the message each fault is answered with. */
+
+const missing = (field: string) => `Missing required field: ${field}`
+
+const BAD_CODE = REFUSALS.invalid_code.say()
+
+/** A code that is being claimed: its form matters. */
+const NewCode = z
+  .string(BAD_CODE)
+  .regex(CODE_PATTERN, BAD_CODE)
+  .transform((text) => toCode(text) as Code)
+
+/** A code that should exist: one in an impossible form is just unknown. */
+const KnownCode = z
+  .string(missing('code'))
+  .meta({ description: 'An existing code, in any letter case.', example: 'SPRING26' })
+
+const Passcode = z.string(missing('passcode')).meta({
+  description: `The ${PASSCODE_LENGTH} characters that came with the code.`,
+})
+
+export const ShortenBody = z.object({ url: Url }, { error: REFUSALS.invalid_url.say() })
+
+export const ReserveBody = z.object({ code: NewCode }, { error: BAD_CODE })
+
+export const UpdateBody = z.object(
+  {
+    code: KnownCode,
+    passcode: Passcode,
+    url: z.string(missing('url')).pipe(Url),
+  },
+  { error: missing('code') },
+)
+
+export const DeleteBody = z.object(
+  { code: KnownCode, passcode: Passcode },
+  { error: missing('code') },
+)
+
+/** `itemsMax`: the plan's batch size. Items are judged one by one: a bad one fails alone. */
+export const bulkBody = (itemsMax: number) => {
+  const message = `urls must contain between 1 and ${itemsMax} items`
+  return z.object(
+    { urls: z.array(z.unknown(), message).min(1, message).max(itemsMax, message) },
+    { error: message },
+  )
+}
+
+const LIST_LIMIT_MAX = 200
+
+/** A query is text, and what it means is a whole number: `meta` overrules the string in the API description. */
+const wholeNumber = (
+  message: string,
+  about: { minimum: number; maximum: number; default: number; description: string },
+) =>
+  z
+    .string(message)
+    .regex(/^\d{1,15}$/, message)
+    .refine((text) => Number(text) >= about.minimum && Number(text) <= about.maximum, message)
+    .default(String(about.default))
+    .meta({ type: 'integer', ...about })
+    .transform(Number)
+
+export const ListQuery = z.object({
+  limit: wholeNumber(`Invalid limit: must be an integer between 1 and ${LIST_LIMIT_MAX}`, {
+    minimum: 1,
+    maximum: LIST_LIMIT_MAX,
+    default: 50,
+    description: 'How many codes to give.',
+  }),
+  offset: wholeNumber('Invalid offset: must be an integer of at least 0', {
+    minimum: 0,
+    maximum: 999_999_999_999_999,
+    default: 0,
+    description: 'How many codes to skip.',
+  }),
+  search: z
+    .string('Invalid search: must be a text')
+    .optional()
+    .meta({ description: 'A part of the code or the URL, in any letter case.' }),
+})
+
+const CodeField = z.string().regex(/^[A-Z0-9]{6,20}$/)
+const Address = z.string().meta({ format: 'uri' })
+const Time = z.string().meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
+const OwnPasscode = z
+  .string()
+  .regex(/^[A-Z0-9]{24}$/)
+  .meta({ description: 'Shown this once, and never again.' })
+
+export const CreatedView = z.object({
+  code: CodeField,
+  url: z.string(),
+  passcode: OwnPasscode.nullable(),
+  short_url: Address,
+  qr_url: Address,
+  created_at: Time,
+  reused: z.boolean(),
+})
+export type CreatedView = z.infer<typeof CreatedView>
+
+export const ReservedView = z.object({
+  code: CodeField,
+  passcode: OwnPasscode,
+  url: z.null(),
+  short_url: Address,
+  reserved: z.literal(true),
+  created_at: Time,
+})
+export type ReservedView = z.infer<typeof ReservedView>
+
+export const UpdatedView = z.object({
+  code: CodeField,
+  url: z.string(),
+  short_url: Address,
+  updated: z.literal(true),
+})
+export type UpdatedView = z.infer<typeof UpdatedView>
+
+export const DeletedView = z.object({ code: CodeField, deleted: z.literal(true) })
+export type DeletedView = z.infer<typeof DeletedView>
+
+export const BulkItemView = z.union([
+  CreatedView.extend({ ok: z.literal(true) }),
+  z.object({ ok: z.literal(false), url: z.string().nullable(), error: z.string() }),
+])
+export type BulkItemView = z.infer<typeof BulkItemView>
+
+export const BulkView = z.object({ count: z.int(), results: z.array(BulkItemView) })
+export type BulkView = z.infer<typeof BulkView>
+
+export const LookupView = z.object({
+  code: CodeField,
+  url: z.string().nullable(),
+  created_at: Time,
+  hit_count: z.int(),
+})
+export type LookupView = z.infer<typeof LookupView>
+
+export const ListView = z.object({
+  total: z.int(),
+  limit: z.int(),
+  offset: z.int(),
+  count: z.int(),
+  items: z.array(LookupView.extend({ short_url: Address, qr_url: Address })),
+})
+export type ListView = z.infer<typeof ListView>

@@ -1,0 +1,222 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+import type { Code } from './code.ts'
+
+/** A code as it is stored. Ids count up and are never given out again. */
+export interface LinkRow {
+  id: number
+  code: Code
+  accountId: AccountId
+  url: string | null
+  createdAt: number
+}
+
+export interface SecretLinkRow extends LinkRow {
+  passcodeHash: Uint8Array
+}
+
+export interface NewLink {
+  url: string
+  urlKey: Uint8Array
+  code: Code
+  passcodeHash: Uint8Array
+}
+
+export interface CreateLinks {
+  accountId: AccountId
+  createdAt: number
+  items: readonly NewLink[]
+  /** Codes for items whose own is taken; when they run out, nothing is stored. */
+  spareCodes: readonly Code[]
+}
+
+/** `reused`: the account had this URL already, and this is the link it had. */
+export type CreatedLink = LinkRow & { reused: boolean }
+
+export interface ReserveCode {
+  accountId: AccountId
+  code: Code
+  passcodeHash: Uint8Array
+  createdAt: number
+}
+
+const COLUMNS = 'id, code, account_id AS accountId, url, created_at AS createdAt'
+
+/** Runs on the writer thread, inside the transaction of its batch. Raw SQL: this is where every link is written. */
+export function linkWrites(db: Database) {
+  const byUrl = db.prepare<LinkRow, [AccountId, Uint8Array]>(
+    `SELECT ${COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
+  )
+  const insert = db.prepare<
+    LinkRow,
+    [Code, AccountId, string | null, Uint8Array | null, Uint8Array, number]
+  >(
+    `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING RETURNING ${COLUMNS}`,
+  )
+  const index = db.prepare<null, [number, Code, string]>(
+    'INSERT INTO links_search (rowid, code, url) VALUES (?, ?, ?)',
+  )
+  const reindex = db.prepare<null, [Code, string, number]>(
+    'UPDATE links_search SET code = ?, url = ? WHERE rowid = ?',
+  )
+  const unindex = db.prepare<null, [number]>('DELETE FROM links_search WHERE rowid = ?')
+  const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
+    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${COLUMNS}`,
+  )
+  const remove = db.prepare<{ accountId: AccountId }, [number]>(
+    'DELETE FROM links WHERE id = ? RETURNING account_id AS accountId',
+  )
+  const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
+  const count = db.prepare<null, [number, AccountId]>(
+    'UPDATE accounts SET link_count = link_count + ? WHERE id = ?',
+  )
+
+  return {
+    /** One link an item, in order: a new one, or the one that the account has for the URL. All or none. */
+    createLinks({ accountId, createdAt, items, spareCodes }: CreateLinks): CreatedLink[] {
+      const spares = [...spareCodes]
+      let added = 0
+      const links = items.map((item) => {
+        const existing = byUrl.get(accountId, item.urlKey)
+        if (existing) return { ...existing, reused: true }
+        for (let code: Code | undefined = item.code; code; code = spares.shift()) {
+          const { url, urlKey, passcodeHash } = item
+          const link = insert.get(code, accountId, url, urlKey, passcodeHash, createdAt)
+          if (!link) continue
+          index.run(link.id, link.code, url)
+          added++
+          return { ...link, reused: false }
+        }
+        throw new Error('every generated code was taken')
+      })
+      count.run(added, accountId)
+      return links
+    },
+
+    /** Undefined when any account holds the code. */
+    reserveCode({ accountId, code, passcodeHash, createdAt }: ReserveCode): LinkRow | undefined {
+      const link = insert.get(code, accountId, null, null, passcodeHash, createdAt)
+      if (!link) return undefined
+      index.run(link.id, code, '')
+      count.run(1, accountId)
+      return link
+    },
+
+    /** Undefined when the link is gone. */
+    changeUrl(change: { id: number; url: string; urlKey: Uint8Array }): LinkRow | undefined {
+      const link = setUrl.get(change.url, change.urlKey, change.id)
+      if (!link) return undefined
+      reindex.run(link.code, change.url, link.id)
+      return link
+    },
+
+    /** False when the link is gone already. Its hits go with it. */
+    deleteLink({ id }: { id: number }): boolean {
+      const link = remove.get(id)
+      if (!link) return false
+      unindex.run(id)
+      removeHits.run(id)
+      count.run(-1, link.accountId)
+      return true
+    },
+  }
+}
+
+export type LinkWrites = ReturnType<typeof linkWrites>
+
+/** One-row look-ups, on the HTTP thread's own connection. */
+export class LinkReads {
+  readonly #byCode
+  readonly #destination
+
+  constructor(db: Database) {
+    this.#byCode = db.prepare<SecretLinkRow, [Code]>(
+      `SELECT ${COLUMNS}, passcode_hash AS passcodeHash FROM links WHERE code = ?`,
+    )
+    this.#destination = db.prepare<{ id: number; url: string | null }, [Code]>(
+      'SELECT id, url FROM links WHERE code = ?',
+    )
+  }
+
+  findByCode(code: Code): SecretLinkRow | undefined {
+    return this.#byCode.get(code) ?? undefined
+  }
+
+  /** What a redirect needs. */
+  findDestination(code: Code): { id: number; url: string | null } | undefined {
+    return this.#destination.get(code) ?? undefined
+  }
+}
+
+export interface ListQuery {
+  accountId: AccountId
+  limit: number
+  offset: number
+  search?: string | undefined
+}
+
+export interface LinkPage {
+  total: number
+  links: LinkRow[]
+}
+
+/** Runs on the reader thread: a search may read many rows. */
+export function linkLists(db: Database) {
+  const total = db.prepare<{ total: number }, [AccountId]>(
+    'SELECT link_count AS total FROM accounts WHERE id = ?',
+  )
+  const page = db.prepare<LinkRow, [AccountId, number, number]>(
+    `SELECT ${COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
+  )
+  const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
+    'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
+  )
+  const indexed = searchStatements(db, SEARCH_INDEXED)
+  const scanned = searchStatements(db, SEARCH_SCANNED)
+
+  return {
+    /** One page, newest first, and how many there are in all; both of one snapshot. */
+    listLinks({ accountId, limit, offset, search }: ListQuery): LinkPage {
+      return db.transaction(() => {
+        if (search === undefined || search === '') {
+          return {
+            total: total.get(accountId)?.total ?? 0,
+            links: page.all(accountId, limit, offset),
+          }
+        }
+        const byIndex = [...search].length >= TRIGRAM
+        const { total: count, page: matches } = byIndex ? indexed : scanned
+        const term = byIndex ? `"${search.replaceAll('"', '""')}"` : search.toLowerCase()
+        return {
+          total: count.get(accountId, term)?.total ?? 0,
+          links: matches.all(accountId, term, limit, offset),
+        }
+      })()
+    },
+
+    /** Every account's codes in the order of their ids: the next `limit` after `id`. */
+    codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
+      return codes.all(id, limit)
+    },
+  }
+}
+
+export type LinkLists = ReturnType<typeof linkLists>
+
+function searchStatements(db: Database, where: string) {
+  return {
+    total: db.prepare<{ total: number }, [AccountId, string]>(
+      `SELECT count(*) AS total FROM links WHERE account_id = ?1 AND ${where}`,
+    ),
+    page: db.prepare<LinkRow, [AccountId, string, number, number]>(
+      `SELECT ${COLUMNS} FROM links WHERE account_id = ?1 AND ${where}
+       ORDER BY id DESC LIMIT ?3 OFFSET ?4`,
+    ),
+  }
+}
+
+/** The search index knows three characters and more; a shorter text is looked for row by row. */
+const TRIGRAM = 3
+const SEARCH_INDEXED = 'id IN (SELECT rowid FROM links_search WHERE links_search MATCH ?2)'
+const SEARCH_SCANNED = '(instr(lower(code), ?2) > 0 OR instr(lower(url), ?2) > 0)'

@@ -1,0 +1,67 @@
+import { expect, test } from 'bun:test'
+import { locationOf, normalUrl, Url, urlKey } from './url.ts'
+
+const good = [
+  'http://example.com',
+  'HTTPS://Example.COM/Path?q=1#top',
+  'https://user:pw@example.com:8443/',
+  'https://пример.рф/путь',
+  'http://[2001:db8::1]/x',
+  `https://example.com/${'x'.repeat(8192 - 20)}`,
+  'https://example.com/%20%00?a=b&c=[d]|{e}',
+  'https://example.com/😀',
+]
+test.each(good)('a URL is given back as it was sent: %s', (url) => {
+  expect(Url.parse(url)).toBe(url)
+})
+
+const START = 'Invalid URL: must start with http:// or https://'
+const LONG = 'Invalid URL: must be at most 8192 characters'
+const SIGNS = 'Invalid URL: must not contain spaces, control characters or lone surrogates'
+const HOST = 'Invalid URL: must be a well-formed address with a host'
+const bad: [unknown, string][] = [
+  [undefined, START],
+  [null, START],
+  [42, START],
+  [['https://example.com'], START],
+  ['', START],
+  ['example.com', START],
+  ['ftp://example.com', START],
+  ['javascript:alert(1)//http://', START],
+  [' https://example.com', START],
+  ['https:/example.com', START],
+  ['//example.com', START],
+  [`https://example.com/${'x'.repeat(8193 - 20)}`, LONG],
+  ['https://example.com/a b', SIGNS],
+  ['https://example.com/\n', SIGNS],
+  ['https://exa\tmple.com/', SIGNS],
+  ['https://example.com/\u0000', SIGNS],
+  ['https://example.com/\u007f', SIGNS],
+  ['https://example.com/\u00a0', SIGNS],
+  ['https://example.com/\u2028', SIGNS],
+  ['https://example.com/\ud800', SIGNS],
+  ['https://', HOST],
+  ['http:///example.com', HOST],
+  ['http://\\example.com', HOST],
+  ['https://?q', HOST],
+  ['https://example.com:99999/', HOST],
+  ['https://[::1', HOST],
+  ['https://a^b.example/', HOST],
+]
+test.each(bad)('%j is refused: %s', (url, message) => {
+  const { error } = Url.safeParse(url)
+  expect(error?.issues[0]?.message).toBe(message)
+})
+
+test('the same URL is the same after parsing', () => {
+  expect(urlKey('HTTP://Example.com:80')).toEqual(urlKey('http://example.com/'))
+  expect(urlKey('https://example.com/a/../b')).toEqual(urlKey('https://example.com/b'))
+  expect(urlKey('https://example.com/a')).not.toEqual(urlKey('https://example.com/A'))
+  expect(urlKey('https://example.com/')).toHaveLength(16)
+})
+
+test('Location is the URL as sent where a header can carry it, else its normal form', () => {
+  expect(locationOf('HTTPS://Example.COM/a|b')).toBe('HTTPS://Example.COM/a|b')
+  expect(locationOf('https://пример.рф/я')).toBe(normalUrl('https://пример.рф/я'))
+  expect(locationOf('https://пример.рф/я')).toMatch(/^[\x21-\x7e]+$/)
+})

@@ -1,0 +1,18 @@
+import { openWritable } from './db/open.ts'
+import { type SettingWrites, settingWrites } from './db/settings.ts'
+import { commitTogether } from './db/writer.ts'
+import { type HitWrites, hitWrites } from './hits/store.ts'
+import { serveThread } from './lib/thread.ts'
+import { type LinkWrites, linkWrites } from './links/store.ts'
+
+/** The one thread that writes the database while the service runs. */
+export type Writes = LinkWrites & HitWrites & SettingWrites
+
+serveThread(({ file }: { file: string }) => {
+  const db = openWritable(file)
+  const functions: Writes = { ...linkWrites(db), ...hitWrites(db), ...settingWrites(db) }
+  return {
+    answer: (calls) => commitTogether(db, functions, calls),
+    close: () => db.close(),
+  }
+})
