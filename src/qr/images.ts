@@ -1,0 +1,67 @@
+import type { Log } from '../lib/log.ts'
+import { type Caller, messageOf } from '../lib/thread.ts'
+import type { Addresses } from '../links/addresses.ts'
+import type { Code } from '../links/code.ts'
+import type { CodeImages } from '../links/links.ts'
+import { QrFiles } from './files.ts'
+import type { QrOptions } from './options.ts'
+import type { Renderer } from './renderer.ts'
+
+interface QrImagesOptions {
+  renderer: Caller<Renderer>
+  dir: string
+  addresses: Addresses
+  log: Log
+}
+
+/** Each code's picture: made by the QR thread, stored as a file, made again whenever it is missing. */
+export class QrImages implements CodeImages {
+  readonly #renderer: Caller<Renderer>
+  readonly #files: QrFiles
+  readonly #addresses: Addresses
+  readonly #log: Log
+
+  constructor({ renderer, dir, addresses, log }: QrImagesOptions) {
+    this.#renderer = renderer
+    this.#files = new QrFiles({ dir })
+    this.#addresses = addresses
+    this.#log = log
+  }
+
+  /** Makes the stored image when there is nothing more urgent. Losing this order loses nothing. */
+  prepare(code: Code): void {
+    const order = { code, text: this.#addresses.short(code) }
+    this.#renderer.call('store', order, { background: true }).catch((error: unknown) => {
+      this.#log.debug('qr.not_prepared', { code, reason: messageOf(error) })
+    })
+  }
+
+  /** Waits behind an unfinished `prepare` of the same code, so that no image outlives its code. */
+  remove(code: Code): void {
+    this.#renderer.call('remove', { code }, { background: true }).catch((error: unknown) => {
+      this.#log.warn('qr.not_removed', { code, reason: messageOf(error) })
+    })
+  }
+
+  /** The stored image of a code that exists, from its file or made anew. */
+  async stored(code: Code): Promise<Uint8Array<ArrayBuffer>> {
+    const file = Bun.file(this.#files.path(code))
+    const bytes = await file.bytes().catch(() => undefined)
+    if (bytes !== undefined && bytes.length > 0) return bytes
+    return this.#renderer.call('store', { code, text: this.#addresses.short(code) })
+  }
+
+  render(code: Code, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#renderer.call('render', { text: this.#addresses.short(code), options })
+  }
+
+  /** Stores the images of many codes, and waits for it: for work in the background. */
+  async remake(codes: readonly Code[]): Promise<void> {
+    const text = (code: Code) => this.#addresses.short(code)
+    await Promise.all(
+      codes.map((code) =>
+        this.#renderer.call('store', { code, text: text(code) }, { background: true }),
+      ),
+    )
+  }
+}

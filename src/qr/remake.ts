@@ -1,0 +1,73 @@
+import type { SettingStore, SettingWrites } from '../db/settings.ts'
+import type { Log } from '../lib/log.ts'
+import { type Caller, messageOf } from '../lib/thread.ts'
+import type { Code } from '../links/code.ts'
+import type { LinkLists } from '../links/store.ts'
+import { QrFiles } from './files.ts'
+import type { QrImages } from './images.ts'
+
+const NAME = 'qr_base_url'
+/** Codes made at once: few, so that a stop need not wait. */
+const CHUNK = 100
+
+/**
+ * Stored images encode short URLs: under another BASE_URL the old ones lead nowhere. Takes them away,
+ * before the service starts, and says whether all must be made anew.
+ */
+export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: string): boolean {
+  const found = settings.find(NAME)
+  if (found === baseUrl) return false
+  if (found === undefined) {
+    settings.set(NAME, baseUrl)
+    return false
+  }
+  // A failed deletion of the old images is tried again at the next start.
+  new QrFiles({ dir }).retireAll().catch(() => {})
+  return true
+}
+
+interface RemakeDeps {
+  images: QrImages
+  lists: Caller<LinkLists>
+  writer: Caller<SettingWrites>
+  baseUrl: string
+  log: Log
+}
+
+/** Makes the image of every code in the background. One that is asked for meanwhile is made at once. */
+export class Remake {
+  #stopped = false
+  readonly #done: Promise<void>
+
+  constructor(deps: RemakeDeps) {
+    this.#done = this.#run(deps).catch((error: unknown) => {
+      if (!this.#stopped) deps.log.warn('qr.remake_failed', { reason: messageOf(error) })
+    })
+  }
+
+  /** Resolves once every image is made, or after `close`. */
+  get done(): Promise<void> {
+    return this.#done
+  }
+
+  async close(): Promise<void> {
+    this.#stopped = true
+    await this.#done
+  }
+
+  async #run({ images, lists, writer, baseUrl, log }: RemakeDeps): Promise<void> {
+    let last = 0
+    let made = 0
+    while (!this.#stopped) {
+      const links = await lists.call('codesAfter', { id: last, limit: CHUNK })
+      if (links.length === 0) {
+        await writer.call('saveSetting', { name: NAME, value: baseUrl })
+        log.info('qr.remade', { images: made })
+        return
+      }
+      await images.remake(links.map(({ code }): Code => code))
+      made += links.length
+      last = links.at(-1)?.id ?? last
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import { QrFiles } from './files.ts'
+import type { QrOptions } from './options.ts'
+import { renderQr } from './render.ts'
+
+/** What the stored image of every code looks like: the spec's defaults. */
+const STORED: QrOptions = { format: 'png', size: 512, dark: '#1a2e4f', light: '#ffffff' }
+
+export interface RendererSettings {
+  /** The folder of the stored images. */
+  dir: string
+}
+
+/** Runs on the QR thread, the only one that writes images. */
+export function renderer({ dir }: RendererSettings) {
+  const files = new QrFiles({ dir })
+  // Old images go in the background; what is left of them is tried again at the next start.
+  files.open().catch(() => {})
+  return {
+    render({ text, options }: { text: string; options: QrOptions }): Uint8Array<ArrayBuffer> {
+      return renderQr(text, options)
+    },
+
+    /** Stores the image of a code. Returns it even when the disk refuses: it can still be served. */
+    store({ code, text }: { code: string; text: string }): Uint8Array<ArrayBuffer> {
+      const image = renderQr(text, STORED)
+      try {
+        files.write(code, image)
+      } catch {
+        // Made again when it is asked for.
+      }
+      return image
+    },
+
+    remove({ code }: { code: string }): void {
+      files.remove(code)
+    },
+  }
+}
+
+export type Renderer = ReturnType<typeof renderer>

@@ -1,0 +1,121 @@
+import { Elysia } from 'elysia'
+import { AppError } from '../errors.ts'
+import { type GuardDeps, publicly } from '../guard.ts'
+import { operation } from '../http/operation.ts'
+import type { Addresses } from '../links/addresses.ts'
+import type { LinkCache } from '../links/cache.ts'
+import { type Code, toCode } from '../links/code.ts'
+import { getLink } from '../links/lookup.ts'
+import type { LinkReads } from '../links/store.ts'
+import type { QrImages } from './images.ts'
+import { parseQrOptions, QrQuery } from './options.ts'
+import { QrImageView } from './schema.ts'
+
+interface QrDeps extends GuardDeps {
+  reads: LinkReads
+  cache: LinkCache
+  images: QrImages
+  addresses: Addresses
+}
+
+const IMAGE_CACHING = 'public, max-age=86400, immutable'
+const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
+
+export const qrApiRoutes = (deps: QrDeps) =>
+  new Elysia({ name: 'qr.api', prefix: '/api' })
+    .use(publicly(deps, { budget: 'read' }))
+    .get(
+      '/qr/:code',
+      async ({ params, query, set }) => {
+        const options = parseQrOptions(query)
+        const code = getCode(deps, params.code)
+        const image = await deps.images.render(code, options)
+        set.headers['cache-control'] = IMAGE_CACHING
+        set.headers['content-type'] = TYPES[options.format]
+        return new Response(image)
+      },
+      {
+        detail: operation({
+          id: 'qr',
+          summary: 'A QR image of the short URL',
+          tag: 'QR codes',
+          code: true,
+          query: QrQuery,
+          answers: {
+            200: {
+              description: 'The image.',
+              binary: Object.values(TYPES),
+              headers: ['Cache-Control'],
+            },
+          },
+          refusals: [400, 404, 503],
+        }),
+      },
+    )
+    .get('/qr-image/:code', ({ params }) => qrImage(deps, params.code), {
+      detail: operation({
+        id: 'qrImage',
+        summary: 'The addresses of a code and its images',
+        tag: 'QR codes',
+        code: true,
+        answers: { 200: { description: 'The addresses.', view: QrImageView } },
+        refusals: [404, 503],
+      }),
+    })
+
+export const qrRedirectRoutes = (deps: QrDeps) =>
+  new Elysia({ name: 'qr.redirect' })
+    .use(publicly(deps, { budget: 'read', duringMaintenance: true }))
+    .get(
+      '/qr/:code',
+      ({ params, set }) => {
+        set.headers.location = deps.addresses.qrStorage(getCode(deps, params.code))
+        set.headers['cache-control'] = 'public, max-age=31536000, immutable'
+        return new Response(null, { status: 302 })
+      },
+      {
+        detail: operation({
+          id: 'qrStorage',
+          summary: 'Leads to the stored QR image',
+          tag: 'QR codes',
+          code: true,
+          answers: {
+            302: {
+              description: 'The image lies at `Location`.',
+              headers: ['Location', 'Cache-Control'],
+            },
+          },
+          refusals: [404],
+        }),
+      },
+    )
+
+/** The stored images, where `CDN_URL` is ours: outside the API, with neither budget nor account. */
+export const qrFileRoutes = (deps: QrDeps) =>
+  new Elysia({ name: 'qr.files' }).get('/cdn/qr/:file', async ({ params, set }) => {
+    const { file } = params
+    if (!file.endsWith('.png')) throw new AppError('path_not_found')
+    const image = await deps.images.stored(getCode(deps, file.slice(0, -'.png'.length)))
+    set.headers['cache-control'] = IMAGE_CACHING
+    set.headers['content-type'] = TYPES.png
+    return new Response(image)
+  })
+
+/** The code that somebody holds. Throws `code_not_found`. */
+function getCode({ cache }: QrDeps, text: string): Code {
+  const code = toCode(text)
+  if (!code || !cache.find(code)) throw new AppError('code_not_found', text.toUpperCase())
+  return code
+}
+
+function qrImage(deps: QrDeps, text: string): QrImageView {
+  const { code, url } = getLink(deps, text)
+  const { addresses } = deps
+  return {
+    code,
+    url,
+    short_url: addresses.short(code),
+    qr_url: addresses.qr(code),
+    qr_storage_url: addresses.qrStorage(code),
+  }
+}
