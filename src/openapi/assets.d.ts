@@ -1,0 +1,4 @@
+declare module 'swagger-ui-dist/*' {
+  const path: string
+  export = path
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { REFUSALS } from '../errors.ts'
+import { EVERY_HEADER, headerRefs, schemaOf } from '../http/operation.ts'
+import { VERSION } from '../lib/version.ts'
+
+/** What the OpenAPI document says beside its operations, which stand at their routes. */
+
+const ErrorView = z.object({ error: z.string() })
+const FailureView = ErrorView.extend({
+  request_id: z.string().meta({ description: 'Name it when you report the failure.' }),
+})
+const UnavailableView = FailureView.extend({
+  status: z.literal('degraded').optional(),
+  database: z.literal('error').optional(),
+})
+
+const text = { type: 'string' as const }
+const count = { type: 'integer' as const, minimum: 0 }
+
+const headers = {
+  'X-RateLimit-Limit': { description: "The budget of the endpoint's group.", schema: count },
+  'X-RateLimit-Remaining': { description: 'Requests left in the window.', schema: count },
+  'X-RateLimit-Reset': {
+    description: 'Unix seconds at which the oldest request counted leaves the window.',
+    schema: count,
+  },
+  'X-Request-Id': { description: 'Names this request, in the log too.', schema: text },
+  'Retry-After': { description: 'Seconds to wait.', schema: { ...count, minimum: 1 } },
+  Location: { description: 'Where to go.', schema: text },
+  'Cache-Control': { description: 'How long the answer may be kept.', schema: text },
+  'X-Service-Code': { description: 'The code that was followed.', schema: text },
+}
+
+const responses = {
+  400: refusal('A value is missing or malformed.'),
+  401: refusal(REFUSALS.invalid_api_key.say()),
+  403: refusal("The passcode is wrong, the code unknown, or another account's."),
+  404: refusal('The code does not exist, or has no destination to follow.'),
+  409: refusal('The code is in use.'),
+  413: refusal(REFUSALS.body_too_large.say()),
+  415: refusal(REFUSALS.unsupported_media_type.say()),
+  422: refusal(REFUSALS.url_blocked.say()),
+  429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
+  500: refusal(REFUSALS.internal.say(), FailureView),
+  503: refusal('Planned maintenance, or the database does not answer.', UnavailableView),
+}
+
+export const document = (baseUrl: string) => ({
+  openapi: '3.0.3',
+  info: {
+    title: 'Hopcode',
+    description: 'Short links and QR codes.',
+    version: VERSION,
+    license: { name: 'MIT' },
+  },
+  servers: [{ url: baseUrl }],
+  tags: ['Links', 'QR codes', 'Redirects', 'Status'].map((name) => ({ name })),
+  components: {
+    securitySchemes: {
+      apiKey: {
+        type: 'apiKey' as const,
+        name: 'X-API-Key',
+        in: 'header',
+        description: "The account's key. On public endpoints it only decides whose budget is used.",
+      },
+    },
+    parameters: {
+      code: {
+        name: 'code',
+        in: 'path',
+        required: true,
+        description: 'A code, in any letter case.',
+        schema: { ...text, pattern: '^[A-Za-z0-9]{6,20}$', example: 'SPRING26' },
+      },
+    },
+    headers,
+    responses,
+  },
+})
+
+function refusal(description: string, view: z.ZodType = ErrorView, more: readonly string[] = []) {
+  return {
+    description,
+    headers: headerRefs([...EVERY_HEADER, ...more]),
+    content: { 'application/json': { schema: schemaOf(view, 'output') } },
+  }
+}

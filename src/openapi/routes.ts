@@ -1,0 +1,61 @@
+import { swagger } from '@elysiajs/swagger'
+import { Elysia } from 'elysia'
+import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
+import bundle from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
+import { document } from './document.ts'
+
+/** The page loads nothing from elsewhere: script and style are in the binary. */
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Hopcode API</title>
+<link rel="stylesheet" href="/docs/style.css">
+<link rel="icon" href="data:,">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<noscript>The description itself is at <a href="/docs/json">/docs/json</a>.</noscript>
+<script src="/docs/bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`
+
+const START = `SwaggerUIBundle({
+  url: '/docs/json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  validatorUrl: null,
+  tryItOutEnabled: true,
+})
+`
+
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+}
+
+const script = { 'content-type': 'text/javascript; charset=utf-8' }
+const css = { 'content-type': 'text/css; charset=utf-8' }
+
+/** `/docs/json`, the OpenAPI document of all routes registered before; `/docs`, a page that shows it. */
+export const openapiRoutes = (baseUrl: string) =>
+  new Elysia({ name: 'openapi' })
+    .use(
+      swagger({
+        path: '/docs',
+        specPath: '/docs/json',
+        documentation: document(baseUrl) as never,
+        exclude: [/^\/docs/, /^\/-\//, /^\/cdn\//, '/'],
+      }),
+    )
+    // After the plugin, whose own page at this path would load its script from elsewhere.
+    .get('/docs', () => new Response(PAGE, { headers: PAGE_HEADERS }))
+    .get('/docs/start.js', () => new Response(START, { headers: script }))
+    .get('/docs/bundle.js', () => new Response(Bun.file(bundle), { headers: script }))
+    .get('/docs/style.css', () => new Response(Bun.file(style), { headers: css }))
+    .get('/', ({ redirect }) => redirect('/docs', 302))
