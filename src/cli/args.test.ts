@@ -1,0 +1,77 @@
+import { expect, test } from 'bun:test'
+import { HOUR, MINUTE } from '../lib/clock.ts'
+import { type Command, parseCommand, parseUntil, UsageError } from './args.ts'
+
+const parse = (line: string) => parseCommand(line.split(' ').filter((word) => word !== ''))
+
+const commands: [string, Command][] = [
+  ['', { name: 'serve' }],
+  ['serve', { name: 'serve' }],
+  ['--help', { name: 'help' }],
+  ['account create --help', { name: 'help' }],
+  ['-v', { name: 'version' }],
+  ['health', { name: 'health' }],
+  [
+    'account create --email a@example.com --plan pro',
+    { name: 'account create', email: 'a@example.com', plan: 'pro', json: false },
+  ],
+  [
+    'account create --plan=enterprise --json --email=a@example.com',
+    { name: 'account create', email: 'a@example.com', plan: 'enterprise', json: true },
+  ],
+  ['account list --json', { name: 'account list', json: true }],
+  [
+    'account set-plan --email a@example.com --plan free',
+    { name: 'account set-plan', email: 'a@example.com', plan: 'free' },
+  ],
+  [
+    'key rotate --email a@example.com --now --json',
+    { name: 'key rotate', email: 'a@example.com', now: true, json: true },
+  ],
+  ['key revoke --email a@example.com', { name: 'key revoke', email: 'a@example.com', now: false }],
+  ['maintenance on --until 30m', { name: 'maintenance on', until: '30m' }],
+  ['maintenance off', { name: 'maintenance off' }],
+  ['maintenance status', { name: 'maintenance status' }],
+]
+test.each(commands)('hopcode %s', (line, command) => {
+  expect(parse(line)).toEqual(command)
+})
+
+const senseless: [string, string][] = [
+  ['frobnicate', 'unknown command: frobnicate'],
+  ['account', 'unknown command: account'],
+  ['account create extra --email a@example.com --plan pro', 'unknown command'],
+  ['constructor', 'unknown command: constructor'],
+  ['account create --plan pro', '--email is missing'],
+  ['account create --email nobody --plan pro', '--email must be an e-mail address'],
+  ['account create --email a@example.com', '--plan must be one of free, pro, enterprise'],
+  ['account create --email a@example.com --plan gold', '--plan must be one of'],
+  ['account create --email a@example.com --plan pro --now', 'account create takes no --now'],
+  ['serve --json', 'serve takes no --json'],
+  ['account list --verbose', "Unknown option '--verbose'"],
+  ['maintenance on', '--until is missing'],
+]
+test.each(senseless)('hopcode %s makes no sense', (line, message) => {
+  expect(() => parse(line)).toThrow(UsageError)
+  expect(() => parse(line)).toThrow(message)
+})
+
+const NOW = Date.UTC(2026, 2, 1, 12)
+
+test.each([
+  ['30m', NOW + 30 * MINUTE],
+  ['2h', NOW + 2 * HOUR],
+  ['1d', NOW + 24 * HOUR],
+  ['2026-03-01T13:00:00Z', NOW + HOUR],
+  ['2026-03-01T14:00:00.500+01:00', NOW + HOUR + 500],
+  ['2026-03-02', NOW + 12 * HOUR],
+])('--until %s', (text, expected) => {
+  expect(parseUntil(text, NOW)).toBe(expected)
+})
+
+test.each(['', 'soon', '1', '30', 'May', '0m', '-5m', '5s', '2026-02-31T99:00Z', '2026-03-01'])(
+  '--until %j is refused',
+  (text) => {
+    expect(() => parseUntil(text, NOW)).toThrow(UsageError)
+  },
+)
