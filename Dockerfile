@@ -1,0 +1,26 @@
+# The Bun here is the one that package.json and bun.lock pin: the binary carries it.
+FROM oven/bun:1.4.5-slim AS build
+WORKDIR /build
+COPY package.json bun.lock bunfig.toml ./
+# Neither the tools of development nor a second Bun are needed to build.
+RUN bun install --frozen-lockfile --production --omit=optional
+COPY tsconfig.json ./
+COPY drizzle ./drizzle
+COPY scripts/build.ts ./scripts/
+COPY src ./src
+RUN bun scripts/build.ts
+
+FROM debian:12.12-slim
+COPY --from=build /build/dist/hopcode /usr/local/bin/hopcode
+# A new volume takes its owner from this folder.
+RUN install -d -o 65532 -g 65532 -m 0750 /data
+ENV DATA_DIR=/data
+VOLUME /data
+EXPOSE 3000
+# By number, so that a cluster can see that it is not root.
+USER 65532:65532
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
+  CMD ["/usr/local/bin/hopcode", "health"]
+ENTRYPOINT ["/usr/local/bin/hopcode"]
+CMD ["serve"]

@@ -1,0 +1,253 @@
+/**
+ * Ties every row of docs/spec.md to the tests that hold it, through their `// spec: Chapter | row`
+ * comments, and writes docs/spec-coverage.md. With --check it writes nothing and exits 1 at a row
+ * without a test, a comment that names no row, or a page that is out of date.
+ */
+
+import { join, relative } from 'node:path'
+
+const ROOT = join(import.meta.dir, '..')
+const SPEC = 'docs/spec.md'
+const PAGE = 'docs/spec-coverage.md'
+
+export interface SpecRow {
+  chapter: string
+  /** The first cell of a table's row, the number of a rule, or a sentence. */
+  name: string
+  /** Rows of tables, rules and list items need a test; sentences between them may have one. */
+  needsTest: boolean
+}
+
+export interface Marker {
+  kind: 'spec' | 'design'
+  /** What the comment says after its kind. */
+  text: string
+  /** From the repository's root. */
+  file: string
+  line: number
+  /** Of the test that it stands in, or else of the next one; undefined where there is none. */
+  title: string | undefined
+}
+
+/** Tables whose rows are told apart by their first two cells only. */
+const TWO_CELL_HEADS = ['From', 'Method', 'Status']
+
+export function parseSpec(markdown: string): SpecRow[] {
+  const rows: SpecRow[] = []
+  const lines = markdown.split('\n')
+  let chapter = ''
+  let head: string[] | undefined
+  let inRules = false
+  const add = (name: string, needsTest: boolean, of = chapter) =>
+    rows.push({ chapter: of, name, needsTest })
+  for (const [index, line] of lines.entries()) {
+    const heading = /^#{1,4} (.+)$/.exec(line)?.[1]
+    const rule = /^(\d+)\. /.exec(line)?.[1]
+    if (heading !== undefined) {
+      chapter = heading
+      inRules = false
+    } else if (line.startsWith('|')) {
+      const cells = cellsOf(line)
+      if (lines[index + 1]?.startsWith('|---')) head = cells
+      else if (!line.startsWith('|---')) add(nameOf(cells, head), true)
+    } else if (rule !== undefined) {
+      add(rule, true, inRules ? `${withoutParentheses(chapter)} rules` : chapter)
+    } else if (line.startsWith('- ')) {
+      add(line.slice(2), true)
+    } else if (line === 'Rules:') {
+      inRules = true
+    } else if (chapter !== '' && line.trim() !== '') {
+      for (const field of inlineFields(line)) add(field, true)
+      for (const sentence of line.split(/(?<=\.)\s+(?=[A-Z`])/)) add(sentence, false)
+    }
+  }
+  return rows
+}
+
+function nameOf(cells: readonly string[], head: readonly string[] = []): string {
+  return cells.slice(0, TWO_CELL_HEADS.includes(head[0] ?? '') ? 2 : 1).join(' ')
+}
+
+const cellsOf = (line: string) =>
+  line
+    .slice(1, -1)
+    .split('|')
+    .map((cell) => cell.trim())
+
+/** The fields of a request body that is described in a sentence, not in a table. */
+function inlineFields(line: string): string[] {
+  if (!line.startsWith('Request body: ')) return []
+  return [...line.matchAll(/`(\w+)` \(/g)].map(([, field = '']) => field)
+}
+
+export function readMarkers(file: string, source: string): Marker[] {
+  const lines = source.split('\n')
+  const tests = findTests(lines)
+  return lines.flatMap((line, index) => {
+    const [, kind, text = ''] = /^\s*\/\/ (spec|design): (.+?)\s*$/.exec(line) ?? []
+    if (kind === undefined) return []
+    const around = tests.find(({ start, end }) => start <= index && index <= end)
+    const { title } = around ?? tests.find(({ start }) => start > index) ?? {}
+    return [{ kind: kind as Marker['kind'], text, file, line: index + 1, title }]
+  })
+}
+
+interface FoundTest {
+  start: number
+  end: number
+  title: string | undefined
+}
+
+/** Leans on the formatter: a call that spans lines ends where its own indentation comes back. */
+function findTests(lines: readonly string[]): FoundTest[] {
+  const tests: FoundTest[] = []
+  for (const [start, line] of lines.entries()) {
+    const call = /^(\s*)(?:test|it)((?:\.\w+)*)\(/.exec(line)
+    if (!call) continue
+    const [, indent = '', modifiers = ''] = call
+    const closes = new RegExp(`^${indent}[)\\]}]+$`)
+    const staysInside = new RegExp(`^(${indent}(\\s|[)\\]}])|$)`)
+    let end = start
+    while (end + 1 < lines.length && staysInside.test(lines[end + 1] ?? '')) {
+      end++
+      if (closes.test(lines[end] ?? '')) break
+    }
+    const text = lines.slice(start, end + 1).join('\n')
+    tests.push({ start, end, title: titleOf(text, /\.(each|if|skipIf)$/.test(modifiers)) })
+  }
+  return tests
+}
+
+function titleOf(call: string, isCurried: boolean): string | undefined {
+  const open = isCurried ? '\\)\\(' : '^[^(]*\\('
+  const literal = `\\s*(['"\`])((?:\\\\.|(?!\\1)[^\\\\])*)\\1`
+  return new RegExp(open + literal).exec(call)?.[2]?.replaceAll(/\\(.)/g, '$1')
+}
+
+/** The rows that a comment names: one, unless it is wrong. A name may be cut short after a word. */
+export function rowsNamed(rows: readonly SpecRow[], text: string): SpecRow[] {
+  const [chapter = '', ...rest] = text.split(' | ')
+  const inChapter = rows.filter((row) => plain(row.chapter) === plain(chapter))
+  const name = plain(rest.join(' | '))
+  const exact = inChapter.filter((row) => plain(row.name) === name)
+  if (exact.length > 0 || name === '') return exact.slice(0, 1)
+  const longer = inChapter.filter(({ name: full }) => startsWithWords(plain(full), name))
+  const needed = longer.filter(({ needsTest }) => needsTest)
+  return needed.length > 0 ? needed : longer
+}
+
+const startsWithWords = (text: string, start: string) =>
+  text.startsWith(start) && !/^\w/.test(text.slice(start.length))
+
+const withoutParentheses = (text: string) => text.replaceAll(/\s*\([^)]*\)/g, '').trim()
+
+const plain = (text: string) =>
+  withoutParentheses(text.replaceAll('`', '')).replaceAll(/\s+/g, ' ').toLowerCase()
+
+interface Coverage {
+  page: string
+  /** What is wrong, a line each; the page's age is not looked at. */
+  problems: string[]
+}
+
+export function cover(rows: readonly SpecRow[], markers: readonly Marker[]): Coverage {
+  const problems: string[] = []
+  const tests = new Map<SpecRow, Marker[]>(rows.map((row) => [row, []]))
+  for (const marker of markers) {
+    const at = `${marker.file}:${marker.line}`
+    if (marker.title === undefined) problems.push(`${at}: stands above no test with a plain title`)
+    if (marker.kind === 'design') continue
+    const named = rowsNamed(rows, marker.text)
+    const [row] = named
+    if (!row) problems.push(`${at}: no row is called "${marker.text}"`)
+    else if (named.length > 1) problems.push(`${at}: several rows are called "${marker.text}"`)
+    else tests.get(row)?.push(marker)
+  }
+  for (const [row, found] of tests) {
+    if (row.needsTest && found.length === 0) {
+      problems.push(`no test for: ${row.chapter} | ${row.name}`)
+    }
+  }
+  return { page: pageOf(tests, markers), problems }
+}
+
+function pageOf(tests: ReadonlyMap<SpecRow, Marker[]>, markers: readonly Marker[]): string {
+  const shown = [...tests].filter(([row, found]) => row.needsTest || found.length > 0)
+  const chapters = Map.groupBy(shown, ([row]) => row.chapter)
+  const required = shown.filter(([row]) => row.needsTest)
+  const missing = required.filter(([, found]) => found.length === 0).length
+  const decisions = Map.groupBy(
+    markers.filter(({ kind }) => kind === 'design'),
+    ({ text }) => text,
+  )
+  return [
+    '# Which tests hold the contract',
+    '',
+    'Every row of [the contract](spec.md) and the tests that hold it. `bun scripts/spec-coverage.ts`',
+    'writes this page from the `// spec:` comments in the tests.',
+    '',
+    missing === 0
+      ? `All ${required.length} rows have a test.`
+      : `${missing} of ${required.length} rows have no test.`,
+    ...[...chapters].flatMap(([chapter, entries]) => section(chapter, entries)),
+    ...section(
+      'Decisions where the contract is silent',
+      [...decisions]
+        .sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
+        .map(([text, found]) => [{ name: text }, found]),
+    ),
+    '',
+  ].join('\n')
+}
+
+function section(
+  heading: string,
+  entries: readonly (readonly [{ name: string }, readonly Marker[]])[],
+): string[] {
+  if (entries.length === 0) return []
+  const lines = entries.map(([{ name }, found]) => `| ${cell(name)} | ${testsCell(found)} |`)
+  return ['', `## ${heading}`, '', '| Row | Tests |', '|---|---|', ...lines]
+}
+
+function testsCell(found: readonly Marker[]): string {
+  const byFile = Map.groupBy(found, ({ file }) => file)
+  const files = [...byFile].map(([file, markers]) => {
+    const titles = new Set(markers.map(({ title = '' }) => cell(title)))
+    return `[${file.replace(/^(test|src)\/(e2e\/)?/, '')}](../${file}): ${[...titles].join(' · ')}`
+  })
+  return files.length === 0 ? '**none**' : files.join('<br>')
+}
+
+const cell = (text: string) =>
+  text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll(/\s+/g, ' ')
+
+/** Everything wrong with the tests and the page under `root`, and the page as it should be. */
+export async function examine(root = ROOT): Promise<Coverage> {
+  const rows = parseSpec(await Bun.file(join(root, SPEC)).text())
+  const files = await Array.fromAsync(
+    new Bun.Glob('{test,src}/**/*.test.ts').scan({ cwd: root, absolute: true }),
+  )
+  const markers: Marker[] = []
+  for (const file of files.sort()) {
+    markers.push(...readMarkers(relative(root, file), await Bun.file(file).text()))
+  }
+  return cover(rows, markers)
+}
+
+/** As `examine`, and whether the page in the tree is the one that the tests make. */
+export async function problemsOf(root = ROOT): Promise<string[]> {
+  const { page, problems } = await examine(root)
+  const file = Bun.file(join(root, PAGE))
+  const isCurrent = (await file.exists()) && (await file.text()) === page
+  return isCurrent
+    ? problems
+    : [...problems, `${PAGE} is out of date: run bun scripts/spec-coverage.ts`]
+}
+
+if (import.meta.main) {
+  const isCheck = process.argv.includes('--check')
+  if (!isCheck) await Bun.write(join(ROOT, PAGE), (await examine()).page)
+  const problems = await problemsOf()
+  for (const problem of problems) console.error(problem)
+  if (isCheck && problems.length > 0) process.exit(1)
+}
