@@ -1,0 +1,57 @@
+import { hopcodeSettings, type Link } from './variants.ts'
+
+/** Fewer than the plan allows, so that one request stays short. */
+const BULK_MAX = 1000
+
+/** Makes an enterprise account in `dataDir` and gives its API key. */
+export function createAccount(program: string[], dataDir: string): string {
+  const account = ['account', 'create', '--email', 'bench@example.com', '--plan', 'enterprise']
+  const { PATH = '', HOME = '' } = process.env
+  const run = Bun.spawnSync([...program, ...account, '--json'], {
+    cwd: dataDir,
+    env: { PATH, HOME, ...hopcodeSettings(dataDir, 0) },
+  })
+  if (run.exitCode !== 0) throw new Error(`no account could be made:\n${run.stderr}`)
+  return (JSON.parse(String(run.stdout)) as { api_key: string }).api_key
+}
+
+/** The few calls that a bench makes outside its timed part. They are charged to the account. */
+export class HopcodeClient {
+  readonly #origin: string
+  readonly #headers: Record<string, string>
+
+  constructor(origin: string, apiKey: string) {
+    this.#origin = origin
+    this.#headers = { 'X-API-Key': apiKey, 'Content-Type': 'application/json' }
+  }
+
+  /** A code for each URL, in their order. Throws unless every one is created. */
+  async createLinks(urls: readonly string[]): Promise<Link[]> {
+    const links: Link[] = []
+    for (let at = 0; at < urls.length; at += BULK_MAX) {
+      const body = JSON.stringify({ urls: urls.slice(at, at + BULK_MAX) })
+      const answer = await this.#call('/api/bulk-shorten', { method: 'POST', body })
+      const { results } = answer as { results: (Link & { ok: boolean })[] }
+      const refused = results.find(({ ok }) => !ok)
+      if (refused) throw new Error(`a link was refused: ${JSON.stringify(refused)}`)
+      links.push(...results.map(({ code, url }) => ({ code, url })))
+    }
+    return links
+  }
+
+  /** `hit_count` of each code, in their order. */
+  async hitCounts(codes: readonly string[]): Promise<number[]> {
+    const counts: number[] = []
+    for (const code of codes) {
+      counts.push(((await this.#call(`/api/lookup/${code}`)) as { hit_count: number }).hit_count)
+    }
+    return counts
+  }
+
+  async #call(path: string, request: RequestInit = {}): Promise<unknown> {
+    const answer = await fetch(this.#origin + path, { ...request, headers: this.#headers })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`)
+    return JSON.parse(text)
+  }
+}

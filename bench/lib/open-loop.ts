@@ -1,0 +1,206 @@
+import { Histogram, type HistogramJson } from './histogram.ts'
+import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
+import { Connection, RequestBytes, type Target } from './raw-client.ts'
+import type { ResponseScanner } from './response-scanner.ts'
+import { type LoadResult, LoadTally } from './tally.ts'
+
+export interface OpenLoopOptions {
+  hostname: string
+  port: number
+  /** Taken in turn, again and again. */
+  targets: Target[]
+  /** Requests that fall due each second, whatever the server does. */
+  ratePerSecond: number
+  /** How long requests fall due: rate times seconds is their number. */
+  seconds: number
+  /** Connections, each with one request in flight at most. */
+  connections: number
+  /**
+   * Due requests that may wait for a free connection; more end the run as saturated. Default: 2 s
+   * of arrivals.
+   */
+  backlogMax?: number
+  /** How long the last answers are waited for. Default: 5. */
+  drainSeconds?: number
+}
+
+export interface OpenLoopResult extends LoadResult {
+  ratePerSecond: number
+  /**
+   * The server (or the generator) fell behind by more than the backlog: percentiles are lower
+   * bounds.
+   */
+  saturated: boolean
+  /** Requests that fell due and were never sent; their age at the end is in `latency`. */
+  unsent: number
+  /** Nanoseconds by which the generator itself was late while a connection was free. */
+  lateness: HistogramJson
+}
+
+const REQUESTS_MAX = 20_000_000
+const RECONNECTS_MAX = 100
+/** Bun's timers are no finer than this: nearer requests are waited for by polling. */
+const TIMER_NS = 2e6
+
+/**
+ * Sends requests at a fixed rate over raw keep-alive connections and measures each from the moment
+ * it was due, not from when it could leave (after Gil Tene's "coordinated omission"): a stall of
+ * the server shows in every request that fell due meanwhile. Throws if a connection cannot be
+ * opened.
+ */
+export async function openLoop(options: OpenLoopOptions): Promise<OpenLoopResult> {
+  const total = Math.floor(options.ratePerSecond * options.seconds)
+  if (total > REQUESTS_MAX) throw new RangeError(`at most ${REQUESTS_MAX} requests a run`)
+  if (options.targets.length === 0) throw new RangeError('a run needs a target')
+  const run = new OpenLoopRun(options, total)
+  await run.connect()
+  return run.run()
+}
+
+/** The same in a process of its own, so that the generator's work stands on nobody else's bill. */
+export const openLoopProcess = (
+  options: OpenLoopOptions,
+): Promise<OwnProcessResult<OpenLoopResult>> => runInOwnProcess(new URL(import.meta.url), options)
+
+class OpenLoopRun {
+  readonly #options: OpenLoopOptions
+  readonly #tally: LoadTally
+  readonly #lateness = new Histogram()
+  readonly #requests: RequestBytes[]
+  readonly #connections = new Set<Connection>()
+  readonly #free: Connection[] = []
+  readonly #backlogMax: number
+  readonly #intervalNs: number
+  readonly #finished = Promise.withResolvers<void>()
+  #total: number
+  #startedAt = 0
+  #lastAnswerAt = 0
+  /** Requests that have fallen due; those from `#sent` on wait for a connection. */
+  #due = 0
+  #sent = 0
+  #saturated = false
+  #reconnects = 0
+  #drainTimer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(options: OpenLoopOptions, total: number) {
+    this.#options = options
+    this.#total = total
+    this.#tally = new LoadTally(options.targets)
+    const host = `${options.hostname}:${options.port}`
+    this.#requests = options.targets.map((target) => new RequestBytes(target, host))
+    this.#backlogMax = options.backlogMax ?? Math.ceil(options.ratePerSecond * 2)
+    this.#intervalNs = 1e9 / options.ratePerSecond
+  }
+
+  async connect(): Promise<void> {
+    await Promise.all(Array.from({ length: this.#options.connections }, () => this.#open()))
+  }
+
+  async run(): Promise<OpenLoopResult> {
+    this.#startedAt = Bun.nanoseconds()
+    this.#lastAnswerAt = this.#startedAt
+    this.#tick()
+    await this.#finished.promise
+    const now = Bun.nanoseconds()
+    for (let number = this.#sent; number < this.#due; number++) {
+      this.#tally.latency.record(now - this.#intendedAt(number))
+    }
+    for (const connection of this.#connections) {
+      if (connection.inFlight) this.#tally.latency.record(now - connection.intendedAt)
+      connection.close()
+    }
+    return {
+      ...this.#tally.result((this.#lastAnswerAt - this.#startedAt) / 1e9),
+      ratePerSecond: this.#options.ratePerSecond,
+      saturated: this.#saturated,
+      unsent: this.#due - this.#sent,
+      lateness: this.#lateness.toJSON(),
+    }
+  }
+
+  #intendedAt(number: number): number {
+    return this.#startedAt + number * this.#intervalNs
+  }
+
+  readonly #tick = (): void => {
+    const now = Bun.nanoseconds()
+    while (this.#due < this.#total && this.#intendedAt(this.#due) <= now) {
+      this.#due += 1
+      const connection = this.#free.length > 0 ? this.#free.shift() : undefined
+      if (connection) {
+        this.#lateness.record(Bun.nanoseconds() - this.#intendedAt(this.#sent))
+        this.#send(connection)
+      }
+    }
+    if (this.#due - this.#sent > this.#backlogMax) {
+      this.#saturated = true
+      this.#total = this.#due
+    }
+    if (this.#due < this.#total) {
+      const waitNs = this.#intendedAt(this.#due) - Bun.nanoseconds()
+      if (waitNs > TIMER_NS) setTimeout(this.#tick, Math.floor((waitNs - TIMER_NS / 2) / 1e6))
+      else setImmediate(this.#tick)
+      return
+    }
+    this.#drain()
+  }
+
+  #drain(): void {
+    const { drainSeconds = 5 } = this.#options
+    if (this.#isDone()) this.#finish()
+    else this.#drainTimer = setTimeout(() => this.#finish(), drainSeconds * 1000)
+  }
+
+  #finish(): void {
+    clearTimeout(this.#drainTimer)
+    this.#finished.resolve()
+  }
+
+  #isDone(): boolean {
+    return this.#sent === this.#total && this.#tally.open === 0
+  }
+
+  #send(connection: Connection): void {
+    const number = this.#sent
+    const index = number % this.#requests.length
+    this.#sent += 1
+    connection.number = number
+    connection.intendedAt = this.#intendedAt(number)
+    this.#tally.sent()
+    const bytes = this.#requests[index]?.numbered(number)
+    if (bytes) connection.send(bytes, this.#options.targets[index]?.method)
+  }
+
+  #reuse(connection: Connection): void {
+    if (this.#sent < this.#due) this.#send(connection)
+    else this.#free.push(connection)
+    if (this.#due === this.#total && this.#isDone()) this.#finish()
+  }
+
+  async #open(): Promise<void> {
+    const connection = new Connection({ answered: this.#answered, lost: this.#lost })
+    await connection.open(this.#options.hostname, this.#options.port)
+    this.#connections.add(connection)
+    this.#reuse(connection)
+  }
+
+  readonly #answered = (connection: Connection, scanner: ResponseScanner): void => {
+    this.#lastAnswerAt = Bun.nanoseconds()
+    const latencyNs = this.#lastAnswerAt - connection.intendedAt
+    this.#tally.answered(connection.number % this.#requests.length, scanner, latencyNs)
+    if (!scanner.closes) this.#reuse(connection)
+  }
+
+  readonly #lost = (connection: Connection, inFlight: boolean, reason: string): void => {
+    this.#connections.delete(connection)
+    const at = this.#free.indexOf(connection)
+    if (at !== -1) this.#free.splice(at, 1)
+    if (inFlight) this.#tally.lost(reason)
+    if (this.#due === this.#total && this.#isDone()) this.#finish()
+    this.#reconnects += 1
+    // A server that is gone leaves its requests unsent, which the result shows.
+    if (this.#reconnects <= RECONNECTS_MAX) this.#open().catch(() => {})
+  }
+}
+
+if (import.meta.main) await answerAsProcess(openLoop)

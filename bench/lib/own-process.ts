@@ -1,0 +1,41 @@
+import { fileURLToPath } from 'node:url'
+import { tieToThisProcess } from './leftovers.ts'
+
+/**
+ * Runs in the generator's own process: takes the options from standard input, prints the result.
+ */
+export async function answerAsProcess<Options>(
+  generate: (options: Options) => Promise<unknown>,
+): Promise<void> {
+  console.log(JSON.stringify(await generate(await Bun.stdin.json())))
+}
+
+/** Seconds beyond the load itself that a generator's process may live. */
+const GRACE_SECONDS = 30
+
+export interface OwnProcessResult<Result> {
+  result: Result
+  /** User and system time that the generator took. */
+  cpuSeconds: number
+}
+
+/**
+ * Starts `file`, a program that calls answerAsProcess, and gives its result. Throws if it fails or
+ * overstays.
+ */
+export async function runInOwnProcess<Result>(
+  file: URL,
+  options: { seconds: number },
+): Promise<OwnProcessResult<Result>> {
+  const child = Bun.spawn([process.execPath, fileURLToPath(file)], {
+    stdin: Buffer.from(JSON.stringify(options)),
+    stdout: 'pipe',
+    stderr: 'inherit',
+    timeout: (options.seconds + GRACE_SECONDS) * 1000,
+  })
+  tieToThisProcess(child)
+  const [text, exitCode] = await Promise.all([child.stdout.text(), child.exited])
+  if (exitCode !== 0) throw new Error(`the load generator ended with ${exitCode}`)
+  const cpuMicroseconds = Number(child.resourceUsage()?.cpuTime.total ?? 0)
+  return { result: JSON.parse(text) as Result, cpuSeconds: cpuMicroseconds / 1e6 }
+}

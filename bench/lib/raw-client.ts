@@ -1,0 +1,132 @@
+import { ResponseScanner } from './response-scanner.ts'
+
+/**
+ * Replaced in a path or body by the request's number, as many digits as the mark has characters.
+ */
+export const NUMBER_MARK = '{number}'
+
+/** One request that a generator repeats, and the answer it must get. */
+export interface Target {
+  /** `GET` unless said otherwise. */
+  method?: string
+  /** May hold NUMBER_MARK once, in the path or the body: each request is then another one. */
+  path: string
+  headers?: Record<string, string>
+  body?: string
+  /** The status that counts as right. */
+  status: number
+  /** The exact `Location` that counts as right; absent = not looked at. */
+  location?: string
+}
+
+/** A request's bytes, made once; `send` writes the number into a marked one. */
+export class RequestBytes {
+  readonly #bytes: Buffer
+  readonly #mark: number
+
+  constructor(target: Target, host: string) {
+    const body = target.body ?? ''
+    const lines = [`${target.method ?? 'GET'} ${target.path} HTTP/1.1`, `Host: ${host}`]
+    for (const [name, value] of Object.entries(target.headers ?? {})) {
+      lines.push(`${name}: ${value}`)
+    }
+    if (target.body !== undefined) lines.push(`Content-Length: ${Buffer.byteLength(body)}`)
+    this.#bytes = Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
+    this.#mark = this.#bytes.indexOf(NUMBER_MARK)
+  }
+
+  /** The bytes of request `number`; valid until the next call. */
+  numbered(number: number): Buffer {
+    if (this.#mark !== -1) {
+      const digits = String(number).padStart(NUMBER_MARK.length, '0').slice(-NUMBER_MARK.length)
+      this.#bytes.write(digits, this.#mark, 'latin1')
+    }
+    return this.#bytes
+  }
+}
+
+/** What a connection tells its generator. */
+export interface ConnectionEvents {
+  /** The answer to the request in flight is complete; `scanner` holds it until the next send. */
+  answered(connection: Connection, scanner: ResponseScanner): void
+  /** The connection is gone; `inFlight` tells whether a request died with it. */
+  lost(connection: Connection, inFlight: boolean, reason: string): void
+}
+
+/** One raw keep-alive TCP connection that carries one request at a time. */
+export class Connection {
+  readonly #events: ConnectionEvents
+  readonly #scanner = new ResponseScanner(['location'])
+  #socket: Bun.Socket | undefined
+  #unsent: Buffer | undefined
+  #inFlight = false
+  #gone = false
+  /** The number of the request in flight, the generator's own. */
+  number = 0
+  /** When that request should have left, in Bun.nanoseconds(). */
+  intendedAt = 0
+
+  constructor(events: ConnectionEvents) {
+    this.#events = events
+  }
+
+  /** Throws where the server cannot be reached. */
+  async open(hostname: string, port: number): Promise<void> {
+    this.#socket = await Bun.connect({
+      hostname,
+      port,
+      socket: {
+        data: (_, bytes) => this.#receive(bytes),
+        drain: () => this.#flush(),
+        close: () => this.#lose('the server closed the connection'),
+        error: (_, error) => this.#lose(error.message),
+      },
+    })
+    this.#socket.setNoDelay(true)
+  }
+
+  get inFlight(): boolean {
+    return this.#inFlight
+  }
+
+  send(bytes: Buffer, method: string | undefined): void {
+    if (this.#inFlight) throw new Error('one request at a time: the connection is busy')
+    this.#inFlight = true
+    if (method === 'HEAD') this.#scanner.expectNoBody()
+    const written = this.#socket?.write(bytes) ?? 0
+    // A copy, because the generator writes the next number into the same bytes.
+    if (written < bytes.length) this.#unsent = Buffer.from(bytes.subarray(Math.max(0, written)))
+  }
+
+  close(): void {
+    this.#gone = true
+    this.#socket?.end()
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#gone) return
+    try {
+      if (!this.#inFlight) throw new Error('an answer nobody asked for')
+      if (!this.#scanner.push(bytes)) return
+    } catch (error) {
+      this.#lose(error instanceof Error ? error.message : String(error))
+      return
+    }
+    this.#inFlight = false
+    this.#events.answered(this, this.#scanner)
+    if (this.#scanner.closes && !this.#inFlight) this.#lose('the server asked to close')
+  }
+
+  #flush(): void {
+    if (!this.#unsent) return
+    const written = this.#socket?.write(this.#unsent) ?? 0
+    this.#unsent = written < this.#unsent.length ? this.#unsent.subarray(written) : undefined
+  }
+
+  #lose(reason: string): void {
+    if (this.#gone) return
+    this.#gone = true
+    this.#socket?.end()
+    this.#events.lost(this, this.#inFlight, reason)
+  }
+}

@@ -1,0 +1,119 @@
+import type { HopcodeClient } from './hopcode-client.ts'
+import type { Server } from './server.ts'
+import { BUDGET_MAX, type Link } from './variants.ts'
+
+/** What every variant's answer carries, besides these two that a server adds by itself. */
+const HEADERS = [
+  'cache-control',
+  'location',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-request-id',
+  'x-service-code',
+]
+const ADDED_BY_SERVER = ['content-length', 'date']
+
+/** The limiter's window: an older process has forgotten its first requests. */
+const WINDOW_SECONDS = 60
+
+/**
+ * Follows a link and gives the headers. Throws Error unless status and every header are as agreed.
+ */
+export async function followLink(server: Server, { code, url }: Link): Promise<Headers> {
+  const answer = await fetch(`${server.origin}/${code}`, { redirect: 'manual' })
+  await answer.arrayBuffer()
+  const { status, headers } = answer
+  const remaining = Number(headers.get('x-ratelimit-remaining') ?? -1)
+  const reset = Number(headers.get('x-ratelimit-reset') ?? 0)
+  const right =
+    status === 302 &&
+    headers.get('location') === url &&
+    headers.get('cache-control') === 'no-store' &&
+    headers.get('x-service-code') === code &&
+    headers.get('x-ratelimit-limit') === String(BUDGET_MAX) &&
+    Number.isInteger(remaining) &&
+    remaining >= 0 &&
+    remaining < BUDGET_MAX &&
+    Number.isInteger(reset) &&
+    reset > 0 &&
+    (headers.get('x-request-id') ?? '') !== ''
+  if (!right) {
+    const text = JSON.stringify(Object.fromEntries(headers))
+    throw new Error(`${server.name}: /${code} is not the agreed redirect: ${status} ${text}`)
+  }
+  return headers
+}
+
+/** Throws Error if the headers have a name too many: the answers would not be alike. */
+export function requireNoOtherHeaders(name: string, headers: Headers): void {
+  const agreed = new Set([...HEADERS, ...ADDED_BY_SERVER])
+  const others = [...headers.keys()].filter((header) => !agreed.has(header))
+  if (others.length > 0) throw new Error(`${name} sends more headers: ${others.join(', ')}`)
+}
+
+/** Compares the service's `hit_count`s with the redirects that a generator received. */
+export class HitCheck {
+  readonly #client: HopcodeClient
+  readonly #codes: string[]
+  #atStart: number[] = []
+  #before: number[] = []
+
+  constructor(client: HopcodeClient, links: readonly Link[]) {
+    this.#client = client
+    this.#codes = links.map(({ code }) => code)
+  }
+
+  /** Call it before the process has served its first redirect. */
+  async start(): Promise<void> {
+    this.#atStart = await this.#client.hitCounts(this.#codes)
+  }
+
+  /** Begins the stretch that the next `require…` judges. */
+  async begin(): Promise<void> {
+    this.#before = await this.#client.hitCounts(this.#codes)
+  }
+
+  /**
+   * Throws unless every code rose by exactly its number of redirects, given in the links' order.
+   */
+  async requireExactly(redirects: readonly number[]): Promise<void> {
+    const rises = await this.#risesSince(this.#before)
+    const at = rises.findIndex((rise, index) => rise !== redirects[index])
+    if (at === -1) return
+    throw new Error(`hit_count of ${this.#codes[at]} rose by ${rises[at]}, not ${redirects[at]}`)
+  }
+
+  /** Throws unless all codes together rose by `least` to `most`. */
+  async requireBetween(least: number, most: number): Promise<void> {
+    const rise = sum(await this.#risesSince(this.#before))
+    if (rise >= least && rise <= most) return
+    throw new Error(`the hit_counts rose by ${rise} in all, not by ${least} to ${most}`)
+  }
+
+  /**
+   * Throws unless the limiter has counted every redirect of this process, which this ends with one
+   * more.
+   */
+  async requireCountedByLimiter(server: Server, link: Link): Promise<void> {
+    const headers = await followLink(server, link)
+    const resetIn = Number(headers.get('x-ratelimit-reset')) - Date.now() / 1000
+    if (resetIn < -1 || resetIn > WINDOW_SECONDS + 1) {
+      throw new Error(`X-RateLimit-Reset is ${resetIn} seconds from now`)
+    }
+    if (server.ageSeconds >= WINDOW_SECONDS) return
+    const spent = sum(await this.#risesSince(this.#atStart))
+    const remaining = Number(headers.get('x-ratelimit-remaining'))
+    if (remaining === BUDGET_MAX - spent) return
+    throw new Error(
+      `X-RateLimit-Remaining is ${remaining} after ${spent} of ${BUDGET_MAX} requests`,
+    )
+  }
+
+  async #risesSince(earlier: readonly number[]): Promise<number[]> {
+    const now = await this.#client.hitCounts(this.#codes)
+    return now.map((count, index) => count - (earlier[index] ?? 0))
+  }
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)

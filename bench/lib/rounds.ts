@@ -1,0 +1,55 @@
+import { Histogram, type HistogramJson } from './histogram.ts'
+
+/** What one round of one variant measured, by the metric's key. */
+export type Figures = Record<string, number>
+
+export interface RoundResult {
+  figures: Figures
+  /** Nanoseconds, for the plot. */
+  latency: Histogram
+}
+
+export interface VariantResult {
+  name: string
+  rounds: Figures[]
+  /** Of all rounds together. */
+  latency: HistogramJson
+}
+
+/** Receives a line on how far a run is. */
+export type Progress = (line: string) => void
+
+/**
+ * Measures the variants in turn, `rounds` times, every other round backwards (A B B A …), so that
+ * a slow drift of the machine meets all of them alike.
+ */
+export async function alternate<V extends { name: string }>(
+  variants: readonly V[],
+  rounds: number,
+  measure: (variant: V) => Promise<RoundResult>,
+  say: Progress,
+): Promise<VariantResult[]> {
+  const latencies = variants.map(() => new Histogram())
+  const figures: Figures[][] = variants.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    const order = variants.map((variant, index) => ({ variant, index }))
+    for (const { variant, index } of round % 2 === 0 ? order : order.reverse()) {
+      say(`round ${round + 1} of ${rounds}: ${variant.name}`)
+      const result = await measure(variant)
+      figures[index]?.push(result.figures)
+      latencies[index]?.merge(result.latency)
+    }
+  }
+  return variants.map(({ name }, index) => ({
+    name,
+    rounds: figures[index] ?? [],
+    latency: (latencies[index] ?? new Histogram()).toJSON(),
+  }))
+}
+
+/** The middle value, or the mean of the two middle ones; NaN of none. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
+}

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { TemporaryFolder, tieToThisProcess } from './leftovers.ts'
+import { cpuSecondsOf, residentMebibytesOf } from './process-stats.ts'
+
+export const HOSTNAME = '127.0.0.1'
+
+/** How one variant is started. Its process must serve by itself, not through a child. */
+export interface Launch {
+  name: string
+  command: (port: number) => string[]
+  /** On top of PATH and HOME, which is all it inherits. */
+  env?: (port: number) => Record<string, string>
+  /** A path answered below 500 once the server is ready. */
+  readyPath: string
+}
+
+const READY_DEADLINE_MS = 20_000
+const READY_POLL_MS = 20
+/** The service promises to end within 10 s. */
+const STOP_DEADLINE_MS = 12_000
+
+/**
+ * Starts a server in its own process and waits until it answers. Throws, with its last words, if it
+ * does not.
+ */
+export async function startServer(launch: Launch): Promise<Server> {
+  const server = new Server(launch, freePort())
+  try {
+    await server.untilReady()
+  } catch (error) {
+    await server.kill()
+    throw error
+  }
+  return server
+}
+
+/** A server under load. Disposing of one that was not stopped kills it. */
+export class Server {
+  readonly name: string
+  readonly port: number
+  readonly #launch: Launch
+  readonly #child: Bun.Subprocess
+  readonly #folder = new TemporaryFolder()
+  readonly #startedAt = performance.now()
+
+  /** Starts it; `startServer` also waits for it. */
+  constructor(launch: Launch, port: number) {
+    this.#launch = launch
+    this.name = launch.name
+    this.port = port
+    const { PATH = '', HOME = '' } = process.env
+    // The output goes to a file: a pipe that nobody reads would stop a server that says much.
+    const output = Bun.file(this.#outputFile)
+    const child = Bun.spawn(launch.command(port), {
+      cwd: this.#folder.path,
+      env: { PATH, HOME, ...launch.env?.(port) },
+      stdin: 'ignore',
+      stdout: output,
+      stderr: output,
+    })
+    this.#child = tieToThisProcess(child)
+  }
+
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  get origin(): string {
+    return `http://${HOSTNAME}:${this.port}`
+  }
+
+  get ageSeconds(): number {
+    return (performance.now() - this.#startedAt) / 1000
+  }
+
+  /** User and system time so far, all threads. */
+  cpuSeconds(): number {
+    return cpuSecondsOf(this.pid)
+  }
+
+  residentMebibytes(): number {
+    return residentMebibytesOf(this.pid)
+  }
+
+  async untilReady(): Promise<void> {
+    while (this.#child.exitCode === null && this.ageSeconds * 1000 < READY_DEADLINE_MS) {
+      const answer = await fetch(this.origin + this.#launch.readyPath, {
+        redirect: 'manual',
+      }).catch(() => undefined)
+      await answer?.arrayBuffer()
+      if (answer && answer.status < 500) return
+      await Bun.sleep(READY_POLL_MS)
+    }
+    throw new Error(`${this.name} did not become ready:\n${this.#lastWords()}`)
+  }
+
+  /** Ends it by SIGTERM. Throws unless it exits with 0 in time. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM')
+    const deadline = setTimeout(() => this.#child.kill('SIGKILL'), STOP_DEADLINE_MS)
+    await this.#child.exited
+    clearTimeout(deadline)
+    const words = this.#lastWords()
+    await this.kill()
+    const { exitCode, signalCode } = this.#child
+    if (exitCode !== 0)
+      throw new Error(`${this.name} ended with ${signalCode ?? exitCode}:\n${words}`)
+  }
+
+  /** Ends it at once if it still runs. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#child.exited
+    this.#folder[Symbol.dispose]()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+  }
+
+  get #outputFile(): string {
+    return join(this.#folder.path, 'output')
+  }
+
+  #lastWords(): string {
+    return readFileSync(this.#outputFile, 'utf8').trim().split('\n').slice(-10).join('\n')
+  }
+}
+
+/** A port that was free a moment ago. */
+function freePort(): number {
+  const listener = Bun.listen({ hostname: HOSTNAME, port: 0, socket: { data() {} } })
+  const { port } = listener
+  listener.stop(true)
+  return port
+}

@@ -1,0 +1,135 @@
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Launch } from './server.ts'
+
+const ROOT = resolve(import.meta.dir, '../..')
+const BINARY = join(ROOT, 'dist', 'hopcode')
+const BUILD_SCRIPT = join(ROOT, 'scripts', 'build.ts')
+
+/**
+ * What the short URLs begin with; one for all rounds, because another one makes all QR images anew.
+ */
+export const BASE_URL = 'https://hop.example'
+
+/** The largest budget that the service takes, so that the limiter counts and refuses nobody. */
+export const BUDGET_MAX = 1_000_000
+
+export interface Link {
+  code: string
+  url: string
+}
+
+/**
+ * The command that is the service: the compiled binary, built first where it is absent or older
+ * than its source; with `fromSource` Bun on the tree as it stands.
+ */
+export async function hopcodeProgram({ fromSource }: { fromSource: boolean }): Promise<string[]> {
+  if (fromSource) return [process.execPath, join(ROOT, 'src', 'main.ts')]
+  if (!existsSync(BINARY) || statSync(BINARY).mtimeMs < newestSourceMs()) {
+    const build = Bun.spawn([process.execPath, BUILD_SCRIPT], {
+      cwd: ROOT,
+      stdout: 'ignore',
+      stderr: 'inherit',
+    })
+    if ((await build.exited) !== 0) throw new Error('the build failed; --source runs without one')
+  }
+  return [BINARY]
+}
+
+function newestSourceMs(): number {
+  const files = ['src', 'drizzle'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => !name.endsWith('.test.ts'))
+      .map((name) => join(ROOT, folder, name)),
+  )
+  files.push(join(ROOT, 'package.json'), join(ROOT, 'bun.lock'))
+  return Math.max(...files.map((file) => statSync(file).mtimeMs))
+}
+
+/**
+ * The service's settings, for the server and for its commands. `port` 0 where it does not matter.
+ */
+export function hopcodeSettings(dataDir: string, port: number): Record<string, string> {
+  return {
+    PORT: String(port),
+    HOST: '127.0.0.1',
+    BASE_URL,
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'warn',
+    ANONYMOUS_READS_PER_MINUTE: String(BUDGET_MAX),
+    ENTERPRISE_READS_PER_MINUTE: String(BUDGET_MAX),
+    ENTERPRISE_WRITES_PER_MINUTE: String(BUDGET_MAX),
+  }
+}
+
+/** The service over `dataDir`. `settings` go on top of `hopcodeSettings`. */
+export const hopcode = (
+  program: string[],
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Launch => ({
+  name: 'hopcode',
+  command: () => [...program, 'serve'],
+  env: (port) => ({ ...hopcodeSettings(dataDir, port), ...settings }),
+  readyPath: '/-/ready',
+})
+
+/** A bare Bun.serve route: what Bun itself costs for the same answers. */
+export function bare(folder: string, links: readonly Link[]): Launch {
+  const linksFile = join(folder, 'links.json')
+  writeFileSync(linksFile, JSON.stringify(links))
+  const program = join(ROOT, 'bench', 'load', 'baseline-bare.ts')
+  return {
+    name: 'bare',
+    command: (port) => [process.execPath, program, String(port), linksFile],
+    readyPath: '/',
+  }
+}
+
+/**
+ * nginx with one process and `return 302`. Its answers also carry nginx's own short HTML page,
+ * which `return` cannot leave out.
+ */
+export const nginx = (folder: string, links: readonly Link[]): Launch => ({
+  name: 'nginx',
+  command: (port) => {
+    const file = join(folder, 'nginx.conf')
+    writeFileSync(file, nginxConfiguration(folder, port, links))
+    return ['nginx', '-p', folder, '-e', join(folder, 'nginx-error.log'), '-c', file]
+  },
+  readyPath: '/',
+})
+
+const nginxConfiguration = (folder: string, port: number, links: readonly Link[]) => `
+daemon off;
+master_process off;
+pid ${join(folder, 'nginx.pid')};
+error_log ${join(folder, 'nginx-error.log')};
+events { worker_connections 1024; }
+http {
+  access_log off;
+  client_body_temp_path ${join(folder, 'nginx-body')};
+  proxy_temp_path ${join(folder, 'nginx-proxy')};
+  fastcgi_temp_path ${join(folder, 'nginx-fastcgi')};
+  uwsgi_temp_path ${join(folder, 'nginx-uwsgi')};
+  scgi_temp_path ${join(folder, 'nginx-scgi')};
+  keepalive_requests 100000000;
+  map_hash_bucket_size 256;
+  map $uri $destination {
+${links.map(({ code, url }) => `    /${code} "${url}";`).join('\n')}
+  }
+  server {
+    listen 127.0.0.1:${port};
+    if ($destination = "") { return 404; }
+    location ~ ^/(?<code>[A-Z0-9]+)$ {
+      add_header Cache-Control no-store;
+      add_header X-Service-Code $code;
+      add_header X-RateLimit-Limit 1000000;
+      add_header X-RateLimit-Remaining 999999;
+      add_header X-RateLimit-Reset 1790000000;
+      add_header X-Request-Id $request_id;
+      return 302 $destination;
+    }
+  }
+}
+`
