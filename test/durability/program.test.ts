@@ -1,0 +1,164 @@
+import { expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { command, makeAccount, Service } from '../support/binary.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+/** The compiled program: how it starts, is driven and stops. */
+
+test('the first start says where it listens, where the API page is, and how to make an account', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path, BASE_URL: 'https://hop.example' }
+  const child = Bun.spawn([join(import.meta.dir, '../../dist/hopcode')], {
+    env: { ...env, PORT: '0' },
+    stdout: 'pipe',
+    stderr: 'ignore',
+  })
+  const { value } = await child.stdout.getReader().read()
+  child.kill('SIGTERM')
+  expect(await child.exited).toBe(0)
+  const words = new TextDecoder().decode(value)
+  expect(words).toContain('as https://hop.example')
+  expect(words).toContain('https://hop.example/docs')
+  expect(words).toContain(`DATA_DIR=${folder.path} `)
+  expect(words).toContain('account create --email')
+})
+
+test('it starts, shortens, is followed, counts and stops', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  const key = await makeAccount(env)
+  await using service = await Service.start(env)
+  const code = await service.shorten(key, 'https://example.com/start')
+  const answer = await service.fetch(`/${code}`)
+  expect([answer.status, answer.headers.get('location')]).toEqual([
+    302,
+    'https://example.com/start',
+  ])
+  expect(await service.hitCount(code)).toBe(1)
+  expect(await service.end('SIGTERM')).toBe(0)
+})
+
+test('it runs from an empty folder as an unprivileged user, and writes in DATA_DIR alone', async () => {
+  using folder = temporaryFolder()
+  const home = join(folder.path, 'empty')
+  const data = join(folder.path, 'data')
+  mkdirSync(home)
+  mkdirSync(data)
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) Bun.spawnSync(['chown', '65532', data, folder.path])
+  Bun.spawnSync(['chmod', '755', folder.path])
+  Bun.spawnSync(['chmod', '555', home])
+  const asNobody = isRoot ? ['setpriv', '--reuid=65532', '--regid=65532', '--clear-groups'] : []
+  await using service = await Service.start({ DATA_DIR: data }, [
+    ...['env', '-C', home],
+    ...asNobody,
+  ])
+  expect((await service.fetch('/docs')).status).toBe(200)
+  expect((await service.fetch('/docs/bundle.js')).status).toBe(200)
+  expect(await service.end('SIGTERM')).toBe(0)
+  expect(readdirSync(home)).toEqual([])
+  expect(readdirSync(data)).toContain('hopcode.db')
+})
+
+test('a running service honours an account, a rotated key and a maintenance made beside it at once', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await using service = await Service.start(env)
+  const key = await makeAccount(env, 'free')
+  const list = (key: string) => service.fetch('/api/list', { headers: { 'x-api-key': key } })
+  expect((await list(key)).status).toBe(200)
+
+  const rotate = ['key', 'rotate', '--email', 'free@example.com', '--json', '--now']
+  const rotated = JSON.parse((await command(rotate, env)).out)
+  expect(Object.keys(rotated)).toEqual(['account_id', 'email', 'plan', 'api_key'])
+  expect((await list(key)).status).toBe(401)
+  expect((await list(rotated.api_key)).status).toBe(200)
+
+  await command(['maintenance', 'on', '--until', '30m'], env)
+  expect((await service.fetch('/api/status')).status).toBe(503)
+  expect((await command(['maintenance', 'status'], env)).out).toMatch(/^Maintenance until 20/)
+  await command(['maintenance', 'off'], env)
+  expect((await service.fetch('/api/status')).status).toBe(200)
+  expect(await service.end('SIGINT')).toBe(0)
+})
+
+test('commands print one line of JSON when asked, and say what is wrong otherwise', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  const create = ['account', 'create', '--email', 'a@example.com', '--plan', 'pro', '--json']
+  const { out, code } = await command(create, env)
+  expect(code).toBe(0)
+  expect(out.trim()).not.toContain('\n')
+  expect(JSON.parse(out)).toEqual({
+    account_id: 1,
+    email: 'a@example.com',
+    plan: 'pro',
+    api_key: expect.stringMatching(/^hop_[0-9A-Za-z]{36}$/),
+  })
+  expect(await command(create, env)).toEqual({
+    code: 1,
+    out: '',
+    err: 'hopcode: a@example.com has an account already\n',
+  })
+  const setPlan = ['account', 'set-plan', '--email', 'A@Example.com', '--plan', 'free']
+  expect(await command(setPlan, env)).toMatchObject({ code: 0 })
+  const [listed] = (await command(['account', 'list', '--json'], env)).out.trim().split('\n')
+  expect(JSON.parse(listed ?? '')).toMatchObject({ account_id: 1, plan: 'free', links: 0 })
+  const revoke = await command(['key', 'revoke', '--email', 'nobody@example.com'], env)
+  expect(revoke).toMatchObject({ code: 1, err: expect.stringContaining('nobody@example.com') })
+  expect(await command(['frobnicate'], env)).toMatchObject({ code: 2, out: '' })
+  expect((await command(['--version'], env)).out).toMatch(/^\d+\.\d+\.\d+\n$/)
+  expect((await command(['--help'], env)).out).toContain('maintenance on')
+  expect(await command(['health'], { ...env, PORT: '1' })).toMatchObject({ code: 1 })
+})
+
+test('a bad setting, a port in use and a damaged file each end the start with one clear line', async () => {
+  using folder = temporaryFolder()
+  expect(await command(['serve'], { DATA_DIR: folder.path, PORT: 'http' })).toEqual({
+    code: 1,
+    out: '',
+    err: 'hopcode: Bad setting: PORT must be a whole number from 0 to 65535\n',
+  })
+  using other = temporaryFolder()
+  await using service = await Service.start({ DATA_DIR: folder.path })
+  const port = new URL(service.url).port
+  const taken = await command(['serve'], { DATA_DIR: other.path, HOST: '127.0.0.1', PORT: port })
+  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining(`127.0.0.1:${port}`) })
+  using damaged = temporaryFolder()
+  writeFileSync(join(damaged.path, 'hopcode.db'), 'not a database at all')
+  const refused = await command(['serve'], { DATA_DIR: damaged.path })
+  expect(refused.code).toBe(1)
+  expect(refused.err).toContain(`${damaged.path}/hopcode.db is damaged`)
+})
+
+test('SIGTERM with a client that never finishes: requests in flight are answered, exit 0 within 10 s', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path, ANONYMOUS_READS_PER_MINUTE: '0' }
+  const key = await makeAccount(env)
+  await using service = await Service.start(env)
+  const code = await service.shorten(key, 'https://example.com/stop')
+  const { hostname, port } = new URL(service.url)
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      open: (socket) =>
+        void socket.write(
+          'POST /api/shorten HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+            'Content-Length: 1000\r\n\r\n{"url":',
+        ),
+      data() {},
+    },
+  })
+  const redirects = Array.from({ length: 50 }, () => service.fetch(`/${code}`))
+  const answered = await Promise.all(redirects)
+  const start = performance.now()
+  expect(await service.end('SIGTERM')).toBe(0)
+  // The promise is a bound, not a speed.
+  expect(performance.now() - start).toBeLessThan(10_000)
+  socket.end()
+  expect(answered.map(({ status }) => status)).toEqual(Array(50).fill(302))
+  await using next = await Service.start(env)
+  expect(await next.hitCount(code)).toBe(50)
+}, 30_000)

@@ -1,0 +1,135 @@
+import { expect, test } from 'bun:test'
+import { type TestApp, testApp } from '../support/app.ts'
+
+/** The spec's chapter "GET /api/lookup/{code}", and what `hit_count` counts. */
+
+const lookup = (app: TestApp, code: string) => app.call('GET', `/api/lookup/${code}`)
+
+// spec: Endpoints | GET /api/lookup/{code}
+// spec: Authentication | 2
+test('GET /api/lookup/{code} tells anyone where a code leads, without following it', async () => {
+  await using app = await testApp()
+  const { code, passcode } = await app.shorten('https://example.com/landing')
+  app.advance(1)
+  for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': 'hop_nonsense' }]) {
+    const answer = await app.call('GET', `/api/lookup/${code}`, { headers })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(answer.headers.get('location')).toBeNull()
+    expect(answer.body).toEqual({
+      ...{ code, url: 'https://example.com/landing' },
+      ...{ created_at: '2026-03-01T12:00:00.000Z', hit_count: 0 },
+    })
+    expect(answer.text).not.toContain(passcode)
+  }
+})
+
+test('a reserved code is found, with a null url, whatever its letter case', async () => {
+  await using app = await testApp()
+  await app.reserve('SPRING26')
+  for (const code of ['SPRING26', 'spring26', 'sPrInG26']) {
+    const { status, body } = await lookup(app, code)
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        ...{ code: 'SPRING26', url: null },
+        ...{ created_at: '2026-03-01T12:00:00.000Z', hit_count: 0 },
+      },
+    })
+  }
+})
+
+// design: 4.17 hit_count includes every redirect served before it
+test('hit_count is exact right after the redirects, in the look-up and in the list', async () => {
+  await using app = await testApp({ journalEntries: 64 })
+  const [one, two] = [
+    await app.shorten('https://a.example/'),
+    await app.shorten('https://b.example/'),
+  ]
+  await app.reserve('SPRING26')
+  const hits = async () => {
+    const codes = [one.code, two.code, 'SPRING26']
+    const looked = await Promise.all(codes.map((code) => lookup(app, code)))
+    const list = await app.call('GET', '/api/list', { key: 'free' })
+    const items = list.body.items as { code: string; hit_count: number }[]
+    const listed = codes.map((code) => items.find((item) => item.code === code)?.hit_count)
+    expect(looked.map(({ body }) => body.hit_count)).toEqual(listed)
+    return listed
+  }
+  for (const count of [1, 2, 3]) {
+    await app.call('GET', `/${one.code}`)
+    expect(await hits()).toEqual([count, 0, 0])
+  }
+  await Promise.all(
+    Array.from({ length: 60 }, (_, i) =>
+      app.call('GET', `/${i % 3 ? two.code : two.code.toLowerCase()}`, { from: '192.0.2.7' }),
+    ),
+  )
+  expect(await hits()).toEqual([3, 60, 0])
+})
+
+// design: 4.6 HEAD counts no hit
+test('only a followed short link is a hit: no other read of a code, and no 404', async () => {
+  await using app = await testApp()
+  const { code } = await app.shorten('https://example.com/')
+  await app.reserve('SPRING26')
+  for (const path of [`/api/qr/${code}`, `/qr/${code}`, `/api/qr-image/${code}`, '/NOBODYS1']) {
+    await app.call('GET', path)
+  }
+  await app.call('GET', '/api/list', { key: 'free' })
+  await app.call('HEAD', `/${code}`)
+  await app.call('POST', `/${code}`)
+  await app.call('GET', '/SPRING26')
+  await lookup(app, code)
+  expect((await lookup(app, code)).body.hit_count).toBe(0)
+  expect((await lookup(app, 'SPRING26')).body.hit_count).toBe(0)
+})
+
+const UNKNOWN = [
+  { path: 'NOBODYS1', code: 'NOBODYS1' },
+  { path: 'nobodys1', code: 'NOBODYS1' },
+  { path: 'ABCDE', code: 'ABCDE' },
+  { path: 'A'.repeat(21), code: 'A'.repeat(21) },
+  { path: 'my-code', code: 'MY-CODE' },
+  { path: 'my_code', code: 'MY_CODE' },
+  { path: 'my%20code', code: 'MY CODE' },
+  { path: 'my%2Fcode', code: 'MY/CODE' },
+  { path: 'SPRING26%00', code: 'SPRING26\0' },
+  { path: 'SPRING26%0A', code: 'SPRING26\n' },
+  { path: 'SPRING26.png', code: 'SPRING26.PNG' },
+  { path: '%C3%A4%C3%B6%C3%BCabc', code: 'ÄÖÜABC' },
+  { path: '%27%3B--', code: "';--" },
+  { path: 'constructor', code: 'CONSTRUCTOR' },
+  { path: '__proto__', code: '__PROTO__' },
+]
+// spec: Errors | 404 code does not exist
+// design: 4.9 public reads of a malformed code
+test('a code that does not or cannot exist is 404, named in uppercase', async () => {
+  await using app = await testApp()
+  await app.reserve('SPRING26')
+  for (const { path, code } of UNKNOWN) {
+    const { status, body } = await lookup(app, path)
+    expect({ path, status, body }).toEqual({
+      ...{ path, status: 404, body: { error: `Code not found: ${code}` } },
+    })
+  }
+})
+
+test('the passcode of a code is in no public answer about it', async () => {
+  await using app = await testApp()
+  const { code, passcode } = await app.shorten('https://example.com/')
+  const paths = [`/api/lookup/${code}`, `/api/qr-image/${code}`, `/api/qr/${code}?format=svg`]
+  for (const path of [
+    ...paths,
+    `/qr/${code}`,
+    `/${code}`,
+    '/api/status',
+    `/api/list?search=${code}`,
+  ]) {
+    const { text, headers } = await app.call('GET', path, { key: 'free' })
+    const all = text + JSON.stringify([...headers])
+    expect({ path, told: all.includes(passcode) || /passcode/i.test(all) }).toEqual({
+      ...{ path, told: false },
+    })
+  }
+})

@@ -1,0 +1,179 @@
+import { expect, test } from 'bun:test'
+import { type Answer, testApp } from '../support/app.ts'
+import { ENDPOINTS, nameOf, pathOf, READS, WRITES } from '../support/endpoints.ts'
+import { outcome } from '../support/outcome.ts'
+import { rawRequest } from '../support/raw-http.ts'
+
+/** Wrong methods, unknown paths and HEAD: decisions 4.6 and 4.16. */
+
+const NOT_ALLOWED = { error: expect.stringMatching(/^Method not allowed/) }
+
+/** Of a path that is ours, whatever the method: outside the spec's endpoints too. */
+const READ_PATHS = [
+  ...READS.map((endpoint) => ({ path: pathOf(endpoint, 'ABCDEF'), charged: true })),
+  ...['/docs', '/docs/json', '/-/live', '/-/ready', '/cdn/qr/ABCDEF.png'].map((path) => ({
+    path,
+    charged: false,
+  })),
+]
+
+// design: 4.16 a known path with another method is 405
+test('405 with Allow: POST for every other method on a write path', async () => {
+  await using app = await testApp()
+  for (const { path } of WRITES) {
+    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const at = `${method} ${path}`
+      const answer = await app.call(method, path, { key: 'free' })
+      const body = method === 'HEAD' ? {} : NOT_ALLOWED
+      expect(outcome(at, answer)).toEqual({ at, status: 405, body })
+      expect(answer.headers.get('allow')).toBe('POST')
+      // A wrong method is charged like the path's own.
+      expect(answer.headers.get('x-ratelimit-limit')).toBe('60')
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+    }
+  }
+})
+
+// design: 4.16 a known path with another method is 405
+test('405 with Allow: GET, HEAD for every other method on a read path', async () => {
+  await using app = await testApp()
+  await app.reserve('ABCDEF')
+  for (const { path, charged } of READ_PATHS) {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const at = `${method} ${path}`
+      const answer = await app.call(method, path, { key: 'free', json: {} })
+      expect(outcome(at, answer)).toEqual({ at, status: 405, body: NOT_ALLOWED })
+      expect({ at, allow: answer.headers.get('allow')?.split(', ').sort() }).toEqual({
+        at,
+        allow: ['GET', 'HEAD'],
+      })
+      const limit = answer.headers.get('x-ratelimit-limit')
+      expect({ at, limit }).toEqual({ at, limit: charged ? '300' : null })
+    }
+  }
+  expect(await app.call('GET', '/api/lookup/ABCDEF')).toMatchObject({ status: 200 })
+})
+
+test('a method that HTTP has and fetch has not is refused as well', async () => {
+  await using app = await testApp()
+  for (const method of ['TRACE', 'PROPFIND']) {
+    const { status, text } = await rawRequest(app.url, [`${method} /api/list HTTP/1.1`])
+    expect({ method, status, body: JSON.parse(text) }).toEqual({
+      method,
+      status: 405,
+      body: NOT_ALLOWED,
+    })
+  }
+})
+
+// design: 4.16 an unknown path is 404
+test('an unknown path is 404 in JSON, for any method', async () => {
+  await using app = await testApp()
+  const paths = [
+    '/nothing/here',
+    '/api/nothing',
+    '/api/lookup',
+    '/api/lookup/ABCDEF/more',
+    '/api/shorten/more',
+    '/api/v1/shorten',
+    '/ABCDEF/more',
+    '/-/nothing',
+    '/cdn/nothing',
+    '/docs/nothing',
+  ]
+  for (const path of paths) {
+    for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
+      const at = `${method} ${path}`
+      const answer = await app.call(method, path, { key: 'free' })
+      const body = { error: 'Not found' }
+      expect(outcome(at, answer)).toEqual({ at, status: 404, body })
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/)
+    }
+  }
+})
+
+test('a path of one segment stands in the place of a code, whatever it is', async () => {
+  await using app = await testApp()
+  for (const path of ['/api', '/qr', '/v1', '/favicon.ico', '/robots.txt', '/api/']) {
+    const name = path.replaceAll('/', '').toUpperCase()
+    const answer = await app.call('GET', path)
+    const body = { error: `Code not found: ${name}` }
+    expect(outcome(path, answer)).toEqual({ at: path, status: 404, body })
+    expect(await app.call('POST', path)).toMatchObject({ status: 405 })
+  }
+})
+
+test('a path that cannot be decoded is 404 in JSON, never a failure', async () => {
+  await using app = await testApp()
+  const paths = ['/%', '/%zz', '/%E0%A4%A', '/api/lookup/%', '/api/qr/%ff', '/qr/%c0%af', '/%00']
+  for (const path of paths) {
+    const { status, text, headers } = await rawRequest(app.url, [`GET ${path} HTTP/1.1`])
+    expect({ path, status, keys: Object.keys(JSON.parse(text)) }).toEqual({
+      path,
+      status: 404,
+      keys: ['error'],
+    })
+    expect(headers.get('x-request-id')).toMatch(/./)
+  }
+  expect(app.log.filter((line) => line.includes('"error"'))).toEqual([])
+})
+
+const COUNTED = ['date', 'x-request-id', 'x-ratelimit-remaining']
+
+function lasting({ headers }: Answer): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => !COUNTED.includes(name)))
+}
+
+// design: 4.6 HEAD
+test("HEAD on any GET path gives GET's status and headers without a body", async () => {
+  await using app = await testApp()
+  const { code } = await app.shorten('https://example.com/')
+  const paths = [
+    ...READS.flatMap((endpoint) => [pathOf(endpoint, code), pathOf(endpoint, 'UNKNOWN1')]),
+    `/api/qr/${code}?format=svg`,
+    `/api/qr/${code}?size=5`,
+    '/api/list?limit=x',
+    '/nothing/here',
+    '/docs',
+    '/docs/json',
+    '/-/live',
+    '/-/ready',
+    `/cdn/qr/${code}.png`,
+    '/cdn/qr/UNKNOWN1.png',
+  ]
+  for (const path of paths) {
+    const get = await app.call('GET', path, { key: 'free' })
+    const head = await app.call('HEAD', path, { key: 'free' })
+    expect({ path, status: head.status, headers: lasting(head), bytes: head.bytes.length }).toEqual(
+      {
+        path,
+        status: get.status,
+        headers: lasting(get),
+        bytes: 0,
+      },
+    )
+    const remaining = [get, head].map(({ headers }) => headers.get('x-ratelimit-remaining'))
+    if (remaining[0] !== null) expect(Number(remaining[1])).toBe(Number(remaining[0]) - 1)
+  }
+})
+
+// design: 4.6 HEAD counts no hit
+test('HEAD on a short link counts no hit', async () => {
+  await using app = await testApp()
+  const { code } = await app.shorten('https://example.com/')
+  expect(await app.call('HEAD', `/${code}`)).toMatchObject({ status: 302 })
+  expect(await app.call('GET', `/api/lookup/${code}`)).toMatchObject({ body: { hit_count: 0 } })
+  await app.call('GET', `/${code}`)
+  expect(await app.call('GET', `/api/lookup/${code}`)).toMatchObject({ body: { hit_count: 1 } })
+})
+
+// spec: Versioning | Paths carry no version segment
+test('the paths carry no version segment', async () => {
+  await using app = await testApp()
+  for (const endpoint of ENDPOINTS) {
+    const at = nameOf(endpoint)
+    const path = `/v1${pathOf(endpoint)}`
+    const { status } = await app.call(endpoint.method, path, { key: 'free' })
+    expect({ at, status }).toEqual({ at, status: 404 })
+  }
+})

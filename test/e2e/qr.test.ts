@@ -1,0 +1,272 @@
+import { expect, test } from 'bun:test'
+import { type Answer, testApp } from '../support/app.ts'
+import { type Bitmap, decodeQr, pixelAt } from '../support/decode-qr.ts'
+
+/**
+ * The spec's chapters "GET /api/qr/{code}", "GET /qr/{code}" and "GET /api/qr-image/{code}". The
+ * stored images are in qr-files.test.ts.
+ */
+
+const IMAGE_CACHING = 'public, max-age=86400, immutable'
+const DARK = '#1a2e4f'
+const LIGHT = '#ffffff'
+
+const decoded = ({ bytes, headers }: Answer) =>
+  decodeQr(bytes, headers.get('content-type') ?? undefined)
+
+const pixelsOf = ({ width, height, data }: Bitmap) =>
+  new Uint32Array(data.buffer, data.byteOffset, width * height)
+
+function colorsOf(bitmap: Bitmap): string[] {
+  const pixels = pixelsOf(bitmap)
+  return [...new Set(pixels)]
+    .map((pixel) => pixels.indexOf(pixel))
+    .map((at) => pixelAt(bitmap, at % bitmap.width, Math.floor(at / bitmap.width)))
+    .sort()
+}
+
+/** Pixels of the light margin on its narrowest side, and of the finder pattern, seven modules wide. */
+function measure(bitmap: Bitmap): { margin: number; finder: number } {
+  const { width, height } = bitmap
+  const pixels = pixelsOf(bitmap)
+  const light = pixels[0]
+  let [top, left, right, bottom] = [height, width, width, height]
+  for (let at = 0; at < pixels.length; at++) {
+    if (pixels[at] === light) continue
+    const [x, y] = [at % width, Math.floor(at / width)]
+    top = Math.min(top, y)
+    left = Math.min(left, x)
+    right = Math.min(right, width - 1 - x)
+    bottom = Math.min(bottom, height - 1 - y)
+  }
+  let finder = 0
+  while (pixels[top * width + left + finder] !== light) finder++
+  return { margin: Math.min(top, left, right, bottom), finder }
+}
+
+// spec: Endpoints | GET /api/qr/{code}
+// spec: GET /api/qr/{code} | format
+// spec: GET /api/qr/{code} | size
+// spec: GET /api/qr/{code} | dark
+// spec: GET /api/qr/{code} | light
+// spec: Limits | QR size
+// spec: Authentication | 2
+test('GET /api/qr/{code} gives anyone a PNG of 512 px in #1a2e4f on #ffffff that encodes the short URL', async () => {
+  await using app = await testApp()
+  const { code, passcode } = await app.shorten('https://example.com/landing')
+  const answer = await app.call('GET', `/api/qr/${code}`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('image/png')
+  expect(answer.headers.get('cache-control')).toBe(IMAGE_CACHING)
+  expect(answer.headers.get('x-ratelimit-limit')).toBe('300')
+  expect(answer.headers.get('x-ratelimit-remaining')).toBe('299')
+  expect(answer.headers.get('retry-after')).toBeNull()
+  const { text, width, height, bitmap } = await decoded(answer)
+  expect([text, width, height]).toEqual([`http://hop.test/${code}`, 512, 512])
+  expect(pixelAt(bitmap, 0, 0)).toBe(LIGHT)
+  expect(colorsOf(bitmap)).toEqual([DARK, LIGHT])
+  expect(answer.text).not.toContain(passcode)
+  const explicit = '?format=png&size=512&dark=%231a2e4f&light=%23ffffff&other=1'
+  const same = await app.call('GET', `/api/qr/${code.toLowerCase()}${explicit}`)
+  expect(same.bytes).toEqual(answer.bytes)
+})
+
+const LONGEST_BASE = `https://${'long-name.'.repeat(8)}example.co`
+const LONGEST_CODE = 'QWERTYUIOP0123456789'
+
+// spec: GET /api/qr/{code} | size
+// spec: Limits | Code length
+// design: 4.10 quiet zone, exact size
+test.each([
+  { size: 64, code: 'SPRING', base: 'http://hop.test' },
+  { size: 65, code: LONGEST_CODE, base: 'http://hop.test' },
+  { size: 333, code: 'SPRING', base: 'https://hop.test/short' },
+  { size: 64, code: LONGEST_CODE, base: LONGEST_BASE },
+  { size: 2048, code: LONGEST_CODE, base: LONGEST_BASE },
+])(
+  'a PNG has exactly $size px and a quiet zone of 4 modules, and encodes $base/$code',
+  async (row) => {
+    const { size, code, base } = row
+    await using app = await testApp({ env: { BASE_URL: base } })
+    await app.reserve(code)
+    const answer = await app.call('GET', `/api/qr/${code}?size=${size}`)
+    const { text, width, height, bitmap } = await decoded(answer)
+    expect([text, width, height]).toEqual([`${base}/${code}`, size, size])
+    const { margin, finder } = measure(bitmap)
+    expect(finder).toBeGreaterThanOrEqual(7)
+    expect(margin / finder).toBeGreaterThanOrEqual(4 / 7)
+  },
+)
+
+// spec: GET /api/qr/{code} | format
+// design: 4.10 SVG
+test('format=svg gives image/svg+xml with the caching of the PNG, whatever the size says', async () => {
+  await using app = await testApp()
+  await app.reserve('SPRING26')
+  const answer = await app.call('GET', '/api/qr/SPRING26?format=svg')
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('image/svg+xml')
+  expect(answer.headers.get('cache-control')).toBe(IMAGE_CACHING)
+  // Reads no more than plain filled paths: a script or an outside address would throw.
+  const { text, bitmap } = await decoded(answer)
+  expect(text).toBe('http://hop.test/SPRING26')
+  expect(colorsOf(bitmap)).toEqual([DARK, LIGHT])
+  expect(measure(bitmap)).toEqual({ margin: 4, finder: 7 })
+  for (const size of ['64', '2048', '9999', '0', 'wide']) {
+    const sized = await app.call('GET', `/api/qr/SPRING26?size=${size}&format=svg`)
+    expect([size, sized.status, sized.text]).toEqual([size, 200, answer.text])
+  }
+})
+
+// spec: GET /api/qr/{code} | dark
+// spec: GET /api/qr/{code} | light
+// design: 4.10 colours
+test('dark and light take 3 or 6 hex digits in any letter case, with %23 or without', async () => {
+  await using app = await testApp()
+  await app.reserve('SPRING26')
+  for (const [query, dark, light] of [
+    ['dark=%23ff0000', '#ff0000', LIGHT],
+    ['dark=00F', '#0000ff', LIGHT],
+    ['light=%23FfEeDd', DARK, '#ffeedd'],
+    ['dark=%23123&light=fed', '#112233', '#ffeedd'],
+    ['dark=ffffff&light=000000', '#ffffff', '#000000'],
+  ] as const) {
+    for (const format of ['png', 'svg']) {
+      const answer = await app.call('GET', `/api/qr/SPRING26?size=99&format=${format}&${query}`)
+      const { text, bitmap } = await decoded(answer)
+      expect([query, text]).toEqual([query, 'http://hop.test/SPRING26'])
+      expect([query, ...colorsOf(bitmap)]).toEqual([query, ...[dark, light].sort()])
+      expect([query, pixelAt(bitmap, 0, 0)]).toEqual([query, light])
+    }
+  }
+})
+
+const BAD_SIZE = 'Invalid size: must be an integer between 64 and 2048'
+const BAD_FORMAT = 'Invalid format: must be png or svg'
+const badColor = (name: string) => `Invalid ${name}: must be a hex color like #1a2e4f`
+const badSizes = ['63', '2049', '0', '-64', '64.5', '1e3', '0x100', 'wide', '512px', '%20512', '']
+const badColors = ['red', '%23', '', '12', '1234', '12345', '1234567', '12345678', '%23%23123456']
+const refusals = [
+  ...[...badSizes, '99999999999999999999', 'NaN', '%D9%A5%D9%A1%D9%A2'].map((size) => ({
+    query: `size=${size}`,
+    error: BAD_SIZE,
+  })),
+  ...['gif', 'jpeg', '', 'png%20', 'svg%00', 'constructor'].map((format) => ({
+    query: `format=${format}`,
+    error: BAD_FORMAT,
+  })),
+  ...[...badColors, 'gggggg', '%231a2e4g', 'rgb(0,0,0)', '123456%22/%3E%3Cscript%3E'].flatMap(
+    (color) => [
+      { query: `dark=${color}`, error: badColor('dark') },
+      { query: `format=svg&light=${color}`, error: badColor('light') },
+    ],
+  ),
+]
+
+// spec: Limits | QR size
+// design: 4.10 refusals
+// design: 4.4 400 before 404
+test('GET /api/qr/{code} refuses bad parameters with 400, even for a code that does not exist', async () => {
+  await using app = await testApp()
+  await app.reserve('SPRING26')
+  for (const { query, error } of refusals) {
+    for (const code of ['SPRING26', 'NOBODY1', 'no-code']) {
+      const { status, body, headers } = await app.call('GET', `/api/qr/${code}?${query}`)
+      expect([query, code, status, body]).toEqual([query, code, 400, { error }])
+      expect(headers.get('content-type')).toStartWith('application/json')
+      expect(headers.get('cache-control') ?? '').not.toContain('max-age')
+      expect(headers.get('x-ratelimit-limit')).toBe('300')
+    }
+  }
+})
+
+// spec: Errors | 404 code does not exist or has no destination
+// design: 4.9 malformed codes
+test('every QR endpoint is 404 for a code that does not exist, is malformed or is deleted', async () => {
+  await using app = await testApp()
+  const json = await app.reserve('SPRING26')
+  expect((await app.call('POST', '/api/delete', { key: 'free', json })).status).toBe(200)
+  for (const [path, code] of [
+    ['NOBODY1', 'NOBODY1'],
+    ['nobody1', 'NOBODY1'],
+    ['spring26', 'SPRING26'],
+    ['ABCDE', 'ABCDE'],
+    ['my-code', 'MY-CODE'],
+    ['A'.repeat(21), 'A'.repeat(21)],
+    ['..%2F..%2Fsecret', '../../SECRET'],
+  ] as const) {
+    for (const start of ['/api/qr/', '/qr/', '/api/qr-image/']) {
+      const { status, body, headers } = await app.call('GET', start + path)
+      const seen = [start, status, body]
+      expect(seen).toEqual([start, 404, { error: `Code not found: ${code}` }])
+      expect(headers.get('location')).toBeNull()
+      expect(headers.get('cache-control') ?? '').not.toContain('max-age')
+      expect(headers.get('x-ratelimit-limit')).toBe('300')
+    }
+  }
+})
+
+// spec: Endpoints | GET /qr/{code}
+// spec: GET /qr/{code} | Response 302
+// spec: Code (short link) | qr_url
+// spec: Code (short link) | qr_storage_url
+test.each([
+  { env: {}, cdn: 'http://hop.test/cdn' },
+  { env: { CDN_URL: 'https://images.example/base/' }, cdn: 'https://images.example/base' },
+])('GET /qr/{code} leads to the stored image at $cdn, of a reserved code too', async (row) => {
+  await using app = await testApp({ env: row.env })
+  await app.reserve('SPRING26')
+  await app.claim('ABCDEF')
+  for (const [path, code] of [
+    ['SPRING26', 'SPRING26'],
+    ['abcdef', 'ABCDEF'],
+    ['ABCDEF?size=64', 'ABCDEF'],
+  ] as const) {
+    const { status, headers, bytes } = await app.call('GET', `/qr/${path}`)
+    expect([status, headers.get('location')]).toEqual([302, `${row.cdn}/qr/${code}.png`])
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(headers.get('x-ratelimit-limit')).toBe('300')
+    expect(headers.get('x-service-code')).toBeNull()
+    expect(bytes.length).toBe(0)
+    const image = await app.call('GET', `/api/qr-image/${code}`)
+    expect(image.body.qr_storage_url).toBe(`${row.cdn}/qr/${code}.png`)
+    expect(image.body.qr_url).toBe(`http://hop.test/qr/${code}`)
+  }
+  expect((await app.call('GET', '/api/lookup/ABCDEF')).body.hit_count).toBe(0)
+})
+
+// spec: Endpoints | GET /api/qr-image/{code}
+// spec: GET /api/qr-image/{code} | Response 200
+// spec: Code (short link) | passcode
+test('GET /api/qr-image/{code} gives the addresses of a code, url null while it is reserved, and no passcode', async () => {
+  await using app = await testApp()
+  const { passcode } = await app.reserve('SPRING26')
+  const addresses = {
+    code: 'SPRING26',
+    short_url: 'http://hop.test/SPRING26',
+    qr_url: 'http://hop.test/qr/SPRING26',
+    qr_storage_url: 'http://hop.test/cdn/qr/SPRING26.png',
+  }
+  const reserved = await app.call('GET', '/api/qr-image/spring26')
+  expect(reserved.status).toBe(200)
+  expect(reserved.body).toEqual({ ...addresses, url: null })
+  const json = { code: 'SPRING26', passcode, url: 'https://EXAMPLE.com/a' }
+  await app.call('POST', '/api/update', { key: 'free', json })
+  const active = await app.call('GET', '/api/qr-image/SPRING26')
+  expect(active.body).toEqual({ ...addresses, url: 'https://EXAMPLE.com/a' })
+  expect(reserved.text + active.text).not.toContain(passcode)
+})
+
+// design: 4.6 HEAD
+test('HEAD on every QR endpoint gives the headers of GET without a body', async () => {
+  await using app = await testApp()
+  await app.reserve('SPRING26')
+  for (const path of ['/api/qr/SPRING26', '/qr/SPRING26', '/api/qr-image/SPRING26']) {
+    const got = await app.call('GET', path)
+    const { status, headers, bytes } = await app.call('HEAD', path)
+    expect([path, status, bytes.length]).toEqual([path, got.status, 0])
+    for (const name of ['content-type', 'cache-control', 'location', 'content-length']) {
+      expect([path, name, headers.get(name)]).toEqual([path, name, got.headers.get(name)])
+    }
+  }
+})

@@ -1,0 +1,228 @@
+import { expect, test } from 'bun:test'
+import { type Answer, START, type TestApp, testApp } from '../support/app.ts'
+import { rawRequest } from '../support/raw-http.ts'
+
+/** The spec's chapter "GET /{code}". What it says of hits is in hits.test.ts. */
+
+const DESTINATION = 'https://example.com/landing?a=b#c'
+
+async function hitsOf(app: TestApp, code: string): Promise<unknown> {
+  return (await app.call('GET', `/api/lookup/${code}`)).body.hit_count
+}
+
+async function total(app: TestApp): Promise<unknown> {
+  return (await app.call('GET', '/api/status')).body.total_redirects
+}
+
+function expectRefused(answer: Answer, status: number, error: string): void {
+  expect(answer.body).toEqual({ error })
+  expect(answer.status).toBe(status)
+  expect(answer.headers.get('location')).toBeNull()
+  expect(answer.headers.get('x-service-code')).toBeNull()
+}
+
+// spec: Endpoints | GET /{code}
+// spec: GET /{code} | Response 302
+// spec: States and transitions | active GET /{code}
+// spec: Authentication | 2
+test('GET /{code} answers anyone 302 with Location, Cache-Control: no-store and X-Service-Code', async () => {
+  await using app = await testApp()
+  const { code, passcode } = await app.shorten(DESTINATION)
+  const answer = await app.call('GET', `/${code}`)
+  expect(answer.status).toBe(302)
+  expect(answer.bytes.length).toBe(0)
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    location: DESTINATION,
+    'cache-control': 'no-store',
+    'x-service-code': code,
+    'x-ratelimit-limit': '300',
+    'x-ratelimit-remaining': '299',
+    'x-ratelimit-reset': String(START / 1000 + 60),
+  })
+  for (const name of ['set-cookie', 'content-type', 'retry-after', 'expires', 'etag']) {
+    expect(answer.headers.get(name)).toBeNull()
+  }
+  expect(JSON.stringify([...answer.headers])).not.toContain(passcode)
+})
+
+// design: 4.3 Location
+test('Location is the URL as it was sent where that is plain printable ASCII, else its href', async () => {
+  await using app = await testApp()
+  const asSent = [
+    'https://example.com',
+    'HTTPS://Example.COM/Path?q=1#top',
+    'http://user:pw@example.com:80/a/../b//c/.',
+    'https://example.com/%7e%zz?a=b&c=[d]|{e}&f=<g>"^`\'h#i#j',
+    'https://example.com/back\\slash',
+    'http://[2001:DB8::0:1]:8080/?',
+    `https://example.com/${'x'.repeat(8192 - 20)}`,
+  ]
+  const locations = [
+    ...asSent.map((url) => [url, url] as const),
+    [
+      'https://пример.рф/путь?ключ=да#якорь',
+      'https://xn--e1afmkfd.xn--p1ai/%D0%BF%D1%83%D1%82%D1%8C?%D0%BA%D0%BB%D1%8E%D1%87=%D0%B4%D0%B0#%D1%8F%D0%BA%D0%BE%D1%80%D1%8C',
+    ],
+    ['HTTPS://Example.COM/😀/../ü', 'https://example.com/%C3%BC'],
+  ] as const
+  for (const [url, location] of locations) {
+    const { code } = await app.shorten(url)
+    const answer = await app.call('GET', `/${code}`)
+    expect([url, answer.status, answer.headers.get('location')]).toEqual([url, 302, location])
+    expect((await app.call('GET', `/api/lookup/${code}`)).body.url).toBe(url)
+  }
+})
+
+// spec: What the service does | Codes are always uppercase
+test('a code is found in any letter case, percent-encoded, with a last slash and with a query', async () => {
+  await using app = await testApp()
+  await app.claim('SPRING26', DESTINATION)
+  const paths = [
+    ...[
+      '/SPRING26',
+      '/spring26',
+      '/sPrInG26',
+      '/SPRING26/',
+      '/SPRING26?utm=1&url=https://evil.test',
+    ],
+    ...['/SPRING26?', '/%53PRING26', '/%73pring%32%36', '/SPRING26/?x'],
+  ]
+  for (const path of paths) {
+    const { status, headers } = await app.call('GET', path)
+    const seen = [headers.get('location'), headers.get('x-service-code')]
+    expect([path, status, ...seen]).toEqual([path, 302, DESTINATION, 'SPRING26'])
+  }
+  for (const host of ['a', 'localhost:1']) {
+    const { status, headers } = await app.call('GET', '/SPRING26', { headers: { host } })
+    expect([host, status, headers.get('location')]).toEqual([host, 302, DESTINATION])
+  }
+  const absolute = await rawRequest(app.url, ['GET http://hop.test/SPRING26 HTTP/1.1'])
+  expect([absolute.status, absolute.headers.get('location')]).toEqual([302, DESTINATION])
+  expect(await hitsOf(app, 'SPRING26')).toBe(paths.length + 3)
+})
+
+// spec: Errors | 404 code does not exist or has no destination
+// spec: States and transitions | reserved
+// design: 4.9 malformed codes
+test('GET /{code} is 404 for a code that does not exist or has no destination, and counts nothing', async () => {
+  await using app = await testApp()
+  await app.reserve('SPRING26')
+  await app.claim('ABCDEF')
+  const rows = [
+    ['/NOBODY1', 'NOBODY1'],
+    ['/nobody1', 'NOBODY1'],
+    ['/SPRING26', 'SPRING26'],
+    ['/spring26/', 'SPRING26'],
+    ['/ABCDE', 'ABCDE'],
+    [`/${'a'.repeat(21)}`, 'A'.repeat(21)],
+    ['/my-code', 'MY-CODE'],
+    ['/favicon.ico', 'FAVICON.ICO'],
+    ['/ABCDEF%20', 'ABCDEF '],
+    ['/ABCDEF%0A', 'ABCDEF\n'],
+    ['/ABCDEF%00', 'ABCDEF\0'],
+    ['/ABC%2FDEF', 'ABC/DEF'],
+    ['/%EF%BC%A1BCDEF', 'ＡBCDEF'],
+    ['/ABCDEF%3Fx', 'ABCDEF?X'],
+    ['/%2541BCDEF', '%41BCDEF'],
+    ["/ABCDEF'OR'1'='1", "ABCDEF'OR'1'='1"],
+    ['/__proto__', '__PROTO__'],
+  ] as const
+  for (const [index, [path, code]] of rows.entries()) {
+    const answer = await app.call('GET', path)
+    expectRefused(answer, 404, `Code not found: ${code}`)
+    expect(answer.headers.get('x-ratelimit-remaining')).toBe(String(299 - index))
+  }
+  for (const path of ['/ABC%ZZDEF', '/ABCDEF%', '/%', '/%E0%A4%A', '/%C3%9FABCDE', '/%FFABCDEF']) {
+    const answer = await app.call('GET', path)
+    expect([path, answer.status]).toEqual([path, 404])
+    expect(answer.body).toEqual({ error: expect.stringMatching(/^Code not found: /) })
+  }
+  expect(await total(app)).toBe(0)
+  expect(await hitsOf(app, 'ABCDEF')).toBe(0)
+})
+
+// design: 4.6 HEAD
+test('HEAD on a short link gives the headers of GET without a body, and counts no hit', async () => {
+  await using app = await testApp()
+  await app.claim('SPRING26', DESTINATION)
+  const { status, headers, bytes } = await app.call('HEAD', '/spring26')
+  expect([status, bytes.length]).toEqual([302, 0])
+  expect(headers.get('location')).toBe(DESTINATION)
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('x-service-code')).toBe('SPRING26')
+  expect(headers.get('x-ratelimit-remaining')).toBe('299')
+  const unknown = await app.call('HEAD', '/NOBODY1')
+  expect([unknown.status, unknown.bytes.length]).toEqual([404, 0])
+  expect(await hitsOf(app, 'SPRING26')).toBe(0)
+  expect(await total(app)).toBe(0)
+})
+
+// design: 4.16 methods
+test('another method on a short link is 405 with Allow, leads nowhere and counts no hit', async () => {
+  await using app = await testApp()
+  await app.claim('SPRING26', DESTINATION)
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    const answer = await app.call(method, '/SPRING26', { key: 'free', json: { url: DESTINATION } })
+    expect([method, answer.status]).toEqual([method, 405])
+    expect(answer.headers.get('allow')?.split(', ').sort()).toEqual(['GET', 'HEAD'])
+    expect(answer.headers.get('location')).toBeNull()
+  }
+  expect(await total(app)).toBe(0)
+})
+
+// spec: Errors | 429 rate limit exceeded
+// spec: Limits | Read budget, Free
+test('a redirect beyond the read budget is 429 with Retry-After and counts no hit', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '2' } })
+  await app.claim('SPRING26', DESTINATION)
+  for (const remaining of ['1', '0']) {
+    const { status, headers } = await app.call('GET', '/SPRING26')
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([302, remaining])
+  }
+  app.advance(20_500)
+  const answer = await app.call('GET', '/SPRING26')
+  expectRefused(answer, 429, 'Rate limit exceeded. Retry in 40 seconds.')
+  expect(answer.headers.get('retry-after')).toBe('40')
+  expect(answer.headers.get('x-ratelimit-remaining')).toBe('0')
+  expect(
+    (await app.call('GET', '/SPRING26', { key: 'free' })).headers.get('x-ratelimit-limit'),
+  ).toBe('300')
+  app.advance(39_500)
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+  app.advance(60_000)
+  expect(await hitsOf(app, 'SPRING26')).toBe(4)
+})
+
+// spec: States and transitions | (none) POST /api/reserve
+// spec: States and transitions | reserved POST /api/update
+// spec: States and transitions | active POST /api/update
+// spec: States and transitions | reserved or active POST /api/delete
+// spec: States and transitions | deleted
+test.each(['1', '200000'])(
+  'each change of a code shows at the very next visit, with LINK_CACHE_MAX=%s',
+  async (max) => {
+    await using app = await testApp({ env: { LINK_CACHE_MAX: max } })
+    await app.claim('OTHERS')
+    const visit = async () => {
+      const { status, headers } = await app.call('GET', '/SPRING26')
+      await app.call('GET', '/OTHERS')
+      return [status, headers.get('location')]
+    }
+    const change = (path: string, json: object, key = 'free') =>
+      app.call('POST', `/api/${path}`, { key, json })
+    expect(await visit()).toEqual([404, null])
+    const { passcode } = await app.reserve('SPRING26')
+    expect(await visit()).toEqual([404, null])
+    const code = 'SPRING26'
+    for (const url of ['https://example.com/1', 'https://example.com/2', 'https://example.com/1']) {
+      await change('update', { code, passcode, url })
+      expect(await visit()).toEqual([302, url])
+    }
+    await change('update', { code, passcode: 'A'.repeat(24), url: 'https://example.com/3' })
+    expect(await visit()).toEqual([302, 'https://example.com/1'])
+    await change('delete', { code, passcode })
+    expect(await visit()).toEqual([404, null])
+    await app.claim(code, 'https://example.com/4', 'pro')
+    expect(await visit()).toEqual([302, 'https://example.com/4'])
+  },
+)

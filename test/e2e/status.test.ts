@@ -1,0 +1,160 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { version } from '../../package.json' with { type: 'json' }
+import { eventually, START, type TestApp, testApp } from '../support/app.ts'
+
+/** The spec's chapter "GET /api/status". */
+
+/** Runs statements beside the service, as another program with the same database file would. */
+function meddle(app: TestApp, sql: string): void {
+  const db = new Database(join(app.dataDir, 'hopcode.db'), { readwrite: true })
+  db.run('PRAGMA busy_timeout = 5000')
+  db.run(sql)
+  db.close()
+}
+
+// spec: Endpoints | GET /api/status
+// spec: GET /api/status | Response 200
+// spec: Versioning | version
+test('GET /api/status tells anyone the state, the redirects ever served, the time and the version', async () => {
+  await using app = await testApp()
+  await app.claim('SPRING26')
+  for (let i = 0; i < 3; i++) await app.call('GET', '/SPRING26')
+  app.advance(1234)
+  const { status, body, headers } = await app.call('GET', '/api/status')
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    status: 'operational',
+    database: 'ok',
+    total_redirects: 3,
+    response_time_ms: expect.any(Number),
+    timestamp: '2026-03-01T12:00:01.234Z',
+    version,
+  })
+  expect(version).toMatch(/^\d+\.\d+\.\d+/)
+  expect(body.response_time_ms).toBeWithin(0, 60_000)
+  expect(Number.isInteger(body.response_time_ms)).toBe(true)
+  expect(headers.get('content-type')).toStartWith('application/json')
+  expect(headers.get('retry-after')).toBeNull()
+})
+
+// spec: GET /api/status | Counts against the read budget
+// spec: Limits | Read budget, Free
+// spec: Limits | Rate window
+test('status counts against the read budget, not the write budget', async () => {
+  await using app = await testApp()
+  const { headers: written } = await app.call('POST', '/api/reserve', {
+    key: 'free',
+    json: { code: 'SPRING26' },
+  })
+  expect(written.get('x-ratelimit-remaining')).toBe('59')
+  for (const remaining of ['299', '298']) {
+    const { headers } = await app.call('GET', '/api/status', { key: 'free' })
+    expect(headers.get('x-ratelimit-limit')).toBe('300')
+    expect(headers.get('x-ratelimit-remaining')).toBe(remaining)
+    expect(headers.get('x-ratelimit-reset')).toBe(String(START / 1000 + 60))
+  }
+  const again = await app.call('POST', '/api/reserve', { key: 'free', json: { code: 'SUMMER26' } })
+  expect(again.headers.get('x-ratelimit-remaining')).toBe('58')
+})
+
+test('status beyond the read budget is 429 and tells nothing of the service', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
+  expect((await app.call('GET', '/api/status')).status).toBe(200)
+  const { status, body, headers } = await app.call('GET', '/api/status')
+  expect([status, headers.get('retry-after')]).toEqual([429, '60'])
+  expect(body).toEqual({ error: 'Rate limit exceeded. Retry in 60 seconds.' })
+})
+
+// design: 4.6 HEAD
+test('HEAD on status gives its headers without a body', async () => {
+  await using app = await testApp()
+  const { status, bytes, headers } = await app.call('HEAD', '/api/status')
+  expect([status, bytes.length]).toEqual([200, 0])
+  expect(headers.get('x-ratelimit-remaining')).toBe('299')
+})
+
+// design: 4.12 unhealthy status
+test('a database that refuses writes makes status 503 degraded; redirects go on, and no hit is lost', async () => {
+  await using app = await testApp({ env: { HIT_FLUSH_MS: '10' } })
+  await app.claim('SPRING26')
+  meddle(
+    app,
+    `CREATE TRIGGER refuse BEFORE UPDATE ON hit_totals
+     BEGIN SELECT RAISE(ABORT, 'secret words of the disk'); END`,
+  )
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+  await eventually('status says degraded', async () => {
+    return (await app.call('GET', '/api/status', { key: 'pro' })).status === 503
+  })
+  const { body, headers } = await app.call('GET', '/api/status', { key: 'pro' })
+  expect(body).toEqual({
+    error: expect.stringMatching(/./),
+    request_id: expect.stringMatching(/./),
+    status: 'degraded',
+    database: 'error',
+  })
+  expect(JSON.stringify(body)).not.toContain('secret words')
+  expect(headers.get('x-ratelimit-limit')).toBe('3000')
+  expect((await app.call('GET', '/-/ready')).status).toBe(503)
+  expect((await app.call('GET', '/-/live')).status).toBe(200)
+  for (let i = 0; i < 4; i++) expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+  expect((await app.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(5)
+
+  meddle(app, 'DROP TRIGGER refuse')
+  await eventually('status says operational', async () => {
+    return (await app.call('GET', '/api/status', { key: 'pro' })).status === 200
+  })
+  expect((await app.call('GET', '/api/status')).body).toMatchObject({
+    status: 'operational',
+    database: 'ok',
+    total_redirects: 5,
+  })
+  expect((await app.call('GET', '/-/ready')).status).toBe(200)
+  expect((await app.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(5)
+})
+
+// design: 4.12 unhealthy status
+// spec: Errors | 500 internal failure
+test('a database that does not answer makes status 503 and look-ups 500, and says no more than that', async () => {
+  await using app = await testApp({ env: { HIT_FLUSH_MS: '60000' } })
+  await app.claim('SPRING26')
+  await app.call('GET', '/SPRING26')
+  meddle(app, 'ALTER TABLE hit_totals RENAME TO elsewhere')
+  const { status, body } = await app.call('GET', '/api/status')
+  expect(status).toBe(503)
+  expect(body).toMatchObject({ status: 'degraded', database: 'error' })
+  expect(body).not.toHaveProperty('total_redirects')
+  expect(body.error).not.toMatch(/hit_totals|table|SQL/i)
+  expect((await app.call('GET', '/-/ready')).status).toBe(503)
+  const failed = await app.call('GET', '/api/lookup/SPRING26')
+  expect(failed.status).toBe(500)
+  expect(failed.body).toEqual({
+    error: 'Internal server error',
+    request_id: expect.stringMatching(/./),
+  })
+  expect(failed.headers.get('retry-after')).toBeNull()
+  expect(failed.headers.get('x-ratelimit-limit')).toBe('300')
+  const logged = app.log.filter((line) => line.includes(String(failed.body.request_id)))
+  expect(logged).toHaveLength(1)
+  expect(logged[0]).toContain('"level":"error"')
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+
+  meddle(app, 'ALTER TABLE elsewhere RENAME TO hit_totals')
+  expect((await app.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(2)
+  expect((await app.call('GET', '/api/status')).body.total_redirects).toBe(2)
+})
+
+// design: 3 /-/live, /-/ready
+test('the probes answer without a key and outside every budget, during maintenance too', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
+  app.maintenance(app.now() + 60_000)
+  for (const path of ['/-/live', '/-/live', '/-/ready', '/-/ready']) {
+    const { status, headers } = await app.call('GET', path)
+    expect([path, status, headers.get('x-ratelimit-limit')]).toEqual([path, 200, null])
+  }
+  app.maintenance(undefined)
+  const { headers } = await app.call('GET', '/api/status')
+  expect(headers.get('x-ratelimit-remaining')).toBe('0')
+})

@@ -1,0 +1,248 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { issueKey, type KeyDeps, revokeKey, rotateKey } from '../../src/accounts/keys.ts'
+import type { Plan } from '../../src/accounts/plans.ts'
+import { type App, buildApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { openDataFolder } from '../../src/data-folder.ts'
+import { SettingStore } from '../../src/db/settings.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
+import { MaintenanceMode } from '../../src/maintenance/mode.ts'
+
+/** 2026-03-01T12:00:00.000Z: when every test begins. */
+export const START = Date.UTC(2026, 2, 1, 12)
+export const JSON_TYPE = 'application/json'
+
+export type Body = Record<string, unknown>
+
+export interface Answer {
+  status: number
+  headers: Headers
+  /** The parsed JSON body; empty for another content type. */
+  body: Body
+  text: string
+  bytes: Uint8Array
+}
+
+export interface CallOptions {
+  /** The name of an account of the test (`free`), or a whole API key. */
+  key?: string
+  json?: unknown
+  /** Sent as it is, in place of `json`. */
+  raw?: string | Uint8Array<ArrayBuffer>
+  headers?: Record<string, string>
+  /** The caller's address, through a trusted proxy. */
+  from?: string
+}
+
+interface TestAppOptions {
+  /** Settings beside the test's own. */
+  env?: Record<string, string>
+  /** A data folder to start on; it is not removed. */
+  dataDir?: string
+  random?: RandomBytes
+  journalEntries?: number
+}
+
+/** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
+export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'hopcode-'))
+  const time = { now: START }
+  const lines: string[] = []
+  const config = readConfig({
+    PORT: '0',
+    HOST: '127.0.0.1',
+    BASE_URL: 'http://hop.test',
+    DATA_DIR: dataDir,
+    TRUSTED_PROXIES: '127.0.0.1',
+    LOG_LEVEL: 'debug',
+    ...options.env,
+  })
+  const app = await buildApp(config, {
+    clock: () => time.now,
+    monotonic: () => time.now - START + 1000,
+    random: options.random ?? secureRandom,
+    log: createLog({ level: 'debug', human: false, write: (line) => lines.push(line) }),
+    journalEntries: options.journalEntries ?? 4096,
+  })
+  app.http.listen({ hostname: config.host, port: 0 })
+  return new TestApp(app, { dataDir, keep: options.dataDir !== undefined, time, lines })
+}
+
+interface Inside {
+  dataDir: string
+  keep: boolean
+  time: { now: number }
+  lines: string[]
+}
+
+export class TestApp implements AsyncDisposable {
+  readonly dataDir: string
+  /** Everything the service has logged, a line each. */
+  readonly log: string[]
+  readonly #app: App
+  readonly #inside: Inside
+  readonly #keys = new Map<string, string>()
+  #closed = false
+
+  constructor(app: App, inside: Inside) {
+    this.#app = app
+    this.#inside = inside
+    this.dataDir = inside.dataDir
+    this.log = inside.lines
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#app.http.server?.port}`
+  }
+
+  now(): number {
+    return this.#inside.time.now
+  }
+
+  /** Moves both clocks ahead. */
+  advance(ms: number): void {
+    this.#inside.time.now += ms
+  }
+
+  async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    const headers: Record<string, string> = {
+      // A caller of its own for each test call would hide the limiter: all share one unless told.
+      'x-forwarded-for': options.from ?? '192.0.2.1',
+      ...(options.key !== undefined && { 'x-api-key': this.#keyOf(options.key) }),
+      ...('json' in options && { 'content-type': JSON_TYPE }),
+      ...options.headers,
+    }
+    const body = options.raw ?? ('json' in options ? JSON.stringify(options.json) : null)
+    const response = await fetch(this.url + path, { method, headers, body, redirect: 'manual' })
+    return toAnswer(response)
+  }
+
+  /** The key of an account named like its plan (`free`) or `<plan>-<anything>`; made at its first mention. */
+  key(name: string): string {
+    let key = this.#keys.get(name)
+    if (key === undefined) {
+      const plan = name.split('-')[0] as Plan
+      key = this.#administer((deps) => {
+        const issued = issueKey(deps)
+        deps.accounts.create(`${name}@example.com`, plan, issued.stored, this.now())
+        return issued.key
+      })
+      this.#keys.set(name, key)
+    }
+    return key
+  }
+
+  /** Gives the account a new key. Returns the old one. */
+  rotateKey(name: string, { now = false } = {}): string {
+    const old = this.key(name)
+    const next = this.#administer((deps) => rotateKey(deps, this.#idOf(deps, name), { now }))
+    this.#keys.set(name, next)
+    return old
+  }
+
+  revokeKey(name: string, { now = false } = {}): void {
+    this.key(name)
+    this.#administer((deps) => revokeKey(deps, this.#idOf(deps, name), { now }))
+  }
+
+  setPlan(name: string, plan: Plan): void {
+    this.key(name)
+    this.#administer((deps) => deps.accounts.setPlan(this.#idOf(deps, name), plan))
+  }
+
+  /** Until an epoch time; undefined ends it. */
+  maintenance(until: number | undefined): void {
+    const { db } = openDataFolder(this.dataDir)
+    const mode = new MaintenanceMode(new SettingStore(db), () => this.now())
+    if (until === undefined) mode.end()
+    else mode.begin(until)
+    db.close()
+  }
+
+  /** A new active code of an account. */
+  async shorten(url: string, key = 'free'): Promise<{ code: string; passcode: string }> {
+    const { body } = await this.call('POST', '/api/shorten', { key, json: { url } })
+    return body as { code: string; passcode: string }
+  }
+
+  async reserve(code: string, key = 'free'): Promise<{ code: string; passcode: string }> {
+    const { body } = await this.call('POST', '/api/reserve', { key, json: { code } })
+    return body as { code: string; passcode: string }
+  }
+
+  /** A new active code of a chosen name. */
+  async claim(
+    name: string,
+    url = 'https://example.com/landing',
+    key = 'free',
+  ): Promise<{ code: string; passcode: string }> {
+    const { code, passcode } = await this.reserve(name, key)
+    const json = { code, passcode, url }
+    const { status, text } = await this.call('POST', '/api/update', { key, json })
+    if (status !== 200) throw new Error(`${name} cannot be claimed: ${status} ${text}`)
+    return { code, passcode }
+  }
+
+  /** Stops the service and keeps the data folder, for another to start on it. */
+  async stop(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#app.http.server?.stop(true)
+    await this.#app.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+    if (!this.#inside.keep) rmSync(this.dataDir, { recursive: true, force: true })
+  }
+
+  #keyOf(nameOrKey: string): string {
+    return /^(free|pro|enterprise)(-|$)/.test(nameOrKey) ? this.key(nameOrKey) : nameOrKey
+  }
+
+  #idOf({ accounts }: KeyDeps, name: string): number {
+    const id = accounts.findByEmail(`${name}@example.com`)?.id
+    if (id === undefined) throw new Error(`the test has no account ${name}`)
+    return id
+  }
+
+  /** What the command line does: a connection of its own, beside the running service. */
+  #administer<Result>(work: (deps: KeyDeps) => Result): Result {
+    const { db, accounts, hasher } = openDataFolder(this.dataDir)
+    try {
+      return work({ accounts, hasher, clock: () => this.now(), random: secureRandom })
+    } finally {
+      db.close()
+    }
+  }
+}
+
+const ATTEMPTS_MAX = 1000
+
+/** Waits for work that goes on after an answer, for ten seconds at most. Throws if it never happens. */
+export async function eventually(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (await isSo()) return
+    await Bun.sleep(10)
+  }
+  throw new Error(`never happened: ${what}`)
+}
+
+async function toAnswer(response: Response): Promise<Answer> {
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  const text = new TextDecoder().decode(bytes)
+  const isJson = response.headers.get('content-type')?.startsWith(JSON_TYPE) && text !== ''
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: isJson ? JSON.parse(text) : {},
+    text,
+    bytes,
+  }
+}

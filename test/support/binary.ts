@@ -1,0 +1,139 @@
+import { join } from 'node:path'
+
+/** The compiled program, driven from outside as an operator would. */
+
+const ROOT = join(import.meta.dir, '../..')
+const BINARY = join(ROOT, 'dist', 'hopcode')
+
+let built: Promise<string> | undefined
+
+/** Builds the program once a run. Returns its path. */
+export function binary(): Promise<string> {
+  built ??= build()
+  return built
+}
+
+async function build(): Promise<string> {
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, 'scripts/build.ts'], { cwd: ROOT })
+  if (exitCode !== 0) throw new Error(`the build failed: ${stderr}`)
+  return BINARY
+}
+
+export type Settings = Record<string, string>
+
+export interface Finished {
+  code: number | null
+  out: string
+  err: string
+}
+
+/** Runs a command to its end. */
+export async function command(args: readonly string[], env: Settings): Promise<Finished> {
+  const child = Bun.spawn([await binary(), ...args], { env, stdout: 'pipe', stderr: 'pipe' })
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { code, out, err }
+}
+
+/** Makes an account. Returns its API key. */
+export async function makeAccount(env: Settings, plan = 'enterprise'): Promise<string> {
+  const args = ['account', 'create', '--email', `${plan}@example.com`, '--plan', plan, '--json']
+  const { code, out, err } = await command(args, env)
+  if (code !== 0) throw new Error(err)
+  return JSON.parse(out).api_key
+}
+
+/** A running service. */
+export class Service implements AsyncDisposable {
+  readonly url: string
+  readonly #child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
+  readonly #err: Promise<string>
+
+  private constructor(child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>, port: number) {
+    this.#child = child
+    this.#err = new Response(child.stderr).text()
+    this.url = `http://127.0.0.1:${port}`
+  }
+
+  /**
+   * Starts the program on a free port and waits until it is ready. `wrap`: words of a program that
+   * runs it, like a shell with limits.
+   */
+  static async start(env: Settings, wrap: readonly string[] = []): Promise<Service> {
+    const port = freePort()
+    const child = Bun.spawn([...wrap, await binary()], {
+      env: { HOST: '127.0.0.1', PORT: String(port), ...env },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const service = new Service(child, port)
+    await service.#ready()
+    return service
+  }
+
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  /** What it wrote on standard error, once it has ended. */
+  get errors(): Promise<string> {
+    return this.#err
+  }
+
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(this.url + path, { redirect: 'manual', ...init })
+  }
+
+  async post(path: string, key: string, body: unknown): Promise<Response> {
+    return this.fetch(path, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  }
+
+  /** A new code of the URL. */
+  async shorten(key: string, url: string): Promise<string> {
+    const response = await this.post('/api/shorten', key, { url })
+    return ((await response.json()) as { code: string }).code
+  }
+
+  async hitCount(code: string): Promise<number> {
+    const response = await this.fetch(`/api/lookup/${code}`)
+    return ((await response.json()) as { hit_count: number }).hit_count
+  }
+
+  /** Sends a signal and waits for the end. Returns the exit code, or the name of the signal that ended it. */
+  async end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | string> {
+    this.#child.kill(signal)
+    await this.#child.exited
+    return this.#child.exitCode ?? this.#child.signalCode ?? 'unknown'
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await this.end('SIGKILL')
+  }
+
+  async #ready(): Promise<void> {
+    const deadline = performance.now() + 10_000
+    while (performance.now() < deadline && this.#child.exitCode === null) {
+      const answer = await this.fetch('/-/ready').catch(() => undefined)
+      if (answer?.ok) return
+      await Bun.sleep(5)
+    }
+    this.#child.kill('SIGKILL')
+    throw new Error(`the service did not start: ${await this.#err}`)
+  }
+}
+
+/** A port that was free a moment ago. */
+function freePort(): number {
+  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const { port } = probe
+  probe.stop(true)
+  return port
+}

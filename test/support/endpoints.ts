@@ -1,0 +1,47 @@
+/** The spec's chapter "Endpoints", written out once more, independent of the service's own routes. */
+
+export interface Endpoint {
+  method: 'GET' | 'POST'
+  /** As the spec writes it, with `{code}`. */
+  path: string
+  budget: 'read' | 'write'
+  needsKey: boolean
+  /** Redirects and images go on during maintenance. */
+  duringMaintenance?: true
+}
+
+const write = (path: string): Endpoint => ({
+  ...{ method: 'POST', path, budget: 'write', needsKey: true },
+})
+const read = (path: string, more: Partial<Endpoint> = {}): Endpoint => ({
+  ...{ method: 'GET', path, budget: 'read', needsKey: false },
+  ...more,
+})
+
+export const WRITES: readonly Endpoint[] = [
+  write('/api/shorten'),
+  write('/api/reserve'),
+  write('/api/update'),
+  write('/api/delete'),
+  write('/api/bulk-shorten'),
+]
+
+export const LIST: Endpoint = read('/api/list', { needsKey: true })
+
+export const PUBLIC: readonly Endpoint[] = [
+  read('/api/lookup/{code}'),
+  read('/api/qr/{code}'),
+  read('/qr/{code}', { duringMaintenance: true }),
+  read('/api/qr-image/{code}'),
+  read('/{code}', { duringMaintenance: true }),
+  read('/api/status'),
+]
+
+export const WITH_KEY: readonly Endpoint[] = [...WRITES, LIST]
+export const READS: readonly Endpoint[] = [LIST, ...PUBLIC]
+export const ENDPOINTS: readonly Endpoint[] = [...WRITES, ...READS]
+
+/** The path with a code in it. */
+export const pathOf = ({ path }: Endpoint, code = 'ABCDEF'): string => path.replace('{code}', code)
+
+export const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`

@@ -1,0 +1,345 @@
+/** How the sources are laid out and what they may not hold. Each rule is shown to fail, too. */
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { basename, dirname, join, normalize } from 'node:path'
+
+interface Source {
+  /** From the root of the project. */
+  path: string
+  text: string
+}
+
+interface Rule {
+  says: string
+  applies: (path: string) => boolean
+  /** What is wrong, in a few words each; empty where nothing is. */
+  find: (source: Source) => string[]
+  /** Sources that the rule must refuse. */
+  bad: readonly Source[]
+  /** Sources that look alike and must pass. */
+  fine?: readonly Source[]
+}
+
+const ROOT = dirname(import.meta.dir)
+const LINES_MAX = 350
+const COLUMNS_MAX = 100
+
+/** A file imports from its own layer or one above it in this list. */
+const LAYERS = [
+  ...['lib', 'errors', 'config', 'http', 'db', 'accounts', 'data-folder', 'limits', 'maintenance'],
+  ...['guard', 'blocklist', 'hits', 'links', 'redirect', 'qr', 'status', 'dashboard', 'openapi'],
+  ...['client', 'app', 'cli', 'main'],
+]
+
+const isTest = (path: string) => /\.test\.ts$/.test(path)
+const isProgram = (path: string) => /^src\/.*\.ts$/.test(path) && !isTest(path)
+const isCode = (path: string) => /\.(ts|mjs|js)$/.test(path)
+const isWorkerEntry = (path: string) => /(^|[/-])thread\.ts$/.test(path)
+
+// Strings end with their line at the latest, so that a quote in a pattern hides no more than that.
+const COMMENT_OR_STRING =
+  /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\\n])*`/g
+
+/** The text without comments, its lines kept. */
+function withoutComments(text: string): string {
+  return text.replace(COMMENT_OR_STRING, (found) =>
+    /^\/[/*]/.test(found) ? found.replace(/[^\n]/g, ' ') : found,
+  )
+}
+
+/** The text without what stands in quotes. */
+function withoutQuotes(text: string): string {
+  return text.replace(COMMENT_OR_STRING, (found) => (/^['"]/.test(found) ? "''" : found))
+}
+
+const codeOf = (text: string) => withoutQuotes(withoutComments(text))
+
+function matches(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(new RegExp(pattern, 'g'))].map(
+    (found) => `line ${text.slice(0, found.index).split('\n').length}: ${found[0].trim()}`,
+  )
+}
+
+/** A chain of imports that leads back to its first file, or nothing. */
+function findCycle(files: readonly Source[]): string[] {
+  const imports = new Map(files.map((file) => [file.path, importsOf(file)]))
+  const done = new Set<string>()
+  const visit = (path: string, chain: string[]): string[] => {
+    if (chain.includes(path)) return [...chain.slice(chain.indexOf(path)), path]
+    if (done.has(path)) return []
+    for (const { target } of imports.get(path) ?? []) {
+      const cycle = visit(target, [...chain, path])
+      if (cycle.length > 0) return cycle
+    }
+    done.add(path)
+    return []
+  }
+  for (const { path } of files) {
+    const cycle = visit(path, [])
+    if (cycle.length > 0) return cycle
+  }
+  return []
+}
+
+const ban = (pattern: RegExp) => (source: Source) => matches(codeOf(source.text), pattern)
+const banEverywhere = (pattern: RegExp) => (source: Source) => matches(source.text, pattern)
+
+/** What a file imports: our own files as paths from the root, packages by name. */
+function importsOf({ path, text }: Source): { target: string; isType: boolean }[] {
+  const statement = /\b(?:(import|export)\s+(type\s)?[\w$\s{},*]*?\sfrom|import\s*\(?)\s*'([^']+)'/g
+  return [...withoutComments(text).matchAll(statement)].map(([, , type, target = '']) => ({
+    target: target.startsWith('.') ? normalize(join(dirname(path), target)) : target,
+    isType: type !== undefined,
+  }))
+}
+
+/** The feature's folder, or the file's own name where it lies at the top; workers are the app's. */
+function layerOf(path: string): string {
+  const [, first = '', second] = path.split('/')
+  if (second !== undefined) return first
+  return isWorkerEntry(path) ? 'app' : basename(first, '.ts')
+}
+
+function findImportsAgainstTheOrder(source: Source): string[] {
+  const own = LAYERS.indexOf(layerOf(source.path))
+  if (own < 0) return [`${layerOf(source.path)} is in no layer`]
+  return importsOf(source)
+    .filter(({ target }) => target.startsWith('src/') && LAYERS.indexOf(layerOf(target)) > own)
+    .map(({ target }) => `imports ${target}`)
+}
+
+function findImports(wanted: RegExp, { typesToo }: { typesToo: boolean }) {
+  return (source: Source) =>
+    importsOf(source)
+      .filter(({ target, isType }) => wanted.test(target) && (typesToo || !isType))
+      .map(({ target }) => `imports ${target}`)
+}
+
+function findLoosePins({ text }: Source): string[] {
+  const manifest = JSON.parse(text) as Record<string, Record<string, string> | undefined>
+  return ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies']
+    .flatMap((group) => Object.entries(manifest[group] ?? {}))
+    .filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
+    .map(([name, version]) => `${name} is ${version}`)
+}
+
+/** A test's title is a whole sentence, which no formatter breaks: it does not count. */
+function findLongParts({ path, text }: Source): string[] {
+  const lines = (isTest(path) ? withoutQuotes(text) : text).trimEnd().split('\n')
+  const long = lines.flatMap((line, index) =>
+    [...line].length > COLUMNS_MAX ? [`line ${index + 1}: ${[...line].length} columns`] : [],
+  )
+  return lines.length > LINES_MAX ? [`${lines.length} lines`, ...long] : long
+}
+
+const source = (path: string, ...lines: string[]): Source => ({ path, text: lines.join('\n') })
+
+const RULES: readonly Rule[] = [
+  {
+    says: 'imports point one way through the layers',
+    applies: isProgram,
+    find: findImportsAgainstTheOrder,
+    bad: [
+      source('src/lib/a.ts', "import { b } from '../links/b.ts'"),
+      source('src/links/a.ts', "import type { B } from '../qr/b.ts'"),
+      source('src/qr/a.ts', 'export {', '  b,', "} from '../app.ts'"),
+      source('src/hits/a.ts', "const b = await import('../writer-thread.ts')"),
+      source('src/novel/a.ts', ''),
+    ],
+    fine: [
+      source('src/qr/a.ts', "import { b } from '../links/b.ts'"),
+      source('src/app.ts', "import type { Writes } from './writer-thread.ts'"),
+      source('src/lib/a.ts', "// Not: import { b } from '../links/b.ts'"),
+    ],
+  },
+  {
+    says: 'routes.ts is imported by app.ts alone',
+    applies: (path) => isProgram(path) && path !== 'src/app.ts',
+    find: findImports(/^src\/.*\/routes\.ts$/, { typesToo: true }),
+    bad: [source('src/qr/a.ts', "import { b } from './routes.ts'")],
+  },
+  {
+    says: 'a schema and the pure rules know no store, and a store no routes',
+    applies: (path) => isProgram(path) && /\/(schema|store)\.ts$/.test(path),
+    find: (file) =>
+      findImports(/schema\.ts$/.test(file.path) ? /^src\/.*\/store\.ts$/ : /\/guard\.ts$/, {
+        typesToo: true,
+      })(file),
+    bad: [source('src/links/schema.ts', "import { LinkStore } from './store.ts'")],
+    fine: [source('src/links/store.ts', "import { Code } from './code.ts'")],
+  },
+  {
+    says: 'elysia appears only in routes, guards, http/, openapi/ and app.ts',
+    applies: (path) =>
+      isProgram(path) && !/\/(routes|guard)\.ts$|^src\/(http|openapi)\/|^src\/app\.ts$/.test(path),
+    find: findImports(/^(elysia|@elysiajs\/.*)$/, { typesToo: true }),
+    bad: [source('src/links/reserve.ts', "import { Elysia } from 'elysia'")],
+  },
+  {
+    says: 'SQL is spoken only in stores, db/, workers, and where the app is put together',
+    applies: (path) =>
+      isProgram(path) &&
+      !isWorkerEntry(path) &&
+      !/\/store\.ts$|^src\/(db|cli)\/|^src\/(app|data-folder)\.ts$/.test(path),
+    find: findImports(/^(bun:sqlite|drizzle-orm.*)$/, { typesToo: false }),
+    bad: [
+      source('src/links/reserve.ts', "import { Database } from 'bun:sqlite'"),
+      source('src/links/list.ts', "import { eq } from 'drizzle-orm'"),
+    ],
+    fine: [source('src/hits/hits.ts', "import type { Database } from 'bun:sqlite'")],
+  },
+  {
+    says: 'no file is named for what it is not: index, utils, helpers, types',
+    applies: isCode,
+    find: ({ path }) => (/(^|\/)(index|utils?|helpers?|types)\.\w+$/.test(path) ? [path] : []),
+    bad: [source('src/links/index.ts'), source('test/support/helpers.ts')],
+    fine: [source('src/limits/key-index.ts')],
+  },
+  {
+    says: 'file names are kebab-case',
+    applies: isCode,
+    find: ({ path }) => (/^[a-z0-9-]+(\.[a-z]+)+$/.test(basename(path)) ? [] : [path]),
+    bad: [source('src/links/LinkStore.ts'), source('src/links/link_store.ts')],
+  },
+  {
+    says: 'nothing is exported by default',
+    applies: (path) => isCode(path) && path !== 'drizzle.config.ts',
+    find: ban(/\bexport\s+default\b|\bas\s+default\b/),
+    bad: [
+      source('src/a.ts', 'export default class {}'),
+      source('src/a.ts', 'export { a as default }'),
+    ],
+  },
+  {
+    says: 'only lib/log.ts writes to the console',
+    applies: (path) => isProgram(path) && path !== 'src/lib/log.ts',
+    find: ban(/\bconsole\s*\.|\bprocess\.std(out|err)\.write\b/),
+    bad: [source('src/a.ts', "console.log('a')"), source('src/a.ts', 'process.stdout.write(a)')],
+    fine: [source('src/a.ts', "// console.log is banned, and so says 'console.log'")],
+  },
+  {
+    says: 'only config.ts reads the environment',
+    applies: (path) => isProgram(path) && path !== 'src/config.ts',
+    find: ban(/\b(process|Bun|import\.meta)\.env\b/),
+    bad: [source('src/a.ts', 'const a = process.env.A'), source('src/a.ts', 'const a = Bun.env.A')],
+  },
+  {
+    says: 'only main.ts ends the process and handles signals',
+    applies: (path) => isProgram(path) && path !== 'src/main.ts',
+    find: (file) => [
+      ...ban(/\bprocess\.(exit|abort|kill|exitCode)\b/)(file),
+      ...matches(withoutComments(file.text), /\bprocess\.(on|once)\(\s*'SIG\w+'/),
+    ],
+    bad: [source('src/a.ts', 'process.exit(1)'), source('src/a.ts', "process.on('SIGTERM', stop)")],
+  },
+  {
+    says: 'the type checker and the linter are nowhere silenced',
+    applies: isCode,
+    // In pieces, because this file is searched too.
+    find: (file) => [
+      ...ban(/\bas\s+any\b|:\s*any\b|<\s*any\s*>/)(file),
+      ...banEverywhere(new RegExp(`@ts-(${'ignore|expect-error|nocheck'})|biome-${'ignore'}`))(
+        file,
+      ),
+    ],
+    bad: [
+      source('src/a.ts', 'const a = b as any'),
+      source('src/a.ts', `// @ts-${'ignore'}`),
+      source('src/a.ts', `// biome-${'ignore'} lint: because`),
+    ],
+    fine: [source('src/a.ts', '// Any text, as any reader sees.')],
+  },
+  {
+    says: 'no test is left out, and none shuts out the others',
+    applies: isTest,
+    find: ban(/\b(test|it|describe)(\.\w+)*\.(only|skip|todo|failing)\b/),
+    bad: [
+      source('src/a.test.ts', "test.only('a', () => {})"),
+      source('src/a.test.ts', "describe.skip('a', () => {})"),
+      source('src/a.test.ts', "test.todo('a')"),
+    ],
+    fine: [source('src/a.test.ts', "test.each([1])('.only %i', () => {})")],
+  },
+  {
+    says: `a file has at most ${LINES_MAX} lines, and a line ${COLUMNS_MAX} columns`,
+    applies: isCode,
+    find: findLongParts,
+    bad: [
+      source('src/a.ts', `// ${'x'.repeat(COLUMNS_MAX - 2)}`),
+      source('src/a.ts', ...Array<string>(LINES_MAX + 1).fill('a()')),
+    ],
+    fine: [
+      source('src/a.ts', `// ${'x'.repeat(COLUMNS_MAX - 3)}`),
+      source('src/a.ts', '€'.repeat(COLUMNS_MAX)),
+      source('src/a.test.ts', `test('${'x'.repeat(COLUMNS_MAX)}', () => {`),
+    ],
+  },
+  {
+    says: 'every direct dependency is pinned to an exact version',
+    applies: (path) => path === 'package.json',
+    find: findLoosePins,
+    bad: ['^1.0.0', '1.x', 'latest', '~2.1.0', 'github:a/b'].map((version) =>
+      source('package.json', JSON.stringify({ devDependencies: { a: version } })),
+    ),
+    fine: [source('package.json', JSON.stringify({ dependencies: { a: '1.0.0-beta.2' } }))],
+  },
+  {
+    says: 'no file names a package registry: it is the choice of whoever installs',
+    applies: () => true,
+    find: (file) =>
+      banEverywhere(
+        file.path === 'bun.lock'
+          ? /\bhttps?:\/\/\S+/
+          : /\bregistry\.[\w-]+\.(com|org|net|io)\b|\bnpm\.pkg\.\w+/,
+      )(file),
+    bad: [
+      source('bun.lock', '["a@1.0.0", "https://somewhere.example/a.tgz", {}, "sha512-"]'),
+      source('.npmrc', `registry=https://registry.${'npmjs.org'}/`),
+    ],
+  },
+]
+
+const SKIPPED = /^(node_modules|dist|data|\.git|test\/\.artifacts)\/|\.(png|ico|woff2?|db|gz)$/
+
+function readProject(): Source[] {
+  const paths = [...new Bun.Glob('**/*').scanSync({ cwd: ROOT, dot: true })].sort()
+  return paths
+    .filter((path) => !SKIPPED.test(path))
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+}
+
+const project = readProject()
+
+test.each(RULES.map((rule) => [rule.says, rule] as const))('%s', (_, { applies, find }) => {
+  const files = project.filter(({ path }) => applies(path))
+  expect(files.length).toBeGreaterThan(0)
+  expect(files.flatMap((file) => find(file).map((wrong) => `${file.path}: ${wrong}`))).toEqual([])
+})
+
+test.each(RULES.map((rule) => [rule.says, rule] as const))(
+  'it is noticed when not: %s',
+  (_, rule) => {
+    for (const file of rule.bad) {
+      expect(rule.applies(file.path)).toBe(true)
+      expect(rule.find(file)).not.toEqual([])
+    }
+    for (const file of rule.fine ?? []) expect(rule.find(file)).toEqual([])
+  },
+)
+
+test('no imports go in a circle', () => {
+  expect(findCycle(project.filter(({ path }) => isProgram(path)))).toEqual([])
+  const a = source('src/qr/a.ts', "import './b.ts'")
+  const b = source('src/qr/b.ts', "import type { C } from './c.ts'")
+  const c = source('src/qr/c.ts', "export { a } from './a.ts'")
+  expect(findCycle([a, b])).toEqual([])
+  expect(findCycle([b, a, c])).toEqual([b, c, a, b].map(({ path }) => path))
+})
+
+test('a unit test stands beside the file that it tests', () => {
+  const paths = new Set(project.map(({ path }) => path))
+  const subject = (path: string) => path.replace(/(\.[a-z]+)?\.test\.ts$/, '.ts')
+  expect(subject('src/limits/window.oracle.test.ts')).toBe('src/limits/window.ts')
+  const units = [...paths].filter((path) => path.startsWith('src/') && isTest(path))
+  expect(units.filter((path) => !paths.has(subject(path)))).toEqual([])
+})
