@@ -23,7 +23,7 @@ export const redirectRoutes = (deps: RedirectDeps) => {
       const key = headers.get('x-api-key')
       const account = key === null ? undefined : findAccount(deps, key)
       const peer = server?.requestIP(request)?.address ?? ''
-      address.resolve(peer, address.trusting ? headers.get('x-forwarded-for') : null)
+      address.resolve(peer, headers.get('x-forwarded-for'))
       if (!limiter.take('read', account, address)) {
         return refusal('rate_limited', String(limiter.retryAfter), limiter, requestIds.next())
       }
