@@ -9,11 +9,10 @@ import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
-import { admit } from './guard.ts'
+import { admit, refuseDuringMaintenance } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, openJournal } from './hits/hits.ts'
 import { HitReads } from './hits/store.ts'
-import { BODY_BYTES_MAX } from './http/body.ts'
 import { ClientAddress } from './http/client-address.ts'
 import { errorAnswers, type Unrouted } from './http/errors.ts'
 import { methodsOf } from './http/methods.ts'
@@ -53,7 +52,10 @@ export interface App {
   http: Elysia
   /** No account exists yet: the service has just been set up. */
   fresh: boolean
-  /** Ends the background work, counts the last hits and closes the database. Throws if the disk refuses. */
+  /**
+   * Ends the background work, counts the last hits and closes the database. Throws if the disk
+   * refuses.
+   */
   close(): Promise<void>
 }
 
@@ -122,9 +124,13 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const http = new Elysia({
     // Without this a request with a short Host header reaches the wrong route.
     handler: { standardHostname: false },
-    // A body between our limit and this one is refused by us, in JSON; Bun ends what is larger.
-    // A port in use is an error: shared with another process, each would answer for its own data.
-    serve: { maxRequestBodySize: 2 * BODY_BYTES_MAX, idleTimeout: 30, reusePort: false },
+    serve: {
+      // Bodies are bounded by http/body.ts, which answers in JSON; Bun would not.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: 30,
+      // A port in use is an error: shared with another process, each would answer for its own data.
+      reusePort: false,
+    },
   })
     .use(errorAnswers({ ...deps, log, refuseUnrouted }))
     .use(linkWriteRoutes(deps))
@@ -138,10 +144,16 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(redirectRoutes(deps))
     .use(openapiRoutes(config.baseUrl))
 
-  /** A path of the API with another method is charged like the path's own, and told which are allowed. */
+  /**
+   * A path of the API with another method is charged like the path's own, and told which are
+   * allowed.
+   */
   function refuseUnrouted({ request, path, set }: Unrouted): never {
     const allowed = methodsOf(http.routes, path)
-    if (allowed.length === 0) throw new AppError('path_not_found')
+    if (allowed.length === 0) {
+      if (path.startsWith('/api/')) refuseDuringMaintenance(deps)
+      throw new AppError('path_not_found')
+    }
     if (!/^\/(docs|cdn|-)?(\/|$)/.test(path)) {
       const budget = allowed.includes('POST') ? 'write' : 'read'
       const duringMaintenance = !path.startsWith('/api/')
@@ -161,8 +173,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       try {
         await flusher.close()
       } finally {
-        await Promise.all([writer.close(), lists.close(), renderer.close()])
+        await Promise.all([lists.close(), renderer.close()])
         db.close()
+        // Last, because only a writing connection can fold the write-ahead log in as it closes.
+        await writer.close()
       }
     },
   }

@@ -75,7 +75,10 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** Reads the settings. An empty variable counts as absent. Throws ConfigError with one line a bad setting. */
+/**
+ * Reads the settings. An empty variable counts as absent. Throws ConfigError with one line a bad
+ * setting.
+ */
 export function readConfig(environment: Record<string, string | undefined> = process.env): Config {
   const present = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),

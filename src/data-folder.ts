@@ -13,7 +13,9 @@ export interface DataFolder {
   hasher: SecretHasher
 }
 
-/** Opens `DATA_DIR`, making what is missing and bringing the database up to date. Throws DataError. */
+/**
+ * Opens `DATA_DIR`, making what is missing and bringing the database up to date. Throws DataError.
+ */
 export function openDataFolder(dataDir: string): DataFolder {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })

@@ -41,7 +41,7 @@ export function admit(
   { request, server, set }: Arrival,
   { budget, duringMaintenance = false }: Demands,
 ): Account | undefined {
-  const { limiter, maintenance, address, requestIds, clock } = deps
+  const { limiter, address, requestIds } = deps
   const { headers } = request
   set.headers[REQUEST_ID] = requestIds.next()
   const account = findAccount(deps, headers.get('x-api-key'))
@@ -51,16 +51,20 @@ export function admit(
   set.headers['x-ratelimit-limit'] = limiter.limit
   set.headers['x-ratelimit-remaining'] = limiter.remaining
   set.headers['x-ratelimit-reset'] = limiter.resetAt
-  const until = duringMaintenance ? undefined : maintenance.until()
-  if (until !== undefined) {
-    const seconds = Math.ceil((until - clock()) / 1000)
-    throw new AppError('maintenance', isoTime(until), retryAfter(seconds))
-  }
+  if (!duringMaintenance) refuseDuringMaintenance(deps)
   if (!passes) {
     const { retryAfter: seconds } = limiter
     throw new AppError('rate_limited', String(seconds), retryAfter(seconds))
   }
   return account
+}
+
+/** Throws `maintenance` while one is planned to last. */
+export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void {
+  const until = maintenance.until()
+  if (until === undefined) return
+  const seconds = Math.ceil((until - clock()) / 1000)
+  throw new AppError('maintenance', isoTime(until), retryAfter(seconds))
 }
 
 const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
@@ -74,7 +78,9 @@ export const publicly = (deps: GuardDeps, demands: Demands) =>
     },
   )
 
-/** For endpoints of an account: gives `account`, or refuses with 401 before the body is looked at. */
+/**
+ * For endpoints of an account: gives `account`, or refuses with 401 before the body is looked at.
+ */
 export const requireKey = (deps: GuardDeps, budget: BudgetGroup) =>
   new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },

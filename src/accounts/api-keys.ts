@@ -7,7 +7,10 @@ const RANDOM_LENGTH = 30
 const CHECKSUM_LENGTH = 6
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
 
-/** `hop_`, 30 random base62 characters (178 bits), and a checksum that tells a typing error without a look-up. */
+/**
+ * `hop_`, 30 random base62 characters (178 bits), and a checksum that tells a typing error without
+ * a look-up.
+ */
 export function newApiKey(random: RandomBytes): string {
   const body = PREFIX + randomString(random, BASE62, RANDOM_LENGTH)
   return body + checksum(body)

@@ -15,7 +15,10 @@ export interface KeyDeps {
   random: RandomBytes
 }
 
-/** The account that an `X-API-Key` header speaks for; undefined for an absent, malformed, unknown or ended key. */
+/**
+ * The account that an `X-API-Key` header speaks for; undefined for an absent, malformed, unknown or
+ * ended key.
+ */
 export function findAccount(deps: KeyDeps, key: string | null): Account | undefined {
   if (key === null || !isApiKey(key)) return undefined
   return deps.accounts.findByKeyHash(deps.hasher.hash('api-key', key), deps.clock())

@@ -3,7 +3,10 @@ import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSy
 import { join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 
-/** Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens nothing. */
+/**
+ * Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens
+ * nothing.
+ */
 export class SecretHasher {
   readonly #key: Buffer
 

@@ -23,7 +23,9 @@ export interface NewKey {
   lastFour: string
 }
 
-/** Accounts and their keys. Times are epoch ms; e-mail addresses are the same in any letter case. */
+/**
+ * Accounts and their keys. Times are epoch ms; e-mail addresses are the same in any letter case.
+ */
 export class AccountStore {
   readonly #db: Database
   readonly #orm

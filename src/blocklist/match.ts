@@ -21,7 +21,10 @@ export function canonicalHost(hostname: string): string {
   return end === hostname.length ? hostname : hostname.slice(0, end)
 }
 
-/** Prefixes of 96 bits under which IPv4 is reached by IPv6: mapped, compatible (RFC 4291), NAT64 (RFC 6052). */
+/**
+ * Prefixes of 96 bits under which IPv4 is reached by IPv6: mapped, compatible (RFC 4291), NAT64
+ * (RFC 6052).
+ */
 const CARRIES_IPV4 = /^\[(?:::ffff:|::|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/
 
 function unmapped(address: string): string {
@@ -35,13 +38,18 @@ function unmapped(address: string): string {
 export interface PackedHosts {
   /** Each host once: a byte for its length, then its ASCII bytes. */
   readonly text: Uint8Array
-  /** Open addressing: 1 + a host's place in `text`, or 0. A power of two long, at most half full. */
+  /**
+   * Open addressing: 1 + a host's place in `text`, or 0. A power of two long, at most half full.
+   */
   readonly slots: Uint32Array
   readonly seed: number
   readonly size: number
 }
 
-/** FNV-1a's step, fed from a host's end to its start, so that one pass gives the hash of every suffix. */
+/**
+ * FNV-1a's step, fed from a host's end to its start, so that one pass gives the hash of every
+ * suffix.
+ */
 const step = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193)
 
 /** MurmurHash3's last mix: every bit of the hash reaches the low ones that choose the slot. */

@@ -71,7 +71,9 @@ const COMMENT = /^(?:[!#;]|\[(?![\da-f:.]+\]))/i
 const COSMETIC = /^\S*#[@?$%]{0,2}#/
 const WITH_SCHEME = /^https?:\/\/\S+/i
 const ADBLOCK = /^(@@)?\|\|(?:\*\.)?([^\s/^$|*]+)[/^]?\*?\|?(?:\$(.*))?$/
-/** Options that leave a rule a statement about its host: those that AdGuard's list compiler drops. */
+/**
+ * Options that leave a rule a statement about its host: those that AdGuard's list compiler drops.
+ */
 const OPTIONS_HELD = /^(?:all|doc|document|popup|network|important|third-party|3p|match-case)$/i
 
 const CARET = 94
@@ -89,7 +91,10 @@ function startsWith(bytes: Uint8Array, start: number, text: Uint8Array): boolean
   return true
 }
 
-/** Whether the bytes are a name in the form of `hostOf`; false also for some that are, like punycode. */
+/**
+ * Whether the bytes are a name in the form of `hostOf`; false also for some that are, like
+ * punycode.
+ */
 function isCanonical(bytes: Uint8Array, start: number, end: number): boolean {
   let label = start
   for (let i = start; i < end; i++) {
@@ -230,7 +235,10 @@ function isSinkhole(word: string): boolean {
   return host !== undefined && SINKHOLE.test(host)
 }
 
-/** Names that a hosts file gives the machine itself: single labels, `localhost.localdomain`, `0.0.0.0`. */
+/**
+ * Names that a hosts file gives the machine itself: single labels, `localhost.localdomain`,
+ * `0.0.0.0`.
+ */
 function isOwnName(name: string): boolean {
   return !/[.:]/.test(name) || /^localhost\d?\.localdomain\d?$/i.test(name) || isSinkhole(name)
 }

@@ -8,7 +8,9 @@ import type { Loaded, LoaderCalls } from './thread.ts'
 
 interface BlocklistOptions {
   files: readonly string[]
-  /** Our own hosts, as URLs (`BASE_URL`, `CDN_URL`) or bare hosts: blocked on every port and scheme. */
+  /**
+   * Our own hosts, as URLs (`BASE_URL`, `CDN_URL`) or bare hosts: blocked on every port and scheme.
+   */
   ownHosts: readonly string[]
   log: Log
   /** How often the files are looked at. */
@@ -46,7 +48,8 @@ interface Watched extends BlocklistFileState {
 
 /**
  * The hosts that no link may lead to. Each file is its own set, read anew on a thread when it
- * changes; a file that is missing or broken leaves its last good set in force and says so in the log.
+ * changes; a file that is missing or broken leaves its last good set in force and says so in the
+ * log.
  */
 export class Blocklist {
   readonly #options: Required<BlocklistOptions>
@@ -82,7 +85,10 @@ export class Blocklist {
     return blocklist
   }
 
-  /** Whether the URL's host, or a domain that it lies under, is blocked. Throws TypeError if `url` is none. */
+  /**
+   * Whether the URL's host, or a domain that it lies under, is blocked. Throws TypeError if `url`
+   * is none.
+   */
   isBlocked(url: string): boolean {
     const host = hostOf(url)
     return this.#isOurs(host) || this.#files.some((list) => isListed(list, host))
@@ -115,7 +121,10 @@ export class Blocklist {
     return this.#turn
   }
 
-  /** Only the very host, not what lies under it: the operator's other sites may. `localhost` is all loopback. */
+  /**
+   * Only the very host, not what lies under it: the operator's other sites may. `localhost` is all
+   * loopback.
+   */
   #isOurs(host: string): boolean {
     if (this.#ownHosts.has(host)) return true
     return host.endsWith('.localhost') && this.#ownHosts.has('localhost')
@@ -204,7 +213,10 @@ function isListed({ blocked, exempt }: Watched, host: string): boolean {
   return blocked?.covers(host) === true && exempt?.covers(host) !== true
 }
 
-/** The version changes with any write, replacement or change of rights. A FIFO would block its reader: refused. */
+/**
+ * The version changes with any write, replacement or change of rights. A FIFO would block its
+ * reader: refused.
+ */
 async function lookAt(file: string): Promise<{ version: string; error?: string }> {
   try {
     const found = await stat(file, { bigint: true })
@@ -217,7 +229,9 @@ async function lookAt(file: string): Promise<{ version: string; error?: string }
   }
 }
 
-/** The thread's module lies beside this one in the tree, but under the root in a compiled binary. */
+/**
+ * The thread's module lies beside this one in the tree, but under the root in a compiled binary.
+ */
 const LOADER = Bun.isStandaloneExecutable ? './blocklist/thread.ts' : './thread.ts'
 
 function startLoader(): Promise<Thread<LoaderCalls>> {

@@ -122,7 +122,9 @@ export function parseCommand(argv: readonly string[]): Command {
   return command.read(values)
 }
 
-/** An ISO 8601 time, or a span from now: `30m`, `2h`, `1d`. Throws UsageError unless it lies ahead. */
+/**
+ * An ISO 8601 time, or a span from now: `30m`, `2h`, `1d`. Throws UsageError unless it lies ahead.
+ */
 export function parseUntil(text: string, now: number): number {
   const span = /^(\d{1,4})([mhd])$/.exec(text)
   const minutes = { m: 1, h: 60, d: 24 * 60 }[span?.[2] ?? '']

@@ -4,7 +4,10 @@ import search from '../../drizzle/0001_search.sql' with { type: 'text' }
 import { DataError } from './data-error.ts'
 import { inTransaction } from './open.ts'
 
-/** In order. A migration that has been released is never changed. Embedded, so that the binary needs no folder. */
+/**
+ * In order. A migration that has been released is never changed. Embedded, so that the binary needs
+ * no folder.
+ */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0000_links', sql: links },
   { name: '0001_search', sql: search },

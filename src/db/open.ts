@@ -3,7 +3,10 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { DataError } from './data-error.ts'
 
-/** How long a connection waits for another process (a command line beside the server) to finish its write. */
+/**
+ * How long a connection waits for another process (a command line beside the server) to finish its
+ * write.
+ */
 const BUSY_TIMEOUT_MS = 5000
 /** The write-ahead log is cut back to this size after a checkpoint. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024

@@ -58,7 +58,10 @@ export const links = sqliteTable(
   ],
 )
 
-/** Redirects served and committed. A link without a row has none. Kept apart so that a flush touches few pages. */
+/**
+ * Redirects served and committed. A link without a row has none. Kept apart so that a flush touches
+ * few pages.
+ */
 export const hits = sqliteTable('hits', {
   linkId: integer('link_id').primaryKey(),
   count: integer().notNull(),

@@ -11,7 +11,8 @@ export class SettingStore {
       'SELECT value FROM settings WHERE name = ?',
     )
     this.#set = db.prepare<null, [string, string]>(
-      'INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2',
+      `INSERT INTO settings (name, value) VALUES (?1, ?2)
+       ON CONFLICT (name) DO UPDATE SET value = ?2`,
     )
     this.#delete = db.prepare<null, [string]>('DELETE FROM settings WHERE name = ?')
   }

@@ -13,7 +13,10 @@ interface FlusherOptions {
   log: Log
 }
 
-/** Moves hits from the journal to the database, every `flushMs`. A disk that refuses leaves them in the journal. */
+/**
+ * Moves hits from the journal to the database, every `flushMs`. A disk that refuses leaves them in
+ * the journal.
+ */
 export class HitFlusher {
   readonly #options: FlusherOptions
   #timer: Timer | undefined

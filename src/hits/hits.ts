@@ -35,7 +35,10 @@ export function openJournal(db: Database, dataDir: string, log: Log, entries?: n
   return journal
 }
 
-/** What answers say: committed counts and the journal's, read so that no hit is missed or told twice. */
+/**
+ * What answers say: committed counts and the journal's, read so that no hit is missed or told
+ * twice.
+ */
 export class HitCounts {
   readonly #reads: HitReads
   readonly #journal: HitJournal

@@ -50,7 +50,9 @@ export class HitJournal {
     this.id = id
   }
 
-  /** Maps the file, making it where there is none. Throws DataError when it is not a whole journal. */
+  /**
+   * Maps the file, making it where there is none. Throws DataError when it is not a whole journal.
+   */
   static open(file: string, entries = JOURNAL_ENTRIES): HitJournal {
     if (!Bun.file(file).size) create(file, entries)
     const header = readHeader(file)
@@ -146,7 +148,9 @@ export class HitJournal {
     return { linkIds: Uint32Array.from(found), end }
   }
 
-  /** Appends from `position` on, which must be the start of a lap: everything before it is counted. */
+  /**
+   * Appends from `position` on, which must be the start of a lap: everything before it is counted.
+   */
   resume(position: number): void {
     assert(position % this.#entries === 0, 'a journal resumes at the start of a lap')
     this.#tail = position
@@ -169,7 +173,10 @@ export class HitJournal {
   }
 }
 
-/** Every block is written, not left sparse: a page without a block would kill the process on a full disk. */
+/**
+ * Every block is written, not left sparse: a page without a block would kill the process on a full
+ * disk.
+ */
 function create(file: string, entries: number): void {
   const beside = `${file}.tmp`
   const header = Buffer.alloc(HEADER_BYTES)
@@ -205,8 +212,8 @@ function readHeader(file: string): { entries: number; id: string } {
     statSync(file).size === HEADER_BYTES + entries * ENTRY_BYTES
   if (!whole) {
     throw new DataError(
-      `${file} is damaged: it is not a whole hit journal. Put its backup in its place, or move it ` +
-        'away: the service then starts a new one, and the hits it held are not counted.',
+      `${file} is damaged: it is not a whole hit journal. Put its backup in its place, or move ` +
+        'it away: the service then starts a new one, and the hits it held are not counted.',
     )
   }
   return { entries, id: header.toString('hex', 16, 16 + ID_BYTES) }

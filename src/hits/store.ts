@@ -10,14 +10,18 @@ export interface Mark {
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function hitWrites(db: Database) {
   const add = db.prepare<null, [number, number]>(
-    `INSERT INTO hits (link_id, count) SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM links WHERE id = ?1)
+    `INSERT INTO hits (link_id, count)
+     SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM links WHERE id = ?1)
      ON CONFLICT (link_id) DO UPDATE SET count = count + ?2`,
   )
   const advance = db.prepare<null, [number, number]>(
     'UPDATE hit_totals SET position = ?, redirects = redirects + ? WHERE id = 1',
   )
   return {
-    /** Adds a stretch of the journal and moves the position past it, in one commit. Deleted links count in the total alone. */
+    /**
+     * Adds a stretch of the journal and moves the position past it, in one commit. Deleted links
+     * count in the total alone.
+     */
     addHits({ linkIds, end }: Stretch): void {
       for (const [linkId, count] of sumById(linkIds)) add.run(linkId, count)
       advance.run(end, linkIds.length)

@@ -8,8 +8,9 @@ export const BODY_BYTES_MAX = 16 * 1024 * 1024
 const JSON_TYPE = /^application\/json[\t ]*(;|$)/i
 
 /**
- * The request's JSON, as the schema parses it. Throws AppError: 415 for another content type, 413 past
- * `BODY_BYTES_MAX`, 400 for what is no JSON, 400 with the schema's own message for what it refuses.
+ * The request's JSON, as the schema parses it. Throws AppError: 415 for another content type, 413
+ * past `BODY_BYTES_MAX`, 400 for what is no JSON, 400 with the schema's own message for what it
+ * refuses.
  */
 export async function readBody<Schema extends z.ZodType>(
   request: Request,
@@ -21,7 +22,10 @@ export async function readBody<Schema extends z.ZodType>(
   return parseWith(schema, parseJson(await readText(request)))
 }
 
-/** Throws AppError with the message of the schema's first complaint: never with the value it is about. */
+/**
+ * Throws AppError with the message of the schema's first complaint: never with the value it is
+ * about.
+ */
 export function parseWith<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

@@ -13,6 +13,7 @@ const MULTICAST_BYTE = 0xff
 /** The longest chain of proxies that is followed. */
 const FORWARDED_MAX = 64
 
+const MAPPED = '::ffff:'
 const TAB = 9
 const SPACE = 32
 const PERCENT = 37
@@ -143,8 +144,9 @@ class Address {
   readonly #groups = new Uint16Array(8)
 
   /**
-   * Whether `text` from `start` to `end` is `1.2.3.4`, `1.2.3.4:567`, `::1`, `[::1]` or `[::1]:567`,
-   * with white space around it; IPv6 may name its zone (`fe80::1%eth0`). If not, the words are spoilt.
+   * Whether `text` from `start` to `end` is `1.2.3.4`, `1.2.3.4:567`, `::1`, `[::1]` or
+   * `[::1]:567`, with white space around it; IPv6 may name its zone (`fe80::1%eth0`). If not, the
+   * words are spoilt.
    */
   read(text: string, start: number, end: number): boolean {
     let first = start
@@ -155,11 +157,19 @@ class Address {
       const close = closingBracket(text, first, last)
       return close > 0 && isPort(text, close + 1, last) && this.#readIpv6(text, first + 1, close)
     }
+    // How a listener on :: names an IPv4 peer: as common as IPv4 itself, so not left to the general
+    // case.
+    if (text.startsWith(MAPPED, first)) {
+      if (this.#readIpv4(text, first + MAPPED.length, last) === last) return true
+    }
     const stop = this.#readIpv4(text, first, last)
     return stop > 0 ? isPort(text, stop, last) : this.#readIpv6(text, first, last)
   }
 
-  /** Where a dotted IPv4 address ends; -1 if there is none. A leading zero could mean octal: refused. */
+  /**
+   * Where a dotted IPv4 address ends; -1 if there is none. A leading zero could mean octal:
+   * refused.
+   */
   #readIpv4(text: string, start: number, end: number): number {
     let address = 0
     let octet = 0
@@ -229,9 +239,8 @@ class Address {
     for (let i = 7, from = count - 1; gap >= 0 && i >= gap; i--, from--) {
       groups[i] = from >= gap ? (groups[from] as number) : 0
     }
-    const [g0 = 0, g1 = 0, g2 = 0, g3 = 0, g4 = 0, g5 = 0, g6 = 0, g7 = 0] = groups
-    this.#set((g0 << 16) | g1, (g2 << 16) | g3, (g4 << 16) | g5, (g6 << 16) | g7)
-    return g0 >> 8 !== MULTICAST_BYTE
+    this.#set(wordAt(groups, 0), wordAt(groups, 2), wordAt(groups, 4), wordAt(groups, 6))
+    return this.word0 >>> 24 !== MULTICAST_BYTE
   }
 
   #set(word0: number, word1: number, word2: number, word3: number): void {
@@ -242,6 +251,9 @@ class Address {
     this.isIpv4 = word0 === 0 && word1 === 0 && word2 === 0xffff
   }
 }
+
+const wordAt = (groups: Uint16Array, index: number): number =>
+  ((groups[index] as number) << 16) | (groups[index + 1] as number)
 
 const isBlank = (char: number): boolean => char === SPACE || char === TAB
 

@@ -23,7 +23,10 @@ export interface Unrouted {
   set: Headed
 }
 
-/** Turns whatever is thrown into the spec's JSON. The only `onError`: a failure of ours is logged here, once. */
+/**
+ * Turns whatever is thrown into the spec's JSON. The only `onError`: a failure of ours is logged
+ * here, once.
+ */
 export const errorAnswers = ({ log, requestIds, refuseUnrouted }: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, ({ error, code, ...context }) => {
     const { set, path, request } = context

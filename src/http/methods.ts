@@ -14,7 +14,10 @@ export function methodsOf(routes: readonly Route[], path: string): string[] {
   return [...methods]
 }
 
-/** A pattern's `:name` takes one segment that is not empty, `*` all that follow. A last slash counts for nothing. */
+/**
+ * A pattern's `:name` takes one segment that is not empty, `*` all that follow. A last slash counts
+ * for nothing.
+ */
 function matches(pattern: string, path: string): boolean {
   const wanted = segments(pattern)
   const found = segments(path)

@@ -2,7 +2,10 @@ import { type RandomBytes, randomString } from '../lib/random.ts'
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Names one request in answers and in the log: a prefix of this start and a count, so that it costs nothing. */
+/**
+ * Names one request in answers and in the log: a prefix of this start and a count, so that it costs
+ * nothing.
+ */
 export class RequestIds {
   readonly #prefix: string
   #count = 0

@@ -19,7 +19,10 @@ interface LogOptions {
   now?: () => number
 }
 
-/** One line an event: JSON for machines, or text for a person at a terminal. The only console of the program. */
+/**
+ * One line an event: JSON for machines, or text for a person at a terminal. The only console of the
+ * program.
+ */
 export function createLog({
   level,
   write = (line) => console.error(line),

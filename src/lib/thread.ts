@@ -49,7 +49,10 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     this.#options = options
   }
 
-  /** Resolves once the thread has made its functions from `settings`; rejects with its reason if it cannot. */
+  /**
+   * Resolves once the thread has made its functions from `settings`; rejects with its reason if it
+   * cannot.
+   */
   static start<Calls extends Functions<Calls>>(
     worker: Worker,
     settings: unknown,
@@ -154,7 +157,9 @@ interface Service {
 
 declare const self: Worker
 
-/** The thread's side: `open` makes the functions from the settings that `Thread.start` was given. */
+/**
+ * The thread's side: `open` makes the functions from the settings that `Thread.start` was given.
+ */
 export function serveThread<Settings>(
   open: (settings: Settings) => Service | Promise<Service>,
 ): void {

@@ -50,7 +50,10 @@ export class RateLimiter {
     this.#addresses = windows(ADDRESSES_MAX)
   }
 
-  /** Spends one request of the caller's budget; false when there is none left, and then nothing is spent. */
+  /**
+   * Spends one request of the caller's budget; false when there is none left, and then nothing is
+   * spent.
+   */
   take(group: BudgetGroup, account: Account | undefined, address: AddressKey): boolean {
     const { plans, anonymous, monotonic } = this.#options
     if (account) {

@@ -92,7 +92,9 @@ export class DeltaQueues {
     return value
   }
 
-  /** The sum of the first `count` values, which the queue must hold. Takes time for each of them. */
+  /**
+   * The sum of the first `count` values, which the queue must hold. Takes time for each of them.
+   */
   sum(queue: number, count: number): number {
     const last = this.#ends[2 * queue + 1] as number
     this.#cursor = this.#ends[2 * queue] as number

@@ -100,7 +100,8 @@ export class KeyIndex {
     while (buckets[hole] !== slot + 1) hole = (hole + 1) & mask
     for (let at = (hole + 1) & mask; buckets[at] !== 0; at = (at + 1) & mask) {
       const other = buckets[at] as number
-      // A key moves into the hole unless its home lies after it, where probing would start too late.
+      // A key moves into the hole unless its home lies after it, where probing would start too
+      // late.
       if (((at - this.#home(other - 1)) & mask) >= ((at - hole) & mask)) {
         buckets[hole] = other
         hole = at

@@ -17,13 +17,17 @@ const RECORD_FIELDS = 6
 
 /** Times are kept as 31-bit milliseconds since an origin that is moved before they run out. */
 const TIME_MAX_MS = 2 ** 31 - 1
-/** The origin lies two windows back, so that 0 is out of the window and a counted time never below. */
+/**
+ * The origin lies two windows back, so that 0 is out of the window and a counted time never below.
+ */
 const ORIGIN_LAG_MS = 2 * WINDOW_MS
 /** One more than a call can add, so that expired keys never pile up. */
 const RELEASES_PER_CALL = 2
 /** Expired keys may hold the chunks that a live one needs. */
 const RELEASES_WHEN_ARENA_FULL = 64
-/** Cells that tell, by 14 bits of the hash, which newcomers the overflow bucket let pass of late. */
+/**
+ * Cells that tell, by 14 bits of the hash, which newcomers the overflow bucket let pass of late.
+ */
 const MARKS = 2 ** 14
 const MARK_SHIFT = 32 - 14
 
@@ -46,9 +50,9 @@ interface SlidingWindowOptions {
 
 /**
  * HOT PATH. An exact log of each caller's requests in the last 60 seconds, in bounded memory: never
- * more than the budget in any 60 seconds, never a refusal under it. No clock of its own, and nothing
- * is allocated after construction. A call costs the same however many keys are held; what has left
- * the window of its key it drops, each request once.
+ * more than the budget in any 60 seconds, never a refusal under it. No clock of its own, and
+ * nothing is allocated after construction. A call costs the same however many keys are held; what
+ * has left the window of its key it drops, each request once.
  *
  * A caller's times are its oldest, its newest, and the gaps between them in a queue. When `keysMax`
  * callers are held, those with no request left in the window go first, and no other ever goes. When
@@ -82,7 +86,8 @@ export class SlidingWindow {
   readonly #marks = new Int32Array(MARKS)
   #latestMs = Number.NEGATIVE_INFINITY
   #originMs = Number.NEGATIVE_INFINITY
-  // The last answer of #leavesMs, so that a caller far over a lowered budget is not summed each time.
+  // The last answer of #leavesMs, so that a caller far over a lowered budget is not summed each
+  // time.
   #summedSlot = NO_SLOT
   #summedBudget = 0
   #summedMs = 0

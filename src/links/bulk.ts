@@ -9,7 +9,8 @@ type Verdict = { url: string } | { refusal: AppError }
 
 /**
  * Shortens many URLs in one transaction. A bad one fails alone; when all are bad, nothing is stored
- * and the whole request is refused: 422 if every one is blocked, else 400 with the first bad URL's message.
+ * and the whole request is refused: 422 if every one is blocked, else 400 with the first bad URL's
+ * message.
  */
 export async function bulk(
   deps: LinkDeps,

@@ -8,8 +8,6 @@ import type { CreatedView } from './schema.ts'
 import type { CreatedLink, NewLink } from './store.ts'
 import { urlKey } from './url.ts'
 
-/** Codes at hand for those that turn out taken: with 1 million links, one in a million does. */
-const SPARE_CODES = 8
 /** URLs prepared before other requests get their turn: about a millisecond. */
 const PREPARED_AT_ONCE = 100
 
@@ -32,8 +30,7 @@ export async function create(
     items.push({ url, urlKey: urlKey(url), code: newCode(random), passcodeHash })
     if (items.length % PREPARED_AT_ONCE === 0) await setImmediate()
   }
-  const spareCodes = Array.from({ length: SPARE_CODES }, () => newCode(random))
-  const created = await links.create({ accountId, createdAt: clock(), items, spareCodes })
+  const created = await links.create({ accountId, createdAt: clock(), items })
   return created.map((link, i) => createdView(deps, link, passcodes[i] ?? null))
 }
 

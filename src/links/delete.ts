@@ -3,7 +3,10 @@ import type { LinkDeps } from './deps.ts'
 import { permit, refused } from './permit.ts'
 import type { DeletedView } from './schema.ts'
 
-/** Ends a code at once: from the next request on it is unknown, and free for anyone. Throws `invalid_passcode`. */
+/**
+ * Ends a code at once: from the next request on it is unknown, and free for anyone. Throws
+ * `invalid_passcode`.
+ */
 export async function deleteLink(
   deps: LinkDeps,
   owner: Account,

@@ -4,7 +4,9 @@ import type { LinkDeps } from './deps.ts'
 import { lookupView } from './lookup.ts'
 import type { ListQuery, ListView } from './schema.ts'
 
-/** A page of the account's codes, newest first. Their hits are read last, so that none is missing. */
+/**
+ * A page of the account's codes, newest first. Their hits are read last, so that none is missing.
+ */
 export async function list(
   { lists, hits, addresses }: LinkDeps,
   { id }: Account,

@@ -8,8 +8,9 @@ import type { SecretLinkRow } from './store.ts'
 const NO_HASH = new Uint8Array(32)
 
 /**
- * The link that an account may change with a passcode. An unknown code, a wrong passcode and another
- * account's code are one refusal: the same work is done for each, so that its time tells no more.
+ * The link that an account may change with a passcode. An unknown code, a wrong passcode and
+ * another account's code are one refusal: the same work is done for each, so that its time tells no
+ * more.
  */
 export function permit(
   deps: LinkDeps,

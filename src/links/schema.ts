@@ -4,7 +4,10 @@ import { REFUSALS } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from './code.ts'
 import { Url } from './url.ts'
 
-/** Chapters "Endpoints" and "Errors": what requests may hold, with the message each fault is answered with. */
+/**
+ * Chapters "Endpoints" and "Errors": what requests may hold, with the message each fault is
+ * answered with.
+ */
 
 const missing = (field: string) => `Missing required field: ${field}`
 
@@ -54,7 +57,10 @@ export const bulkBody = (itemsMax: number) => {
 
 const LIST_LIMIT_MAX = 200
 
-/** A query is text, and what it means is a whole number: `meta` overrules the string in the API description. */
+/**
+ * A query is text, and what it means is a whole number: `meta` overrules the string in the API
+ * description.
+ */
 const wholeNumber = (
   message: string,
   about: { minimum: number; maximum: number; default: number; description: string },

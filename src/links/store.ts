@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Code } from './code.ts'
+import { type RandomBytes, secureRandom } from '../lib/random.ts'
+import { type Code, newCode } from './code.ts'
 
 /** A code as it is stored. Ids count up and are never given out again. */
 export interface LinkRow {
@@ -26,8 +27,6 @@ export interface CreateLinks {
   accountId: AccountId
   createdAt: number
   items: readonly NewLink[]
-  /** Codes for items whose own is taken; when they run out, nothing is stored. */
-  spareCodes: readonly Code[]
 }
 
 /** `reused`: the account had this URL already, and this is the link it had. */
@@ -42,8 +41,13 @@ export interface ReserveCode {
 
 const COLUMNS = 'id, code, account_id AS accountId, url, created_at AS createdAt'
 
-/** Runs on the writer thread, inside the transaction of its batch. Raw SQL: this is where every link is written. */
-export function linkWrites(db: Database) {
+const DRAWS_MAX = 100
+
+/**
+ * Runs on the writer thread, inside the transaction of its batch. Raw SQL: this is where every link
+ * is written.
+ */
+export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
   const byUrl = db.prepare<LinkRow, [AccountId, Uint8Array]>(
     `SELECT ${COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
   )
@@ -72,23 +76,36 @@ export function linkWrites(db: Database) {
     'UPDATE accounts SET link_count = link_count + ? WHERE id = ?',
   )
 
+  /**
+   * A generated code that is taken is drawn again: with 1 million links, that is one in a million.
+   */
+  const insertNew = (item: NewLink, accountId: AccountId, createdAt: number): LinkRow => {
+    const { url, urlKey, passcodeHash } = item
+    let code = item.code
+    for (let draw = 0; draw < DRAWS_MAX; draw++) {
+      const link = insert.get(code, accountId, url, urlKey, passcodeHash, createdAt)
+      if (link) {
+        index.run(link.id, link.code, url)
+        return link
+      }
+      code = newCode(random)
+    }
+    throw new Error(`${DRAWS_MAX} generated codes were taken`)
+  }
+
   return {
-    /** One link an item, in order: a new one, or the one that the account has for the URL. All or none. */
-    createLinks({ accountId, createdAt, items, spareCodes }: CreateLinks): CreatedLink[] {
-      const spares = [...spareCodes]
+    /**
+     * One link an item, in order: a new one, or the one that the account has for the URL. All or
+     * none.
+     */
+    createLinks({ accountId, createdAt, items }: CreateLinks): CreatedLink[] {
       let added = 0
       const links = items.map((item) => {
         const existing = byUrl.get(accountId, item.urlKey)
         if (existing) return { ...existing, reused: true }
-        for (let code: Code | undefined = item.code; code; code = spares.shift()) {
-          const { url, urlKey, passcodeHash } = item
-          const link = insert.get(code, accountId, url, urlKey, passcodeHash, createdAt)
-          if (!link) continue
-          index.run(link.id, link.code, url)
-          added++
-          return { ...link, reused: false }
-        }
-        throw new Error('every generated code was taken')
+        const link = insertNew(item, accountId, createdAt)
+        added++
+        return { ...link, reused: false }
       })
       count.run(added, accountId)
       return links
@@ -185,9 +202,11 @@ export function linkLists(db: Database) {
             links: page.all(accountId, limit, offset),
           }
         }
+        // No stored text holds a NUL, and SQLite would end the search term there.
+        if (search.includes('\0')) return { total: 0, links: [] }
         const byIndex = [...search].length >= TRIGRAM
         const { total: count, page: matches } = byIndex ? indexed : scanned
-        const term = byIndex ? `"${search.replaceAll('"', '""')}"` : search.toLowerCase()
+        const term = byIndex ? phrase(search) : JSON.stringify(spellings(search))
         return {
           total: count.get(accountId, term)?.total ?? 0,
           links: matches.all(accountId, term, limit, offset),
@@ -219,4 +238,19 @@ function searchStatements(db: Database, where: string) {
 /** The search index knows three characters and more; a shorter text is looked for row by row. */
 const TRIGRAM = 3
 const SEARCH_INDEXED = 'id IN (SELECT rowid FROM links_search WHERE links_search MATCH ?2)'
-const SEARCH_SCANNED = '(instr(lower(code), ?2) > 0 OR instr(lower(url), ?2) > 0)'
+const SEARCH_SCANNED = `EXISTS (
+  SELECT 1 FROM json_each(?2) WHERE instr(lower(code), value) > 0 OR instr(lower(url), value) > 0
+)`
+
+/** A search text as one term of the index. */
+const phrase = (search: string) => `"${search.replaceAll('"', '""')}"`
+
+/** The ways to write a short text that SQLite's lower() leaves apart: it knows ASCII alone. */
+function spellings(search: string): string[] {
+  const lettersOf = (letter: string) =>
+    letter < '\x80' ? [letter.toLowerCase()] : [letter.toLowerCase(), letter.toUpperCase()]
+  return [...search].reduce(
+    (starts, letter) => starts.flatMap((start) => lettersOf(letter).map((end) => start + end)),
+    [''],
+  )
+}

@@ -11,7 +11,10 @@ interface Change {
   url: string
 }
 
-/** Points a code at another URL; doing it again gives the same. Throws `invalid_passcode`, then `url_blocked`. */
+/**
+ * Points a code at another URL; doing it again gives the same. Throws `invalid_passcode`, then
+ * `url_blocked`.
+ */
 export async function update(
   deps: LinkDeps,
   owner: Account,

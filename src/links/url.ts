@@ -8,7 +8,8 @@ const because = (reason: string) => `Invalid URL: ${reason}`
 
 /**
  * A destination, kept as it was sent. Refused with the message that the API answers: the spec's own
- * where it is absent, no string, or starts otherwise; the first reason that holds where it is bad later on.
+ * where it is absent, no string, or starts otherwise; the first reason that holds where it is bad
+ * later on.
  */
 export const Url = z
   .string(BAD_START)
@@ -18,14 +19,22 @@ export const Url = z
   .refine(hasHost, because('must be a well-formed address with a host'))
   .meta({ description: 'An http or https address of at most 8,192 characters.' })
 
-/** The form in which two URLs are the same URL (WHATWG serialisation). `url` must have passed `Url`. */
+/**
+ * The form in which two URLs are the same URL (WHATWG serialisation). `url` must have passed `Url`.
+ */
 export const normalUrl = (url: string): string => new URL(url).href
 
-/** What `Location` says: the URL as it was sent if a header can carry it, else its normal form, which is ASCII. */
+/**
+ * What `Location` says: the URL as it was sent if a header can carry it, else its normal form,
+ * which is ASCII.
+ */
 export const locationOf = (url: string): string =>
   /^[\x21-\x7e]+$/.test(url) ? url : normalUrl(url)
 
-/** 16 bytes that are equal for one URL and differ for two: the start of SHA-256 over the normal form. */
+/**
+ * 16 bytes that are equal for one URL and differ for two: the start of SHA-256 over the normal
+ * form.
+ */
 export function urlKey(url: string): Buffer {
   const hasher = new Bun.CryptoHasher('sha256')
   return hasher.update(normalUrl(url)).digest().subarray(0, 16)
@@ -35,7 +44,10 @@ function isPlain(url: string): boolean {
   return url.isWellFormed() && !/[\p{Cc}\p{Zs}\p{Zl}\p{Zp}]/u.test(url)
 }
 
-/** A `\` or a missing host parses in surprising ways: the address must name a host right after its `//`. */
+/**
+ * A `\` or a missing host parses in surprising ways: the address must name a host right after its
+ * `//`.
+ */
 function hasHost(url: string): boolean {
   const parsed = URL.parse(url)
   return parsed !== null && parsed.host !== '' && /^https?:\/\/[^/\\?#]/i.test(url)

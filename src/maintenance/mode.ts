@@ -3,7 +3,9 @@ import type { Clock } from '../lib/clock.ts'
 
 const NAME = 'maintenance_until'
 
-/** Planned maintenance, kept in the database so that the command line and the server agree at once. */
+/**
+ * Planned maintenance, kept in the database so that the command line and the server agree at once.
+ */
 export class MaintenanceMode {
   readonly #settings: SettingStore
   readonly #clock: Clock

@@ -183,7 +183,9 @@ async function testFolder() {
   }
 }
 
-/** A program that stores one image over and over, in turn all ones and all twos, and reports each. */
+/**
+ * A program that stores one image over and over, in turn all ones and all twos, and reports each.
+ */
 function endlessWriter(dir: string, length: number): string {
   return `
     import { QrFiles } from ${JSON.stringify(join(import.meta.dir, 'files.ts'))}

@@ -52,7 +52,9 @@ export class QrFiles {
     return join(this.#dir, `${code}.png`)
   }
 
-  /** Stores the image of a code in place of any earlier one. Changes nothing if the disk refuses. */
+  /**
+   * Stores the image of a code in place of any earlier one. Changes nothing if the disk refuses.
+   */
   write(code: string, bytes: Uint8Array): void {
     const path = this.path(code)
     const unfinished = join(this.#unfinished, `${code}-${randomUUID()}`)

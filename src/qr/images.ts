@@ -14,7 +14,9 @@ interface QrImagesOptions {
   log: Log
 }
 
-/** Each code's picture: made by the QR thread, stored as a file, made again whenever it is missing. */
+/**
+ * Each code's picture: made by the QR thread, stored as a file, made again whenever it is missing.
+ */
 export class QrImages implements CodeImages {
   readonly #renderer: Caller<Renderer>
   readonly #files: QrFiles
@@ -43,11 +45,16 @@ export class QrImages implements CodeImages {
     })
   }
 
-  /** The stored image of a code that exists, from its file or made anew. */
-  async stored(code: Code): Promise<Uint8Array<ArrayBuffer>> {
-    const file = Bun.file(this.#files.path(code))
-    const bytes = await file.bytes().catch(() => undefined)
-    if (bytes !== undefined && bytes.length > 0) return bytes
+  /** The stored image of a code; undefined while there is none. */
+  async find(code: Code): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const bytes = await Bun.file(this.#files.path(code))
+      .bytes()
+      .catch(() => undefined)
+    return bytes?.length ? bytes : undefined
+  }
+
+  /** Makes the stored image of a code. The caller knows in this very turn that the code exists. */
+  make(code: Code): Promise<Uint8Array<ArrayBuffer>> {
     return this.#renderer.call('store', { code, text: this.#addresses.short(code) })
   }
 

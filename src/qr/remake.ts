@@ -11,8 +11,8 @@ const NAME = 'qr_base_url'
 const CHUNK = 100
 
 /**
- * Stored images encode short URLs: under another BASE_URL the old ones lead nowhere. Takes them away,
- * before the service starts, and says whether all must be made anew.
+ * Stored images encode short URLs: under another BASE_URL the old ones lead nowhere. Takes them
+ * away, before the service starts, and says whether all must be made anew.
  */
 export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: string): boolean {
   const found = settings.find(NAME)
@@ -21,6 +21,8 @@ export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: 
     settings.set(NAME, baseUrl)
     return false
   }
+  // Until all are made, the folder holds images of no one address.
+  settings.set(NAME, `unfinished: ${baseUrl}`)
   // A failed deletion of the old images is tried again at the next start.
   new QrFiles({ dir }).retireAll().catch(() => {})
   return true
@@ -34,7 +36,9 @@ interface RemakeDeps {
   log: Log
 }
 
-/** Makes the image of every code in the background. One that is asked for meanwhile is made at once. */
+/**
+ * Makes the image of every code in the background. One that is asked for meanwhile is made at once.
+ */
 export class Remake {
   #stopped = false
   readonly #done: Promise<void>

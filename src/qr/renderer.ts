@@ -20,7 +20,9 @@ export function renderer({ dir }: RendererSettings) {
       return renderQr(text, options)
     },
 
-    /** Stores the image of a code. Returns it even when the disk refuses: it can still be served. */
+    /**
+     * Stores the image of a code. Returns it even when the disk refuses: it can still be served.
+     */
     store({ code, text }: { code: string; text: string }): Uint8Array<ArrayBuffer> {
       const image = renderQr(text, STORED)
       try {

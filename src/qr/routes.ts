@@ -95,7 +95,10 @@ export const qrFileRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.files' }).get('/cdn/qr/:file', async ({ params, set }) => {
     const { file } = params
     if (!file.endsWith('.png')) throw new AppError('path_not_found')
-    const image = await deps.images.stored(getCode(deps, file.slice(0, -'.png'.length)))
+    const name = file.slice(0, -'.png'.length)
+    // Asked again after the wait: an image made for a code deleted meanwhile would stay for good.
+    const image =
+      (await deps.images.find(getCode(deps, name))) ?? (await deps.images.make(getCode(deps, name)))
     set.headers['cache-control'] = IMAGE_CACHING
     set.headers['content-type'] = TYPES.png
     return new Response(image)

@@ -10,7 +10,9 @@ export class Health {
     this.#writer = writer
   }
 
-  /** Every redirect served so far; undefined when the database does not answer or refuses writes. */
+  /**
+   * Every redirect served so far; undefined when the database does not answer or refuses writes.
+   */
   totalRedirects(): number | undefined {
     try {
       return this.#writer.failing ? undefined : this.#hits.total()

@@ -2,7 +2,10 @@ import { expect, test } from 'bun:test'
 import { makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-/** Nothing that was answered is lost when the process is killed. The long form is bench-sized: `npm run test:durability`. */
+/**
+ * Nothing that was answered is lost when the process is killed. The long form is bench-sized: `npm
+ * run test:durability`.
+ */
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 20)
 const WAVE = 16
@@ -14,7 +17,8 @@ const unlimited = (dataDir: string) => ({
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 })
 
-test(`kill -9 in the middle of 10,000 redirects: the counts equal the 302s received, in ${ROUNDS} rounds of ${ROUNDS}`, async () => {
+const rounds = `in ${ROUNDS} rounds of ${ROUNDS}`
+test(`kill -9 amid 10,000 redirects: the counts equal the 302s received, ${rounds}`, async () => {
   using folder = temporaryFolder()
   const env = unlimited(folder.path)
   const key = await makeAccount(env)
