@@ -169,7 +169,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     fresh,
     async close() {
       await remake?.close()
-      blocklist.close()
+      await blocklist.close()
       try {
         await flusher.close()
       } finally {

@@ -1,4 +1,4 @@
-import { openWritable } from './db/open.ts'
+import { closeWritable, openWritable } from './db/open.ts'
 import { type SettingWrites, settingWrites } from './db/settings.ts'
 import { commitTogether } from './db/writer.ts'
 import { type HitWrites, hitWrites } from './hits/store.ts'
@@ -13,6 +13,6 @@ serveThread(({ file }: { file: string }) => {
   const functions: Writes = { ...linkWrites(db), ...hitWrites(db), ...settingWrites(db) }
   return {
     answer: (calls) => commitTogether(db, functions, calls),
-    close: () => db.close(),
+    close: () => closeWritable(db),
   }
 })

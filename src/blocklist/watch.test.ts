@@ -218,16 +218,32 @@ describe('a file that changes', () => {
     expect(verdicts(blocklist, 'bad.example')).toEqual([true])
   })
 
-  test('many reloads at once end with the newest content', async () => {
-    const { write, open } = setting()
-    const blocklist = await open([write('list', 'old.example\n')])
+  test('that is gone, back and gone again is reported twice', async () => {
+    const { write, open, lines } = setting()
+    const file = write('list', 'bad.example\n')
+    const blocklist = await open([file])
+    for (let round = 0; round < 2; round++) {
+      rmSync(file)
+      await blocklist.reload()
+      write('list', 'bad.example\n')
+      await blocklist.reload()
+    }
+    expect(lines.map(({ level }) => level)).toEqual(['info', 'error', 'info', 'error', 'info'])
+  })
+
+  test('many reloads at once follow one another and end with the newest content', async () => {
+    const { write, open, lines } = setting()
+    const other = write('other', 'other.example\n')
+    const list = write('list', 'old.example\n')
+    const blocklist = await open([list, other])
     const reloads = Array.from({ length: 5 }, (_, i) => {
       write('list', `new${i}.example\n`)
       return blocklist.reload()
     })
     await Promise.all(reloads)
+    expect(lines.map(({ file }) => file)).toEqual(Array(6).fill([list, other]).flat())
     expect(verdicts(blocklist, 'old.example', 'new4.example')).toEqual([false, true])
-    expect(blocklist.state().entries).toBe(1)
+    expect(blocklist.state().entries).toBe(2)
   })
 
   test('after close is not read any more, and the last sets still judge', async () => {

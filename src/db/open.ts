@@ -37,6 +37,20 @@ export function openWritable(file: string): Database {
   return db
 }
 
+/**
+ * Closes a writing connection with all it wrote in the database file itself, so that a copy of it
+ * is whole.
+ */
+export function closeWritable(db: Database): void {
+  try {
+    // Statements that are not collected yet keep SQLite from doing this as it closes.
+    db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch {
+    // A disk that refuses leaves the log beside the file: together they are whole.
+  }
+  db.close()
+}
+
 /** A connection that only reads. The database must exist. */
 export function openReadonly(file: string, { cacheKiB }: { cacheKiB: number }): Database {
   const db = new Database(file, { readonly: true, strict: true })

@@ -61,9 +61,8 @@ export class ClientAddress {
 
   #follow(forwardedFor: string): void {
     let end = forwardedFor.length
-    for (let looked = 0; looked < FORWARDED_MAX && end >= 0; looked++) {
-      // At 0, lastIndexOf would look from the string's end.
-      const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(COMMA, end - 1)
+    for (let looked = 0; looked < FORWARDED_MAX && end > 0; looked++) {
+      const comma = forwardedFor.lastIndexOf(COMMA, end - 1)
       if (!this.#address.read(forwardedFor, comma + 1, end)) return
       this.#setKey()
       if (!this.#isTrusted()) return

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -37,6 +37,10 @@ test('it starts, shortens, is followed, counts and stops', async () => {
   ])
   expect(await service.hitCount(code)).toBe(1)
   expect(await service.end('SIGTERM')).toBe(0)
+  // Everything is in the database file itself: a copy of it after a stop is whole.
+  expect(statSync(join(folder.path, 'hopcode.db-wal'), { throwIfNoEntry: false })?.size ?? 0).toBe(
+    0,
+  )
 })
 
 test('it runs from an empty folder as an unprivileged user, and writes in DATA_DIR alone', async () => {
