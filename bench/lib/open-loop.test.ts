@@ -7,6 +7,17 @@ import { requireFaultless } from './tally.ts'
 const LOCATION = 'https://example.com/'
 const HOME: Target = { path: '/home', status: 302, location: LOCATION }
 
+const RAW_REDIRECT = `HTTP/1.1 302 Found\r\nLocation: ${LOCATION}\r\nContent-Length: 0\r\n\r\n`
+
+/** A hundred requests within a tenth of a second. */
+const BRIEF = {
+  hostname: '127.0.0.1',
+  targets: [HOME],
+  ratePerSecond: 1000,
+  seconds: 0.1,
+  connections: 4,
+}
+
 type Answer = (path: string, request: Request) => Response | Promise<Response>
 
 const redirected = () => new Response(null, { status: 302, headers: { Location: LOCATION } })
@@ -18,15 +29,7 @@ async function load(answer: Answer, options: Partial<OpenLoopOptions>) {
     fetch: (request) => answer(new URL(request.url).pathname, request),
   })
   try {
-    return await openLoop({
-      hostname: '127.0.0.1',
-      port: server.port ?? 0,
-      targets: [HOME],
-      ratePerSecond: 1000,
-      seconds: 0.1,
-      connections: 4,
-      ...options,
-    })
+    return await openLoop({ ...BRIEF, port: server.port ?? 0, ...options })
   } finally {
     await server.stop(true)
   }
@@ -151,27 +154,36 @@ test('a broken connection is counted as lost and replaced', async () => {
       data(socket) {
         count += 1
         if (count === 10) socket.end()
-        else
-          socket.write(
-            'HTTP/1.1 302 Found\r\nLocation: https://example.com/\r\nContent-Length: 0\r\n\r\n',
-          )
+        else socket.write(RAW_REDIRECT)
       },
     },
   })
   try {
-    const result = await openLoop({
-      hostname: '127.0.0.1',
-      port: listener.port,
-      targets: [HOME],
-      ratePerSecond: 1000,
-      seconds: 0.1,
-      connections: 1,
-    })
+    const result = await openLoop({ ...BRIEF, port: listener.port, connections: 1 })
     expect(result).toMatchObject({ sent: 100, answered: 99, lost: 1, wrong: 0, unsent: 0 })
     expect(result.firstLost).toBe('the server closed the connection')
   } finally {
     listener.stop(true)
   }
+})
+
+test('requests that a dead server could not be sent are no faultless run', async () => {
+  let count = 0
+  const listener = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data(socket) {
+        count += 1
+        if (count < 10) socket.write(RAW_REDIRECT)
+        else listener.stop(true)
+      },
+    },
+  })
+  const { port } = listener
+  const result = await openLoop({ ...BRIEF, port, connections: 1, drainSeconds: 0.01 })
+  expect(result).toMatchObject({ sent: 10, answered: 9, lost: 1, unsent: 90, saturated: false })
+  expect(() => requireFaultless(result, 'the load')).toThrow('90 unsent of 100 requests')
 })
 
 test('a run without a target, or of more requests than the bound, is refused', async () => {

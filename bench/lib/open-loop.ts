@@ -31,8 +31,6 @@ export interface OpenLoopResult extends LoadResult {
    * bounds.
    */
   saturated: boolean
-  /** Requests that fell due and were never sent; their age at the end is in `latency`. */
-  unsent: number
   /** Nanoseconds by which the generator itself was late while a connection was free. */
   lateness: HistogramJson
 }
@@ -79,6 +77,7 @@ class OpenLoopRun {
   #due = 0
   #sent = 0
   #saturated = false
+  #over = false
   #reconnects = 0
   #drainTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -101,6 +100,7 @@ class OpenLoopRun {
     this.#lastAnswerAt = this.#startedAt
     this.#tick()
     await this.#finished.promise
+    this.#over = true
     const now = Bun.nanoseconds()
     for (let number = this.#sent; number < this.#due; number++) {
       this.#tally.latency.record(now - this.#intendedAt(number))
@@ -180,6 +180,7 @@ class OpenLoopRun {
   async #open(): Promise<void> {
     const connection = new Connection({ answered: this.#answered, lost: this.#lost })
     await connection.open(this.#options.hostname, this.#options.port)
+    if (this.#over) return connection.close()
     this.#connections.add(connection)
     this.#reuse(connection)
   }

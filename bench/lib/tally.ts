@@ -2,7 +2,7 @@ import { Histogram, type HistogramJson } from './histogram.ts'
 import type { Target } from './raw-client.ts'
 import type { ResponseScanner } from './response-scanner.ts'
 
-/** What a generator counted. Every request sent is answered, lost or unanswered. */
+/** What a generator counted. Every request is answered, lost, unanswered or unsent. */
 export interface LoadResult {
   sent: number
   answered: number
@@ -17,11 +17,13 @@ export interface LoadResult {
   firstLost?: string
   /** Requests still open when the time for stragglers was over. */
   unanswered: number
+  /** Requests that fell due in an open loop and were never sent. */
+  unsent: number
   /** From the first send to the last answer. */
   seconds: number
   /**
-   * Nanoseconds. Wrong answers are in it; lost ones are not; unanswered ones are, with their age at
-   * the end.
+   * Nanoseconds. Wrong answers are in it; lost requests are not; unanswered and unsent ones are,
+   * with their age at the end.
    */
   latency: HistogramJson
 }
@@ -86,6 +88,7 @@ export class LoadTally {
       lost: this.#lost,
       ...(this.#firstLost !== undefined && { firstLost: this.#firstLost }),
       unanswered: this.open,
+      unsent: 0,
       seconds,
       latency: this.latency.toJSON(),
     }
@@ -94,9 +97,9 @@ export class LoadTally {
 
 /** Throws Error unless every request got the answer its target asks for. */
 export function requireFaultless(result: LoadResult, what: string): void {
-  const { wrong, lost, unanswered } = result
-  if (wrong + lost + unanswered === 0) return
+  const { wrong, lost, unanswered, unsent } = result
+  if (wrong + lost + unanswered + unsent === 0) return
   const first = result.firstWrong ?? result.firstLost ?? 'no answer in time'
-  const counts = `${wrong} wrong, ${lost} lost and ${unanswered} unanswered`
-  throw new Error(`${what}: ${counts} of ${result.sent} requests (first: ${first})`)
+  const counts = `${wrong} wrong, ${lost} lost, ${unanswered} unanswered and ${unsent} unsent`
+  throw new Error(`${what}: ${counts} of ${result.sent + unsent} requests (first: ${first})`)
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { secureRandom } from '../lib/random.ts'
 import { isApiKey, newApiKey } from './api-keys.ts'
 
+// design: 4.15 API key format
 test('a new key is hop_, 30 random characters and 6 of their checksum', () => {
   const key = newApiKey(secureRandom)
   expect(key).toMatch(/^hop_[0-9A-Za-z]{36}$/)

@@ -106,6 +106,7 @@ describe('a list', () => {
   const list = parseBlocklist([Buffer.from(LISTED.replaceAll(/\s+/g, '\n'))])
   const listed = new HostSet(list.blocked)
 
+  // design: 4.14 blocklist
   test.each(rows(BLOCKED))('blocks a host $kind: $url', ({ url }) => {
     expect(listed.covers(hostOf(url))).toBe(true)
   })

@@ -144,6 +144,28 @@ describe('a file that changes', () => {
     expect(lines.filter(({ file }) => file === two)).toHaveLength(1)
   })
 
+  test('is read only when two looks have found it alike: half a list is none', async () => {
+    const { write, open } = setting()
+    const blocklist = await open([write('list', 'old.example\n')])
+    const wanted = ['old.example', 'new.example', 'newer.example']
+    for (const half of ['', 'new.example\n', 'new.example\nnewer.exam']) {
+      write('list', half)
+      await blocklist.look()
+      expect([half, ...verdicts(blocklist, ...wanted)]).toEqual([half, true, false, false])
+    }
+    write('list', 'new.example\nnewer.example\n')
+    await blocklist.look()
+    await blocklist.look()
+    expect(verdicts(blocklist, ...wanted)).toEqual([false, true, true])
+  })
+
+  test('that has not changed is not read again', async () => {
+    const { write, open, lines } = setting()
+    const blocklist = await open([write('list', 'bad.example\n')])
+    for (let looks = 0; looks < 5; looks++) await blocklist.look()
+    expect(lines).toHaveLength(1)
+  })
+
   test('that was missing at the start is reported as an error and read when it appears', async () => {
     const { write, path, open, logged, lines } = setting()
     const late = path('late')

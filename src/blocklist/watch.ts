@@ -38,7 +38,8 @@ export interface BlocklistState {
 interface Watched extends BlocklistFileState {
   blocked: HostSet | undefined
   exempt: HostSet | undefined
-  /** What told the file's versions apart when it was last looked at. */
+  /** What the file's version was at the last look, and when it was last tried. */
+  seen: string
   version: string
   /** The version and the error last logged: each is said once. */
   reported: string
@@ -69,6 +70,7 @@ export class Blocklist {
       error: null,
       blocked: undefined,
       exempt: undefined,
+      seen: '',
       version: '',
       reported: '',
       retry: false,
@@ -111,7 +113,15 @@ export class Blocklist {
 
   /** Reads every file again, changed or not. Never rejects for a file's sake: see `state`. */
   reload(): Promise<void> {
-    return this.#inTurn(() => true)
+    return this.#inTurn({ force: true })
+  }
+
+  /**
+   * What happens at every interval: reads the files that have changed, each once two looks have
+   * found it alike, because one that is just being written would be half a list.
+   */
+  look(): Promise<void> {
+    return this.#inTurn({ force: false })
   }
 
   /** Ends the watching once a reading under way has finished; the sets stay in force. */
@@ -133,23 +143,25 @@ export class Blocklist {
   #watch(): void {
     if (this.#isClosed) return
     this.#timer = setTimeout(async () => {
-      await this.#inTurn((list, version) => list.retry || list.version !== version)
+      await this.look()
       this.#watch()
     }, this.#options.intervalMs)
     this.#timer.unref()
   }
 
-  #inTurn(isDue: (list: Watched, version: string) => boolean): Promise<void> {
-    this.#turn = this.#turn.then(() => this.#refresh(isDue))
+  #inTurn(options: { force: boolean }): Promise<void> {
+    this.#turn = this.#turn.then(() => this.#refresh(options))
     return this.#turn
   }
 
-  async #refresh(isDue: (list: Watched, version: string) => boolean): Promise<void> {
+  async #refresh({ force }: { force: boolean }): Promise<void> {
     if (this.#isClosed) return
     const due: Watched[] = []
     for (const list of this.#files) {
       const { version, error } = await lookAt(list.file)
-      if (!isDue(list, version)) continue
+      const hasSettled = version === list.seen
+      list.seen = version
+      if (!force && !list.retry && !(hasSettled && version !== list.version)) continue
       list.version = version
       if (error === undefined) due.push(list)
       else this.#keep(list, error, { retry: false })
@@ -229,9 +241,7 @@ async function lookAt(file: string): Promise<{ version: string; error?: string }
   }
 }
 
-/**
- * The thread's module lies beside this one in the tree, but under the root in a compiled binary.
- */
+/** The thread's module lies beside this one in the tree, but below the root in a compiled binary. */
 const LOADER = Bun.isStandaloneExecutable ? './blocklist/thread.ts' : './thread.ts'
 
 function startLoader(): Promise<Thread<LoaderCalls>> {

@@ -27,6 +27,7 @@ function setUp(path: string) {
   return { db, journal, counts, writes }
 }
 
+// design: 4.17 hits
 test('a count is the committed one and the journal, before, during and after a flush', () => {
   using folder = temporaryFolder()
   const { journal, counts, writes, db } = setUp(folder.path)
@@ -43,6 +44,7 @@ test('a count is the committed one and the journal, before, during and after a f
   expect(counts.total()).toBe(4)
 })
 
+// design: 4.12 total_redirects
 test('hits of a deleted link count in the total alone', () => {
   using folder = temporaryFolder()
   const { journal, counts, writes, db } = setUp(folder.path)

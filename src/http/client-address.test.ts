@@ -60,6 +60,7 @@ describe('a peer', () => {
     { peer: 'fe80::1:2:3:4%25', key: 'fe80000000000000' },
     { peer: 'feff:ffff:ffff:ffff::', key: 'feffffffffffffff' },
   ]
+  // design: 4.5 an address is an IPv4 or the /64 of an IPv6
   test.each(peers)('$peer has the key $key, and its header is not read', ({ peer, key }) => {
     expect(keyOf(NONE, peer, null)).toBe(key)
     expect(keyOf(NONE, peer, '198.51.100.1')).toBe(key)

@@ -60,6 +60,7 @@ const view = (window: SlidingWindow, passes: boolean) => ({
   resetAfterMs: window.resetAfterMs,
 })
 
+// spec: Limits | Rate window
 test('it agrees with a plain log: never over the budget, never a refusal under it, every figure exact', () => {
   const property = fc.property(start, steps(5), (startMs, all) => {
     const window = new SlidingWindow({ keysMax: 8, random: seededBytes })
@@ -82,6 +83,7 @@ test('it agrees with a plain log: never over the budget, never a refusal under i
   fc.assert(property, { seed: SEED, numRuns: 300 })
 })
 
+// design: 4.5 after Retry-After seconds the next request passes
 test('after a refusal, the next request passes at resetAfterMs and not a millisecond sooner', () => {
   const property = fc.property(start, steps(3), (startMs, all) => {
     const window = new SlidingWindow({ keysMax: 8, random: seededBytes })

@@ -9,6 +9,7 @@ function passed(window: SlidingWindow, key: number, budget: number, now: number,
   return count
 }
 
+// spec: Limits | Rate window
 test('a request is counted for 60,000 ms and not a millisecond longer', () => {
   const window = new SlidingWindow({ keysMax: 4 })
   expect(window.take(1, 0, 1, 1000)).toBe(true)
@@ -18,6 +19,7 @@ test('a request is counted for 60,000 ms and not a millisecond longer', () => {
   expect(window.take(1, 0, 1, 61_000)).toBe(true)
 })
 
+// design: 4.4 a 429 takes no slot
 test('a refused request takes no slot', () => {
   const window = new SlidingWindow({ keysMax: 4 })
   expect(passed(window, 1, 2, 0, 2)).toBe(2)

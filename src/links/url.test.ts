@@ -48,11 +48,13 @@ const bad: [unknown, string][] = [
   ['https://[::1', HOST],
   ['https://a^b.example/', HOST],
 ]
+// spec: Code rules | 2
 test.each(bad)('%j is refused: %s', (url, message) => {
   const { error } = Url.safeParse(url)
   expect(error?.issues[0]?.message).toBe(message)
 })
 
+// spec: Code rules | 4
 test('the same URL is the same after parsing', () => {
   expect(urlKey('HTTP://Example.com:80')).toEqual(urlKey('http://example.com/'))
   expect(urlKey('https://example.com/a/../b')).toEqual(urlKey('https://example.com/b'))
@@ -60,6 +62,7 @@ test('the same URL is the same after parsing', () => {
   expect(urlKey('https://example.com/')).toHaveLength(16)
 })
 
+// design: 4.3 Location
 test('Location is the URL as sent where a header can carry it, else its normal form', () => {
   expect(locationOf('HTTPS://Example.COM/a|b')).toBe('HTTPS://Example.COM/a|b')
   expect(locationOf('https://пример.рф/я')).toBe(normalUrl('https://пример.рф/я'))

@@ -5,6 +5,10 @@ import { checkColor, parseQrOptions, QrQuery } from './options.ts'
 
 const DEFAULTS = { format: 'png', size: 512, dark: '#1a2e4f', light: '#ffffff' } as const
 
+// spec: GET /api/qr/{code} | format
+// spec: GET /api/qr/{code} | size
+// spec: GET /api/qr/{code} | dark
+// spec: GET /api/qr/{code} | light
 test('without parameters the image is a PNG of 512 pixels, #1a2e4f on #ffffff', () => {
   expect(parseQrOptions({})).toEqual(DEFAULTS)
   expect(parseQrOptions({ size: undefined, utm_source: 'mail' })).toEqual(DEFAULTS)
@@ -90,6 +94,7 @@ const refusals = [
   ]),
 ].map(({ name, value }) => ({ name, query: `${name}=${encodeURIComponent(value)}` }))
 
+// design: 4.10 refusals
 test.each(refusals)('the query $query is refused with a message of its own', ({ name, query }) => {
   expect(refusalOf(parameters(query))).toMatchObject({
     code: 'invalid_value',

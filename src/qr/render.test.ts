@@ -83,6 +83,7 @@ test.each(colors)(
 const bases = fc.constantFrom(...BASES)
 const codes = fc.stringMatching(/^[A-Z0-9]{6,20}$/)
 
+// spec: GET /api/qr/{code} | Returns a QR image
 test('any code of any base reads as sent at any size and as an SVG', async () => {
   const sizes = fc.integer({ min: SIZE_MIN_PX, max: 700 })
   await fc.assert(

@@ -11,7 +11,7 @@ const DAY = 24 * HOUR
 
 const REFUSED = { status: 401, body: { error: 'Invalid or missing API key' } }
 
-/** 4.15 once more, so that a key well formed and unknown can be made here. */
+/** The form of a key once more, so that a key well formed and unknown can be made here. */
 function forgeKey(random: string): string {
   const body = `hop_${random}`
   return body + base62(crc32(body)).padStart(6, '0')

@@ -4,7 +4,7 @@ import { nameOf, WRITES } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
 import { rawRequest } from '../support/raw-http.ts'
 
-/** What the service takes as a JSON body: decision 4.16. */
+/** What the service takes as a JSON body, and how it refuses the rest. */
 
 const MIB = 1024 * 1024
 const LIMIT = 16 * MIB

@@ -65,6 +65,7 @@ test('POST /api/bulk-shorten answers one result a URL, in the order of the reque
   expect(await totalOf(app, 'free')).toBe(33)
 })
 
+// spec: POST /api/bulk-shorten | When only some items fail
 // design: 4.7 a failed item
 test('when only some items fail, the answer is 201, and they say what shorten would', async () => {
   await using app = await testApp()
@@ -173,6 +174,7 @@ test('a batch of Enterprise holds 5000 URLs unless it is set otherwise', async (
   expect(all.body).toEqual({ error: BAD_START })
 })
 
+// spec: POST /api/bulk-shorten | One request uses one rate-limit slot
 // spec: Limits | Bulk request cost
 test('one request uses one slot of the write budget, however many its items', async () => {
   await using app = await testApp()

@@ -17,6 +17,8 @@ async function statusesOf(app: TestApp, code: string): Promise<number[]> {
   return statuses
 }
 
+// spec: POST /api/delete | code
+// spec: POST /api/delete | The short URL stops working immediately
 // spec: Endpoints | POST /api/delete
 // spec: States and transitions | deleted
 test('POST /api/delete makes each address of a code 404 from the very next request on', async () => {
@@ -177,6 +179,7 @@ test('POST /api/delete names the first field that is missing or no string', asyn
   expect((await app.call('GET', '/api/lookup/SPRING26')).status).toBe(200)
 })
 
+// spec: POST /api/delete | passcode
 // spec: Errors | 403 passcode wrong
 // spec: Authentication | 5
 // design: 4.8 the same 403, byte for byte

@@ -186,7 +186,7 @@ test('200 simultaneous requests on a budget of 60 let exactly 60 pass', async ()
 })
 
 // design: 4.5 accounts and their budgets
-test('the budget is the account’s, from every address, and each account has its own', async () => {
+test('a budget is for one account, whatever addresses it calls from', async () => {
   await using app = await testApp()
   for (let i = 0; i < 60; i++) {
     const from = `198.51.100.${i}`

@@ -15,6 +15,7 @@ async function list(app: TestApp, query: Record<string, string | number> = {}, k
   return { ...answer, items: answer.body.items as Item[] }
 }
 
+// spec: GET /api/list | Passcodes are never included
 // spec: Endpoints | GET /api/list
 // spec: GET /api/list | limit
 // spec: GET /api/list | offset
@@ -55,6 +56,7 @@ test('an account without codes has an empty list', async () => {
   })
 })
 
+// spec: GET /api/list | Lists the account
 test('codes are listed newest first, in pages that neither repeat nor skip', async () => {
   await using app = await testApp()
   const codes: string[] = []
@@ -225,7 +227,8 @@ test('a search is for a part of a code or URL in any letter case and for nothing
     const found = items?.map(({ code }) => code)
     const right = { status: 200, total: codes.length, count: codes.length, found: codes }
     const answer = { status, total: body.total, count: body.count, found }
-    if (!Bun.deepEquals(answer, right)) wrong.push({ search, answer, right })
+    if (!Bun.deepEquals(answer, right))
+      wrong.push({ search: JSON.stringify(search), answer, right })
   }
   expect(wrong).toEqual([])
 })

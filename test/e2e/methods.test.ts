@@ -4,7 +4,7 @@ import { ENDPOINTS, nameOf, pathOf, READS, WRITES } from '../support/endpoints.t
 import { outcome } from '../support/outcome.ts'
 import { rawRequest } from '../support/raw-http.ts'
 
-/** Wrong methods, unknown paths and HEAD: decisions 4.6 and 4.16. */
+/** Wrong methods, unknown paths and HEAD. */
 
 const NOT_ALLOWED = { error: expect.stringMatching(/^Method not allowed/) }
 

@@ -7,8 +7,8 @@ import { temporaryFolder } from '../support/folder.ts'
 import { outcome } from '../support/outcome.ts'
 
 /**
- * Decision 4.4: a request that deserves several refusals gets the first of 503 maintenance, 429, 401,
- * 400, 403 or 404, 409, 422.
+ * A request that deserves several refusals gets the first of 503 maintenance, 429, 401, 400, 403 or
+ * 404, 409, 422.
  */
 
 const INVALID_KEY = { error: 'Invalid or missing API key' }

@@ -13,6 +13,7 @@ async function totalOf(app: TestApp, key = 'enterprise'): Promise<unknown> {
   return (await app.call('GET', '/api/list', { key })).body.total
 }
 
+// spec: What the service does | A caller sends a destination
 // spec: Endpoints | POST /api/shorten
 // spec: POST /api/shorten | url
 // design: 4.1 generated codes
@@ -66,6 +67,7 @@ test('fields that nobody asked for change nothing', async () => {
   expect((await app.call('GET', `/api/lookup/${body.code}`)).body.hit_count).toBe(0)
 })
 
+// spec: POST /api/shorten | When the same account submits a URL it already has
 // spec: Code rules | 4
 // design: 4.2 reused link
 test('a URL that the account has gives the existing code, reused, without a passcode', async () => {

@@ -77,6 +77,7 @@ test('none to reserved: a valid code that nobody uses; visiting it is 404', asyn
   expect(await stateOf(app, 'SPRING26')).toBe('reserved')
 })
 
+// spec: What the service does | A caller can also reserve
 // spec: States and transitions | reserved POST /api/update
 // spec: States and transitions | active
 test('reserved to active: by the owner with the passcode and a good URL alone', async () => {
@@ -106,6 +107,7 @@ test('a reserved code given a URL is the code of that URL for its account', asyn
   expect(await listed(app)).toBe(1)
 })
 
+// spec: What the service does | The destination of a code can be changed
 // spec: States and transitions | active POST /api/update
 test('active to active: the destination is replaced, and again to the same effect', async () => {
   await using app = await testApp()
@@ -155,6 +157,7 @@ test('deleted stays deleted: deleting again is 403, as if the code had never bee
   expect(await stateOf(app, link.code)).toBe('none')
 })
 
+// spec: What the service does | Anyone who visits the short URL
 // spec: States and transitions | active GET /{code}
 test('active stays active: a visit is a 302 to the destination and one hit more', async () => {
   await using app = await testApp()

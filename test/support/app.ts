@@ -120,7 +120,10 @@ export class TestApp implements AsyncDisposable {
     return toAnswer(response)
   }
 
-  /** The key of an account named like its plan (`free`) or `<plan>-<anything>`; made at its first mention. */
+  /**
+   * The key of an account named like its plan (`free`) or `<plan>-<anything>`; made at its first
+   * mention.
+   */
   key(name: string): string {
     let key = this.#keys.get(name)
     if (key === undefined) {
@@ -220,9 +223,12 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-const ATTEMPTS_MAX = 1000
+const ATTEMPTS_MAX = 400
 
-/** Waits for work that goes on after an answer, for ten seconds at most. Throws if it never happens. */
+/**
+ * Waits for work that goes on after an answer, for about four seconds at most. Throws if it never
+ * happens.
+ */
 export async function eventually(
   what: string,
   isSo: () => boolean | Promise<boolean>,

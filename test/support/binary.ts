@@ -107,7 +107,10 @@ export class Service implements AsyncDisposable {
     return ((await response.json()) as { hit_count: number }).hit_count
   }
 
-  /** Sends a signal and waits for the end. Returns the exit code, or the name of the signal that ended it. */
+  /**
+   * Sends a signal and waits for the end. Returns the exit code, or the name of the signal that
+   * ended it.
+   */
   async end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | string> {
     this.#child.kill(signal)
     await this.#child.exited

@@ -119,7 +119,9 @@ export function rasterizeSvg(svg: string): Bitmap {
   return { width, height, data }
 }
 
-/** Fills by SVG's own nonzero rule: a pixel is inside if the edges on its left do not cancel out. */
+/**
+ * Fills by SVG's own nonzero rule: a pixel is inside if the edges on its left do not cancel out.
+ */
 function fillPath(path: string, color: readonly number[], { width, height, data }: Bitmap): void {
   const turns = turnsOf(path, width, height)
   for (let row = 0; row < height; row++) {

@@ -1,4 +1,6 @@
-/** The spec's chapter "Endpoints", written out once more, independent of the service's own routes. */
+/**
+ * The spec's chapter "Endpoints", written out once more, independent of the service's own routes.
+ */
 
 export interface Endpoint {
   method: 'GET' | 'POST'

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { testApp } from '../support/app.ts'
+import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import { ENDPOINTS } from '../support/endpoints.ts'
+
+/** The page /docs in a real browser. */
+
+/** Installing and starting a browser takes its time. */
+const BROWSER_MS = 300_000
+const ARTIFACTS = join(import.meta.dir, '../.artifacts')
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+}, BROWSER_MS)
+
+afterAll(() => browser?.close())
+
+/** A page that reaches its own origin alone, and keeps what it wanted elsewhere and what went wrong. */
+async function openPage(origin: string) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  const strays: string[] = []
+  const problems: string[] = []
+  await page.route('**/*', async (route) => {
+    const url = route.request().url()
+    if (new URL(url).origin === origin) return route.continue()
+    strays.push(url)
+    return route.abort()
+  })
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('requestfailed', (request) => problems.push(`failed: ${request.url()}`))
+  page.on('response', (response) => {
+    if (response.status() >= 400) problems.push(`${response.status()} ${response.url()}`)
+  })
+  await page.addInitScript(`document.addEventListener('securitypolicyviolation', (event) => {
+    console.error('CSP: ' + event.violatedDirective + ' ' + event.blockedURI)
+  })`)
+  return { page, strays, problems }
+}
+
+const shows = (page: Page, text: string) =>
+  page.getByText(text, { exact: true }).first().waitFor({ state: 'visible' })
+
+// spec: What the service does | The API description is published as OpenAPI 3.0
+test(
+  'the page /docs shows every endpoint in a browser without a network',
+  async () => {
+    await using app = await testApp()
+    const { page, strays, problems } = await openPage(app.url)
+    await page.goto(`${app.url}/docs`)
+    for (const { path } of ENDPOINTS) await shows(page, path)
+    mkdirSync(ARTIFACTS, { recursive: true })
+    await page.screenshot({ path: join(ARTIFACTS, 'docs.png'), fullPage: true })
+    expect(await page.title()).toMatch(/Hopcode/)
+    expect({ strays, problems }).toEqual({ strays: [], problems: [] })
+    await page.close()
+  },
+  BROWSER_MS,
+)
+
+test(
+  'an endpoint of the page opens to its parameters, its body and its answers',
+  async () => {
+    await using app = await testApp()
+    const { page, strays, problems } = await openPage(app.url)
+    await page.goto(`${app.url}/docs#/Links/shorten`)
+    await shows(page, 'Request body')
+    await shows(page, 'A new code, with its passcode.')
+    await page.getByText('/api/qr/{code}', { exact: true }).first().click()
+    await shows(page, 'size')
+    mkdirSync(ARTIFACTS, { recursive: true })
+    await page.screenshot({ path: join(ARTIFACTS, 'docs-open.png'), fullPage: true })
+    expect({ strays, problems }).toEqual({ strays: [], problems: [] })
+    await page.close()
+  },
+  BROWSER_MS,
+)

@@ -1,0 +1,219 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type CallOptions, START, type TestApp, testApp } from '../support/app.ts'
+
+/** The spec's row "503 planned maintenance", and design 4.13. */
+
+const HOUR = 3_600_000
+const PASSCODE = 'A'.repeat(24)
+const url = 'https://example.com/landing'
+
+interface Endpoint {
+  method: string
+  path: string
+  options: CallOptions
+}
+
+const endpoints: Endpoint[] = [
+  { method: 'POST', path: '/api/shorten', options: { key: 'free', json: { url } } },
+  { method: 'POST', path: '/api/reserve', options: { key: 'free', json: { code: 'NEWCODE' } } },
+  {
+    method: 'POST',
+    path: '/api/update',
+    options: { key: 'free', json: { code: 'SPRING26', passcode: PASSCODE, url } },
+  },
+  {
+    method: 'POST',
+    path: '/api/delete',
+    options: { key: 'free', json: { code: 'SPRING26', passcode: PASSCODE } },
+  },
+  { method: 'POST', path: '/api/bulk-shorten', options: { key: 'free', json: { urls: [url] } } },
+  { method: 'GET', path: '/api/list', options: { key: 'free' } },
+  { method: 'GET', path: '/api/lookup/SPRING26', options: {} },
+  { method: 'GET', path: '/api/qr/SPRING26', options: {} },
+  { method: 'GET', path: '/api/qr-image/SPRING26', options: {} },
+  { method: 'GET', path: '/api/status', options: {} },
+]
+
+const message = (until: number) =>
+  `Service under maintenance until ${new Date(until).toISOString()}`
+
+// spec: Errors | 503 planned maintenance
+// spec: Errors | 5xx responses also carry request_id
+// spec: Limits | Rate-limit response headers on every request
+// design: 4.13 maintenance
+test('during maintenance every endpoint of the API is 503 with its end, Retry-After, request_id and budgets', async () => {
+  await using app = await testApp()
+  const until = START + 90_500
+  app.key('free')
+  app.maintenance(until)
+  const ids = new Set<unknown>()
+  let [writes, reads, anonymous] = [60, 300, 300]
+  for (const { method, path, options } of endpoints) {
+    const { status, body, headers } = await app.call(method, path, options)
+    expect([path, status]).toEqual([path, 503])
+    expect(body).toEqual({ error: message(until), request_id: expect.stringMatching(/./) })
+    expect([path, headers.get('retry-after')]).toEqual([path, '91'])
+    let [limit, remaining] = [300, 0]
+    if (method === 'POST') [limit, remaining] = [60, --writes]
+    else remaining = options.key ? --reads : --anonymous
+    expect([path, headers.get('x-ratelimit-limit')]).toEqual([path, String(limit)])
+    expect([path, headers.get('x-ratelimit-remaining')]).toEqual([path, String(remaining)])
+    expect(headers.get('x-ratelimit-reset')).toBe(String(START / 1000 + 60))
+    ids.add(body.request_id)
+  }
+  expect(ids.size).toBe(endpoints.length)
+})
+
+// design: 4.4 order of refusals
+test('maintenance comes before every other refusal: a spent budget, no key, a bad body, an unknown code', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
+  app.maintenance(START + HOUR)
+  for (const { method, path, options } of [
+    ...endpoints.map(({ method, path }) => ({ method, path, options: {} })),
+    { method: 'POST', path: '/api/shorten', options: { key: 'hop_wrong', json: { url } } },
+    { method: 'POST', path: '/api/shorten', options: { key: 'free', raw: '{' } },
+    { method: 'POST', path: '/api/reserve', options: { key: 'free', json: { code: '-' } } },
+    { method: 'GET', path: '/api/qr/NOBODY1?size=1', options: {} },
+    { method: 'GET', path: '/api/lookup/NOBODY1', options: {} },
+    { method: 'PUT', path: '/api/shorten', options: {} },
+    { method: 'POST', path: '/api/status', options: {} },
+  ]) {
+    const { status, body, headers } = await app.call(method, path, options)
+    expect([path, status, body.error]).toEqual([path, 503, message(START + HOUR)])
+    expect([path, headers.get('retry-after')]).toEqual([path, '3600'])
+    expect(headers.get('allow')).toBeNull()
+  }
+  const spent = await app.call('GET', '/api/status')
+  expect([spent.status, spent.headers.get('x-ratelimit-remaining')]).toEqual([503, '0'])
+  app.maintenance(undefined)
+  expect((await app.call('GET', '/api/status')).status).toBe(429)
+})
+
+// design: 4.13 every /api/*
+test('an address under /api that names no endpoint is 503 during maintenance too', async () => {
+  await using app = await testApp()
+  app.maintenance(START + HOUR)
+  const { status, body } = await app.call('GET', '/api/none')
+  expect([status, body.error]).toEqual([503, message(START + HOUR)])
+})
+
+// design: 4.6 HEAD
+test('HEAD is 503 without a body during maintenance', async () => {
+  await using app = await testApp()
+  app.maintenance(START + HOUR)
+  const { status, headers, bytes } = await app.call('HEAD', '/api/status')
+  expect([status, headers.get('retry-after'), bytes.length]).toEqual([503, '3600', 0])
+})
+
+// spec: GET /{code} | Redirects remain available during API maintenance
+// design: 4.13 maintenance
+test('redirects, /qr and the stored images go on during maintenance, and hits are counted', async () => {
+  await using app = await testApp()
+  await app.claim('SPRING26', url)
+  app.maintenance(START + HOUR)
+  for (const remaining of ['299', '298']) {
+    const { status, headers } = await app.call('GET', '/SPRING26')
+    expect([status, headers.get('location')]).toEqual([302, url])
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('x-service-code')).toBe('SPRING26')
+    expect(headers.get('x-ratelimit-remaining')).toBe(remaining)
+    expect(headers.get('retry-after')).toBeNull()
+  }
+  const qr = await app.call('GET', '/qr/SPRING26')
+  expect([qr.status, qr.headers.get('retry-after')]).toEqual([302, null])
+  expect(qr.headers.get('location')).toBe('http://hop.test/cdn/qr/SPRING26.png')
+  const image = await app.call('GET', '/cdn/qr/SPRING26.png')
+  expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png'])
+  expect((await app.call('GET', '/NOBODY1')).body).toEqual({ error: 'Code not found: NOBODY1' })
+  expect((await app.call('GET', '/qr/NOBODY1')).status).toBe(404)
+  app.maintenance(undefined)
+  expect((await app.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(2)
+})
+
+// design: 4.13 maintenance
+test('nothing is stored, changed or deleted during maintenance', async () => {
+  await using app = await testApp()
+  const { code, passcode } = await app.claim('SPRING26', url)
+  app.maintenance(START + HOUR)
+  for (const [path, json] of [
+    ['shorten', { url: 'https://example.com/new' }],
+    ['bulk-shorten', { urls: ['https://example.com/new'] }],
+    ['reserve', { code: 'SUMMER26' }],
+    ['update', { code, passcode, url: 'https://example.com/new' }],
+    ['delete', { code, passcode }],
+  ] as const) {
+    expect((await app.call('POST', `/api/${path}`, { key: 'free', json })).status).toBe(503)
+  }
+  expect((await app.call('GET', '/SPRING26')).headers.get('location')).toBe(url)
+  app.maintenance(undefined)
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  expect(body).toMatchObject({ total: 1, items: [{ code, url }] })
+})
+
+// design: 4.13 maintenance
+test('maintenance ends by the clock, to the millisecond, and Retry-After leads right there', async () => {
+  await using app = await testApp()
+  app.maintenance(START + 90_500)
+  const status = async () => {
+    const answer = await app.call('GET', '/api/status')
+    return [answer.status, answer.headers.get('retry-after')]
+  }
+  expect(await status()).toEqual([503, '91'])
+  app.advance(60_500)
+  expect(await status()).toEqual([503, '30'])
+  app.advance(29_999)
+  expect(await status()).toEqual([503, '1'])
+  app.advance(1)
+  expect(await status()).toEqual([200, null])
+})
+
+test('maintenance may be given another end, and may begin again after it ended', async () => {
+  await using app = await testApp()
+  for (const until of [START + HOUR, START + 2 * HOUR, START + 1000]) {
+    app.maintenance(until)
+    const { status, body } = await app.call('GET', '/api/status')
+    expect([status, body.error]).toEqual([503, message(until)])
+  }
+  app.maintenance(undefined)
+  expect((await app.call('GET', '/api/status')).status).toBe(200)
+  app.maintenance(START + HOUR)
+  expect((await app.call('GET', '/api/status')).status).toBe(503)
+})
+
+test('maintenance outlives a restart of the service', async () => {
+  await using app = await testApp()
+  app.maintenance(START + HOUR)
+  await app.stop()
+  await using again = await testApp({ dataDir: app.dataDir })
+  expect((await again.call('GET', '/api/status')).status).toBe(503)
+  again.maintenance(undefined)
+  expect((await again.call('GET', '/api/status')).status).toBe(200)
+})
+
+const MAIN = join(import.meta.dir, '..', '..', 'src', 'main.ts')
+
+/** What the program prints for `maintenance <words>` beside the running service. */
+async function command(app: TestApp, ...words: string[]): Promise<string> {
+  const { stdout, exited } = Bun.spawn([process.execPath, MAIN, 'maintenance', ...words], {
+    env: { DATA_DIR: app.dataDir },
+    stderr: 'ignore',
+  })
+  const text = await new Response(stdout).text()
+  expect(await exited).toBe(0)
+  return text
+}
+
+// design: 2 maintenance on, off, status
+test('the command line begins, shows and ends maintenance of a running service', async () => {
+  await using app = await testApp()
+  const until = Date.UTC(2099, 0, 2, 3, 4, 5)
+  await command(app, 'on', '--until', '2099-01-02T03:04:05Z')
+  const { status, body } = await app.call('GET', '/api/status')
+  expect([status, body.error]).toEqual([503, message(until)])
+  expect(await command(app, 'status')).toContain('2099-01-02T03:04:05.000Z')
+  expect((await app.call('GET', '/NOBODY1')).status).toBe(404)
+  await command(app, 'off')
+  expect((await app.call('GET', '/api/status')).status).toBe(200)
+  expect(await command(app, 'status')).not.toContain('2099')
+})

@@ -1,0 +1,135 @@
+import { expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type CallOptions, JSON_TYPE, testApp } from '../support/app.ts'
+import { breakDatabase } from '../support/broken-database.ts'
+import { ENDPOINTS, nameOf, pathOf, WITH_KEY, WRITES } from '../support/endpoints.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { describeApi } from '../support/openapi.ts'
+
+/** Whether the service answers as its own description says. */
+
+const url = 'https://example.com/'
+const passcode = 'A'.repeat(24)
+const code = 'SPRING26'
+
+// spec: GET /api/qr/{code} | Response 200 for PNG
+// spec: GET /qr/{code} | Response 302
+// spec: GET /{code} | Response 302
+test('the headers that the contract gives word for word are given so', async () => {
+  await using app = await testApp({ env: { CDN_URL: 'https://cdn.test/images' } })
+  const { code } = await app.shorten(url)
+  const image = await app.call('GET', `/api/qr/${code}`)
+  expect(image.status).toBe(200)
+  expect(Object.fromEntries(image.headers)).toMatchObject({
+    'content-type': 'image/png',
+    'cache-control': 'public, max-age=86400, immutable',
+  })
+  const stored = await app.call('GET', `/qr/${code}`)
+  expect(stored.status).toBe(302)
+  expect(Object.fromEntries(stored.headers)).toMatchObject({
+    location: `https://cdn.test/images/qr/${code}.png`,
+    'cache-control': 'public, max-age=31536000, immutable',
+  })
+  const followed = await app.call('GET', `/${code}`)
+  expect(followed.status).toBe(302)
+  expect(Object.fromEntries(followed.headers)).toMatchObject({
+    location: url,
+    'cache-control': 'no-store',
+    'x-service-code': code,
+  })
+})
+
+// spec: Errors | All error responses are JSON
+// spec: What the service does | Request and response bodies are JSON
+test('every answer is as documented, and every documented answer can happen', async () => {
+  using folder = temporaryFolder()
+  const list = join(folder.path, 'hosts.txt')
+  writeFileSync(list, 'blocked.example\n')
+  const env = { BLOCKLIST_FILES: list, ENTERPRISE_WRITES_PER_MINUTE: '1' }
+  await using app = await testApp({ env: { ...env, ENTERPRISE_READS_PER_MINUTE: '1' } })
+  const api = await describeApi(app)
+  const faults: string[] = []
+  const see = async (name: string, options: CallOptions = {}, path = name.split(' ')[1]) => {
+    const answer = await app.call(name.split(' ')[0] ?? '', path ?? '', { key: 'pro', ...options })
+    faults.push(...api.faultsOf(name, answer))
+    return answer.body
+  }
+  await seeSuccesses(see)
+  await seeRefusals(see)
+
+  for (const endpoint of ENDPOINTS) {
+    for (let i = 0; i < 2; i++) {
+      const json = endpoint.method === 'POST' ? { json: { url, urls: [url] } } : {}
+      await see(nameOf(endpoint), { ...json, key: 'enterprise' }, pathOf(endpoint))
+    }
+  }
+  app.maintenance(app.now() + 60_000)
+  for (const endpoint of ENDPOINTS.filter(({ duringMaintenance }) => !duringMaintenance)) {
+    await see(nameOf(endpoint), endpoint.method === 'POST' ? { json: {} } : {}, pathOf(endpoint))
+  }
+  app.maintenance(undefined)
+  breakDatabase(app.dataDir)
+  for (const endpoint of ENDPOINTS) {
+    const json = { code: 'UNCACHED', passcode, url: 'https://example.com/new', urls: [url] }
+    const options = endpoint.method === 'POST' ? { json } : {}
+    await see(nameOf(endpoint), options, pathOf(endpoint, 'UNCACHED'))
+  }
+  // The one failure of the status that can be brought about is a 503.
+  expect({ faults, unseen: api.unseen() }).toEqual({ faults: [], unseen: ['GET /api/status 500'] })
+})
+
+type See = (name: string, options?: CallOptions, path?: string) => Promise<Record<string, unknown>>
+
+async function seeSuccesses(see: See): Promise<void> {
+  const created = await see('POST /api/shorten', { json: { url } })
+  await see('POST /api/shorten', { json: { url } })
+  const reserved = await see('POST /api/reserve', { json: { code } })
+  const urls = [url, 'https://example.com/bulk', 'nonsense', 'http://blocked.example/', 5]
+  await see('POST /api/bulk-shorten', { json: { urls } })
+  for (const one of [String(created.code), code]) {
+    await see('GET /api/lookup/{code}', {}, `/api/lookup/${one}`)
+    await see('GET /api/qr/{code}', {}, `/api/qr/${one}`)
+    await see('GET /api/qr/{code}', {}, `/api/qr/${one}?format=svg`)
+    await see('GET /qr/{code}', {}, `/qr/${one}`)
+    await see('GET /api/qr-image/{code}', {}, `/api/qr-image/${one}`)
+    await see('GET /{code}', {}, `/${one}`)
+  }
+  for (const query of ['', '?limit=1&offset=1', '?search=nothing']) {
+    await see('GET /api/list', {}, `/api/list${query}`)
+  }
+  await see('GET /api/status')
+  const json = { code, passcode: reserved.passcode, url: 'https://example.com/now' }
+  await see('POST /api/update', { json })
+  await see('POST /api/update', { json: { ...json, url: 'http://blocked.example/' } })
+  await see('POST /api/delete', { json })
+}
+
+async function seeRefusals(see: See): Promise<void> {
+  const tooLong = ' '.repeat(16 * 1024 * 1024 + 1)
+  for (const endpoint of WRITES) {
+    const name = nameOf(endpoint)
+    await see(name, { json: {} })
+    await see(name, { raw: '{', headers: { 'content-type': JSON_TYPE } })
+    await see(name, { raw: '{}' })
+    await see(name, { raw: tooLong, headers: { 'content-type': JSON_TYPE } })
+  }
+  for (const endpoint of WITH_KEY) {
+    const json = endpoint.method === 'POST' ? { json: {} } : {}
+    await see(nameOf(endpoint), { ...json, key: 'nonsense' })
+  }
+  const blocked = 'http://blocked.example/'
+  await see('POST /api/shorten', { json: { url: blocked } })
+  await see('POST /api/bulk-shorten', { json: { urls: [blocked] } })
+  await see('POST /api/reserve', { json: { code: 'SUMMER26' } })
+  await see('POST /api/reserve', { json: { code: 'SUMMER26' } })
+  await see('POST /api/update', { json: { code, passcode, url } })
+  await see('POST /api/delete', { json: { code, passcode } })
+  for (const path of ['/api/lookup', '/api/qr', '/qr', '/api/qr-image', '']) {
+    for (const asked of ['UNKNOWN1', 'not-a-code']) {
+      await see(`GET ${path}/{code}`, {}, `${path}/${asked}`)
+    }
+  }
+  await see('GET /api/qr/{code}', {}, '/api/qr/UNKNOWN1?size=1')
+  await see('GET /api/list', {}, '/api/list?limit=0')
+}
