@@ -11,7 +11,7 @@ import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
 import { admit, refuseDuringMaintenance } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
-import { HitCounts, openJournal } from './hits/hits.ts'
+import { HitCounts, journalFile, openJournal } from './hits/hits.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './http/client-address.ts'
 import { errorAnswers, type Unrouted } from './http/errors.ts'
@@ -33,7 +33,8 @@ import { QrImages } from './qr/images.ts'
 import { Remake, retireStaleImages } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
-import { redirectRoutes } from './redirect/routes.ts'
+import { follower } from './redirect/follow.ts'
+import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
 import { Health } from './status/health.ts'
 import { probeRoutes, statusRoutes } from './status/routes.ts'
 import type { Writes } from './writer-thread.ts'
@@ -77,7 +78,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
     Thread.start<Writes>(
       new Worker(new URL('./writer-thread.ts', import.meta.url)),
-      { file },
+      { file, journal: journalFile(config.dataDir) },
       { batchMax: 1000, queueMax: CALLS_MAX },
     ),
     Thread.start<LinkLists>(
@@ -106,7 +107,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const addresses = new Addresses(config)
   const images = new QrImages({ renderer, dir: imageDir, addresses, log })
   const remake = remakeImages
-    ? new Remake({ images, lists, writer, baseUrl: config.baseUrl, log })
+    ? new Remake({ images, reads, lists, writer, baseUrl: config.baseUrl, log })
     : undefined
   const plans = planLimits(config)
   const deps = {
@@ -121,6 +122,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     health: new Health(hits, writer),
   }
 
+  const follow = follower({ ...deps, log, behindProxy: config.trustedProxies.length > 0 })
   const http = new Elysia({
     // Without this a request with a short Host header reaches the wrong route.
     handler: { standardHostname: false },
@@ -130,6 +132,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       idleTimeout: 30,
       // A port in use is an error: shared with another process, each would answer for its own data.
       reusePort: false,
+      routes: nativeRedirect(follow),
     },
   })
     .use(errorAnswers({ ...deps, log, refuseUnrouted }))
@@ -141,7 +144,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(qrFileRoutes(deps))
     .use(statusRoutes(deps))
     .use(probeRoutes(deps))
-    .use(redirectRoutes(deps))
+    .use(redirectRoutes(follow))
     .use(openapiRoutes(config.baseUrl))
 
   /**
@@ -173,7 +176,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       try {
         await flusher.close()
       } finally {
-        await Promise.all([lists.close(), renderer.close()])
+        await Promise.all([lists.close(), images.close()])
         db.close()
         // Last, because only a writing connection can fold the write-ahead log in as it closes.
         await writer.close()

@@ -3,7 +3,7 @@ import { type Caller, messageOf } from '../lib/thread.ts'
 import type { HitJournal } from './journal.ts'
 import type { HitWrites } from './store.ts'
 
-/** Hits in one commit: bounds the copy on the HTTP thread to well under a millisecond. */
+/** Hits in one commit: bounds how long other writes wait behind them. */
 const STRETCH_MAX = 65_536
 
 interface FlusherOptions {
@@ -51,10 +51,11 @@ export class HitFlusher {
     // Redirects go on meanwhile: what they append after this line is the next flush's.
     let rest = journal.pending
     while (rest > 0) {
-      const stretch = journal.next(Math.min(rest, STRETCH_MAX))
-      await writer.call('addHits', stretch)
-      journal.release(stretch.end)
-      rest -= stretch.linkIds.length
+      const length = Math.min(rest, journal.head - journal.tail, STRETCH_MAX)
+      const end = journal.tail + length
+      await writer.call('countHits', { end })
+      journal.release(end)
+      rest -= length
     }
   }
 

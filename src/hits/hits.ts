@@ -4,7 +4,7 @@ import { DataError } from '../db/data-error.ts'
 import { inTransaction } from '../db/open.ts'
 import type { Log } from '../lib/log.ts'
 import { HitJournal } from './journal.ts'
-import { adoptJournal, findMark, type HitReads, hitWrites } from './store.ts'
+import { adoptJournal, findMark, type HitReads, hitAdder } from './store.ts'
 
 export const journalFile = (dataDir: string): string => join(dataDir, 'hits.journal')
 
@@ -29,7 +29,7 @@ export function openJournal(db: Database, dataDir: string, log: Log, entries?: n
     )
   }
   const left = journal.recover(mark.position)
-  inTransaction(db, () => hitWrites(db).addHits(left))
+  inTransaction(db, () => hitAdder(db)(left))
   if (left.linkIds.length > 0) log.info('hits.recovered', { hits: left.linkIds.length })
   journal.resume(left.end)
   return journal

@@ -6,6 +6,10 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { HitJournal } from './journal.ts'
 
 const file = (folder: { path: string }) => join(folder.path, 'hits.journal')
+const next = (journal: HitJournal, most: number) => {
+  const end = Math.min(journal.head, journal.tail + most)
+  return { linkIds: journal.read(journal.tail, end), end }
+}
 const ids = ({ linkIds }: { linkIds: Uint32Array }) => [...linkIds]
 
 test('what was appended is found again by another opening of the file, in order', () => {
@@ -33,11 +37,11 @@ test('after a recovery old entries are never taken for new ones', () => {
   const journal = HitJournal.open(file(folder), 4)
   journal.resume(0)
   for (const id of [1, 2, 3]) journal.append(id)
-  const next = HitJournal.open(file(folder))
-  const left = next.recover(0)
-  next.resume(left.end)
+  const later = HitJournal.open(file(folder))
+  const left = later.recover(0)
+  later.resume(left.end)
   expect(ids(HitJournal.open(file(folder)).recover(left.end))).toEqual([])
-  next.append(9)
+  later.append(9)
   expect(ids(HitJournal.open(file(folder)).recover(left.end))).toEqual([9])
 })
 
@@ -66,11 +70,11 @@ test('a full ring loses no hit: what finds no room waits in memory and enters af
       [6, 1],
     ]),
   )
-  journal.release(journal.next(2).end)
+  journal.release(next(journal, 2).end)
   expect(journal.pending).toBe(5)
   const drained: number[] = []
   while (journal.pending > 0) {
-    const stretch = journal.next(100)
+    const stretch = next(journal, 100)
     drained.push(...stretch.linkIds)
     journal.release(stretch.end)
   }
@@ -122,16 +126,16 @@ test('any run of appends, flushes and kills counts each hit exactly once', () =>
           if (!journal.overflowing) restart()
         } else if (now === 'kill between commit and release') {
           if (journal.overflowing) continue
-          commit(journal.next(3))
+          commit(next(journal, 3))
           restart()
         } else if ('append' in now) {
           journal.append(now.append)
           expected.push(now.append)
         } else {
-          journal.release(commit(journal.next(now.flush)))
+          journal.release(commit(next(journal, now.flush)))
         }
       }
-      while (journal.pending > 0) journal.release(commit(journal.next(4)))
+      while (journal.pending > 0) journal.release(commit(next(journal, 4)))
       expect(committed.hits.sort()).toEqual(expected.sort())
     }),
     { seed: 20260301, numRuns: 150 },

@@ -94,16 +94,25 @@ export class HitJournal {
     }
   }
 
-  /** The next hits to be counted, at most `most`. Empty when there are none. */
-  next(most: number): Stretch {
-    const length = Math.min(most, this.#head - this.#tail)
-    const linkIds = new Uint32Array(length)
-    let slot = this.#tail % this.#entries
-    for (let i = 0; i < length; i++) {
+  /** The next position to be written: everything before it is there for `read`. */
+  get head(): number {
+    return this.#head
+  }
+
+  /** The first position that is not known to be counted. */
+  get tail(): number {
+    return this.#tail
+  }
+
+  /** The link ids of a stretch, which must have been appended and not be overwritten yet. */
+  read(position: number, end: number): Uint32Array {
+    const linkIds = new Uint32Array(end - position)
+    let slot = position % this.#entries
+    for (let i = 0; i < linkIds.length; i++) {
       linkIds[i] = this.#words[slot * ENTRY_WORDS] as number
       if (++slot === this.#entries) slot = 0
     }
-    return { linkIds, end: this.#tail + length }
+    return linkIds
   }
 
   /** Everything before `end` is committed: its slots may be written again. */

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Stretch } from './journal.ts'
+import type { HitJournal, Stretch } from './journal.ts'
 
 /** How far a journal is counted: every entry before `position` is. */
 export interface Mark {
@@ -7,8 +7,11 @@ export interface Mark {
   position: number
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function hitWrites(db: Database) {
+/**
+ * Adds a stretch of the journal and moves the position past it: both or neither, inside a
+ * transaction of the caller. Hits of deleted links count in the total alone.
+ */
+export function hitAdder(db: Database): (stretch: Stretch) => void {
   const add = db.prepare<null, [number, number]>(
     `INSERT INTO hits (link_id, count)
      SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM links WHERE id = ?1)
@@ -17,14 +20,21 @@ export function hitWrites(db: Database) {
   const advance = db.prepare<null, [number, number]>(
     'UPDATE hit_totals SET position = ?, redirects = redirects + ? WHERE id = 1',
   )
+  return ({ linkIds, end }) => {
+    for (const [linkId, count] of sumById(linkIds)) add.run(linkId, count)
+    advance.run(end, linkIds.length)
+  }
+}
+
+/** Runs on the writer thread, inside the transaction of its batch. `journal`: its own mapping. */
+export function hitWrites(db: Database, journal: Pick<HitJournal, 'read'>) {
+  const add = hitAdder(db)
+  const mark = db.prepare<{ position: number }, []>('SELECT position FROM hit_totals WHERE id = 1')
   return {
-    /**
-     * Adds a stretch of the journal and moves the position past it, in one commit. Deleted links
-     * count in the total alone.
-     */
-    addHits({ linkIds, end }: Stretch): void {
-      for (const [linkId, count] of sumById(linkIds)) add.run(linkId, count)
-      advance.run(end, linkIds.length)
+    /** Counts what the journal holds from the committed position up to `end`. */
+    countHits({ end }: { end: number }): void {
+      const { position } = mark.get() ?? { position: end }
+      if (end > position) add({ linkIds: journal.read(position, end), end })
     },
   }
 }

@@ -88,3 +88,18 @@ test('closing answers what waits, and refuses what comes later', async () => {
   expect(await Promise.all(waiting)).toEqual([2, 4])
   expect(thread.call('double', 3)).rejects.toThrow('closed')
 })
+
+test('closing drops background calls of the given names, and finishes the others', async () => {
+  const thread = await start({}, { batchMax: 1, queueMax: 100 })
+  const outcomes = Promise.allSettled([
+    thread.call('double', 1),
+    thread.call('double', 2, { background: true }),
+    thread.call('batchSize', null, { background: true }),
+  ])
+  await thread.close({ drop: ['double'] })
+  expect((await outcomes).map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ])
+})

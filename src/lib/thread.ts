@@ -98,9 +98,16 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     })
   }
 
-  /** Lets every waiting call finish, then ends the thread. */
-  async close(): Promise<void> {
+  /**
+   * Lets waiting calls finish, but for background ones of the names in `drop`; then ends the
+   * thread.
+   */
+  async close({ drop = [] }: { drop?: readonly (keyof Calls)[] } = {}): Promise<void> {
     if (this.#dead) return
+    const isDropped = ({ name }: Waiting) => drop.includes(name as keyof Calls)
+    const dropped = this.#background.filter(isDropped)
+    this.#background = this.#background.filter((waiting) => !isDropped(waiting))
+    for (const { reject } of dropped) reject(new Error('the worker thread is closing'))
     if (this.pending > 0) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve

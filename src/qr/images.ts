@@ -1,5 +1,5 @@
 import type { Log } from '../lib/log.ts'
-import { type Caller, messageOf } from '../lib/thread.ts'
+import { messageOf, type Thread } from '../lib/thread.ts'
 import type { Addresses } from '../links/addresses.ts'
 import type { Code } from '../links/code.ts'
 import type { CodeImages } from '../links/links.ts'
@@ -8,7 +8,7 @@ import type { QrOptions } from './options.ts'
 import type { Renderer } from './renderer.ts'
 
 interface QrImagesOptions {
-  renderer: Caller<Renderer>
+  renderer: Thread<Renderer>
   dir: string
   addresses: Addresses
   log: Log
@@ -18,7 +18,7 @@ interface QrImagesOptions {
  * Each code's picture: made by the QR thread, stored as a file, made again whenever it is missing.
  */
 export class QrImages implements CodeImages {
-  readonly #renderer: Caller<Renderer>
+  readonly #renderer: Thread<Renderer>
   readonly #files: QrFiles
   readonly #addresses: Addresses
   readonly #log: Log
@@ -70,5 +70,10 @@ export class QrImages implements CodeImages {
         this.#renderer.call('store', { code, text: text(code) }, { background: true }),
       ),
     )
+  }
+
+  /** Removes what is to be removed. Images not made yet are made when they are asked for. */
+  close(): Promise<void> {
+    return this.#renderer.close({ drop: ['store'] })
   }
 }

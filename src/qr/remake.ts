@@ -1,8 +1,7 @@
 import type { SettingStore, SettingWrites } from '../db/settings.ts'
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
-import type { Code } from '../links/code.ts'
-import type { LinkLists } from '../links/store.ts'
+import type { LinkLists, LinkReads } from '../links/store.ts'
 import { QrFiles } from './files.ts'
 import type { QrImages } from './images.ts'
 
@@ -30,6 +29,7 @@ export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: 
 
 interface RemakeDeps {
   images: QrImages
+  reads: LinkReads
   lists: Caller<LinkLists>
   writer: Caller<SettingWrites>
   baseUrl: string
@@ -59,7 +59,7 @@ export class Remake {
     await this.#done
   }
 
-  async #run({ images, lists, writer, baseUrl, log }: RemakeDeps): Promise<void> {
+  async #run({ images, reads, lists, writer, baseUrl, log }: RemakeDeps): Promise<void> {
     let last = 0
     let made = 0
     while (!this.#stopped) {
@@ -69,7 +69,9 @@ export class Remake {
         log.info('qr.remade', { images: made })
         return
       }
-      await images.remake(links.map(({ code }): Code => code))
+      // Asked again in this turn: an image made for a code deleted meanwhile would stay for good.
+      const codes = links.map(({ code }) => code).filter((code) => reads.findDestination(code))
+      await images.remake(codes)
       made += links.length
       last = links.at(-1)?.id ?? last
     }

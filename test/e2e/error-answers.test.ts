@@ -22,7 +22,7 @@ function expectFailure(at: string, answer: Answer, status: number, error: string
 test('500: an internal failure carries request_id, the header X-Request-Id, and no cause', async () => {
   await using app = await testApp()
   const { code, passcode } = await app.shorten('https://example.com/')
-  breakDatabase(app.dataDir)
+  using _broken = breakDatabase(app.dataDir)
   const limits: object[] = []
   const wanted: object[] = []
   const fields = { code, passcode, url: 'https://example.com/new', urls: ['https://a.example/'] }

@@ -66,7 +66,7 @@ test('every write takes one of the write budget, whatever comes of it', async ()
   ]
   await expectEachTakesOne(app, during, 59 - rows.length)
   app.maintenance(undefined)
-  breakDatabase(app.dataDir)
+  using _broken = breakDatabase(app.dataDir)
   const failing: readonly Row[] = [
     [500, 'POST', '/api/reserve', { key, json: { code: 'SUMMER26' } }],
   ]

@@ -69,7 +69,7 @@ test('every answer is as documented, and every documented answer can happen', as
     await see(nameOf(endpoint), endpoint.method === 'POST' ? { json: {} } : {}, pathOf(endpoint))
   }
   app.maintenance(undefined)
-  breakDatabase(app.dataDir)
+  using _broken = breakDatabase(app.dataDir)
   for (const endpoint of ENDPOINTS) {
     const json = { code: 'UNCACHED', passcode, url: 'https://example.com/new', urls: [url] }
     const options = endpoint.method === 'POST' ? { json } : {}

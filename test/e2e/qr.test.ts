@@ -25,7 +25,7 @@ function colorsOf(bitmap: Bitmap): string[] {
     .sort()
 }
 
-/** Pixels of the light margin on its narrowest side, and of the finder pattern, seven modules wide. */
+/** Pixels of the light margin on its narrowest side, and of the finder pattern: seven modules. */
 function measure(bitmap: Bitmap): { margin: number; finder: number } {
   const { width, height } = bitmap
   const pixels = pixelsOf(bitmap)
