@@ -2,6 +2,7 @@ import { findAccount } from '../accounts/keys.ts'
 import { AppError, type RefusalCode } from '../errors.ts'
 import type { GuardDeps } from '../guard.ts'
 import type { HitJournal } from '../hits/journal.ts'
+import { HeaderLine } from '../http/header-line.ts'
 import type { Log } from '../lib/log.ts'
 import type { LinkCache } from '../links/cache.ts'
 import { toCode } from '../links/code.ts'
@@ -27,8 +28,15 @@ export type Follow = (text: string, request: Request, server: Peers | null) => R
  */
 export function follower(deps: RedirectDeps): Follow {
   const { cache, journal, limiter, address, requestIds, behindProxy } = deps
-  const found = new Headers({ 'Cache-Control': 'no-store' })
-  const init = { status: 302, headers: found }
+  const headersFound = new Headers({ 'Cache-Control': 'no-store' })
+  const init = { status: 302, headers: headersFound }
+  const line = (name: string) => new HeaderLine(headersFound, name)
+  const location = line('Location')
+  const serviceCode = line('X-Service-Code')
+  const limit = line('X-RateLimit-Limit')
+  const remaining = line('X-RateLimit-Remaining')
+  const reset = line('X-RateLimit-Reset')
+  const requestId = line('X-Request-Id')
 
   const answer: Follow = (text, request, server) => {
     const { headers } = request
@@ -43,12 +51,12 @@ export function follower(deps: RedirectDeps): Follow {
     const destination = code && cache.find(code)
     if (!destination?.location) return refusal(deps, 'code_not_found', text.toUpperCase())
     if (request.method === 'GET') journal.append(destination.id)
-    found.set('Location', destination.location)
-    found.set('X-Service-Code', code as string)
-    found.set('X-RateLimit-Limit', String(limiter.limit))
-    found.set('X-RateLimit-Remaining', String(limiter.remaining))
-    found.set('X-RateLimit-Reset', String(limiter.resetAt))
-    found.set('X-Request-Id', requestIds.next())
+    location.set(destination.location)
+    serviceCode.set(code as string)
+    limit.set(limiter.limit)
+    remaining.set(limiter.remaining)
+    reset.set(limiter.resetAt)
+    requestId.set(requestIds.next())
     return new Response(null, init)
   }
 
