@@ -1,6 +1,8 @@
 /** The spec's chapter "Errors": every refusal, its status and its exact message. */
 
 const fixed = (status: number, message: string) => ({ status, say: () => message })
+/** A caller's own text, cut where no code could go on. */
+const shown = (code: string) => (code.length > 100 ? `${code.slice(0, 100)}…` : code)
 const worded = (status: number) => ({ status, say: (message: string) => message })
 
 export const REFUSALS = {
@@ -10,8 +12,11 @@ export const REFUSALS = {
   invalid_value: worded(400),
   invalid_json: fixed(400, 'Invalid JSON: the request body must be a JSON document'),
   invalid_api_key: fixed(401, 'Invalid or missing API key'),
-  invalid_passcode: { status: 403, say: (code: string) => `Invalid passcode for code ${code}` },
-  code_not_found: { status: 404, say: (code: string) => `Code not found: ${code}` },
+  invalid_passcode: {
+    status: 403,
+    say: (code: string) => `Invalid passcode for code ${shown(code)}`,
+  },
+  code_not_found: { status: 404, say: (code: string) => `Code not found: ${shown(code)}` },
   path_not_found: fixed(404, 'Not found'),
   method_not_allowed: { status: 405, say: (method: string) => `Method not allowed: ${method}` },
   code_in_use: { status: 409, say: (code: string) => `Code already in use: ${code}` },

@@ -3,9 +3,10 @@
  * - hosts: `0.0.0.0 bad.example worse.example`. Only lines of an unspecified or loopback address
  *   block; another address is an ordinary mapping. Names of the machine itself are passed over.
  * - plain: `bad.example`, `*.bad.example`, `.bad.example`, `192.0.2.7`, `2001:db8::7`.
- * - Adblock: `||bad.example^`. An exception, `@@||fine.bad.example^`, exempts its host and all below
- *   it from this file, not from others. Options that narrow a rule to some pages or kinds of request
- *   do not say that the host is bad: such rules, paths, wildcards and cosmetic rules are passed over.
+ * - Adblock: `||bad.example^`. An exception, `@@||fine.bad.example^`, exempts its host and all
+ *   below it from this file, not from others. Options that narrow a rule to some pages or kinds of
+ *   request do not say that the host is bad: such rules, paths, wildcards and cosmetic rules are
+ *   passed over.
  * - URLhaus: `http://bad.example/x`. The whole host is blocked.
  * A single label (`com`, `||com^`) is a mistake that would block a top-level domain: passed over.
  */

@@ -241,7 +241,9 @@ async function lookAt(file: string): Promise<{ version: string; error?: string }
   }
 }
 
-/** The thread's module lies beside this one in the tree, but below the root in a compiled binary. */
+/**
+ * The thread's module lies beside this one in the tree, but below the root in a compiled binary.
+ */
 const LOADER = Bun.isStandaloneExecutable ? './blocklist/thread.ts' : './thread.ts'
 
 function startLoader(): Promise<Thread<LoaderCalls>> {

@@ -1,6 +1,6 @@
 /**
- * HOT PATH. One header of a Headers object that serves many answers in turn: set only when its value
- * differs from the last answer's, which for most headers it seldom does.
+ * HOT PATH. One header of a Headers object that serves many answers in turn: set only when its
+ * value differs from the last answer's, which for most headers it seldom does.
  */
 export class HeaderLine {
   readonly #headers: Headers

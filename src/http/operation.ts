@@ -34,6 +34,15 @@ type JsonSchema = Record<string, unknown>
 
 const RATE_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
+/** Written out at each operation: the plugin adds one of its own beside a reference. */
+const CODE_PARAMETER = {
+  name: 'code',
+  in: 'path',
+  required: true,
+  description: 'A code, in any letter case.',
+  schema: { type: 'string', pattern: '^[A-Za-z0-9]{6,20}$', example: 'SPRING26' },
+}
+
 /** A route's `detail`: an OpenAPI 3.0 operation. */
 export function operation(about: Description): DocumentDecoration {
   const refusals = [...(about.refusals ?? []), 429, 500].sort((a, b) => a - b)
@@ -42,9 +51,9 @@ export function operation(about: Description): DocumentDecoration {
     summary: about.summary,
     ...(about.description && { description: about.description }),
     tags: [about.tag],
-    security: about.key ? [{ apiKey: [] }] : [{}, { apiKey: [] }],
+    security: about.key ? [{ apiKey: [] }] : [],
     parameters: [
-      ...(about.code ? [{ $ref: '#/components/parameters/code' }] : []),
+      ...(about.code ? [CODE_PARAMETER] : []),
       ...(about.query ? queryParameters(about.query) : []),
     ],
     ...(about.body && {

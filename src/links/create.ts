@@ -4,7 +4,7 @@ import type { AccountId } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
 import { newCode } from './code.ts'
 import type { LinkDeps } from './deps.ts'
-import type { CreatedView } from './schema.ts'
+import type { CreatedView, ReusedView } from './schema.ts'
 import type { CreatedLink, NewLink } from './store.ts'
 import { urlKey } from './url.ts'
 
@@ -19,7 +19,7 @@ export async function create(
   deps: LinkDeps,
   accountId: AccountId,
   urls: readonly string[],
-): Promise<CreatedView[]> {
+): Promise<(CreatedView | ReusedView)[]> {
   const { links, clock, random } = deps
   const items: NewLink[] = []
   const passcodes: string[] = []
@@ -31,21 +31,20 @@ export async function create(
     if (items.length % PREPARED_AT_ONCE === 0) await setImmediate()
   }
   const created = await links.create({ accountId, createdAt: clock(), items })
-  return created.map((link, i) => createdView(deps, link, passcodes[i] ?? null))
+  return created.map((link, i) => createdView(deps, link, passcodes[i] ?? ''))
 }
 
 function createdView(
   { addresses }: LinkDeps,
-  link: CreatedLink,
-  passcode: string | null,
-): CreatedView {
+  { code, url, createdAt, reused }: CreatedLink,
+  passcode: string,
+): CreatedView | ReusedView {
   return {
-    code: link.code,
-    url: link.url ?? '',
-    passcode: link.reused ? null : passcode,
-    short_url: addresses.short(link.code),
-    qr_url: addresses.qr(link.code),
-    created_at: isoTime(link.createdAt),
-    reused: link.reused,
+    code,
+    url: url ?? '',
+    short_url: addresses.short(code),
+    qr_url: addresses.qr(code),
+    created_at: isoTime(createdAt),
+    ...(reused ? { passcode: null, reused } : { passcode, reused }),
   }
 }

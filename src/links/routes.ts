@@ -19,6 +19,7 @@ import {
   LookupView,
   ReserveBody,
   ReservedView,
+  ReusedView,
   ShortenBody,
   UpdateBody,
   UpdatedView,
@@ -48,7 +49,7 @@ export const linkWriteRoutes = (deps: Deps) =>
           key: true,
           body: ShortenBody,
           answers: {
-            200: { description: 'The code that the account has for this URL.', view: CreatedView },
+            200: { description: 'The code that the account has for this URL.', view: ReusedView },
             201: { description: 'A new code, with its passcode.', view: CreatedView },
           },
           refusals: [...WRITE_REFUSALS, 422],

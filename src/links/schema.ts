@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PASSCODE_LENGTH } from '../accounts/passcodes.ts'
 import { REFUSALS } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from './code.ts'
-import { Url } from './url.ts'
+import { Url, urlModel } from './url.ts'
 
 /**
  * Chapters "Endpoints" and "Errors": what requests may hold, with the message each fault is
@@ -25,7 +25,10 @@ const KnownCode = z
   .meta({ description: 'An existing code, in any letter case.', example: 'SPRING26' })
 
 const Passcode = z.string(missing('passcode')).meta({
-  description: `The ${PASSCODE_LENGTH} characters that came with the code.`,
+  description: 'What came with the code.',
+  example: 'IXCY12FEDLPXNRNRWE33CN9W',
+  minLength: PASSCODE_LENGTH,
+  maxLength: PASSCODE_LENGTH,
 })
 
 export const ShortenBody = z.object({ url: Url }, { error: REFUSALS.invalid_url.say() })
@@ -36,7 +39,7 @@ export const UpdateBody = z.object(
   {
     code: KnownCode,
     passcode: Passcode,
-    url: z.string(missing('url')).pipe(Url),
+    url: urlModel(missing('url')),
   },
   { error: missing('code') },
 )
@@ -46,11 +49,14 @@ export const DeleteBody = z.object(
   { error: missing('code') },
 )
 
-/** `itemsMax`: the plan's batch size. Items are judged one by one: a bad one fails alone. */
+/** Taken whatever it is, and judged by `Url` on its own: a bad one fails alone. */
+const BulkItem = z.unknown().meta({ ...z.toJSONSchema(Url, { target: 'openapi-3.0' }) })
+
+/** `itemsMax`: the plan's batch size. */
 export const bulkBody = (itemsMax: number) => {
   const message = `urls must contain between 1 and ${itemsMax} items`
   return z.object(
-    { urls: z.array(z.unknown(), message).min(1, message).max(itemsMax, message) },
+    { urls: z.array(BulkItem, message).min(1, message).max(itemsMax, message) },
     { error: message },
   )
 }
@@ -92,7 +98,11 @@ export const ListQuery = z.object({
     .meta({ description: 'A part of the code or the URL, in any letter case.' }),
 })
 
-const CodeField = z.string().regex(/^[A-Z0-9]{6,20}$/)
+const Count = z.int().min(0)
+const CodeField = z
+  .string()
+  .regex(/^[A-Z0-9]{6,20}$/)
+  .meta({ example: 'SPRING26' })
 const Address = z.string().meta({ format: 'uri' })
 const Time = z.string().meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
 const OwnPasscode = z
@@ -103,13 +113,17 @@ const OwnPasscode = z
 export const CreatedView = z.object({
   code: CodeField,
   url: z.string(),
-  passcode: OwnPasscode.nullable(),
+  passcode: OwnPasscode,
   short_url: Address,
   qr_url: Address,
   created_at: Time,
-  reused: z.boolean(),
+  reused: z.literal(false),
 })
 export type CreatedView = z.infer<typeof CreatedView>
+
+/** The passcode is stored hashed: it cannot be shown again. */
+export const ReusedView = CreatedView.extend({ passcode: z.null(), reused: z.literal(true) })
+export type ReusedView = z.infer<typeof ReusedView>
 
 export const ReservedView = z.object({
   code: CodeField,
@@ -134,26 +148,27 @@ export type DeletedView = z.infer<typeof DeletedView>
 
 export const BulkItemView = z.union([
   CreatedView.extend({ ok: z.literal(true) }),
+  ReusedView.extend({ ok: z.literal(true) }),
   z.object({ ok: z.literal(false), url: z.string().nullable(), error: z.string() }),
 ])
 export type BulkItemView = z.infer<typeof BulkItemView>
 
-export const BulkView = z.object({ count: z.int(), results: z.array(BulkItemView) })
+export const BulkView = z.object({ count: Count, results: z.array(BulkItemView) })
 export type BulkView = z.infer<typeof BulkView>
 
 export const LookupView = z.object({
   code: CodeField,
   url: z.string().nullable(),
   created_at: Time,
-  hit_count: z.int(),
+  hit_count: Count,
 })
 export type LookupView = z.infer<typeof LookupView>
 
 export const ListView = z.object({
-  total: z.int(),
-  limit: z.int(),
-  offset: z.int(),
-  count: z.int(),
+  total: Count,
+  limit: Count,
+  offset: Count,
+  count: Count,
   items: z.array(LookupView.extend({ short_url: Address, qr_url: Address })),
 })
 export type ListView = z.infer<typeof ListView>

@@ -7,17 +7,24 @@ const BAD_START = REFUSALS.invalid_url.say()
 const because = (reason: string) => `Invalid URL: ${reason}`
 
 /**
- * A destination, kept as it was sent. Refused with the message that the API answers: the spec's own
- * where it is absent, no string, or starts otherwise; the first reason that holds where it is bad
- * later on.
+ * A destination, kept as it was sent. Refused with the message that the API answers: `absent` where
+ * it is no string, the spec's own where it starts otherwise, the first reason that holds where it
+ * is bad later on.
  */
-export const Url = z
-  .string(BAD_START)
-  .regex(/^https?:\/\//i, BAD_START)
-  .max(URL_MAX_LENGTH, because(`must be at most ${URL_MAX_LENGTH} characters`))
-  .refine(isPlain, because('must not contain spaces, control characters or lone surrogates'))
-  .refine(hasHost, because('must be a well-formed address with a host'))
-  .meta({ description: 'An http or https address of at most 8,192 characters.' })
+export const urlModel = (absent: string) =>
+  z
+    .string(absent)
+    // Spelled out, because the API description knows no letter-case flag.
+    .regex(/^[hH][tT][tT][pP][sS]?:\/\//, BAD_START)
+    .max(URL_MAX_LENGTH, because(`must be at most ${URL_MAX_LENGTH} characters`))
+    .refine(isPlain, because('must not contain spaces, control characters or lone surrogates'))
+    .refine(hasHost, because('must be a well-formed address with a host'))
+    .meta({
+      description: 'An http or https address of at most 8,192 characters.',
+      example: 'https://example.com/spring?from=poster',
+    })
+
+export const Url = urlModel(BAD_START)
 
 /**
  * The form in which two URLs are the same URL (WHATWG serialisation). `url` must have passed `Url`.

@@ -42,18 +42,24 @@ const responses = {
   422: refusal(REFUSALS.url_blocked.say()),
   429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
   500: refusal(REFUSALS.internal.say(), FailureView),
-  503: refusal('Planned maintenance, or the database does not answer.', UnavailableView),
+  503: refusal('Planned maintenance, or the database does not answer.', UnavailableView, [
+    'Retry-After',
+  ]),
 }
 
 export const document = (baseUrl: string) => ({
   openapi: '3.0.3',
   info: {
     title: 'Hopcode',
-    description: 'Short links and QR codes.',
+    description: [
+      'Short links and QR codes. A code is created by `shorten`, or claimed by `reserve` and given',
+      'a destination by `update`. Its passcode, shown once, changes or deletes it.',
+    ].join(' '),
     version: VERSION,
     license: { name: 'MIT' },
   },
-  servers: [{ url: baseUrl }],
+  // The page tries requests against the address it was opened at.
+  servers: [{ url: '/' }, { url: baseUrl }],
   tags: ['Links', 'QR codes', 'Redirects', 'Status'].map((name) => ({ name })),
   components: {
     securitySchemes: {
@@ -62,15 +68,6 @@ export const document = (baseUrl: string) => ({
         name: 'X-API-Key',
         in: 'header',
         description: "The account's key. On public endpoints it only decides whose budget is used.",
-      },
-    },
-    parameters: {
-      code: {
-        name: 'code',
-        in: 'path',
-        required: true,
-        description: 'A code, in any letter case.',
-        schema: { ...text, pattern: '^[A-Za-z0-9]{6,20}$', example: 'SPRING26' },
       },
     },
     headers,

@@ -14,8 +14,8 @@ interface StatusDeps extends GuardDeps {
 const StatusView = z.object({
   status: z.literal('operational'),
   database: z.literal('ok'),
-  total_redirects: z.int(),
-  response_time_ms: z.int(),
+  total_redirects: z.int().min(0),
+  response_time_ms: z.int().min(0),
   timestamp: z.string().meta({ format: 'date-time' }),
   version: z.string(),
 })
@@ -59,4 +59,7 @@ function status({ health, clock, monotonic }: StatusDeps): StatusView {
 }
 
 const degraded = () =>
-  new AppError('unhealthy', '', { fields: { status: 'degraded', database: 'error' } })
+  new AppError('unhealthy', '', {
+    headers: { 'retry-after': '1' },
+    fields: { status: 'degraded', database: 'error' },
+  })

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => browser?.close())
 
-/** A page that reaches its own origin alone, and keeps what it wanted elsewhere and what went wrong. */
+/** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
 async function openPage(origin: string) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
   const strays: string[] = []

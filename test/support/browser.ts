@@ -10,7 +10,7 @@ const PLACES = [
   '/snap/bin/chromium',
 ]
 
-/** Nothing of the browser's own goes over the network, and it starts without a sandbox, as in CI. */
+/** The browser starts as root, and does nothing over the network on its own account. */
 export const BROWSER_FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -68,7 +68,8 @@ function installChromium(): void {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   const run = (...args: string[]) =>
     spawnSync('apt-get', ['-qq', ...args], { env, stdio: 'ignore' })
-  const install = () => run('install', '-y', '--no-install-recommends', 'chromium').status === 0
+  const install = () =>
+    run('install', '-y', '--no-install-recommends', 'chromium', 'fonts-liberation').status === 0
   if (install()) return
   run('update')
   install()

@@ -98,8 +98,7 @@ async function readWithZxing(bitmap: Bitmap): Promise<string | undefined> {
   return result?.text
 }
 
-const SVG_START =
-  /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="0 0 (\d+) (\d+)" shape-rendering="crispEdges">/
+const SVG_START = /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="0 0 (\d+) (\d+)" [^<>]*>/
 const SVG_PATHS = /^(?:<path fill="#[0-9a-f]{6}" d="[MhHvVz\d -]+"\/>)+<\/svg>\n$/
 
 /**
