@@ -1,152 +1,142 @@
 // What does the service cost and how fast is it, beside simpler servers in the same run?
 // npm run bench [-- <scenario or micro bench> …] [--seconds 3] [--rounds 5] [--readme]
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { tieToThisProcess } from './lib/leftovers.ts'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describeMachine } from './lib/machine.ts'
+import { type MicroReport, microNames, runMicro } from './lib/micro.ts'
 import { latencyPlot } from './lib/plot.ts'
-import { machineLine, replaceFigures, reportTable } from './lib/report.ts'
-import type { LoadOptions, Scenario, ScenarioReport } from './lib/scenario.ts'
+import { barTable, machineLine, replaceBetween, reportTable, shortTable } from './lib/report.ts'
+import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
+import type { Scenario, ScenarioReport } from './lib/scenario.ts'
 import { redirect } from './load/redirect.ts'
+import { redirectCold } from './load/redirect-cold.ts'
+import { scan } from './load/scan.ts'
 
-const SCENARIOS: readonly Scenario[] = [redirect]
+/** In the order in which they run. */
+const SCENARIOS: readonly Scenario[] = [redirect, redirectCold, scan]
+/** These run only when they are named: they need arguments. */
+const ON_REQUEST: readonly Scenario[] = []
 
 const RESULTS = join(import.meta.dir, 'results')
-const MICRO = join(import.meta.dir, 'micro')
+/** What the page shows, kept with it. */
+const FIGURES = join(import.meta.dir, 'figures')
 const README = join(import.meta.dir, 'README.md')
-const MICRO_DEADLINE_MS = 120_000
-
-interface MicroReport {
-  file: string
-  /** Everything that it printed. */
-  output: string
-}
-
-const { values, positionals } = readArguments()
-
-const options: LoadOptions = {
-  seconds: wholeNumber('seconds', 1, 300),
-  rounds: wholeNumber('rounds', 1, 100),
-  warmUp: wholeNumber('warm-up', 0, 60),
-  connections: wholeNumber('connections', 1, 1000),
-  rate: wholeNumber('rate', 1, 100_000),
-  source: values.source,
-}
+const FRONT_PAGE = join(import.meta.dir, '../README.md')
 
 // Ending through `exit` takes servers and generators along.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const microFiles = existsSync(MICRO)
-  ? readdirSync(MICRO)
-      .filter((file) => file.endsWith('.bench.ts'))
-      .sort()
-  : []
-const known = [...SCENARIOS.map(({ name }) => name), ...microFiles.map(microName), 'micro']
-const unknown = positionals.filter((name) => !known.includes(name))
-if (unknown.length > 0)
-  fail(`no bench is named ${unknown.join(', ')}; there are ${known.join(', ')}`)
+const { load, names, readme } = options()
+const scenarios = names.includes('micro')
+  ? []
+  : SCENARIOS.concat(names.length === 0 ? [] : ON_REQUEST).filter(({ name }) => isChosen(name))
+const microBenches = microNames().filter((name) => isChosen(name) || names.includes('micro'))
 
 const machine = describeMachine()
 say(machineLine(machine))
 if (machine.load > 0.5) say('The machine is busy: expect wide ranges.')
 
+const startedAt = performance.now()
 const reports: ScenarioReport[] = []
-for (const scenario of SCENARIOS.filter(({ name }) => isChosen(name))) {
-  say(`\n${scenario.name}: ${scenario.question}`)
-  const report = await scenario.run(options, (line) => say(`  ${line}`))
-  reports.push(report)
-  console.log(`\n## ${report.scenario}\n\n${reportTable(report)}\n`)
-}
-
 const micro: MicroReport[] = []
-for (const file of microFiles.filter((name) => isChosen(microName(name)) || isChosen('micro'))) {
-  say(`\nmicro/${file}`)
-  micro.push({ file, output: await runMicro(file) })
-}
+const failures: { name: string; reason: string }[] = []
 
-mkdirSync(RESULTS, { recursive: true })
-const stamp = machine.startedAt.slice(0, 19).replaceAll(':', '-')
-const resultFile = join(RESULTS, `${stamp}.json`)
-writeFileSync(resultFile, `${JSON.stringify({ machine, reports, micro })}\n`)
-for (const report of reports) {
-  const title = `${report.scenario}: latency at ${report.settings.rate} requests/s`
-  writeFileSync(join(RESULTS, plotName(report)), latencyPlot(title, report.variants))
+for (const scenario of scenarios) {
+  await attempt(scenario.name, scenario.question, async () => {
+    const report = await scenario.run(load, (line) => say(`  ${line}`))
+    reports.push(report)
+    console.log(`\n## ${report.scenario}\n\n${reportTable(report)}\n`)
+  })
 }
-if (values.readme) {
-  writeFileSync(README, replaceFigures(readFileSync(README, 'utf8'), figuresForReadme()))
+for (const name of microBenches) {
+  await attempt(`micro/${name}`, 'one hot function', async () => {
+    const report = await runMicro(name)
+    micro.push(report)
+    console.log(`\n## micro/${name}\n\n${report.output.trimEnd()}\n`)
+  })
 }
-say(`\nWritten: ${resultFile}`)
+if (reports.length > 0) console.log(`\n## Bars\n\n${barTable(reports)}\n`)
+save()
+if (readme && failures.length === 0) writePages()
+for (const { name, reason } of failures) say(`\nFAILED ${name}: ${reason}`)
+process.exit(failures.length === 0 ? 0 : 1)
 
-function readArguments() {
+function options(): RunOptions {
   try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        seconds: { type: 'string', default: '3' },
-        rounds: { type: 'string', default: '5' },
-        'warm-up': { type: 'string', default: '1' },
-        connections: { type: 'string', default: '64' },
-        rate: { type: 'string', default: '5000' },
-        source: { type: 'boolean', default: false },
-        readme: { type: 'boolean', default: false },
-      },
-    })
+    const read = readOptions(process.argv.slice(2))
+    const known = [...SCENARIOS, ...ON_REQUEST].map(({ name }) => name)
+    const unknown = read.names.filter(
+      (name) => ![...known, ...microNames(), 'micro'].includes(name),
+    )
+    if (unknown.length === 0) return read
+    throw new UsageError(
+      `no bench is named ${unknown.join(', ')}; there are ${[...known, ...microNames()].join(', ')}`,
+    )
   } catch (error) {
-    return fail(error instanceof Error ? error.message : String(error))
+    if (!(error instanceof UsageError)) throw error
+    say(`bench: ${error.message}`)
+    process.exit(2)
   }
 }
 
 function isChosen(name: string): boolean {
-  return positionals.length === 0 || positionals.includes(name)
+  return names.length === 0 || names.includes(name)
 }
 
-function microName(file: string): string {
-  return basename(file, '.bench.ts')
+/** A bench that finds something wrong reports nothing; the others still run. */
+async function attempt(name: string, question: string, run: () => Promise<void>): Promise<void> {
+  const done = reports.length + micro.length + failures.length
+  const seconds = Math.round((performance.now() - startedAt) / 1000)
+  const of = scenarios.length + microBenches.length
+  say(`\n[${done + 1} of ${of}, after ${seconds} s] ${name}: ${question}`)
+  try {
+    await run()
+  } catch (error) {
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    failures.push({ name, reason })
+    say(`FAILED ${name}: ${reason}`)
+  }
 }
 
-/** Runs one micro bench in its own process and shows what it prints. Throws if it fails. */
-async function runMicro(file: string): Promise<string> {
-  const child = Bun.spawn([process.execPath, join(MICRO, file)], {
-    stdout: 'pipe',
-    stderr: 'inherit',
-    timeout: MICRO_DEADLINE_MS,
+function save(): void {
+  mkdirSync(RESULTS, { recursive: true })
+  const stamp = machine.startedAt.slice(0, 19).replaceAll(':', '-')
+  const file = join(RESULTS, `${stamp}.json`)
+  writeFileSync(file, `${JSON.stringify({ machine, options: load, reports, micro, failures })}\n`)
+  writePlots(RESULTS, `${stamp}-`)
+  say(`\nWritten: ${file}`)
+}
+
+/** Gives the names of the scenarios that have a plot. */
+function writePlots(folder: string, prefix: string): string[] {
+  return reports.flatMap(({ scenario, plot, variants }) => {
+    if (plot === undefined) return []
+    writeFileSync(join(folder, `${prefix}${scenario}.svg`), latencyPlot(plot, variants))
+    return [scenario]
   })
-  tieToThisProcess(child)
-  const output = await child.stdout.text()
-  const exitCode = await child.exited
-  console.log(output.trimEnd())
-  if (exitCode !== 0) throw new Error(`micro/${file} failed with ${exitCode}`)
-  return output
 }
 
-function plotName(report: ScenarioReport): string {
-  return `${stamp}-${report.scenario}.svg`
-}
-
-function figuresForReadme(): string {
+/** Puts the figures where readers look: only those of a run of everything are on the front page. */
+function writePages(): void {
+  mkdirSync(FIGURES, { recursive: true })
+  const plots = writePlots(FIGURES, '')
   const tables = reports.map((report) =>
     [
       `### ${report.scenario}`,
       reportTable(report),
-      `![Latency of ${report.scenario} by percentile](results/${plotName(report)})`,
+      ...(plots.includes(report.scenario)
+        ? [`![Latency of ${report.scenario} by percentile](figures/${report.scenario}.svg)`]
+        : []),
     ].join('\n\n'),
   )
-  return [machineLine(machine), ...tables].join('\n\n')
-}
-
-function wholeNumber(name: keyof typeof values, least: number, most: number): number {
-  const number = Number(values[name])
-  if (Number.isInteger(number) && number >= least && number <= most) return number
-  return fail(`--${name} must be a whole number from ${least} to ${most}`)
+  const figures = [machineLine(machine), barTable(reports), ...tables].join('\n\n')
+  writeFileSync(README, replaceBetween(readFileSync(README, 'utf8'), 'figures', figures))
+  if (names.length > 0) return
+  const speed = `${shortTable(reports)}\n\n${machineLine(machine)}. [More](bench/README.md).`
+  writeFileSync(FRONT_PAGE, replaceBetween(readFileSync(FRONT_PAGE, 'utf8'), 'speed', speed))
 }
 
 /** Progress goes to standard error, so that standard output is the tables alone. */
 function say(line: string): void {
   console.error(line)
-}
-
-function fail(reason: string): never {
-  console.error(`bench: ${reason}`)
-  process.exit(2)
 }

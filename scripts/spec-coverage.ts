@@ -12,9 +12,12 @@ const PAGE = 'docs/spec-coverage.md'
 
 export interface SpecRow {
   chapter: string
-  /** The first cell of a table's row, the number of a rule, or a sentence. */
+  /** The first cell of a table's row, the number of a rule, a list item, or a sentence. */
   name: string
-  /** Rows of tables, rules and list items need a test; sentences between them may have one. */
+  /** What the page shows. */
+  text: string
+  isSentence: boolean
+  /** False for sentences, unless they list an endpoint's answers. */
   needsTest: boolean
 }
 
@@ -32,14 +35,16 @@ export interface Marker {
 /** Tables whose rows are told apart by their first two cells only. */
 const TWO_CELL_HEADS = ['From', 'Method', 'Status']
 
+const ANSWER_LIST = /^(Response \d+|Errors?|Request-level errors)\b.*: /
+
 export function parseSpec(markdown: string): SpecRow[] {
   const rows: SpecRow[] = []
   const lines = markdown.split('\n')
   let chapter = ''
   let head: string[] | undefined
   let inRules = false
-  const add = (name: string, needsTest: boolean, of = chapter) =>
-    rows.push({ chapter: of, name, needsTest })
+  const add = (name: string, text = name, of = chapter) =>
+    rows.push({ chapter: of, name, text, isSentence: false, needsTest: true })
   for (const [index, line] of lines.entries()) {
     const heading = /^#{1,4} (.+)$/.exec(line)?.[1]
     const rule = /^(\d+)\. /.exec(line)?.[1]
@@ -49,16 +54,24 @@ export function parseSpec(markdown: string): SpecRow[] {
     } else if (line.startsWith('|')) {
       const cells = cellsOf(line)
       if (lines[index + 1]?.startsWith('|---')) head = cells
-      else if (!line.startsWith('|---')) add(nameOf(cells, head), true)
+      else if (!line.startsWith('|---')) add(nameOf(cells, head))
     } else if (rule !== undefined) {
-      add(rule, true, inRules ? `${withoutParentheses(chapter)} rules` : chapter)
+      add(rule, line, inRules ? `${withoutParentheses(chapter)} rules` : chapter)
     } else if (line.startsWith('- ')) {
-      add(line.slice(2), true)
+      add(line.slice(2))
     } else if (line === 'Rules:') {
       inRules = true
     } else if (chapter !== '' && line.trim() !== '') {
-      for (const field of inlineFields(line)) add(field, true)
-      for (const sentence of line.split(/(?<=\.)\s+(?=[A-Z`])/)) add(sentence, false)
+      for (const field of inlineFields(line)) add(field)
+      for (const name of line.split(/(?<=\.)\s+(?=[A-Z`\d])/)) {
+        rows.push({
+          chapter,
+          name,
+          text: name,
+          isSentence: true,
+          needsTest: ANSWER_LIST.test(name),
+        })
+      }
     }
   }
   return rows
@@ -124,20 +137,31 @@ function titleOf(call: string, isCurried: boolean): string | undefined {
   return new RegExp(open + literal).exec(call)?.[2]?.replaceAll(/\\(.)/g, '$1')
 }
 
-/** The rows that a comment names: one, unless it is wrong. A name may be cut short after a word. */
+/**
+ * The rows that a comment names: one, unless the comment is wrong. A name may be cut short after a
+ * word; of a sentence, some of its words in their order are enough (`Errors 422`).
+ */
 export function rowsNamed(rows: readonly SpecRow[], text: string): SpecRow[] {
   const [chapter = '', ...rest] = text.split(' | ')
-  const inChapter = rows.filter((row) => plain(row.chapter) === plain(chapter))
   const name = plain(rest.join(' | '))
+  const inChapter = rows.filter((row) => name !== '' && plain(row.chapter) === plain(chapter))
   const exact = inChapter.filter((row) => plain(row.name) === name)
-  if (exact.length > 0 || name === '') return exact.slice(0, 1)
-  const longer = inChapter.filter(({ name: full }) => startsWithWords(plain(full), name))
-  const needed = longer.filter(({ needsTest }) => needsTest)
-  return needed.length > 0 ? needed : longer
+  if (exact.length > 0) return exact
+  const longer = inChapter.filter((row) => startsWithWords(plain(row.name), name))
+  if (longer.length > 0) return longer
+  return inChapter.filter((row) => row.isSentence && hasWords(row.name, name)).slice(0, 1)
 }
 
 const startsWithWords = (text: string, start: string) =>
   text.startsWith(start) && !/^\w/.test(text.slice(start.length))
+
+function hasWords(text: string, words: string): boolean {
+  const wanted = wordsOf(words)
+  for (const word of wordsOf(text)) if (word === wanted[0]) wanted.shift()
+  return wanted.length === 0
+}
+
+const wordsOf = (text: string) => plain(text).match(/[\w-]+/g) ?? []
 
 const withoutParentheses = (text: string) => text.replaceAll(/\s*\([^)]*\)/g, '').trim()
 
@@ -183,8 +207,8 @@ function pageOf(tests: ReadonlyMap<SpecRow, Marker[]>, markers: readonly Marker[
   return [
     '# Which tests hold the contract',
     '',
-    'Every row of [the contract](spec.md) and the tests that hold it. `bun scripts/spec-coverage.ts`',
-    'writes this page from the `// spec:` comments in the tests.',
+    'Every row of [the contract](spec.md) and the tests that hold it. This page is written by',
+    '`bun scripts/spec-coverage.ts` from the `// spec:` comments in the tests.',
     '',
     missing === 0
       ? `All ${required.length} rows have a test.`
@@ -194,7 +218,7 @@ function pageOf(tests: ReadonlyMap<SpecRow, Marker[]>, markers: readonly Marker[
       'Decisions where the contract is silent',
       [...decisions]
         .sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
-        .map(([text, found]) => [{ name: text }, found]),
+        .map(([text, found]) => [{ text: text.replace(/^[\d.]+ /, '') }, found]),
     ),
     '',
   ].join('\n')
@@ -202,10 +226,10 @@ function pageOf(tests: ReadonlyMap<SpecRow, Marker[]>, markers: readonly Marker[
 
 function section(
   heading: string,
-  entries: readonly (readonly [{ name: string }, readonly Marker[]])[],
+  entries: readonly (readonly [{ text: string }, readonly Marker[]])[],
 ): string[] {
   if (entries.length === 0) return []
-  const lines = entries.map(([{ name }, found]) => `| ${cell(name)} | ${testsCell(found)} |`)
+  const lines = entries.map(([{ text }, found]) => `| ${cell(text)} | ${testsCell(found)} |`)
   return ['', `## ${heading}`, '', '| Row | Tests |', '|---|---|', ...lines]
 }
 
@@ -218,8 +242,12 @@ function testsCell(found: readonly Marker[]): string {
   return files.length === 0 ? '**none**' : files.join('<br>')
 }
 
+/** A `<` starts a tag unless it stands in code. */
 const cell = (text: string) =>
-  text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll(/\s+/g, ' ')
+  text
+    .replaceAll('|', '\\|')
+    .replaceAll(/`[^`]*`|</g, (found) => (found === '<' ? '&lt;' : found))
+    .replaceAll(/\s+/g, ' ')
 
 /** Everything wrong with the tests and the page under `root`, and the page as it should be. */
 export async function examine(root = ROOT): Promise<Coverage> {

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
-import { ownClosedLoop, wrkClosedLoop } from './closed-loop.ts'
+import { ownClosedLoop } from './closed-loop.ts'
 import { isInstalled } from './machine.ts'
 import type { Target } from './raw-client.ts'
+import { wrkClosedLoop } from './wrk.ts'
 
 const TARGETS: Target[] = ['/a', '/b'].map((path) => ({ path, status: 302, location: '/there' }))
 const CONNECTIONS = 8

@@ -3,6 +3,17 @@ import { hopcodeSettings, type Link } from './variants.ts'
 /** Fewer than the plan allows, so that one request stays short. */
 const BULK_MAX = 1000
 
+export interface LinkList {
+  total: number
+  items: (Link & { hit_count: number })[]
+}
+
+/** What a generator's target sends with a request of the account. */
+export const accountHeaders = (apiKey: string): Record<string, string> => ({
+  'X-API-Key': apiKey,
+  'Content-Type': 'application/json',
+})
+
 /** Makes an enterprise account in `dataDir` and gives its API key. */
 export function createAccount(program: string[], dataDir: string): string {
   const account = ['account', 'create', '--email', 'bench@example.com', '--plan', 'enterprise']
@@ -22,7 +33,7 @@ export class HopcodeClient {
 
   constructor(origin: string, apiKey: string) {
     this.#origin = origin
-    this.#headers = { 'X-API-Key': apiKey, 'Content-Type': 'application/json' }
+    this.#headers = accountHeaders(apiKey)
   }
 
   /** A code for each URL, in their order. Throws unless every one is created. */
@@ -46,6 +57,21 @@ export class HopcodeClient {
       counts.push(((await this.#call(`/api/lookup/${code}`)) as { hit_count: number }).hit_count)
     }
     return counts
+  }
+
+  /** Every redirect ever served. */
+  async totalRedirects(): Promise<number> {
+    return ((await this.#call('/api/status')) as { total_redirects: number }).total_redirects
+  }
+
+  /** Codes that the account holds. */
+  async codesHeld(): Promise<number> {
+    return (await this.list('limit=1')).total
+  }
+
+  /** `query`: what stands behind the `?`. */
+  async list(query: string): Promise<LinkList> {
+    return (await this.#call(`/api/list?${query}`)) as LinkList
   }
 
   async #call(path: string, request: RequestInit = {}): Promise<unknown> {

@@ -21,15 +21,19 @@ import { openDataFolder } from '../../src/data-folder.ts'
 import { MIGRATIONS } from '../../src/db/migrate.ts'
 import { databaseFile, inTransaction, openReadonly } from '../../src/db/open.ts'
 import { wallClock } from '../../src/lib/clock.ts'
-import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
+import { secureRandom } from '../../src/lib/random.ts'
 import { newCode } from '../../src/links/code.ts'
 import { linkWrites, type NewLink } from '../../src/links/store.ts'
 import { urlKey } from '../../src/links/url.ts'
+import { TEXT_LENGTH } from './raw-client.ts'
+import { realisticUrl, seededBytes, seededRandom } from './realistic-urls.ts'
 import type { Progress } from './rounds.ts'
 import type { Link } from './variants.ts'
 
 /** Links of the one account, with the ids 1 to this. */
 export const MILLION = 1_000_000
+/** Counted up when `make` changes what is in the folder. */
+const RECIPE = 1
 const CHUNK = 10_000
 const KEY_FILE = 'bench-api-key'
 const SEED = 20_260_301
@@ -44,8 +48,8 @@ export interface MillionFolder {
 
 /**
  * The folder itself, which no service may run on: copy it. It is kept among the temporary files
- * from run to run under a name that holds the hash of the schema and of this file; making it takes
- * about a minute.
+ * from run to run under a name that holds the hash of the schema and of the URLs' recipe; making it
+ * takes one to two minutes.
  */
 export function millionFolder(say: Progress): MillionFolder {
   const path = join(tmpdir(), `hopcode-bench-million-${recipeHash()}`)
@@ -84,6 +88,14 @@ export function scatteredLinks({ path }: MillionFolder, count: number, first = 0
   }
 }
 
+/** The codes end to end as a file, for a target's `textsFile`. */
+export function writeTexts(file: string, codes: readonly string[]): string {
+  const odd = codes.find((code) => code.length !== TEXT_LENGTH)
+  if (odd !== undefined) throw new Error(`${odd} is not of ${TEXT_LENGTH} characters`)
+  writeFileSync(file, codes.join(''))
+  return file
+}
+
 /** Prime to a million, so that the steps of this size meet every id once. */
 const SCATTER_STEP = 611_953
 
@@ -92,7 +104,9 @@ const scatteredId = (n: number): number => ((n * SCATTER_STEP) % MILLION) + 1
 function recipeHash(): string {
   const hash = createHash('sha256')
   for (const { sql } of MIGRATIONS) hash.update(sql)
-  return hash.update(readFileSync(import.meta.path)).digest('hex').slice(0, 12)
+  hash.update(readFileSync(join(import.meta.dir, 'realistic-urls.ts')))
+  hash.update([RECIPE, MILLION, SEED, FIRST_CREATED_AT, BETWEEN_LINKS_MS].join())
+  return hash.digest('hex').slice(0, 12)
 }
 
 function make(path: string): void {
@@ -134,59 +148,3 @@ function newLink(random: () => number, ordinal: number): NewLink {
   const bytes = seededBytes(random)
   return { url, urlKey: urlKey(url), code: newCode(bytes), passcodeHash: bytes(32) }
 }
-
-/**
- * Addresses as people shorten them: a shop's with campaign parameters, an article's, a document's.
- * The ordinal makes each another one.
- */
-export function realisticUrl(random: () => number, ordinal: number): string {
-  const word = () => WORDS[Math.floor(random() * WORDS.length)]
-  const tag = ordinal.toString(36).padStart(5, '0')
-  // Squared, so that a few hosts have most of the links.
-  const host = `${WORDS[Math.floor(random() ** 2 * WORDS.length)]}-${word()}.example`
-  const kind = random()
-  if (kind < 0.4) {
-    const campaign = `utm_source=${word()}&utm_medium=email&utm_campaign=${word()}-${word()}`
-    return `https://shop.${host}/products/${word()}-${word()}?item=${tag}&${campaign}`
-  }
-  if (kind < 0.8) {
-    const day = 1 + Math.floor(random() * 28)
-    return `https://www.${host}/2025/06/${day}/${word()}-${word()}-${word()}-${word()}-${tag}.html`
-  }
-  const id = Math.floor(random() * 2 ** 48).toString(16)
-  return `https://${host}/${word()}/d/${tag}${id}/view#${word()}`
-}
-
-/** Mulberry32 by Tommy Ettinger: evenly spread numbers from 0 to below 1, the same for a seed. */
-export function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-const seededBytes =
-  (random: () => number): RandomBytes =>
-  (length) =>
-    Uint8Array.from({ length }, () => random() * 256)
-
-const WORDS = `
-  amber anchor apple april arrow autumn bamboo basket beacon berry birch blossom bottle branch bread
-  bridge bright bronze brook button cabin camera candle canvas canyon carpet castle cedar cherry
-  circle citrus cloud clover coast cobalt coffee copper coral cotton cradle crystal daily dancer
-  desert dolphin dragon early eagle echo ember emerald engine evening falcon feather fern field
-  finch flame forest fountain fresh frost galaxy garden ginger glacier golden granite grape guitar
-  harbor harvest hazel heather helmet honey horizon indigo island ivory jacket jasmine journey
-  juniper kettle kitchen ladder lantern laurel lavender lemon lily linen lotus lunar magnet mango
-  maple marble meadow melody mirror misty modern monday mountain music nectar needle north nutmeg
-  oak ocean olive onyx orange orchard orchid paddle palm paper parade pearl pebble pepper piano
-  pillow pine planet plum pocket poppy prairie quartz quiet rabbit rain raven ribbon river rocket
-  rose saffron sail salmon sand scarlet season shadow silver simple sky snow solar spring spruce
-  stone storm summer sunset swift table teal thunder tiger timber travel tulip tunnel turtle valley
-  velvet violet walnut water weekly willow window winter wonder yellow zephyr
-`
-  .trim()
-  .split(/\s+/)

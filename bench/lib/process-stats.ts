@@ -7,18 +7,40 @@ const TICKS_PER_SECOND = 100
  * User and system time of a process, all its threads, in seconds to 10 ms. Linux only. Throws if it
  * is gone.
  */
-export function cpuSecondsOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+export const cpuSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/stat`)
+
+/** The same of the thread that the process began with: of Bun's, the one that serves HTTP. */
+export const mainThreadSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/task/${pid}/stat`)
+
+function ticksIn(file: string): number {
+  const stat = readFileSync(file, 'latin1')
   // The program's name, in parentheses, may hold spaces: the fields count from behind it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
-/** Resident memory of a process in MiB. Linux only. Throws if it is gone. */
-export function residentMebibytesOf(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024
+export interface Memory {
+  /** All of it, in MiB: the sum of the others. */
+  resident: number
+  /** The process's own: heaps and stacks. */
+  anonymous: number
+  /** Pages of mapped files, which the kernel may take back: the program itself, the hit journal. */
+  mapped: number
 }
+
+/** Resident memory of a process. Linux only. Throws if it is gone. */
+export function memoryOf(pid: number): Memory {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+  const mebibytes = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024
+  return {
+    resident: mebibytes('VmRSS'),
+    anonymous: mebibytes('RssAnon'),
+    mapped: mebibytes('RssFile') + mebibytes('RssShmem'),
+  }
+}
+
+export const residentMebibytesOf = (pid: number): number => memoryOf(pid).resident
 
 /** Seconds that all cores together were busy since the start of the machine. Linux only. */
 export function machineBusySeconds(): number {

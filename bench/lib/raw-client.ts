@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs'
 import { ResponseScanner } from './response-scanner.ts'
 
 /**
- * Replaced in a path or body by the request's number, as many digits as the mark has characters.
+ * Replaced in a path or body by the request's number, as many digits as the mark has characters, or
+ * by its text where the target has texts.
  */
 export const NUMBER_MARK = '{number}'
+/** A generated code is as long as the mark, so that the texts can be codes. */
+export const TEXT_LENGTH = NUMBER_MARK.length
 
 /** One request that a generator repeats, and the answer it must get. */
 export interface Target {
@@ -13,16 +17,24 @@ export interface Target {
   path: string
   headers?: Record<string, string>
   body?: string
+  /**
+   * A file of texts of TEXT_LENGTH ASCII characters each, end to end: request `n` gets the `n`-th
+   * of them in place of the mark, from the first again after the last.
+   */
+  textsFile?: string
   /** The status that counts as right. */
   status: number
   /** The exact `Location` that counts as right; absent = not looked at. */
   location?: string
+  /** The length of the body that counts as right; absent = not looked at. */
+  bodyBytes?: number
 }
 
-/** A request's bytes, made once; `send` writes the number into a marked one. */
+/** A request's bytes, made once; the number or its text is written into a marked one. */
 export class RequestBytes {
   readonly #bytes: Buffer
   readonly #mark: number
+  readonly #texts: Buffer | undefined
 
   constructor(target: Target, host: string) {
     const body = target.body ?? ''
@@ -33,12 +45,22 @@ export class RequestBytes {
     if (target.body !== undefined) lines.push(`Content-Length: ${Buffer.byteLength(body)}`)
     this.#bytes = Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
     this.#mark = this.#bytes.indexOf(NUMBER_MARK)
+    this.#texts = target.textsFile === undefined ? undefined : readFileSync(target.textsFile)
+  }
+
+  /** As they stand, with the mark in its place. */
+  get marked(): Buffer {
+    return this.#bytes
   }
 
   /** The bytes of request `number`; valid until the next call. */
   numbered(number: number): Buffer {
-    if (this.#mark !== -1) {
-      const digits = String(number).padStart(NUMBER_MARK.length, '0').slice(-NUMBER_MARK.length)
+    if (this.#mark === -1) return this.#bytes
+    if (this.#texts) {
+      const from = (number % (this.#texts.length / TEXT_LENGTH)) * TEXT_LENGTH
+      this.#texts.copy(this.#bytes, this.#mark, from, from + TEXT_LENGTH)
+    } else {
+      const digits = String(number).padStart(TEXT_LENGTH, '0').slice(-TEXT_LENGTH)
       this.#bytes.write(digits, this.#mark, 'latin1')
     }
     return this.#bytes

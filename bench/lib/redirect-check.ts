@@ -18,31 +18,37 @@ const ADDED_BY_SERVER = ['content-length', 'date']
 const WINDOW_SECONDS = 60
 
 /**
- * Follows a link and gives the headers. Throws Error unless status and every header are as agreed.
+ * Follows a link and gives the headers. Throws Error unless status and every header are as agreed;
+ * what they say of the budget is `requireBudget`'s.
  */
 export async function followLink(server: Server, { code, url }: Link): Promise<Headers> {
   const answer = await fetch(`${server.origin}/${code}`, { redirect: 'manual' })
   await answer.arrayBuffer()
   const { status, headers } = answer
-  const remaining = Number(headers.get('x-ratelimit-remaining') ?? -1)
-  const reset = Number(headers.get('x-ratelimit-reset') ?? 0)
-  const right =
+  const isRight =
     status === 302 &&
     headers.get('location') === url &&
     headers.get('cache-control') === 'no-store' &&
     headers.get('x-service-code') === code &&
+    (headers.get('x-request-id') ?? '') !== ''
+  if (isRight) return headers
+  const text = JSON.stringify(Object.fromEntries(headers))
+  throw new Error(`${server.name}: /${code} is not the agreed redirect: ${status} ${text}`)
+}
+
+/** Throws Error unless the headers tell of the largest budget, and that some of it is spent. */
+export function requireBudget(name: string, headers: Headers): void {
+  const remaining = Number(headers.get('x-ratelimit-remaining') ?? -1)
+  const reset = Number(headers.get('x-ratelimit-reset') ?? 0)
+  const isRight =
     headers.get('x-ratelimit-limit') === String(BUDGET_MAX) &&
     Number.isInteger(remaining) &&
     remaining >= 0 &&
     remaining < BUDGET_MAX &&
     Number.isInteger(reset) &&
-    reset > 0 &&
-    (headers.get('x-request-id') ?? '') !== ''
-  if (!right) {
-    const text = JSON.stringify(Object.fromEntries(headers))
-    throw new Error(`${server.name}: /${code} is not the agreed redirect: ${status} ${text}`)
-  }
-  return headers
+    reset > 0
+  if (isRight) return
+  throw new Error(`${name}: not the agreed budget: ${JSON.stringify(Object.fromEntries(headers))}`)
 }
 
 /** Throws Error if the headers have a name too many: the answers would not be alike. */
@@ -97,6 +103,7 @@ export class HitCheck {
    */
   async requireCountedByLimiter(server: Server, link: Link): Promise<void> {
     const headers = await followLink(server, link)
+    requireBudget(server.name, headers)
     const resetIn = Number(headers.get('x-ratelimit-reset')) - Date.now() / 1000
     if (resetIn < -1 || resetIn > WINDOW_SECONDS + 1) {
       throw new Error(`X-RateLimit-Reset is ${resetIn} seconds from now`)
@@ -113,6 +120,30 @@ export class HitCheck {
   async #risesSince(earlier: readonly number[]): Promise<number[]> {
     const now = await this.#client.hitCounts(this.#codes)
     return now.map((count, index) => count - (earlier[index] ?? 0))
+  }
+}
+
+/**
+ * The same of all codes together, for loads of more codes than can be asked for one by one: what
+ * `/api/status` says of every redirect ever served.
+ */
+export class TotalCheck {
+  readonly #client: HopcodeClient
+  #before = 0
+
+  constructor(client: HopcodeClient) {
+    this.#client = client
+  }
+
+  /** Begins the stretch that `requireBetween` judges. */
+  async begin(): Promise<void> {
+    this.#before = await this.#client.totalRedirects()
+  }
+
+  async requireBetween(least: number, most: number): Promise<void> {
+    const rise = (await this.#client.totalRedirects()) - this.#before
+    if (rise >= least && rise <= most) return
+    throw new Error(`total_redirects rose by ${rise}, not by ${least} to ${most}`)
   }
 }
 

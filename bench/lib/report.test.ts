@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { Histogram } from './histogram.ts'
 import { latencyPlot } from './plot.ts'
-import { replaceFigures, reportTable } from './report.ts'
-import { alternate, median } from './rounds.ts'
-import type { ScenarioReport } from './scenario.ts'
+import { barTable, replaceBetween, reportTable, shortTable } from './report.ts'
+import { alternate, median, medianOf, medianRatio } from './rounds.ts'
+import type { Bar, ScenarioReport } from './scenario.ts'
 
 const variant = (name: string, values: number[]) => {
   const latency = new Histogram()
@@ -18,6 +18,7 @@ const REPORT: ScenarioReport = {
   settings: {},
   metrics: [{ key: 'speed', label: 'speed', digits: 1, ratio: true }],
   variants: [variant('bare', [10, 20, 40]), variant('hopcode', [5, 20, 30])],
+  bars: [],
   notes: ['One note.'],
 }
 
@@ -49,12 +50,61 @@ test('the median is the middle value, or the mean of the middle two', () => {
   expect(median([])).toBeNaN()
 })
 
+test('a figure that one variant lacks stays empty, as do all ratios without a baseline', () => {
+  const { baseline: _, ...alone } = REPORT
+  expect(reportTable(alone)).toContain('| speed | 20.0 | 20.0 |\n')
+  const more = [...REPORT.metrics, { key: 'size', label: 'size', digits: 0, ratio: true }]
+  expect(reportTable({ ...REPORT, metrics: more })).toContain('| size |  |  |  |')
+})
+
+const bar = (value: number, demand?: Bar['demand']): Bar => ({
+  label: 'a figure',
+  value,
+  unit: ' ms',
+  digits: 1,
+  ...(demand && { demand }),
+})
+const rowOf = (judged: Bar) => barTable([{ ...REPORT, bars: [judged] }]).split('\n')[2]
+
+test('a bar is met on its right side, and so is its stretch', () => {
+  const most: Bar['demand'] = { sense: '≤', bar: 10, stretch: 5 }
+  expect(rowOf(bar(5, most))).toBe('| x | a figure | 5.0 ms | ≤ 10 ms (5 ms) | stretch |')
+  expect(rowOf(bar(5.1, most))).toEndWith('| yes |')
+  expect(rowOf(bar(10.01, most))).toEndWith('| **no** |')
+  const least: Bar['demand'] = { sense: '≥', bar: 20_000 }
+  expect(rowOf(bar(20_000, least))).toBe('| x | a figure | 20,000.0 ms | ≥ 20,000 ms | yes |')
+  expect(rowOf(bar(19_999, least))).toEndWith('| **no** |')
+})
+
+test('a figure without a demand, or of a run too short for it, is not judged', () => {
+  expect(rowOf(bar(7))).toBe('| x | a figure | 7.0 ms |  |  |')
+  expect(rowOf(bar(Number.NaN, { sense: '≤', bar: 1 }))).toBe(
+    '| x | a figure | not in this run | ≤ 1 ms |  |',
+  )
+})
+
+test('the front page has the main figures alone, each with its command', () => {
+  const bars = [bar(1), { ...bar(2), label: 'the main one', isMain: true }]
+  expect(
+    shortTable([{ ...REPORT, bars }])
+      .split('\n')
+      .slice(2),
+  ).toEqual(['| the main one | 2.0 ms | `npm run bench -- x` |'])
+})
+
+test('a median ratio is taken within each round', () => {
+  expect(medianRatio(REPORT.variants, 'hopcode', 'bare', 'speed')).toBe(0.75)
+  expect(medianOf(REPORT.variants, 'hopcode', 'speed')).toBe(20)
+  expect(medianOf(REPORT.variants, 'hopcode', 'weight')).toBeNaN()
+  expect(() => medianOf(REPORT.variants, 'nobody', 'speed')).toThrow(Error)
+})
+
 test('new figures replace the old ones and nothing else of the page', () => {
-  const page = 'before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n'
-  const once = replaceFigures(page, 'new')
-  expect(once).toBe('before\n<!-- figures -->\n\nnew\n\n<!-- /figures -->\nafter\n')
-  expect(replaceFigures(once, 'new')).toBe(once)
-  expect(() => replaceFigures('no markers', 'new')).toThrow(Error)
+  const page = 'before\n<!-- a -->\nold\n<!-- /a -->\n<!-- b -->\n<!-- /b -->\nafter\n'
+  const once = replaceBetween(page, 'a', 'new')
+  expect(once).toBe('before\n<!-- a -->\n\nnew\n\n<!-- /a -->\n<!-- b -->\n<!-- /b -->\nafter\n')
+  expect(replaceBetween(once, 'a', 'new')).toBe(once)
+  expect(() => replaceBetween('no markers', 'a', 'new')).toThrow(Error)
 })
 
 test('the plot is one curve a variant, each within the picture', () => {

@@ -1,6 +1,6 @@
 import type { Machine } from './machine.ts'
-import { median } from './rounds.ts'
-import type { Metric, ScenarioReport } from './scenario.ts'
+import { type Figures, median } from './rounds.ts'
+import type { Bar, Metric, ScenarioReport } from './scenario.ts'
 
 /** Where and of what the figures are, as one line of Markdown. */
 export function machineLine(machine: Machine): string {
@@ -16,10 +16,10 @@ export function machineLine(machine: Machine): string {
   ].join(' · ')
 }
 
-/** The medians of each variant, and its ratios to the baseline, as Markdown. */
+/** The medians of each variant, and its ratios to the baseline where there is one, as Markdown. */
 export function reportTable({ metrics, variants, baseline, notes }: ScenarioReport): string {
   const base = variants.find(({ name }) => name === baseline)
-  const others = variants.filter((variant) => variant !== base)
+  const others = base ? variants.filter((variant) => variant !== base) : []
   const head = [
     'median of the rounds',
     ...variants.map(({ name }) => name),
@@ -27,13 +27,63 @@ export function reportTable({ metrics, variants, baseline, notes }: ScenarioRepo
   ]
   const rows = metrics.map((metric) => [
     metric.label,
-    ...variants.map(({ rounds }) => median(valuesOf(metric, rounds)).toFixed(metric.digits)),
+    ...variants.map(({ rounds }) => medianCell(metric, rounds)),
     ...others.map(({ rounds }) => (metric.ratio ? ratioCell(metric, rounds, base?.rounds) : '')),
   ])
-  const lines = [head, head.map((_, column) => (column === 0 ? '---' : '---:')), ...rows]
-  const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
-  return `${table}\n\n${notes.map((note) => `- ${note}`).join('\n')}`
+  return `${markdownTable(head, rows)}\n\n${notes.map((note) => `- ${note}`).join('\n')}`
 }
+
+/** What was judged in all scenarios, and whether it is what was hoped for, as Markdown. */
+export function barTable(reports: readonly ScenarioReport[]): string {
+  const rows = reports.flatMap(({ scenario, bars }) =>
+    bars.map((bar) => [scenario, bar.label, valueCell(bar), demandCell(bar), verdict(bar)]),
+  )
+  return markdownTable(['scenario', 'figure', 'measured', 'bar (stretch)', 'met'], rows, 2)
+}
+
+/** The same for the front page: what it is, how much, and the command that measures it. */
+export function shortTable(reports: readonly ScenarioReport[]): string {
+  const rows = reports.flatMap(({ scenario, bars }) =>
+    bars
+      .filter(({ isMain }) => isMain)
+      .map((bar) => [bar.label, valueCell(bar), `\`npm run bench -- ${scenario}\``]),
+  )
+  return markdownTable(['what', 'measured', 'command'], rows)
+}
+
+/** `textColumns`: how many of the first columns are text, which stands to the left. */
+function markdownTable(head: string[], rows: string[][], textColumns = 1): string {
+  const lines = [head, head.map((_, at) => (at < textColumns ? '---' : '---:')), ...rows]
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+function medianCell(metric: Metric, rounds: readonly Figures[]): string {
+  const value = median(valuesOf(metric, rounds))
+  return Number.isNaN(value) ? '' : value.toFixed(metric.digits)
+}
+
+const valueCell = ({ value, digits, unit }: Bar): string =>
+  Number.isNaN(value) ? 'not in this run' : `${grouped(value, digits)}${unit}`
+
+function demandCell({ demand, unit }: Bar): string {
+  if (!demand) return ''
+  const { sense, bar, stretch } = demand
+  const further = stretch === undefined ? '' : ` (${grouped(stretch)}${unit})`
+  return `${sense} ${grouped(bar)}${unit}${further}`
+}
+
+function verdict({ demand, value }: Bar): string {
+  if (!demand || Number.isNaN(value)) return ''
+  const reaches = (goal: number) => (demand.sense === '≤' ? value <= goal : value >= goal)
+  if (demand.stretch !== undefined && reaches(demand.stretch)) return 'stretch'
+  return reaches(demand.bar) ? 'yes' : '**no**'
+}
+
+const grouped = (value: number, digits?: number): string =>
+  value.toLocaleString('en-US', {
+    minimumFractionDigits: digits ?? 0,
+    maximumFractionDigits: digits ?? 2,
+  })
 
 /**
  * The ratio is taken within each round, whose two processes ran next to each other, and then the
@@ -41,24 +91,25 @@ export function reportTable({ metrics, variants, baseline, notes }: ScenarioRepo
  */
 function ratioCell(
   metric: Metric,
-  rounds: readonly Record<string, number>[],
-  baseRounds: readonly Record<string, number>[] = [],
+  rounds: readonly Figures[],
+  baseRounds: readonly Figures[] = [],
 ): string {
   const base = valuesOf(metric, baseRounds)
   const ratios = valuesOf(metric, rounds).map((value, round) => value / (base[round] ?? Number.NaN))
+  if (ratios.some(Number.isNaN)) return ''
   const [least, most] = [Math.min(...ratios), Math.max(...ratios)]
   return `${median(ratios).toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`
 }
 
-const valuesOf = ({ key }: Metric, rounds: readonly Record<string, number>[]): number[] =>
+const valuesOf = ({ key }: Metric, rounds: readonly Figures[]): number[] =>
   rounds.map((figures) => figures[key] ?? Number.NaN)
 
 /**
- * `text` with everything between the two marker comments replaced. Throws where a marker is
- * missing.
+ * `text` with everything between `<!-- name -->` and `<!-- /name -->` replaced. Throws where a
+ * marker is missing.
  */
-export function replaceFigures(text: string, figures: string): string {
-  const [begin, end] = ['<!-- figures -->', '<!-- /figures -->']
+export function replaceBetween(text: string, name: string, figures: string): string {
+  const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
   const from = text.indexOf(begin)
   const to = text.indexOf(end)
   if (from === -1 || to < from) throw new Error(`the page has no ${begin} … ${end}`)

@@ -6,7 +6,7 @@ export type Figures = Record<string, number>
 export interface RoundResult {
   figures: Figures
   /** Nanoseconds, for the plot. */
-  latency: Histogram
+  latency?: Histogram
 }
 
 export interface VariantResult {
@@ -37,7 +37,7 @@ export async function alternate<V extends { name: string }>(
       say(`round ${round + 1} of ${rounds}: ${variant.name}`)
       const result = await measure(variant)
       figures[index]?.push(result.figures)
-      latencies[index]?.merge(result.latency)
+      if (result.latency) latencies[index]?.merge(result.latency)
     }
   }
   return variants.map(({ name }, index) => ({
@@ -52,4 +52,28 @@ export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = (sorted.length - 1) / 2
   return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
+}
+
+/** The median over the rounds of one figure of one variant; NaN where it was not measured. */
+export const medianOf = (variants: readonly VariantResult[], name: string, key: string): number =>
+  median(valuesOf(variants, name, key))
+
+/**
+ * The median of the ratios taken within each round, whose two processes ran next to each other.
+ */
+export function medianRatio(
+  variants: readonly VariantResult[],
+  name: string,
+  baseline: string,
+  key: string,
+): number {
+  const base = valuesOf(variants, baseline, key)
+  const values = valuesOf(variants, name, key)
+  return median(values.map((value, round) => value / (base[round] ?? Number.NaN)))
+}
+
+function valuesOf(variants: readonly VariantResult[], name: string, key: string): number[] {
+  const variant = variants.find((candidate) => candidate.name === name)
+  if (!variant) throw new Error(`no variant is named ${name}`)
+  return variant.rounds.map((figures) => figures[key] ?? Number.NaN)
 }

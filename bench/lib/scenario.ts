@@ -13,6 +13,25 @@ export interface LoadOptions {
   rate: number
   /** Run the tree with Bun instead of the compiled binary. */
   source: boolean
+  /** Millions of redirects that `soak` serves; absent: as many as 40 seconds give. */
+  redirects?: number
+  /** The commits that `compare` compares. */
+  refs: readonly string[]
+}
+
+/** A figure that is judged, or one worth a row among those that are. */
+export interface Bar {
+  /** What is measured, beside the scenario's name. */
+  label: string
+  /** NaN where this run was too short to tell. */
+  value: number
+  /** `×` for a ratio, else the unit with a space before it. */
+  unit: string
+  digits: number
+  /** It belongs on the front page. */
+  isMain?: boolean
+  /** Absent: the figure is shown and not judged. */
+  demand?: { sense: '≤' | '≥'; bar: number; stretch?: number }
 }
 
 /** One line of a scenario's table. */
@@ -27,11 +46,14 @@ export interface Metric {
 export interface ScenarioReport {
   scenario: string
   question: string
-  /** The variant that the others are compared with. */
-  baseline: string
+  /** The variant that the others are compared with; absent where nothing is compared. */
+  baseline?: string
   settings: Record<string, string | number>
   metrics: Metric[]
   variants: VariantResult[]
+  bars: Bar[]
+  /** The title of the latency plot; absent where the latencies are not worth one. */
+  plot?: string
   /** What a reader must know to read the figures, one sentence each. */
   notes: string[]
 }

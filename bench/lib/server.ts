@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TemporaryFolder, tieToThisProcess } from './leftovers.ts'
-import { cpuSecondsOf, residentMebibytesOf } from './process-stats.ts'
+import { cpuSecondsOf, type Memory, mainThreadSecondsOf, memoryOf } from './process-stats.ts'
 
 export const HOSTNAME = '127.0.0.1'
 
@@ -25,7 +25,7 @@ const STOP_DEADLINE_MS = 12_000
  * does not.
  */
 export async function startServer(launch: Launch): Promise<Server> {
-  const server = new Server(launch, freePort())
+  const server = spawnServer(launch)
   try {
     await server.untilReady()
   } catch (error) {
@@ -34,6 +34,9 @@ export async function startServer(launch: Launch): Promise<Server> {
   }
   return server
 }
+
+/** Starts a server and waits for nothing. */
+export const spawnServer = (launch: Launch): Server => new Server(launch, freePort())
 
 /** A server under load. Disposing of one that was not stopped kills it. */
 export class Server {
@@ -44,7 +47,6 @@ export class Server {
   readonly #folder = new TemporaryFolder()
   readonly #startedAt = performance.now()
 
-  /** Starts it; `startServer` also waits for it. */
   constructor(launch: Launch, port: number) {
     this.#launch = launch
     this.name = launch.name
@@ -79,8 +81,13 @@ export class Server {
     return cpuSecondsOf(this.pid)
   }
 
-  residentMebibytes(): number {
-    return residentMebibytesOf(this.pid)
+  /** The same of the thread that serves HTTP alone. */
+  httpThreadSeconds(): number {
+    return mainThreadSecondsOf(this.pid)
+  }
+
+  memory(): Memory {
+    return memoryOf(this.pid)
   }
 
   async untilReady(): Promise<void> {

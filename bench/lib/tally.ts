@@ -9,7 +9,7 @@ export interface LoadResult {
   byStatus: Record<string, number>
   /** Right answers of each target, in the targets' order. */
   rightByTarget: number[]
-  /** Answers with another status or Location than their target's, and what the first one was. */
+  /** Answers with another status, Location or length than their target's, and the first one. */
   wrong: number
   firstWrong?: string
   /** Requests whose connection broke, and why the first one did. */
@@ -63,12 +63,15 @@ export class LoadTally {
     const location = scanner.header(0)
     const right =
       scanner.status === target?.status &&
-      (target.location === undefined || target.location === location)
+      (target.location === undefined || target.location === location) &&
+      (target.bodyBytes === undefined || target.bodyBytes === scanner.bodyBytes)
     if (right) {
       this.#right[targetIndex] = (this.#right[targetIndex] ?? 0) + 1
     } else {
       this.#wrong += 1
-      this.#firstWrong ??= `${target?.path}: ${scanner.status} ${location ?? 'without Location'}`
+      const length = target?.bodyBytes === undefined ? '' : `, ${scanner.bodyBytes} bytes`
+      const got = `${scanner.status} ${location ?? 'without Location'}${length}`
+      this.#firstWrong ??= `${target?.path}: ${got}`
     }
   }
 

@@ -62,6 +62,13 @@ export function hopcodeSettings(dataDir: string, port: number): Record<string, s
   }
 }
 
+/** For scenarios that are not about the limiter: it lets everything pass and counts nothing. */
+export const WITHOUT_LIMITS: Record<string, string> = {
+  ANONYMOUS_READS_PER_MINUTE: '0',
+  ENTERPRISE_READS_PER_MINUTE: '0',
+  ENTERPRISE_WRITES_PER_MINUTE: '0',
+}
+
 /** The service over `dataDir`. `settings` go on top of `hopcodeSettings`. */
 export const hopcode = (
   program: string[],

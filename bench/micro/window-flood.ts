@@ -23,7 +23,9 @@ Bun.gc(true)
 const before = residentMebibytesOf(process.pid)
 let highest = before
 const window = new SlidingWindow({ keysMax })
-/** When the caller at its limit last passed: its newest requests, as many as the budget, in a ring. */
+/**
+ * When the caller at its limit last passed: its newest requests, as many as the budget, in a ring.
+ */
 const passedMs = new Float64Array(BUDGET).fill(Number.NEGATIVE_INFINITY)
 let passed = 0
 let asked = 0

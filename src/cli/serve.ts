@@ -47,12 +47,12 @@ async function stopListening({ http }: App): Promise<void> {
   await server.stop(true)
 }
 
-function welcome({ baseUrl, host, port, dataDir }: Config, { fresh }: App): void {
-  print(`Hopcode listens on http://${host}:${port} as ${baseUrl}`)
+function welcome({ baseUrl, host, dataDir }: Config, { fresh, http }: App): void {
+  print(`Hopcode listens on http://${host}:${http.server?.port} as ${baseUrl}`)
   print(`API page: ${baseUrl}/docs`)
   if (fresh) {
-    print('No account yet. Make one and see its API key:')
     const folder = dataDir === resolve('data') ? '' : `DATA_DIR=${dataDir} `
+    print('No account yet. Make one and see its API key:')
     print(`  ${folder}${program()} account create --email you@example.com --plan free`)
   }
 }

@@ -14,10 +14,14 @@ test('the first start says where it listens, where the API page is, and how to m
     stdout: 'pipe',
     stderr: 'ignore',
   })
-  const { value } = await child.stdout.getReader().read()
-  child.kill('SIGTERM')
+  const decoder = new TextDecoder()
+  let words = ''
+  for await (const chunk of child.stdout) {
+    words += decoder.decode(chunk)
+    if (words.includes('account create')) child.kill('SIGTERM')
+  }
   expect(await child.exited).toBe(0)
-  const words = new TextDecoder().decode(value)
+  expect(words).toMatch(/http:\/\/0\.0\.0\.0:[1-9]\d+ /)
   expect(words).toContain('as https://hop.example')
   expect(words).toContain('https://hop.example/docs')
   expect(words).toContain(`DATA_DIR=${folder.path} `)
