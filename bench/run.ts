@@ -8,12 +8,13 @@ import { latencyPlot } from './lib/plot.ts'
 import { barTable, machineLine, replaceBetween, reportTable, shortTable } from './lib/report.ts'
 import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
 import type { Scenario, ScenarioReport } from './lib/scenario.ts'
+import { create } from './load/create.ts'
 import { redirect } from './load/redirect.ts'
 import { redirectCold } from './load/redirect-cold.ts'
 import { scan } from './load/scan.ts'
 
 /** In the order in which they run. */
-const SCENARIOS: readonly Scenario[] = [redirect, redirectCold, scan]
+const SCENARIOS: readonly Scenario[] = [redirect, redirectCold, scan, create]
 /** These run only when they are named: they need arguments. */
 const ON_REQUEST: readonly Scenario[] = []
 

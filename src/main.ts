@@ -20,7 +20,7 @@ const EXIT_USAGE = 2
 const STOP_DEADLINE_MS = 9000
 
 async function run(command: Command): Promise<void> {
-  if (command.name === 'serve') stopOnSignal(await serve(readConfig()))
+  if (command.name === 'serve') await serveUntilSignal()
   else print(await answer(command))
 }
 
@@ -62,20 +62,18 @@ function administer(command: AdminCommand, { db, accounts, hasher }: DataFolder)
   }
 }
 
-function stopOnSignal(stop: () => Promise<void>): void {
-  let stopping = false
-  const onSignal = () => {
+async function serveUntilSignal(): Promise<void> {
+  // Listened to before the start: a signal that comes during it stops the service right after it.
+  const signalled = new Promise<void>((resolve) => {
     // A second signal changes nothing: the deadline ends the stop anyway.
-    if (stopping) return
-    stopping = true
-    setTimeout(() => process.exit(EXIT_FAILED), STOP_DEADLINE_MS).unref()
-    stop().then(
-      () => process.exit(0),
-      (error: unknown) => fail(error),
-    )
-  }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+    process.on('SIGTERM', () => resolve())
+    process.on('SIGINT', () => resolve())
+  })
+  const stop = await serve(readConfig())
+  await signalled
+  setTimeout(() => process.exit(EXIT_FAILED), STOP_DEADLINE_MS).unref()
+  await stop()
+  process.exit(0)
 }
 
 function fail(error: unknown): never {
