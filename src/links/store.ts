@@ -58,13 +58,15 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING RETURNING ${COLUMNS}`,
   )
-  const index = db.prepare<null, [number, Code, string]>(
-    'INSERT INTO links_search (rowid, code, url) VALUES (?, ?, ?)',
+  const index = db.prepare<null, [AccountId, number, Code, string]>(
+    `INSERT INTO links_search (rowid, code, url) VALUES (${SEARCH_ROWID}, ?3, ?4)`,
   )
-  const reindex = db.prepare<null, [Code, string, number]>(
-    'UPDATE links_search SET code = ?, url = ? WHERE rowid = ?',
+  const reindex = db.prepare<null, [AccountId, number, Code, string]>(
+    `UPDATE links_search SET code = ?3, url = ?4 WHERE rowid = ${SEARCH_ROWID}`,
   )
-  const unindex = db.prepare<null, [number]>('DELETE FROM links_search WHERE rowid = ?')
+  const unindex = db.prepare<null, [AccountId, number]>(
+    `DELETE FROM links_search WHERE rowid = ${SEARCH_ROWID}`,
+  )
   const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
     `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${COLUMNS}`,
   )
@@ -85,7 +87,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     for (let draw = 0; draw < DRAWS_MAX; draw++) {
       const link = insert.get(code, accountId, url, urlKey, passcodeHash, createdAt)
       if (link) {
-        index.run(link.id, link.code, url)
+        index.run(accountId, link.id, link.code, url)
         return link
       }
       code = newCode(random)
@@ -115,7 +117,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     reserveCode({ accountId, code, passcodeHash, createdAt }: ReserveCode): LinkRow | undefined {
       const link = insert.get(code, accountId, null, null, passcodeHash, createdAt)
       if (!link) return undefined
-      index.run(link.id, code, '')
+      index.run(accountId, link.id, code, '')
       count.run(1, accountId)
       return link
     },
@@ -124,7 +126,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     changeUrl(change: { id: number; url: string; urlKey: Uint8Array }): LinkRow | undefined {
       const link = setUrl.get(change.url, change.urlKey, change.id)
       if (!link) return undefined
-      reindex.run(link.code, change.url, link.id)
+      reindex.run(link.accountId, link.id, link.code, change.url)
       return link
     },
 
@@ -132,7 +134,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     deleteLink({ id }: { id: number }): boolean {
       const link = remove.get(id)
       if (!link) return false
-      unindex.run(id)
+      unindex.run(link.accountId, id)
       removeHits.run(id)
       count.run(-1, link.accountId)
       return true
@@ -189,8 +191,8 @@ export function linkLists(db: Database) {
   const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
-  const indexed = searchStatements(db, SEARCH_INDEXED)
-  const scanned = searchStatements(db, SEARCH_SCANNED)
+  const indexed = indexedSearch(db)
+  const scanned = scannedSearch(db)
 
   return {
     /** One page, newest first, and how many there are in all; both of one snapshot. */
@@ -223,24 +225,38 @@ export function linkLists(db: Database) {
 
 export type LinkLists = ReturnType<typeof linkLists>
 
-function searchStatements(db: Database, where: string) {
-  return {
-    total: db.prepare<{ total: number }, [AccountId, string]>(
-      `SELECT count(*) AS total FROM links WHERE account_id = ?1 AND ${where}`,
-    ),
-    page: db.prepare<LinkRow, [AccountId, string, number, number]>(
-      `SELECT ${COLUMNS} FROM links WHERE account_id = ?1 AND ${where}
-       ORDER BY id DESC LIMIT ?3 OFFSET ?4`,
-    ),
-  }
+interface Search {
+  total: { get(accountId: AccountId, term: string): { total: number } | null }
+  page: { all(accountId: AccountId, term: string, limit: number, offset: number): LinkRow[] }
 }
 
 /** The search index knows three characters and more; a shorter text is looked for row by row. */
 const TRIGRAM = 3
-const SEARCH_INDEXED = 'id IN (SELECT rowid FROM links_search WHERE links_search MATCH ?2)'
-const SEARCH_SCANNED = `EXISTS (
-  SELECT 1 FROM json_each(?2) WHERE instr(lower(code), value) > 0 OR instr(lower(url), value) > 0
-)`
+/** Of account ?1 and link ?2, or of all links of account ?1: see drizzle/0001_search.sql. */
+const SEARCH_ROWID = '(?1 << 32 | ?2)'
+const SEARCH_ROWIDS = 'rowid BETWEEN ?1 << 32 AND (?1 << 32 | 0xffffffff)'
+
+function indexedSearch(db: Database): Search {
+  const matches = `FROM links_search WHERE links_search MATCH ?2 AND ${SEARCH_ROWIDS}`
+  return {
+    total: db.prepare(`SELECT count(*) AS total ${matches}`),
+    page: db.prepare(
+      `SELECT ${COLUMNS} FROM links WHERE id IN (
+         SELECT rowid & 0xffffffff ${matches} ORDER BY rowid DESC LIMIT ?3 OFFSET ?4
+       ) ORDER BY id DESC`,
+    ),
+  }
+}
+
+function scannedSearch(db: Database): Search {
+  const matches = `FROM links WHERE account_id = ?1 AND EXISTS (
+    SELECT 1 FROM json_each(?2) WHERE instr(lower(code), value) > 0 OR instr(lower(url), value) > 0
+  )`
+  return {
+    total: db.prepare(`SELECT count(*) AS total ${matches}`),
+    page: db.prepare(`SELECT ${COLUMNS} ${matches} ORDER BY id DESC LIMIT ?3 OFFSET ?4`),
+  }
+}
 
 /** A search text as one term of the index. */
 const phrase = (search: string) => `"${search.replaceAll('"', '""')}"`
