@@ -24,6 +24,7 @@ import { Thread } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Addresses } from './links/addresses.ts'
 import { LinkCache } from './links/cache.ts'
+import { SearchIndexer } from './links/indexer.ts'
 import { LinkWriter } from './links/links.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { type LinkLists, LinkReads } from './links/store.ts'
@@ -109,12 +110,13 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const remake = remakeImages
     ? new Remake({ images, reads, lists, writer, baseUrl: config.baseUrl, log })
     : undefined
+  const indexer = new SearchIndexer(writer)
   const plans = planLimits(config)
   const deps = {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
     ...{ images, plans, hasher: folder.hasher },
     accounts: new AccountStore(db),
-    links: new LinkWriter({ writer, cache, images }),
+    links: new LinkWriter({ writer, cache, images, indexer }),
     limiter: new RateLimiter({ plans, anonymous: anonymousBudgets(config), clock, monotonic }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
@@ -171,6 +173,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     http: http as unknown as Elysia,
     fresh,
     async close() {
+      indexer.close()
       await remake?.close()
       await blocklist.close()
       try {
@@ -179,7 +182,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
         await Promise.all([lists.close(), images.close()])
         db.close()
         // Last, because only a writing connection can fold the write-ahead log in as it closes.
-        await writer.close()
+        await writer.close({ drop: ['indexLinks'] })
       }
     },
   }

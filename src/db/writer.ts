@@ -30,9 +30,10 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
   async call<Name extends keyof Calls & string>(
     name: Name,
     args: Parameters<Calls[Name]>[0],
+    options: { background?: boolean } = {},
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
     try {
-      const value = await this.#thread.call(name, args)
+      const value = await this.#thread.call(name, args, options)
       this.#failing = false
       return value
     } catch (error) {
@@ -42,9 +43,10 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     }
   }
 
-  close(): Promise<void> {
+  /** Lets waiting writes finish, but for background ones of the names in `drop`. */
+  close(options: { drop?: readonly (keyof Calls)[] } = {}): Promise<void> {
     clearTimeout(this.#probe)
-    return this.#thread.close()
+    return this.#thread.close(options)
   }
 
   async #ask(): Promise<void> {

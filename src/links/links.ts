@@ -1,7 +1,8 @@
 import type { Caller } from '../lib/thread.ts'
 import type { LinkCache } from './cache.ts'
 import type { Code } from './code.ts'
-import type { CreatedLink, CreateLinks, LinkRow, LinkWrites, ReserveCode } from './store.ts'
+import type { LinkRow } from './row.ts'
+import type { CreatedLink, CreateLinks, LinkWrites, ReserveCode } from './store.ts'
 
 /** Keeps the picture of each code beside its link. */
 export interface CodeImages {
@@ -12,6 +13,7 @@ export interface CodeImages {
 }
 
 interface LinkWriterOptions {
+  indexer: { wake(): void }
   writer: Caller<LinkWrites>
   cache: LinkCache
   images: CodeImages
@@ -25,11 +27,13 @@ export class LinkWriter {
   readonly #writer: Caller<LinkWrites>
   readonly #cache: LinkCache
   readonly #images: CodeImages
+  readonly #indexer: { wake(): void }
 
-  constructor({ writer, cache, images }: LinkWriterOptions) {
+  constructor({ writer, cache, images, indexer }: LinkWriterOptions) {
     this.#writer = writer
     this.#cache = cache
     this.#images = images
+    this.#indexer = indexer
   }
 
   /** One link an item, in order. Throws, with nothing stored, if the disk refuses. */
@@ -40,6 +44,7 @@ export class LinkWriter {
       this.#cache.set(link.code, link.id, link.url)
       this.#images.prepare(link.code)
     }
+    this.#indexer.wake()
     return links
   }
 
@@ -49,6 +54,7 @@ export class LinkWriter {
     if (link) {
       this.#cache.set(link.code, link.id, null)
       this.#images.prepare(link.code)
+      this.#indexer.wake()
     }
     return link
   }

@@ -2,8 +2,8 @@ import { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
 import { toCode } from './code.ts'
 import type { LinkDeps } from './deps.ts'
+import type { LinkRow } from './row.ts'
 import type { LookupView } from './schema.ts'
-import type { LinkRow } from './store.ts'
 
 /** The link behind a code in any letter case. Throws `code_not_found`, for a malformed code too. */
 export function getLink({ reads }: Pick<LinkDeps, 'reads'>, text: string): LinkRow {

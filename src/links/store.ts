@@ -2,15 +2,8 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type Code, newCode } from './code.ts'
-
-/** A code as it is stored. Ids count up and are never given out again. */
-export interface LinkRow {
-  id: number
-  code: Code
-  accountId: AccountId
-  url: string | null
-  createdAt: number
-}
+import { LINK_COLUMNS, type LinkRow } from './row.ts'
+import { indexKeeper, type Matches, searcher } from './search.ts'
 
 export interface SecretLinkRow extends LinkRow {
   passcodeHash: Uint8Array
@@ -39,8 +32,6 @@ export interface ReserveCode {
   createdAt: number
 }
 
-const COLUMNS = 'id, code, account_id AS accountId, url, created_at AS createdAt'
-
 const DRAWS_MAX = 100
 
 /**
@@ -49,26 +40,18 @@ const DRAWS_MAX = 100
  */
 export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
   const byUrl = db.prepare<LinkRow, [AccountId, Uint8Array]>(
-    `SELECT ${COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
+    `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
   )
   const insert = db.prepare<
     LinkRow,
     [Code, AccountId, string | null, Uint8Array | null, Uint8Array, number]
   >(
     `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING RETURNING ${COLUMNS}`,
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING RETURNING ${LINK_COLUMNS}`,
   )
-  const index = db.prepare<null, [AccountId, number, Code, string]>(
-    `INSERT INTO links_search (rowid, code, url) VALUES (${SEARCH_ROWID}, ?3, ?4)`,
-  )
-  const reindex = db.prepare<null, [AccountId, number, Code, string]>(
-    `UPDATE links_search SET code = ?3, url = ?4 WHERE rowid = ${SEARCH_ROWID}`,
-  )
-  const unindex = db.prepare<null, [AccountId, number]>(
-    `DELETE FROM links_search WHERE rowid = ${SEARCH_ROWID}`,
-  )
+  const index = indexKeeper(db)
   const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
-    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${COLUMNS}`,
+    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
   )
   const remove = db.prepare<{ accountId: AccountId }, [number]>(
     'DELETE FROM links WHERE id = ? RETURNING account_id AS accountId',
@@ -86,10 +69,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     let code = item.code
     for (let draw = 0; draw < DRAWS_MAX; draw++) {
       const link = insert.get(code, accountId, url, urlKey, passcodeHash, createdAt)
-      if (link) {
-        index.run(accountId, link.id, link.code, url)
-        return link
-      }
+      if (link) return link
       code = newCode(random)
     }
     throw new Error(`${DRAWS_MAX} generated codes were taken`)
@@ -117,7 +97,6 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     reserveCode({ accountId, code, passcodeHash, createdAt }: ReserveCode): LinkRow | undefined {
       const link = insert.get(code, accountId, null, null, passcodeHash, createdAt)
       if (!link) return undefined
-      index.run(accountId, link.id, code, '')
       count.run(1, accountId)
       return link
     },
@@ -126,7 +105,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     changeUrl(change: { id: number; url: string; urlKey: Uint8Array }): LinkRow | undefined {
       const link = setUrl.get(change.url, change.urlKey, change.id)
       if (!link) return undefined
-      reindex.run(link.accountId, link.id, link.code, change.url)
+      index.update(link)
       return link
     },
 
@@ -134,7 +113,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     deleteLink({ id }: { id: number }): boolean {
       const link = remove.get(id)
       if (!link) return false
-      unindex.run(link.accountId, id)
+      index.remove(link.accountId, id)
       removeHits.run(id)
       count.run(-1, link.accountId)
       return true
@@ -151,7 +130,7 @@ export class LinkReads {
 
   constructor(db: Database) {
     this.#byCode = db.prepare<SecretLinkRow, [Code]>(
-      `SELECT ${COLUMNS}, passcode_hash AS passcodeHash FROM links WHERE code = ?`,
+      `SELECT ${LINK_COLUMNS}, passcode_hash AS passcodeHash FROM links WHERE code = ?`,
     )
     this.#destination = db.prepare<{ id: number; url: string | null }, [Code]>(
       'SELECT id, url FROM links WHERE code = ?',
@@ -175,28 +154,22 @@ export interface ListQuery {
   search?: string | undefined
 }
 
-export interface LinkPage {
-  total: number
-  links: LinkRow[]
-}
-
 /** Runs on the reader thread: a search may read many rows. */
 export function linkLists(db: Database) {
   const total = db.prepare<{ total: number }, [AccountId]>(
     'SELECT link_count AS total FROM accounts WHERE id = ?',
   )
   const page = db.prepare<LinkRow, [AccountId, number, number]>(
-    `SELECT ${COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
+    `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
   )
   const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
-  const indexed = indexedSearch(db)
-  const scanned = scannedSearch(db)
+  const find = searcher(db)
 
   return {
     /** One page, newest first, and how many there are in all; both of one snapshot. */
-    listLinks({ accountId, limit, offset, search }: ListQuery): LinkPage {
+    listLinks({ accountId, limit, offset, search }: ListQuery): Matches {
       return db.transaction(() => {
         if (search === undefined || search === '') {
           return {
@@ -204,15 +177,7 @@ export function linkLists(db: Database) {
             links: page.all(accountId, limit, offset),
           }
         }
-        // No stored text holds a NUL, and SQLite would end the search term there.
-        if (search.includes('\0')) return { total: 0, links: [] }
-        const byIndex = [...search].length >= TRIGRAM
-        const { total: count, page: matches } = byIndex ? indexed : scanned
-        const term = byIndex ? phrase(search) : JSON.stringify(spellings(search))
-        return {
-          total: count.get(accountId, term)?.total ?? 0,
-          links: matches.all(accountId, term, limit, offset),
-        }
+        return find({ accountId, search, limit, offset })
       })()
     },
 
@@ -224,49 +189,3 @@ export function linkLists(db: Database) {
 }
 
 export type LinkLists = ReturnType<typeof linkLists>
-
-interface Search {
-  total: { get(accountId: AccountId, term: string): { total: number } | null }
-  page: { all(accountId: AccountId, term: string, limit: number, offset: number): LinkRow[] }
-}
-
-/** The search index knows three characters and more; a shorter text is looked for row by row. */
-const TRIGRAM = 3
-/** Of account ?1 and link ?2, or of all links of account ?1: see drizzle/0001_search.sql. */
-const SEARCH_ROWID = '(?1 << 32 | ?2)'
-const SEARCH_ROWIDS = 'rowid BETWEEN ?1 << 32 AND (?1 << 32 | 0xffffffff)'
-
-function indexedSearch(db: Database): Search {
-  const matches = `FROM links_search WHERE links_search MATCH ?2 AND ${SEARCH_ROWIDS}`
-  return {
-    total: db.prepare(`SELECT count(*) AS total ${matches}`),
-    page: db.prepare(
-      `SELECT ${COLUMNS} FROM links WHERE id IN (
-         SELECT rowid & 0xffffffff ${matches} ORDER BY rowid DESC LIMIT ?3 OFFSET ?4
-       ) ORDER BY id DESC`,
-    ),
-  }
-}
-
-function scannedSearch(db: Database): Search {
-  const matches = `FROM links WHERE account_id = ?1 AND EXISTS (
-    SELECT 1 FROM json_each(?2) WHERE instr(lower(code), value) > 0 OR instr(lower(url), value) > 0
-  )`
-  return {
-    total: db.prepare(`SELECT count(*) AS total ${matches}`),
-    page: db.prepare(`SELECT ${COLUMNS} ${matches} ORDER BY id DESC LIMIT ?3 OFFSET ?4`),
-  }
-}
-
-/** A search text as one term of the index. */
-const phrase = (search: string) => `"${search.replaceAll('"', '""')}"`
-
-/** The ways to write a short text that SQLite's lower() leaves apart: it knows ASCII alone. */
-function spellings(search: string): string[] {
-  const lettersOf = (letter: string) =>
-    letter < '\x80' ? [letter.toLowerCase()] : [letter.toLowerCase(), letter.toUpperCase()]
-  return [...search].reduce(
-    (starts, letter) => starts.flatMap((start) => lettersOf(letter).map((end) => start + end)),
-    [''],
-  )
-}

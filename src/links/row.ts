@@ -1,0 +1,14 @@
+import type { AccountId } from '../accounts/store.ts'
+import type { Code } from './code.ts'
+
+/** A code as it is stored. Ids count up and are never given out again. */
+export interface LinkRow {
+  id: number
+  code: Code
+  accountId: AccountId
+  url: string | null
+  createdAt: number
+}
+
+/** What a `LinkRow` is read from. */
+export const LINK_COLUMNS = 'id, code, account_id AS accountId, url, created_at AS createdAt'
