@@ -1,5 +1,5 @@
 import { findAccount } from '../accounts/keys.ts'
-import { AppError, type RefusalCode } from '../errors.ts'
+import { REFUSALS } from '../errors.ts'
 import type { GuardDeps } from '../guard.ts'
 import type { HitJournal } from '../hits/journal.ts'
 import { HeaderLine } from '../http/header-line.ts'
@@ -22,21 +22,16 @@ interface Peers {
 export type Follow = (text: string, request: Request, server: Peers | null) => Response
 
 /**
- * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, nothing thrown:
- * bench/load/redirect.ts guards its cost. One Headers object serves all answers, because Response
- * copies it: setting what differs costs half of filling a new one.
+ * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, nothing thrown, no object made that
+ * need not be: bench/load/redirect.ts guards its cost.
  */
 export function follower(deps: RedirectDeps): Follow {
-  const { cache, journal, limiter, address, requestIds, behindProxy } = deps
-  const headersFound = new Headers({ 'Cache-Control': 'no-store' })
-  const init = { status: 302, headers: headersFound }
-  const line = (name: string) => new HeaderLine(headersFound, name)
-  const location = line('Location')
-  const serviceCode = line('X-Service-Code')
-  const limit = line('X-RateLimit-Limit')
-  const remaining = line('X-RateLimit-Remaining')
-  const reset = line('X-RateLimit-Reset')
-  const requestId = line('X-Request-Id')
+  const { cache, journal, limiter, address, behindProxy } = deps
+  const found = new AnswerHeaders(deps, { 'Cache-Control': 'no-store' })
+  const location = found.line('Location')
+  const serviceCode = found.line('X-Service-Code')
+  const init = { status: 302, headers: found.headers }
+  const refuse = refuser(deps)
 
   const answer: Follow = (text, request, server) => {
     const { headers } = request
@@ -45,18 +40,15 @@ export function follower(deps: RedirectDeps): Follow {
     const peer = server?.requestIP(request)?.address ?? ''
     address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
     if (!limiter.take('read', account, address)) {
-      return refusal(deps, 'rate_limited', String(limiter.retryAfter))
+      return refuse('rate_limited', String(limiter.retryAfter))
     }
     const code = toCode(text)
     const destination = code && cache.find(code)
-    if (!destination?.location) return refusal(deps, 'code_not_found', text.toUpperCase())
+    if (!destination?.location) return refuse('code_not_found', text.toUpperCase())
     if (request.method === 'GET') journal.append(destination.id)
     location.set(destination.location)
     serviceCode.set(code as string)
-    limit.set(limiter.limit)
-    remaining.set(limiter.remaining)
-    reset.set(limiter.resetAt)
-    requestId.set(requestIds.next())
+    found.fill()
     return new Response(null, init)
   }
 
@@ -69,29 +61,66 @@ export function follower(deps: RedirectDeps): Follow {
   }
 }
 
-/** A refusal is a value here, and says what is left of the budget like every answer. */
-function refusal(deps: RedirectDeps, code: RefusalCode, detail: string): Response {
-  const { limiter, requestIds } = deps
-  const { status, message } = new AppError(code, detail)
-  const headers = budgetHeaders(deps, requestIds.next())
-  if (code === 'rate_limited') headers['Retry-After'] = String(limiter.retryAfter)
-  return Response.json({ error: message }, { status, headers })
+/** A refusal is a value here: an Error with its stack would cost more than the whole answer. */
+function refuser(deps: RedirectDeps) {
+  const json = { 'Content-Type': 'application/json;charset=utf-8' }
+  const refused = new AnswerHeaders(deps, json)
+  const limited = new AnswerHeaders(deps, json)
+  const retryAfter = limited.line('Retry-After')
+  return (code: 'rate_limited' | 'code_not_found', detail: string): Response => {
+    const { status, say } = REFUSALS[code]
+    const answer = code === 'rate_limited' ? limited : refused
+    if (code === 'rate_limited') retryAfter.set(detail)
+    answer.fill()
+    return new Response(`{"error":${JSON.stringify(say(detail))}}`, {
+      status,
+      headers: answer.headers,
+    })
+  }
 }
 
 /** The database does not answer, and the code is not in memory. */
 function failure(deps: RedirectDeps, cause: unknown, { method }: Request): Response {
-  const { status, message } = new AppError('internal')
-  const request_id = deps.requestIds.next()
+  const answer = new AnswerHeaders(deps, {})
+  const request_id = answer.fill()
   deps.log.error('request.failed', { request_id, method, path: '/:code' }, cause)
-  const headers = budgetHeaders(deps, request_id)
-  return Response.json({ error: message, request_id }, { status, headers })
+  const { status, say } = REFUSALS.internal
+  return Response.json({ error: say(), request_id }, { status, headers: answer.headers })
 }
 
-function budgetHeaders({ limiter }: RedirectDeps, requestId: string): Record<string, string> {
-  return {
-    'X-RateLimit-Limit': String(limiter.limit),
-    'X-RateLimit-Remaining': String(limiter.remaining),
-    'X-RateLimit-Reset': String(limiter.resetAt),
-    'X-Request-Id': requestId,
+/**
+ * The headers of one kind of answer. One Headers object serves them all, because Response copies
+ * it: setting what differs costs half of filling a new one.
+ */
+class AnswerHeaders {
+  readonly headers: Headers
+  readonly #deps: RedirectDeps
+  readonly #limit: HeaderLine
+  readonly #remaining: HeaderLine
+  readonly #reset: HeaderLine
+  readonly #requestId: HeaderLine
+
+  constructor(deps: RedirectDeps, fixed: Record<string, string>) {
+    this.headers = new Headers(fixed)
+    this.#deps = deps
+    this.#limit = this.line('X-RateLimit-Limit')
+    this.#remaining = this.line('X-RateLimit-Remaining')
+    this.#reset = this.line('X-RateLimit-Reset')
+    this.#requestId = this.line('X-Request-Id')
+  }
+
+  line(name: string): HeaderLine {
+    return new HeaderLine(this.headers, name)
+  }
+
+  /** Says what the limiter's last decision left. Returns the request's id. */
+  fill(): string {
+    const { limiter, requestIds } = this.#deps
+    const id = requestIds.next()
+    this.#limit.set(limiter.limit)
+    this.#remaining.set(limiter.remaining)
+    this.#reset.set(limiter.resetAt)
+    this.#requestId.set(id)
+    return id
   }
 }
