@@ -24,8 +24,11 @@ export class LinkCache {
   /** `max`: entries of either kind. */
   constructor(reads: LinkReads, { max }: { max: number }) {
     this.#reads = reads
-    this.#known = new LRUCache({ max })
-    this.#unknown = new LRUCache({ max })
+    // Told a size instead of a count, it grows with use: tables made for the most would be walked
+    // through by every garbage collection.
+    const bound = { maxSize: max, sizeCalculation: () => 1 }
+    this.#known = new LRUCache(bound)
+    this.#unknown = new LRUCache(bound)
   }
 
   get size(): number {
