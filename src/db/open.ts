@@ -11,6 +11,10 @@ const BUSY_TIMEOUT_MS = 5000
 /** The write-ahead log is cut back to this size after a checkpoint. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 
+/** A connection that is just being closed may hold the log for a moment. */
+const CHECKPOINT_TRIES = 50
+const CHECKPOINT_PAUSE_MS = 10
+
 export const databaseFile = (dataDir: string): string => join(dataDir, 'hopcode.db')
 
 /** A connection that may write: WAL, every commit on disk before it returns. */
@@ -44,7 +48,10 @@ export function openWritable(file: string): Database {
 export function closeWritable(db: Database): void {
   try {
     // Statements that are not collected yet keep SQLite from doing this as it closes.
-    db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+    const checkpoint = db.query<{ busy: number }, []>('PRAGMA wal_checkpoint(TRUNCATE)')
+    for (let tries = 0; tries < CHECKPOINT_TRIES && checkpoint.get()?.busy; tries++) {
+      Bun.sleepSync(CHECKPOINT_PAUSE_MS)
+    }
   } catch {
     // A disk that refuses leaves the log beside the file: together they are whole.
   }
