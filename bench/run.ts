@@ -8,15 +8,33 @@ import { latencyPlot } from './lib/plot.ts'
 import { barTable, machineLine, replaceBetween, reportTable, shortTable } from './lib/report.ts'
 import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
 import type { Scenario, ScenarioReport } from './lib/scenario.ts'
+import { bulk } from './load/bulk.ts'
+import { compare } from './load/compare.ts'
 import { create } from './load/create.ts'
+import { list } from './load/list.ts'
+import { mixed } from './load/mixed.ts'
+import { qr } from './load/qr.ts'
 import { redirect } from './load/redirect.ts'
 import { redirectCold } from './load/redirect-cold.ts'
 import { scan } from './load/scan.ts'
+import { soak } from './load/soak.ts'
+import { start } from './load/start.ts'
 
 /** In the order in which they run. */
-const SCENARIOS: readonly Scenario[] = [redirect, redirectCold, scan, create]
+const SCENARIOS: readonly Scenario[] = [
+  redirect,
+  redirectCold,
+  scan,
+  create,
+  bulk,
+  qr,
+  mixed,
+  list,
+  start,
+  soak,
+]
 /** These run only when they are named: they need arguments. */
-const ON_REQUEST: readonly Scenario[] = []
+const ON_REQUEST: readonly Scenario[] = [compare]
 
 const RESULTS = join(import.meta.dir, 'results')
 /** What the page shows, kept with it. */

@@ -8,9 +8,12 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,6 +26,7 @@ import { databaseFile, inTransaction, openReadonly } from '../../src/db/open.ts'
 import { wallClock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { newCode } from '../../src/links/code.ts'
+import { searchWrites } from '../../src/links/search.ts'
 import { linkWrites, type NewLink } from '../../src/links/store.ts'
 import { urlKey } from '../../src/links/url.ts'
 import { TEXT_LENGTH } from './raw-client.ts'
@@ -32,8 +36,10 @@ import type { Link } from './variants.ts'
 
 /** Links of the one account, with the ids 1 to this. */
 export const MILLION = 1_000_000
+const NAME_START = 'hopcode-bench-million-'
+const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 /** Counted up when `make` changes what is in the folder. */
-const RECIPE = 1
+const RECIPE = 2
 const CHUNK = 10_000
 const KEY_FILE = 'bench-api-key'
 const SEED = 20_260_301
@@ -52,11 +58,13 @@ export interface MillionFolder {
  * takes one to two minutes.
  */
 export function millionFolder(say: Progress): MillionFolder {
-  const path = join(tmpdir(), `hopcode-bench-million-${recipeHash()}`)
+  const path = join(tmpdir(), NAME_START + recipeHash())
   if (!existsSync(path)) {
     say('making 1,000,000 links; they are kept for later runs')
     make(path)
   }
+  utimesSync(path, new Date(), new Date())
+  removeUnused()
   return { path, apiKey: readFileSync(join(path, KEY_FILE), 'utf8') }
 }
 
@@ -88,6 +96,17 @@ export function scatteredLinks({ path }: MillionFolder, count: number, first = 0
   }
 }
 
+/** Redirects that the database counts: those served, but for what the journal still holds. */
+export function countedRedirects({ path }: { path: string }): number {
+  const db = openReadonly(databaseFile(path), { cacheKiB: 1024 })
+  try {
+    const row = db.query<{ redirects: number }, []>('SELECT redirects FROM hit_totals').get()
+    return row?.redirects ?? 0
+  } finally {
+    db.close()
+  }
+}
+
 /** The codes end to end as a file, for a target's `textsFile`. */
 export function writeTexts(file: string, codes: readonly string[]): string {
   const odd = codes.find((code) => code.length !== TEXT_LENGTH)
@@ -100,6 +119,15 @@ export function writeTexts(file: string, codes: readonly string[]): string {
 const SCATTER_STEP = 611_953
 
 const scatteredId = (n: number): number => ((n * SCATTER_STEP) % MILLION) + 1
+
+/** Folders of earlier schemas are 700 MB each. */
+function removeUnused(): void {
+  for (const name of readdirSync(tmpdir()).filter((file) => file.startsWith(NAME_START))) {
+    const path = join(tmpdir(), name)
+    const unusedMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+    if (unusedMs > KEPT_MS) rmSync(path, { recursive: true, force: true })
+  }
+}
 
 function recipeHash(): string {
   const hash = createHash('sha256')
@@ -136,10 +164,12 @@ function make(path: string): void {
 function fill(db: Database, accountId: number): void {
   const random = seededRandom(SEED)
   const writes = linkWrites(db, seededBytes(random))
+  const search = searchWrites(db)
   for (let first = 0; first < MILLION; first += CHUNK) {
     const createdAt = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
     const items = Array.from({ length: CHUNK }, (_, n) => newLink(random, first + n))
     inTransaction(db, () => writes.createLinks({ accountId, createdAt, items }))
+    while (inTransaction(db, () => search.indexLinks({ most: CHUNK }))) {}
   }
 }
 

@@ -59,5 +59,6 @@ function welcome({ baseUrl, host, dataDir }: Config, { fresh, http }: App): void
 
 /** How this program was started, for a command to copy: the binary, or Bun with its script. */
 function program(): string {
-  return Bun.main.startsWith('/$bunfs/') ? process.execPath : 'npm run hopcode --'
+  if (Bun.main.startsWith('/$bunfs/')) return process.execPath
+  return Bun.which('npm') ? 'npm run hopcode --' : 'bun run hopcode'
 }
