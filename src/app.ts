@@ -4,7 +4,8 @@ import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import type { Config } from './config.ts'
-import { openDataFolder } from './data-folder.ts'
+import { makeDataFolder, openDataFolder } from './data-folder.ts'
+import { FolderLock } from './db/lock.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
@@ -69,12 +70,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const file = databaseFile(config.dataDir)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
 
-  // The start is the one time that this thread writes: nobody is served yet.
-  const folder = openDataFolder(config.dataDir)
-  const journal = openJournal(folder.db, config.dataDir, log, outside.journalEntries)
-  const remakeImages = retireStaleImages(new SettingStore(folder.db), imageDir, config.baseUrl)
-  const fresh = folder.accounts.isEmpty()
-  folder.db.close()
+  const { lock, journal, remakeImages, fresh, hasher } = prepare(config, outside, imageDir)
 
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
     Thread.start<Writes>(
@@ -114,7 +110,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const plans = planLimits(config)
   const deps = {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
-    ...{ images, plans, hasher: folder.hasher },
+    ...{ images, plans, hasher },
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
     limiter: new RateLimiter({ plans, anonymous: anonymousBudgets(config), clock, monotonic }),
@@ -183,7 +179,26 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
         db.close()
         // Last, because only a writing connection can fold the write-ahead log in as it closes.
         await writer.close({ drop: ['indexLinks'] })
+        lock.release()
       }
     },
+  }
+}
+
+/** Gets the data folder ready. The one time that this thread writes: nobody is served yet. */
+function prepare(config: Config, { log, journalEntries }: Outside, imageDir: string) {
+  const { dataDir, baseUrl } = config
+  makeDataFolder(dataDir)
+  const lock = FolderLock.claim(dataDir)
+  try {
+    const { db, accounts, hasher } = openDataFolder(dataDir)
+    const journal = openJournal(db, dataDir, log, journalEntries)
+    const remakeImages = retireStaleImages(new SettingStore(db), imageDir, baseUrl)
+    const fresh = accounts.isEmpty()
+    db.close()
+    return { lock, journal, remakeImages, fresh, hasher }
+  } catch (error) {
+    lock.release()
+    throw error
   }
 }

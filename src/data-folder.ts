@@ -13,15 +13,20 @@ export interface DataFolder {
   hasher: SecretHasher
 }
 
-/**
- * Opens `DATA_DIR`, making what is missing and bringing the database up to date. Throws DataError.
- */
-export function openDataFolder(dataDir: string): DataFolder {
+/** Makes `DATA_DIR` itself where there is none. Throws DataError. */
+export function makeDataFolder(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new DataError(`${dataDir} cannot be made: ${(error as Error).message}`, { cause: error })
   }
+}
+
+/**
+ * Opens `DATA_DIR`, making what is missing and bringing the database up to date. Throws DataError.
+ */
+export function openDataFolder(dataDir: string): DataFolder {
+  makeDataFolder(dataDir)
   const db = openWritable(databaseFile(dataDir))
   try {
     migrate(db)

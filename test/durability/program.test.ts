@@ -140,6 +140,23 @@ test('a bad setting, a port in use and a damaged file each end the start with on
   expect(refused.err).toContain(`${damaged.path}/hopcode.db is damaged`)
 })
 
+test('a second service on one data folder is refused, naming the first; a killed one leaves no lock', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await using service = await Service.start(env)
+  expect(await command(['serve'], { ...env, HOST: '127.0.0.1', PORT: '0' })).toEqual({
+    code: 1,
+    out: '',
+    err:
+      `hopcode: ${folder.path} is served by process ${service.pid} already: ` +
+      'stop it, or choose another DATA_DIR.\n',
+  })
+  expect((await service.fetch('/api/status')).status).toBe(200)
+  expect(await service.end('SIGKILL')).toBe('SIGKILL')
+  await using next = await Service.start(env)
+  expect((await next.fetch('/api/status')).status).toBe(200)
+})
+
 test('SIGTERM with a client that never finishes: requests in flight are answered, exit 0 within 10 s', async () => {
   using folder = temporaryFolder()
   const env = { DATA_DIR: folder.path, ANONYMOUS_READS_PER_MINUTE: '0' }

@@ -1,0 +1,46 @@
+import { Database } from 'bun:sqlite'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DataError } from './data-error.ts'
+
+/**
+ * One service per data folder: two would write one journal. The lock is SQLite's own on a file that
+ * holds nothing, so the kernel gives it back however the process ends. Commands beside the service
+ * do not take it.
+ */
+export class FolderLock {
+  readonly #db: Database
+
+  private constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** Throws DataError, naming the process that serves the folder already. */
+  static claim(dataDir: string): FolderLock {
+    const pidFile = join(dataDir, 'serving.pid')
+    const db = new Database(join(dataDir, 'serving.lock'), { create: true })
+    try {
+      db.run('PRAGMA busy_timeout = 0')
+      db.run('BEGIN EXCLUSIVE')
+    } catch (cause) {
+      db.close()
+      const message = `${dataDir} is served by process ${readPid(pidFile)} already`
+      throw new DataError(`${message}: stop it, or choose another DATA_DIR.`, { cause })
+    }
+    writeFileSync(pidFile, `${process.pid}\n`)
+    return new FolderLock(db)
+  }
+
+  release(): void {
+    this.#db.run('ROLLBACK')
+    this.#db.close()
+  }
+}
+
+function readPid(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return 'unknown'
+  }
+}
