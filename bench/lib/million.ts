@@ -96,17 +96,6 @@ export function scatteredLinks({ path }: MillionFolder, count: number, first = 0
   }
 }
 
-/** Redirects that the database counts: those served, but for what the journal still holds. */
-export function countedRedirects({ path }: { path: string }): number {
-  const db = openReadonly(databaseFile(path), { cacheKiB: 1024 })
-  try {
-    const row = db.query<{ redirects: number }, []>('SELECT redirects FROM hit_totals').get()
-    return row?.redirects ?? 0
-  } finally {
-    db.close()
-  }
-}
-
 /** The codes end to end as a file, for a target's `textsFile`. */
 export function writeTexts(file: string, codes: readonly string[]): string {
   const odd = codes.find((code) => code.length !== TEXT_LENGTH)

@@ -22,6 +22,11 @@ export interface OpenLoopOptions {
   backlogMax?: number
   /** How long the last answers are waited for. Default: 5. */
   drainSeconds?: number
+  /**
+   * How long the generator leaves its core to others between two looks at the clock, where it would
+   * else take all of it. Requests leave, and answers are seen, later by as much. Default: 0.
+   */
+  restMs?: number
 }
 
 export interface OpenLoopResult extends LoadResult {
@@ -39,6 +44,10 @@ const REQUESTS_MAX = 20_000_000
 const RECONNECTS_MAX = 100
 /** Bun's timers are no finer than this: nearer requests are waited for by polling. */
 const TIMER_NS = 2e6
+/** Nobody changes it: to wait for it is to rest, finer than Bun's own sleep. */
+const NEVER = new Int32Array(new SharedArrayBuffer(4))
+/** How often a generator without a free connection looks whether it has fallen too far behind. */
+const BUSY_MS = 5
 
 /**
  * Sends requests at a fixed rate over raw keep-alive connections and measures each from the moment
@@ -71,7 +80,8 @@ class OpenLoopRun {
   readonly #intervalNs: number
   readonly #finished = Promise.withResolvers<void>()
   #total: number
-  #startedAt = 0
+  /** Nothing is due while the connections are being opened. */
+  #startedAt = Number.POSITIVE_INFINITY
   #lastAnswerAt = 0
   /** Requests that have fallen due; those from `#sent` on wait for a connection. */
   #due = 0
@@ -80,6 +90,8 @@ class OpenLoopRun {
   #over = false
   #reconnects = 0
   #drainTimer: ReturnType<typeof setTimeout> | undefined
+  /** Set while every connection waits for an answer and the next tick is this timer's. */
+  #busyTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: OpenLoopOptions, total: number) {
     this.#options = options
@@ -123,26 +135,41 @@ class OpenLoopRun {
   }
 
   readonly #tick = (): void => {
-    const now = Bun.nanoseconds()
-    while (this.#due < this.#total && this.#intendedAt(this.#due) <= now) {
-      this.#due += 1
-      const connection = this.#free.length > 0 ? this.#free.shift() : undefined
-      if (connection) {
-        this.#lateness.record(Bun.nanoseconds() - this.#intendedAt(this.#sent))
-        this.#send(connection)
-      }
+    this.#busyTimer = undefined
+    this.#advance()
+    while (this.#sent < this.#due) {
+      const connection = this.#free.shift()
+      if (!connection) break
+      this.#lateness.record(Bun.nanoseconds() - this.#intendedAt(this.#sent))
+      this.#send(connection)
     }
     if (this.#due - this.#sent > this.#backlogMax) {
       this.#saturated = true
       this.#total = this.#due
     }
-    if (this.#due < this.#total) {
-      const waitNs = this.#intendedAt(this.#due) - Bun.nanoseconds()
-      if (waitNs > TIMER_NS) setTimeout(this.#tick, Math.floor((waitNs - TIMER_NS / 2) / 1e6))
-      else setImmediate(this.#tick)
+    if (this.#due < this.#total) this.#wait()
+    else this.#drain()
+  }
+
+  #advance(): void {
+    const now = Bun.nanoseconds()
+    while (this.#due < this.#total && this.#intendedAt(this.#due) <= now) this.#due += 1
+  }
+
+  #wait(): void {
+    if (this.#free.length === 0) {
+      // The next answer sends what is due: polling for it would only take the server's time.
+      this.#busyTimer = setTimeout(this.#tick, BUSY_MS)
       return
     }
-    this.#drain()
+    const waitNs = this.#intendedAt(this.#due) - Bun.nanoseconds()
+    if (waitNs > TIMER_NS) {
+      setTimeout(this.#tick, Math.floor((waitNs - TIMER_NS / 2) / 1e6))
+      return
+    }
+    const { restMs = 0 } = this.#options
+    if (restMs > 0) Atomics.wait(NEVER, 0, 0, restMs)
+    setImmediate(this.#tick)
   }
 
   #drain(): void {
@@ -172,9 +199,18 @@ class OpenLoopRun {
   }
 
   #reuse(connection: Connection): void {
+    this.#advance()
     if (this.#sent < this.#due) this.#send(connection)
-    else this.#free.push(connection)
+    else this.#release(connection)
     if (this.#due === this.#total && this.#isDone()) this.#finish()
+  }
+
+  #release(connection: Connection): void {
+    this.#free.push(connection)
+    if (this.#busyTimer === undefined) return
+    clearTimeout(this.#busyTimer)
+    this.#busyTimer = undefined
+    setImmediate(this.#tick)
   }
 
   async #open(): Promise<void> {

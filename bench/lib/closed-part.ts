@@ -1,0 +1,53 @@
+import { type ClosedLoopFigures, type ClosedLoopOptions, closedLoop } from './closed-loop.ts'
+import { CORES } from './machine.ts'
+import { machineBusySeconds } from './process-stats.ts'
+import type { Figures } from './rounds.ts'
+import type { Metric } from './scenario.ts'
+import { HOSTNAME, type Server } from './server.ts'
+
+/** What to send to a server that is known already. */
+export type ClosedLoad = Omit<ClosedLoopOptions, 'hostname' | 'port'>
+
+/** What `measureClosed` measures. */
+export const CLOSED_METRICS: Metric[] = [
+  { key: 'requestsPerSecond', label: 'closed loop: requests/s', digits: 0, ratio: true },
+  { key: 'cpuMicros', label: 'closed loop: CPU µs per request', digits: 2, ratio: true },
+  { key: 'httpMicros', label: '… of them on the HTTP thread', digits: 2, ratio: true },
+  { key: 'closedP50', label: 'closed loop: p50, µs', digits: 0, ratio: true },
+  { key: 'closedP99', label: 'closed loop: p99, µs', digits: 0, ratio: true },
+  { key: 'othersPercent', label: 'other work on the machine, %', digits: 1, ratio: false },
+]
+
+/** Sends a closed loop. Throws unless every answer that the generator judged is right. */
+export async function sendClosed(server: Server, load: ClosedLoad): Promise<ClosedLoopFigures> {
+  const result = await closedLoop({ hostname: HOSTNAME, port: server.port, ...load })
+  if (result.failed === 0) return result
+  const first = load.targets[0]?.path
+  throw new Error(
+    `${server.name}: ${result.failed} of ${result.requests} requests failed (${first}, …)`,
+  )
+}
+
+/** Sends a closed loop and measures what it costs the server. */
+export async function measureClosed(
+  server: Server,
+  load: ClosedLoad,
+): Promise<{ figures: Figures; requests: number }> {
+  const busyBefore = machineBusySeconds()
+  const startedAt = performance.now()
+  const cpuBefore = server.cpuSeconds()
+  const httpBefore = server.httpThreadSeconds()
+  const result = await sendClosed(server, load)
+  const cpu = server.cpuSeconds() - cpuBefore
+  const coreSeconds = ((performance.now() - startedAt) / 1000) * CORES
+  const others = machineBusySeconds() - busyBefore - cpu - result.cpuSeconds
+  const figures = {
+    requestsPerSecond: result.requests / result.seconds,
+    cpuMicros: (cpu / result.requests) * 1e6,
+    httpMicros: ((server.httpThreadSeconds() - httpBefore) / result.requests) * 1e6,
+    closedP50: result.p50,
+    closedP99: result.p99,
+    othersPercent: Math.max(0, (others / coreSeconds) * 100),
+  }
+  return { figures, requests: result.requests }
+}

@@ -1,0 +1,31 @@
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import type { HopcodeClient } from './hopcode-client.ts'
+
+const DEADLINE_MS = 60_000
+const POLL_MS = 20
+
+/** Redirects that the service has served and its database does not count yet. */
+export async function uncountedHits(client: HopcodeClient, dataDir: string): Promise<number> {
+  const db = openReadonly(databaseFile(dataDir), { cacheKiB: 1024 })
+  try {
+    const query = db.query<{ redirects: number }, []>('SELECT redirects FROM hit_totals')
+    return (await client.totalRedirects()) - (query.get()?.redirects ?? 0)
+  } finally {
+    db.close()
+  }
+}
+
+/**
+ * Waits until the database counts every redirect, and gives the seconds it took. Throws if they are
+ * more than a minute.
+ */
+export async function untilCounted(client: HopcodeClient, dataDir: string): Promise<number> {
+  const startedAt = performance.now()
+  while (true) {
+    const left = await uncountedHits(client, dataDir)
+    const elapsedMs = performance.now() - startedAt
+    if (left === 0) return elapsedMs / 1000
+    if (elapsedMs > DEADLINE_MS) throw new Error(`${left} hits are not counted after a minute`)
+    await Bun.sleep(POLL_MS)
+  }
+}

@@ -1,0 +1,47 @@
+import { Histogram } from './histogram.ts'
+import { type OpenLoopOptions, type OpenLoopResult, openLoopProcess } from './open-loop.ts'
+import type { Figures } from './rounds.ts'
+import type { Metric } from './scenario.ts'
+import { HOSTNAME, type Server } from './server.ts'
+import { requireFaultless } from './tally.ts'
+
+/** What `measureOpen` measures. */
+export const OPEN_METRICS: Metric[] = [
+  { key: 'openP50', label: 'open loop: p50, µs', digits: 0, ratio: true },
+  { key: 'openP99', label: 'open loop: p99, µs', digits: 0, ratio: true },
+  { key: 'openP999', label: 'open loop: p99.9, µs', digits: 0, ratio: true },
+  { key: 'latenessP99', label: 'open loop: own lateness p99, µs', digits: 0, ratio: false },
+]
+
+/**
+ * `restMs` where the service has more to do than redirects: a generator that polls takes a whole
+ * core, which on a small machine its other threads need. Figures below half a millisecond are then
+ * the generator's own.
+ */
+export const RESTING_MS = 0.1
+
+export interface OpenPart {
+  figures: Figures
+  latency: Histogram
+  result: OpenLoopResult
+}
+
+/** Sends an open loop. Throws unless every answer came and is right, or where it fell behind. */
+export async function measureOpen(
+  server: Server,
+  load: Omit<OpenLoopOptions, 'hostname' | 'port'>,
+): Promise<OpenPart> {
+  const { result } = await openLoopProcess({ hostname: HOSTNAME, port: server.port, ...load })
+  requireFaultless(result, `${server.name}, open loop`)
+  if (result.saturated) {
+    throw new Error(`${server.name} cannot keep up with ${load.ratePerSecond} requests/s`)
+  }
+  const latency = Histogram.fromJson(result.latency)
+  const figures = {
+    openP50: latency.percentile(50) / 1000,
+    openP99: latency.percentile(99) / 1000,
+    openP999: latency.percentile(99.9) / 1000,
+    latenessP99: Histogram.fromJson(result.lateness).percentile(99) / 1000,
+  }
+  return { figures, latency, result }
+}

@@ -1,0 +1,109 @@
+import { CLOSED_METRICS, measureClosed, sendClosed } from './closed-part.ts'
+import { createAccount, HopcodeClient } from './hopcode-client.ts'
+import { isInstalled } from './machine.ts'
+import { measureOpen, OPEN_METRICS } from './open-part.ts'
+import type { Target } from './raw-client.ts'
+import { followLink, HitCheck, requireBudget, requireNoOtherHeaders } from './redirect-check.ts'
+import type { RoundResult } from './rounds.ts'
+import type { LoadOptions, Metric, ScenarioReport } from './scenario.ts'
+import { type Launch, startServer } from './server.ts'
+import { BUDGET_MAX, hopcode, type Link } from './variants.ts'
+
+/** What a round of redirects of a hundred warm codes measures. */
+export const REDIRECT_METRICS: Metric[] = [
+  ...CLOSED_METRICS,
+  ...OPEN_METRICS,
+  { key: 'openCpuMicros', label: 'open loop: CPU µs per request', digits: 2, ratio: true },
+  { key: 'residentMebibytes', label: 'memory after the load, MiB', digits: 0, ratio: true },
+]
+
+const CODES = 100
+
+/** One server that gives the redirects. */
+export interface Contender {
+  name: string
+  launch: Launch
+  links: readonly Link[]
+  /** Of the service: its hits and limits are then checked. */
+  apiKey?: string
+  /** Its answer has the agreed headers and no others. */
+  sameHeaders: boolean
+}
+
+/** The service `program` over the new folder `dataDir`, with an account and its hundred links. */
+export async function hopcodeContender(
+  name: string,
+  program: string[],
+  dataDir: string,
+): Promise<Contender & { apiKey: string }> {
+  const apiKey = createAccount(program, dataDir)
+  const launch = { ...hopcode(program, dataDir), name }
+  await using server = await startServer(launch)
+  const urls = Array.from(
+    { length: CODES },
+    (_, n) => `https://example.com/landing/${n}?from=print`,
+  )
+  const links = await new HopcodeClient(server.origin, apiKey).createLinks(urls)
+  await server.stop()
+  return { name, launch, links, apiKey, sameHeaders: true }
+}
+
+/** One fresh process: verified, warmed up, timed in both ways, checked and stopped. */
+export async function measureRedirects(
+  { launch, links, apiKey, sameHeaders }: Contender,
+  options: LoadOptions,
+): Promise<RoundResult> {
+  await using server = await startServer(launch)
+  const hits = apiKey && new HitCheck(new HopcodeClient(server.origin, apiKey), links)
+  if (hits) await hits.start()
+  for (const link of links) {
+    const headers = await followLink(server, link)
+    requireBudget(server.name, headers)
+    if (sameHeaders) requireNoOtherHeaders(server.name, headers)
+  }
+  const { connections, seconds, warmUp } = options
+  const targets = targetsOf(links)
+  if (warmUp > 0) await sendClosed(server, { targets, connections, seconds: warmUp })
+
+  if (hits) await hits.begin()
+  const closed = await measureClosed(server, { targets, connections, seconds })
+  if (hits) await hits.requireBetween(closed.requests, closed.requests + connections)
+
+  if (hits) await hits.begin()
+  const cpuBefore = server.cpuSeconds()
+  const load = { targets, connections, seconds, ratePerSecond: options.rate }
+  const open = await measureOpen(server, load)
+  const openCpuMicros = ((server.cpuSeconds() - cpuBefore) / open.result.answered) * 1e6
+  if (hits) await hits.requireExactly(open.result.rightByTarget)
+
+  const residentMebibytes = server.memory().resident
+  const [anyLink] = links
+  if (hits && anyLink) await hits.requireCountedByLimiter(server, anyLink)
+  await server.stop()
+  const figures = { ...closed.figures, ...open.figures, openCpuMicros, residentMebibytes }
+  return { figures, latency: open.latency }
+}
+
+export const targetsOf = (links: readonly Link[]): Target[] =>
+  links.map(({ code, url }) => ({ path: `/${code}`, status: 302, location: url }))
+
+/** What the report of a comparison of such rounds says besides its figures. */
+export const redirectFacts = (
+  { seconds, rounds, warmUp, connections, rate, source }: LoadOptions,
+  name: string,
+): Pick<ScenarioReport, 'settings' | 'notes' | 'plot'> => ({
+  settings: {
+    program: source ? 'source' : 'binary',
+    codes: CODES,
+    ...{ seconds, rounds, warmUp, connections, rate },
+    closedLoopGenerator: isInstalled('wrk') ? 'wrk' : 'own',
+  },
+  plot: `${name}: latency at ${rate} requests/s`,
+  notes: [
+    'Each round is a fresh process, and the codes are warm.',
+    `Closed loop: ${connections} connections, as fast as the server answers.`,
+    `Open loop: ${rate} requests/s whatever the server does, measured from when each was due.`,
+    `The limiter is on: it counts all requests as one caller's, with ${BUDGET_MAX} a minute.`,
+    'Every hit_count was compared with the redirects received, after every round.',
+  ],
+})

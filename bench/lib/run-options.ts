@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util'
+import type { LoadOptions } from './scenario.ts'
+
+export interface RunOptions {
+  load: LoadOptions
+  /** Scenarios and micro benches; none = all, in their short form. */
+  names: readonly string[]
+  /** Write the tables into the pages. */
+  readme: boolean
+}
+
+export class UsageError extends Error {}
+
+/** Of a run of everything, and of a run of what was named. */
+const SHORT = { seconds: '2', rounds: '3' }
+const NAMED = { seconds: '3', rounds: '5' }
+
+/** Reads the command line of bench/run.ts. Throws UsageError. */
+export function readOptions(args: string[]): RunOptions {
+  const { values, positionals } = parse(args)
+  // Everything after `compare` names a commit.
+  const [names, refs] =
+    positionals[0] === 'compare' ? [['compare'], positionals.slice(1)] : [positionals, []]
+  if (names[0] === 'compare' && refs.length !== 2) {
+    throw new UsageError('compare takes two commits: npm run bench -- compare main~5 main')
+  }
+  const defaults = names.length === 0 ? SHORT : NAMED
+  const wholeNumber = (name: NumberName, least: number, most: number): number => {
+    const number = Number(values[name] ?? { ...DEFAULTS, ...defaults }[name])
+    if (Number.isInteger(number) && number >= least && number <= most) return number
+    throw new UsageError(`--${name} must be a whole number from ${least} to ${most}`)
+  }
+  const load: LoadOptions = {
+    seconds: wholeNumber('seconds', 1, 300),
+    rounds: wholeNumber('rounds', 1, 100),
+    warmUp: wholeNumber('warm-up', 0, 60),
+    connections: wholeNumber('connections', 1, 1000),
+    rate: wholeNumber('rate', 1, 100_000),
+    source: values.source,
+    ...(values.redirects !== undefined && { redirects: wholeNumber('redirects', 1, 1000) }),
+    refs,
+  }
+  return { load, names, readme: values.readme }
+}
+
+const DEFAULTS = { 'warm-up': '1', connections: '64', rate: '5000', redirects: '' }
+type NumberName = keyof typeof DEFAULTS | keyof typeof NAMED
+
+function parse(args: string[]) {
+  const number = { type: 'string' } as const
+  const flag = { type: 'boolean', default: false } as const
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        ...{ seconds: number, rounds: number, 'warm-up': number, connections: number },
+        ...{ rate: number, redirects: number, source: flag, readme: flag },
+      },
+    })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}

@@ -1,0 +1,90 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ClosedLoopFigures, ClosedLoopOptions } from './closed-loop.ts'
+import { TemporaryFolder, tieToThisProcess } from './leftovers.ts'
+import { NUMBER_MARK, RequestBytes, type Target, TEXT_LENGTH } from './raw-client.ts'
+
+/** Ends a request in the file that wrk's script reads. */
+const NUL = Buffer.from([0])
+
+/**
+ * Whether wrk can send these and tell a right answer from a wrong one: it knows statuses alone.
+ */
+export const fitsWrk = (targets: readonly Target[]): boolean =>
+  targets.every(
+    ({ status, bodyBytes, textsFile }) =>
+      bodyBytes === undefined &&
+      status === targets[0]?.status &&
+      textsFile === targets[0]?.textsFile,
+  )
+
+/**
+ * wrk judges no answer beyond its status; below 400 any status below 400 is right, because looking
+ * at each costs it much. Verify some answers before and the service's own count after.
+ */
+export async function wrkClosedLoop(options: ClosedLoopOptions): Promise<ClosedLoopFigures> {
+  using folder = new TemporaryFolder()
+  const host = `${options.hostname}:${options.port}`
+  const requestsFile = join(folder.path, 'requests')
+  const requests = options.targets.map((target) => new RequestBytes(target, host).marked)
+  writeFileSync(requestsFile, Buffer.concat(requests.flatMap((bytes) => [bytes, NUL])))
+  const script = join(folder.path, 'script.lua')
+  writeFileSync(script, wrkScript(requestsFile, options))
+  const load = ['-t1', `-c${options.connections}`, `-d${Math.ceil(options.seconds)}s`]
+  const child = Bun.spawn(['wrk', ...load, '-s', script, `http://${host}/`], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+    timeout: (options.seconds + 30) * 1000,
+  })
+  tieToThisProcess(child)
+  const [text, exitCode] = await Promise.all([child.stdout.text(), child.exited])
+  if (exitCode !== 0) throw new Error(`wrk ended with ${exitCode}`)
+  const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6
+  const [last = ''] = text.trim().split('\n').slice(-1)
+  return { generator: 'wrk', ...(JSON.parse(last) as WrkSummary), cpuSeconds }
+}
+
+type WrkSummary = Omit<ClosedLoopFigures, 'generator' | 'cpuSeconds'>
+
+/**
+ * Takes the requests of the file in turn, writes each one's number or text in place of its mark,
+ * and prints the sums as one line of JSON.
+ */
+function wrkScript(requestsFile: string, { targets, firstNumber = 0 }: ClosedLoopOptions): string {
+  const { textsFile, status = 0 } = targets[0] ?? {}
+  const errors = 'errors.connect + errors.read + errors.write + errors.timeout'
+  const judge = `function response(s) if s ~= ${status} then wrong = wrong + 1 end end`
+  // wrk asks for one request before the load, only to look at it: that is the one before the first.
+  return `local heads, tails, texts, number, main = {}, {}, nil, ${firstNumber} - 1, nil
+wrong = 0
+function setup(thread)
+  main = thread
+end
+function init(args)
+  for bytes in io.open(${JSON.stringify(requestsFile)}, "rb"):read("*a"):gmatch("[^%z]+") do
+    local from, to = bytes:find("${NUMBER_MARK}", 1, true)
+    heads[#heads + 1] = from and bytes:sub(1, from - 1) or bytes
+    tails[#heads] = from and bytes:sub(to + 1)
+  end
+  ${textsFile === undefined ? '' : `texts = io.open(${JSON.stringify(textsFile)}, "rb"):read("*a")`}
+end
+local function mark(n)
+  if not texts then return string.format("%0${TEXT_LENGTH}d", n % 10 ^ ${TEXT_LENGTH}) end
+  local from = n % (#texts / ${TEXT_LENGTH}) * ${TEXT_LENGTH}
+  return texts:sub(from + 1, from + ${TEXT_LENGTH})
+end
+function request()
+  local n, at = number, number % #heads + 1
+  number = number + 1
+  return tails[at] and heads[at] .. mark(n) .. tails[at] or heads[at]
+end
+${status < 400 ? '' : judge}
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '\\n{"requests":%d,"seconds":%.6f,"p50":%d,"p99":%d,"failed":%d}\\n',
+    summary.requests, summary.duration / 1e6, latency:percentile(50), latency:percentile(99),
+    ${errors} + ${status < 400 ? 'errors.status' : 'main:get("wrong")'}))
+end
+`
+}

@@ -1,0 +1,249 @@
+// How many links a second do bulks create among a million, and what do redirects feel of it?
+// npm run bench -- bulk --seconds 3 --rounds 5
+import { join } from 'node:path'
+import { openDataFolder } from '../../src/data-folder.ts'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { BULK_ITEMS, bulkMark, bulkTargets } from '../lib/bulk-load.ts'
+import { measureClosed, sendClosed } from '../lib/closed-part.ts'
+import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { TemporaryFolder } from '../lib/leftovers.ts'
+import {
+  copyMillion,
+  MILLION,
+  type MillionFolder,
+  millionFolder,
+  scatteredLinks,
+} from '../lib/million.ts'
+import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
+import type { Target } from '../lib/raw-client.ts'
+import { followLink, HitCheck } from '../lib/redirect-check.ts'
+import { targetsOf } from '../lib/redirect-round.ts'
+import {
+  alternate,
+  type Figures,
+  medianOf,
+  type Progress,
+  type RoundResult,
+} from '../lib/rounds.ts'
+import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import { type Launch, type Server, startServer } from '../lib/server.ts'
+import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+
+const CODES = 100
+/** Bulks in flight, so that the writer has the next one when it is done with one. */
+const CONNECTIONS = 2
+/** Prepared for each second: more than any machine asks for, so that none comes twice. */
+const BULKS_PER_SECOND = 100
+const REDIRECTS_PER_SECOND = 1000
+const WARMING_BULKS = 5
+const INDEX_DEADLINE_MS = 60_000
+
+const METRICS: Metric[] = [
+  { key: 'linksPerSecond', label: 'links/s', digits: 0, ratio: false },
+  { key: 'cpuMicros', label: 'CPU µs per link', digits: 1, ratio: false },
+  { key: 'httpMicros', label: '… of them on the HTTP thread', digits: 1, ratio: false },
+  { key: 'bulkP50', label: 'bulk: p50, ms', digits: 1, ratio: false },
+  { key: 'bulkP99', label: 'bulk: p99, ms', digits: 1, ratio: false },
+  { key: 'indexedPerSecond', label: 'links/s, the search index included', digits: 0, ratio: false },
+  { key: 'searchMs', label: 'one search right after the bulks, ms', digits: 1, ratio: false },
+  ...OPEN_METRICS,
+]
+
+interface Variant {
+  name: string
+  bulks: boolean
+  redirects: boolean
+}
+
+interface Place {
+  launch: Launch
+  folder: MillionFolder
+  links: readonly Link[]
+}
+
+export const bulk: Scenario = {
+  name: 'bulk',
+  question: 'How many links a second do bulks of 1,000 create among a million, durably?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+  using temporary = new TemporaryFolder()
+  const program = await hopcodeProgram({ fromSource: options.source })
+  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
+  const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
+  const place = { launch, folder, links: scatteredLinks(folder, CODES) }
+  const contenders: Variant[] = [
+    { name: 'redirects', bulks: false, redirects: true },
+    { name: 'bulks', bulks: true, redirects: false },
+    { name: 'both', bulks: true, redirects: true },
+  ]
+  let series = 0
+  const measure = (variant: Variant) => measureRound(variant, place, options, ++series)
+  const variants = await alternate(contenders, options.rounds, measure, say)
+  const { seconds, rounds } = options
+  return {
+    scenario: bulk.name,
+    question: bulk.question,
+    baseline: 'redirects',
+    settings: { seconds, rounds, items: BULK_ITEMS, connections: CONNECTIONS },
+    metrics: METRICS,
+    variants,
+    plot: `bulk: redirects at ${REDIRECTS_PER_SECOND} requests/s`,
+    bars: [
+      {
+        label: 'durable links/s in bulks of 1,000, among a million',
+        value: medianOf(variants, 'bulks', 'linksPerSecond'),
+        ...{ unit: ' /s', digits: 0, isMain: true },
+        demand: { sense: '≥', bar: 20_000, stretch: 50_000 },
+      },
+      {
+        label: 'the same until all are in the search index too',
+        value: medianOf(variants, 'bulks', 'indexedPerSecond'),
+        ...{ unit: ' /s', digits: 0 },
+      },
+      {
+        label: 'redirect during bulks, median',
+        value: medianOf(variants, 'both', 'openP50') / 1000,
+        ...{ unit: ' ms', digits: 2, demand: { sense: '≤', bar: 10 } },
+      },
+      {
+        label: 'redirect during bulks, p99',
+        value: medianOf(variants, 'both', 'openP99') / 1000,
+        ...{ unit: ' ms', digits: 1 },
+      },
+    ],
+    notes: [
+      `Bulks of ${BULK_ITEMS} new URLs, the next one at once, on ${CONNECTIONS} connections.`,
+      `Open loop: redirects of warm codes, ${REDIRECTS_PER_SECOND} a second.`,
+      `The account begins with ${MILLION} links and keeps what all rounds add.`,
+      'New links enter the search index behind their creation: a search reads those that wait. ' +
+        'Every round begins with none waiting.',
+      'Every hit_count was compared with the redirects received; the database held every link ' +
+        'that was answered, after the process was killed.',
+    ],
+  }
+}
+
+async function measureRound(
+  { bulks, redirects }: Variant,
+  { launch, folder, links }: Place,
+  { seconds, connections }: LoadOptions,
+  series: number,
+): Promise<RoundResult> {
+  await using server = await startServer(launch)
+  const client = new HopcodeClient(server.origin, folder.apiKey)
+  const hits = new HitCheck(client, links)
+  const all = bulkTargets(folder.apiKey, series, WARMING_BULKS + BULKS_PER_SECOND * seconds)
+  for (const target of all.slice(0, WARMING_BULKS)) await createOne(server, target)
+  for (const link of links) await followLink(server, link)
+  await sendClosed(server, { targets: targetsOf(links), connections: 8, seconds: 1 })
+  await untilIndexed(folder)
+
+  const targets = all.slice(WARMING_BULKS)
+  const redirectLoad = {
+    ...{ targets: targetsOf(links), ratePerSecond: REDIRECTS_PER_SECOND },
+    restMs: RESTING_MS,
+  }
+  await hits.begin()
+  const heldBefore = await client.codesHeld()
+  const startedAt = performance.now()
+  const [made, followed] = await Promise.all([
+    bulks ? measureClosed(server, { targets, connections: CONNECTIONS, seconds }) : undefined,
+    redirects ? measureOpen(server, { ...redirectLoad, seconds, connections }) : undefined,
+  ])
+  const created = (made?.requests ?? 0) * BULK_ITEMS
+  const searchMs = bulks ? await searchOne(client, series) : Number.NaN
+  await hits.requireExactly(followed?.result.rightByTarget ?? links.map(() => 0))
+  for (const link of links) await followLink(server, link)
+  await untilIndexed(folder)
+  const indexedPerSecond = bulks ? (created / (performance.now() - startedAt)) * 1000 : Number.NaN
+
+  // Killed, not stopped: what was answered must be on the disk already.
+  await server.kill()
+  requireLinks(folder, heldBefore + created, heldBefore + created + CONNECTIONS * BULK_ITEMS)
+  return {
+    figures: {
+      ...(made && perLink(made.figures, { isAlone: !redirects })),
+      ...{ searchMs, indexedPerSecond },
+      ...followed?.figures,
+    },
+    ...(followed && { latency: followed.latency }),
+  }
+}
+
+/** The server's CPU time is the bulks' only where they are alone. */
+function perLink(figures: Figures, { isAlone }: { isAlone: boolean }): Figures {
+  const { requestsPerSecond = 0, cpuMicros = 0, httpMicros = 0, closedP50 = 0 } = figures
+  return {
+    linksPerSecond: requestsPerSecond * BULK_ITEMS,
+    ...(isAlone && { cpuMicros: cpuMicros / BULK_ITEMS, httpMicros: httpMicros / BULK_ITEMS }),
+    bulkP50: closedP50 / 1000,
+    bulkP99: (figures.closedP99 ?? 0) / 1000,
+  }
+}
+
+/** Sends one bulk and judges its answer, item by item, and the first of its links. */
+async function createOne(server: Server, { path, headers = {}, body = '' }: Target): Promise<void> {
+  const answer = await fetch(server.origin + path, { method: 'POST', headers, body })
+  const text = await answer.text()
+  const { count, results } = JSON.parse(text) as {
+    count: number
+    results: (Link & { ok: boolean; reused: boolean })[]
+  }
+  const { urls } = JSON.parse(body) as { urls: string[] }
+  const isRight =
+    answer.status === 201 &&
+    count === urls.length &&
+    results.every(({ ok, reused, url }, at) => ok && !reused && url === urls[at])
+  if (!isRight) throw new Error(`a bulk was answered ${answer.status}: ${text.slice(0, 500)}`)
+  const [first] = results
+  if (first) await followLink(server, first)
+}
+
+/** Milliseconds of a search for one link of the series. Throws unless it finds just that. */
+async function searchOne(client: HopcodeClient, series: number): Promise<number> {
+  const part = bulkMark(series, WARMING_BULKS * BULK_ITEMS)
+  const before = performance.now()
+  const { total, items } = await client.list(`search=${part}`)
+  const elapsedMs = performance.now() - before
+  if (total === 1 && items[0]?.url.endsWith(part)) return elapsedMs
+  throw new Error(`a search for ${part} found ${total}`)
+}
+
+/** Waits until every link is in the search index. Throws if that takes longer than a minute. */
+async function untilIndexed({ path }: MillionFolder): Promise<void> {
+  const db = openReadonly(databaseFile(path), { cacheKiB: 1024 })
+  try {
+    const query = db.query<{ left: number }, []>(
+      'SELECT (SELECT max(id) FROM links) - indexed_to AS left FROM search_progress',
+    )
+    const startedAt = performance.now()
+    while ((query.get()?.left ?? 0) > 0) {
+      if (performance.now() - startedAt > INDEX_DEADLINE_MS) {
+        throw new Error(`${query.get()?.left} links are not in the search index after a minute`)
+      }
+      await Bun.sleep(20)
+    }
+  } finally {
+    db.close()
+  }
+}
+
+/** Throws unless the account's links are as many, in the table and in the search index. */
+function requireLinks({ path }: MillionFolder, least: number, most: number): void {
+  const { db } = openDataFolder(path)
+  try {
+    const counts = db
+      .query<{ links: number; indexed: number }, []>(
+        `SELECT (SELECT count(*) FROM links) AS links,
+           (SELECT count(*) FROM links_search_docsize) AS indexed`,
+      )
+      .get()
+    const { links = 0, indexed = 0 } = counts ?? {}
+    if (links >= least && links <= most && indexed === links) return
+    throw new Error(`the database holds ${links} links, ${indexed} indexed, not from ${least}`)
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,207 @@
+// What do redirects feel while bulks, large QR images, searches and the flush all run?
+// npm run bench -- mixed --seconds 10 --rounds 5
+import { join } from 'node:path'
+import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
+import { ownClosedLoop } from '../lib/closed-loop.ts'
+import { sendClosed } from '../lib/closed-part.ts'
+import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
+import { TemporaryFolder } from '../lib/leftovers.ts'
+import { copyMillion, type MillionFolder, millionFolder, scatteredLinks } from '../lib/million.ts'
+import { openLoopProcess } from '../lib/open-loop.ts'
+import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
+import type { Target } from '../lib/raw-client.ts'
+import { followLink, HitCheck } from '../lib/redirect-check.ts'
+import { targetsOf } from '../lib/redirect-round.ts'
+import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import { HOSTNAME, type Launch, type Server, startServer } from '../lib/server.ts'
+import { requireFaultless } from '../lib/tally.ts'
+import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+
+const CODES = 200
+const SHARE_OF_PEAK = 0.6
+/** What else the service does each second. */
+const BULKS = 2
+const IMAGES = 20
+const SEARCHES = 10
+const IMAGE_SIZE = 2048
+const BACKGROUND_CONNECTIONS = 4
+/** All that runs so much longer than the redirects: starting would spoil their figures. */
+const LEAD_SECONDS = 1
+
+interface Place {
+  launch: Launch
+  folder: MillionFolder
+  links: readonly Link[]
+}
+
+export const mixed: Scenario = {
+  name: 'mixed',
+  question: 'What do redirects feel while bulks, large images, searches and the flush all run?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+  using temporary = new TemporaryFolder()
+  const program = await hopcodeProgram({ fromSource: options.source })
+  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
+  const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
+  const links = scatteredLinks(folder, CODES)
+  let series = 0
+  const place = { launch, folder, links }
+  const peakAlone = await measurePeak(place, options, undefined)
+  const peak = await measurePeak(place, options, ++series)
+  const ratePerSecond = Math.floor(peak * SHARE_OF_PEAK)
+  say(`peak: ${peakAlone} redirects/s alone, ${peak} mixed; from here on ${ratePerSecond}`)
+  const measure = ({ name }: { name: string }) =>
+    measureRound(
+      place,
+      { ...options, rate: ratePerSecond },
+      name === 'mixed' ? ++series : undefined,
+    )
+  const contenders = [{ name: 'alone' }, { name: 'mixed' }]
+  const variants = await alternate(contenders, options.rounds, measure, say)
+  const { seconds, rounds, connections } = options
+  return {
+    scenario: mixed.name,
+    question: mixed.question,
+    baseline: 'alone',
+    settings: { seconds, rounds, connections, ratePerSecond, peak, peakAlone },
+    metrics: [
+      ...OPEN_METRICS,
+      { key: 'cpuPercent', label: 'CPU of the service, % of a core', digits: 0, ratio: true },
+      { key: 'bulks', label: 'bulks answered/s', digits: 1, ratio: false },
+      { key: 'images', label: 'images answered/s', digits: 1, ratio: false },
+      { key: 'searches', label: 'searches answered/s', digits: 1, ratio: false },
+    ],
+    variants,
+    plot: `mixed: redirects at ${ratePerSecond} requests/s`,
+    bars: [
+      {
+        label: 'p99 of redirects, everything at once / alone',
+        value: medianRatio(variants, 'mixed', 'alone', 'openP99'),
+        ...{ unit: '×', digits: 2, isMain: true, demand: { sense: '≤', bar: 2, stretch: 1.3 } },
+      },
+      {
+        label: 'p99.9 of redirects, everything at once',
+        value: medianOf(variants, 'mixed', 'openP999') / 1000,
+        ...{ unit: ' ms', digits: 1, demand: { sense: '≤', bar: 20 } },
+      },
+    ],
+    notes: [
+      `Open loop: redirects of ${CODES} warm codes at ${ratePerSecond} requests/s, ` +
+        `${SHARE_OF_PEAK * 100} % of the peak that the same generator reached in a closed loop ` +
+        `with everything else running (${peak}; alone ${peakAlone}).`,
+      `mixed: meanwhile ${BULKS} bulks of ${BULK_ITEMS} links, ${IMAGES} images of ${IMAGE_SIZE} ` +
+        `pixels and ${SEARCHES} searches fall due each second, among a million links.`,
+      'The generators share the cores with the service: the own lateness tells how much.',
+      'Every hit_count was compared with the redirects received, and every status was judged.',
+    ],
+  }
+}
+
+/** Redirects a second in a closed loop. `series`: see `begin`. */
+async function measurePeak(
+  place: Place,
+  { connections, seconds }: LoadOptions,
+  series: number | undefined,
+): Promise<number> {
+  const { launch, links } = place
+  await using server = await startServer(launch)
+  for (const link of links) await followLink(server, link)
+  const load = { hostname: HOSTNAME, port: server.port, targets: targetsOf(links), connections }
+  await ownClosedLoop({ ...load, seconds: 1 })
+  const background = await begin(place, server, { series, seconds })
+  const result = await ownClosedLoop({ ...load, seconds })
+  await background?.ended
+  if (result.failed > 0) throw new Error(`${result.failed} redirects of the peak were wrong`)
+  await server.stop()
+  return Math.round(result.requests / result.seconds)
+}
+
+async function measureRound(
+  place: Place,
+  { seconds, connections, rate: ratePerSecond }: LoadOptions,
+  series: number | undefined,
+): Promise<RoundResult> {
+  const { launch, folder, links } = place
+  await using server = await startServer(launch)
+  const client = new HopcodeClient(server.origin, folder.apiKey)
+  const hits = new HitCheck(client, links)
+  const targets = targetsOf(links)
+  for (const link of links) await followLink(server, link)
+  await sendClosed(server, { targets, connections, seconds: 1 })
+
+  await hits.begin()
+  const heldBefore = await client.codesHeld()
+  const background = await begin(place, server, { series, seconds })
+  const cpuBefore = server.cpuSeconds()
+  const startedAt = performance.now()
+  const redirects = await measureOpen(server, {
+    ...{ targets, connections, seconds, ratePerSecond, restMs: RESTING_MS },
+  })
+  const elapsed = (performance.now() - startedAt) / 1000
+  const cpuPercent = ((server.cpuSeconds() - cpuBefore) / elapsed) * 100
+  const answered = await background?.ended
+  await hits.requireExactly(redirects.result.rightByTarget)
+  const created = (await client.codesHeld()) - heldBefore
+  if (created !== (answered?.bulksAnswered ?? 0) * BULK_ITEMS) {
+    throw new Error(`${created} links were made by ${answered?.bulksAnswered} bulks`)
+  }
+  for (const link of links) await followLink(server, link)
+  await server.stop()
+  return {
+    figures: { ...redirects.figures, cpuPercent, ...answered },
+    latency: redirects.latency,
+  }
+}
+
+/**
+ * Begins to send everything but redirects and waits until all is under way. `series`: of the bulks;
+ * undefined where nothing else is to be sent.
+ */
+async function begin(
+  { folder, links }: Place,
+  server: Server,
+  { series, seconds }: { series: number | undefined; seconds: number },
+) {
+  if (series === undefined) return undefined
+  const longer = seconds + 2 * LEAD_SECONDS
+  const ended = sendAllElse(server, folder, links, { series, seconds: longer })
+  // A failure is told where the end is waited for.
+  ended.catch(() => {})
+  await Bun.sleep(LEAD_SECONDS * 1000)
+  return { ended }
+}
+
+/** Gives what was answered each second, and the bulks in all. */
+async function sendAllElse(
+  server: Server,
+  { apiKey }: MillionFolder,
+  links: readonly Link[],
+  { series, seconds }: { series: number; seconds: number },
+) {
+  const headers = accountHeaders(apiKey)
+  const images = links.map(({ code }) => `/api/qr/${code}?size=${IMAGE_SIZE}`)
+  const searches = links.map(({ url }) => `/api/list?search=${encodeURIComponent(url.slice(-12))}`)
+  const get = (path: string): Target => ({ path, headers, status: 200 })
+  const send = async (ratePerSecond: number, targets: Target[]) => {
+    const { result } = await openLoopProcess({
+      ...{ hostname: HOSTNAME, port: server.port, targets, ratePerSecond, seconds },
+      ...{ connections: BACKGROUND_CONNECTIONS, drainSeconds: 10, restMs: RESTING_MS },
+    })
+    requireFaultless(result, `${targets[0]?.path}, …`)
+    return result
+  }
+  const [bulks, drawn, found] = await Promise.all([
+    send(BULKS, bulkTargets(apiKey, series, BULKS * seconds)),
+    send(IMAGES, images.map(get)),
+    send(SEARCHES, searches.map(get)),
+  ])
+  return {
+    bulksAnswered: bulks.answered,
+    bulks: bulks.answered / bulks.seconds,
+    images: drawn.answered / drawn.seconds,
+    searches: found.answered / found.seconds,
+  }
+}

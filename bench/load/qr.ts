@@ -1,0 +1,171 @@
+// How many QR images a second are drawn at 512 and 2048 pixels, and what do redirects feel of it?
+// npm run bench -- qr --seconds 3 --rounds 5
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import jsQR from 'jsqr'
+import { PNG } from 'pngjs'
+import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
+import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
+import { TemporaryFolder } from '../lib/leftovers.ts'
+import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
+import type { Target } from '../lib/raw-client.ts'
+import { followLink, HitCheck } from '../lib/redirect-check.ts'
+import { targetsOf } from '../lib/redirect-round.ts'
+import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { Bar, LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import { type Launch, type Server, startServer } from '../lib/server.ts'
+import { BASE_URL, hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+
+const CODES = 10
+const SIZES = [512, 2048]
+const CONNECTIONS = 4
+const REDIRECTS_PER_SECOND = 1000
+
+interface Variant {
+  name: string
+  /** Pixels; absent: no image is drawn. */
+  size?: number
+  redirects: boolean
+}
+
+interface Place {
+  launch: Launch
+  apiKey: string
+  links: readonly Link[]
+  /** Every image that was decoded, by its path: in later rounds it must be the same again. */
+  images: Map<string, Buffer>
+}
+
+export const qr: Scenario = {
+  name: 'qr',
+  question: 'How many QR images a second are drawn, and what do redirects feel of it?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+  using temporary = new TemporaryFolder()
+  const dataDir = join(temporary.path, 'data')
+  mkdirSync(dataDir)
+  const program = await hopcodeProgram({ fromSource: options.source })
+  const apiKey = createAccount(program, dataDir)
+  const launch = hopcode(program, dataDir, WITHOUT_LIMITS)
+  const links = await makeLinks(launch, apiKey)
+  const place = { launch, apiKey, links, images: new Map<string, Buffer>() }
+  const contenders: Variant[] = [
+    { name: 'redirects', redirects: true },
+    ...SIZES.map((size) => ({ name: `${size} px`, size, redirects: false })),
+    ...SIZES.map((size) => ({ name: `${size} px and redirects`, size, redirects: true })),
+  ]
+  const measure = (variant: Variant) => measureRound(variant, place, options)
+  const variants = await alternate(contenders, options.rounds, measure, say)
+  const { seconds, rounds } = options
+  const bars = SIZES.flatMap((size): Bar[] => [
+    {
+      label: `images/s of ${size} px`,
+      value: medianOf(variants, `${size} px`, 'requestsPerSecond'),
+      ...{ unit: ' /s', digits: 0, isMain: size === 512 },
+    },
+    {
+      label: `p99 of redirects beside images of ${size} px`,
+      value: medianOf(variants, `${size} px and redirects`, 'openP99') / 1000,
+      ...{ unit: ' ms', digits: 1 },
+    },
+  ])
+  return {
+    scenario: qr.name,
+    question: qr.question,
+    baseline: 'redirects',
+    settings: { seconds, rounds, connections: CONNECTIONS, codes: CODES },
+    // Images and redirects are not each other's baseline.
+    metrics: [...CLOSED_METRICS.map((metric) => ({ ...metric, ratio: false })), ...OPEN_METRICS],
+    variants,
+    plot: `qr: redirects at ${REDIRECTS_PER_SECOND} requests/s`,
+    bars,
+    notes: [
+      `Closed loop: GET /api/qr/<code>?size=<px> of ${CODES} codes on ${CONNECTIONS} connections.`,
+      `Open loop: redirects of warm codes, ${REDIRECTS_PER_SECOND} a second.`,
+      'Each image was decoded before and compared afterwards; during the load the length of ' +
+        'every one was judged. The CPU figures beside redirects hold theirs too.',
+    ],
+  }
+}
+
+async function makeLinks(launch: Launch, apiKey: string): Promise<Link[]> {
+  await using server = await startServer(launch)
+  const urls = Array.from({ length: CODES }, (_, n) => `https://example.com/poster/${n}`)
+  const links = await new HopcodeClient(server.origin, apiKey).createLinks(urls)
+  await server.stop()
+  return links
+}
+
+async function measureRound(
+  { size, redirects }: Variant,
+  { launch, apiKey, links, images }: Place,
+  { seconds, warmUp, connections }: LoadOptions,
+): Promise<RoundResult> {
+  await using server = await startServer(launch)
+  const hits = new HitCheck(new HopcodeClient(server.origin, apiKey), links)
+  const drawAll = async () =>
+    size === undefined ? [] : await drawEach(server, links, size, images)
+  const targets = await drawAll()
+  const redirectTargets = targetsOf(links)
+  for (const link of links) await followLink(server, link)
+  const warmLoad = { targets: redirectTargets, connections: 8, seconds: Math.max(1, warmUp) }
+  await sendClosed(server, warmLoad)
+  if (targets.length > 0) await sendClosed(server, { ...warmLoad, targets })
+
+  await hits.begin()
+  const [drawn, followed] = await Promise.all([
+    targets.length > 0
+      ? measureClosed(server, { targets, connections: CONNECTIONS, seconds })
+      : undefined,
+    redirects
+      ? measureOpen(server, {
+          ...{ targets: redirectTargets, connections, seconds },
+          ...{ ratePerSecond: REDIRECTS_PER_SECOND, restMs: RESTING_MS },
+        })
+      : undefined,
+  ])
+  await hits.requireExactly(followed?.result.rightByTarget ?? links.map(() => 0))
+  await drawAll()
+  await server.stop()
+  return {
+    figures: { ...drawn?.figures, ...followed?.figures },
+    ...(followed && { latency: followed.latency }),
+  }
+}
+
+/**
+ * Asks for every link's image and reads the code in it, or compares it with the one that was read.
+ * Throws where it leads elsewhere.
+ */
+async function drawEach(
+  server: Server,
+  links: readonly Link[],
+  size: number,
+  images: Map<string, Buffer>,
+): Promise<Target[]> {
+  const targets: Target[] = []
+  for (const { code } of links) {
+    const path = `/api/qr/${code}?size=${size}`
+    const answer = await fetch(server.origin + path)
+    const image = Buffer.from(await answer.arrayBuffer())
+    const type = answer.headers.get('content-type')
+    if (answer.status !== 200 || type !== 'image/png') {
+      throw new Error(`${path} answered ${answer.status}, ${type}: ${image.subarray(0, 200)}`)
+    }
+    const known = images.get(path)
+    if (known && !known.equals(image)) throw new Error(`${path} is another image than before`)
+    if (!known) requireCode(image, size, `${BASE_URL}/${code}`)
+    images.set(path, image)
+    targets.push({ path, status: 200, bodyBytes: image.length })
+  }
+  return targets
+}
+
+function requireCode(image: Buffer, size: number, shortUrl: string): void {
+  const { width, height, data } = PNG.sync.read(image)
+  if (width !== size || height !== size) throw new Error(`an image is ${width} by ${height} px`)
+  const text = jsQR(new Uint8ClampedArray(data), width, height)?.data
+  if (text !== shortUrl) throw new Error(`an image leads to ${text}, not to ${shortUrl}`)
+}

@@ -1,0 +1,172 @@
+// What does a scanner cost that asks for codes nobody holds, beside redirects of warm codes?
+// npm run bench -- scan --seconds 3 --rounds 5
+import { join } from 'node:path'
+import { openDataFolder } from '../../src/data-folder.ts'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { newCode } from '../../src/links/code.ts'
+import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
+import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { TemporaryFolder } from '../lib/leftovers.ts'
+import {
+  copyMillion,
+  type MillionFolder,
+  millionFolder,
+  scatteredLinks,
+  writeTexts,
+} from '../lib/million.ts'
+import type { Target } from '../lib/raw-client.ts'
+import { seededBytes, seededRandom } from '../lib/realistic-urls.ts'
+import { followLink, TotalCheck } from '../lib/redirect-check.ts'
+import { alternate, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import { type Launch, type Server, startServer } from '../lib/server.ts'
+import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+
+/** Small, so that no code of the scan is still known when its turn comes again. */
+const CACHE_MAX = 10_000
+const WARM_CODES = 100
+const SCANNED_CODES = 250_000
+const SEED = 40_404
+
+interface Variant {
+  name: string
+  target: Target
+  /** Nobody's codes; those of `target` and maybe more. None where the codes are somebody's. */
+  unknown: readonly string[]
+  /** Whether the same few codes come again and again. */
+  isRepeated: boolean
+}
+
+interface Place {
+  launch: Launch
+  folder: MillionFolder
+  /** Links that somebody holds. */
+  links: readonly Link[]
+}
+
+export const scan: Scenario = {
+  name: 'scan',
+  question: 'What does a request for a code that nobody holds cost, beside a redirect?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+  using temporary = new TemporaryFolder()
+  const program = await hopcodeProgram({ fromSource: options.source })
+  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
+  const settings = { ...WITHOUT_LIMITS, LINK_CACHE_MAX: String(CACHE_MAX) }
+  const links = scatteredLinks(folder, WARM_CODES)
+  const place = { launch: hopcode(program, folder.path, settings), folder, links }
+  const unknown = unknownCodes(folder, SCANNED_CODES + 1)
+  const target = (name: string, codes: readonly string[], status: number): Target => ({
+    path: '/{number}',
+    textsFile: writeTexts(join(temporary.path, name), codes),
+    status,
+  })
+  const known = links.map(({ code }) => code)
+  const few = unknown.slice(0, WARM_CODES)
+  const contenders: Variant[] = [
+    { name: 'warm', target: target('warm', known, 302), unknown: [], isRepeated: false },
+    { name: 'scan', target: target('scan', unknown.slice(0, -1), 404), unknown, isRepeated: false },
+    { name: 'repeated', target: target('repeated', few, 404), unknown, isRepeated: true },
+  ]
+  const measure = (variant: Variant) => measureRound(variant, place, options)
+  const variants = await alternate(contenders, options.rounds, measure, say)
+  const ratio = (name: string) => medianRatio(variants, name, 'warm', 'cpuMicros')
+  const { seconds, rounds, warmUp, connections } = options
+  return {
+    scenario: scan.name,
+    question: scan.question,
+    baseline: 'warm',
+    settings: { seconds, rounds, warmUp, connections, cache: CACHE_MAX, codes: SCANNED_CODES },
+    metrics: CLOSED_METRICS,
+    variants,
+    bars: [
+      {
+        label: 'CPU per request, new unknown codes / warm redirects',
+        value: ratio('scan'),
+        ...{ unit: '×', digits: 2, demand: { sense: '≤', bar: 1 } },
+      },
+      {
+        label: 'CPU per request, repeated unknown codes / warm redirects',
+        value: ratio('repeated'),
+        ...{ unit: '×', digits: 2, demand: { sense: '≤', bar: 1 } },
+      },
+    ],
+    notes: [
+      `warm: redirects of ${WARM_CODES} codes; as everywhere here, of a million in the database.`,
+      `scan: ${SCANNED_CODES} codes that nobody holds, in turn; the service remembers the last ` +
+        `${CACHE_MAX}, so each is one that it has to look up.`,
+      `repeated: ${WARM_CODES} of them again and again. For the whole of the timed part the ` +
+        'table of links was taken away from under the running service, where a look-up is a 500: ' +
+        'every answer was a 404, and the next new code was a 500.',
+      'Every status was judged. There is no limiter.',
+    ],
+  }
+}
+
+/** Codes as the service would make them, which no link of the folder has: always the same ones. */
+function unknownCodes({ path }: MillionFolder, count: number): string[] {
+  const random = seededBytes(seededRandom(SEED))
+  const db = openReadonly(databaseFile(path), { cacheKiB: 65_536 })
+  try {
+    const find = db.prepare<{ id: number }, [string]>('SELECT id FROM links WHERE code = ?')
+    const codes = new Set<string>()
+    while (codes.size < count) {
+      const code = newCode(random)
+      if (!find.get(code)) codes.add(code)
+    }
+    return [...codes]
+  } finally {
+    db.close()
+  }
+}
+
+async function measureRound(
+  { target, unknown, isRepeated }: Variant,
+  { launch, folder, links }: Place,
+  { connections, seconds, warmUp }: LoadOptions,
+): Promise<RoundResult> {
+  await using server = await startServer(launch)
+  const total = new TotalCheck(new HopcodeClient(server.origin, folder.apiKey))
+  for (const link of links) await followLink(server, link)
+  if (unknown.length > 0) await requireAnswer(server, unknown[0], 404)
+  const load = { targets: [target], connections }
+  const warming = await sendClosed(server, { ...load, seconds: Math.max(1, warmUp) })
+  const firstNumber = warming.requests + connections + 1
+
+  await total.begin()
+  const away = isRepeated ? takeLinksAway(folder) : undefined
+  let part: Awaited<ReturnType<typeof measureClosed>>
+  try {
+    part = await measureClosed(server, { ...load, firstNumber, seconds })
+    // The last code of all is in no target: the service has never seen it.
+    if (away) await requireAnswer(server, unknown.at(-1), 500)
+  } finally {
+    away?.[Symbol.dispose]()
+  }
+  const redirects = target.status === 302 ? part.requests : 0
+  await total.requireBetween(redirects, redirects && redirects + connections)
+  for (const link of links) await followLink(server, link)
+  await server.stop()
+  return { figures: part.figures }
+}
+
+async function requireAnswer(server: Server, code: string | undefined, status: number) {
+  const answer = await fetch(`${server.origin}/${code}`, { redirect: 'manual' })
+  const text = await answer.text()
+  if (answer.status === status) return
+  throw new Error(`/${code} answered ${answer.status}, not ${status}: ${text}`)
+}
+
+/** Takes the links away from under a running service until it is disposed of. */
+function takeLinksAway({ path }: MillionFolder): Disposable {
+  const { db } = openDataFolder(path)
+  db.run('ALTER TABLE links RENAME TO links_gone')
+  return {
+    [Symbol.dispose]() {
+      db.run('ALTER TABLE links_gone RENAME TO links')
+      db.close()
+    },
+  }
+}

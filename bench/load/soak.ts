@@ -1,0 +1,184 @@
+// How much memory does the service hold after millions of redirects over a million codes?
+// npm run bench -- soak --redirects 50
+import { join } from 'node:path'
+import { sendClosed } from '../lib/closed-part.ts'
+import { uncountedHits, untilCounted } from '../lib/counted-hits.ts'
+import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { TemporaryFolder } from '../lib/leftovers.ts'
+import { copyMillion, MILLION, millionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
+import { followLink, TotalCheck } from '../lib/redirect-check.ts'
+import { median, type Progress } from '../lib/rounds.ts'
+import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import { type Server, startServer } from '../lib/server.ts'
+import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+
+/** The short form's length. */
+const SHORT_SECONDS = 40
+const CHUNK_SECONDS = 10
+const SAMPLE_EVERY_MS = 250
+/** Memory swings with each garbage collection: a point's is the median over so many redirects. */
+const WINDOW = 2_000_000
+const LAST_STRETCH = 10_000_000
+/** What the bar on memory speaks of. */
+const JUDGED_FROM = 50_000_000
+const CODES_CHECKED = 100
+
+const METRICS: Metric[] = [
+  { key: 'millions', label: 'redirects, millions', digits: 2, ratio: false },
+  { key: 'perSecond', label: 'redirects/s', digits: 0, ratio: false },
+  { key: 'atStart', label: 'memory before, MiB', digits: 0, ratio: false },
+  { key: 'atEnd', label: 'memory at the end, MiB', digits: 1, ratio: false },
+  { key: 'highest', label: 'memory at its highest, MiB', digits: 0, ratio: false },
+  { key: 'growth', label: 'growth over the last 10 million, MiB', digits: 1, ratio: false },
+  { key: 'growthHalf', label: 'growth over the last half, MiB', digits: 1, ratio: false },
+  { key: 'uncounted', label: 'hits only in the journal at the end', digits: 0, ratio: false },
+  { key: 'catchUpSeconds', label: 'until all are counted, s', digits: 1, ratio: false },
+]
+
+/** Resident memory when so many redirects had been answered. */
+interface Sample {
+  redirects: number
+  mebibytes: number
+}
+
+export const soak: Scenario = {
+  name: 'soak',
+  question: 'How much memory does the service hold after millions of redirects?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+  using temporary = new TemporaryFolder()
+  const program = await hopcodeProgram({ fromSource: options.source })
+  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
+  const links = scatteredLinks(folder, MILLION)
+  const codes = links.map(({ code }) => code)
+  const textsFile = writeTexts(join(temporary.path, 'codes'), codes)
+  await using server = await startServer(hopcode(program, folder.path, WITHOUT_LIMITS))
+  const client = new HopcodeClient(server.origin, folder.apiKey)
+  const total = new TotalCheck(client)
+  const sampled = links.slice(0, CODES_CHECKED)
+  for (const link of sampled) await followLink(server, link)
+  const atStart = server.memory().resident
+
+  await total.begin()
+  const soaked = await soakIn(server, textsFile, options, say)
+  const { redirects, requests, unread, seconds, samples } = soaked
+  const uncounted = await uncountedHits(client, folder.path)
+  await total.requireBetween(redirects, redirects + unread)
+  for (const link of sampled) await followLink(server, link)
+  await requireSpread(client, sampled, redirects, unread)
+  const catchUpSeconds = await untilCounted(client, folder.path)
+  await server.stop()
+
+  const atEnd = memoryAt(samples, redirects)
+  const figures = {
+    ...{ millions: redirects / 1e6, perSecond: requests / seconds, atStart, atEnd },
+    highest: Math.max(...samples.map(({ mebibytes }) => mebibytes)),
+    growth: atEnd - memoryAt(samples, redirects - LAST_STRETCH),
+    growthHalf: atEnd - memoryAt(samples, redirects / 2),
+    ...{ uncounted, catchUpSeconds },
+  }
+  const isLong = redirects >= JUDGED_FROM
+  return {
+    scenario: soak.name,
+    question: soak.question,
+    settings: { redirects, codes: MILLION, connections: options.connections },
+    metrics: METRICS,
+    variants: [
+      {
+        name: 'hopcode',
+        rounds: [figures],
+        latency: { count: 0, sum: 0, min: 0, max: 0, slots: [] },
+      },
+    ],
+    bars: [
+      {
+        label: `memory after ${(redirects / 1e6).toFixed(1)} million redirects of a million codes`,
+        value: atEnd,
+        ...{ unit: ' MiB', digits: 0, isMain: true, demand: { sense: '≤', bar: 250 } },
+      },
+      {
+        label: 'hits only in the journal at the end',
+        value: uncounted,
+        ...{ unit: '', digits: 0 },
+      },
+      {
+        label: 'growth over the last 10 million of 50 and more',
+        value: isLong ? figures.growth : Number.NaN,
+        ...{ unit: ' MiB', digits: 1, demand: { sense: '≤', bar: 1 } },
+      },
+    ],
+    notes: [
+      'The codes are asked for in turn, so that hardly one is in the link cache.',
+      'Memory is all that is resident, mapped files too: the median over the 2 million redirects ' +
+        'before a point, or over what there is.',
+      `total_redirects was compared with the redirects received, and ${CODES_CHECKED} hit_counts.`,
+    ],
+  }
+}
+
+/** Serves as many redirects as asked for, in chunks, and samples the memory all the while. */
+async function soakIn(
+  server: Server,
+  textsFile: string,
+  { redirects: millions, connections }: LoadOptions,
+  say: Progress,
+) {
+  const targets = [{ path: '/{number}', textsFile, status: 302 }]
+  const samples: Sample[] = []
+  const startedAt = performance.now()
+  const secondsSoFar = () => (performance.now() - startedAt) / 1000
+  const isDone = (redirects: number) =>
+    millions === undefined ? secondsSoFar() >= SHORT_SECONDS : redirects >= millions * 1e6
+  let redirects = 0
+  let chunks = 0
+  let chunkAt = startedAt
+  let perSecond = 0
+  const sampler = setInterval(() => {
+    const since = (performance.now() - chunkAt) / 1000
+    const mebibytes = server.memory().resident
+    samples.push({ redirects: redirects + perSecond * since, mebibytes })
+  }, SAMPLE_EVERY_MS)
+  try {
+    while (!isDone(redirects)) {
+      chunkAt = performance.now()
+      const load = { targets, connections, firstNumber: redirects, seconds: CHUNK_SECONDS }
+      const result = await sendClosed(server, load)
+      redirects += result.requests
+      perSecond = result.requests / result.seconds
+      chunks += 1
+      if (chunks % 6 === 0) {
+        const mebibytes = server.memory().resident.toFixed(0)
+        say(`${(redirects / 1e6).toFixed(1)} million redirects, ${mebibytes} MiB`)
+      }
+    }
+  } finally {
+    clearInterval(sampler)
+  }
+  const seconds = secondsSoFar()
+  return { redirects, requests: redirects, unread: chunks * connections, seconds, samples }
+}
+
+/** The median over the window before a point; NaN where the run began later. */
+function memoryAt(samples: readonly Sample[], redirects: number): number {
+  const window = samples.filter(
+    (sample) => sample.redirects <= redirects && sample.redirects > redirects - WINDOW,
+  )
+  return median(window.map(({ mebibytes }) => mebibytes))
+}
+
+/** Throws unless each code has had its turns: the generator asks for all of them one by one. */
+async function requireSpread(
+  client: HopcodeClient,
+  links: readonly Link[],
+  redirects: number,
+  unread: number,
+): Promise<void> {
+  const turns = Math.floor(redirects / MILLION)
+  // Two are this check's own.
+  const [least, most] = [turns + 2, turns + 3 + unread]
+  const counts = await client.hitCounts(links.map(({ code }) => code))
+  const odd = counts.find((count) => count < least || count > most)
+  if (odd !== undefined) throw new Error(`a hit_count is ${odd}, not from ${least} to ${most}`)
+}

@@ -1,0 +1,163 @@
+// How long from the start to the first redirect, and in how much memory, with a million links?
+// npm run bench -- start --rounds 5
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
+import { TemporaryFolder } from '../lib/leftovers.ts'
+import { copyMillion, type MillionFolder, millionFolder, scatteredLinks } from '../lib/million.ts'
+import { followLink } from '../lib/redirect-check.ts'
+import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import { type Launch, type Server, spawnServer, startServer } from '../lib/server.ts'
+import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+
+const POLL_MS = 1
+const DEADLINE_MS = 20_000
+/** How long a started service is left alone before its memory is read. */
+const SETTLING_MS = 1000
+/** Redirects that a killed service leaves for its next start to count. */
+const LEFT = 5000
+/** Longer than a round, so that no flush counts them before the kill. */
+const SLOW_FLUSH = { HIT_FLUSH_MS: '60000' }
+
+const METRICS: Metric[] = [
+  { key: 'firstMs', label: 'start to first redirect, ms', digits: 0, ratio: true },
+  { key: 'cpuMs', label: 'CPU until then, ms', digits: 0, ratio: true },
+  { key: 'resident', label: 'memory after the start, MiB', digits: 0, ratio: true },
+  { key: 'anonymous', label: '… of it the process’s own, MiB', digits: 0, ratio: true },
+  { key: 'mapped', label: '… of it mapped files, MiB', digits: 0, ratio: true },
+]
+
+interface Variant {
+  name: string
+  folder: MillionFolder
+  link: Link
+  /** The service before was killed with hits that are not counted yet. */
+  isAfterKill: boolean
+}
+
+export const start: Scenario = {
+  name: 'start',
+  question: 'How long from the start to the first redirect, with a million links?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+  using temporary = new TemporaryFolder()
+  const program = await hopcodeProgram({ fromSource: options.source })
+  const million = copyMillion(millionFolder(say), join(temporary.path, 'million'))
+  const [link] = scatteredLinks(million, 1)
+  if (!link) throw new Error('a million links hold none')
+  const small = await makeSmall(program, join(temporary.path, 'small'))
+  const contenders: Variant[] = [
+    { name: 'one link', ...small, isAfterKill: false },
+    { name: 'a million', folder: million, link, isAfterKill: false },
+    { name: 'a million, after kill -9', folder: million, link, isAfterKill: true },
+  ]
+  // The first start makes the journal, and brings the files into the page cache.
+  for (const { folder } of contenders) await once(hopcode(program, folder.path, WITHOUT_LIMITS))
+  const measure = (variant: Variant) => measureRound(program, variant)
+  const variants = await alternate(contenders, options.rounds, measure, say)
+  return {
+    scenario: start.name,
+    question: start.question,
+    baseline: 'one link',
+    settings: { rounds: options.rounds },
+    metrics: METRICS,
+    variants,
+    bars: [
+      {
+        label: 'start to first redirect, a million links',
+        value: medianOf(variants, 'a million', 'firstMs'),
+        ...{ unit: ' ms', digits: 0, isMain: true },
+        demand: { sense: '≤', bar: 200, stretch: 100 },
+      },
+      {
+        label: 'the same after kill -9',
+        value: medianOf(variants, 'a million, after kill -9', 'firstMs'),
+        ...{ unit: ' ms', digits: 0 },
+      },
+      {
+        label: 'memory after the start, a million links',
+        value: medianOf(variants, 'a million', 'resident'),
+        ...{ unit: ' MiB', digits: 0, isMain: true, demand: { sense: '≤', bar: 90 } },
+      },
+    ],
+    notes: [
+      `Asked every ${POLL_MS} ms for a redirect, from before the process began. Its files are in ` +
+        'the page cache of the operating system.',
+      `Memory is read ${SETTLING_MS / 1000} s later; mapped files (the program itself, the hit ` +
+        'journal) are pages that the kernel may take back.',
+      `after kill -9: ${LEFT} redirects were in the journal alone; each was counted then.`,
+    ],
+  }
+}
+
+async function makeSmall(program: string[], path: string) {
+  mkdirSync(path)
+  const apiKey = createAccount(program, path)
+  await using server = await startServer(hopcode(program, path, WITHOUT_LIMITS))
+  const client = new HopcodeClient(server.origin, apiKey)
+  const [link] = await client.createLinks(['https://example.com/the/only/one'])
+  if (!link) throw new Error('no link was made')
+  await server.stop()
+  return { folder: { path, apiKey }, link }
+}
+
+async function once(launch: Launch): Promise<void> {
+  await using server = await startServer(launch)
+  await server.stop()
+}
+
+async function measureRound(
+  program: string[],
+  { folder, link, isAfterKill }: Variant,
+): Promise<RoundResult> {
+  const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
+  const counted = isAfterKill ? await killWithHits(program, folder, link) : undefined
+  await using server = spawnServer(launch)
+  const firstMs = await firstRedirect(server, link)
+  const cpuMs = server.cpuSeconds() * 1000
+  await Bun.sleep(SETTLING_MS)
+  const memory = server.memory()
+  if (counted !== undefined) {
+    const [hits] = await new HopcodeClient(server.origin, folder.apiKey).hitCounts([link.code])
+    if (hits !== counted + 1) throw new Error(`${hits} hits are counted, not ${counted + 1}`)
+  }
+  await server.stop()
+  return { figures: { firstMs, cpuMs, ...memory } }
+}
+
+/** Milliseconds since the start. Throws unless the first answer of all is the right redirect. */
+async function firstRedirect(server: Server, link: Link): Promise<number> {
+  while (server.ageSeconds * 1000 < DEADLINE_MS) {
+    const isListening = await fetch(`${server.origin}/${link.code}`, {
+      method: 'HEAD',
+      redirect: 'manual',
+    }).then(
+      () => true,
+      () => false,
+    )
+    if (isListening) {
+      await followLink(server, link)
+      return server.ageSeconds * 1000
+    }
+    await Bun.sleep(POLL_MS)
+  }
+  throw new Error(`${server.name} gave no redirect within ${DEADLINE_MS} ms`)
+}
+
+/** Gives the link's hits as they were when the service was killed. */
+async function killWithHits(
+  program: string[],
+  { path, apiKey }: MillionFolder,
+  link: Link,
+): Promise<number> {
+  await using server = await startServer(
+    hopcode(program, path, { ...WITHOUT_LIMITS, ...SLOW_FLUSH }),
+  )
+  for (let n = 0; n < LEFT; n++) await followLink(server, link)
+  const [hits] = await new HopcodeClient(server.origin, apiKey).hitCounts([link.code])
+  await server.kill()
+  return hits ?? Number.NaN
+}
