@@ -83,14 +83,11 @@ process.exit(failures.length === 0 ? 0 : 1)
 function options(): RunOptions {
   try {
     const read = readOptions(process.argv.slice(2))
-    const known = [...SCENARIOS, ...ON_REQUEST].map(({ name }) => name)
-    const unknown = read.names.filter(
-      (name) => ![...known, ...microNames(), 'micro'].includes(name),
-    )
-    if (unknown.length === 0) return read
-    throw new UsageError(
-      `no bench is named ${unknown.join(', ')}; there are ${[...known, ...microNames()].join(', ')}`,
-    )
+    const loads = [...SCENARIOS, ...ON_REQUEST].map(({ name }) => name)
+    const known = [...loads, ...microNames(), 'micro']
+    const unknown = read.names.find((name) => !known.includes(name))
+    if (unknown === undefined) return read
+    throw new UsageError(`no bench is named ${unknown}; there are ${known.join(', ')}`)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     say(`bench: ${error.message}`)
