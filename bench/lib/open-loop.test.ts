@@ -186,6 +186,11 @@ test('requests that a dead server could not be sent are no faultless run', async
   expect(() => requireFaultless(result, 'the load')).toThrow('90 unsent of 100 requests')
 })
 
+test('a generator that rests sends every request all the same', async () => {
+  const result = await load(redirected, { restMs: 1 })
+  expect(result).toMatchObject({ sent: 100, answered: 100, wrong: 0, saturated: false })
+})
+
 test('a run without a target, or of more requests than the bound, is refused', async () => {
   expect(load(redirected, { targets: [] })).rejects.toThrow(RangeError)
   expect(load(redirected, { ratePerSecond: 1e6, seconds: 60 })).rejects.toThrow(RangeError)

@@ -1,6 +1,6 @@
 // What does a redirect cost in one commit beside another?
 // npm run bench -- compare main~5 main --seconds 3 --rounds 5
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { TemporaryFolder, tieToThisProcess } from '../lib/leftovers.ts'
 import {
@@ -74,15 +74,14 @@ function commitOf(ref: string): string {
 async function build(commit: string, folder: string): Promise<string> {
   const tree = join(folder, 'tree')
   mkdirSync(folder)
-  await runIn(ROOT, ['git', 'worktree', 'add', '--detach', '--force', tree, commit])
+  await runIn(ROOT, ['git', 'worktree', 'add', '--detach', tree, commit])
   const binary = join(folder, 'hopcode')
   try {
     await provideModules(tree)
     await runIn(tree, [process.execPath, 'scripts/build.ts'])
     await runIn(tree, ['mv', join('dist', 'hopcode'), binary])
   } finally {
-    rmSync(tree, { recursive: true, force: true })
-    await runIn(ROOT, ['git', 'worktree', 'prune'])
+    await runIn(ROOT, ['git', 'worktree', 'remove', '--force', tree])
   }
   return binary
 }
