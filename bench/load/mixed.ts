@@ -78,12 +78,12 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     plot: `mixed: redirects at ${ratePerSecond} requests/s`,
     bars: [
       {
-        label: 'p99 of redirects, everything at once / alone',
+        label: 'p99 of redirects while all else runs, beside redirects alone',
         value: medianRatio(variants, 'mixed', 'alone', 'openP99'),
         ...{ unit: '×', digits: 2, isMain: true, demand: { sense: '≤', bar: 2, stretch: 1.3 } },
       },
       {
-        label: 'p99.9 of redirects, everything at once',
+        label: 'p99.9 of redirects while all else runs',
         value: medianOf(variants, 'mixed', 'openP999') / 1000,
         ...{ unit: ' ms', digits: 1, demand: { sense: '≤', bar: 20 } },
       },

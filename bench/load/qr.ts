@@ -16,7 +16,7 @@ import type { Bar, LoadOptions, Scenario, ScenarioReport } from '../lib/scenario
 import { type Launch, type Server, startServer } from '../lib/server.ts'
 import { BASE_URL, hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
 
-const CODES = 10
+const CODES = 5
 const SIZES = [512, 2048]
 const CONNECTIONS = 4
 const REDIRECTS_PER_SECOND = 1000
@@ -59,7 +59,7 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const { seconds, rounds } = options
   const bars = SIZES.flatMap((size): Bar[] => [
     {
-      label: `images/s of ${size} px`,
+      label: `QR images/s of ${size} px`,
       value: medianOf(variants, `and ${size} px`, 'requestsPerSecond'),
       ...{ unit: ' /s', digits: 0, isMain: size === 512 },
     },

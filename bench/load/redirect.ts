@@ -48,7 +48,7 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     variants,
     bars: [
       {
-        label: 'redirects/s',
+        label: 'redirects/s of warm codes',
         value: medianOf(variants, 'hopcode', 'requestsPerSecond'),
         ...{ unit: ' /s', digits: 0, isMain: true },
       },

@@ -51,6 +51,15 @@ test('a call that throws leaves nothing behind and the others untouched', () => 
   expect(notes()).toEqual([{ text: 'one' }, { text: 'two' }])
 })
 
+test('a call alone that throws leaves nothing behind either', () => {
+  using folder = temporaryFolder()
+  const { db, run, notes } = setUp(folder.path)
+  expect(run(['addTwoThenFail', 'half'])).toEqual([{ error: 'changed its mind' }])
+  expect(notes()).toEqual([])
+  expect(db.inTransaction).toBe(false)
+  expect(run(['add', 'after'])).toEqual([{ value: 5 }])
+})
+
 test('when the disk takes the whole transaction away, no call counts as done', () => {
   using folder = temporaryFolder()
   const { db, run, notes } = setUp(folder.path)

@@ -70,7 +70,9 @@ interface Call {
 export function commitTogether(db: Database, functions: object, calls: readonly Call[]): Outcome[] {
   try {
     db.run('BEGIN IMMEDIATE')
-    const outcomes = calls.map((call) => runInSavepoint(db, functions, call))
+    // A call alone needs no savepoint, whose bookkeeping grows with every row that it changes.
+    const run = calls.length === 1 ? runCall : runInSavepoint
+    const outcomes = calls.map((call) => run(db, functions, call))
     db.run('COMMIT')
     return outcomes
   } catch (error) {
@@ -79,12 +81,16 @@ export function commitTogether(db: Database, functions: object, calls: readonly 
   }
 }
 
+function runCall(_: Database, functions: object, call: Call): Outcome {
+  return { value: functionOf(functions, call.name)(call.args) }
+}
+
 function runInSavepoint(db: Database, functions: object, call: Call): Outcome {
   db.run('SAVEPOINT operation')
   try {
-    const value = functionOf(functions, call.name)(call.args)
+    const outcome = runCall(db, functions, call)
     db.run('RELEASE operation')
-    return { value }
+    return outcome
   } catch (error) {
     // A full disk may have rolled the whole transaction back: then nothing of this batch is stored.
     if (!db.inTransaction) throw error

@@ -4,7 +4,7 @@ import type { HitJournal } from './journal.ts'
 import type { HitWrites } from './store.ts'
 
 /** Hits in one commit: bounds how long other writes wait behind them. */
-const STRETCH_MAX = 65_536
+const STRETCH_MAX = 8192
 
 interface FlusherOptions {
   journal: HitJournal
