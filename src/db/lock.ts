@@ -24,8 +24,12 @@ export class FolderLock {
       db.run('BEGIN EXCLUSIVE')
     } catch (cause) {
       db.close()
-      const message = `${dataDir} is served by process ${readPid(pidFile)} already`
-      throw new DataError(`${message}: stop it, or choose another DATA_DIR.`, { cause })
+      const { code, message } = cause as Error & { code?: string }
+      const reason =
+        code === 'SQLITE_BUSY'
+          ? `is served by process ${readPid(pidFile)} already: stop it, or choose another DATA_DIR.`
+          : `cannot be locked: ${message}`
+      throw new DataError(`${dataDir} ${reason}`, { cause })
     }
     writeFileSync(pidFile, `${process.pid}\n`)
     return new FolderLock(db)

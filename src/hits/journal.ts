@@ -69,10 +69,6 @@ export class HitJournal {
     return this.#head - this.#tail + waiting
   }
 
-  get capacity(): number {
-    return this.#entries
-  }
-
   /** Hits that a kill would lose because the ring is full. */
   get overflowing(): boolean {
     return this.#overflow.size > 0

@@ -31,10 +31,6 @@ export class LinkCache {
     this.#unknown = new LRUCache(bound)
   }
 
-  get size(): number {
-    return this.#known.size + this.#unknown.size
-  }
-
   /** One look-up in the database at most; undefined when nobody holds the code. */
   find(code: Code): Destination | undefined {
     const known = this.#known.get(code)
