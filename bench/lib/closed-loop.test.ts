@@ -60,7 +60,7 @@ async function pathsOf(generate: typeof ownClosedLoop, target: Target, firstNumb
   })
   try {
     const { hostname = '', port = 0 } = server
-    const load = { targets: [target], connections: 1, seconds: 0.05, firstNumber }
+    const load = { targets: [target], connections: 1, seconds: 0.5, firstNumber }
     const figures = await generate({ hostname, port, ...load })
     return { paths, figures }
   } finally {
@@ -98,7 +98,7 @@ test('a body of another length than the right one is a failure', async () => {
   const target = { path: '/a', status: 302, bodyBytes: 1 }
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: redirected })
   const { hostname = '', port = 0 } = server
-  const load = { hostname, port, targets: [target], connections: 1, seconds: 0.05 }
+  const load = { hostname, port, targets: [target], connections: 1, seconds: 0.5 }
   const figures = await closedLoop(load)
   await server.stop(true)
   expect(figures.failed).toBe(figures.requests)
