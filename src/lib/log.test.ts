@@ -40,3 +40,46 @@ test('events below the level are not written', () => {
   log.error('d')
   expect(written.map((line) => line.split(' ').at(-1))).toEqual(['c', 'd'])
 })
+
+/** What a stranger may send in a path or a header to forge or hide an event. */
+const HOSTILE = [
+  'a\n{"level":"info","event":"forged"}',
+  'a\r\n12:00:00 info  forged',
+  'a\u2028forged',
+  'a\u001b[2Jforged',
+  'a\u009b2Jforged',
+  'a\u202eforged',
+  'a\u0000\u007f\ud800',
+  'a\u{e0001}forged',
+]
+
+test.each(HOSTILE)(
+  'no text of a caller starts a line or reaches the terminal as a command: %j',
+  (text) => {
+    for (const human of [true, false]) {
+      const { log, written } = lines({ human })
+      log.warn('request', { path: text })
+      log.error('request.failed', { path: text }, new Error(text))
+      expect(written).toHaveLength(2)
+      const shown = written.flatMap((line) => line.split('\n'))
+      for (const line of shown) expect(line).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
+      const events = shown.filter((line) => !line.startsWith('    '))
+      expect(events).toHaveLength(2)
+      if (human) continue
+      for (const line of events) expect(JSON.parse(line).path).toBe(text)
+    }
+  },
+)
+
+test('a text that could be taken for another field stands in quotes', () => {
+  const { log, written } = lines({ human: true })
+  log.info('request', { path: '/a level=error', empty: '' })
+  expect(written).toEqual(['12:00:00 info  request path="/a level=error" empty=""'])
+})
+
+test('a text has an end, however long a caller makes it', () => {
+  const { log, written } = lines({ human: false })
+  log.error('request.failed', { path: 'x'.repeat(1e6) }, 'y'.repeat(1e6))
+  expect(written[0]?.length).toBeLessThan(10_000)
+  expect(JSON.parse(written[0] ?? '').path).toEndWith('x…')
+})

@@ -1,3 +1,5 @@
+import { LogSink } from './log-sink.ts'
+
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -9,6 +11,9 @@ export interface Log {
   warn(event: string, fields?: Fields): void
   error(event: string, fields?: Fields & { cause?: never }, cause?: unknown): void
 }
+
+/** The longest text of a field, in characters: a caller chooses what some of them hold. */
+const TEXT_MAX = 4000
 
 interface LogOptions {
   level: LogLevel
@@ -25,7 +30,7 @@ interface LogOptions {
  */
 export function createLog({
   level,
-  write = (line) => console.error(line),
+  write = standardError(),
   human = process.stderr.isTTY === true,
   now = Date.now,
 }: LogOptions): Log {
@@ -33,9 +38,10 @@ export function createLog({
   const emit = (at: LogLevel, event: string, fields: Fields = {}, cause?: unknown) => {
     if (LOG_LEVELS.indexOf(at) < least) return
     const time = new Date(now()).toISOString()
-    const all = cause === undefined ? fields : { ...fields, cause: describe(cause) }
     write(
-      human ? humanLine(time, at, event, all) : JSON.stringify({ time, level: at, event, ...all }),
+      human
+        ? humanLine(time, at, event, fields, cause)
+        : jsonLine({ time, level: at, event, ...fields }, cause),
     )
   }
   return {
@@ -46,13 +52,52 @@ export function createLog({
   }
 }
 
-function humanLine(time: string, level: LogLevel, event: string, fields: Fields): string {
-  const pairs = Object.entries(fields).map(([name, value]) => `${name}=${value}`)
-  return [time.slice(11, 19), level.padEnd(5), event, ...pairs].join(' ')
+function jsonLine(fields: Fields, cause: unknown): string {
+  const all = cause === undefined ? fields : { ...fields, cause: describe(cause) }
+  return visible(JSON.stringify(all, (_, value) => cut(value)))
 }
+
+/** A cause has lines of its own, set in, so that none can pass for an event. */
+function humanLine(
+  time: string,
+  level: LogLevel,
+  event: string,
+  fields: Fields,
+  cause: unknown,
+): string {
+  const pairs = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`)
+  const line = [time.slice(11, 19), level.padEnd(5), event, ...pairs].join(' ')
+  if (cause === undefined) return line
+  const lines = String(cut(describe(cause))).split(/\r\n|[\n\r\u2028\u2029]/)
+  return [line, ...lines.map((text) => `    ${visible(text)}`)].join('\n')
+}
+
+/** In quotes where it could be taken for something else. */
+function shown(value: Fields[string]): string {
+  const text = String(cut(value))
+  return visible(/^[\w.:/@+,-]+$/.test(text) ? text : JSON.stringify(text))
+}
+
+function cut(value: unknown): unknown {
+  if (typeof value !== 'string' || value.length <= TEXT_MAX) return value
+  return `${value.slice(0, TEXT_MAX)}…`
+}
+
+/** Spells out what a terminal or a log viewer would obey: control and direction characters. */
+const visible = (text: string): string =>
+  text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (found) =>
+    [...Array(found.length).keys()]
+      .map((i) => `\\u${found.charCodeAt(i).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
 
 function describe(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}
+
+function standardError(): (line: string) => void {
+  const sink = new LogSink()
+  return (line) => sink.write(line)
 }
 
 /** Prints what a command was asked for on standard output. */

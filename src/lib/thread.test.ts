@@ -6,6 +6,7 @@ interface Calls {
   double: (n: number) => number
   fail: (message: string) => never
   batchSize: (args: null) => number
+  followUps: (args: null) => number
 }
 
 const SERVICE = `
@@ -13,16 +14,19 @@ const SERVICE = `
   serveThread((settings) => {
     if (settings.broken) throw new Error('no such file')
     let size = 0
+    let followUps = 0
     const functions = {
       double: (n) => n * 2,
       fail: (message) => { throw new Error(message) },
       batchSize: () => size,
+      followUps: () => followUps,
     }
     return {
       answer: (calls) => {
         size = calls.length
         return Promise.all(calls.map((call) => runCall(functions, call)))
       },
+      afterwards: () => { followUps++ },
       close: () => {},
     }
   })
@@ -102,4 +106,12 @@ test('closing drops background calls of the given names, and finishes the others
     'rejected',
     'fulfilled',
   ])
+})
+
+test('what follows a batch happens once its answers have left, before the next', async () => {
+  const thread = await start()
+  expect(await thread.call('followUps', null)).toBe(0)
+  expect(await Promise.all([1, 2].map(() => thread.call('followUps', null)))).toEqual([1, 1])
+  expect(await thread.call('followUps', null)).toBe(2)
+  await thread.close()
 })

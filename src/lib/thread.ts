@@ -22,6 +22,8 @@ interface ThreadOptions {
   batchMax: number
   /** Calls waiting beyond this are refused with an error, so that memory stays bounded. */
   queueMax: number
+  /** Told of each answered batch: how many calls, and how long it was away. */
+  observe?: (calls: number, seconds: number) => void
 }
 
 /** What a feature needs of a thread: to call its own functions there. */
@@ -43,6 +45,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   #drained: (() => void) | undefined
   #stopped: (() => void) | undefined
   #dead: Error | undefined
+  #sentAt = 0
 
   private constructor(worker: Worker, options: ThreadOptions) {
     this.#worker = worker
@@ -130,12 +133,14 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     if (from.length === 0) return
     this.#away = from.splice(0, this.#options.batchMax)
     const batch = this.#away.map(({ name, args }) => ({ name, args }))
+    this.#sentAt = performance.now()
     this.#worker.postMessage({ batch } satisfies ToThread)
   }
 
   #settle(outcomes: readonly Outcome[]): void {
     const answered = this.#away
     this.#away = []
+    this.#options.observe?.(answered.length, (performance.now() - this.#sentAt) / 1000)
     this.#send()
     for (const [index, { resolve, reject }] of answered.entries()) {
       const outcome = outcomes[index]
@@ -159,6 +164,8 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
 interface Service {
   /** Answers a batch, one outcome a call, in order. Must not throw. */
   answer(calls: readonly Call[]): Outcome[] | Promise<Outcome[]>
+  /** Work that may follow each batch, once its answers have left. Must not throw. */
+  afterwards?(): void
   close(): void
 }
 
@@ -185,6 +192,7 @@ export function serveThread<Settings>(
       post({ stopped: true })
     } else if (service) {
       post({ outcomes: await service.answer(data.batch) })
+      service.afterwards?.()
     }
   }
 }

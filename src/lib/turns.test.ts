@@ -1,0 +1,28 @@
+import { expect, test } from 'bun:test'
+import { mapInTurns } from './turns.ts'
+
+test('every item is mapped, in order, with its index', async () => {
+  for (const most of [1, 2, 3, 4]) {
+    expect(await mapInTurns(['a', 'b', 'c'], most, (item, at) => item + at)).toEqual([
+      ...['a0', 'b1', 'c2'],
+    ])
+  }
+  expect(await mapInTurns([], 2, () => 1)).toEqual([])
+})
+
+test('other work of the thread runs in between', async () => {
+  const seen: number[] = []
+  setImmediate(() => seen.push(-1))
+  await mapInTurns([0, 1, 2, 3], 2, (item) => seen.push(item))
+  expect(seen).toEqual([0, 1, -1, 2, 3])
+})
+
+test('what the function throws ends the work', async () => {
+  const seen: number[] = []
+  const mapped = mapInTurns([0, 1, 2, 3], 2, (item) => {
+    if (item === 2) throw new Error('no')
+    seen.push(item)
+  })
+  await expect(mapped).rejects.toThrow('no')
+  expect(seen).toEqual([0, 1])
+})
