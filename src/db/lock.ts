@@ -18,20 +18,21 @@ export class FolderLock {
   /** Throws DataError, naming the process that serves the folder already. */
   static claim(dataDir: string): FolderLock {
     const pidFile = join(dataDir, 'serving.pid')
-    const db = new Database(join(dataDir, 'serving.lock'), { create: true })
+    let db: Database | undefined
     try {
+      db = new Database(join(dataDir, 'serving.lock'), { create: true })
       db.run('PRAGMA busy_timeout = 0')
       db.run('BEGIN EXCLUSIVE')
+      writeFileSync(pidFile, `${process.pid}\n`)
     } catch (cause) {
-      db.close()
+      db?.close()
       const { code, message } = cause as Error & { code?: string }
       const reason =
         code === 'SQLITE_BUSY'
           ? `is served by process ${readPid(pidFile)} already: stop it, or choose another DATA_DIR.`
-          : `cannot be locked: ${message}`
+          : `cannot be locked: ${message}. May this user write serving.lock and serving.pid there?`
       throw new DataError(`${dataDir} ${reason}`, { cause })
     }
-    writeFileSync(pidFile, `${process.pid}\n`)
     return new FolderLock(db)
   }
 

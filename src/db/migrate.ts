@@ -1,8 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import links from '../../drizzle/0000_links.sql' with { type: 'text' }
 import search from '../../drizzle/0001_search.sql' with { type: 'text' }
+import dashboard from '../../drizzle/0002_dashboard.sql' with { type: 'text' }
+import hitSeries from '../../drizzle/0003_hit_series.sql' with { type: 'text' }
+import linkChanges from '../../drizzle/0004_link_changes.sql' with { type: 'text' }
 import { DataError } from './data-error.ts'
-import { inTransaction } from './open.ts'
+import { inTransaction, refuseDamaged } from './open.ts'
 
 /**
  * In order. A migration that has been released is never changed. Embedded, so that the binary needs
@@ -11,6 +14,9 @@ import { inTransaction } from './open.ts'
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0000_links', sql: links },
   { name: '0001_search', sql: search },
+  { name: '0002_dashboard', sql: dashboard },
+  { name: '0003_hit_series', sql: hitSeries },
+  { name: '0004_link_changes', sql: linkChanges },
 ]
 
 /** How many migrations the file has had: SQLite's own `user_version`. */
@@ -21,9 +27,10 @@ export function versionOf(db: Database): number {
 /**
  * Brings the database to the newest version, each migration in a transaction with its number.
  * An older database that holds data is copied first, beside itself, as `<file>.before-<version>`.
- * Throws DataError when the file is newer than this program.
+ * Throws DataError when the file is damaged, or newer than this program.
  */
 export function migrate(db: Database, migrations = MIGRATIONS): void {
+  refuseDamaged(db)
   const found = versionOf(db)
   if (found > migrations.length) {
     throw new DataError(

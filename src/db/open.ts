@@ -1,6 +1,14 @@
 import { Database } from 'bun:sqlite'
-import { closeSync, openSync, readSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { DataError } from './data-error.ts'
 
 /**
@@ -10,6 +18,8 @@ import { DataError } from './data-error.ts'
 const BUSY_TIMEOUT_MS = 5000
 /** The write-ahead log is cut back to this size after a checkpoint. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
+/** More spares no time: what is not here is in the operating system's cache. */
+const WRITER_CACHE_KIB = 16_384
 
 /** A connection that is just being closed may hold the log for a moment. */
 const CHECKPOINT_TRIES = 50
@@ -19,14 +29,17 @@ export const databaseFile = (dataDir: string): string => join(dataDir, 'hopcode.
 
 /** A connection that may write: WAL, every commit on disk before it returns. */
 export function openWritable(file: string): Database {
-  refuseForeignFile(file)
-  const db = new Database(file, { create: true, readwrite: true, strict: true })
+  let db: Database | undefined
   try {
+    refuseLostFile(file)
+    refuseForeignFile(file)
+    refuseForeignLog(file)
+    db = new Database(file, { create: true, readwrite: true, strict: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     db.run('PRAGMA journal_mode = WAL')
     db.run('PRAGMA synchronous = FULL')
     db.run(`PRAGMA journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`)
-    db.run('PRAGMA cache_size = -32768')
+    db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`)
     db.run('PRAGMA temp_store = MEMORY')
     requirePragmas(db, file, {
       busy_timeout: BUSY_TIMEOUT_MS,
@@ -35,7 +48,7 @@ export function openWritable(file: string): Database {
       journal_size_limit: JOURNAL_SIZE_LIMIT_BYTES,
     })
   } catch (error) {
-    db.close()
+    db?.close()
     throw explain(error, file)
   }
   return db
@@ -87,24 +100,92 @@ function requirePragmas(
   }
 }
 
-function refuseForeignFile(file: string): void {
-  const header = Buffer.alloc(16)
-  let descriptor: number
+/** What a service leaves beside its database, and only after it. */
+const COMPANIONS = ['secret.key', 'hits.journal']
+
+/**
+ * SQLite would drop the log of the database that was there, and make an empty one, which looks like
+ * a loss of everything.
+ */
+function refuseLostFile(file: string): void {
+  if (Bun.file(file).size > 0 || Bun.file(`${file}-journal`).size > 0) return
+  const left = COMPANIONS.filter((name) => existsSync(join(dirname(file), name)))
+  if (Bun.file(`${file}-wal`).size > 0) left.push(`${basename(file)}-wal`)
+  if (left.length === 0) return
+  throw new DataError(
+    `${file} is ${existsSync(file) ? 'empty' : 'missing'}, although an earlier service has left ` +
+      `${left.join(' and ')} beside it. Put a backup in its place, or choose another DATA_DIR.`,
+  )
+}
+
+/** SQLite passes over a log that it does not know for one, and over every change in it. */
+function refuseForeignLog(file: string): void {
+  const log = `${file}-wal`
+  if (!(Bun.file(log).size > 0)) return
+  const header = Buffer.alloc(WAL_HEADER_BYTES)
+  const descriptor = openSync(log, 'r')
   try {
-    descriptor = openSync(file, 'r')
-  } catch {
-    return
+    readSync(descriptor, header, 0, WAL_HEADER_BYTES, 0)
+  } finally {
+    closeSync(descriptor)
   }
-  const length = readSync(descriptor, header, 0, 16, 0)
-  closeSync(descriptor)
-  if (length > 0 && header.toString('latin1') !== 'SQLite format 3\0') {
-    throw new DataError(
-      `${file} is damaged: it is not an SQLite database. Put a backup in its place.`,
-    )
+  // A loss of power may leave zeros, where the log had only just been begun.
+  const isKnown = WAL_MAGIC.includes(header.readUInt32BE(0)) || header.every((byte) => byte === 0)
+  if (!isKnown) throw damaged(log, 'it is not the log of an SQLite database')
+}
+
+/** First bytes of a database and of its log: https://sqlite.org/fileformat.html, 1.3 and 4.1. */
+const HEADER_BYTES = 100
+const WAL_HEADER_BYTES = 32
+const WAL_MAGIC = [0x377f0682, 0x377f0683]
+
+function refuseForeignFile(file: string): void {
+  // A loss of power while the file was being made may have torn it: SQLite undoes that.
+  if (!existsSync(file) || Bun.file(`${file}-journal`).size > 0) return
+  accessSync(file, constants.R_OK | constants.W_OK)
+  const header = Buffer.alloc(HEADER_BYTES)
+  const descriptor = openSync(file, 'r')
+  try {
+    const length = readSync(descriptor, header, 0, HEADER_BYTES, 0)
+    if (length === 0) return
+    if (!header.toString('latin1').startsWith('SQLite format 3\0')) throw foreign(file)
+    // Pages that are in the log alone are missing from the file rightly.
+    if (Bun.file(`${file}-wal`).size > 0) return
+    const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
+    const pages = header.readUInt32BE(24) === header.readUInt32BE(92) ? header.readUInt32BE(28) : 0
+    if (fstatSync(descriptor).size < pages * pageBytes) throw damaged(file, 'it is cut short')
+  } finally {
+    closeSync(descriptor)
   }
 }
 
+/** Larger files are for `hopcode check`: a start looks at 16 MiB in about 15 ms. */
+const LOOK_OVER_BYTES_MAX = 16 * 1024 * 1024
+
+/** Throws DataError if the database's own structure is broken, where that is quick to see. */
+export function refuseDamaged(db: Database): void {
+  if (Bun.file(db.filename).size > LOOK_OVER_BYTES_MAX) return
+  let found: unknown
+  try {
+    found = db.query<{ quick_check: string }, []>('PRAGMA quick_check(1)').get()?.quick_check
+  } catch (error) {
+    throw explain(error, db.filename)
+  }
+  if (found !== 'ok') throw damaged(db.filename, `SQLite finds ${String(found).split('\n').at(-1)}`)
+}
+
+const damaged = (file: string, why: string) =>
+  new DataError(`${file} is damaged: ${why}. Put a backup in its place.`)
+
+const foreign = (file: string) => damaged(file, 'it is not an SQLite database')
+
 function explain(error: unknown, file: string): Error {
   if (error instanceof DataError) return error
-  return new DataError(`${file} cannot be opened: ${(error as Error).message}`, { cause: error })
+  const { code, message } = error as Error & { code?: string }
+  if (code === 'SQLITE_NOTADB') return foreign(file)
+  if (code?.startsWith('SQLITE_CORRUPT')) return damaged(file, message)
+  return new DataError(
+    `${file} cannot be opened: ${message}. Is it a file that this user may read and write?`,
+    { cause: error },
+  )
 }

@@ -1,5 +1,13 @@
 import { sql } from 'drizzle-orm'
-import { blob, index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import {
+  blob,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/sqlite-core'
 
 /**
  * Every table of the service. `npm run db:generate` turns a change here into a migration under
@@ -15,6 +23,15 @@ export const accounts = sqliteTable(
     /** Codes held now: the `total` of a list without a search. */
     linkCount: integer('link_count').notNull().default(0),
     createdAt: integer('created_at').notNull(),
+    /** Argon2id; null for an account that has never had a password. */
+    passwordHash: text('password_hash'),
+    passwordChangedAt: integer('password_changed_at'),
+    /** 1: may see the pages of the whole service, and its accounts. */
+    isOwner: integer('is_owner').notNull().default(0),
+    /** Since when its keys and its sign-in are refused; its links go on. */
+    disabledAt: integer('disabled_at'),
+    /** Since when the account is being taken away, a batch of links at a time. */
+    deletedAt: integer('deleted_at'),
   },
   (table) => [uniqueIndex('accounts_email').on(sql`lower(${table.email})`)],
 )
@@ -31,6 +48,10 @@ export const apiKeys = sqliteTable(
     createdAt: integer('created_at').notNull(),
     /** When a rotated or revoked key stops working; null while it is in force. */
     endsAt: integer('ends_at'),
+    /** The key's first eight characters; null for keys older than this column. */
+    prefix: text(),
+    /** To the minute. */
+    lastUsedAt: integer('last_used_at'),
   },
   (table) => [
     uniqueIndex('api_keys_hash').on(table.hash),
@@ -64,8 +85,53 @@ export const links = sqliteTable(
  */
 export const hits = sqliteTable('hits', {
   linkId: integer('link_id').primaryKey(),
+  /** The link's own, kept here so that a flush need not look at the links. */
+  accountId: integer('account_id').notNull(),
   count: integer().notNull(),
 })
+
+/** Redirects of all an account's links, those deleted since included. */
+export const accountHits = sqliteTable('account_hits', {
+  accountId: integer('account_id').primaryKey(),
+  count: integer().notNull(),
+})
+
+/**
+ * What a count was before the first hit of a UTC day, which fell in the day's hour `firstHour`, 0
+ * to 23. Days count from 1970. These tables are WITHOUT ROWID. See `hits/marks.ts`.
+ */
+const dayMark = () => ({
+  day: integer().notNull(),
+  firstHour: integer('first_hour').notNull(),
+  count: integer().notNull(),
+})
+
+/** What a count was before the first hit of an hour that is not the day's first with hits. */
+const hourMark = () => ({ hour: integer().notNull(), count: integer().notNull() })
+
+export const hitDays = sqliteTable(
+  'hit_days',
+  { ...dayMark(), linkId: integer('link_id').notNull() },
+  (table) => [primaryKey({ columns: [table.day, table.linkId] })],
+)
+
+export const hitHours = sqliteTable(
+  'hit_hours',
+  { ...hourMark(), linkId: integer('link_id').notNull() },
+  (table) => [primaryKey({ columns: [table.hour, table.linkId] })],
+)
+
+export const accountHitDays = sqliteTable(
+  'account_hit_days',
+  { ...dayMark(), accountId: integer('account_id').notNull() },
+  (table) => [primaryKey({ columns: [table.day, table.accountId] })],
+)
+
+export const accountHitHours = sqliteTable(
+  'account_hit_hours',
+  { ...hourMark(), accountId: integer('account_id').notNull() },
+  (table) => [primaryKey({ columns: [table.hour, table.accountId] })],
+)
 
 /** One row: how far the hit journal is counted, and every redirect ever. */
 export const hitTotals = sqliteTable('hit_totals', {
@@ -75,9 +141,55 @@ export const hitTotals = sqliteTable('hit_totals', {
   /** Every journal entry before this one is in `hits` and in `redirects`. */
   position: integer().notNull(),
   redirects: integer().notNull(),
+  /** The hour of the last flush, from 1970; 0 before the first. */
+  hour: integer().notNull().default(0),
 })
 
 export const settings = sqliteTable('settings', {
   name: text().primaryKey(),
   value: text().notNull(),
 })
+
+/** Who is signed in to the dashboard, from where. */
+export const sessions = sqliteTable(
+  'sessions',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    /** Keyed hash of the cookie's value. */
+    hash: blob({ mode: 'buffer' }).notNull(),
+    accountId: integer('account_id').notNull(),
+    createdAt: integer('created_at').notNull(),
+    /** To the minute. */
+    seenAt: integer('seen_at').notNull(),
+    /** An IPv4 address, or the /64 of an IPv6 one. */
+    address: text().notNull(),
+    /** The browser's own name, at most 200 characters. */
+    agent: text().notNull(),
+  },
+  (table) => [
+    uniqueIndex('sessions_hash').on(table.hash),
+    index('sessions_account').on(table.accountId),
+    index('sessions_created').on(table.createdAt),
+  ],
+)
+
+/** Links that open one page once: who holds one may do what its purpose says. */
+export const oneTimeLinks = sqliteTable(
+  'one_time_links',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    /** Keyed hash of the link's last part. */
+    hash: blob({ mode: 'buffer' }).notNull(),
+    purpose: text({ enum: ['setup', 'invite', 'reset'] }).notNull(),
+    /** Whose password a `reset` sets; of an `invite`, who sent it. */
+    accountId: integer('account_id'),
+    /** Whom an `invite` is for; null when the guest names the address. */
+    email: text(),
+    /** The plan of an `invite`. */
+    plan: text({ enum: ['free', 'pro', 'enterprise'] }),
+    createdAt: integer('created_at').notNull(),
+    endsAt: integer('ends_at').notNull(),
+    usedAt: integer('used_at'),
+  },
+  (table) => [uniqueIndex('one_time_links_hash').on(table.hash)],
+)
