@@ -1,3 +1,5 @@
+import type { Clock } from '../lib/clock.ts'
+import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { HitJournal } from './journal.ts'
@@ -8,7 +10,9 @@ const STRETCH_MAX = 8192
 
 interface FlusherOptions {
   journal: HitJournal
-  writer: Caller<HitWrites>
+  writer: Caller<Pick<HitWrites, 'countHits'>>
+  /** Tells the hour that hits count for: that of their flush. */
+  clock: Clock
   flushMs: number
   log: Log
 }
@@ -18,6 +22,10 @@ interface FlusherOptions {
  * the journal.
  */
 export class HitFlusher {
+  /** How long each flush took that had hits to count. */
+  readonly seconds = new Histogram(LATENCY_BOUNDS)
+  /** Flushes that the disk refused. */
+  failures = 0
   readonly #options: FlusherOptions
   #timer: Timer | undefined
   #running: Promise<void> | undefined
@@ -47,16 +55,19 @@ export class HitFlusher {
   }
 
   async #drain(): Promise<void> {
-    const { journal, writer } = this.#options
+    const { journal, writer, clock } = this.#options
     // Redirects go on meanwhile: what they append after this line is the next flush's.
     let rest = journal.pending
+    if (rest === 0) return
+    const start = performance.now()
     while (rest > 0) {
       const length = Math.min(rest, journal.head - journal.tail, STRETCH_MAX)
       const end = journal.tail + length
-      await writer.call('countHits', { end })
+      await writer.call('countHits', { end, now: clock() })
       journal.release(end)
       rest -= length
     }
+    this.seconds.observe((performance.now() - start) / 1000)
   }
 
   #schedule(): void {
@@ -74,6 +85,7 @@ export class HitFlusher {
       if (this.#failing) log.info('hits.flush_recovered')
       this.#failing = false
     } catch (error) {
+      this.failures++
       if (!this.#failing) {
         log.error('hits.flush_failed', { pending: journal.pending }, messageOf(error))
       }

@@ -7,7 +7,7 @@ import { openWritable } from '../db/open.ts'
 import { createLog } from '../lib/log.ts'
 import { HitFlusher } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
-import { HitJournal } from './journal.ts'
+import { JournalFile } from './journal-file.ts'
 import { HitReads, hitWrites } from './store.ts'
 
 const silent = createLog({ level: 'silent' })
@@ -24,7 +24,7 @@ function setUp(path: string) {
   }
   const journal = openJournal(db, path, silent, 64)
   const counts = new HitCounts(new HitReads(db), journal)
-  const writes = hitWrites(db, HitJournal.open(journalFile(path)))
+  const writes = hitWrites(db, JournalFile.open(journalFile(path)))
   return { db, journal, counts, writes }
 }
 
@@ -35,7 +35,7 @@ test('a count is the committed one and the journal, before, during and after a f
   for (const id of [1, 2, 1]) journal.append(id)
   expect(counts.of([1, 2]).get(1)).toBe(2)
   const end = journal.head
-  db.transaction(() => writes.countHits({ end })).immediate()
+  db.transaction(() => writes.countHits({ end, now: 0 })).immediate()
   // Committed, and the journal does not know yet: each hit still counts once.
   expect(counts.of([1]).get(1)).toBe(2)
   expect(counts.total()).toBe(3)
@@ -51,7 +51,7 @@ test('hits of a deleted link count in the total alone', () => {
   const { journal, counts, writes, db } = setUp(folder.path)
   journal.append(1)
   db.run('DELETE FROM links WHERE id = 1')
-  writes.countHits({ end: journal.head })
+  writes.countHits({ end: journal.head, now: 0 })
   expect(db.query('SELECT count(*) AS n FROM hits').get()).toEqual({ n: 0 })
   expect(counts.total()).toBe(1)
 })
@@ -88,7 +88,7 @@ test('a missing journal is made anew, and the counts stay', () => {
   using folder = temporaryFolder()
   const { journal, writes, db } = setUp(folder.path)
   journal.append(2)
-  writes.countHits({ end: journal.head })
+  writes.countHits({ end: journal.head, now: 0 })
   db.close()
   rmSync(journalFile(folder.path))
   const { counts, journal: next } = setUp(folder.path)
@@ -101,12 +101,12 @@ test('a flush that the disk refuses leaves every hit in the journal, and the nex
   const { journal, counts, writes } = setUp(folder.path)
   const disk = { full: true }
   const writer = {
-    async call(_: 'countHits', order: { end: number }) {
+    async call(_: 'countHits', order: { end: number; now: number }) {
       if (disk.full) throw new Error('database or disk is full')
       return writes.countHits(order) as never
     },
   }
-  const flusher = new HitFlusher({ journal, writer, flushMs: 60_000, log: silent })
+  const flusher = new HitFlusher({ journal, writer, clock: () => 0, flushMs: 60_000, log: silent })
   journal.append(1)
   expect(flusher.flush()).rejects.toThrow('disk is full')
   await flusher.flush().catch(() => {})

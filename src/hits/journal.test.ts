@@ -4,11 +4,17 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { HitJournal } from './journal.ts'
+import { JournalFile } from './journal-file.ts'
 
 const file = (folder: { path: string }) => join(folder.path, 'hits.journal')
-const next = (journal: HitJournal, most: number) => {
+const next = (path: string, journal: HitJournal, most: number) => {
+  using opened = JournalFile.open(path)
   const end = Math.min(journal.head, journal.tail + most)
-  return { linkIds: journal.read(journal.tail, end), end }
+  return { linkIds: opened.read(journal.tail, end), end }
+}
+const recover = (path: string, position: number) => {
+  using opened = JournalFile.open(path)
+  return opened.recover(position)
 }
 const ids = ({ linkIds }: { linkIds: Uint32Array }) => [...linkIds]
 
@@ -18,7 +24,7 @@ test('what was appended is found again by another opening of the file, in order'
   journal.resume(0)
   for (const id of [3, 1, 4_294_967_295]) journal.append(id)
   // As after kill -9: nothing was closed or flushed.
-  expect(ids(HitJournal.open(file(folder)).recover(0))).toEqual([3, 1, 4_294_967_295])
+  expect(ids(recover(file(folder), 0))).toEqual([3, 1, 4_294_967_295])
 })
 
 test('a recovery begins at the committed position and counts nothing before it', () => {
@@ -26,7 +32,7 @@ test('a recovery begins at the committed position and counts nothing before it',
   const journal = HitJournal.open(file(folder), 8)
   journal.resume(0)
   for (const id of [1, 2, 3]) journal.append(id)
-  expect(HitJournal.open(file(folder)).recover(2)).toEqual({
+  expect(recover(file(folder), 2)).toEqual({
     linkIds: Uint32Array.of(3),
     end: 16,
   })
@@ -38,11 +44,11 @@ test('after a recovery old entries are never taken for new ones', () => {
   journal.resume(0)
   for (const id of [1, 2, 3]) journal.append(id)
   const later = HitJournal.open(file(folder))
-  const left = later.recover(0)
+  const left = recover(file(folder), 0)
   later.resume(left.end)
-  expect(ids(HitJournal.open(file(folder)).recover(left.end))).toEqual([])
+  expect(ids(recover(file(folder), left.end))).toEqual([])
   later.append(9)
-  expect(ids(HitJournal.open(file(folder)).recover(left.end))).toEqual([9])
+  expect(ids(recover(file(folder), left.end))).toEqual([9])
 })
 
 test('a torn entry, whose second word is missing, is no hit', () => {
@@ -53,7 +59,7 @@ test('a torn entry, whose second word is missing, is no hit', () => {
   const bytes = readFileSync(file(folder))
   bytes.writeUInt32LE(8, 4096 + 8)
   writeFileSync(file(folder), bytes)
-  expect(ids(HitJournal.open(file(folder)).recover(0))).toEqual([7])
+  expect(ids(recover(file(folder), 0))).toEqual([7])
 })
 
 test('a full ring loses no hit: what finds no room waits in memory and enters after a release', () => {
@@ -70,11 +76,11 @@ test('a full ring loses no hit: what finds no room waits in memory and enters af
       [6, 1],
     ]),
   )
-  journal.release(next(journal, 2).end)
+  journal.release(next(file(folder), journal, 2).end)
   expect(journal.pending).toBe(5)
   const drained: number[] = []
   while (journal.pending > 0) {
-    const stretch = next(journal, 100)
+    const stretch = next(file(folder), journal, 100)
     drained.push(...stretch.linkIds)
     journal.release(stretch.end)
   }
@@ -118,7 +124,7 @@ test('any run of appends, flushes and kills counts each hit exactly once', () =>
       }
       const restart = () => {
         journal = HitJournal.open(file(folder))
-        journal.resume(commit(journal.recover(committed.position)))
+        journal.resume(commit(recover(file(folder), committed.position)))
       }
       for (const now of steps) {
         if (now === 'kill') {
@@ -126,21 +132,97 @@ test('any run of appends, flushes and kills counts each hit exactly once', () =>
           if (!journal.overflowing) restart()
         } else if (now === 'kill between commit and release') {
           if (journal.overflowing) continue
-          commit(next(journal, 3))
+          commit(next(file(folder), journal, 3))
           restart()
         } else if ('append' in now) {
           journal.append(now.append)
           expected.push(now.append)
         } else {
-          journal.release(commit(next(journal, now.flush)))
+          journal.release(commit(next(file(folder), journal, now.flush)))
         }
       }
-      while (journal.pending > 0) journal.release(commit(next(journal, 4)))
+      while (journal.pending > 0) journal.release(commit(next(file(folder), journal, 4)))
       expect(committed.hits.sort()).toEqual(expected.sort())
     }),
     { seed: 20260301, numRuns: 150 },
   )
 })
+
+/** Several chunks of the file's reader, and a last one that is no whole chunk. */
+const MANY = 100_000
+
+test('a recovery of many entries goes on past the end of the ring and over holes', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), MANY)
+  journal.resume(0)
+  for (let id = 1; id <= MANY; id++) journal.append(id)
+  journal.release(70_000)
+  for (let id = MANY + 1; id <= MANY + 60_000; id++) journal.append(id)
+  // A page that a loss of power dropped holds what was there before.
+  const bytes = readFileSync(file(folder))
+  bytes.fill(0, 4096 + 80_000 * 8, 4096 + 80_512 * 8)
+  writeFileSync(file(folder), bytes)
+  const expected = Array.from({ length: 90_000 }, (_, i) => 70_001 + i)
+  expected.splice(10_000, 512)
+  expect(recover(file(folder), 70_000)).toEqual({
+    linkIds: Uint32Array.from(expected),
+    end: 2 * MANY,
+  })
+})
+
+test('a recovery takes no link id for a lap', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 8)
+  journal.resume(0)
+  for (const id of [2, 2, 2]) journal.append(id)
+  expect(ids(recover(file(folder), 8))).toEqual([])
+})
+
+test('a stretch that is not as it was appended is refused, not counted', () => {
+  using folder = temporaryFolder()
+  const journal = HitJournal.open(file(folder), 8)
+  journal.resume(0)
+  journal.append(1)
+  using opened = JournalFile.open(file(folder))
+  expect(() => opened.read(0, 2)).toThrow('holds what was appended')
+})
+
+/** Resident memory of this process that is pages of the file, in bytes. */
+function residentPagesOf(path: string): number {
+  const maps = readFileSync('/proc/self/smaps', 'latin1').split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m)
+  return maps
+    .filter((map) => map.includes(path))
+    .reduce((sum, map) => sum + Number(/^Rss:\s+(\d+)/m.exec(map)?.[1]) * 1024, 0)
+}
+
+test.if(process.platform === 'linux')(
+  'pages of counted hits leave the memory, round and round the ring',
+  () => {
+    using folder = temporaryFolder()
+    const entries = 512 * 1024
+    const journal = HitJournal.open(file(folder), entries)
+    journal.resume(0)
+    for (let id = 1; id <= 3 * entries + 1000; id++) {
+      journal.append(id)
+      if (id % 1000 === 0) journal.release(journal.head)
+    }
+    journal.release(journal.head)
+    expect(residentPagesOf(file(folder))).toBeLessThan(2 * 1024 * 1024)
+    for (let id = 1; id <= 200_000; id++) journal.append(id)
+    // What is not counted yet is there still, and so is what left the memory: in the file.
+    expect(journal.countFrom(journal.tail, [1, 200_000])).toEqual(
+      new Map([
+        [1, 1],
+        [200_000, 1],
+      ]),
+    )
+    expect(next(file(folder), journal, 3).linkIds).toEqual(Uint32Array.of(1, 2, 3))
+    using opened = JournalFile.open(file(folder))
+    expect(opened.read(3 * entries, 3 * entries + 2)).toEqual(
+      Uint32Array.of(3 * entries + 1, 3 * entries + 2),
+    )
+  },
+)
 
 test.each([
   ['cut off', (path: string) => truncateSync(path, 4096 + 8)],

@@ -1,65 +1,52 @@
-import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, readSync, renameSync, statSync, writeSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { DataError } from '../db/data-error.ts'
 import { assert } from '../lib/assert.ts'
+import { pageReleaser } from '../lib/page-release.ts'
+import {
+  ENTRY_BYTES,
+  ENTRY_WORDS,
+  HEADER_BYTES,
+  inaccessible,
+  JournalFile,
+} from './journal-file.ts'
+
+/** Counted hits whose pages leave the process's memory together: 1 MiB. */
+const RELEASED_TOGETHER = (1024 * 1024) / ENTRY_BYTES
 
 /**
- * HOT PATH. The hits that the database does not count yet, in a memory-mapped ring file: an append
- * is two stores and no system call, and what is appended outlives `kill -9`.
- *
- * File, little-endian: a header page (magic, entries, journal id), then entries of two 32-bit
- * words: link id, lap. A position counts entries since the journal began; its slot is
- * `position % entries` and its lap `floor(position / entries) + 1`. An entry is there when its
- * second word, written last, is its lap: the file needs no end mark, and a torn or stale entry
- * cannot be taken for a hit. Where counting begins is in the database (`hit_totals.position`),
- * committed together with the counts, so a replay counts each hit once.
+ * HOT PATH. The hits that the database does not count yet, in a mapping of the journal's file
+ * (journal-file.ts says what is in it): an append is two stores and no system call, and what is
+ * appended outlives `kill -9`.
  */
-
-const MAGIC = 'HOPHITS1'
-const HEADER_BYTES = 4096
-const ENTRY_WORDS = 2
-const ENTRY_BYTES = 8
-const ID_BYTES = 16
-/** 4 million hits, 32 MiB: two minutes of 30,000 redirects a second while the disk refuses. */
-export const JOURNAL_ENTRIES = 4 * 1024 * 1024
-
-/** Hits of one stretch of the journal, and the position just after it. */
-export interface Stretch {
-  linkIds: Uint32Array
-  end: number
-}
-
 export class HitJournal {
   /** Tells this file from any other: the database remembers whose positions it keeps. */
   readonly id: string
   readonly #words: Uint32Array
   readonly #entries: number
+  readonly #releasePages: (start: number, end: number) => void
   /** Positions: the first not known to be counted, and the next to be written. */
   #tail = 0
   #head = 0
+  /** The position before which no page is in the process's memory. */
+  #absent = 0
   /** The next slot and its lap, kept beside `#head` so that an append divides nothing. */
   #slot = 0
   #lap = 1
   /** Hits that found the ring full, by link id. They enter it as soon as there is room. */
   readonly #overflow = new Map<number, number>()
 
-  private constructor(words: Uint32Array, entries: number, id: string) {
-    this.#words = words
-    this.#entries = entries
+  private constructor({ id, entries }: JournalFile, mapping: Uint8Array) {
     this.id = id
+    this.#entries = entries
+    this.#words = new Uint32Array(mapping.buffer, mapping.byteOffset + HEADER_BYTES)
+    this.#releasePages = pageReleaser(mapping)
   }
 
   /**
    * Maps the file, making it where there is none. Throws DataError when it is not a whole journal.
    */
-  static open(file: string, entries = JOURNAL_ENTRIES): HitJournal {
-    if (!Bun.file(file).size) create(file, entries)
-    const header = readHeader(file)
+  static open(path: string, entries?: number): HitJournal {
+    using file = JournalFile.open(path, entries)
     // Mapped only after the size is known to fit: touching a page past the end kills the process.
-    const bytes = Bun.mmap(file, { shared: true })
-    const words = new Uint32Array(bytes.buffer, bytes.byteOffset + HEADER_BYTES)
-    return new HitJournal(words, header.entries, header.id)
+    return new HitJournal(file, map(path))
   }
 
   /** Hits appended and not yet released, those waiting for room included. */
@@ -67,6 +54,11 @@ export class HitJournal {
     let waiting = 0
     for (const count of this.#overflow.values()) waiting += count
     return this.#head - this.#tail + waiting
+  }
+
+  /** The most hits that the ring holds. */
+  get entries(): number {
+    return this.#entries
   }
 
   /** Hits that a kill would lose because the ring is full. */
@@ -100,21 +92,11 @@ export class HitJournal {
     return this.#tail
   }
 
-  /** The link ids of a stretch, which must have been appended and not be overwritten yet. */
-  read(position: number, end: number): Uint32Array {
-    const linkIds = new Uint32Array(end - position)
-    let slot = position % this.#entries
-    for (let i = 0; i < linkIds.length; i++) {
-      linkIds[i] = this.#words[slot * ENTRY_WORDS] as number
-      if (++slot === this.#entries) slot = 0
-    }
-    return linkIds
-  }
-
   /** Everything before `end` is committed: its slots may be written again. */
   release(end: number): void {
     assert(end >= this.#tail && end <= this.#head, 'a release lies within what is pending')
     this.#tail = end
+    if (end - this.#absent >= RELEASED_TOGETHER) this.#releaseCounted()
     if (this.#overflow.size > 0) this.#refill()
   }
 
@@ -138,30 +120,26 @@ export class HitJournal {
   }
 
   /**
-   * What an earlier process appended and nobody counted: every whole entry from `position` on. The
-   * stretch ends where the next lap begins, beyond anything written so far.
-   */
-  recover(position: number): Stretch {
-    const found: number[] = []
-    for (let at = position; at < position + this.#entries; at++) {
-      const word = (at % this.#entries) * ENTRY_WORDS
-      const lap = Math.floor(at / this.#entries) + 1
-      if (this.#words[word + 1] === lap) found.push(this.#words[word] as number)
-    }
-    const lapsBegun = Math.ceil(position / this.#entries)
-    const end = (found.length > 0 ? lapsBegun + 1 : lapsBegun) * this.#entries
-    return { linkIds: Uint32Array.from(found), end }
-  }
-
-  /**
    * Appends from `position` on, which must be the start of a lap: everything before it is counted.
    */
   resume(position: number): void {
     assert(position % this.#entries === 0, 'a journal resumes at the start of a lap')
     this.#tail = position
     this.#head = position
+    this.#absent = position
     this.#slot = 0
     this.#lap = position / this.#entries + 1
+  }
+
+  /** Else every page of the ring would stay in memory once the head has gone round. */
+  #releaseCounted(): void {
+    while (this.#tail - this.#absent >= RELEASED_TOGETHER) {
+      const slot = this.#absent % this.#entries
+      const length = Math.min(RELEASED_TOGETHER, this.#entries - slot)
+      const start = HEADER_BYTES + slot * ENTRY_BYTES
+      this.#releasePages(start, start + length * ENTRY_BYTES)
+      this.#absent += length
+    }
   }
 
   #refill(): void {
@@ -178,48 +156,10 @@ export class HitJournal {
   }
 }
 
-/**
- * Every block is written, not left sparse: a page without a block would kill the process on a full
- * disk.
- */
-function create(file: string, entries: number): void {
-  const beside = `${file}.tmp`
-  const header = Buffer.alloc(HEADER_BYTES)
-  header.write(MAGIC, 0, 'latin1')
-  header.writeUInt32LE(entries, 8)
-  header.set(randomBytes(ID_BYTES), 16)
-  const descriptor = openSync(beside, 'w', 0o600)
+function map(path: string): Uint8Array {
   try {
-    writeSync(descriptor, header)
-    const zeros = Buffer.alloc(Math.min(entries * ENTRY_BYTES, 1024 * 1024))
-    let rest = entries * ENTRY_BYTES
-    while (rest > 0) rest -= writeSync(descriptor, zeros, 0, Math.min(rest, zeros.length))
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
+    return Bun.mmap(path, { shared: true })
+  } catch (cause) {
+    throw inaccessible(path, cause)
   }
-  renameSync(beside, file)
-  const folder = openSync(dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
-}
-
-function readHeader(file: string): { entries: number; id: string } {
-  const header = Buffer.alloc(HEADER_BYTES)
-  const descriptor = openSync(file, 'r')
-  const length = readSync(descriptor, header, 0, HEADER_BYTES, 0)
-  closeSync(descriptor)
-  const entries = header.readUInt32LE(8)
-  const whole =
-    length === HEADER_BYTES &&
-    header.toString('latin1', 0, MAGIC.length) === MAGIC &&
-    entries > 0 &&
-    statSync(file).size === HEADER_BYTES + entries * ENTRY_BYTES
-  if (!whole) {
-    throw new DataError(
-      `${file} is damaged: it is not a whole hit journal. Put its backup in its place, or move ` +
-        'it away: the service then starts a new one, and the hits it held are not counted.',
-    )
-  }
-  return { entries, id: header.toString('hex', 16, 16 + ID_BYTES) }
 }

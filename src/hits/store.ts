@@ -1,5 +1,16 @@
 import type { Database } from 'bun:sqlite'
-import type { HitJournal, Stretch } from './journal.ts'
+import { type Clock, wallClock } from '../lib/clock.ts'
+import type { JournalFile, Stretch } from './journal-file.ts'
+import {
+  ACCOUNT_COUNTS,
+  countRemover,
+  hourOf,
+  LINK_COUNTS,
+  MarkedIds,
+  marker,
+  markWrites,
+  rewind,
+} from './marks.ts'
 
 /** How far a journal is counted: every entry before `position` is. */
 export interface Mark {
@@ -7,45 +18,154 @@ export interface Mark {
   position: number
 }
 
+/** Links, and accounts, whose marks of the current hour are remembered: 8 bytes each. */
+const MARKED_LINKS_MAX = 2 ** 20
+const MARKED_ACCOUNTS_MAX = 2 ** 14
+/** A clock that is set back by less is waited for: its hits go on in the last hour. */
+const HOURS_BACK_MAX = 24
+
+type AddStretch = (stretch: Stretch, now: number) => void
+
 /**
  * Adds a stretch of the journal and moves the position past it: both or neither, inside a
- * transaction of the caller. Hits of deleted links count in the total alone.
+ * transaction of the caller. Hits of deleted links count in the total alone. `clock`: the hour that
+ * the hits belong to.
  */
-export function hitAdder(db: Database): (stretch: Stretch) => void {
-  const add = db.prepare<null, [number, number]>(
-    `INSERT INTO hits (link_id, count)
-     SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM links WHERE id = ?1)
-     ON CONFLICT (link_id) DO UPDATE SET count = count + ?2`,
+export function hitAdder(db: Database, clock: Clock = wallClock): (stretch: Stretch) => void {
+  const add = stretchAdder(db)
+  return (stretch) => add(stretch, clock())
+}
+
+function stretchAdder(db: Database): AddStretch {
+  const totals = db.prepare<{ position: number; hour: number }, []>(
+    'SELECT position, hour FROM hit_totals WHERE id = 1',
   )
-  const advance = db.prepare<null, [number, number]>(
-    'UPDATE hit_totals SET position = ?, redirects = redirects + ? WHERE id = 1',
+  const advance = db.prepare<null, [number, number, number]>(
+    'UPDATE hit_totals SET position = ?, hour = ?, redirects = redirects + ? WHERE id = 1',
   )
-  return ({ linkIds, end }) => {
-    for (const [linkId, count] of sumById(linkIds)) add.run(linkId, count)
-    advance.run(end, linkIds.length)
+  const links = linkCounter(db)
+  const accounts = accountCounter(db)
+  const byAccount = new Map<number, number>()
+  let counted = { end: Number.NaN, hour: Number.NaN }
+
+  return ({ linkIds, end }, now) => {
+    const before = totals.get() ?? { position: end, hour: 0 }
+    const hour = nextHour(before.hour, hourOf(now))
+    if (hour < before.hour) rewind(db, hour)
+    // Another position than the last one's end: that transaction was undone, marks and all.
+    if (before.position !== counted.end || hour !== counted.hour) {
+      links.forget()
+      accounts.forget()
+    }
+    counted = { end: Number.NaN, hour: Number.NaN }
+    byAccount.clear()
+    eachCount(linkIds, (linkId, count) => {
+      const accountId = links.add(linkId, count, hour)
+      if (accountId > 0) byAccount.set(accountId, (byAccount.get(accountId) ?? 0) + count)
+    })
+    for (const [accountId, count] of byAccount) accounts.add(accountId, count, hour)
+    advance.run(end, hour, linkIds.length)
+    counted = { end, hour }
   }
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. `journal`: its own mapping. */
-export function hitWrites(db: Database, journal: Pick<HitJournal, 'read'>) {
-  const add = hitAdder(db)
-  const mark = db.prepare<{ position: number }, []>('SELECT position FROM hit_totals WHERE id = 1')
+/** Hours never go back, but for a clock that was far ahead and is set right. */
+const nextHour = (last: number, now: number) =>
+  now < last - HOURS_BACK_MAX ? now : Math.max(last, now)
+
+/** Counts hits of links. A link with a row in `hits` exists: its deletion removes the row. */
+function linkCounter(db: Database) {
+  const marked = new MarkedIds(MARKED_LINKS_MAX)
+  const mark = marker(db, LINK_COUNTS)
+  const bump = db.prepare<null, [number, number]>(
+    'UPDATE hits SET count = count + ?2 WHERE link_id = ?1',
+  )
+  const find = db.prepare<{ accountId: number; count: number }, [number]>(
+    'SELECT account_id AS accountId, count FROM hits WHERE link_id = ?',
+  )
+  const create = db.prepare<{ accountId: number; count: number }, [number]>(
+    `INSERT INTO hits (link_id, account_id, count) SELECT id, account_id, 0 FROM links WHERE id = ?
+     RETURNING account_id AS accountId, count`,
+  )
   return {
-    /** Counts what the journal holds from the committed position up to `end`. */
-    countHits({ end }: { end: number }): void {
-      const { position } = mark.get() ?? { position: end }
-      if (end > position) add({ linkIds: journal.read(position, end), end })
+    forget: () => marked.clear(),
+
+    /** The link's account, or 0 when the link is gone. */
+    add(linkId: number, count: number, hour: number): number {
+      let accountId = marked.find(linkId)
+      if (accountId === 0) {
+        const row = find.get(linkId) ?? create.get(linkId)
+        if (!row) return 0
+        mark(linkId, hour, row.count)
+        accountId = row.accountId
+        marked.set(linkId, accountId)
+      }
+      return bump.run(linkId, count).changes > 0 ? accountId : 0
     },
   }
 }
 
-export type HitWrites = ReturnType<typeof hitWrites>
+function accountCounter(db: Database) {
+  const marked = new MarkedIds(MARKED_ACCOUNTS_MAX)
+  const mark = marker(db, ACCOUNT_COUNTS)
+  const find = db.prepare<{ count: number }, [number]>(
+    'SELECT count FROM account_hits WHERE account_id = ?',
+  )
+  const bump = db.prepare<null, [number, number]>(
+    `INSERT INTO account_hits (account_id, count) VALUES (?1, ?2)
+     ON CONFLICT (account_id) DO UPDATE SET count = count + ?2`,
+  )
+  return {
+    forget: () => marked.clear(),
 
-export function sumById(linkIds: Uint32Array): Map<number, number> {
-  const sums = new Map<number, number>()
-  for (const linkId of linkIds) sums.set(linkId, (sums.get(linkId) ?? 0) + 1)
-  return sums
+    add(accountId: number, count: number, hour: number): void {
+      if (marked.find(accountId) === 0) {
+        mark(accountId, hour, find.get(accountId)?.count ?? 0)
+        marked.set(accountId, 1)
+      }
+      bump.run(accountId, count)
+    },
+  }
 }
+
+/** Each link of a stretch once, in the order in which the database keeps them. */
+function eachCount(stretch: Uint32Array, take: (linkId: number, count: number) => void): void {
+  const linkIds = stretch.toSorted()
+  let start = 0
+  while (start < linkIds.length) {
+    const linkId = linkIds[start] as number
+    let end = start + 1
+    while (linkIds[end] === linkId) end++
+    take(linkId, end - start)
+    start = end
+  }
+}
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
+  const add = stretchAdder(db)
+  const mark = db.prepare<{ position: number }, []>('SELECT position FROM hit_totals WHERE id = 1')
+  const removeAccount = countRemover(db, ACCOUNT_COUNTS)
+  return {
+    /**
+     * Counts what the journal holds from the committed position up to `end`, as hits of the hour
+     * that `now` is in.
+     */
+    countHits({ end, now }: { end: number; now: number }): void {
+      const { position } = mark.get() ?? { position: end }
+      if (end > position) add({ linkIds: journal.read(position, end), end }, now)
+    },
+
+    /** For an account that is deleted, after its links. */
+    removeAccountHits({ accountId }: { accountId: number }): void {
+      removeAccount(accountId)
+    },
+
+    ...markWrites(db),
+  }
+}
+
+export type HitWrites = ReturnType<typeof hitWrites>
 
 export function findMark(db: Database): Mark | undefined {
   const row = db

@@ -1,0 +1,46 @@
+import type { Clock } from '../lib/clock.ts'
+import { MINUTE } from '../lib/clock.ts'
+import type { Caller } from '../lib/thread.ts'
+import type { MarkWrites } from './marks.ts'
+
+const PAUSE_MS = 10 * MINUTE
+/** Marks of each table in one transaction: bounds how long another write waits, to some 10 ms. */
+const MOST = 4000
+
+interface PrunerOptions {
+  writer: Caller<MarkWrites>
+  clock: Clock
+}
+
+/** Removes old marks while the writer thread has nothing better to do. */
+export class MarkPruner {
+  readonly #options: PrunerOptions
+  #timer: Timer | undefined
+  #isClosed = false
+
+  constructor(options: PrunerOptions) {
+    this.#options = options
+    void this.#tick()
+  }
+
+  /** Removes everything that is old by now. Throws if the disk refuses. */
+  async prune(): Promise<void> {
+    const { writer, clock } = this.#options
+    const order = { now: clock(), most: MOST }
+    let left = true
+    while (left && !this.#isClosed) {
+      left = await writer.call('pruneMarks', order, { background: true })
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  async #tick(): Promise<void> {
+    // A disk that refuses is asked again next time: old marks do no harm.
+    await this.prune().catch(() => {})
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#tick(), PAUSE_MS)
+  }
+}

@@ -1,0 +1,265 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import {
+  type HitService,
+  hitService,
+  LINKS,
+  NOON,
+  SeriesModel,
+} from '../../test/support/hit-series.ts'
+import { MIGRATIONS, migrate } from '../db/migrate.ts'
+import { openWritable } from '../db/open.ts'
+import { HOUR } from '../lib/clock.ts'
+import { DAYS_KEPT, HOURS_KEPT } from './marks.ts'
+import { type Bucket, STEP_MS, type Step } from './series.ts'
+
+const DAY = 24 * HOUR
+
+const sum = (buckets: readonly Bucket[]) => buckets.reduce((total, { count }) => total + count, 0)
+const filled = (buckets: readonly Bucket[]) =>
+  Object.fromEntries(
+    buckets.filter(({ count }) => count !== 0).map(({ start, count }) => [start / HOUR, count]),
+  )
+const EVER = { from: 0, to: Number.MAX_SAFE_INTEGER } as const
+
+const steps = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ hit: fc.constantFrom(...LINKS), count: fc.integer({ min: 1, max: 3 }) }),
+  },
+  { weight: 5, arbitrary: fc.constant('flush' as const) },
+  { weight: 4, arbitrary: fc.record({ hours: fc.constantFrom(-2, -1, 1, 1, 1, 3, 20, 49, 73) }) },
+  { weight: 1, arbitrary: fc.record({ hours: fc.constantFrom(24 * 30, 24 * 399) }) },
+  { weight: 1, arbitrary: fc.constant('kill' as const) },
+  { weight: 1, arbitrary: fc.constant('fail to flush' as const) },
+  { weight: 2, arbitrary: fc.constant('prune' as const) },
+  { weight: 1, arbitrary: fc.record({ drop: fc.constantFrom(...LINKS) }) },
+)
+
+test('any run of hits, flushes, kills, hours, deletions and prunings gives the series of a plain list', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { maxLength: 50 }), async (run) => {
+      using folder = temporaryFolder()
+      const service = hitService(folder.path)
+      service.db.run('PRAGMA synchronous = OFF')
+      const model = new SeriesModel()
+      for (const step of run) {
+        const now = service.time.hour
+        if (step === 'flush' || step === 'kill') {
+          service[step]()
+          model.flush(now)
+        } else if (step === 'fail to flush') {
+          service.failToFlush()
+        } else if (step === 'prune') {
+          service.prune()
+          model.prune(now)
+        } else if ('hit' in step) {
+          service.hit(step.hit, step.count)
+          model.hit(step.hit, step.count)
+        } else if ('drop' in step) {
+          service.deleteLink(step.drop)
+          model.drop(step.drop)
+        } else {
+          service.time.hour += step.hours
+        }
+        await compare(service, model)
+      }
+      service.db.close()
+    }),
+    { seed: 20260301, numRuns: 40 },
+  )
+})
+
+async function compare({ series, time, counts }: HitService, model: SeriesModel) {
+  const now = time.hour
+  for (const step of ['hour', 'day'] as const) {
+    const notPruned = (buckets: Record<number, number>) =>
+      Object.fromEntries(
+        Object.entries(buckets).filter(([start]) => Number(start) >= model.oldest[step]),
+      )
+    for (const linkId of LINKS) {
+      if (model.deleted.has(linkId)) continue
+      const buckets = await series.ofLink(linkId, { ...EVER, step })
+      const expected = model.series('link', linkId, step, now)
+      expect(notPruned(filled(buckets))).toEqual(notPruned(expected))
+      const all = counts.of([linkId]).get(linkId) ?? 0
+      expect(sum(buckets)).toBeLessThanOrEqual(all)
+      const isWhole = now < NOON + DAYS_KEPT * 24 - 48
+      if (step === 'day' && isWhole) expect(sum(buckets)).toBe(all)
+    }
+    for (const accountId of [1, 2]) {
+      const buckets = await series.ofAccount(accountId, { ...EVER, step })
+      const expected = model.series('account', accountId, step, now)
+      expect(notPruned(filled(buckets))).toEqual(notPruned(expected))
+    }
+  }
+}
+
+test('a series has a bucket for every hour or day that was asked for and is kept', async () => {
+  using folder = temporaryFolder()
+  const { series, clock, hit, flush, time, db } = hitService(folder.path)
+  hit(1, 2)
+  flush()
+  time.hour += 30
+  hit(1, 5)
+  const lengths = async (from: number, to: number, step: Step) => {
+    const buckets = await series.ofLink(1, { from, to, step })
+    buckets.forEach(({ start }, i) => {
+      expect(start).toBe((buckets[0]?.start ?? 0) + i * STEP_MS[step])
+      expect(start % STEP_MS[step]).toBe(0)
+    })
+    return [buckets.length, sum(buckets)]
+  }
+  const now = clock()
+  expect(await lengths(0, now + 1, 'hour')).toEqual([HOURS_KEPT + 1, 7])
+  expect(await lengths(0, now + DAY, 'day')).toEqual([DAYS_KEPT, 7])
+  expect(await lengths(now - 30 * HOUR, now, 'hour')).toEqual([30, 2])
+  expect(await lengths(now - 30 * HOUR + 1, now - 29 * HOUR - 1, 'hour')).toEqual([1, 2])
+  expect(await lengths(now - 29 * HOUR, now, 'hour')).toEqual([29, 0])
+  expect(await lengths(now, now + 1, 'hour')).toEqual([1, 5])
+  expect(await lengths(now, now - DAY, 'day')).toEqual([0, 0])
+  expect(await lengths(now + 5 * DAY, now + 9 * DAY, 'day')).toEqual([0, 0])
+  db.close()
+})
+
+test('a deleted link takes its marks along, and its account keeps what it had', async () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  for (let hour = 0; hour < 60; hour++) {
+    service.hit(1)
+    service.hit(2)
+    service.flush()
+    service.time.hour++
+  }
+  service.hit(1)
+  service.flush()
+  service.hit(1, 4)
+  expect(service.deleteLink(1)).toBe(true)
+  service.flush()
+  expect(sum(await service.series.ofLink(1, { ...EVER, step: 'day' }))).toBe(0)
+  expect(sum(await service.series.ofLink(2, { ...EVER, step: 'day' }))).toBe(60)
+  expect(sum(await service.series.ofAccount(1, { ...EVER, step: 'day' }))).toBe(121)
+  expect(service.counts.total()).toBe(125)
+  for (const table of ['hits', 'hit_days', 'hit_hours']) {
+    expect(service.db.query(`SELECT count(*) AS n FROM ${table} WHERE link_id = 1`).get()).toEqual({
+      n: 0,
+    })
+  }
+  service.db.close()
+})
+
+test('a deleted account leaves no series behind', () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  for (let hour = 0; hour < 30; hour++) {
+    service.hit(1)
+    service.hit(3)
+    service.flush()
+    service.time.hour++
+  }
+  service.removeAccount(1)
+  for (const table of ['account_hits', 'account_hit_days', 'account_hit_hours']) {
+    const ids = service.db.query(`SELECT DISTINCT account_id AS id FROM ${table}`).all()
+    expect(ids).toEqual([{ id: 2 }])
+  }
+  service.db.close()
+})
+
+test('a link that is followed for 430 days keeps 72 hours and 400 days', async () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  service.db.run('PRAGMA synchronous = OFF')
+  const follow = (times: number, hoursBetween: number) => {
+    for (let n = 0; n < times; n++) {
+      service.time.hour += hoursBetween
+      service.hit(1, hoursBetween)
+      service.flush()
+      if (n % 4 === 0) service.prune(3)
+    }
+  }
+  follow(425 * 2, 12)
+  follow(5 * 24, 1)
+  service.prune(3)
+  const { series } = service
+  for (const kind of ['hit', 'account_hit']) {
+    expect(service.rows(`${kind}_hours`).get()?.n).toBeLessThanOrEqual(HOURS_KEPT)
+    expect(service.rows(`${kind}_days`).get()?.n).toBe(DAYS_KEPT)
+  }
+  const days = await series.ofLink(1, { ...EVER, step: 'day' })
+  const counts = [...Array<number>(394).fill(24), 35, 24, 24, 24, 24, 13]
+  expect(days.map(({ count }) => count)).toEqual(counts)
+  const hours = await series.ofLink(1, { ...EVER, step: 'hour' })
+  expect(hours.every(({ count }) => count === 1)).toBe(true)
+  service.db.close()
+})
+
+test('a clock that was years ahead and is set right loses no hit and stops no series', async () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  const { time, series } = service
+  const step = async (hour: number, hits: number) => {
+    time.hour = hour
+    service.hit(1, hits)
+    service.flush()
+    return filled(await series.ofLink(1, { ...EVER, step: 'hour' }))
+  }
+  expect(await step(NOON, 1)).toEqual({ [NOON]: 1 })
+  expect(await step(NOON + 9 * 365 * 24, 10)).toEqual({ [NOON + 9 * 365 * 24]: 10 })
+  service.hit(2, 3)
+  service.flush()
+  // What was counted ahead belongs to the hour in which the clock was right again.
+  expect(await step(NOON + 1, 100)).toEqual({ [NOON]: 1, [NOON + 1]: 110 })
+  expect(await step(NOON + 2, 1000)).toEqual({ [NOON]: 1, [NOON + 1]: 110, [NOON + 2]: 1000 })
+  service.prune()
+  expect(filled(await series.ofLink(2, { ...EVER, step: 'day' }))).toEqual({ [NOON - 12]: 3 })
+  expect(filled(await series.ofLink(1, { ...EVER, step: 'day' }))).toEqual({ [NOON - 12]: 1111 })
+  // Ahead again, in hours of a day that has hits already.
+  expect(await step(NOON + 10, 1)).toMatchObject({ [NOON + 10]: 1 })
+  service.hit(3, 7)
+  service.flush()
+  await step(NOON + 40, 1)
+  expect(await step(NOON + 9, 1)).toMatchObject({ [NOON + 2]: 1000, [NOON + 9]: 3 })
+  expect(filled(await series.ofLink(3, { ...EVER, step: 'hour' }))).toEqual({ [NOON + 9]: 7 })
+  service.db.close()
+})
+
+test('a clock set back by an hour or a day goes on in the hour that was reached', async () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  for (const hours of [0, -1, -24]) {
+    service.time.hour = NOON + hours
+    service.hit(1)
+    service.flush()
+    const buckets = await service.series.ofLink(1, { ...EVER, step: 'hour' })
+    expect(sum(buckets)).toBe(service.counts.of([1]).get(1) ?? 0)
+  }
+  service.time.hour = NOON + 1
+  const buckets = await service.series.ofLink(1, { ...EVER, step: 'hour' })
+  expect(filled(buckets)).toEqual({ [NOON]: 3 })
+  service.db.close()
+})
+
+test('hits from before there were series stay in the count and begin no series', async () => {
+  using folder = temporaryFolder()
+  const db = openWritable(join(folder.path, 'hopcode.db'))
+  migrate(db, MIGRATIONS.slice(0, 3))
+  db.run(`INSERT INTO links (id, code, account_id, passcode_hash, created_at)
+          VALUES (7, 'CODE07', 1, x'00', 0)`)
+  // Hits of no link, which no version leaves behind.
+  db.run('INSERT INTO hits (link_id, count) VALUES (7, 40), (8, 1)')
+  db.close()
+  const service = hitService(folder.path)
+  const { series, counts } = service
+  service.hit(7, 2)
+  expect(filled(await series.ofLink(7, { ...EVER, step: 'hour' }))).toEqual({ [NOON]: 2 })
+  service.flush()
+  expect(filled(await series.ofLink(7, { ...EVER, step: 'hour' }))).toEqual({ [NOON]: 2 })
+  expect(filled(await series.ofAccount(1, { ...EVER, step: 'day' }))).toEqual({ [NOON - 12]: 2 })
+  expect(counts.of([7]).get(7)).toBe(42)
+  expect(service.db.query('SELECT * FROM account_hits').all()).toEqual([
+    { account_id: 1, count: 42 },
+  ])
+  service.db.close()
+})

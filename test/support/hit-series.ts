@@ -1,0 +1,146 @@
+import { expect } from 'bun:test'
+import { join } from 'node:path'
+import { migrate } from '../../src/db/migrate.ts'
+import { inTransaction, openWritable } from '../../src/db/open.ts'
+import { HitCounts, HitSeries, journalFile, openJournal } from '../../src/hits/hits.ts'
+import { JournalFile } from '../../src/hits/journal-file.ts'
+import { DAYS_KEPT, HOURS_KEPT } from '../../src/hits/marks.ts'
+import { type SeriesReads, type Step, seriesReads } from '../../src/hits/series.ts'
+import { HitReads, hitWrites } from '../../src/hits/store.ts'
+import { HOUR } from '../../src/lib/clock.ts'
+import { createLog } from '../../src/lib/log.ts'
+import type { Caller } from '../../src/lib/thread.ts'
+import { linkWrites } from '../../src/links/store.ts'
+
+const silent = createLog({ level: 'silent' })
+/** 2026-03-01T12:00Z, in hours. */
+export const NOON = Date.UTC(2026, 2, 1, 12) / HOUR
+export const LINKS = [1, 2, 3]
+const ACCOUNT_OF = new Map([
+  [1, 1],
+  [2, 1],
+  [3, 2],
+])
+
+/** Links 1 and 2 of account 1 and link 3 of account 2, a journal and a clock in whole hours. */
+export function hitService(path: string) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db)
+  for (const [id, account] of ACCOUNT_OF) {
+    db.query(
+      `INSERT INTO links (id, code, account_id, passcode_hash, created_at)
+       VALUES (?, ?, ?, x'00', 0)`,
+    ).run(id, `CODE0${id}`, account)
+  }
+  const time = { hour: NOON }
+  const clock = () => time.hour * HOUR
+  const start = () => {
+    const journal = openJournal(db, path, silent, 4096, clock)
+    const file = JournalFile.open(journalFile(path))
+    const writes = hitWrites(db, file)
+    const counts = new HitCounts(new HitReads(db), journal)
+    const reads = seriesReads(db)
+    const reader = {
+      call: async (name: keyof SeriesReads, args: never) => reads[name](args),
+    } as Caller<SeriesReads>
+    const series = new HitSeries({ reader, counts, clock })
+    return { journal, file, writes, counts, series }
+  }
+  let running = start()
+  return {
+    db,
+    time,
+    clock,
+    get counts() {
+      return running.counts
+    },
+    get series() {
+      return running.series
+    },
+    hit(linkId: number, count = 1) {
+      for (let n = 0; n < count; n++) running.journal.append(linkId)
+    },
+    flush() {
+      const { journal, writes } = running
+      const end = journal.head
+      inTransaction(db, () => writes.countHits({ end, now: clock() }))
+      journal.release(end)
+    },
+    /** The disk takes the whole transaction back. */
+    failToFlush() {
+      const { journal, writes } = running
+      expect(() =>
+        inTransaction(db, () => {
+          writes.countHits({ end: journal.head, now: clock() })
+          throw new Error('disk full')
+        }),
+      ).toThrow('disk full')
+    },
+    kill() {
+      running.file.close()
+      running = start()
+    },
+    prune(most = 2) {
+      while (inTransaction(db, () => running.writes.pruneMarks({ now: clock(), most })));
+    },
+    deleteLink: (id: number) => inTransaction(db, () => linkWrites(db).deleteLink({ id })),
+    removeAccount: (accountId: number) => running.writes.removeAccountHits({ accountId }),
+    rows: (table: string) => db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`),
+  }
+}
+
+export type HitService = ReturnType<typeof hitService>
+
+/** Hits by owner and hour, told without any database: what a series must say. */
+export class SeriesModel {
+  readonly #hits = new Map<string, Map<number, number>>()
+  #pending: number[] = []
+  #hour = 0
+  readonly deleted = new Set<number>()
+  /** What pruning has taken, even where the clock went back since. */
+  readonly oldest = { hour: 0, day: 0 }
+
+  hit(linkId: number, count: number) {
+    for (let n = 0; n < count; n++) this.#pending.push(linkId)
+  }
+
+  flush(now: number) {
+    if (this.#pending.length > 0) this.#hour = Math.max(this.#hour, now)
+    for (const linkId of this.#pending) {
+      if (this.deleted.has(linkId)) continue
+      this.#add(`link ${linkId}`, this.#hour)
+      this.#add(`account ${ACCOUNT_OF.get(linkId)}`, this.#hour)
+    }
+    this.#pending = []
+  }
+
+  drop(linkId: number) {
+    this.deleted.add(linkId)
+    this.#hits.delete(`link ${linkId}`)
+  }
+
+  prune(now: number) {
+    this.oldest.hour = Math.max(this.oldest.hour, now - HOURS_KEPT)
+    this.oldest.day = Math.max(this.oldest.day, (Math.floor(now / 24) - DAYS_KEPT + 1) * 24)
+  }
+
+  /** By the hour in which each bucket begins; those without hits are left out. */
+  series(kind: 'link' | 'account', id: number, step: Step, now: number): Record<number, number> {
+    const kept = step === 'hour' ? now - HOURS_KEPT : (Math.floor(now / 24) - DAYS_KEPT + 1) * 24
+    const buckets: Record<number, number> = {}
+    const add = (hour: number, count: number) => {
+      const start = step === 'hour' ? hour : Math.floor(hour / 24) * 24
+      if (start >= kept) buckets[start] = (buckets[start] ?? 0) + count
+    }
+    for (const [hour, count] of this.#hits.get(`${kind} ${id}`) ?? [])
+      add(Math.min(hour, now), count)
+    if (kind === 'link') for (const linkId of this.#pending) if (linkId === id) add(now, 1)
+    return buckets
+  }
+
+  #add(owner: string, hour: number) {
+    const hours = this.#hits.get(owner) ?? new Map<number, number>()
+    hours.set(hour, (hours.get(hour) ?? 0) + 1)
+    this.#hits.set(owner, hours)
+  }
+}
