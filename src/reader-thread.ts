@@ -1,11 +1,37 @@
+import { type OverviewReads, overviewReads } from './accounts/overview-store.ts'
 import { openReadonly } from './db/open.ts'
+import { type SeriesReads, seriesReads } from './hits/series.ts'
 import { runCall, serveThread } from './lib/thread.ts'
-import { linkLists } from './links/store.ts'
+import { type CodeFilterReads, codeFilterReads } from './links/code-filter-store.ts'
+import { type ExportReads, exportReads } from './links/export-store.ts'
+import { type LinkLists, linkLists } from './links/lists.ts'
+import { type NewestReads, newestReads } from './links/newest-store.ts'
+import { type TopReads, topReads } from './links/top-store.ts'
+import { type StatusReads, statusReads } from './status/store.ts'
+
+/** Reads of many rows. */
+export type Reads = LinkLists &
+  CodeFilterReads &
+  StatusReads &
+  SeriesReads &
+  TopReads &
+  ExportReads &
+  NewestReads &
+  OverviewReads
 
 /** The thread for reads of many rows, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
   const db = openReadonly(file, { cacheKiB: 16_384 })
-  const functions = linkLists(db)
+  const functions: Reads = {
+    ...linkLists(db),
+    ...codeFilterReads(db),
+    ...statusReads(db),
+    ...seriesReads(db),
+    ...topReads(db),
+    ...exportReads(db),
+    ...newestReads(db),
+    ...overviewReads(db),
+  }
   return {
     answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
     close: () => db.close(),

@@ -1,25 +1,43 @@
+import { type SessionWrites, sessionWrites } from './accounts/session-store.ts'
+import { type AccountWrites, accountWrites } from './accounts/writes-store.ts'
+import { Checkpoints } from './db/checkpoint.ts'
 import { closeWritable, openWritable } from './db/open.ts'
 import { type SettingWrites, settingWrites } from './db/settings.ts'
 import { commitTogether } from './db/writer.ts'
-import { HitJournal } from './hits/journal.ts'
+import { JournalFile } from './hits/journal-file.ts'
 import { type HitWrites, hitWrites } from './hits/store.ts'
 import { serveThread } from './lib/thread.ts'
+import { type AccountLinkWrites, accountLinkWrites } from './links/account-links-store.ts'
 import { type SearchWrites, searchWrites } from './links/search.ts'
 import { type LinkWrites, linkWrites } from './links/store.ts'
 
 /** The one thread that writes the database while the service runs. */
-export type Writes = LinkWrites & SearchWrites & HitWrites & SettingWrites
+export type Writes = LinkWrites &
+  SearchWrites &
+  HitWrites &
+  SettingWrites &
+  AccountWrites &
+  SessionWrites &
+  AccountLinkWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
   const db = openWritable(file)
+  const checkpoints = new Checkpoints(db)
   const functions: Writes = {
     ...linkWrites(db),
     ...searchWrites(db),
-    ...hitWrites(db, HitJournal.open(journal)),
+    ...hitWrites(db, JournalFile.open(journal)),
     ...settingWrites(db),
+    ...accountWrites(db),
+    ...sessionWrites(db),
+    ...accountLinkWrites(db),
   }
   return {
     answer: (calls) => commitTogether(db, functions, calls),
-    close: () => closeWritable(db),
+    afterwards: () => checkpoints.afterCommit(),
+    close: () => {
+      checkpoints.close()
+      closeWritable(db)
+    },
   }
 })

@@ -2,6 +2,8 @@
 // npm run bench -- list --seconds 3 --rounds 5
 import { join } from 'node:path'
 import { openDataFolder } from '../../src/data-folder.ts'
+import { inTransaction } from '../../src/db/open.ts'
+import { linkWrites } from '../../src/links/store.ts'
 import { ownClosedLoop } from '../lib/closed-loop.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
@@ -19,12 +21,16 @@ import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
 
 const LIMIT = 50
 const WARMING = 3
+const MIDDLE = 500_000
 const DEEP = 900_000
 const RARE = 'a search with one match'
+
+const COMMON = 'a search with a million matches'
 
 const METRICS: Metric[] = [
   { key: 'p50', label: 'p50, ms', digits: 2, ratio: false },
   { key: 'p99', label: 'p99, ms', digits: 2, ratio: false },
+  { key: 'first', label: 'the first one, ms', digits: 1, ratio: false },
   { key: 'requests', label: 'requests measured', digits: 0, ratio: false },
 ]
 
@@ -36,6 +42,8 @@ interface Variant {
   name: string
   offset: number
   search?: string
+  /** A link is created before each request. */
+  creates?: boolean
   demand: Bar['demand'] & object
 }
 
@@ -58,9 +66,16 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
   const contenders: Variant[] = [
     { name: 'the first page', offset: 0, demand: PAGE },
+    { name: `the page at ${MIDDLE}`, offset: MIDDLE, demand: PAGE },
     { name: `the page at ${DEEP}`, offset: DEEP, demand: PAGE },
     { name: RARE, offset: 0, search: rarePart(folder), demand: SEARCH },
-    { name: 'a search with a million matches', offset: 0, search: 'https', demand: SEARCH },
+    { name: COMMON, offset: 0, search: 'https', demand: SEARCH },
+    { name: `its page at ${MIDDLE}`, offset: MIDDLE, search: 'https', demand: SEARCH },
+    {
+      ...{ name: 'the same right after a creation', offset: 0, search: 'https', creates: true },
+      demand: SEARCH,
+    },
+    { name: 'a search of two characters', offset: 0, search: 'qu', demand: SEARCH },
     { name: 'a search without a match', offset: 0, search: 'qqqxyzzyqqq', demand: SEARCH },
   ]
   say('asking the database itself what the answers must be')
@@ -76,13 +91,21 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, limit: LIMIT },
     metrics: METRICS,
     variants,
-    bars: contenders.map(({ name, demand }) => ({
-      label: `p99 of ${name}, of a million links`,
-      value: medianOf(variants, name, 'p99'),
-      ...{ unit: ' ms', digits: 1, isMain: name === RARE, demand },
-    })),
+    bars: [
+      ...contenders.map(({ name, demand }) => ({
+        label: `p99 of ${name}, of a million links`,
+        value: medianOf(variants, name, 'p99'),
+        ...{ unit: ' ms', digits: 1, isMain: name === RARE, demand },
+      })),
+      ...[`the page at ${MIDDLE}`, COMMON, 'a search of two characters'].map((name) => ({
+        label: `the first request after a start: ${name}`,
+        value: medianOf(variants, name, 'first'),
+        ...{ unit: ' ms', digits: 1 },
+      })),
+    ],
     notes: [
       `One request at a time, ${LIMIT} items a page, of one account with ${MILLION} links.`,
+      'The first one: nothing of its list is counted yet; the others come after it.',
       'One match: a part of one link’s URL. A million: "https", which every link has.',
       'Where few requests were measured, p99 is the slowest.',
       'Total and codes were compared with a scan of the table, before and after every round.',
@@ -116,29 +139,72 @@ function expectedOf({ path }: MillionFolder, { offset, search = '' }: Variant): 
 }
 
 async function measureRound(
-  { offset, search }: Variant,
+  { offset, search, creates = false }: Variant,
   expected: Expected,
   { launch, folder, seconds }: { launch: Launch; folder: MillionFolder; seconds: number },
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, folder.apiKey)
   const query = `limit=${LIMIT}&offset=${offset}${search === undefined ? '' : `&search=${search}`}`
-  const verify = async () => {
-    const { total, items } = await client.list(query)
-    const codes = items.map(({ code }) => code)
-    if (total === expected.total && Bun.deepEquals(codes, expected.codes)) return
-    throw new Error(
-      `?${query} gave ${total} in all, from ${codes[0]} on, not ${JSON.stringify(expected)}`,
-    )
+  const verify = async ({ total, codes }: Expected) => {
+    const startedAt = performance.now()
+    const found = await client.list(query)
+    const elapsedMs = performance.now() - startedAt
+    const foundCodes = found.items.map(({ code }) => code)
+    if (found.total === total && Bun.deepEquals(foundCodes, codes)) return elapsedMs
+    const said = `${found.total} in all, from ${foundCodes[0]} on`
+    throw new Error(`?${query} gave ${said}, not ${JSON.stringify({ total, codes })}`)
   }
-  for (let n = 0; n < WARMING; n++) await verify()
+  const first = await verify(expected)
+  for (let n = 1; n < WARMING; n++) await verify(expected)
+  if (creates) {
+    const figures = await measureAfterCreations(client, expected, { verify, seconds })
+    await server.stop()
+    removeCreated(folder)
+    return { figures: { ...figures, first } }
+  }
   const result = await ownClosedLoop({
     ...{ hostname: HOSTNAME, port: server.port, seconds, connections: 1 },
     targets: [{ path: `/api/list?${query}`, headers: accountHeaders(folder.apiKey), status: 200 }],
   })
   if (result.failed > 0) throw new Error(`${result.failed} of ${result.requests} requests failed`)
-  await verify()
+  await verify(expected)
   await server.stop()
   const { p50, p99, requests } = result
-  return { figures: { p50: p50 / 1000, p99: p99 / 1000, requests } }
+  return { figures: { p50: p50 / 1000, p99: p99 / 1000, first, requests } }
+}
+
+/** Each answer must have the link that was created just before it, and one match more in all. */
+async function measureAfterCreations(
+  client: HopcodeClient,
+  { total, codes }: Expected,
+  options: { verify: (expected: Expected) => Promise<number>; seconds: number },
+): Promise<{ p50: number; p99: number; requests: number }> {
+  const created: string[] = []
+  const elapsedMs: number[] = []
+  const endsAt = performance.now() + options.seconds * 1000
+  while (performance.now() < endsAt) {
+    const url = `https://created.example/${crypto.randomUUID()}`
+    for (const link of await client.createLinks([url])) created.unshift(link.code)
+    const newest = [...created, ...codes].slice(0, LIMIT)
+    elapsedMs.push(await options.verify({ total: total + created.length, codes: newest }))
+  }
+  elapsedMs.sort((a, b) => a - b)
+  const percentile = (percent: number) =>
+    elapsedMs[Math.min(elapsedMs.length - 1, Math.floor((elapsedMs.length * percent) / 100))] ?? NaN
+  return { p50: percentile(50), p99: percentile(99), requests: elapsedMs.length }
+}
+
+/** For the rounds to come the folder is again as its recipe made it. */
+function removeCreated({ path }: MillionFolder): void {
+  const { db } = openDataFolder(path)
+  try {
+    const { deleteLink } = linkWrites(db)
+    const newer = db.query<{ id: number }, [number]>('SELECT id FROM links WHERE id > ?')
+    inTransaction(db, () => {
+      for (const link of newer.all(MILLION)) deleteLink(link)
+    })
+  } finally {
+    db.close()
+  }
 }

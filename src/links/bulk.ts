@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/store.ts'
 import { AppError, REFUSALS } from '../errors.ts'
-import { create } from './create.ts'
+import { mapInTurns } from '../lib/turns.ts'
+import { create, LINKS_AT_ONCE } from './create.ts'
 import type { LinkDeps } from './deps.ts'
 import type { BulkItemView, BulkView } from './schema.ts'
 import { Url } from './url.ts'
@@ -17,7 +18,7 @@ export async function bulk(
   owner: Account,
   urls: readonly unknown[],
 ): Promise<BulkView> {
-  const verdicts = urls.map((url) => judge(deps, url))
+  const verdicts = await mapInTurns(urls, LINKS_AT_ONCE, (url) => judgeUrl(deps, url))
   const good = verdicts.flatMap((verdict) => ('url' in verdict ? [verdict.url] : []))
   if (good.length === 0) throw worst(verdicts)
   const created = await create(deps, owner.id, good)
@@ -31,7 +32,8 @@ export async function bulk(
   return { count: results.length, results }
 }
 
-function judge({ blocklist }: LinkDeps, url: unknown): Verdict {
+/** Whether a URL may be shortened, or the refusal that shorten would give. */
+export function judgeUrl({ blocklist }: Pick<LinkDeps, 'blocklist'>, url: unknown): Verdict {
   const parsed = Url.safeParse(url)
   if (!parsed.success) {
     return { refusal: new AppError('invalid_value', parsed.error.issues[0]?.message) }

@@ -1,15 +1,20 @@
 import { LRUCache } from 'lru-cache'
 import type { Code } from './code.ts'
+import { type Destination, DestinationRing } from './destination-ring.ts'
+import type { KnownCodes } from './known-codes.ts'
 import type { LinkReads } from './store.ts'
 import { locationOf } from './url.ts'
 
-/** What a redirect needs of a link. `location` is null while the code is reserved. */
-export interface Destination {
-  readonly id: number
-  readonly location: string | null
-}
-
 const UNKNOWN = 'unknown'
+/** Few are ever looked up: those of before all codes are known, and of deleted links. */
+const UNKNOWN_MAX = 10_000
+
+interface LinkCacheOptions {
+  reads: Pick<LinkReads, 'findDestination'>
+  codes: KnownCodes
+  /** Links held. */
+  max: number
+}
 
 /**
  * HOT PATH. Where each code leads, by its own text: known codes and unknown ones, each bounded, so
@@ -17,40 +22,48 @@ const UNKNOWN = 'unknown'
  * write is acknowledged.
  */
 export class LinkCache {
-  readonly #reads: LinkReads
-  readonly #known: LRUCache<Code, Destination>
-  readonly #unknown: LRUCache<Code, typeof UNKNOWN>
+  readonly #reads: Pick<LinkReads, 'findDestination'>
+  readonly #codes: KnownCodes
+  readonly #known: DestinationRing
+  readonly #unknown = new LRUCache<Code, typeof UNKNOWN>({ max: UNKNOWN_MAX })
 
-  /** `max`: entries of either kind. */
-  constructor(reads: LinkReads, { max }: { max: number }) {
+  constructor({ reads, codes, max }: LinkCacheOptions) {
     this.#reads = reads
-    // Told a size instead of a count, it grows with use: tables made for the most would be walked
-    // through by every garbage collection.
-    const bound = { maxSize: max, sizeCalculation: () => 1 }
-    this.#known = new LRUCache(bound)
-    this.#unknown = new LRUCache(bound)
+    this.#codes = codes
+    this.#known = new DestinationRing({ max })
+  }
+
+  /** Entries held, of codes that somebody holds and of those that nobody does. */
+  get sizes(): { known: number; unknown: number } {
+    return { known: this.#known.size, unknown: this.#unknown.size }
   }
 
   /** One look-up in the database at most; undefined when nobody holds the code. */
   find(code: Code): Destination | undefined {
-    const known = this.#known.get(code)
+    const known = this.#known.find(code)
     if (known !== undefined) return known
+    if (!this.#codes.mayHold(code)) return undefined
     if (this.#unknown.get(code) !== undefined) return undefined
     const row = this.#reads.findDestination(code)
-    if (row) return this.set(code, row.id, row.url)
+    if (row) return this.#keep(code, row.id, row.url)
     this.#unknown.set(code, UNKNOWN)
     return undefined
   }
 
-  set(code: Code, id: number, url: string | null): Destination {
-    const destination = { id, location: url === null ? null : locationOf(url) }
+  set(code: Code, id: number, url: string | null): void {
+    this.#codes.add(code)
     this.#unknown.delete(code)
-    this.#known.set(code, destination)
-    return destination
+    this.#keep(code, id, url)
   }
 
   delete(code: Code): void {
     this.#known.delete(code)
     this.#unknown.set(code, UNKNOWN)
+  }
+
+  #keep(code: Code, id: number, url: string | null): Destination {
+    const destination = { id, location: url === null ? null : locationOf(url) }
+    this.#known.set(code, destination)
+    return destination
   }
 }

@@ -1,15 +1,15 @@
-import { setImmediate } from 'node:timers/promises'
 import { newPasscode } from '../accounts/passcodes.ts'
 import type { AccountId } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import { newCode } from './code.ts'
 import type { LinkDeps } from './deps.ts'
+import type { CreatedLink, NewLink } from './row.ts'
 import type { CreatedView, ReusedView } from './schema.ts'
-import type { CreatedLink, NewLink } from './store.ts'
 import { urlKey } from './url.ts'
 
-/** URLs prepared before other requests get their turn: about a millisecond. */
-const PREPARED_AT_ONCE = 100
+/** Links before other requests get their turn: about half a millisecond. */
+export const LINKS_AT_ONCE = 200
 
 /**
  * Stores URLs that have passed `Url` and the blocklist, in one transaction, and answers in order.
@@ -21,17 +21,17 @@ export async function create(
   urls: readonly string[],
 ): Promise<(CreatedView | ReusedView)[]> {
   const { links, clock, random } = deps
-  const items: NewLink[] = []
   const passcodes: string[] = []
-  for (const url of urls) {
+  const items = await mapInTurns(urls, LINKS_AT_ONCE, (url): NewLink => {
     const passcode = newPasscode(random)
-    const passcodeHash = deps.hasher.hash('passcode', passcode)
     passcodes.push(passcode)
-    items.push({ url, urlKey: urlKey(url), code: newCode(random), passcodeHash })
-    if (items.length % PREPARED_AT_ONCE === 0) await setImmediate()
-  }
+    const passcodeHash = deps.hasher.hash('passcode', passcode)
+    return { url, urlKey: urlKey(url), code: newCode(random), passcodeHash }
+  })
   const created = await links.create({ accountId, createdAt: clock(), items })
-  return created.map((link, i) => createdView(deps, link, passcodes[i] ?? ''))
+  return mapInTurns(created, LINKS_AT_ONCE, (link, i) =>
+    createdView(deps, link, passcodes[i] ?? ''),
+  )
 }
 
 function createdView(

@@ -6,7 +6,8 @@ import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { Addresses } from './addresses.ts'
 import type { LinkWriter } from './links.ts'
-import type { LinkLists, LinkReads } from './store.ts'
+import type { LinkLists } from './lists.ts'
+import type { LinkReads } from './store.ts'
 
 /** What the operations on links work with. */
 export interface LinkDeps {

@@ -1,8 +1,10 @@
+import { AppError } from '../errors.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkCache } from './cache.ts'
 import type { Code } from './code.ts'
-import type { LinkRow } from './row.ts'
-import type { CreatedLink, CreateLinks, LinkWrites, ReserveCode } from './store.ts'
+import { packLinks, unpackReceipt } from './parcel.ts'
+import type { CreatedLink, CreateLinks, LinkRow } from './row.ts'
+import type { LinkWrites, ReserveCode } from './store.ts'
 
 /** Keeps the picture of each code beside its link. */
 export interface CodeImages {
@@ -36,21 +38,27 @@ export class LinkWriter {
     this.#indexer = indexer
   }
 
-  /** One link an item, in order. Throws, with nothing stored, if the disk refuses. */
+  /**
+   * One link an item, in order. Throws, with nothing stored, if the disk refuses, or
+   * `invalid_api_key` if the account is disabled or gone by now.
+   */
   async create(order: CreateLinks): Promise<CreatedLink[]> {
-    const links = await this.#writer.call('createLinks', order)
+    const receipt = await this.#writer.call('createParcel', packLinks(order))
+    if (!receipt) throw new AppError('invalid_api_key')
+    const links = unpackReceipt(order, receipt)
     for (const link of links) {
-      if (link.reused) continue
+      // A reused one too: it may be of a commit whose news never came.
       this.#cache.set(link.code, link.id, link.url)
-      this.#images.prepare(link.code)
+      if (!link.reused) this.#images.prepare(link.code)
     }
     this.#indexer.wake()
     return links
   }
 
-  /** Undefined when the code is in use. */
+  /** Undefined when the code is in use. Throws `invalid_api_key` as `create` does. */
   async reserve(order: ReserveCode): Promise<LinkRow | undefined> {
     const link = await this.#writer.call('reserveCode', order)
+    if (link === 'account_gone') throw new AppError('invalid_api_key')
     if (link) {
       this.#cache.set(link.code, link.id, null)
       this.#images.prepare(link.code)

@@ -12,3 +12,19 @@ export interface LinkRow {
 
 /** What a `LinkRow` is read from. */
 export const LINK_COLUMNS = 'id, code, account_id AS accountId, url, created_at AS createdAt'
+
+export interface NewLink {
+  url: string
+  urlKey: Uint8Array
+  code: Code
+  passcodeHash: Uint8Array
+}
+
+export interface CreateLinks {
+  accountId: AccountId
+  createdAt: number
+  items: readonly NewLink[]
+}
+
+/** `reused`: the account had this URL already, and this is the link it had. */
+export type CreatedLink = LinkRow & { reused: boolean }

@@ -2,10 +2,11 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
-import { openWritable } from '../db/open.ts'
+import { openReadonly, openWritable } from '../db/open.ts'
 import { secureRandom } from '../lib/random.ts'
 import { newCode } from './code.ts'
-import { searcher, searchWrites } from './search.ts'
+import { linkLists } from './lists.ts'
+import { searchWrites } from './search.ts'
 import { linkWrites } from './store.ts'
 import { urlKey } from './url.ts'
 
@@ -17,7 +18,7 @@ function setUp(path: string) {
   migrate(db)
   const writes = linkWrites(db)
   const { indexLinks } = searchWrites(db)
-  const find = searcher(db)
+  const { listLinks } = linkLists(openReadonly(db.filename, { cacheKiB: 1024 }))
   const create = (accountId: number, url: string) => {
     const passcodeHash = new Uint8Array(32)
     const item = { url, urlKey: urlKey(url), code: newCode(secureRandom), passcodeHash }
@@ -25,7 +26,7 @@ function setUp(path: string) {
     return link?.id ?? 0
   }
   const search = (text: string, limit = 50, offset = 0) =>
-    db.transaction(() => find({ accountId: OWNER, search: text, limit, offset }))()
+    listLinks({ accountId: OWNER, search: text, limit, offset })
   return { db, writes, indexLinks, create, search }
 }
 

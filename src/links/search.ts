@@ -1,7 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { assert } from '../lib/assert.ts'
 import type { Code } from './code.ts'
 import { LINK_COLUMNS, type LinkRow } from './row.ts'
+import { type Counted, ID_MAX, type MatchSource, type Span } from './stretches.ts'
 
 /**
  * Substring search over code and URL. The index costs ten times what storing a link does, so links
@@ -12,9 +14,18 @@ import { LINK_COLUMNS, type LinkRow } from './row.ts'
 
 /** The index knows three characters and more; a shorter text is looked for row by row. */
 const TRIGRAM = 3
-/** Of account ?1 and link ?2, or of all links of account ?1: see drizzle/0001_search.sql. */
+/** Of account ?1 and link ?2: see drizzle/0001_search.sql. */
 const ROWID = '(?1 << 32 | ?2)'
-const ROWIDS = 'rowid BETWEEN ?1 << 32 AND (?1 << 32 | 0xffffffff)'
+
+/** The link of account ?1 that comes ?3 links after the next one after the id ?2. */
+export const NTH_LINK_AFTER =
+  'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3'
+
+/**
+ * Pieces of the index that are merged into one. With SQLite's own 4 every link is written again
+ * more often: taking one in costs twice as much. From 16 on a merge comes all at once.
+ */
+const MERGED_TOGETHER = 8
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function searchWrites(db: Database) {
@@ -28,9 +39,16 @@ export function searchWrites(db: Database) {
   const insert = db.prepare<null, [AccountId, number, Code, string]>(
     `INSERT INTO links_search (rowid, code, url) VALUES (${ROWID}, ?3, ?4)`,
   )
+  const merged = db.prepare<{ v: number }, []>(
+    `SELECT v FROM links_search_config WHERE k = 'automerge'`,
+  )
+  const setMerged = db.prepare<null, [number]>(
+    `INSERT INTO links_search (links_search, rank) VALUES ('automerge', ?)`,
+  )
   return {
     /** Takes the next links into the index, at most `most`. Returns whether others may wait. */
     indexLinks({ most }: { most: number }): boolean {
+      if (merged.get()?.v !== MERGED_TOGETHER) setMerged.run(MERGED_TOGETHER)
       const links = waiting.all(progress.get()?.indexedTo ?? 0, most)
       for (const { id, accountId, code, url } of links) insert.run(accountId, id, code, url ?? '')
       const last = links.at(-1)
@@ -56,85 +74,137 @@ export function indexKeeper(db: Database) {
   }
 }
 
-export interface Matches {
-  total: number
-  links: LinkRow[]
+/** One search over one account: most of its matches by id, and the newest links one by one. */
+export interface Search {
+  source: MatchSource
+  /** Matches among the links that are not in the index yet, newest first: none is in `source`. */
+  unindexed(): LinkRow[]
 }
 
-export interface SearchQuery {
-  accountId: AccountId
-  search: string
-  limit: number
-  offset: number
-}
+/** `text` is not empty. */
+export type Searcher = (accountId: AccountId, text: string) => Search
 
-/** Makes the search for one connection. Call it inside a transaction: it reads more than once. */
-export function searcher(db: Database): (query: SearchQuery) => Matches {
-  const byIndex = indexSearch(db)
-  const byRow = rowSearch(db)
-  return (query) => {
-    // No stored text holds a NUL, and SQLite would end the search term there.
-    if (query.search.includes('\0')) return { total: 0, links: [] }
-    return [...query.search].length >= TRIGRAM ? byIndex(query) : byRow(query)
+/** Makes the searches of one connection. `stretch`: how many matches or links a stretch has. */
+export function searcher(db: Database, { stretch }: { stretch: number }): Searcher {
+  const byIndex = indexSearch(db, stretch)
+  const byRow = rowSearch(db, stretch)
+  return (accountId, text) => {
+    const search = [...text].length >= TRIGRAM ? byIndex : byRow
+    return search(accountId, text)
   }
 }
 
-function indexSearch(db: Database) {
+/** Whether any stored text can hold it: none holds a NUL, where SQLite would end a search term. */
+export const isSearchable = (text: string): boolean => !text.includes('\0')
+
+/** A stretch has `stretch` matches, however many links lie between them. */
+function indexSearch(db: Database, stretch: number): Searcher {
   const unindexed = db.prepare<LinkRow, [AccountId]>(
     `SELECT ${LINK_COLUMNS} FROM links
      WHERE account_id = ?1 AND id > (SELECT indexed_to FROM search_progress) ORDER BY id DESC`,
   )
-  const indexed = `FROM links_search WHERE links_search MATCH ?2 AND ${ROWIDS}`
-  const count = db.prepare<{ total: number }, [AccountId, string]>(
-    `SELECT count(*) AS total ${indexed}`,
+  const matches = `FROM links_search WHERE links_search MATCH ?2
+    AND rowid BETWEEN (?1 << 32 | ?3) + 1 AND (?1 << 32 | ?4)`
+  const count = db.prepare<{ count: number }, [AccountId, string, number, number]>(
+    `SELECT count(*) AS count ${matches}`,
   )
-  const page = db.prepare<LinkRow, [AccountId, string, number, number]>(
-    `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (
-       SELECT rowid & 0xffffffff ${indexed} ORDER BY rowid DESC LIMIT ?3 OFFSET ?4
-     ) ORDER BY id DESC`,
+  const next = db.prepare<
+    { count: number; end: number },
+    [AccountId, string, number, number, number]
+  >(
+    `SELECT count(*) AS count, max(rowid) & ${ID_MAX} AS end
+     FROM (SELECT rowid ${matches} ORDER BY rowid LIMIT ?5)`,
   )
-  return ({ accountId, search, limit, offset }: SearchQuery): Matches => {
-    const text = search.toLowerCase()
-    const newest = unindexed
-      .all(accountId)
-      .filter(({ code, url }) => holds(code, text) || (url !== null && holds(url, text)))
-    const term = `"${search.replaceAll('"', '""')}"`
-    const head = newest.slice(offset, offset + limit)
-    const rest = limit - head.length
-    const behind = Math.max(0, offset - newest.length)
+  const page = db.prepare<{ id: number }, [AccountId, string, number, number, number, number]>(
+    `SELECT rowid & ${ID_MAX} AS id ${matches} ORDER BY rowid DESC LIMIT ?5 OFFSET ?6`,
+  )
+  return (accountId, text) => {
+    const lowerCase = text.toLowerCase()
+    const term = `"${text.replaceAll('"', '""')}"`
     return {
-      total: newest.length + (count.get(accountId, term)?.total ?? 0),
-      links: rest > 0 ? [...head, ...page.all(accountId, term, rest, behind)] : head,
+      source: {
+        stretchesPerSlice: 6,
+        next(after) {
+          const found = next.get(accountId, term, after, ID_MAX, stretch)
+          if (found?.count === stretch) return found
+          return { count: found?.count ?? 0, end: undefined }
+        },
+        count: ({ after, upTo }) => count.get(accountId, term, after, upTo) ?? { count: 0 },
+        page: ({ after, upTo }, limit, offset) =>
+          page.all(accountId, term, after, upTo, limit, offset).map(({ id }) => id),
+      },
+      unindexed: () =>
+        unindexed
+          .all(accountId)
+          .filter(
+            ({ code, url }) => holds(code, lowerCase) || (url !== null && holds(url, lowerCase)),
+          ),
     }
   }
 }
 
 const holds = (text: string, lowerCase: string) => text.toLowerCase().includes(lowerCase)
 
-function rowSearch(db: Database) {
-  const matches = `FROM links WHERE account_id = ?1 AND EXISTS (
-    SELECT 1 FROM json_each(?2) WHERE instr(lower(code), value) > 0 OR instr(lower(url), value) > 0
-  )`
-  const count = db.prepare<{ total: number }, [AccountId, string]>(
-    `SELECT count(*) AS total ${matches}`,
-  )
-  const page = db.prepare<LinkRow, [AccountId, string, number, number]>(
-    `SELECT ${LINK_COLUMNS} ${matches} ORDER BY id DESC LIMIT ?3 OFFSET ?4`,
-  )
-  return ({ accountId, search, limit, offset }: SearchQuery): Matches => {
-    const term = JSON.stringify(spellings(search))
+/** Matches of a stretch that are remembered one by one: its rows need not be read for a page. */
+const FEW = 16
+
+/** A stretch has `stretch` links, however few of them match: no count reads more rows. */
+function rowSearch(db: Database, stretch: number): Searcher {
+  const end = db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER)
+  const statements = Array.from({ length: SPELLINGS_MAX }, (_, index) => {
+    const likes = Array.from({ length: index + 1 }, (_, n) => {
+      return `url LIKE ?${n + 4} ESCAPE '\\' OR code LIKE ?${n + 4} ESCAPE '\\'`
+    })
+    const matches = `FROM links
+      WHERE account_id = ?1 AND id > ?2 AND id <= ?3 AND (${likes.join(' OR ')})`
     return {
-      total: count.get(accountId, term)?.total ?? 0,
-      links: page.all(accountId, term, limit, offset),
+      page: db.prepare<{ id: number }, (number | string)[]>(
+        `SELECT id ${matches} ORDER BY id DESC LIMIT ? OFFSET ?`,
+      ),
+      count: db.prepare<{ count: number }, (number | string)[]>(
+        `SELECT count(*) AS count ${matches}`,
+      ),
+    }
+  })
+  return (accountId, text) => {
+    const terms = spellings(text).map((spelling) => `%${spelling.replace(/[\\%_]/g, '\\$&')}%`)
+    const statement = statements[terms.length - 1]
+    assert(statement !== undefined, 'a short text has few spellings')
+    const page = ({ after, upTo }: Span, limit: number, offset: number) =>
+      statement.page.all(accountId, after, upTo, ...terms, limit, offset).map(({ id }) => id)
+    const count = (span: Span): Counted => {
+      const ids = page(span, FEW + 1, 0)
+      if (ids.length <= FEW) return { count: ids.length, ids }
+      return statement.count.get(accountId, span.after, span.upTo, ...terms) ?? { count: 0 }
+    }
+    return {
+      source: {
+        stretchesPerSlice: 12,
+        next(after) {
+          const last = end.get(accountId, after, stretch - 1)?.id
+          return { ...count({ after, upTo: last ?? ID_MAX }), end: last }
+        },
+        count,
+        page,
+      },
+      unindexed: () => [],
     }
   }
 }
 
-/** The ways to write a short text that SQLite's lower() leaves apart: it knows ASCII alone. */
-function spellings(search: string): string[] {
-  const lettersOf = (letter: string) =>
-    letter < '\x80' ? [letter.toLowerCase()] : [letter.toLowerCase(), letter.toUpperCase()]
-  return [...search].reduce(
+/** Of one or two letters, each in two cases. */
+const SPELLINGS_MAX = 4
+
+/**
+ * The ways to write a short text that SQLite's LIKE leaves apart: it knows ASCII's letters alone,
+ * in either case. A letter whose other case is in ASCII is not taken for it.
+ */
+function spellings(text: string): string[] {
+  const lettersOf = (letter: string) => {
+    const [lower, upper] = [letter.toLowerCase(), letter.toUpperCase()]
+    return letter < '\x80' || upper === lower || /[A-Z]/.test(upper) ? [lower] : [lower, upper]
+  }
+  return [...text].reduce(
     (starts, letter) => starts.flatMap((start) => lettersOf(letter).map((end) => start + end)),
     [''],
   )

@@ -1,29 +1,25 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { countRemover, LINK_COUNTS } from '../hits/marks.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type Code, newCode } from './code.ts'
-import { LINK_COLUMNS, type LinkRow } from './row.ts'
-import { indexKeeper, type Matches, searcher } from './search.ts'
+import { type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
+import {
+  type CreatedLink,
+  type CreateLinks,
+  LINK_COLUMNS,
+  type LinkRow,
+  type NewLink,
+} from './row.ts'
+import { indexKeeper } from './search.ts'
 
-export interface SecretLinkRow extends LinkRow {
-  passcodeHash: Uint8Array
-}
-
-export interface NewLink {
-  url: string
-  urlKey: Uint8Array
+/** What is asked of a link before its passcode changes it. */
+export interface SecretLinkRow {
+  id: number
   code: Code
+  accountId: AccountId
   passcodeHash: Uint8Array
 }
-
-export interface CreateLinks {
-  accountId: AccountId
-  createdAt: number
-  items: readonly NewLink[]
-}
-
-/** `reused`: the account had this URL already, and this is the link it had. */
-export type CreatedLink = LinkRow & { reused: boolean }
 
 export interface ReserveCode {
   accountId: AccountId
@@ -42,12 +38,12 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
   const byUrl = db.prepare<LinkRow, [AccountId, Uint8Array]>(
     `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
   )
-  const insert = db.prepare<
-    LinkRow,
+  const add = db.prepare<
+    null,
     [Code, AccountId, string | null, Uint8Array | null, Uint8Array, number]
   >(
     `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING RETURNING ${LINK_COLUMNS}`,
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
   )
   const index = indexKeeper(db)
   const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
@@ -56,10 +52,31 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
   const remove = db.prepare<{ accountId: AccountId }, [number]>(
     'DELETE FROM links WHERE id = ? RETURNING account_id AS accountId',
   )
-  const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
+  const removeHits = countRemover(db, LINK_COUNTS)
   const count = db.prepare<null, [number, AccountId]>(
     'UPDATE accounts SET link_count = link_count + ? WHERE id = ?',
   )
+
+  const accountInForce = db.prepare<{ id: AccountId }, [AccountId]>(
+    'SELECT id FROM accounts WHERE id = ? AND disabled_at IS NULL',
+  )
+  /**
+   * A request is let in before its body has arrived, and the account may be gone by now: its link
+   * would be nobody's, and nobody could take it away.
+   */
+  const isInForce = (id: AccountId) => accountInForce.get(id) !== null
+
+  /** Undefined when any account holds the code. RETURNING would take 3 µs more. */
+  const insert = (
+    link: Pick<LinkRow, 'code' | 'accountId' | 'url' | 'createdAt'>,
+    urlKey: Uint8Array | null,
+    passcodeHash: Uint8Array,
+  ): LinkRow | undefined => {
+    const { code, accountId, url, createdAt } = link
+    const done = add.run(code, accountId, url, urlKey, passcodeHash, createdAt)
+    if (done.changes === 0) return undefined
+    return { id: Number(done.lastInsertRowid), code, accountId, url, createdAt }
+  }
 
   /**
    * A generated code that is taken is drawn again: with 1 million links, that is one in a million.
@@ -68,11 +85,24 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     const { url, urlKey, passcodeHash } = item
     let code = item.code
     for (let draw = 0; draw < DRAWS_MAX; draw++) {
-      const link = insert.get(code, accountId, url, urlKey, passcodeHash, createdAt)
+      const link = insert({ code, accountId, url, createdAt }, urlKey, passcodeHash)
       if (link) return link
       code = newCode(random)
     }
     throw new Error(`${DRAWS_MAX} generated codes were taken`)
+  }
+
+  const createLinks = ({ accountId, createdAt, items }: CreateLinks): CreatedLink[] => {
+    let added = 0
+    const links = items.map((item) => {
+      const existing = byUrl.get(accountId, item.urlKey)
+      if (existing) return { ...existing, reused: true }
+      const link = insertNew(item, accountId, createdAt)
+      added++
+      return { ...link, reused: false }
+    })
+    count.run(added, accountId)
+    return links
   }
 
   return {
@@ -80,22 +110,20 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
      * One link an item, in order: a new one, or the one that the account has for the URL. All or
      * none.
      */
-    createLinks({ accountId, createdAt, items }: CreateLinks): CreatedLink[] {
-      let added = 0
-      const links = items.map((item) => {
-        const existing = byUrl.get(accountId, item.urlKey)
-        if (existing) return { ...existing, reused: true }
-        const link = insertNew(item, accountId, createdAt)
-        added++
-        return { ...link, reused: false }
-      })
-      count.run(added, accountId)
-      return links
+    createLinks,
+
+    /** `createLinks` for another thread. Undefined when the account is disabled or gone. */
+    createParcel(parcel: LinkParcel): Receipt | undefined {
+      const order = unpackLinks(parcel)
+      if (!isInForce(order.accountId)) return undefined
+      return packReceipt(order, createLinks(order))
     },
 
     /** Undefined when any account holds the code. */
-    reserveCode({ accountId, code, passcodeHash, createdAt }: ReserveCode): LinkRow | undefined {
-      const link = insert.get(code, accountId, null, null, passcodeHash, createdAt)
+    reserveCode(order: ReserveCode): LinkRow | 'account_gone' | undefined {
+      const { accountId, code, passcodeHash, createdAt } = order
+      if (!isInForce(accountId)) return 'account_gone'
+      const link = insert({ code, accountId, url: null, createdAt }, null, passcodeHash)
       if (!link) return undefined
       count.run(1, accountId)
       return link
@@ -114,7 +142,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
       const link = remove.get(id)
       if (!link) return false
       index.remove(link.accountId, id)
-      removeHits.run(id)
+      removeHits(id)
       count.run(-1, link.accountId)
       return true
     },
@@ -126,19 +154,30 @@ export type LinkWrites = ReturnType<typeof linkWrites>
 /** One-row look-ups, on the HTTP thread's own connection. */
 export class LinkReads {
   readonly #byCode
+  readonly #nearest
   readonly #destination
 
   constructor(db: Database) {
-    this.#byCode = db.prepare<SecretLinkRow, [Code]>(
-      `SELECT ${LINK_COLUMNS}, passcode_hash AS passcodeHash FROM links WHERE code = ?`,
+    this.#byCode = db.prepare<LinkRow, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
+    this.#nearest = db.prepare<SecretLinkRow, [string]>(
+      `SELECT id, code, account_id AS accountId, passcode_hash AS passcodeHash
+       FROM links WHERE code > ? ORDER BY code LIMIT 1`,
     )
     this.#destination = db.prepare<{ id: number; url: string | null }, [Code]>(
       'SELECT id, url FROM links WHERE code = ?',
     )
   }
 
-  findByCode(code: Code): SecretLinkRow | undefined {
+  findByCode(code: Code): LinkRow | undefined {
     return this.#byCode.get(code) ?? undefined
+  }
+
+  /**
+   * The link of the code, or of the next one that somebody holds: it takes as long to find another
+   * link as the one that is meant. Undefined behind the last code of all.
+   */
+  findNearest(code: Code): SecretLinkRow | undefined {
+    return this.#nearest.get(justBefore(code)) ?? undefined
   }
 
   /** What a redirect needs. */
@@ -147,45 +186,9 @@ export class LinkReads {
   }
 }
 
-export interface ListQuery {
-  accountId: AccountId
-  limit: number
-  offset: number
-  search?: string | undefined
-}
-
-/** Runs on the reader thread: a search may read many rows. */
-export function linkLists(db: Database) {
-  const total = db.prepare<{ total: number }, [AccountId]>(
-    'SELECT link_count AS total FROM accounts WHERE id = ?',
-  )
-  const page = db.prepare<LinkRow, [AccountId, number, number]>(
-    `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
-  )
-  const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
-    'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
-  )
-  const find = searcher(db)
-
-  return {
-    /** One page, newest first, and how many there are in all; both of one snapshot. */
-    listLinks({ accountId, limit, offset, search }: ListQuery): Matches {
-      return db.transaction(() => {
-        if (search === undefined || search === '') {
-          return {
-            total: total.get(accountId)?.total ?? 0,
-            links: page.all(accountId, limit, offset),
-          }
-        }
-        return find({ accountId, search, limit, offset })
-      })()
-    },
-
-    /** Every account's codes in the order of their ids: the next `limit` after `id`. */
-    codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
-      return codes.all(id, limit)
-    },
-  }
-}
-
-export type LinkLists = ReturnType<typeof linkLists>
+/**
+ * A text between a code and all those before it, and none itself: SQLite ends its search early
+ * where it meets what it looks for, which would tell by a few nanoseconds that it is there.
+ */
+const justBefore = (code: Code): string =>
+  `${code.slice(0, -1)}${String.fromCharCode(code.charCodeAt(code.length - 1) - 1)}~`

@@ -1,9 +1,8 @@
 import type { Account } from '../accounts/store.ts'
-import { AppError } from '../errors.ts'
+import { pointAt } from './change.ts'
 import type { LinkDeps } from './deps.ts'
 import { permit, refused } from './permit.ts'
 import type { UpdatedView } from './schema.ts'
-import { urlKey } from './url.ts'
 
 interface Change {
   code: string
@@ -21,8 +20,7 @@ export async function update(
   { code, passcode, url }: Change,
 ): Promise<UpdatedView> {
   const { id } = permit(deps, owner, code, passcode)
-  if (deps.blocklist.isBlocked(url)) throw new AppError('url_blocked')
-  const link = await deps.links.changeUrl(id, url, urlKey(url))
+  const link = await pointAt(deps, id, url)
   // Deleted between the look and the write.
   if (!link) throw refused(code)
   return { code: link.code, url, short_url: deps.addresses.short(link.code), updated: true }

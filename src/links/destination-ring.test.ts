@@ -1,0 +1,150 @@
+import { expect, test } from 'bun:test'
+import { seededRandom } from '../../bench/lib/realistic-urls.ts'
+import type { Code } from './code.ts'
+import { type Destination, DestinationRing } from './destination-ring.ts'
+
+const ring = (max: number) =>
+  new DestinationRing({ max, random: (length) => new Uint8Array(length).fill(7) })
+const code = (text: string) => text as Code
+const destination = (id: number, length = 30): Destination => ({
+  id,
+  location: `https://x/${id}`.padEnd(length, '.'),
+})
+
+test('what was set is found, whatever its code and location', () => {
+  const cache = ring(100)
+  const entries: [string, Destination][] = [
+    ['ABCDEF', destination(1)],
+    ['ABCDEG', destination(2, 100)],
+    ['ABCDEFG', { id: 4_294_967_295, location: null }],
+    ['ABCDEFGHIJ', destination(4, 41)],
+    ['ABCDEFGHIJK', destination(5, 40)],
+    ['00000000000000000000', destination(6, 8192)],
+    ['000000000000000000000'.slice(2), destination(7, 49_152)],
+    ['ZZZZZZZZZZZZZZZZZZZZ', destination(8, 39)],
+  ]
+  for (const [text, what] of entries) cache.set(code(text), what)
+  for (const [text, what] of entries) expect(cache.find(code(text))).toEqual(what)
+  expect(cache.size).toBe(entries.length)
+  for (const text of ['ABCDE0', 'ABCDEH', 'ABCDEFGHIJKL', '0000000000000000000Z']) {
+    expect(cache.find(code(text))).toBeUndefined()
+  }
+})
+
+test('every character of a code counts, at every place', () => {
+  const cache = ring(1000)
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+  let id = 0
+  const all = new Map<string, number>()
+  for (let place = 0; place < 20; place++) {
+    for (const letter of letters) {
+      const text = 'A'.repeat(place) + letter + 'A'.repeat(19 - place)
+      all.set(text, ++id)
+      cache.set(code(text), destination(id))
+    }
+  }
+  for (const [text, expected] of all) expect(cache.find(code(text))?.id).toBe(expected)
+  expect(cache.size).toBe(all.size)
+})
+
+test('a code that is set again has its new destination, and counts once', () => {
+  const cache = ring(10)
+  for (let id = 1; id <= 1000; id++) {
+    cache.set(code('PROMO2026'), destination(id, id))
+    expect(cache.find(code('PROMO2026'))).toEqual(destination(id, id))
+    expect(cache.size).toBe(1)
+  }
+})
+
+test('a deleted code is gone, and others stay', () => {
+  const cache = ring(3000)
+  for (let id = 1; id <= 2000; id++) cache.set(code(`CODE${id}`), destination(id))
+  for (let id = 1; id <= 2000; id += 2) cache.delete(code(`CODE${id}`))
+  cache.delete(code('NEVER1'))
+  for (let id = 1; id <= 2000; id++) {
+    expect(cache.find(code(`CODE${id}`))?.id).toBe(id % 2 === 0 ? id : undefined)
+  }
+  expect(cache.size).toBe(1000)
+})
+
+test('it holds at most so many entries, and so many bytes', () => {
+  const many = ring(1000)
+  for (let id = 1; id <= 5000; id++) {
+    many.set(code(`CODE${id}`), destination(id))
+    expect(many.size).toBe(Math.min(id, 1000))
+  }
+  const long = ring(1000)
+  for (let id = 1; id <= 200; id++) long.set(code(`CODE${id}`), destination(id, 49_000))
+  expect(long.size).toBeGreaterThan(3)
+  expect(long.size).toBeLessThan(6)
+})
+
+test('the oldest goes first, but not one that was asked for since it came by', () => {
+  const cache = ring(1000)
+  for (let id = 1; id <= 1000; id++) cache.set(code(`CODE${id}`), destination(id))
+  for (let id = 1001; id <= 20_000; id++) {
+    expect(cache.find(code('CODE7'))?.id).toBe(7)
+    cache.set(code(`CODE${id}`), destination(id))
+    expect(cache.find(code(`CODE${id - 100}`))?.id).toBe(id - 100)
+  }
+  expect(cache.find(code('CODE8'))).toBeUndefined()
+})
+
+test('a location that would fill a quarter of it is not kept, and pushes nothing out', () => {
+  const cache = ring(1000)
+  cache.set(code('SHORT1'), destination(1))
+  cache.set(code('LONGER'), destination(2, 70_000))
+  expect(cache.find(code('LONGER'))).toBeUndefined()
+  cache.set(code('SHORT1'), destination(1, 70_000))
+  expect(cache.find(code('SHORT1'))).toBeUndefined()
+  expect(cache.size).toBe(0)
+})
+
+// The model may hold more than the cache: what is found must be right, and the newest be found.
+test.each([1, 2, 3, 4, 5, 6])('it never gives a wrong answer: random calls, seed %i', (seed) => {
+  const random = seededRandom(seed)
+  const below = (limit: number) => Math.floor(random() * limit)
+  const max = [1, 7, 100, 1500, 3000, 64][seed % 6] as number
+  const cache = ring(max)
+  const model = new Map<string, Destination>()
+  let hits = 0
+  for (let call = 0; call < 60_000; call++) {
+    const text = `C${below(Math.min(3 * max + 10, 300))}`.padEnd(6 + below(2), 'X')
+    const what = below(10)
+    if (what < 4) {
+      const lengths = [12, 40, 41, 60, 200, 3000, 49_000]
+      const next = destination(below(2 ** 31), lengths[Math.min(below(9), below(9), below(9), 6)])
+      const entry = below(20) === 0 ? { id: next.id, location: null } : next
+      cache.set(code(text), entry)
+      model.set(text, entry)
+      expect(cache.find(code(text))).toEqual(entry)
+    } else if (what === 4) {
+      cache.delete(code(text))
+      model.delete(text)
+      expect(cache.find(code(text))).toBeUndefined()
+    } else {
+      const found = cache.find(code(text))
+      if (found) hits++
+      if (found) expect(found).toEqual(model.get(text) as Destination)
+    }
+    expect(cache.size).toBeLessThanOrEqual(max)
+  }
+  expect(hits).toBeGreaterThan(1000)
+})
+
+test('long locations, all asked for again and again, never overwrite one another', () => {
+  const random = seededRandom(7)
+  const cache = ring(1000)
+  const model = new Map<string, Destination>()
+  for (let id = 1; id <= 3000; id++) {
+    const text = `CODE${id % 40}`
+    const next = destination(id, 20 + Math.floor(random() * 16_000))
+    cache.set(code(text), next)
+    model.set(text, next)
+    for (const [held, expected] of model) {
+      const found = cache.find(code(held))
+      if (found && found.location !== expected.location) throw new Error(`${held} is overwritten`)
+    }
+  }
+  expect(cache.size).toBeGreaterThan(10)
+})

@@ -1,0 +1,228 @@
+import { assert } from '../lib/assert.ts'
+import { type RandomBytes, secureRandom } from '../lib/random.ts'
+import type { Code } from './code.ts'
+
+/** What a redirect needs of a link. `location` is null while the code is reserved. */
+export interface Destination {
+  readonly id: number
+  readonly location: string | null
+}
+
+// A code is four words of five 6-bit characters each; zeros fill what it does not use.
+const CODE_WORDS = 4
+const CHARS_PER_WORD = 5
+const CHAR_BITS = 6
+const CHAR_MASK = 63
+
+// An entry: the code, the link's id, its state, and the location's bytes up to a whole unit.
+const ID = CODE_WORDS
+const STATE = CODE_WORDS + 1
+const HEADER_BYTES = 4 * (CODE_WORDS + 2)
+const UNIT_WORDS = 8
+const UNIT_BYTES = 4 * UNIT_WORDS
+
+// The state: how long the location is, and three marks.
+const LENGTH_MASK = 0x00ffffff
+const IS_RESERVED = 1 << 24
+const IS_USED = 1 << 25
+const IS_DEAD = 1 << 26
+
+/** Room for an entry on average; a URL of 120 characters takes 160 bytes. */
+const BYTES_PER_ENTRY = 192
+/** Several of the longest locations: 8,192 characters, each 6 bytes once it is encoded. */
+const RING_BYTES_MIN = 2 ** 18
+/** Entries moved on at one call, so that no redirect pays for many. */
+const CHANCES = 8
+
+/**
+ * HOT PATH. Code to destination in flat memory: however full it is, a garbage collection has
+ * nothing to walk through. It holds at most `max` entries in at most 192 bytes each, all in all.
+ *
+ * Entries lie in a ring in the order of their arrival. The oldest makes room, unless it was asked
+ * for since it came by: then it moves to the front (the clock algorithm: F. Corbató, "A Paging
+ * Experiment with the Multics System", 1968). The index is open addressing with linear probing, at
+ * most three quarters full, and deletion by shifting back (Knuth, volume 3, 6.4, algorithm R).
+ */
+export class DestinationRing {
+  readonly #max: number
+  readonly #words: Int32Array
+  readonly #bytes: Buffer
+  /** The entry's first unit + 1; 0 where empty. */
+  readonly #buckets: Int32Array
+  readonly #mask: number
+  readonly #seed: number
+  /** Words since the beginning: where the next entry comes, and where the oldest is. */
+  #head = 0
+  #tail = 0
+  #size = 0
+  /** The code that was encoded last. */
+  readonly #code = new Int32Array(CODE_WORDS)
+
+  /** `max`: 1 to 16,777,216. The hash is keyed at random, so nobody can aim at one bucket. */
+  constructor({ max, random = secureRandom }: { max: number; random?: RandomBytes }) {
+    assert(max >= 1 && max <= 2 ** 24, 'the cache holds 1 to 16,777,216 links')
+    const units = Math.ceil(Math.max(RING_BYTES_MIN, max * BYTES_PER_ENTRY) / UNIT_BYTES)
+    const buckets = 2 ** Math.ceil(Math.log2((max + 1) / 0.75))
+    this.#max = max
+    this.#words = new Int32Array(units * UNIT_WORDS)
+    this.#bytes = Buffer.from(this.#words.buffer)
+    this.#buckets = new Int32Array(buckets)
+    this.#mask = buckets - 1
+    this.#seed = new DataView(random(4).buffer).getInt32(0)
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  find(code: Code): Destination | undefined {
+    const at = this.#locate(code)
+    if (at < 0) return undefined
+    const state = this.#words[at + STATE] as number
+    if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
+    const id = (this.#words[at + ID] as number) >>> 0
+    if (state & IS_RESERVED) return { id, location: null }
+    const start = 4 * at + HEADER_BYTES
+    return { id, location: this.#bytes.toString('latin1', start, start + (state & LENGTH_MASK)) }
+  }
+
+  /** `location` is ASCII. One that is far longer than any is not kept. */
+  set(code: Code, { id, location }: Destination): void {
+    this.delete(code)
+    const length = location?.length ?? 0
+    const words = wordsOf(length)
+    if (length > LENGTH_MASK || words > this.#words.length / 4) return
+    this.#makeRoom(words)
+    const at = this.#claim(words)
+    this.#encode(code)
+    this.#words.set(this.#code, at)
+    this.#words[at + ID] = id
+    this.#words[at + STATE] = location === null ? IS_RESERVED : length
+    if (location) this.#bytes.write(location, 4 * at + HEADER_BYTES, 'latin1')
+    this.#link(at)
+    this.#size++
+  }
+
+  delete(code: Code): void {
+    const at = this.#locate(code)
+    if (at >= 0) this.#drop(at)
+  }
+
+  /** The entry's first word; -1 if the code is not held. */
+  #locate(code: Code): number {
+    const words = this.#words
+    const wanted = this.#code
+    this.#encode(code)
+    for (let bucket = this.#homeOf(wanted, 0); ; bucket = (bucket + 1) & this.#mask) {
+      const unit = this.#buckets[bucket] as number
+      if (unit === 0) return -1
+      const at = (unit - 1) * UNIT_WORDS
+      const isIt =
+        words[at] === wanted[0] &&
+        words[at + 1] === wanted[1] &&
+        words[at + 2] === wanted[2] &&
+        words[at + 3] === wanted[3]
+      if (isIt) return at
+    }
+  }
+
+  #encode(code: Code): void {
+    const words = this.#code
+    let i = 0
+    for (let word = 0; word < CODE_WORDS; word++) {
+      let bits = 0
+      for (const end = Math.min(i + CHARS_PER_WORD, code.length); i < end; i++) {
+        // The low six bits tell A–Z and 0–9 apart, and none is zero.
+        bits = (bits << CHAR_BITS) | (code.charCodeAt(i) & CHAR_MASK)
+      }
+      words[word] = bits
+    }
+  }
+
+  #homeOf(words: Int32Array, at: number): number {
+    let hash = this.#seed
+    for (let i = at; i < at + CODE_WORDS; i++) {
+      hash = Math.imul(hash ^ (words[i] as number), 0x9e3779b1)
+      hash ^= hash >>> 15
+    }
+    return hash & this.#mask
+  }
+
+  #fits(words: number): boolean {
+    const rest = this.#restOfLap()
+    const needed = words <= rest ? words : rest + words
+    return this.#words.length - (this.#head - this.#tail) >= needed
+  }
+
+  #restOfLap(): number {
+    return this.#words.length - (this.#head % this.#words.length)
+  }
+
+  /** An entry lies in one piece: what is too short for it at the ring's end is passed over. */
+  #claim(words: number): number {
+    const rest = this.#restOfLap()
+    if (words > rest) {
+      const filler = this.#words.length - rest
+      this.#words[filler + STATE] = IS_DEAD | (4 * rest - HEADER_BYTES)
+      this.#head += rest
+    }
+    const at = this.#head % this.#words.length
+    this.#head += words
+    return at
+  }
+
+  #makeRoom(words: number): void {
+    let chances = CHANCES
+    while (this.#size >= this.#max || !this.#fits(words)) {
+      const at = this.#tail % this.#words.length
+      const state = this.#words[at + STATE] as number
+      const length = wordsOf(state & LENGTH_MASK)
+      this.#tail += length
+      if (state & IS_DEAD) continue
+      if (state & IS_USED && chances-- > 0) this.#moveOn(at, length)
+      else this.#drop(at)
+    }
+  }
+
+  /** There is room: what the entry leaves, or all of the ring's end if that is too short for it. */
+  #moveOn(from: number, length: number): void {
+    const bucket = this.#bucketOf(from)
+    const to = this.#claim(length)
+    this.#words.copyWithin(to, from, from + length)
+    this.#words[to + STATE] = (this.#words[to + STATE] as number) & ~IS_USED
+    this.#buckets[bucket] = to / UNIT_WORDS + 1
+  }
+
+  #link(at: number): void {
+    let bucket = this.#homeOf(this.#words, at)
+    while (this.#buckets[bucket] !== 0) bucket = (bucket + 1) & this.#mask
+    this.#buckets[bucket] = at / UNIT_WORDS + 1
+  }
+
+  #bucketOf(at: number): number {
+    let bucket = this.#homeOf(this.#words, at)
+    while (this.#buckets[bucket] !== at / UNIT_WORDS + 1) bucket = (bucket + 1) & this.#mask
+    return bucket
+  }
+
+  #drop(at: number): void {
+    const buckets = this.#buckets
+    const mask = this.#mask
+    let hole = this.#bucketOf(at)
+    this.#words[at + STATE] = (this.#words[at + STATE] as number) | IS_DEAD
+    this.#size--
+    for (let next = (hole + 1) & mask; buckets[next] !== 0; next = (next + 1) & mask) {
+      const unit = buckets[next] as number
+      const home = this.#homeOf(this.#words, (unit - 1) * UNIT_WORDS)
+      // One moves into the hole unless its home lies after it, where probing would start too late.
+      if (((next - home) & mask) >= ((next - hole) & mask)) {
+        buckets[hole] = unit
+        hole = next
+      }
+    }
+    buckets[hole] = 0
+  }
+}
+
+const wordsOf = (length: number): number =>
+  Math.ceil((HEADER_BYTES + length) / UNIT_BYTES) * UNIT_WORDS

@@ -1,0 +1,190 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { migrate } from '../db/migrate.ts'
+import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
+import { secureRandom } from '../lib/random.ts'
+import { newCode } from './code.ts'
+import { findPage } from './list.ts'
+import { type LinkLists, type ListQuery, linkLists } from './lists.ts'
+import type { CreatedLink } from './row.ts'
+import { searchWrites } from './search.ts'
+import { linkWrites } from './store.ts'
+import { urlKey } from './url.ts'
+
+/** Lists over the real connections, beside arrays that say what they must give. */
+
+/** A linear congruential generator with the constants of Numerical Recipes: the same for a seed. */
+function seeded(seed: number) {
+  let state = seed
+  return (below: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+type Kept = Pick<CreatedLink, 'id' | 'code' | 'url'>
+
+function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db)
+  // Nothing here is about the disk, and a random test commits often.
+  db.run('PRAGMA synchronous = OFF')
+  const { createLinks, changeUrl, deleteLink } = linkWrites(db)
+  const { indexLinks } = searchWrites(db)
+  const accounts = [1, 2, 3].map((n) => {
+    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
+    return n
+  })
+  const model = new Map<number, Kept[]>(accounts.map((id) => [id, []]))
+  const linksOf = (accountId: number) => model.get(accountId) ?? []
+  const passcodeHash = new Uint8Array(32)
+  return {
+    db,
+    linksOf,
+    lists: linkLists(openReadonly(db.filename, { cacheKiB: 1024 }), options),
+    index: (most: number) => inTransaction(db, () => indexLinks({ most })),
+    create(accountId: number, urls: readonly string[]): void {
+      const items = urls.map((url) => ({
+        ...{ url, urlKey: urlKey(url), code: newCode(secureRandom), passcodeHash },
+      }))
+      const made = inTransaction(db, () => createLinks({ accountId, createdAt: 0, items }))
+      for (const link of made) if (!link.reused) linksOf(accountId).unshift(link)
+    },
+    change(link: Kept, url: string): void {
+      inTransaction(db, () => changeUrl({ id: link.id, url, urlKey: urlKey(url) }))
+      link.url = url
+    },
+    remove(accountId: number, link: Kept): void {
+      inTransaction(db, () => deleteLink({ id: link.id }))
+      linksOf(accountId).splice(linksOf(accountId).indexOf(link), 1)
+    },
+    expected({ accountId, limit, offset, search = '' }: ListQuery) {
+      const text = search.toLowerCase()
+      const found = linksOf(accountId).filter(({ code, url }) =>
+        [code, url ?? ''].some((field) => field.toLowerCase().includes(text)),
+      )
+      const page = found.slice(offset, offset + limit)
+      return { total: found.length, links: page.map(({ id, code, url }) => ({ id, code, url })) }
+    },
+  }
+}
+
+function seen({ total, links }: ReturnType<LinkLists['listLinks']>) {
+  return { total, links: links.map(({ id, code, url }) => ({ id, code, url })) }
+}
+
+const SEARCHES = [
+  ...[
+    undefined,
+    undefined,
+    'https',
+    'HTTP',
+    'summer',
+    'winter-',
+    'xample.com/s',
+    'qqqxyzzy',
+    'Ёлк',
+  ],
+  ...['h', 'S', 'mm', 'w', 'q', 'ё', '-1', '%', '_', 'zz', '\0', 'htt\0'],
+]
+
+test.each([1, 2, 3])(
+  'pages and totals are a plain array’s through changes of all kinds, seed %i',
+  (seed) => {
+    using folder = temporaryFolder()
+    const below = seeded(seed)
+    const app = setUp(folder.path, { stretch: 8, walkMax: 20 })
+    const pick = <Item>(items: readonly Item[]) => items[below(items.length)] as Item
+    const url = () =>
+      `https://example.com/${pick(['summer', 'winter', 'Ёлка', 'zz%_', 'x'])}-${below(100_000)}`
+    const query = (): ListQuery => {
+      const accountId = pick([1, 1, 2, 3])
+      const offset = pick([0, below(10), below(app.linksOf(accountId).length + 10)])
+      return { accountId, search: pick(SEARCHES), limit: 1 + below(30), offset }
+    }
+    const write = () => {
+      const accountId = pick([1, 1, 2])
+      const link = pick(app.linksOf(accountId))
+      const kind = below(10)
+      if (kind < 4 || link === undefined) {
+        app.create(accountId, Array.from({ length: 1 + below(20) }, url))
+      } else if (kind < 6) app.change(link, url())
+      else if (kind < 9) app.remove(accountId, link)
+      else app.index(1 + below(200))
+    }
+    for (let step = 0; step < 500; step++) {
+      for (let n = below(4); n > 0; n--) write()
+      const asked = query()
+      // What was counted in a slice may have changed before the next.
+      let page = app.lists.listLinksSlice(asked)
+      for (; page === undefined; page = app.lists.listLinksSlice(asked)) if (below(3) === 0) write()
+      expect({ step, asked, ...seen(page) }).toEqual({ step, asked, ...app.expected(asked) })
+    }
+    expect(app.linksOf(1).length).toBeGreaterThan(400)
+  },
+)
+
+test('more changes than the log holds between two lists leave no old count behind', () => {
+  using folder = temporaryFolder()
+  const { db, lists, create, remove, change, index, linksOf, expected } = setUp(folder.path, {
+    ...{ stretch: 16, walkMax: 0 },
+  })
+  const text = Array.from({ length: 200 }, (_, n) => `https://example.com/summer-${n}`)
+  create(1, text)
+  create(2, ['https://example.com/other'])
+  index(1000)
+  const queries = [undefined, 'summer', 'su'].map((search) => {
+    return { accountId: 1, search, limit: 20, offset: 30 }
+  })
+  const agree = () => {
+    for (const query of queries) expect(seen(lists.listLinks(query))).toEqual(expected(query))
+  }
+  agree()
+  for (const link of linksOf(1).slice(50, 80)) remove(1, link)
+  for (const link of linksOf(1).slice(90, 99)) change(link, `https://example.com/${link.id}`)
+  const [other] = linksOf(2)
+  db.run('BEGIN')
+  for (let n = 0; n < 5000; n++) db.run('UPDATE links SET url = url WHERE id = ?', [other?.id ?? 0])
+  db.run('COMMIT')
+  agree()
+  const kept = db.query<{ count: number }, []>('SELECT count(*) AS count FROM link_changes').get()
+  expect(kept).toEqual({ count: 4096 })
+})
+
+test('a search whose matches multiply in old links is counted in stretches again', () => {
+  using folder = temporaryFolder()
+  const { lists, create, change, index, linksOf, expected } = setUp(folder.path, { stretch: 4 })
+  create(
+    1,
+    Array.from({ length: 300 }, (_, n) => `https://example.com/${n % 40 ? 'x' : 'summer'}-${n}`),
+  )
+  index(1000)
+  const query = { accountId: 1, search: 'summer', limit: 10, offset: 150 }
+  expect(lists.listLinks(query)).toEqual({ total: 8, links: [] })
+  for (const link of linksOf(1)) change(link, `https://example.com/summer/${link.id}`)
+  expect(lists.listLinksSlice(query)).toBeUndefined()
+  expect(seen(lists.listLinks(query))).toEqual(expected(query))
+  expect(lists.listLinks(query).total).toBe(300)
+})
+
+test('a list that is long to count goes on behind the lists of others', async () => {
+  using folder = temporaryFolder()
+  const { lists, create, expected } = setUp(folder.path, { stretch: 2, walkMax: 0 })
+  create(
+    1,
+    Array.from({ length: 500 }, (_, n) => `https://example.com/${n}`),
+  )
+  const calls: { name: string; background: boolean }[] = []
+  const caller: Parameters<typeof findPage>[0] = {
+    call: async (name, args, { background = false } = {}) => {
+      calls.push({ name, background })
+      return lists[name](args as never) as never
+    },
+  }
+  const query = { accountId: 1, search: undefined, limit: 5, offset: 60 }
+  expect(seen(await findPage(caller, query))).toEqual(expected(query))
+  expect(calls.map(({ background }) => background)).toEqual([false, true, true, true])
+  expect(seen(await findPage(caller, query))).toEqual(expected(query))
+  expect(calls.slice(4)).toEqual([{ name: 'listLinksSlice', background: false }])
+})

@@ -1,0 +1,96 @@
+import type { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { migrate } from '../db/migrate.ts'
+import { openWritable } from '../db/open.ts'
+import type { Caller } from '../lib/thread.ts'
+import { TOP_MAX, topLinks } from './top.ts'
+import { type TopReads, topReads } from './top-store.ts'
+
+function openEmpty(path: string) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db)
+  return db
+}
+
+/** Link `i + 1` has `counts[i]` hits, none where that is 0; every fifth is another account's. */
+function setUp(db: Database, counts: readonly number[], slice: number) {
+  const links = counts.map((count, i) => ({ id: i + 1, count, accountId: i % 5 === 4 ? 2 : 1 }))
+  db.transaction(() => {
+    db.run('DELETE FROM links')
+    db.run('DELETE FROM hits')
+    const link = db.prepare(
+      `INSERT INTO links (id, code, account_id, url, passcode_hash, created_at)
+       VALUES (?, ?, ?, 'https://example.com/', x'00', 5)`,
+    )
+    const hits = db.prepare('INSERT INTO hits (link_id, account_id, count) VALUES (?, ?, ?)')
+    for (const { id, count, accountId } of links) {
+      link.run(id, `CODE${id}`, accountId)
+      if (count > 0) hits.run(id, accountId, count)
+    }
+  })()
+  const reads = topReads(db, { slice })
+  const asked: { keep?: number }[] = []
+  const reader = {
+    async call(name: keyof TopReads, args: never) {
+      asked.push(args)
+      return reads[name](args)
+    },
+  } as Caller<TopReads>
+  const hits = {
+    of: (ids: readonly number[]) => new Map(ids.map((id) => [id, (counts[id - 1] ?? 0) + 1000])),
+  }
+  const page = (limit: number, offset: number, accountId = 1) =>
+    topLinks({ reader, hits }, { accountId, limit, offset })
+  return { links, page, asked }
+}
+
+test('links come by their hits, then newest first, page by page, however the slices fall', async () => {
+  const counts = fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 40 })
+  const number = fc.integer({ min: 1, max: 12 })
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  db.run('PRAGMA synchronous = OFF')
+  await fc.assert(
+    fc.asyncProperty(counts, number, number, async (counts, slice, limit) => {
+      const { links, page } = setUp(db, counts, slice)
+      for (const account of [1, 2, 3]) {
+        const expected = links
+          .filter(({ accountId }) => accountId === account)
+          .sort((a, b) => b.count - a.count || b.id - a.id)
+          .map(({ id, count }) => ({ id, hitCount: count + 1000 }))
+        const found = []
+        for (let offset = 0; offset <= expected.length; offset += limit) {
+          found.push(...(await page(limit, offset, account)))
+        }
+        expect(found.map(({ id, hitCount }) => ({ id, hitCount }))).toEqual(expected)
+      }
+    }),
+    { seed: 20260301, numRuns: 60 },
+  )
+})
+
+test('a page tells what a list tells, and the hits of this moment', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  const { page } = setUp(db, [0, 9], 10)
+  expect<unknown>(await page(1, 0)).toEqual([
+    {
+      ...{ id: 2, code: 'CODE2', accountId: 1, url: 'https://example.com/', createdAt: 5 },
+      hitCount: 1009,
+    },
+  ])
+})
+
+test('many links are read a slice at a time, and pages beyond the deepest are empty', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  const { page, asked } = setUp(db, Array<number>(100).fill(1), 10)
+  expect(await page(5, 0)).toHaveLength(5)
+  expect(asked.length).toBeGreaterThan(80 / 10)
+  expect(await page(50, TOP_MAX)).toEqual([])
+  expect(await page(50, TOP_MAX - 1)).toEqual([])
+  expect(Math.max(...asked.map(({ keep = 0 }) => keep))).toBe(TOP_MAX)
+})
