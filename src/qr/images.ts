@@ -7,6 +7,13 @@ import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'
 import type { Renderer } from './renderer.ts'
 
+/** Codes whose images wait; those of further codes are made when they are asked for. */
+const WAITING_MAX = 100_000
+/** Images that one asked for meanwhile waits behind: about 5 ms. */
+const MADE_AT_ONCE = 4
+/** While creations follow this closely, a batch a pause: disk and processor are theirs. */
+const PAUSE_MS = 100
+
 interface QrImagesOptions {
   renderer: Thread<Renderer>
   dir: string
@@ -22,6 +29,10 @@ export class QrImages implements CodeImages {
   readonly #files: QrFiles
   readonly #addresses: Addresses
   readonly #log: Log
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Code>()
+  #isMaking = false
+  #latestMs = 0
 
   constructor({ renderer, dir, addresses, log }: QrImagesOptions) {
     this.#renderer = renderer
@@ -32,14 +43,15 @@ export class QrImages implements CodeImages {
 
   /** Makes the stored image when there is nothing more urgent. Losing this order loses nothing. */
   prepare(code: Code): void {
-    const order = { code, text: this.#addresses.short(code) }
-    this.#renderer.call('store', order, { background: true }).catch((error: unknown) => {
-      this.#log.debug('qr.not_prepared', { code, reason: messageOf(error) })
-    })
+    if (this.#waiting.size >= WAITING_MAX) return
+    this.#latestMs = performance.now()
+    this.#waiting.add(code)
+    if (!this.#isMaking) void this.#makeWaiting()
   }
 
   /** Waits behind an unfinished `prepare` of the same code, so that no image outlives its code. */
   remove(code: Code): void {
+    this.#waiting.delete(code)
     this.#renderer.call('remove', { code }, { background: true }).catch((error: unknown) => {
       this.#log.warn('qr.not_removed', { code, reason: messageOf(error) })
     })
@@ -74,6 +86,25 @@ export class QrImages implements CodeImages {
 
   /** Removes what is to be removed. Images not made yet are made when they are asked for. */
   close(): Promise<void> {
-    return this.#renderer.close({ drop: ['store'] })
+    this.#waiting.clear()
+    return this.#renderer.close({ drop: ['store', 'storeAll'] })
+  }
+
+  async #makeWaiting(): Promise<void> {
+    this.#isMaking = true
+    while (this.#waiting.size > 0) {
+      const codes = this.#waiting.values().take(MADE_AT_ONCE).toArray()
+      for (const code of codes) this.#waiting.delete(code)
+      await this.#storeAll(codes).catch((error: unknown) => {
+        this.#log.debug('qr.not_prepared', { codes: codes.length, reason: messageOf(error) })
+      })
+      if (performance.now() - this.#latestMs < PAUSE_MS) await Bun.sleep(PAUSE_MS)
+    }
+    this.#isMaking = false
+  }
+
+  #storeAll(codes: readonly Code[]): Promise<void> {
+    const orders = codes.map((code) => ({ code, text: this.#addresses.short(code) }))
+    return this.#renderer.call('storeAll', orders, { background: true })
   }
 }

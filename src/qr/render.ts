@@ -1,4 +1,5 @@
-import { create } from 'qrcode'
+// Not the package as a whole, whose own writers of images take 9 MB.
+import { create } from 'qrcode/lib/core/qrcode.js'
 import { checkColor, type QrOptions } from './options.ts'
 import { encodePng, type QrMatrix, QUIET_ZONE_MODULES } from './png.ts'
 

@@ -10,27 +10,40 @@ export interface RendererSettings {
   dir: string
 }
 
+export interface ImageOrder {
+  code: string
+  /** The short URL. */
+  text: string
+}
+
 /** Runs on the QR thread, the only one that writes images. */
 export function renderer({ dir }: RendererSettings) {
   const files = new QrFiles({ dir })
   // Old images go in the background; what is left of them is tried again at the next start.
   files.open().catch(() => {})
+
+  /** Returns the image even when the disk refuses: it can still be served. */
+  function store({ code, text }: ImageOrder): Uint8Array<ArrayBuffer> {
+    const image = renderQr(text, STORED)
+    try {
+      files.write(code, image)
+    } catch {
+      // Made again when it is asked for.
+    }
+    return image
+  }
+
   return {
     render({ text, options }: { text: string; options: QrOptions }): Uint8Array<ArrayBuffer> {
       return renderQr(text, options)
     },
 
-    /**
-     * Stores the image of a code. Returns it even when the disk refuses: it can still be served.
-     */
-    store({ code, text }: { code: string; text: string }): Uint8Array<ArrayBuffer> {
-      const image = renderQr(text, STORED)
-      try {
-        files.write(code, image)
-      } catch {
-        // Made again when it is asked for.
-      }
-      return image
+    /** Stores the image of a code and returns it. */
+    store,
+
+    /** Stores the images of codes that nobody has asked for yet. */
+    storeAll(orders: readonly ImageOrder[]): void {
+      for (const order of orders) store(order)
     },
 
     remove({ code }: { code: string }): void {
