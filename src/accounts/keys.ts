@@ -8,11 +8,16 @@ import type { Account, AccountId, AccountStore, NewKey } from './store.ts'
 /** How long a rotated or revoked key goes on working. */
 export const KEY_OVERLAP_MS = 24 * HOUR
 
+/** The characters of a key that its owner may see again, from its start. */
+const PREFIX_LENGTH = 8
+
 export interface KeyDeps {
   accounts: AccountStore
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
+  /** Told of every key that is used, where somebody keeps that. */
+  keyUses?: { note(keyId: number, now: number): void }
 }
 
 /**
@@ -21,13 +26,17 @@ export interface KeyDeps {
  */
 export function findAccount(deps: KeyDeps, key: string | null): Account | undefined {
   if (key === null || !isApiKey(key)) return undefined
-  return deps.accounts.findByKeyHash(deps.hasher.hash('api-key', key), deps.clock())
+  const now = deps.clock()
+  const account = deps.accounts.findByKeyHash(deps.hasher.hash('api-key', key), now)
+  if (account) deps.keyUses?.note(account.keyId, now)
+  return account
 }
 
 /** A key and what is stored of it. The key itself is shown once and kept nowhere. */
 export function issueKey({ hasher, random }: KeyDeps): { key: string; stored: NewKey } {
   const key = newApiKey(random)
-  return { key, stored: { hash: hasher.hash('api-key', key), lastFour: key.slice(-4) } }
+  const hash = hasher.hash('api-key', key)
+  return { key, stored: { hash, prefix: key.slice(0, PREFIX_LENGTH), lastFour: key.slice(-4) } }
 }
 
 /** Returns the new key. The old one works 24 hours more, or not at all. */

@@ -3,6 +3,9 @@ import type { Config } from '../config.ts'
 export const PLANS = ['free', 'pro', 'enterprise'] as const
 export type Plan = (typeof PLANS)[number]
 
+/** As a person reads it. */
+export const planName = (plan: Plan): string => plan[0]?.toUpperCase() + plan.slice(1)
+
 export type BudgetGroup = 'read' | 'write'
 
 /** Requests in any 60 seconds; 0 means no limit. */

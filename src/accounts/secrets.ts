@@ -1,7 +1,15 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
+
+export type SecretPurpose =
+  | 'api-key'
+  | 'passcode'
+  | 'session'
+  | 'one-time-link'
+  | 'form'
+  | 'known-device'
 
 /**
  * Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens
@@ -16,7 +24,7 @@ export class SecretHasher {
   }
 
   /** HMAC-SHA-256, 32 bytes. `purpose` keeps an API key's hash from ever being a passcode's. */
-  hash(purpose: 'api-key' | 'passcode', secret: string): Buffer {
+  hash(purpose: SecretPurpose, secret: string): Buffer {
     const hasher = new Bun.CryptoHasher('sha256', this.#key)
     return hasher.update(`${purpose}\0${secret}`).digest()
   }
@@ -58,7 +66,11 @@ function readIfThere(file: string): string | undefined {
     return readFileSync(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    throw new DataError(
+      `${file} cannot be opened: ${(error as Error).message}. Is it a file that this user may ` +
+        'read and write?',
+      { cause: error },
+    )
   }
 }
 
@@ -76,4 +88,8 @@ function writeOnce(file: string, text: string): void {
   } finally {
     rmSync(beside)
   }
+  // The name too must outlive a loss of power: the first hash is stored right after this.
+  const folder = openSync(dirname(file), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
 }

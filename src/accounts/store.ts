@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, count, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
 import { accounts, apiKeys } from '../db/schema.ts'
@@ -12,15 +12,29 @@ export interface Account {
   plan: Plan
 }
 
-export interface AccountRow extends Account {
-  email: string
-  linkCount: number
-  createdAt: number
-}
+/** Flags of the database are 0 and 1; see db/schema.ts for what each column means. */
+export type AccountRow = typeof accounts.$inferSelect
 
 export interface NewKey {
   hash: Buffer
+  prefix: string
   lastFour: string
+}
+
+/** How the account's owner gets into the dashboard; without a password, by a one-time link. */
+export interface Signing {
+  passwordHash?: string | null
+  isOwner?: boolean
+}
+
+/** A key as its owner may see it. */
+export interface KeyRow {
+  id: number
+  prefix: string | null
+  lastFour: string
+  createdAt: number
+  endsAt: number | null
+  lastUsedAt: number | null
 }
 
 /**
@@ -34,52 +48,98 @@ export class AccountStore {
   constructor(db: Database) {
     this.#db = db
     this.#orm = drizzle({ client: db })
-    this.#byKeyHash = this.#orm
-      .select({ id: accounts.id, plan: accounts.plan })
-      .from(apiKeys)
-      .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
-      .where(
-        and(
-          eq(apiKeys.hash, sql.placeholder('hash')),
-          or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, sql.placeholder('now'))),
-        ),
-      )
-      .prepare()
+    // Raw SQL: every request with a key passes here.
+    this.#byKeyHash = db.prepare<Account & { keyId: number }, [Buffer, number]>(
+      `SELECT accounts.id, accounts.plan, api_keys.id AS keyId
+       FROM api_keys JOIN accounts ON accounts.id = api_keys.account_id
+       WHERE api_keys.hash = ?1 AND (api_keys.ends_at IS NULL OR api_keys.ends_at > ?2)
+         AND accounts.disabled_at IS NULL`,
+    )
   }
 
-  /** The account whose key has this hash and is in force at `now`. */
-  findByKeyHash(hash: Buffer, now: number): Account | undefined {
-    return this.#byKeyHash.get({ hash, now })
+  /** The account that is not disabled whose key has this hash and is in force at `now`. */
+  findByKeyHash(hash: Buffer, now: number): (Account & { keyId: number }) | undefined {
+    return this.#byKeyHash.get(hash, now) ?? undefined
   }
 
   findByEmail(email: string): AccountRow | undefined {
     return this.#orm.select().from(accounts).where(hasEmail(email)).get()
   }
 
+  find(id: AccountId): AccountRow | undefined {
+    return this.#orm.select().from(accounts).where(eq(accounts.id, id)).get()
+  }
+
   isEmpty(): boolean {
     return this.#orm.select({ n: count() }).from(accounts).get()?.n === 0
   }
 
+  /** Owners that are neither disabled nor deleted. */
+  countOwners(): number {
+    const isOwner = and(eq(accounts.isOwner, 1), isNull(accounts.disabledAt))
+    return this.#orm.select({ n: count() }).from(accounts).where(isOwner).get()?.n ?? 0
+  }
+
   list(): AccountRow[] {
-    return this.#orm.select().from(accounts).orderBy(asc(accounts.id)).all()
+    const there = isNull(accounts.deletedAt)
+    return this.#orm.select().from(accounts).where(there).orderBy(asc(accounts.id)).all()
+  }
+
+  /** Accounts whose taking away was begun and is not finished. */
+  listDeleted(): AccountId[] {
+    const gone = sql`${accounts.deletedAt} IS NOT NULL`
+    const rows = this.#orm.select({ id: accounts.id }).from(accounts).where(gone).all()
+    return rows.map(({ id }) => id)
+  }
+
+  /** Keys in force at `now`, newest first; those that are ending too. */
+  listKeys(id: AccountId, now: number): KeyRow[] {
+    const { id: keyId, prefix, lastFour, createdAt, endsAt, lastUsedAt } = apiKeys
+    return this.#orm
+      .select({ id: keyId, prefix, lastFour, createdAt, endsAt, lastUsedAt })
+      .from(apiKeys)
+      .where(and(eq(apiKeys.accountId, id), or(isNull(endsAt), gt(endsAt, now))))
+      .orderBy(desc(apiKeys.id))
+      .all()
   }
 
   /** Undefined when the e-mail address has an account already; then nothing is stored. */
-  create(email: string, plan: Plan, key: NewKey, now: number): AccountId | undefined {
+  create(
+    email: string,
+    plan: Plan,
+    key: NewKey,
+    now: number,
+    { passwordHash = null, isOwner = false }: Signing = {},
+  ): AccountId | undefined {
     return inTransaction(this.#db, () => {
       if (this.findByEmail(email)) return undefined
-      const row = this.#orm
+      const { id } = this.#orm
         .insert(accounts)
-        .values({ email, plan, createdAt: now })
+        .values({
+          ...{ email, plan, passwordHash, createdAt: now },
+          isOwner: isOwner ? 1 : 0,
+          passwordChangedAt: passwordHash === null ? null : now,
+        })
         .returning({ id: accounts.id })
         .get()
-      this.#addKey(row.id, key, now)
-      return row.id
+      this.#addKey(id, key, now)
+      return id
     })
   }
 
+  /** Changes some columns of an account. */
+  change(id: AccountId, columns: Partial<Omit<AccountRow, 'id'>>): void {
+    this.#orm.update(accounts).set(columns).where(eq(accounts.id, id)).run()
+  }
+
   setPlan(id: AccountId, plan: Plan): void {
-    this.#orm.update(accounts).set({ plan }).where(eq(accounts.id, id)).run()
+    this.change(id, { plan })
+  }
+
+  /** Takes the account and its keys away for good. Its links must be gone. */
+  remove(id: AccountId): void {
+    this.#orm.delete(apiKeys).where(eq(apiKeys.accountId, id)).run()
+    this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 
   /** Every key in force stops at `endsAt`, unless it stops sooner; `next` takes over now. */
@@ -93,6 +153,27 @@ export class AccountStore {
   /** Every key in force stops at `endsAt`, unless it stops sooner. */
   revokeKeys(id: AccountId, endsAt: number): void {
     this.#endKeys(id, endsAt)
+  }
+
+  /** One key of the account stops at `now`. False when the account has no such key in force. */
+  endKey(id: AccountId, keyId: number, now: number): boolean {
+    const ended = this.#orm
+      .update(apiKeys)
+      .set({ endsAt: now })
+      .where(
+        and(
+          eq(apiKeys.id, keyId),
+          eq(apiKeys.accountId, id),
+          or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, now)),
+        ),
+      )
+      .returning({ id: apiKeys.id })
+      .all()
+    return ended.length > 0
+  }
+
+  noteKeyUse(keyId: number, at: number): void {
+    this.#orm.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)).run()
   }
 
   #endKeys(id: AccountId, endsAt: number): void {

@@ -1,0 +1,124 @@
+import { expect, test } from 'bun:test'
+import type { Thread } from '../lib/thread.ts'
+import type { PasswordFunctions } from './password-thread.ts'
+import { judgePassword, Passwords } from './passwords.ts'
+
+interface Order {
+  password: string
+  hash: string
+}
+
+/** A thread that fits "right" with any hash, and tells what it was asked and how many at once. */
+function fakeThread() {
+  const asked: Order[] = []
+  const seen = { away: 0, mostAway: 0, starts: 0 }
+  const thread = {
+    async call(_: string, order: Order) {
+      asked.push(order)
+      seen.mostAway = Math.max(seen.mostAway, ++seen.away)
+      await Promise.resolve()
+      seen.away--
+      return order.password === 'right'
+    },
+    async close() {},
+  } as unknown as Thread<PasswordFunctions>
+  const passwords = new Passwords({
+    start: async () => {
+      seen.starts++
+      return thread
+    },
+  })
+  return { passwords, asked, seen }
+}
+
+const HASH = '$argon2id$v=19$m=19456,t=2,p=1$salt$hash'
+
+test.each([
+  ['1234567', 'at least 8'],
+  ['水'.repeat(7), 'at least 8'],
+  ['x'.repeat(129), 'at most 128'],
+  ['password', 'most common'],
+  ['12345678', 'most common'],
+  ['IloveYou', 'most common'],
+  ['trustno1', 'most common'],
+])('%j is refused: %s', (password, says) => {
+  expect(judgePassword(password)).toContain(says)
+})
+
+test.each(['seven purple otters', '水'.repeat(8), '🦆'.repeat(128), 'x9'.repeat(64)])(
+  '%j is good enough',
+  (password) => expect(judgePassword(password)).toBeUndefined(),
+)
+
+test('an account without a password costs the same work as one with, and nothing fits it', async () => {
+  const { passwords, asked } = fakeThread()
+  expect(await passwords.verify('right', HASH)).toBe(true)
+  expect(await passwords.verify('right', undefined)).toBe(false)
+  expect(await passwords.verify('right', null)).toBe(false)
+  expect(asked).toHaveLength(3)
+  const parameters = asked.map(({ hash }) => hash.split('$').slice(0, 4).join('$'))
+  expect(new Set(parameters)).toEqual(new Set(['$argon2id$v=19$m=19456,t=2,p=1']))
+})
+
+test('one password is worked on at a time, and the thread is started at the first', async () => {
+  const { passwords, asked, seen } = fakeThread()
+  expect(seen.starts).toBe(0)
+  await Promise.all(Array.from({ length: 40 }, () => passwords.verify('right', HASH)))
+  expect(seen).toMatchObject({ starts: 1, mostAway: 1 })
+  expect(asked).toHaveLength(40)
+})
+
+test('what one attempt teaches counts for those that were waiting behind it', async () => {
+  const { passwords, asked } = fakeThread()
+  let failures = 0
+  const turn = {
+    before: () => {
+      if (failures >= 3) throw new Error('too many')
+    },
+    after: (fits: boolean) => {
+      if (!fits) failures++
+    },
+  }
+  const all = await Promise.allSettled(
+    Array.from({ length: 20 }, () => passwords.verify('wrong', HASH, turn)),
+  )
+  expect(all.filter(({ status }) => status === 'rejected')).toHaveLength(17)
+  expect(asked).toHaveLength(3)
+})
+
+test('more than 128 at the door are asked to come again, with a time', async () => {
+  const { passwords } = fakeThread()
+  const all = Array.from({ length: 130 }, () => passwords.verify('right', HASH))
+  const outcomes = await Promise.allSettled(all)
+  const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+  expect(refused).toHaveLength(2)
+  expect(refused[0]?.reason).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+  expect(await passwords.verify('right', HASH)).toBe(true)
+})
+
+test('a letter typed in pieces is the same password', async () => {
+  const { passwords, asked } = fakeThread()
+  await passwords.verify('cafe\u0301 au lait', HASH)
+  expect(asked[0]?.password).toBe('caf\u00e9 au lait')
+})
+
+test('text that is too long to be a password is not put in composed form, and fits nothing', async () => {
+  const { passwords, asked } = fakeThread()
+  // Composing so many marks would take minutes.
+  const marks = '\u0301'.repeat(200_000) + '\u0316'.repeat(200_000)
+  expect(await passwords.verify(`a${marks}`, HASH)).toBe(false)
+  expect(asked[0]?.password.length).toBeLessThan(10)
+  const longest = '\u1f82'.repeat(128)
+  await passwords.verify(longest.normalize('NFD'), HASH)
+  expect(asked[1]?.password).toBe(longest)
+})
+
+test('when all places for strangers are taken, there is one for a browser that is known', async () => {
+  const { passwords } = fakeThread()
+  const crowd = Array.from({ length: 128 }, () => passwords.verify('wrong', undefined))
+  expect(passwords.verify('wrong', undefined)).rejects.toThrow('Many people')
+  const known = Array.from({ length: 32 }, () => passwords.verify('right', HASH, { isKnown: true }))
+  expect(passwords.verify('right', HASH, { isKnown: true })).rejects.toThrow('Many people')
+  expect(new Set(await Promise.all(known))).toEqual(new Set([true]))
+  await Promise.all(crowd)
+})

@@ -1,0 +1,126 @@
+import { AppError } from '../errors.ts'
+import type { Thread } from '../lib/thread.ts'
+import list from './common-passwords.txt' with { type: 'text' }
+import type { PasswordFunctions } from './password-thread.ts'
+
+export const PASSWORD_MIN_LENGTH = 8
+export const PASSWORD_MAX_LENGTH = 128
+/**
+ * UTF-16 units of the longest password that can fit: each character in up to four pieces. Longer
+ * text is not even put in composed form, which takes minutes for a mebibyte of combining marks.
+ */
+const SENT_MAX_LENGTH = 8 * PASSWORD_MAX_LENGTH
+/** People waiting for their turn; beyond this, they are asked to come again. */
+const WAITING_MAX = 128
+/** Places beyond those that strangers cannot take. */
+const KNOWN_WAITING_MAX = 32
+/** What the wait of a full queue takes, about. */
+const RETRY_AFTER_SECONDS = 5
+
+/** What a password is held against where there is none: as costly to verify as all others. */
+const NOBODYS_HASH =
+  '$argon2id$v=19$m=19456,t=2,p=1$NbLf34x3aG9Z+8XjY8bSAY4qu0EL4yIutOIjPq1NIII' +
+  '$kqk9IsHzbH6wSlX0Rg74L1j0VLDnxexcbYQYbbY2MCI'
+
+/** What stands in for a password that can fit nothing. */
+const NOBODYS_PASSWORD = 'nobody'
+
+const COMMON: ReadonlySet<string> = new Set(
+  list.split('\n').filter((line) => line !== '' && !line.startsWith('# ')),
+)
+
+/** What is wrong with a new password, for the person who chose it; undefined if nothing is. */
+export function judgePassword(password: string): string | undefined {
+  const length = [...password].length
+  if (length < PASSWORD_MIN_LENGTH) return `Use at least ${PASSWORD_MIN_LENGTH} characters.`
+  if (length > PASSWORD_MAX_LENGTH) return `Use at most ${PASSWORD_MAX_LENGTH} characters.`
+  if (COMMON.has(password.toLowerCase())) {
+    return 'This is one of the most common passwords, and the first that others would try.'
+  }
+  return undefined
+}
+
+/** The same password however it was typed: in composed form (RFC 8265, OpaqueString). */
+const normalized = (password: string) => password.normalize('NFC')
+
+interface PasswordsOptions {
+  /** Called at the first use, and again should the thread have died. */
+  start: () => Promise<Thread<PasswordFunctions>>
+}
+
+/**
+ * Hashes and verifies on a thread of its own, one password at a time, so that neither time nor
+ * memory grows with the number of people at the door. Throws `busy` when too many wait.
+ */
+export class Passwords {
+  readonly #start: () => Promise<Thread<PasswordFunctions>>
+  #thread: Promise<Thread<PasswordFunctions>> | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+
+  constructor({ start }: PasswordsOptions) {
+    this.#start = start
+  }
+
+  hash(password: string, { isKnown = false }: Pick<Turn, 'isKnown'> = {}): Promise<string> {
+    return this.#inTurn((thread) => thread.call('hash', normalized(password)), isKnown)
+  }
+
+  /**
+   * Whether the password fits; never without a stored hash, which takes the same time. `before`
+   * runs when the turn has come, right before the work, and may refuse it by throwing; `after` runs
+   * before the next one's turn. So what one attempt teaches counts for all those behind it.
+   */
+  verify(
+    password: string,
+    hash: string | null | undefined,
+    { before = () => {}, after = () => {}, isKnown = false }: Turn = {},
+  ): Promise<boolean> {
+    return this.#inTurn(async (thread) => {
+      before()
+      const canFit = typeof hash === 'string' && password.length <= SENT_MAX_LENGTH
+      const order = canFit
+        ? { password: normalized(password), hash }
+        : { password: NOBODYS_PASSWORD, hash: NOBODYS_HASH }
+      const fits = (await thread.call('verify', order)) && canFit
+      after(fits)
+      return fits
+    }, isKnown)
+  }
+
+  async close(): Promise<void> {
+    await (await this.#thread?.catch(() => undefined))?.close()
+  }
+
+  async #inTurn<Result>(
+    work: (thread: Thread<PasswordFunctions>) => Promise<Result>,
+    isKnown: boolean,
+  ): Promise<Result> {
+    if (this.#waiting >= WAITING_MAX + (isKnown ? KNOWN_WAITING_MAX : 0)) {
+      throw new AppError('busy', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })
+    }
+    this.#waiting++
+    const turn = this.#last.then(async () => work(await this.#open()))
+    this.#last = turn.catch(() => {})
+    try {
+      return await turn
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  #open(): Promise<Thread<PasswordFunctions>> {
+    this.#thread ??= this.#start()
+    this.#thread.catch(() => {
+      this.#thread = undefined
+    })
+    return this.#thread
+  }
+}
+
+interface Turn {
+  /** Somebody with a session, or a browser that has signed in before: no crowd keeps it out. */
+  isKnown?: boolean
+  before?: () => void
+  after?: (fits: boolean) => void
+}

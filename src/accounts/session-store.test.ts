@@ -1,0 +1,79 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { migrate } from '../db/migrate.ts'
+import { openWritable } from '../db/open.ts'
+import { type NewSession, SessionReads, sessionWrites } from './session-store.ts'
+import { AccountStore } from './store.ts'
+
+const KEY = { hash: Buffer.alloc(32), prefix: 'hop_AAAA', lastFour: 'ZZZZ' }
+const hashOf = (n: number) => Buffer.alloc(32, n)
+
+function open(path: string) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db)
+  const accounts = new AccountStore(db)
+  const signing = { passwordHash: 'hash' }
+  const accountId = accounts.create('ann@example.com', 'free', KEY, 0, signing) ?? 0
+  const otherKey = { ...KEY, hash: Buffer.alloc(32, 1) }
+  const otherId = accounts.create('bob@example.com', 'free', otherKey, 0, signing) ?? 0
+  const writes = sessionWrites(db)
+  const start = (n: number, createdAt: number, more: Partial<NewSession> = {}) =>
+    writes.startSession({
+      session: { hash: hashOf(n), accountId, createdAt, address: '', agent: '', ...more },
+      passwordHash: 'hash',
+      replaces: undefined,
+      startedBefore: createdAt - 1000,
+      seenBefore: createdAt - 500,
+    })
+  return { reads: new SessionReads(db), writes, start, accountId, otherId, accounts, db }
+}
+
+test('an account keeps the hundred sessions that were seen last', () => {
+  using folder = temporaryFolder()
+  const { reads, start, accountId } = open(folder.path)
+  for (let n = 1; n <= 103; n++) start(n, 1000 + n)
+  const kept = reads.list(accountId)
+  expect(kept).toHaveLength(100)
+  expect(kept[0]?.createdAt).toBe(1103)
+  expect(reads.findByHash(hashOf(3))).toBeUndefined()
+  expect(reads.findByHash(hashOf(4))).toBeDefined()
+})
+
+test('sessions that are over go when somebody signs in, of other accounts too', () => {
+  using folder = temporaryFolder()
+  const { reads, writes, start, accountId, otherId } = open(folder.path)
+  start(1, 1000, { accountId: otherId })
+  start(2, 1400)
+  start(3, 1450)
+  writes.touchSession({ id: reads.findByHash(hashOf(3))?.id ?? 0, seenAt: 1900 })
+  start(4, 2000)
+  expect(reads.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2000, 1450])
+  start(5, 2450)
+  expect(reads.list(accountId).map(({ createdAt }) => createdAt)).toEqual([2450, 2000])
+})
+
+test('ending all sessions but one leaves other accounts alone', () => {
+  using folder = temporaryFolder()
+  const { reads, writes, start, accountId, otherId, db } = open(folder.path)
+  start(1, 1000)
+  start(2, 1001)
+  start(3, 1002, { accountId: otherId })
+  const keep = reads.findByHash(hashOf(1))?.id ?? 0
+  writes.endSessions({ accountId, keep })
+  expect(db.query('SELECT account_id FROM sessions ORDER BY id').values()).toEqual([
+    [accountId],
+    [otherId],
+  ])
+})
+
+test('who was let in by a password that has changed since gets no session', () => {
+  using folder = temporaryFolder()
+  const { reads, start, accounts, accountId } = open(folder.path)
+  expect(start(1, 1000)).toBe(true)
+  accounts.change(accountId, { passwordHash: 'another hash' })
+  expect(start(2, 1001)).toBe(false)
+  accounts.change(accountId, { passwordHash: 'hash', disabledAt: 1002 })
+  expect(start(3, 1003)).toBe(false)
+  expect(reads.list(accountId).map(({ createdAt }) => createdAt)).toEqual([1000])
+})

@@ -1,0 +1,148 @@
+import type { Database } from 'bun:sqlite'
+import { and, desc, eq, isNull, lte, ne, or, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { accounts, sessions } from '../db/schema.ts'
+import type { Plan } from './plans.ts'
+import type { AccountId } from './store.ts'
+
+export interface NewSession {
+  hash: Uint8Array
+  accountId: AccountId
+  createdAt: number
+  address: string
+  agent: string
+}
+
+/** Who is signed in. */
+export interface SessionRow {
+  id: number
+  createdAt: number
+  seenAt: number
+  accountId: AccountId
+  email: string
+  plan: Plan
+  isOwner: number
+}
+
+export interface SessionView {
+  id: number
+  createdAt: number
+  seenAt: number
+  address: string
+  agent: string
+}
+
+/** One-row look-ups of sessions, on the HTTP thread's own connection. */
+export class SessionReads {
+  readonly #orm
+  readonly #byHash
+
+  constructor(db: Database) {
+    this.#orm = drizzle({ client: db })
+    this.#byHash = this.#orm
+      .select({
+        id: sessions.id,
+        createdAt: sessions.createdAt,
+        seenAt: sessions.seenAt,
+        accountId: sessions.accountId,
+        email: accounts.email,
+        plan: accounts.plan,
+        isOwner: accounts.isOwner,
+      })
+      .from(sessions)
+      .innerJoin(accounts, eq(accounts.id, sessions.accountId))
+      .where(and(eq(sessions.hash, sql.placeholder('hash')), isNull(accounts.disabledAt)))
+      .prepare()
+  }
+
+  /** The session of an account that is not disabled, however old. */
+  findByHash(hash: Buffer): SessionRow | undefined {
+    return this.#byHash.get({ hash })
+  }
+
+  /** Latest first. */
+  list(accountId: AccountId): SessionView[] {
+    const { id, createdAt, seenAt, address, agent } = sessions
+    return this.#orm
+      .select({ id, createdAt, seenAt, address, agent })
+      .from(sessions)
+      .where(eq(sessions.accountId, accountId))
+      .orderBy(desc(seenAt), desc(id))
+      .all()
+  }
+}
+
+/** An account's sessions beyond this end, the longest unseen first. */
+const SESSIONS_PER_ACCOUNT_MAX = 100
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function sessionWrites(db: Database) {
+  const orm = drizzle({ client: db })
+  const hasPassword = db.prepare<{ id: AccountId }, [AccountId, string]>(
+    'SELECT id FROM accounts WHERE id = ? AND password_hash = ? AND disabled_at IS NULL',
+  )
+  return {
+    /**
+     * Starts a session in place of the one whose cookie the browser had, if any. Sessions that are
+     * over go with it: those begun before `startedBefore`, or not seen since `seenBefore`. False,
+     * and nothing is changed, unless `passwordHash` is still the password of an account in force:
+     * whoever was let in by an older one comes too late.
+     */
+    startSession(order: {
+      session: NewSession
+      passwordHash: string
+      replaces: Uint8Array | undefined
+      startedBefore: number
+      seenBefore: number
+    }): boolean {
+      const { session, passwordHash, replaces, startedBefore, seenBefore } = order
+      if (!hasPassword.get(session.accountId, passwordHash)) return false
+      const isOver = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
+      orm.delete(sessions).where(isOver).run()
+      if (replaces)
+        orm
+          .delete(sessions)
+          .where(eq(sessions.hash, Buffer.from(replaces)))
+          .run()
+      orm
+        .insert(sessions)
+        .values({ ...session, hash: Buffer.from(session.hash), seenAt: session.createdAt })
+        .run()
+      db.query(
+        `DELETE FROM sessions WHERE account_id = ?1 AND id NOT IN (
+           SELECT id FROM sessions WHERE account_id = ?1 ORDER BY seen_at DESC, id DESC LIMIT ?2)`,
+      ).run(session.accountId, SESSIONS_PER_ACCOUNT_MAX)
+      return true
+    },
+
+    touchSession({ id, seenAt }: { id: number; seenAt: number }): void {
+      orm.update(sessions).set({ seenAt }).where(eq(sessions.id, id)).run()
+    },
+
+    hasSession: ({ id, accountId }: { id: number; accountId: AccountId }): boolean =>
+      orm
+        .select({ id: sessions.id })
+        .from(sessions)
+        .where(and(eq(sessions.id, id), eq(sessions.accountId, accountId)))
+        .get() !== undefined,
+
+    /** Only a session of this account: the id comes from a form. */
+    endSession({ id, accountId }: { id: number; accountId: AccountId }): void {
+      orm
+        .delete(sessions)
+        .where(and(eq(sessions.id, id), eq(sessions.accountId, accountId)))
+        .run()
+    },
+
+    /** All sessions of the account but `keep`. */
+    endSessions({ accountId, keep }: { accountId: AccountId; keep?: number }): void {
+      const others = keep === undefined ? undefined : ne(sessions.id, keep)
+      orm
+        .delete(sessions)
+        .where(and(eq(sessions.accountId, accountId), others))
+        .run()
+    },
+  }
+}
+
+export type SessionWrites = ReturnType<typeof sessionWrites>

@@ -1,0 +1,40 @@
+import { expect, test } from 'bun:test'
+import type { Passwords } from './passwords.ts'
+import { SecretHasher } from './secrets.ts'
+import { signIn } from './sign-in.ts'
+import type { AccountStore } from './store.ts'
+import { type Attempt, Throttle } from './throttle.ts'
+
+/** Keeps what it was told to count. */
+class Recorder extends Throttle {
+  readonly counted: Attempt[] = []
+  override count(attempts: readonly Attempt[]): void {
+    this.counted.push(...attempts)
+  }
+}
+
+async function fail(email: string): Promise<Attempt[]> {
+  const throttle = new Recorder(() => 0)
+  const accounts = { findByEmail: () => undefined } as unknown as AccountStore
+  const passwords = {
+    async verify(_: string, __: unknown, { after }: { after: (fits: boolean) => void }) {
+      after(false)
+      return false
+    },
+  } as unknown as Passwords
+  const deps = { accounts, passwords, throttle, hasher: new SecretHasher(Buffer.alloc(32)) }
+  await signIn(deps, { email, password: 'x', address: '192.0.2.1', known: undefined })
+  return throttle.counted
+}
+
+test('what the throttle remembers of a stranger is short, however long the text that was sent', async () => {
+  const counted = await fail('a'.repeat(15_000))
+  expect(counted.map(({ gate }) => gate)).toEqual(['pair', 'address', 'account'])
+  for (const { key } of counted) expect(key.length).toBeLessThan(100)
+})
+
+test('an address is one account’s in any letter case, and differs from every other', async () => {
+  const keys = async (email: string) => (await fail(email)).map(({ key }) => key)
+  expect(await keys('Ann@Example.com')).toEqual(await keys('ann@example.com'))
+  expect(await keys('ann@example.com')).not.toEqual(await keys('bob@example.com'))
+})
