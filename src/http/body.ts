@@ -9,8 +9,8 @@ const JSON_TYPE = /^application\/json[\t ]*(;|$)/i
 
 /**
  * The request's JSON, as the schema parses it. Throws AppError: 415 for another content type, 413
- * past `BODY_BYTES_MAX`, 400 for what is no JSON, 400 with the schema's own message for what it
- * refuses.
+ * past `BODY_BYTES_MAX`, 400 for what is cut off or no JSON, 400 with the schema's own message for
+ * what it refuses.
  */
 export async function readBody<Schema extends z.ZodType>(
   request: Request,
@@ -45,9 +45,14 @@ function parseJson(text: string): unknown {
 
 async function readText(request: Request): Promise<string> {
   const declared = request.headers.get('content-length')
-  if (declared === null) return readChunks(request)
   if (Number(declared) > BODY_BYTES_MAX) throw new AppError('body_too_large')
-  return request.text()
+  try {
+    return await (declared === null ? readChunks(request) : request.text())
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    // The sender went away or broke the rules of chunks: no failure of ours.
+    throw new AppError('body_incomplete')
+  }
 }
 
 /** A body of undeclared length is counted as it arrives. */

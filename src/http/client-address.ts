@@ -6,8 +6,8 @@ import ipaddr from 'ipaddr.js'
  * Upper halves of keys that no IPv6 address has, because addresses below ff00::/8 are groups and
  * never one host: they are refused as malformed.
  */
-const KEY_HIGH_IPV4 = 0xffff0001
-const KEY_HIGH_UNKNOWN = 0xffff0002
+export const KEY_HIGH_IPV4 = 0xffff0001
+export const KEY_HIGH_UNKNOWN = 0xffff0002
 const MULTICAST_BYTE = 0xff
 
 /** The longest chain of proxies that is followed. */

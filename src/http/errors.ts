@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { RequestIds } from './request-id.ts'
+import { shownPath } from './shown-path.ts'
 
 export const REQUEST_ID = 'x-request-id'
 
@@ -10,6 +11,15 @@ interface ErrorDeps {
   requestIds: RequestIds
   /** Judges a request that no route took. Always throws. */
   refuseUnrouted: (arrival: Unrouted) => never
+  /** The page for a failure under a path that has pages; undefined where answers are JSON. */
+  findPage?: (failure: Failed) => Response | undefined
+}
+
+export interface Failed {
+  refusal: AppError
+  requestId: string
+  request: Request
+  path: string
 }
 
 /** Where an answer's headers gather, whether it succeeds or not. */
@@ -27,7 +37,7 @@ export interface Unrouted {
  * Turns whatever is thrown into the spec's JSON. The only `onError`: a failure of ours is logged
  * here, once.
  */
-export const errorAnswers = ({ log, requestIds, refuseUnrouted }: ErrorDeps) =>
+export const errorAnswers = ({ log, requestIds, refuseUnrouted, findPage }: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, ({ error, code, ...context }) => {
     const { set, path, request } = context
     const headers = (set as Headed).headers
@@ -38,7 +48,18 @@ export const errorAnswers = ({ log, requestIds, refuseUnrouted }: ErrorDeps) =>
     headers[REQUEST_ID] ??= requestIds.next()
     const requestId = String(headers[REQUEST_ID])
     if (refusal.code === 'internal') {
-      log.error('request.failed', { request_id: requestId, method: request.method, path }, error)
+      const shown = shownPath(path)
+      log.error(
+        'request.failed',
+        { request_id: requestId, method: request.method, path: shown },
+        error,
+      )
+    }
+    const page = findPage?.({ refusal, requestId, request, path })
+    if (page) {
+      // Of an answer made here, whoever counts answers sees no more than this.
+      set.status = page.status
+      return page
     }
     Object.assign(headers, refusal.headers)
     set.status = refusal.status

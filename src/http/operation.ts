@@ -43,8 +43,21 @@ const CODE_PARAMETER = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9]{6,20}$', example: 'SPRING26' },
 }
 
-/** A route's `detail`: an OpenAPI 3.0 operation. */
+/**
+ * A route's `detail`, from which `describedBy` makes its OpenAPI 3.0 operation: not before somebody
+ * asks for the document.
+ */
 export function operation(about: Description): DocumentDecoration {
+  const describe = () => operationOf(about)
+  return { describe } as DocumentDecoration
+}
+
+/** The operation of a route with this `detail`; undefined for one that is not described. */
+export function describedBy(detail: object | undefined): DocumentDecoration | undefined {
+  return (detail as { describe?: () => DocumentDecoration } | undefined)?.describe?.()
+}
+
+function operationOf(about: Description): DocumentDecoration {
   const refusals = [...(about.refusals ?? []), 429, 500].sort((a, b) => a - b)
   return {
     operationId: about.id,

@@ -23,6 +23,20 @@ interface BudgetsOptions {
   monotonic: MonotonicClock
 }
 
+/** What an account has spent of a budget in the last 60 seconds. */
+export interface Usage {
+  /** 0 means no limit: then nothing is counted. */
+  limit: number
+  used: number
+}
+
+/** One of the limiter's four windows, for those who run the service. */
+export interface LimiterWindow {
+  callers: 'account' | 'address'
+  budget: BudgetGroup
+  window: Pick<SlidingWindow, 'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused'>
+}
+
 /**
  * HOT PATH. One read and one write window per account, and per address for callers without a valid
  * key. Accounts have windows of their own, so that no flood of addresses can crowd them out.
@@ -48,6 +62,26 @@ export class RateLimiter {
     })
     this.#accounts = windows(ACCOUNTS_MAX)
     this.#addresses = windows(ADDRESSES_MAX)
+  }
+
+  windows(): LimiterWindow[] {
+    return (['read', 'write'] as const).flatMap((budget) => [
+      { callers: 'account', budget, window: this.#accounts[budget] },
+      { callers: 'address', budget, window: this.#addresses[budget] },
+    ])
+  }
+
+  /** Spends nothing. A budget that was lowered may be used up by less than was spent of it. */
+  usage({ id, plan }: Account): Record<BudgetGroup, Usage> {
+    const { plans, monotonic } = this.#options
+    const of = (group: BudgetGroup): Usage => {
+      const limit = plans[plan][group]
+      if (limit === 0) return { limit, used: 0 }
+      const window = this.#accounts[group]
+      window.peek(0, id, limit, Math.floor(monotonic()))
+      return { limit, used: limit - window.remaining }
+    }
+    return { read: of('read'), write: of('write') }
   }
 
   /**

@@ -69,6 +69,8 @@ export class SlidingWindow {
    * bucket, if no other newcomer comes first.
    */
   resetAfterMs = 0
+  /** Takes so far that were refused. */
+  refused = 0
   /** Takes so far, passed or refused, that were counted in the overflow bucket. */
   overflowed = 0
   /** Takes and peeks so far that were refused under the budget because the arena was full. */
@@ -125,7 +127,10 @@ export class SlidingWindow {
     let slot = this.#index.find(hash, keyHigh, keyLow)
     if (slot === NO_SLOT) slot = this.#admit(hash, keyHigh, keyLow, now)
     if (slot === this.#overflow) this.overflowed++
-    if (!this.#judge(slot, hash, budget, now)) return false
+    if (!this.#judge(slot, hash, budget, now)) {
+      this.refused++
+      return false
+    }
     this.#spend(slot, hash, now)
     return true
   }

@@ -3,6 +3,12 @@ import type { Clock } from '../lib/clock.ts'
 
 const NAME = 'maintenance_until'
 
+/** The setting that begins maintenance until an epoch time, or ends it, for the writer thread. */
+export const maintenanceSetting = (until: number | undefined): { name: string; value: string } => ({
+  name: NAME,
+  value: String(until ?? 0),
+})
+
 /**
  * Planned maintenance, kept in the database so that the command line and the server agree at once.
  */

@@ -13,6 +13,15 @@ export interface RedirectDeps extends GuardDeps {
   log: Log
   /** Whether `X-Forwarded-For` can say anything: some proxy is trusted. */
   behindProxy: boolean
+  outcomes: RedirectOutcomes
+}
+
+/** Answers so far. A found code asked for with GET is not here: the journal counts it. */
+export interface RedirectOutcomes {
+  foundByHead: number
+  notFound: number
+  limited: number
+  failed: number
 }
 
 interface Peers {
@@ -26,7 +35,7 @@ export type Follow = (text: string, request: Request, server: Peers | null) => R
  * need not be: bench/load/redirect.ts guards its cost.
  */
 export function follower(deps: RedirectDeps): Follow {
-  const { cache, journal, limiter, address, behindProxy } = deps
+  const { cache, journal, limiter, address, behindProxy, outcomes } = deps
   const found = new AnswerHeaders(deps, { 'Cache-Control': 'no-store' })
   const location = found.line('Location')
   const serviceCode = found.line('X-Service-Code')
@@ -40,12 +49,17 @@ export function follower(deps: RedirectDeps): Follow {
     const peer = server?.requestIP(request)?.address ?? ''
     address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
     if (!limiter.take('read', account, address)) {
+      outcomes.limited++
       return refuse('rate_limited', String(limiter.retryAfter))
     }
     const code = toCode(text)
     const destination = code && cache.find(code)
-    if (!destination?.location) return refuse('code_not_found', text.toUpperCase())
+    if (!destination?.location) {
+      outcomes.notFound++
+      return refuse('code_not_found', text.toUpperCase())
+    }
     if (request.method === 'GET') journal.append(destination.id)
+    else outcomes.foundByHead++
     location.set(destination.location)
     serviceCode.set(code as string)
     found.fill()
@@ -81,6 +95,7 @@ function refuser(deps: RedirectDeps) {
 
 /** The database does not answer, and the code is not in memory. */
 function failure(deps: RedirectDeps, cause: unknown, { method }: Request): Response {
+  deps.outcomes.failed++
   const answer = new AnswerHeaders(deps, {})
   const request_id = answer.fill()
   deps.log.error('request.failed', { request_id, method, path: '/:code' }, cause)

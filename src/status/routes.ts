@@ -5,6 +5,7 @@ import { type GuardDeps, publicly } from '../guard.ts'
 import { operation } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
 import { VERSION } from '../lib/version.ts'
+import { EXPOSITION_TYPE } from './exposition.ts'
 import type { Health } from './health.ts'
 
 interface StatusDeps extends GuardDeps {
@@ -35,14 +36,52 @@ export const statusRoutes = (deps: StatusDeps) =>
       }),
     })
 
-/** For those who run the service. `live`: the process answers. `ready`: so does its database. */
+/**
+ * For those who run the service, outside every budget. `live`: the process answers. `ready`: so
+ * does its database, and it is not about to stop.
+ */
 export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
   new Elysia({ name: 'status.probes', prefix: '/-' })
     .get('/live', () => ({ status: 'live' }))
     .get('/ready', () => {
-      if (health.totalRedirects() === undefined) throw degraded()
+      if (health.isStopping) throw new AppError('stopping', '', { fields: { status: 'stopping' } })
+      if (!health.isReady()) throw degraded()
       return { status: 'ready' }
     })
+
+interface MetricsRouteDeps {
+  metrics: { text(): string }
+  /** Whether this request may see them: strangers get the 404 of an unknown path. */
+  admits: (request: Request, server: Peers | null) => boolean
+}
+
+interface Peers {
+  requestIP(request: Request): { address: string } | null
+}
+
+export const metricsRoutes = ({ metrics, admits }: MetricsRouteDeps) =>
+  new Elysia({ name: 'status.metrics', prefix: '/-' }).get(
+    '/metrics',
+    ({ request, server, set }) => {
+      if (!admits(request, server)) throw new AppError('path_not_found')
+      set.headers['content-type'] = EXPOSITION_TYPE
+      set.headers['cache-control'] = 'no-store'
+      return metrics.text()
+    },
+  )
+
+/** Headers that a proxy adds, so that the peer's own address says nothing of the caller. */
+const PROXY_HEADERS = [
+  ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'],
+  ...['forwarded', 'via', 'cf-connecting-ip'],
+]
+
+/** A caller on this machine, and no proxy on this machine that speaks for another. */
+export function isLocal(request: Request, server: Peers | null): boolean {
+  const peer = server?.requestIP(request)?.address ?? ''
+  const isLoopback = /^(::ffff:)?127\.|^::1$/.test(peer)
+  return isLoopback && !PROXY_HEADERS.some((name) => request.headers.has(name))
+}
 
 function status({ health, clock, monotonic }: StatusDeps): StatusView {
   const start = monotonic()

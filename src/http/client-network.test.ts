@@ -1,0 +1,16 @@
+import { expect, test } from 'bun:test'
+import { ClientAddress } from './client-address.ts'
+import { clientNetwork } from './client-network.ts'
+
+test.each([
+  ['203.0.113.77', '203.0.113.0/24'],
+  ['255.255.255.255', '255.255.255.0/24'],
+  ['::ffff:192.0.2.1', '192.0.2.0/24'],
+  ['2001:db8:abcd:12::1', '2001:db8:abcd::/48'],
+  ['::1', '0:0:0::/48'],
+  ['', 'unknown'],
+])('%s is logged as %s', (peer, network) => {
+  const address = new ClientAddress([])
+  address.resolve(peer, null)
+  expect(clientNetwork(address)).toBe(network)
+})

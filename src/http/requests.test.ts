@@ -1,0 +1,59 @@
+import { expect, test } from 'bun:test'
+import { Elysia, redirect } from 'elysia'
+import { createLog } from '../lib/log.ts'
+import { ClientAddress } from './client-address.ts'
+import { observeRequests, RequestTally } from './requests.ts'
+
+const silent = createLog({ level: 'silent' })
+
+test('every kind of answer is counted with the status that was sent', async () => {
+  const tally = new RequestTally()
+  const address = new ClientAddress([])
+  const app = new Elysia()
+    .use(observeRequests({ tally, monotonic: () => 0, address, log: silent, logs: false }))
+    .onError({ as: 'global' }, ({ path, set }) => {
+      set.status = path === '/page' ? 403 : 404
+      return path === '/page' ? new Response('<p>no', { status: 403 }) : { error: 'no' }
+    })
+    .get('/value', () => ({ is: 'fine' }))
+    .post('/value/:name', ({ status }) => status(201, { is: 'new' }))
+    .get('/raw', () => new Response('no', { status: 418 }))
+    .get('/away', () => redirect('/value'))
+    .get('/moved', ({ set }) => {
+      set.status = 302
+      set.headers.location = '/value'
+      return ''
+    })
+    .get('/page', () => {
+      throw new Error('no')
+    })
+  const asked = ['/value', '/raw', '/away', '/moved', '/page', '/nothing/here']
+  const sent = [await app.handle(new Request('http://hop.test/value/secret', { method: 'POST' }))]
+  for (const path of asked) sent.push(await app.handle(new Request(`http://hop.test${path}`)))
+  // Elysia tells of an answer in a later turn.
+  while ([...tally.counts()].length < sent.length) await new Promise(setImmediate)
+  const counted = [...tally.counts()].map(({ route, method, status }) => [route, method, status])
+  expect(counted.sort()).toEqual(
+    [
+      ['/value/:name', 'POST', 201],
+      ['/value', 'GET', 200],
+      ['/raw', 'GET', 418],
+      ['/away', 'GET', 302],
+      ['/moved', 'GET', 302],
+      ['/page', 'GET', 403],
+      ['unmatched', 'GET', 404],
+    ].sort(),
+  )
+  expect(sent.map(({ status }) => status).sort()).toEqual(
+    counted.map(([, , status]) => status as number).sort(),
+  )
+})
+
+test('methods that nobody serves share one name', () => {
+  const tally = new RequestTally()
+  for (const method of ['BREW', 'PROPFIND', 'x'.repeat(100)]) tally.add('unmatched', method, 405, 0)
+  expect([...tally.counts()]).toEqual([
+    { route: 'unmatched', method: 'other', status: 405, count: 3 },
+  ])
+  expect([...tally.times()]).toHaveLength(1)
+})

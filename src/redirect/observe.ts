@@ -1,0 +1,45 @@
+import type { ClientAddress } from '../http/client-address.ts'
+import { clientNetwork } from '../http/client-network.ts'
+import type { MonotonicClock } from '../lib/clock.ts'
+import type { Histogram } from '../lib/histogram.ts'
+import type { Log } from '../lib/log.ts'
+import type { Follow } from './follow.ts'
+
+/** One redirect in so many is timed: reading the clock for each would be felt. */
+export const SAMPLED_ONE_IN = 128
+
+/** HOT PATH. Times a sample of redirects, the first one included. */
+export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicClock): Follow {
+  let untilNext = 1
+  return (text, request, server) => {
+    if (--untilNext > 0) return follow(text, request, server)
+    untilNext = SAMPLED_ONE_IN
+    const start = monotonic()
+    const response = follow(text, request, server)
+    seconds.observe((monotonic() - start) / 1000)
+    return response
+  }
+}
+
+interface LoggedDeps {
+  log: Log
+  /** The one that `follow` itself has just resolved. */
+  address: ClientAddress
+  monotonic: MonotonicClock
+}
+
+/** A line for each redirect, where an operator asks for it: it costs more than the redirect. */
+export function logged(follow: Follow, { log, address, monotonic }: LoggedDeps): Follow {
+  return (text, request, server) => {
+    const start = monotonic()
+    const response = follow(text, request, server)
+    log.info('request', {
+      ...{ method: request.method, route: '/:code', status: response.status },
+      ms: Math.round((monotonic() - start) * 10) / 10,
+      request_id: response.headers.get('x-request-id'),
+      code: text.slice(0, 20),
+      client: clientNetwork(address),
+    })
+    return response
+  }
+}

@@ -1,0 +1,218 @@
+import type { Blocklist } from '../blocklist/watch.ts'
+import type { HitFlusher } from '../hits/flush.ts'
+import type { HitJournal } from '../hits/journal.ts'
+import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
+import type { Caller } from '../lib/thread.ts'
+import { VERSION } from '../lib/version.ts'
+import type { MaintenanceMode } from '../maintenance/mode.ts'
+import { EventLoopDelay } from './event-loop-delay.ts'
+import { Exposition, samples } from './exposition.ts'
+import type { Health } from './health.ts'
+import { writeDisk, writeProcess } from './process.ts'
+import type { StatusReads, Totals } from './store.ts'
+import { type TrafficDeps, writeTraffic } from './traffic.ts'
+
+/** What the writer thread did, filled by its calling side. */
+export class WriterWork {
+  readonly batchSize = new Histogram([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
+  readonly seconds = new Histogram(LATENCY_BOUNDS)
+  readonly observe = (calls: number, seconds: number): void => {
+    this.batchSize.observe(calls)
+    this.seconds.observe(seconds)
+  }
+}
+
+export interface MetricsDeps extends TrafficDeps {
+  databaseFile: string
+  journal: HitJournal
+  flusher: HitFlusher
+  writer: { readonly failing: boolean }
+  writerWork: WriterWork
+  threads: Readonly<Record<string, { readonly pending: number }>>
+  lists: Caller<StatusReads>
+  blocklist: Blocklist
+  maintenance: MaintenanceMode
+  health: Health
+  logLinesDropped: () => number
+}
+
+/** Everything that the service tells of itself to those who run it. */
+export class Metrics {
+  readonly #deps: MetricsDeps
+  readonly #delay = new EventLoopDelay()
+  /** Where counting began: a journal's positions go on from one process to the next. */
+  readonly #firstPosition: number
+  #totals: Totals | undefined
+  #isAsking = false
+
+  constructor(deps: MetricsDeps) {
+    this.#deps = deps
+    this.#firstPosition = deps.journal.head
+    this.#refreshTotals()
+  }
+
+  close(): void {
+    this.#delay.close()
+  }
+
+  /** The whole page, in Prometheus's text format. Waits for nothing and throws nothing. */
+  text(): string {
+    const out = new Exposition()
+    this.#writeService(out)
+    writeTraffic(out, this.#deps, this.#hitsAppended())
+    this.#writeHits(out)
+    this.#writeThreads(out)
+    writeDisk(out, this.#deps.databaseFile)
+    this.#writeTotals(out)
+    this.#writeBlocklist(out)
+    writeProcess(out)
+    this.#refreshTotals()
+    return out.toString()
+  }
+
+  #writeService(out: Exposition): void {
+    const { health, writer, maintenance, logLinesDropped } = this.#deps
+    out
+      .gauge('hopcode_build_info', 'Always 1; the labels say what runs.', [
+        { labels: { version: VERSION, bun: Bun.version }, value: 1 },
+      ])
+      .gauge('hopcode_ready', '1 while /-/ready says so.', Number(health.isReady()))
+      .gauge(
+        'hopcode_writes_failing',
+        '1 while the disk refuses writes: the last one failed.',
+        Number(writer.failing),
+      )
+      .gauge('hopcode_maintenance', '1 during planned maintenance.', Number(isOn(maintenance)))
+      .counter(
+        'hopcode_log_lines_dropped_total',
+        'Log lines that standard error did not take.',
+        logLinesDropped(),
+      )
+      .histogram(
+        'hopcode_event_loop_delay_seconds',
+        'How late a timer of the HTTP thread fires, every 20 ms.',
+        this.#delay.seconds,
+      )
+  }
+
+  #writeHits(out: Exposition): void {
+    const { journal, flusher } = this.#deps
+    const inRing = journal.head - journal.tail
+    out
+      .counter(
+        'hopcode_hits_appended_total',
+        'Hits recorded: one a redirect.',
+        this.#hitsAppended(),
+      )
+      .counter(
+        'hopcode_hits_flushed_total',
+        'Hits that are counted in the database.',
+        journal.tail - this.#firstPosition,
+      )
+      .gauge('hopcode_hits_pending', 'Hits that wait to be counted.', journal.pending)
+      .gauge(
+        'hopcode_hits_overflow',
+        'Hits beyond a full journal: in memory alone, lost if the process is killed.',
+        journal.pending - inRing,
+      )
+      .gauge(
+        'hopcode_hits_journal_fill_ratio',
+        'How full the journal is, 0 to 1.',
+        inRing / journal.entries,
+      )
+      .histogram(
+        'hopcode_hits_flush_duration_seconds',
+        'Moving what waited in the journal to the database.',
+        flusher.seconds,
+      )
+      .counter(
+        'hopcode_hits_flush_failures_total',
+        'Flushes that the disk refused; the hits stay in the journal.',
+        flusher.failures,
+      )
+  }
+
+  #writeThreads(out: Exposition): void {
+    const { threads, writerWork } = this.#deps
+    const pending = Object.entries(threads).map(([name, thread]) => [name, thread.pending] as const)
+    out
+      .gauge(
+        'hopcode_thread_calls_pending',
+        'Calls that wait for a thread or are with it.',
+        samples('thread', Object.fromEntries(pending)),
+      )
+      .histogram(
+        'hopcode_writer_batch_calls',
+        'Writes committed together; the count is of batches.',
+        writerWork.batchSize,
+      )
+      .histogram(
+        'hopcode_writer_commit_duration_seconds',
+        'A batch on its way to the writer thread, committed, and back.',
+        writerWork.seconds,
+      )
+  }
+
+  #writeTotals(out: Exposition): void {
+    if (!this.#totals) return
+    const { plans, schemaVersion } = this.#totals
+    out
+      .gauge(
+        'hopcode_accounts',
+        'Accounts by plan, as of the scrape before.',
+        plans.map(({ plan, accounts }) => ({ labels: { plan }, value: accounts })),
+      )
+      .gauge(
+        'hopcode_links',
+        'Codes held by accounts of a plan, as of the scrape before.',
+        plans.map(({ plan, links }) => ({ labels: { plan }, value: links })),
+      )
+      .gauge('hopcode_schema_version', 'Migrations that the database has had.', schemaVersion)
+  }
+
+  #writeBlocklist(out: Exposition): void {
+    const { entries, loadedAt, files } = this.#deps.blocklist.state()
+    out
+      .gauge('hopcode_blocklist_hosts', 'Hosts in force, of all lists.', entries)
+      .gauge('hopcode_blocklist_files', 'Lists in BLOCKLIST_FILES.', files.length)
+      .gauge(
+        'hopcode_blocklist_files_failing',
+        'Lists of which an older copy, or none, is in force.',
+        files.filter(({ error }) => error !== null).length,
+      )
+      .gauge(
+        'hopcode_blocklist_loaded_timestamp_seconds',
+        'When a list was last loaded, as Unix time; 0 for never.',
+        (loadedAt ?? 0) / 1000,
+      )
+  }
+
+  #hitsAppended(): number {
+    const { journal } = this.#deps
+    return journal.tail - this.#firstPosition + journal.pending
+  }
+
+  /** Never waited for: a page about a service in trouble must not hang on its database. */
+  #refreshTotals(): void {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    this.#deps.lists
+      .call('totals', null)
+      .then((totals) => {
+        this.#totals = totals
+      })
+      // The page goes on with the totals it has.
+      .catch(() => {})
+      .finally(() => {
+        this.#isAsking = false
+      })
+  }
+}
+
+function isOn(maintenance: MaintenanceMode): boolean {
+  try {
+    return maintenance.until() !== undefined
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import type { Exposition } from './exposition.ts'
+
+/** What the operating system knows of this process. A figure that is not to be had is left out. */
+export function writeProcess(out: Exposition): void {
+  const { rss, heapTotal, heapUsed } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  out
+    .gauge('hopcode_process_resident_memory_bytes', 'Memory resident, of all threads.', rss)
+    .gauge('hopcode_process_heap_bytes', 'JavaScript heap of the HTTP thread, by part.', [
+      { labels: { part: 'used' }, value: heapUsed },
+      { labels: { part: 'total' }, value: heapTotal },
+    ])
+    .counter('hopcode_process_cpu_seconds_total', 'Processor time of all threads, by mode.', [
+      { labels: { mode: 'user' }, value: user / 1e6 },
+      { labels: { mode: 'system' }, value: system / 1e6 },
+    ])
+    .gauge(
+      'hopcode_process_start_time_seconds',
+      'When the process began, as Unix time.',
+      Math.round(performance.timeOrigin) / 1000,
+    )
+  const open = attempt(() => readdirSync('/proc/self/fd').length)
+  if (open !== undefined) {
+    out.gauge('hopcode_process_open_fds', 'File descriptors open: connections and files.', open)
+  }
+  const most = attempt(descriptorsMax)
+  if (most) out.gauge('hopcode_process_max_fds', 'The most file descriptors allowed.', most)
+}
+
+/** The files that grow, and the room that is left for them. */
+export function writeDisk(out: Exposition, databaseFile: string): void {
+  const size = (file: string) => attempt(() => statSync(file).size) ?? 0
+  out
+    .gauge('hopcode_database_size_bytes', 'Size of the database file.', size(databaseFile))
+    .gauge(
+      'hopcode_wal_size_bytes',
+      'Size of the write-ahead log beside the database.',
+      size(`${databaseFile}-wal`),
+    )
+  const disk = attempt(() => statfsSync(databaseFile))
+  if (!disk) return
+  out
+    .gauge('hopcode_disk_size_bytes', 'Size of the disk under DATA_DIR.', disk.blocks * disk.bsize)
+    .gauge(
+      'hopcode_disk_available_bytes',
+      'Room left for this process on the disk under DATA_DIR.',
+      disk.bavail * disk.bsize,
+    )
+}
+
+function descriptorsMax(): number {
+  const limits = readFileSync('/proc/self/limits', 'utf8')
+  return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1])
+}
+
+function attempt<Result>(work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}

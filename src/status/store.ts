@@ -1,0 +1,24 @@
+import type { Database } from 'bun:sqlite'
+import type { Plan } from '../accounts/plans.ts'
+
+export interface Totals {
+  plans: { plan: Plan; accounts: number; links: number }[]
+  /** How many migrations the database has had. */
+  schemaVersion: number
+}
+
+/** Runs on the reader thread: it reads every account. */
+export function statusReads(db: Database) {
+  const byPlan = db.prepare<Totals['plans'][number], []>(
+    `SELECT plan, count(*) AS accounts, coalesce(sum(link_count), 0) AS links
+     FROM accounts GROUP BY plan ORDER BY plan`,
+  )
+  const version = db.prepare<{ user_version: number }, []>('PRAGMA user_version')
+  return {
+    totals(_: null): Totals {
+      return { plans: byPlan.all(), schemaVersion: version.get()?.user_version ?? 0 }
+    },
+  }
+}
+
+export type StatusReads = ReturnType<typeof statusReads>

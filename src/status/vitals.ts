@@ -1,0 +1,50 @@
+import { statfsSync, statSync } from 'node:fs'
+import type { HitJournal } from '../hits/journal.ts'
+import type { Health } from './health.ts'
+
+/** How the service is, in figures for a person. Sizes are bytes. */
+export interface Vitals {
+  /** The database answers, and its last write was taken. */
+  isDatabaseWell: boolean
+  isWriteFailing: boolean
+  hits: { pending: number; journalFill: number; areOverflowing: boolean }
+  disk: { database: number; log: number; free: number | undefined }
+  /** Memory resident, of all threads. */
+  memory: number
+  /** Epoch ms. */
+  startedAt: number
+}
+
+interface VitalsDeps {
+  health: Health
+  writer: { readonly failing: boolean }
+  journal: Pick<HitJournal, 'pending' | 'entries' | 'overflowing'>
+  databaseFile: string
+}
+
+/** Waits for nothing but the file system, and throws nothing. */
+export function readVitals({ health, writer, journal, databaseFile }: VitalsDeps): Vitals {
+  const { pending, entries, overflowing } = journal
+  const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  return {
+    isDatabaseWell: health.totalRedirects() !== undefined,
+    isWriteFailing: writer.failing,
+    hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflowing },
+    disk: {
+      database: size(databaseFile),
+      log: size(`${databaseFile}-wal`),
+      free: roomLeft(databaseFile),
+    },
+    memory: process.memoryUsage.rss(),
+    startedAt: performance.timeOrigin,
+  }
+}
+
+function roomLeft(file: string): number | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(file)
+    return bavail * bsize
+  } catch {
+    return undefined
+  }
+}
