@@ -1,0 +1,102 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DataError } from '../db/data-error.ts'
+import { FolderLock } from '../db/lock.ts'
+
+/** Makes what was written to a file, or made or renamed in a folder, outlast a loss of power. */
+export function flushToDisk(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+const CHUNK_BYTES = 1024 * 1024
+
+/** The bytes of a file in pieces. Each piece is overwritten by the next. */
+export function* readPieces(path: string): Generator<Uint8Array> {
+  const buffer = Buffer.alloc(CHUNK_BYTES)
+  const descriptor = openSync(path, 'r')
+  try {
+    for (;;) {
+      const length = readSync(descriptor, buffer, 0, CHUNK_BYTES, null)
+      if (length === 0) return
+      yield buffer.subarray(0, length)
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Gives a finished file its name, which must be free. Throws DataError when it is not. */
+export function nameWithoutReplacing(from: string, to: string): void {
+  try {
+    linkSync(from, to)
+    rmSync(from)
+  } catch (error) {
+    // A file system without hard links says one of several things; a name that is taken, this one.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' || existsSync(to)) refuseTaken(to)
+    renameSync(from, to)
+  }
+}
+
+export function refuseTaken(path: string): never {
+  throw new DataError(`${path} is there already, and a backup replaces no file: name another.`)
+}
+
+/** Throws DataError unless the disk of a folder has room for so many bytes. */
+export function requireRoom(folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder)
+  if (bavail * bsize >= bytes) return
+  const mib = (count: number) => Math.ceil(count / 2 ** 20)
+  throw new DataError(
+    `${folder} has ${mib(bavail * bsize)} MiB free, and this needs ${mib(bytes)}: ` +
+      'make room, or choose another place.',
+  )
+}
+
+const SCRATCH = '.hopcode-backup-'
+
+/**
+ * A folder for unfinished work that only its owner may enter, gone when it is disposed of. What a
+ * killed process left beside it goes now.
+ */
+export function scratchFolder(parent: string): Disposable & { path: string } {
+  for (const name of readdirSync(parent)) {
+    if (name.startsWith(SCRATCH)) removeUnlessHeld(join(parent, name))
+  }
+  const path = mkdtempSync(join(parent, SCRATCH))
+  const lock = FolderLock.claim(path)
+  return {
+    path,
+    [Symbol.dispose]() {
+      lock.release()
+      rmSync(path, { recursive: true, force: true })
+    },
+  }
+}
+
+function removeUnlessHeld(path: string): void {
+  let lock: FolderLock
+  try {
+    lock = FolderLock.claim(path)
+  } catch {
+    return
+  }
+  lock.release()
+  rmSync(path, { recursive: true, force: true })
+}

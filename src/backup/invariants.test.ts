@@ -1,0 +1,103 @@
+import { expect, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { MIGRATIONS, migrate } from '../db/migrate.ts'
+import { openReadonly, openWritable } from '../db/open.ts'
+import { adoptJournal, hitAdder } from '../hits/store.ts'
+import { checkDatabase } from './invariants.ts'
+import { closeAlone } from './store.ts'
+
+const LINK = `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)`
+const HASH = 'randomblob(32)'
+const KEY = 'randomblob(16)'
+
+function setUp(path: string, migrations = MIGRATIONS) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db, migrations)
+  db.run(`INSERT INTO accounts (email, plan, link_count, created_at) VALUES ('a@b.c', 'pro', 2, 0)`)
+  db.run(`INSERT INTO api_keys (account_id, hash, last_four, created_at)
+          VALUES (1, ${HASH}, 'abcd', 0)`)
+  db.run(`${LINK} VALUES ('SPRING26', 1, 'https://example.com/', ${KEY}, ${HASH}, 0),
+                         ('RESERVED', 1, NULL, NULL, ${HASH}, 0)`)
+  adoptJournal(db, 'journal')
+  if (migrations === MIGRATIONS) hitAdder(db)({ linkIds: Uint32Array.of(1, 1, 1, 1, 9), end: 5 })
+  if (migrations.length > 1) {
+    db.run(`INSERT INTO links_search (rowid, code, url)
+            VALUES (1 << 32 | 1, 'SPRING26', 'https://example.com/')`)
+    db.run('UPDATE search_progress SET indexed_to = 1')
+  }
+  return db
+}
+
+const problems = (db: ReturnType<typeof setUp>) =>
+  [...checkDatabase(db)].filter(({ status }) => status === 'problem')
+
+test('a good database has no problem, and neither has one of an earlier version', () => {
+  for (const migrations of [MIGRATIONS, MIGRATIONS.slice(0, 1), MIGRATIONS.slice(0, 2)]) {
+    using folder = temporaryFolder()
+    const db = setUp(folder.path, migrations)
+    expect(problems(db)).toEqual([])
+    db.close()
+  }
+})
+
+const DAMAGE: [check: string, sql: string][] = [
+  ['codes', `UPDATE links SET code = 'spring26' WHERE id = 1`],
+  ['codes', `UPDATE links SET code = 'SHORT' WHERE id = 1`],
+  ['urls', `UPDATE links SET url = 'javascript:alert(1)' WHERE id = 1`],
+  ['urls', `UPDATE links SET url = NULL WHERE id = 1`],
+  ['urls', `UPDATE links SET url_key = x'00' WHERE id = 1`],
+  ['hashes', `UPDATE links SET passcode_hash = x'00' WHERE id = 1`],
+  ['hashes', `UPDATE api_keys SET hash = x'00'`],
+  ['owners', `UPDATE api_keys SET account_id = 7`],
+  ['link counts', 'UPDATE accounts SET link_count = 3'],
+  ['hits', 'UPDATE hit_totals SET redirects = 3'],
+  ['hits', 'UPDATE hits SET link_id = 99'],
+  ['hits of accounts', 'UPDATE hits SET account_id = 9'],
+  ['hits of accounts', 'UPDATE account_hits SET count = 3'],
+  ['search index', 'UPDATE search_progress SET indexed_to = 2'],
+  ['search index', 'DELETE FROM links_search WHERE rowid = 1 << 32 | 1'],
+  ['search index', `INSERT INTO links_search (rowid, code, url) VALUES (1 << 32 | 99, 'A', 'b')`],
+  ['version', 'PRAGMA user_version = 99'],
+]
+test.each(DAMAGE)('%s: a problem is found after %s', (check, sql) => {
+  using folder = temporaryFolder()
+  const db = setUp(folder.path)
+  db.run(sql)
+  expect(problems(db).map((problem) => problem.check)).toContain(check)
+  db.close()
+})
+
+test('a damaged page is a problem, and the only one told', () => {
+  using folder = temporaryFolder()
+  const file = join(folder.path, 'hopcode.db')
+  closeAlone(setUp(folder.path))
+  const bytes = readFileSync(file)
+  const at = bytes.indexOf('SPRING26')
+  writeFileSync(file, bytes.fill(0xff, at - 40, at))
+  const db = openReadonly(file, { cacheKiB: 1024 })
+  expect(problems(db)).toEqual([
+    {
+      check: 'database file',
+      status: 'problem',
+      says: expect.stringContaining('it is damaged: '),
+      advice: expect.stringContaining('hopcode restore <file>'),
+    },
+  ])
+  db.close()
+})
+
+test('two links of one URL are told, not blamed: an update may make them', () => {
+  using folder = temporaryFolder()
+  const db = setUp(folder.path)
+  db.run(`${LINK} SELECT 'AGAIN2026', 1, url, url_key, passcode_hash, 0 FROM links WHERE id = 1`)
+  db.run('UPDATE accounts SET link_count = 3')
+  expect(problems(db)).toEqual([])
+  expect([...checkDatabase(db)]).toContainEqual({
+    check: 'duplicates',
+    status: 'note',
+    says: expect.stringContaining('1 links'),
+  })
+  db.close()
+})

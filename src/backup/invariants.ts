@@ -1,0 +1,181 @@
+import type { Database } from 'bun:sqlite'
+import { MIGRATIONS, versionOf } from '../db/migrate.ts'
+import { messageOf } from '../lib/thread.ts'
+
+/** One thing that was looked at. `advice` says what to do about a problem. */
+export type Finding =
+  | { check: string; status: 'ok' | 'note'; says: string }
+  | { check: string; status: 'problem'; says: string; advice: string }
+
+export const RESTORE_ADVICE =
+  'Stop the service, keep a copy of the data folder, and restore the last good backup: ' +
+  'hopcode restore <file>'
+
+/** A rule of what is stored. `sql` counts the rows that break it, in one statement: one moment. */
+interface Invariant {
+  check: string
+  /** What holds when nothing is counted. */
+  holds: string
+  /** What the counted rows are. */
+  broken: string
+  /** The first database version that it speaks of. */
+  since: number
+  sql: string
+}
+
+const INVARIANTS: readonly Invariant[] = [
+  {
+    check: 'codes',
+    holds: 'every code is 6 to 20 of A–Z and 0–9',
+    broken: 'codes of another shape',
+    since: 1,
+    sql: `SELECT count(*) AS n FROM links
+          WHERE code GLOB '*[^A-Z0-9]*' OR length(code) NOT BETWEEN 6 AND 20`,
+  },
+  {
+    check: 'urls',
+    holds: 'every URL is http or https, and absent only with its key',
+    broken: 'links whose URL is not http or https, or lacks its key',
+    since: 1,
+    sql: `SELECT count(*) AS n FROM links
+          WHERE (url IS NULL) <> (url_key IS NULL) OR length(url_key) <> 16
+             OR NOT (url LIKE 'http://_%' OR url LIKE 'https://_%')`,
+  },
+  {
+    check: 'hashes',
+    holds: 'every hash of a passcode or an API key is whole',
+    broken: 'hashes of another length',
+    since: 1,
+    sql: `SELECT (SELECT count(*) FROM links WHERE length(passcode_hash) <> 32)
+               + (SELECT count(*) FROM api_keys WHERE length(hash) <> 32) AS n`,
+  },
+  {
+    check: 'owners',
+    holds: 'every link and every API key is of an account',
+    broken: 'links or API keys of no account',
+    since: 1,
+    sql: `SELECT (SELECT count(*) FROM links WHERE account_id NOT IN (SELECT id FROM accounts))
+               + (SELECT count(*) FROM api_keys WHERE account_id NOT IN (SELECT id FROM accounts))
+               AS n`,
+  },
+  {
+    check: 'link counts',
+    holds: "every account's count is the number of its links",
+    broken: 'accounts whose count is not the number of their links',
+    since: 1,
+    sql: `SELECT count(*) AS n FROM accounts
+          WHERE link_count <> (SELECT count(*) FROM links WHERE account_id = accounts.id)`,
+  },
+  {
+    check: 'hits',
+    holds: 'every hit is of a link, and the total is no smaller than their sum',
+    broken: 'hits of no link, or beyond the total',
+    since: 1,
+    sql: `SELECT (SELECT count(*) FROM hits WHERE count < 1
+                    OR NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
+               + max(0, (SELECT coalesce(sum(count), 0) FROM hits)
+                      - coalesce((SELECT redirects FROM hit_totals WHERE id = 1), 0)) AS n`,
+  },
+  {
+    check: 'hits of accounts',
+    holds: "every account's hits are no fewer than those of its links",
+    broken: 'hits of another account than their link, or accounts with fewer hits than their links',
+    since: 4,
+    sql: `SELECT (SELECT count(*) FROM hits JOIN links ON links.id = link_id
+                    WHERE hits.account_id <> links.account_id)
+               + (SELECT count(*) FROM
+                    (SELECT account_id AS id, sum(count) AS n FROM hits GROUP BY account_id) AS own
+                    WHERE n > coalesce((SELECT count FROM account_hits
+                                        WHERE account_id = own.id), 0)) AS n`,
+  },
+  {
+    check: 'search index',
+    holds: 'it holds exactly the links that it should',
+    broken: 'links missing from the search index, or left in it',
+    since: 2,
+    sql: `SELECT (SELECT count(*) FROM links WHERE id <= (SELECT indexed_to FROM search_progress)
+                    AND account_id << 32 | id NOT IN (SELECT id FROM links_search_docsize))
+               + (SELECT count(*) FROM links_search_docsize AS entry WHERE NOT EXISTS (
+                    SELECT 1 FROM links WHERE id = entry.id & 0xffffffff
+                      AND account_id = entry.id >> 32)) AS n`,
+  },
+]
+
+const DUPLICATES = `SELECT coalesce(sum(more), 0) AS n FROM (
+  SELECT count(*) - 1 AS more FROM links WHERE url_key IS NOT NULL
+  GROUP BY account_id, url_key HAVING count(*) > 1)`
+
+/**
+ * Checks a database of this version or an older one, without writing. Yields each finding as soon
+ * as it is made; after one that the file itself is damaged, the rest says nothing and is left out.
+ */
+export function* checkDatabase(db: Database, advice = RESTORE_ADVICE): Generator<Finding> {
+  const version = versionOf(db)
+  yield checkVersion(version)
+  if (version === 0 || version > MIGRATIONS.length) return
+  const whole = checkIntegrity(db, advice)
+  yield whole
+  if (whole.status === 'problem') return
+  for (const invariant of INVARIANTS) {
+    if (version >= invariant.since) yield checkInvariant(db, invariant, advice)
+  }
+  const duplicates = count(db, DUPLICATES)
+  if (duplicates > 0) {
+    const says = `${duplicates} links have a URL that another of their account has, by updates`
+    yield { check: 'duplicates', status: 'note', says }
+  }
+}
+
+function checkVersion(version: number): Finding {
+  const check = 'version'
+  const known = MIGRATIONS.length
+  if (version === known) return { check, status: 'ok', says: `the database has version ${version}` }
+  if (version > known) {
+    return {
+      check,
+      status: 'problem',
+      says: `a newer Hopcode wrote it (database version ${version}; this one knows ${known})`,
+      advice: 'Use the release that wrote it, or a newer one.',
+    }
+  }
+  if (version > 0) {
+    const says = `the database has version ${version}; the next start makes it ${known}`
+    return { check, status: 'note', says }
+  }
+  return {
+    check,
+    status: 'problem',
+    says: 'it is not a database of Hopcode',
+    advice: 'Is DATA_DIR right?',
+  }
+}
+
+/** SQLite's own check: pages, order, indexes and their uniqueness, and the search index. */
+function checkIntegrity(db: Database, advice: string): Finding {
+  const check = 'database file'
+  let says: string[]
+  try {
+    const rows = db.query<{ integrity_check: string }, []>('PRAGMA integrity_check(3)').all()
+    says = rows.map(({ integrity_check }) => integrity_check)
+  } catch (error) {
+    says = [messageOf(error)]
+  }
+  if (says.length === 1 && says[0] === 'ok') {
+    return { check, status: 'ok', says: 'SQLite finds no damage' }
+  }
+  return { check, status: 'problem', says: `it is damaged: ${says.join('; ')}`, advice }
+}
+
+function checkInvariant(db: Database, { check, holds, broken, sql }: Invariant, advice: string) {
+  try {
+    const n = count(db, sql)
+    if (n === 0) return { check, status: 'ok', says: holds } satisfies Finding
+    return { check, status: 'problem', says: `${n} ${broken}`, advice } satisfies Finding
+  } catch (error) {
+    return { check, status: 'problem', says: messageOf(error), advice } satisfies Finding
+  }
+}
+
+function count(db: Database, sql: string): number {
+  return db.query<{ n: number }, []>(sql).get()?.n ?? 0
+}

@@ -1,0 +1,62 @@
+import { statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readSecretKey } from '../accounts/secrets.ts'
+import { DataError } from '../db/data-error.ts'
+import { openWritable } from '../db/open.ts'
+import { SettingStore } from '../db/settings.ts'
+import { journalFile } from '../hits/hits.ts'
+import { JournalFile } from '../hits/journal-file.ts'
+import { adoptJournal } from '../hits/store.ts'
+import { type Manifest, unpackArchive } from './archive.ts'
+import { flushToDisk } from './disk.ts'
+import { checkDatabase } from './invariants.ts'
+import { closeAlone, endVisits } from './store.ts'
+import { beginRestore, decideRestore, discardRestore, nameAside } from './switch.ts'
+
+/** The setting of qr/remake.ts: a value that is no address has every image made anew. */
+const IMAGES_SETTING = { name: 'qr_base_url', value: 'restored from a backup' }
+
+/**
+ * Checks a backup and makes it ready to take the place of what a data folder holds, the old files
+ * to go to the folder `aside`. `from` names it in errors; the caller holds the folder's lock.
+ * Throws DataError, with the folder as it was, when anything is wrong. Otherwise the restore is
+ * decided, and `moves` carries it out.
+ */
+export async function decideOnBackup(
+  source: AsyncIterable<Uint8Array>,
+  { from, dataDir, aside }: { from: string; dataDir: string; aside: string },
+): Promise<Manifest> {
+  const folder = beginRestore(dataDir)
+  try {
+    const manifest = await unpackArchive(source, from, folder)
+    readSecretKey(folder, { fresh: false })
+    prepareDatabase(folder, from)
+    writeFileSync(nameAside(folder), aside, { flush: true })
+    for (const name of ['hopcode.db', 'secret.key', 'hits.journal']) flushToDisk(join(folder, name))
+    decideRestore(dataDir)
+    return manifest
+  } catch (error) {
+    discardRestore(dataDir)
+    throw error
+  }
+}
+
+/** Checks the database of a backup, and gives it a journal of its own. */
+function prepareDatabase(folder: string, from: string): void {
+  const file = join(folder, 'hopcode.db')
+  if (statSync(file).size === 0) throw new DataError(`${from} holds an empty database.`)
+  const db = openWritable(file)
+  try {
+    for (const { status, says } of checkDatabase(db)) {
+      if (status === 'problem') throw new DataError(`${from} is not restored: ${says}.`)
+    }
+    using journal = JournalFile.open(journalFile(folder))
+    adoptJournal(db, journal.id)
+    new SettingStore(db).set(IMAGES_SETTING.name, IMAGES_SETTING.value)
+    endVisits(db)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  closeAlone(db)
+}

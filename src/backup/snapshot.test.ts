@@ -1,0 +1,63 @@
+import { expect, test } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
+import { openReadonly, openWritable } from '../db/open.ts'
+import type { Stretch } from '../hits/journal-file.ts'
+import { countWaiting, takeSnapshot } from './snapshot.ts'
+
+const JOURNAL = { journalId: 'one' }
+
+/** The hits that a copy gets which had counted up to `position`. */
+function added(linkIds: readonly number[], begin: number, position: number, journalId = 'one') {
+  const stretches: Stretch[] = []
+  countWaiting(
+    (stretch) => stretches.push(stretch),
+    { journalId, position },
+    { mark: { ...JOURNAL, position: begin }, linkIds: Uint32Array.from(linkIds) },
+  )
+  return stretches.flatMap((stretch) => [...stretch.linkIds])
+}
+
+test('whatever the service counted before the copy, each waiting hit is in it once', () => {
+  const hits = fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 30 })
+  fc.assert(
+    fc.property(hits, fc.nat(40), fc.nat(1000), (linkIds, counted, begin) => {
+      const inCopy = linkIds.slice(0, counted)
+      expect([...inCopy, ...added(linkIds, begin, begin + counted)]).toEqual(linkIds)
+    }),
+    { seed: 20260301 },
+  )
+})
+
+test('hits of another journal than the copy speaks of are left out', () => {
+  expect(added([1, 2, 3], 0, 0, 'two')).toEqual([])
+})
+
+function folderOfVersion(path: string, version: number): void {
+  mkdirSync(join(path, 'copy'))
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db, MIGRATIONS.slice(0, Math.min(version, MIGRATIONS.length)))
+  db.run(`PRAGMA user_version = ${version}`)
+  db.close()
+  writeFileSync(join(path, 'secret.key'), `${'0'.repeat(64)}\n`)
+}
+
+test('a copy of an older database is brought up to date, and the database itself is not', () => {
+  using folder = temporaryFolder()
+  folderOfVersion(folder.path, 1)
+  const copy = join(folder.path, 'copy')
+  expect(takeSnapshot(folder.path, copy, 0).database_version).toBe(MIGRATIONS.length)
+  const version = (path: string) => versionOf(openReadonly(path, { cacheKiB: 1024 }))
+  expect(version(join(copy, 'hopcode.db'))).toBe(MIGRATIONS.length)
+  expect(version(join(folder.path, 'hopcode.db'))).toBe(1)
+})
+
+test('a newer database is left to the release that wrote it', () => {
+  using folder = temporaryFolder()
+  folderOfVersion(folder.path, MIGRATIONS.length + 1)
+  const copy = join(folder.path, 'copy')
+  expect(() => takeSnapshot(folder.path, copy, 0)).toThrow('was written by a newer Hopcode')
+})

@@ -1,0 +1,106 @@
+import { closeSync, copyFileSync, existsSync, openSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import { DataError } from '../db/data-error.ts'
+import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
+import { databaseFile, inTransaction, openReadonly, openWritable } from '../db/open.ts'
+import { journalFile } from '../hits/hits.ts'
+import { JournalFile } from '../hits/journal-file.ts'
+import { adoptJournal, findMark, hitAdder, type Mark } from '../hits/store.ts'
+import { isoTime } from '../lib/clock.ts'
+import { VERSION } from '../lib/version.ts'
+import { type Manifest, newManifest } from './archive.ts'
+import { closeAlone, copyDatabase, countContents } from './store.ts'
+
+/** The journal of a backup's database: none, so that no file beside it is ever taken for it. */
+const NO_JOURNAL = 'none'
+
+/** Bytes of the database as it lies on the disk. Throws DataError where there is none. */
+export function databaseBytes(dataDir: string): number {
+  const file = databaseFile(dataDir)
+  const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (size(file) === 0) {
+    throw new DataError(`${file} is missing: there is nothing to back up. Is DATA_DIR right?`)
+  }
+  return size(file) + size(`${file}-wal`)
+}
+
+/**
+ * Puts a copy of a data folder, all of one moment, into an empty folder: `hopcode.db` and
+ * `secret.key`. A service may be serving the folder meanwhile; nothing in it waits. The copy holds
+ * every change acknowledged and every redirect served before `now`, and its database speaks of no
+ * journal. Throws DataError.
+ */
+export function takeSnapshot(dataDir: string, folder: string, now: number): Manifest {
+  const file = databaseFile(dataDir)
+  // Before the copy: what the service counts in between is in both, and told apart by its position.
+  const waiting = findWaiting(dataDir, file)
+  readSecretKey(dataDir, { fresh: false })
+  copyFileSync(secretFile(dataDir), join(folder, 'secret.key'))
+  const copy = join(folder, 'hopcode.db')
+  // Made here, so that it is never readable by others.
+  closeSync(openSync(copy, 'wx', 0o600))
+  copyDatabase(file, copy)
+  const db = openWritable(copy)
+  try {
+    // Counting takes the newest tables. An older folder's copy gets them here, the folder later.
+    migrate(db)
+    inTransaction(db, () => {
+      countWaiting(hitAdder(db), findMark(db), waiting)
+      adoptJournal(db, NO_JOURNAL)
+    })
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  const facts = { database_version: versionOf(db), ...countContents(db) }
+  closeAlone(db)
+  return newManifest({ hopcode: VERSION, created_at: isoTime(now), ...facts })
+}
+
+/** Hits that the database did not count yet: those at `mark.position` and after. */
+export interface Waiting {
+  mark: Mark
+  linkIds: Uint32Array
+}
+
+function findWaiting(dataDir: string, file: string): Waiting | undefined {
+  const db = openReadonly(file, { cacheKiB: 1024 })
+  try {
+    refuseForeignVersion(versionOf(db), file)
+    const mark = findMark(db)
+    if (!mark || !existsSync(journalFile(dataDir))) return undefined
+    using journal = JournalFile.open(journalFile(dataDir))
+    if (journal.id !== mark.journalId) return undefined
+    // The last entry may have been half written. Read again, all that were there are whole.
+    const { length } = journal.recover(mark.position).linkIds
+    return { mark, linkIds: journal.recover(mark.position).linkIds.subarray(0, length) }
+  } finally {
+    db.close()
+  }
+}
+
+/**
+ * Adds to a copy the hits that it lacks, where `copied` is how far it had counted. Between the two
+ * marks a service counts entry by entry, so the first of the waiting ones are the counted ones; a
+ * start in between moves the position past all of them.
+ */
+export function countWaiting(
+  add: ReturnType<typeof hitAdder>,
+  copied: Mark | undefined,
+  waiting: Waiting | undefined,
+): void {
+  if (!waiting || copied?.journalId !== waiting.mark.journalId) return
+  const counted = copied.position - waiting.mark.position
+  add({ linkIds: waiting.linkIds.subarray(counted), end: copied.position })
+}
+
+function refuseForeignVersion(version: number, file: string): void {
+  if (version > MIGRATIONS.length) {
+    throw new DataError(
+      `${file} was written by a newer Hopcode (version ${version}; this one knows ` +
+        `${MIGRATIONS.length}): back it up with that.`,
+    )
+  }
+  if (version === 0) throw new DataError(`${file} is not a database of Hopcode.`)
+}

@@ -1,0 +1,97 @@
+import { closeSync, existsSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { type Manifest, writeArchive, writeWhole } from '../backup/archive.ts'
+import {
+  flushToDisk,
+  nameWithoutReplacing,
+  refuseTaken,
+  requireRoom,
+  scratchFolder,
+} from '../backup/disk.ts'
+import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
+import { DataError } from '../db/data-error.ts'
+import type { Clock } from '../lib/clock.ts'
+import { giveWay } from '../lib/priority.ts'
+import { messageOf } from '../lib/thread.ts'
+import { CommandError } from './command-error.ts'
+
+/** The name that stands for standard output and standard input. */
+export const STREAM = '-'
+
+/**
+ * Writes a backup of the data folder to a new file, or to standard output. Returns what it did, for
+ * a person.
+ */
+export async function backup(dataDir: string, target: string, clock: Clock): Promise<string> {
+  // The service beside it comes first.
+  giveWay()
+  const began = clock()
+  const bytes = databaseBytes(dataDir)
+  if (target === STREAM) {
+    if (process.stdout.isTTY) {
+      throw new CommandError('a backup is no text for a terminal: give a file, or pipe it on')
+    }
+    const manifest = await writing('standard output', () => toStream(dataDir, bytes, began))
+    return summary(manifest, 'standard output')
+  }
+  const file = resolve(target)
+  if (existsSync(file)) refuseTaken(file)
+  const manifest = await writing(file, () => toFile(dataDir, bytes, began, file))
+  return `${summary(manifest, file)}\nIt holds secret.key: keep it as safe as the service itself.`
+}
+
+async function toFile(dataDir: string, bytes: number, began: number, file: string) {
+  const folder = dirname(file)
+  // The copy of the database, and beside it the backup that is made from it.
+  requireRoom(folder, 2 * bytes)
+  using scratch = scratchFolder(folder)
+  const manifest = prepare(dataDir, scratch.path, began)
+  const unfinished = join(scratch.path, 'backup')
+  const descriptor = openSync(unfinished, 'wx', 0o600)
+  try {
+    await writeArchive(scratch.path, seconds(began), (piece) => writeWhole(descriptor, piece))
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+  nameWithoutReplacing(unfinished, file)
+  flushToDisk(folder)
+  return manifest
+}
+
+/** The copy lies in the data folder meanwhile: the one place where the program writes. */
+async function toStream(dataDir: string, bytes: number, began: number) {
+  requireRoom(dataDir, bytes)
+  using scratch = scratchFolder(dataDir)
+  const manifest = prepare(dataDir, scratch.path, began)
+  const out = Bun.stdout.writer()
+  await writeArchive(scratch.path, seconds(began), async (piece) => {
+    out.write(piece)
+    await out.flush()
+  })
+  await out.end()
+  return manifest
+}
+
+function prepare(dataDir: string, folder: string, began: number): Manifest {
+  const manifest = takeSnapshot(dataDir, folder, began)
+  writeFileSync(join(folder, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  return manifest
+}
+
+/** Runs the work; what the machine refuses becomes one line that names the file. */
+async function writing<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof DataError) throw error
+    throw new CommandError(`${name} cannot be written: ${messageOf(error)}`)
+  }
+}
+
+const seconds = (epochMs: number) => Math.floor(epochMs / 1000)
+
+function summary({ accounts, links, redirects, created_at }: Manifest, name: string): string {
+  const holds = `${accounts} accounts, ${links} links, ${redirects} redirects`
+  return `Backed up to ${name}: ${holds}, as of ${created_at}.`
+}

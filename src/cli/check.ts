@@ -1,0 +1,126 @@
+import type { Database } from 'bun:sqlite'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import { checkImages } from '../backup/images.ts'
+import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
+import { DataError } from '../db/data-error.ts'
+import { databaseFile, openReadonly } from '../db/open.ts'
+import { journalFile } from '../hits/hits.ts'
+import { JournalFile } from '../hits/journal-file.ts'
+import { findMark } from '../hits/store.ts'
+import { giveWay } from '../lib/priority.ts'
+import { messageOf } from '../lib/thread.ts'
+
+const CACHE_KIB = 16_384
+
+export interface CheckOptions {
+  /** Reads every stored image, not a sample. */
+  all: boolean
+  json: boolean
+}
+
+export interface Report {
+  ok: boolean
+  /** For standard output. */
+  text: string
+}
+
+/** Looks the data folder over without changing it; a service may be serving it meanwhile. */
+export async function check(dataDir: string, { all, json }: CheckOptions): Promise<Report> {
+  giveWay()
+  const findings = await lookOver(dataDir, all)
+  const ok = findings.every(({ status }) => status !== 'problem')
+  const text = json ? JSON.stringify({ ok, data_dir: dataDir, findings }) : describe(findings)
+  return { ok, text }
+}
+
+async function lookOver(dataDir: string, all: boolean): Promise<Finding[]> {
+  const file = databaseFile(dataDir)
+  if (!statSync(file, { throwIfNoEntry: false })?.size) {
+    const says = `${file} is missing`
+    const advice = 'Is DATA_DIR right? A first start makes it; a backup brings it back.'
+    return [{ check: 'database file', status: 'problem', says, advice }]
+  }
+  const findings: Finding[] = []
+  let db: Database | undefined
+  try {
+    db = openReadonly(file, { cacheKiB: CACHE_KIB })
+    findings.push(...checkDatabase(db))
+  } catch (error) {
+    const says = `${file} cannot be read: ${messageOf(error)}`
+    findings.push({ check: 'database file', status: 'problem', says, advice: RESTORE_ADVICE })
+  }
+  try {
+    const isReadable = findings.every(({ status }) => status !== 'problem')
+    findings.push(checkKey(dataDir))
+    if (db && isReadable) {
+      findings.push(checkJournal(dataDir, db))
+      findings.push(...(await checkImages(join(dataDir, 'cdn', 'qr'), db, { all })))
+    }
+  } finally {
+    db?.close()
+  }
+  return [...findings, ...noteOldFolders(dataDir)]
+}
+
+function checkKey(dataDir: string): Finding {
+  const name = 'secret key'
+  const file = secretFile(dataDir)
+  try {
+    readSecretKey(dataDir, { fresh: false })
+  } catch (error) {
+    return { check: name, status: 'problem', says: messageOf(error), advice: RESTORE_ADVICE }
+  }
+  if (statSync(file).mode & 0o077) {
+    const says = `${file} can be read by others`
+    return { check: name, status: 'problem', says, advice: `Run: chmod 600 ${file}` }
+  }
+  return { check: name, status: 'ok', says: 'it is whole, and its owner alone can read it' }
+}
+
+function checkJournal(dataDir: string, db: Database): Finding {
+  const name = 'hit journal'
+  const file = journalFile(dataDir)
+  if (!existsSync(file)) {
+    return { check: name, status: 'note', says: 'there is none yet; the next start makes it' }
+  }
+  try {
+    using journal = JournalFile.open(file)
+    const mark = findMark(db)
+    if (mark?.journalId !== journal.id) {
+      return {
+        check: name,
+        status: 'problem',
+        says: `${file} belongs to another database`,
+        advice: 'Put the right one in its place, or move it away: its hits are then not counted.',
+      }
+    }
+    const hits = journal.recover(mark.position).linkIds.length
+    return { check: name, status: 'ok', says: `it is whole; ${hits} hits in it wait to be counted` }
+  } catch (error) {
+    const advice = 'Move it away while the service is stopped: its hits are then not counted.'
+    const says = error instanceof DataError ? `${file} is not a whole journal` : messageOf(error)
+    return { check: name, status: 'problem', says, advice }
+  }
+}
+
+function noteOldFolders(dataDir: string): Finding[] {
+  const names = readdirSync(dataDir).filter((name) => name.startsWith('before-restore-'))
+  if (names.length === 0) return []
+  const says = `files from before a restore: ${names.join(', ')}; delete them when all is well`
+  return [{ check: 'old files', status: 'note', says }]
+}
+
+const LABELS = { ok: 'ok     ', note: 'note   ', problem: 'PROBLEM' } as const
+
+function describe(findings: readonly Finding[]): string {
+  const lines = findings.map((finding) => {
+    const line = `${LABELS[finding.status]}  ${finding.check}: ${finding.says}`
+    return finding.status === 'problem' ? `${line}\n         → ${finding.advice}` : line
+  })
+  const problems = findings.filter(({ status }) => status === 'problem').length
+  const verdict =
+    problems === 0 ? 'All is well.' : `${problems} ${problems === 1 ? 'problem' : 'problems'}.`
+  return [...lines, verdict].join('\n')
+}

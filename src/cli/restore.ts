@@ -1,0 +1,69 @@
+import { existsSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Manifest } from '../backup/archive.ts'
+import { requireRoom } from '../backup/disk.ts'
+import { decideOnBackup } from '../backup/restore.ts'
+import { asideName, finishRestore, moves } from '../backup/switch.ts'
+import { makeDataFolder } from '../data-folder.ts'
+import { DataError } from '../db/data-error.ts'
+import { FolderLock } from '../db/lock.ts'
+import { type Clock, isoTime } from '../lib/clock.ts'
+import { messageOf } from '../lib/thread.ts'
+import { STREAM } from './backup.ts'
+import { CommandError } from './command-error.ts'
+
+/** The new hit journal that the restored database gets. */
+const JOURNAL_BYTES = 33 * 1024 * 1024
+
+/**
+ * Puts a backup, from a file or from standard input, in the place of what the data folder holds.
+ * Returns what it did, for a person.
+ */
+export async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
+  const from = origin === STREAM ? 'standard input' : resolve(origin)
+  if (origin === STREAM && process.stdin.isTTY) {
+    throw new CommandError('a backup is not typed: give a file, or pipe one in')
+  }
+  if (origin !== STREAM && !existsSync(from)) throw new CommandError(`${from} is missing`)
+  makeDataFolder(dataDir)
+  const lock = FolderLock.claim(dataDir)
+  try {
+    const aside = asideName(isoTime(clock()))
+    const manifest = await decide(origin, { from, dataDir, aside })
+    for (const _ of moves(dataDir));
+    return summary(manifest, from, existsSync(join(dataDir, aside)) ? aside : undefined)
+  } finally {
+    lock.release()
+  }
+}
+
+async function decide(
+  origin: string,
+  order: { from: string; dataDir: string; aside: string },
+): Promise<Manifest> {
+  const { from, dataDir } = order
+  try {
+    if (origin !== STREAM) requireRoom(dataDir, statSync(from).size + JOURNAL_BYTES)
+    const source = origin === STREAM ? Bun.stdin.stream() : Bun.file(from).stream()
+    return await decideOnBackup(source, order)
+  } catch (error) {
+    const isOurs = error instanceof DataError
+    const reason = isOurs ? error.message : `${from} cannot be restored: ${messageOf(error)}.`
+    throw new CommandError(`${reason} ${dataDir} is as it was.`)
+  }
+}
+
+function summary(manifest: Manifest, from: string, aside: string | undefined): string {
+  const { accounts, links, redirects, created_at } = manifest
+  const holds = `${accounts} accounts, ${links} links, ${redirects} redirects`
+  const lines = [`Restored ${from}: ${holds}, as of ${created_at}.`]
+  if (aside) lines.push(`The old files are in ${aside} in DATA_DIR: delete them when all is well.`)
+  lines.push('Start the service: it makes the QR images anew in the background.')
+  return lines.join('\n')
+}
+
+/** Ends a restore that was interrupted after its decision. Returns what to tell about it. */
+export function finishInterruptedRestore(dataDir: string): string | undefined {
+  if (!finishRestore(dataDir)) return undefined
+  return `An interrupted restore of ${dataDir} was carried out to its end.`
+}

@@ -1,0 +1,265 @@
+import { expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { binary, command, makeAccount, Service, type Settings } from '../support/binary.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+/** The operator's drill: back up, lose the folder, restore. The compiled program, from outside. */
+
+const unlimited = (dataDir: string): Settings => ({
+  DATA_DIR: dataDir,
+  ANONYMOUS_READS_PER_MINUTE: '0',
+  ENTERPRISE_WRITES_PER_MINUTE: '0',
+})
+
+interface Made {
+  code: string
+  passcode: string
+  url: string
+}
+
+async function shorten(service: Service, key: string, url: string): Promise<Made> {
+  const response = await service.post('/api/shorten', key, { url })
+  expect(response.status).toBe(201)
+  return (await response.json()) as Made
+}
+
+async function follow(service: Service, code: string, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) expect((await service.fetch(`/${code}`)).status).toBe(302)
+}
+
+async function run(args: readonly string[], env: Settings): Promise<string> {
+  const { code, out, err } = await command(args, env)
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  return out
+}
+
+/** Everything in a folder by name, but for the lock of whoever looked at it. */
+function contentsOf(dir: string): Record<string, string> {
+  const names = readdirSync(dir, { recursive: true, withFileTypes: true })
+  const files = names.filter((entry) => entry.isFile() && !entry.name.startsWith('serving.'))
+  const hash = (path: string) => Bun.hash(readFileSync(path)).toString(16)
+  return Object.fromEntries(
+    files.map(({ parentPath, name }) => [join(parentPath, name), hash(join(parentPath, name))]),
+  )
+}
+
+test('the drill: a backup under load, the server killed, the folder wiped, the backup restored', async () => {
+  using folder = temporaryFolder()
+  using elsewhere = temporaryFolder()
+  const env = unlimited(folder.path)
+  const file = join(elsewhere.path, 'drill.tar')
+  const plans = ['enterprise', 'pro', 'free']
+  const keys = await Promise.all(plans.map((plan) => makeAccount(env, plan)))
+  const made: Made[] = []
+  let before = 0
+  let after = 0
+  {
+    await using service = await Service.start(env)
+    for (const [n, key] of keys.entries()) {
+      for (let i = 0; i < 20; i++) {
+        made.push(await shorten(service, key, `https://example.com/${n}/${i}`))
+      }
+    }
+    const [followed] = made as [Made]
+    await follow(service, followed.code, 300)
+    const load = { isOn: true, redirects: 300, late: [] as Made[] }
+    const redirects = Array.from({ length: 4 }, async () => {
+      while (load.isOn) {
+        await follow(service, followed.code, 1)
+        load.redirects++
+      }
+    })
+    const creations = Array.from({ length: 2 }, async (_, writer) => {
+      for (let i = 0; load.isOn; i++) {
+        const url = `https://example.com/late/${writer}/${i}`
+        load.late.push(await shorten(service, keys[0] as string, url))
+      }
+    })
+    while (load.late.length < 20) await Bun.sleep(1)
+    made.push(...load.late)
+    before = load.redirects
+    await run(['backup', file], env)
+    // Those on their way may have been counted.
+    after = load.redirects + redirects.length
+    load.isOn = false
+    await Promise.all([...redirects, ...creations])
+    await service.end('SIGKILL')
+  }
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(readdirSync(elsewhere.path)).toEqual(['drill.tar'])
+  rmSync(folder.path, { recursive: true })
+  expect(await run(['restore', file], env)).toContain('3 accounts')
+  expect(await run(['check', '--all'], env)).toEndWith('All is well.\n')
+
+  await using restored = await Service.start(env)
+  for (const { code, url } of made) {
+    const response = await restored.fetch(`/${code}`)
+    expect([response.status, response.headers.get('location')]).toEqual([302, url])
+  }
+  const [{ code, passcode }] = made as [Made]
+  const counted = (await restored.hitCount(code)) - 1
+  expect(counted).toBeGreaterThanOrEqual(before)
+  expect(counted).toBeLessThanOrEqual(after)
+  const url = 'https://example.com/changed'
+  const update = await restored.post('/api/update', keys[0] as string, { code, passcode, url })
+  expect(update.status).toBe(200)
+  for (const key of keys) {
+    const list = await restored.fetch('/api/list', { headers: { 'x-api-key': key } })
+    expect(list.status).toBe(200)
+  }
+}, 60_000)
+
+test.each([
+  ['serving', false],
+  ['killed', true],
+])('hits that only the journal holds are in a backup, each once: %s', async (_, isKilled) => {
+  using folder = temporaryFolder()
+  using other = temporaryFolder()
+  // Nothing is flushed while the test runs, but what a start counts.
+  const env = { ...unlimited(folder.path), HIT_FLUSH_MS: '60000' }
+  const key = await makeAccount(env)
+  const file = join(other.path, 'hits.tar')
+  await using service = await Service.start(env)
+  const { code } = await shorten(service, key, 'https://example.com/hits')
+  await follow(service, code, 137)
+  if (isKilled) await service.end('SIGKILL')
+  await run(['backup', file], env)
+  const elsewhere = { ...env, DATA_DIR: join(other.path, 'data') }
+  await run(['restore', file], elsewhere)
+  await using restored = await Service.start(elsewhere)
+  expect(await restored.hitCount(code)).toBe(137)
+  const { total_redirects } = (await (await restored.fetch('/api/status')).json()) as {
+    total_redirects: number
+  }
+  expect(total_redirects).toBe(137)
+})
+
+test('a backup goes through a pipe into another folder, passcodes and all', async () => {
+  using folder = temporaryFolder()
+  using other = temporaryFolder()
+  const env = unlimited(folder.path)
+  const key = await makeAccount(env)
+  await using service = await Service.start(env)
+  const { code, passcode } = await shorten(service, key, 'https://example.com/pipe')
+  const program = await binary()
+  const pipe = `"${program}" backup - | DATA_DIR="${other.path}" "${program}" restore -`
+  const { exitCode, stdout, stderr } = Bun.spawnSync(['bash', '-o', 'pipefail', '-c', pipe], {
+    env,
+  })
+  expect(stderr.toString()).toContain('Backed up to standard output: 1 accounts, 1 links')
+  expect(stdout.toString()).toContain('Restored standard input: 1 accounts, 1 links')
+  expect(exitCode).toBe(0)
+  expect(readdirSync(folder.path).filter((name) => name.startsWith('.'))).toEqual([])
+  await using restored = await Service.start({ ...env, DATA_DIR: other.path })
+  const gone = await restored.post('/api/delete', key, { code, passcode })
+  expect(gone.status).toBe(200)
+})
+
+test('a restore over another state: codes come back, younger ones and their images go, the old files stay aside', async () => {
+  using folder = temporaryFolder()
+  using elsewhere = temporaryFolder()
+  // One address at every start: another would have the images made anew in any case.
+  const env = { ...unlimited(folder.path), BASE_URL: 'https://hop.example' }
+  const file = join(elsewhere.path, 'over.tar')
+  const key = await makeAccount(env)
+  const service = await Service.start(env)
+  const old = await shorten(service, key, 'https://example.com/old')
+  await run(['backup', file], env)
+  const young = await shorten(service, key, 'https://example.com/young')
+  expect((await service.fetch(`/cdn/qr/${young.code}.png`)).status).toBe(200)
+  await service.post('/api/delete', key, { code: old.code, passcode: old.passcode })
+
+  const refused = await command(['restore', file], env)
+  expect(refused).toMatchObject({ code: 1, out: '' })
+  expect(refused.err).toContain(`is served by process ${service.pid} already`)
+  expect((await service.fetch(`/${young.code}`)).status).toBe(302)
+  await service.end('SIGTERM')
+
+  const words = await run(['restore', file], env)
+  const aside = readdirSync(folder.path).find((name) => name.startsWith('before-restore-'))
+  expect(words).toContain(aside as string)
+  expect(readdirSync(join(folder.path, aside as string))).toContain('hopcode.db')
+  expect(existsSync(join(folder.path, 'cdn', 'qr', `${young.code}.png`))).toBe(false)
+  expect(await run(['check', '--all'], env)).toContain('before a restore')
+  await using restored = await Service.start(env)
+  expect((await restored.fetch(`/${old.code}`)).headers.get('location')).toBe(old.url)
+  expect((await restored.fetch(`/${young.code}`)).status).toBe(404)
+  expect((await restored.fetch(`/cdn/qr/${young.code}.png`)).status).toBe(404)
+  // Made without being asked for: an outside server of the folder finds it too.
+  const image = join(folder.path, 'cdn', 'qr', `${old.code}.png`)
+  const deadline = performance.now() + 5000
+  while (!existsSync(image) && performance.now() < deadline) await Bun.sleep(5)
+  expect(existsSync(image)).toBe(true)
+})
+
+test('a byte changed anywhere in a backup, a cut and an addition are each refused, and the data stays as it is', async () => {
+  using folder = temporaryFolder()
+  using elsewhere = temporaryFolder()
+  const env = unlimited(folder.path)
+  await makeAccount(env)
+  {
+    await using service = await Service.start(env)
+    await service.end('SIGTERM')
+  }
+  const file = join(elsewhere.path, 'good.tar')
+  await run(['backup', file], env)
+  const good = readFileSync(file)
+  const held = contentsOf(folder.path)
+  const secret = good.indexOf('secret.key')
+  const places = {
+    'the first header': 3,
+    'a header’s checksum': 148 + 7,
+    'a header’s empty end': 500,
+    'the database header': 512 + 20,
+    'a page of the database': 512 + 4096 * 3 + 100,
+    'the secret key': secret + 512 + 10,
+    'the padding behind the key': secret + 512 + 300,
+    'the manifest': good.indexOf('"created_at"') + 20,
+    'the checksums': good.indexOf('  hopcode.db\n') - 5,
+    'the end': good.length - 1,
+  }
+  const damaged = join(elsewhere.path, 'damaged.tar')
+  const refuse = async (what: string, bytes: Uint8Array) => {
+    writeFileSync(damaged, bytes)
+    const { code, out, err } = await command(['restore', damaged], env)
+    expect([what, code, out]).toEqual([what, 1, ''])
+    expect(err).toContain(`${damaged} is damaged: `)
+    expect(err).toContain(`${folder.path} is as it was.`)
+    expect(contentsOf(folder.path)).toEqual(held)
+  }
+  for (const [what, at] of Object.entries(places)) {
+    const bytes = Buffer.from(good)
+    bytes[at] = (bytes[at] as number) ^ 1
+    await refuse(what, bytes)
+  }
+  await refuse('a cut', good.subarray(0, -1))
+  await refuse('a cut at a file', good.subarray(0, good.indexOf('SHA256SUMS')))
+  await refuse('nothing', new Uint8Array(0))
+  await refuse('an addition', Buffer.concat([good, Buffer.from('x')]))
+  await run(['restore', file], env)
+  await run(['check'], env)
+}, 60_000)
+
+test('a backup replaces no file, goes to no terminal, and says what is wrong in one line', async () => {
+  using folder = temporaryFolder()
+  using elsewhere = temporaryFolder()
+  const env = unlimited(folder.path)
+  const file = join(elsewhere.path, 'there.tar')
+  const nothing = await command(['backup', file], env)
+  expect(nothing.err).toContain(`${folder.path}/hopcode.db is missing`)
+  await makeAccount(env)
+  writeFileSync(file, 'precious')
+  const taken = await command(['backup', file], env)
+  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
+  expect(readFileSync(file, 'utf8')).toBe('precious')
+  const astray = await command(['backup', join(elsewhere.path, 'no', 'where.tar')], env)
+  expect(astray.code).toBe(1)
+  expect(astray.err).toMatch(/^hopcode: .*no\/where\.tar cannot be written: .*\n$/)
+  // util-linux's script gives the command a terminal.
+  const program = await binary()
+  const typed = Bun.spawnSync(['script', '-qec', `${program} backup -`, '/dev/null'], { env })
+  expect(typed.stdout.toString()).toContain('a backup is no text for a terminal')
+  const missing = await command(['restore', `${file}.not`], env)
+  expect(missing).toMatchObject({ code: 1, err: expect.stringContaining(`${file}.not is missing`) })
+})

@@ -1,0 +1,125 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { binary, command, makeAccount, Service, type Settings } from '../support/binary.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+/** A restore that is interrupted, and whose files it leaves. The compiled program, from outside. */
+
+const unlimited = (dataDir: string): Settings => ({
+  DATA_DIR: dataDir,
+  ANONYMOUS_READS_PER_MINUTE: '0',
+  ENTERPRISE_WRITES_PER_MINUTE: '0',
+})
+
+async function run(args: readonly string[], env: Settings): Promise<void> {
+  const { code, err } = await command(args, env)
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+}
+
+test('kill -9 at any moment of a restore leaves the old state or the new one, whole', async () => {
+  using folder = temporaryFolder()
+  const path = (name: string) => join(folder.path, name)
+  const env = (name: string) => unlimited(path(name))
+  const makeState = async (name: string, plan: string) => {
+    await makeAccount(env(name), plan)
+    await using service = await Service.start(env(name))
+    await service.end('SIGTERM')
+  }
+  await makeState('old', 'free')
+  await makeState('new', 'pro')
+  const file = path('new.tar')
+  await run(['backup', file], env('new'))
+  const seen = new Set<string>()
+  const program = await binary()
+  const restoreKilledAfter = async (ms: number) => {
+    cpSync(path('old'), path('data'), { recursive: true })
+    const child = Bun.spawn([program, 'restore', file], {
+      env: env('data'),
+      stdout: 'ignore',
+      stderr: 'ignore',
+    })
+    await Promise.race([child.exited, Bun.sleep(ms)])
+    child.kill('SIGKILL')
+    await child.exited
+    const checked = await command(['check'], env('data'))
+    expect(checked.out).toEndWith('All is well.\n')
+    const { plan } = JSON.parse((await command(['account', 'list', '--json'], env('data'))).out)
+    const state = plan === 'pro' ? 'new' : 'old'
+    const key = readFileSync(join(path('data'), 'secret.key'), 'utf8')
+    expect(key).toBe(readFileSync(join(path(state), 'secret.key'), 'utf8'))
+    seen.add(state)
+    rmSync(path('data'), { recursive: true })
+  }
+  const start = performance.now()
+  await restoreKilledAfter(60_000)
+  const whole = performance.now() - start
+  expect([...seen]).toEqual(['new'])
+  for (let round = 0; round < 12; round++) await restoreKilledAfter(Math.random() * whole)
+  await restoreKilledAfter(0)
+  expect([...seen].sort()).toEqual(['new', 'old'])
+}, 120_000)
+
+test('any command, and a start, first carries out a restore that was decided', async () => {
+  for (const isStart of [false, true]) {
+    using folder = temporaryFolder()
+    const env = unlimited(join(folder.path, 'data'))
+    const other = unlimited(join(folder.path, 'other'))
+    await makeAccount(env, 'free')
+    const key = await makeAccount(other, 'pro')
+    const decided = join(folder.path, 'data', '.restore-decided')
+    mkdirSync(decided)
+    for (const name of ['hopcode.db', 'secret.key']) {
+      cpSync(join(folder.path, 'other', name), join(decided, name))
+    }
+    writeFileSync(join(decided, 'aside'), 'before-restore-1')
+    if (isStart) {
+      await using service = await Service.start(env)
+      await service.shorten(key, 'https://example.com/decided')
+    } else {
+      const listed = await command(['account', 'list'], env)
+      expect(listed.out).toContain('pro@example.com')
+      expect(listed.err).toContain('was carried out to its end')
+    }
+    expect(existsSync(decided)).toBe(false)
+  }
+})
+
+const isRoot = process.getuid?.() === 0
+test.if(isRoot)('what root restores belongs to the owner of the folder', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(join(folder.path, 'data'))
+  const file = join(folder.path, 'owner.tar')
+  const key = await makeAccount(env)
+  await run(['backup', file], env)
+  rmSync(join(folder.path, 'data'), { recursive: true })
+  mkdirSync(join(folder.path, 'data'))
+  Bun.spawnSync(['chown', '-R', '65532', folder.path])
+  await run(['restore', file], env)
+  const asNobody = ['setpriv', '--reuid=65532', '--regid=65532', '--clear-groups']
+  await using service = await Service.start(env, asNobody)
+  expect(await service.shorten(key, 'https://example.com/owner')).toHaveLength(8)
+})
+
+test('after a restore everybody signs in anew, and no one-time link of the backup opens', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(join(folder.path, 'data'))
+  const other = unlimited(join(folder.path, 'other'))
+  await makeAccount(env)
+  await run(['account', 'setup-link'], env)
+  const count = (dataDir: string, change = '') => {
+    using db = new Database(join(dataDir, 'hopcode.db'))
+    if (change) db.run(change)
+    const sql =
+      'SELECT (SELECT count(*) FROM sessions) + (SELECT count(*) FROM one_time_links) AS n'
+    return db.query<{ n: number }, []>(sql).get()?.n
+  }
+  const session = `INSERT INTO sessions (hash, account_id, created_at, seen_at, address, agent)
+    VALUES (x'00', 1, 1, 1, '', '')`
+  expect(count(String(env.DATA_DIR), session)).toBe(2)
+  const file = join(folder.path, 'backup.tar')
+  await run(['backup', file], env)
+  await run(['restore', file], other)
+  expect(count(String(other.DATA_DIR))).toBe(0)
+})
