@@ -11,6 +11,7 @@ import type { Scenario, ScenarioReport } from './lib/scenario.ts'
 import { bulk } from './load/bulk.ts'
 import { compare } from './load/compare.ts'
 import { create } from './load/create.ts'
+import { dashboard } from './load/dashboard.ts'
 import { list } from './load/list.ts'
 import { mixed } from './load/mixed.ts'
 import { qr } from './load/qr.ts'
@@ -30,6 +31,7 @@ const SCENARIOS: readonly Scenario[] = [
   qr,
   mixed,
   list,
+  dashboard,
   start,
   soak,
 ]

@@ -1,9 +1,15 @@
 import { join } from 'node:path'
-import { Elysia } from 'elysia'
+import { Elysia, type InternalRoute } from 'elysia'
+import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
+import { issueOneTimeLink } from './accounts/one-time-links.ts'
+import type { PasswordFunctions } from './accounts/password-thread.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import type { Config } from './config.ts'
+import { type Dashboard, openDashboard } from './dashboard/build.ts'
+import { errorPage, isDashboardPath } from './dashboard/errors.ts'
+import { dashboardRoutes } from './dashboard/routes.ts'
 import { makeDataFolder, openDataFolder } from './data-folder.ts'
 import { FolderLock } from './db/lock.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
@@ -12,33 +18,43 @@ import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
 import { admit, refuseDuringMaintenance } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
-import { HitCounts, journalFile, openJournal } from './hits/hits.ts'
+import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
+import { MarkPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './http/client-address.ts'
 import { errorAnswers, type Unrouted } from './http/errors.ts'
 import { methodsOf } from './http/methods.ts'
 import { RequestIds } from './http/request-id.ts'
+import { observeRequests, RequestTally } from './http/requests.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
+import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
 import { Thread } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Addresses } from './links/addresses.ts'
 import { LinkCache } from './links/cache.ts'
+import { DatabaseLookUps } from './links/database-look-ups.ts'
 import { SearchIndexer } from './links/indexer.ts'
+import { KnownCodes } from './links/known-codes.ts'
 import { LinkWriter } from './links/links.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
-import { type LinkLists, LinkReads } from './links/store.ts'
+import { LinkReads } from './links/store.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
+import { MaintenanceLog } from './maintenance/watch.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake, retireStaleImages } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
+import type { Reads } from './reader-thread.ts'
 import { follower } from './redirect/follow.ts'
+import { logged, timed } from './redirect/observe.ts'
 import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
 import { Health } from './status/health.ts'
-import { probeRoutes, statusRoutes } from './status/routes.ts'
+import { Metrics, WriterWork } from './status/metrics.ts'
+import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { readVitals } from './status/vitals.ts'
 import type { Writes } from './writer-thread.ts'
 
 /** What the app takes from outside itself: tests pass their own. */
@@ -49,12 +65,20 @@ export interface Outside {
   log: Log
   /** Entries of the hit journal, when a new one is made. */
   journalEntries?: number
+  /** Lines that the log could not write. */
+  logLinesDropped?: () => number
 }
 
 export interface App {
   http: Elysia
+  /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
+  operators: Elysia | undefined
   /** No account exists yet: the service has just been set up. */
   fresh: boolean
+  /** A link that sets up the owner's account, once; undefined when there is an owner. A secret. */
+  setupLink: string | undefined
+  /** Makes /-/ready say that nothing more should be sent here. */
+  beginStop(): void
   /**
    * Ends the background work, counts the last hits and closes the database. Throws if the disk
    * refuses.
@@ -69,16 +93,21 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const { clock, monotonic, random, log } = outside
   const file = databaseFile(config.dataDir)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
+  const tally = new RequestTally()
+  const outcomes = { foundByHead: 0, notFound: 0, limited: 0, failed: 0 }
+  const redirectSeconds = new Histogram(LATENCY_BOUNDS)
+  const writerWork = new WriterWork()
 
-  const { lock, journal, remakeImages, fresh, hasher } = prepare(config, outside, imageDir)
+  const prepared = prepare(config, outside, imageDir)
+  const { lock, journal, remakeImages, fresh, setupLink, hasher } = prepared
 
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
     Thread.start<Writes>(
       new Worker(new URL('./writer-thread.ts', import.meta.url)),
       { file, journal: journalFile(config.dataDir) },
-      { batchMax: 1000, queueMax: CALLS_MAX },
+      { batchMax: 1000, queueMax: CALLS_MAX, observe: writerWork.observe },
     ),
-    Thread.start<LinkLists>(
+    Thread.start<Reads>(
       new Worker(new URL('./reader-thread.ts', import.meta.url)),
       { file },
       { batchMax: 1, queueMax: CALLS_MAX },
@@ -95,12 +124,17 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     }),
   ])
 
+  // Not sooner: the last connection to close would first fold in all that a crash left in the log.
+  prepared.db.close()
   const writer = new Writer<Writes>(writerThread)
-  const db = openReadonly(file, { cacheKiB: 32_768 })
+  const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
-  const cache = new LinkCache(reads, { max: config.linkCacheMax })
+  const codes = new KnownCodes({ lists, log })
+  const lookUps = new DatabaseLookUps(reads)
+  const cache = new LinkCache({ reads: lookUps, codes, max: config.linkCacheMax })
   const hits = new HitCounts(new HitReads(db), journal)
-  const flusher = new HitFlusher({ journal, writer, flushMs: config.hitFlushMs, log })
+  const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
+  const pruner = new MarkPruner({ writer, clock })
   const addresses = new Addresses(config)
   const images = new QrImages({ renderer, dir: imageDir, addresses, log })
   const remake = remakeImages
@@ -120,7 +154,35 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     health: new Health(hits, writer),
   }
 
-  const follow = follower({ ...deps, log, behindProxy: config.trustedProxies.length > 0 })
+  const dashboard: Dashboard = openDashboard({
+    ...{ config, db, writer },
+    shared: {
+      ...{ ...deps, log, reader: lists },
+      series: new HitSeries({ reader: lists, counts: hits, clock }),
+      vitals: () => readVitals({ ...deps, writer, databaseFile: file }),
+    },
+    startPasswords: () =>
+      Thread.start<PasswordFunctions>(
+        new Worker(new URL('./accounts/password-thread.ts', import.meta.url)),
+        {},
+        { batchMax: 1, queueMax: CALLS_MAX },
+      ),
+  })
+  // Known to the guards of the API too, which come by the same object.
+  Object.assign(deps, { keyUses: dashboard.keyUses })
+
+  const metrics = new Metrics({
+    ...deps,
+    ...{ tally, outcomes, redirectSeconds, lookUps, flusher, writer, writerWork },
+    databaseFile: file,
+    threads: { writer: writerThread, reader: lists, qr: renderer },
+    logLinesDropped: outside.logLinesDropped ?? (() => 0),
+  })
+  const maintenanceLog = new MaintenanceLog({ mode: deps.maintenance, log })
+  const behindProxy = config.trustedProxies.length > 0
+  const plainFollow = follower({ ...deps, log, behindProxy, outcomes })
+  const timedFollow = timed(plainFollow, redirectSeconds, monotonic)
+  const follow = config.logRequests === 'all' ? logged(timedFollow, { ...deps, log }) : timedFollow
   const http = new Elysia({
     // Without this a request with a short Host header reaches the wrong route.
     handler: { standardHostname: false },
@@ -133,7 +195,13 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       routes: nativeRedirect(follow),
     },
   })
-    .use(errorAnswers({ ...deps, log, refuseUnrouted }))
+    .use(observeRequests({ ...deps, log, tally, logs: config.logRequests !== 'none' }))
+    .use(
+      errorAnswers({
+        ...{ ...deps, log, refuseUnrouted },
+        findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
+      }),
+    )
     .use(linkWriteRoutes(deps))
     .use(linkListRoutes(deps))
     .use(linkLookupRoutes(deps))
@@ -142,8 +210,14 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(qrFileRoutes(deps))
     .use(statusRoutes(deps))
     .use(probeRoutes(deps))
+    .use(config.metricsListen ? new Elysia() : metricsRoutes({ metrics, admits: isLocal }))
     .use(redirectRoutes(follow))
-    .use(openapiRoutes(config.baseUrl))
+    .use(dashboardRoutes(dashboard.deps))
+    .use(openapiRoutes(config.baseUrl, routes))
+
+  function routes(): InternalRoute[] {
+    return http.routes
+  }
 
   /**
    * A path of the API with another method is charged like the path's own, and told which are
@@ -155,7 +229,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       if (path.startsWith('/api/')) refuseDuringMaintenance(deps)
       throw new AppError('path_not_found')
     }
-    if (!/^\/(docs|cdn|-)?(\/|$)/.test(path)) {
+    if (!/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
       const budget = allowed.includes('POST') ? 'write' : 'read'
       const duringMaintenance = !path.startsWith('/api/')
       admit(deps, { request, server: http.server, set }, { budget, duringMaintenance })
@@ -165,12 +239,26 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     })
   }
 
+  const operators =
+    config.metricsListen &&
+    new Elysia({ serve: { idleTimeout: 30, reusePort: false } })
+      .use(errorAnswers({ ...deps, log, refuseUnrouted: refuseUnknown }))
+      .use(probeRoutes(deps))
+      .use(metricsRoutes({ metrics, admits: () => true }))
+
   return {
     http: http as unknown as Elysia,
-    fresh,
+    operators: operators as unknown as Elysia | undefined,
+    ...{ fresh, setupLink },
+    beginStop: () => deps.health.beginStop(),
     async close() {
+      metrics.close()
+      maintenanceLog.close()
       indexer.close()
+      pruner.close()
       await remake?.close()
+      await codes.close()
+      await dashboard.close()
       await blocklist.close()
       try {
         await flusher.close()
@@ -178,25 +266,35 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
         await Promise.all([lists.close(), images.close()])
         db.close()
         // Last, because only a writing connection can fold the write-ahead log in as it closes.
-        await writer.close({ drop: ['indexLinks'] })
+        await writer.close({ drop: ['indexLinks', 'pruneMarks'] })
         lock.release()
       }
     },
   }
 }
 
+function refuseUnknown(): never {
+  throw new AppError('path_not_found')
+}
+
 /** Gets the data folder ready. The one time that this thread writes: nobody is served yet. */
-function prepare(config: Config, { log, journalEntries }: Outside, imageDir: string) {
+function prepare(config: Config, outside: Outside, imageDir: string) {
+  const { clock, random, log, journalEntries } = outside
   const { dataDir, baseUrl } = config
   makeDataFolder(dataDir)
   const lock = FolderLock.claim(dataDir)
   try {
     const { db, accounts, hasher } = openDataFolder(dataDir)
-    const journal = openJournal(db, dataDir, log, journalEntries)
+    const journal = openJournal(db, dataDir, log, journalEntries, clock)
     const remakeImages = retireStaleImages(new SettingStore(db), imageDir, baseUrl)
     const fresh = accounts.isEmpty()
-    db.close()
-    return { lock, journal, remakeImages, fresh, hasher }
+    let setupLink: string | undefined
+    if (accounts.countOwners() === 0) {
+      const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
+      new OneTimeLinkStore(db).add(stored)
+      setupLink = baseUrl + path
+    }
+    return { db, lock, journal, remakeImages, fresh, setupLink, hasher }
   } catch (error) {
     lock.release()
     throw error

@@ -17,7 +17,12 @@ test('every setting has its documented default', () => {
     blocklistFiles: [],
     linkCacheMax: 200_000,
     hitFlushMs: 250,
+    signUp: 'closed',
+    sessionIdleMinutes: 30,
+    sessionMaxHours: 12,
     logLevel: 'info',
+    logRequests: 'none',
+    metricsListen: undefined,
   })
 })
 
@@ -44,6 +49,11 @@ const bad: Record<string, string>[] = [
   { ENTERPRISE_BULK_MAX: '0' },
   { HIT_FLUSH_MS: '0' },
   { LOG_LEVEL: 'loud' },
+  { LOG_REQUESTS: 'some' },
+  { METRICS_LISTEN: '9100' },
+  { METRICS_LISTEN: '127.0.0.1:65536' },
+  { METRICS_LISTEN: '::1:9100' },
+  { METRICS_LISTEN: 'http://127.0.0.1:9100' },
 ]
 test.each(bad)('a bad setting ends the start with one line that names it: %j', (environment) => {
   const [name] = Object.keys(environment)
@@ -55,6 +65,14 @@ test.each(bad)('a bad setting ends the start with one line that names it: %j', (
     expect((error as Error).message).toStartWith(`Bad setting: ${name} must`)
     expect((error as Error).message).not.toContain('\n')
   }
+})
+
+test.each([
+  ['127.0.0.1:9100', '127.0.0.1', 9100],
+  ['[::1]:9100', '::1', 9100],
+  ['localhost:0', 'localhost', 0],
+])('METRICS_LISTEN %s is a host and a port', (text, host, port) => {
+  expect(readConfig({ METRICS_LISTEN: text }).metricsListen).toEqual({ host, port })
 })
 
 test('a budget of 0 is accepted: it means no limit', () => {

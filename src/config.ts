@@ -27,6 +27,7 @@ const list = z.string().transform((text) =>
 )
 
 const BUDGET_MAX = 1_000_000
+const LOG_REQUESTS = ['none', 'api', 'all'] as const
 
 const Environment = z.object({
   PORT: wholeNumber(0, 65_535).default(3000),
@@ -47,6 +48,11 @@ const Environment = z.object({
   BLOCKLIST_FILES: list.default([]),
   LINK_CACHE_MAX: wholeNumber(1, 10_000_000).default(200_000),
   HIT_FLUSH_MS: wholeNumber(1, 60_000).default(250),
+  LOG_REQUESTS: z.enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`).default('none'),
+  METRICS_LISTEN: z.string().transform(parseListen).optional(),
+  SIGNUP: z.enum(['closed', 'open'], 'must be closed or open').default('closed'),
+  SESSION_IDLE_MINUTES: wholeNumber(1, 7 * 24 * 60).default(30),
+  SESSION_MAX_HOURS: wholeNumber(1, 90 * 24).default(12),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
@@ -68,7 +74,20 @@ export interface Config {
   blocklistFiles: readonly string[]
   linkCacheMax: number
   hitFlushMs: number
+  /** Whether anybody may make an account in the dashboard. */
+  signUp: 'closed' | 'open'
+  sessionIdleMinutes: number
+  sessionMaxHours: number
   logLevel: (typeof LOG_LEVELS)[number]
+  /** Which requests get a line in the log; `api` is all but redirects. */
+  logRequests: (typeof LOG_REQUESTS)[number]
+  /** Where metrics and probes are served apart from the public address; undefined for nowhere. */
+  metricsListen: Listen | undefined
+}
+
+export interface Listen {
+  host: string
+  port: number
 }
 
 export class ConfigError extends Error {
@@ -104,7 +123,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
     hitFlushMs: env.HIT_FLUSH_MS,
+    signUp: env.SIGNUP,
+    sessionIdleMinutes: env.SESSION_IDLE_MINUTES,
+    sessionMaxHours: env.SESSION_MAX_HOURS,
     logLevel: env.LOG_LEVEL,
+    logRequests: env.LOG_REQUESTS,
+    metricsListen: env.METRICS_LISTEN,
   }
 }
 
@@ -112,6 +136,17 @@ function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.host === '') return false
   return url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+}
+
+/** `127.0.0.1:9100`, `[::1]:9100` or `localhost:9100`. */
+function parseListen(text: string, context: z.RefinementCtx): Listen {
+  const [, bracketed, plain, digits] =
+    /^(?:\[([\da-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(text) ?? []
+  const port = Number(digits)
+  if (!(port <= 65_535)) {
+    context.addIssue({ code: 'custom', message: 'must be an address and a port: 127.0.0.1:9100' })
+  }
+  return { host: bracketed ?? plain ?? '', port }
 }
 
 function isAddressRange(text: string): boolean {

@@ -11,6 +11,7 @@ export const REFUSALS = {
   /** A value that its own schema describes: the message is the schema's. */
   invalid_value: worded(400),
   invalid_json: fixed(400, 'Invalid JSON: the request body must be a JSON document'),
+  body_incomplete: fixed(400, 'The request body was cut off or is malformed'),
   invalid_api_key: fixed(401, 'Invalid or missing API key'),
   invalid_passcode: {
     status: 403,
@@ -27,8 +28,23 @@ export const REFUSALS = {
     status: 429,
     say: (seconds: string) => `Rate limit exceeded. Retry in ${seconds} seconds.`,
   },
+  too_many_attempts: {
+    status: 429,
+    say: (seconds: string) => `Too many attempts. Try again in ${seconds} seconds.`,
+  },
+  form_expired: fixed(
+    403,
+    'This form is no longer valid, or was sent from another site. Open the page again and retry.',
+  ),
+  form_too_large: worded(413),
+  unsupported_form: fixed(415, 'This is not a form that the page understands.'),
+  sign_in_needed: fixed(401, 'Sign in first.'),
+  page_not_found: fixed(404, 'There is no such page.'),
+  link_over: fixed(404, 'This link has been used, has been replaced, or is too old.'),
   internal: fixed(500, 'Internal server error'),
   maintenance: { status: 503, say: (until: string) => `Service under maintenance until ${until}` },
+  busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
+  stopping: fixed(503, 'Service is stopping'),
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
 

@@ -1,8 +1,12 @@
-import { createAccount, listAccounts, revoke, rotate, setPlan } from './cli/accounts.ts'
+import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
+import * as accountCommands from './cli/accounts.ts'
 import { type Command, parseCommand, USAGE, UsageError } from './cli/args.ts'
+import { backup, STREAM } from './cli/backup.ts'
+import { check } from './cli/check.ts'
 import { CommandError } from './cli/command-error.ts'
 import { health } from './cli/health.ts'
 import * as maintenance from './cli/maintenance.ts'
+import { finishInterruptedRestore, restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
@@ -21,38 +25,77 @@ const STOP_DEADLINE_MS = 9000
 
 async function run(command: Command): Promise<void> {
   if (command.name === 'serve') await serveUntilSignal()
+  else if (isDataCommand(command)) await tend(command)
   else print(await answer(command))
 }
 
-async function answer(command: Exclude<Command, { name: 'serve' }>): Promise<string> {
+type DataCommand = Extract<Command, { name: 'backup' | 'restore' | 'check' }>
+
+const isDataCommand = (command: Command): command is DataCommand =>
+  ['backup', 'restore', 'check'].includes(command.name)
+
+/** Commands on the data folder as a whole: unlike the others, they bring nothing up to date. */
+async function tend(command: DataCommand): Promise<void> {
+  const { dataDir } = readConfig()
+  finishRestore(dataDir)
+  if (command.name === 'restore') return print(await restore(dataDir, command.file, wallClock))
+  if (command.name === 'backup') {
+    const words = await backup(dataDir, command.file, wallClock)
+    // Standard output may be the backup itself.
+    return command.file === STREAM ? printError(words) : print(words)
+  }
+  const { ok, text } = await check(dataDir, command)
+  print(text)
+  if (!ok) process.exit(EXIT_FAILED)
+}
+
+function finishRestore(dataDir: string): void {
+  const words = finishInterruptedRestore(dataDir)
+  if (words) printError(`hopcode: ${words}`)
+}
+
+async function answer(command: Exclude<Command, { name: 'serve' } | DataCommand>): Promise<string> {
   if (command.name === 'help') return USAGE
   if (command.name === 'version') return VERSION
   const config = readConfig()
   if (command.name === 'health') return health(config)
+  finishRestore(config.dataDir)
   const folder = openDataFolder(config.dataDir)
   try {
-    return administer(command, folder)
+    return administer(command, folder, config.baseUrl)
   } finally {
     folder.db.close()
   }
 }
 
-type AdminCommand = Exclude<Command, { name: 'help' | 'version' | 'health' | 'serve' }>
+type AdminCommand = Exclude<
+  Command,
+  { name: 'help' | 'version' | 'health' | 'serve' } | DataCommand
+>
 
-function administer(command: AdminCommand, { db, accounts, hasher }: DataFolder): string {
+function administer(
+  command: AdminCommand,
+  { db, accounts, hasher }: DataFolder,
+  baseUrl: string,
+): string {
   const deps = { accounts, hasher, clock: wallClock, random: secureRandom }
+  const linkDeps = { ...deps, baseUrl, oneTimeLinks: new OneTimeLinkStore(db) }
   const mode = new MaintenanceMode(new SettingStore(db), wallClock)
   switch (command.name) {
     case 'account create':
-      return createAccount(deps, command)
+      return accountCommands.createAccount(deps, command)
     case 'account list':
-      return listAccounts(deps, command)
+      return accountCommands.listAccounts(deps, command)
     case 'account set-plan':
-      return setPlan(deps, command)
+      return accountCommands.setPlan(deps, command)
+    case 'account reset-password':
+      return accountCommands.resetPassword(linkDeps, command)
+    case 'account setup-link':
+      return accountCommands.setupLink(linkDeps, command)
     case 'key rotate':
-      return rotate(deps, command)
+      return accountCommands.rotate(deps, command)
     case 'key revoke':
-      return revoke(deps, command)
+      return accountCommands.revoke(deps, command)
     case 'maintenance on':
       return maintenance.begin(mode, wallClock, command.until)
     case 'maintenance off':
@@ -69,7 +112,9 @@ async function serveUntilSignal(): Promise<void> {
     process.on('SIGTERM', () => resolve())
     process.on('SIGINT', () => resolve())
   })
-  const stop = await serve(readConfig())
+  const config = readConfig()
+  finishRestore(config.dataDir)
+  const stop = await serve(config)
   await signalled
   setTimeout(() => process.exit(EXIT_FAILED), STOP_DEADLINE_MS).unref()
   await stop()

@@ -28,7 +28,7 @@ const COLUMNS_MAX = 100
 const LAYERS = [
   ...['lib', 'errors', 'config', 'http', 'db', 'accounts', 'data-folder', 'limits', 'maintenance'],
   ...['guard', 'blocklist', 'hits', 'links', 'redirect', 'qr', 'status', 'dashboard', 'openapi'],
-  ...['client', 'app', 'cli', 'main'],
+  ...['client', 'backup', 'app', 'cli', 'main'],
 ]
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)
@@ -171,7 +171,8 @@ const RULES: readonly Rule[] = [
   {
     says: 'elysia appears only in routes, guards, http/, openapi/ and app.ts',
     applies: (path) =>
-      isProgram(path) && !/\/(routes|guard)\.ts$|^src\/(http|openapi)\/|^src\/app\.ts$/.test(path),
+      isProgram(path) &&
+      !/\/(routes|guard)\.ts$|^src\/(http|openapi|dashboard\/pages)\/|^src\/app\.ts$/.test(path),
     find: findImports(/^(elysia|@elysiajs\/.*)$/, { typesToo: true }),
     bad: [source('src/links/reserve.ts', "import { Elysia } from 'elysia'")],
   },
@@ -180,7 +181,7 @@ const RULES: readonly Rule[] = [
     applies: (path) =>
       isProgram(path) &&
       !isWorkerEntry(path) &&
-      !/\/store\.ts$|^src\/(db|cli)\/|^src\/(app|data-folder)\.ts$/.test(path),
+      !/[/-]store\.ts$|^src\/(db|cli)\/|^src\/(app|data-folder)\.ts$/.test(path),
     find: findImports(/^(bun:sqlite|drizzle-orm.*)$/, { typesToo: false }),
     bad: [
       source('src/links/reserve.ts', "import { Database } from 'bun:sqlite'"),

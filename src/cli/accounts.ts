@@ -1,10 +1,18 @@
 import { issueKey, KEY_OVERLAP_MS, type KeyDeps, revokeKey, rotateKey } from '../accounts/keys.ts'
+import type { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
+import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
 import { CommandError } from './command-error.ts'
 
 /** Commands on accounts and keys. Each returns what it prints. */
+
+export interface LinkDeps extends KeyDeps {
+  oneTimeLinks: OneTimeLinkStore
+  /** Without a slash at its end. */
+  baseUrl: string
+}
 
 /** Makes an account and shows its first key, this once. */
 export function createAccount(
@@ -32,6 +40,33 @@ export function listAccounts({ accounts }: KeyDeps, { json }: { json: boolean })
 export function setPlan(deps: KeyDeps, { email, plan }: { email: string; plan: Plan }): string {
   deps.accounts.setPlan(getAccount(deps, email).id, plan)
   return `${email} is on the ${plan} plan.`
+}
+
+/** A link with which whoever holds it sets the account's password. It ends earlier ones. */
+export function resetPassword(
+  deps: LinkDeps,
+  { email, json }: { email: string; json: boolean },
+): string {
+  const { id: accountId } = getAccount(deps, email)
+  const { link, ends_at } = addLink(deps, { purpose: 'reset', accountId })
+  if (json) return JSON.stringify({ account_id: accountId, email, link, ends_at })
+  return `Opens once, until ${ends_at}, and sets a new password of ${email}:\n\n  ${link}\n`
+}
+
+/** A link with which whoever holds it becomes the owner of the service. It ends earlier ones. */
+export function setupLink(deps: LinkDeps, { json }: { json: boolean }): string {
+  const { link, ends_at } = addLink(deps, { purpose: 'setup' })
+  if (json) return JSON.stringify({ link, ends_at })
+  return `Opens once, until ${ends_at}, and sets up the owner's account:\n\n  ${link}\n`
+}
+
+function addLink(
+  deps: LinkDeps,
+  about: { purpose: 'setup' } | { purpose: 'reset'; accountId: number },
+): { link: string; ends_at: string } {
+  const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
+  deps.oneTimeLinks.add(stored)
+  return { link: deps.baseUrl + path, ends_at: isoTime(stored.endsAt) }
 }
 
 export function rotate(

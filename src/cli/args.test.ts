@@ -25,6 +25,11 @@ const commands: [string, Command][] = [
     { name: 'account set-plan', email: 'a@example.com', plan: 'free' },
   ],
   [
+    'account reset-password --email a@example.com',
+    { name: 'account reset-password', email: 'a@example.com', json: false },
+  ],
+  ['account setup-link --json', { name: 'account setup-link', json: true }],
+  [
     'key rotate --email a@example.com --now --json',
     { name: 'key rotate', email: 'a@example.com', now: true, json: true },
   ],
@@ -32,6 +37,11 @@ const commands: [string, Command][] = [
   ['maintenance on --until 30m', { name: 'maintenance on', until: '30m' }],
   ['maintenance off', { name: 'maintenance off' }],
   ['maintenance status', { name: 'maintenance status' }],
+  ['backup /backups/today.tar', { name: 'backup', file: '/backups/today.tar' }],
+  ['backup -', { name: 'backup', file: '-' }],
+  ['restore today.tar', { name: 'restore', file: 'today.tar' }],
+  ['check', { name: 'check', all: false, json: false }],
+  ['check --all --json', { name: 'check', all: true, json: true }],
 ]
 test.each(commands)('hopcode %s', (line, command) => {
   expect(parse(line)).toEqual(command)
@@ -50,6 +60,10 @@ const senseless: [string, string][] = [
   ['serve --json', 'serve takes no --json'],
   ['account list --verbose', "Unknown option '--verbose'"],
   ['maintenance on', '--until is missing'],
+  ['backup', 'backup needs a file, or - for a pipe'],
+  ['restore one.tar two.tar', 'restore takes one file, not also two.tar'],
+  ['backup one.tar --json', 'backup takes no --json'],
+  ['check one.tar', 'unknown command: check one.tar'],
 ]
 test.each(senseless)('hopcode %s makes no sense', (line, message) => {
   expect(() => parse(line)).toThrow(UsageError)

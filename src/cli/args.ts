@@ -12,11 +12,16 @@ export type Command =
   | { name: 'account create'; email: string; plan: Plan; json: boolean }
   | { name: 'account list'; json: boolean }
   | { name: 'account set-plan'; email: string; plan: Plan }
+  | { name: 'account reset-password'; email: string; json: boolean }
+  | { name: 'account setup-link'; json: boolean }
   | { name: 'key rotate'; email: string; now: boolean; json: boolean }
   | { name: 'key revoke'; email: string; now: boolean }
   | { name: 'maintenance on'; until: string }
   | { name: 'maintenance off' }
   | { name: 'maintenance status' }
+  | { name: 'backup'; file: string }
+  | { name: 'restore'; file: string }
+  | { name: 'check'; all: boolean; json: boolean }
 
 /** The command line makes no sense. The message is for the person who typed it. */
 export class UsageError extends Error {
@@ -29,11 +34,16 @@ export const USAGE = `Usage: hopcode [command]
   account create --email E --plan P       make an account and show its API key; --json for one line
   account list                            accounts with their plans; --json for one line each
   account set-plan --email E --plan P     change a plan (free, pro, enterprise)
+  account reset-password --email E        show a link that sets a new password, once; --json
+  account setup-link                      show a link that sets up the owner's account, once; --json
   key rotate --email E                    show a new key; the old one works 24 hours more
   key revoke --email E                    end the key in 24 hours, without a new one
       --now                               end the old key at once; rotate takes --json too
   maintenance on --until T                answer 503 until T: an ISO 8601 time, or 30m, 2h from now
   maintenance off | status
+  backup FILE                             write a backup, while serving too; - is standard output
+  restore FILE                            put a backup in the place of the data; - is standard input
+  check                                   look the data over, while serving too; --all, --json
   health                                  exit 0 if the service on this machine is ready
   --help, --version
 
@@ -45,6 +55,7 @@ const OPTIONS = {
   until: { type: 'string' },
   now: { type: 'boolean' },
   json: { type: 'boolean' },
+  all: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
@@ -54,7 +65,12 @@ type OptionName = keyof typeof OPTIONS
 
 const COMMANDS: Record<
   string,
-  { takes: readonly OptionName[]; read: (values: Values) => Command }
+  {
+    takes: readonly OptionName[]
+    /** The command is followed by a file. */
+    takesFile?: boolean
+    read: (values: Values, file: string) => Command
+  }
 > = {
   serve: { takes: [], read: () => ({ name: 'serve' }) },
   help: { takes: [], read: () => ({ name: 'help' }) },
@@ -79,6 +95,18 @@ const COMMANDS: Record<
       email: emailOf(values),
       plan: planOf(values),
     }),
+  },
+  'account reset-password': {
+    takes: ['email', 'json'],
+    read: (values) => ({
+      name: 'account reset-password',
+      email: emailOf(values),
+      json: values.json === true,
+    }),
+  },
+  'account setup-link': {
+    takes: ['json'],
+    read: (values) => ({ name: 'account setup-link', json: values.json === true }),
   },
   'key rotate': {
     takes: ['email', 'now', 'json'],
@@ -106,6 +134,12 @@ const COMMANDS: Record<
   },
   'maintenance off': { takes: [], read: () => ({ name: 'maintenance off' }) },
   'maintenance status': { takes: [], read: () => ({ name: 'maintenance status' }) },
+  backup: { takes: [], takesFile: true, read: (_, file) => ({ name: 'backup', file }) },
+  restore: { takes: [], takesFile: true, read: (_, file) => ({ name: 'restore', file }) },
+  check: {
+    takes: ['all', 'json'],
+    read: ({ all, json }) => ({ name: 'check', all: all === true, json: json === true }),
+  },
 }
 
 /** `argv`: the words after the program's name. Throws UsageError. */
@@ -113,14 +147,24 @@ export function parseCommand(argv: readonly string[]): Command {
   const { values, positionals } = parse(argv)
   if (values.help) return { name: 'help' }
   if (values.version) return { name: 'version' }
-  const name = positionals.join(' ') || 'serve'
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  const { name, file } = nameAndFile(positionals)
+  const command = findCommand(name)
   if (!command) throw new UsageError(`unknown command: ${name}`)
   for (const option of Object.keys(values) as OptionName[]) {
     if (!command.takes.includes(option)) throw new UsageError(`${name} takes no --${option}`)
   }
-  return command.read(values)
+  return command.read(values, file)
 }
+
+function nameAndFile(positionals: readonly string[]): { name: string; file: string } {
+  const [first = '', file, ...more] = positionals
+  if (!findCommand(first)?.takesFile) return { name: positionals.join(' ') || 'serve', file: '' }
+  if (!file) throw new UsageError(`${first} needs a file, or - for a pipe`)
+  if (more.length > 0) throw new UsageError(`${first} takes one file, not also ${more[0]}`)
+  return { name: first, file }
+}
+
+const findCommand = (name: string) => (Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined)
 
 /**
  * An ISO 8601 time, or a span from now: `30m`, `2h`, `1d`. Throws UsageError unless it lies ahead.

@@ -1,8 +1,7 @@
-import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
 import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import bundle from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
-import { document } from './document.ts'
+import type { Route } from './publish.ts'
 
 /** The page loads nothing from elsewhere: script and style are in the binary. */
 const PAGE = `<!doctype html>
@@ -46,23 +45,23 @@ const PAGE_HEADERS = {
 const script = { 'content-type': 'text/javascript; charset=utf-8' }
 const css = { 'content-type': 'text/css; charset=utf-8' }
 
+const json = { 'content-type': 'application/json;charset=utf-8' }
+
 /**
- * `/docs/json`, the OpenAPI document of all routes registered before; `/docs`, a page that shows
- * it.
+ * `/docs/json`, the OpenAPI document of `routes`; `/docs`, a page that shows it. What makes the
+ * document is loaded when it is first asked for: a quarter of what the service would hold else.
  */
-export const openapiRoutes = (baseUrl: string) =>
-  new Elysia({ name: 'openapi' })
-    .use(
-      swagger({
-        path: '/docs',
-        specPath: '/docs/json',
-        documentation: document(baseUrl) as never,
-        exclude: [/^\/docs/, /^\/-\//, /^\/cdn\//, '/'],
-      }),
-    )
-    // After the plugin, whose own page at this path would load its script from elsewhere.
+export function openapiRoutes(baseUrl: string, routes: () => readonly Route[]) {
+  let published: Promise<string> | undefined
+  const publish = async () => (await import('./publish.ts')).publish(routes(), baseUrl)
+  return new Elysia({ name: 'openapi' })
+    .get('/docs/json', async () => {
+      published ??= publish()
+      return new Response(await published, { headers: json })
+    })
     .get('/docs', () => new Response(PAGE, { headers: PAGE_HEADERS }))
     .get('/docs/start.js', () => new Response(START, { headers: script }))
     .get('/docs/bundle.js', () => new Response(Bun.file(bundle), { headers: script }))
     .get('/docs/style.css', () => new Response(Bun.file(style), { headers: css }))
     .get('/', ({ redirect }) => redirect('/docs', 302))
+}

@@ -49,7 +49,7 @@ interface TestAppOptions {
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
 export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'hopcode-'))
-  const time = { now: START }
+  const time = { now: START, monotonic: 1000 }
   const lines: string[] = []
   const config = readConfig({
     PORT: '0',
@@ -62,19 +62,20 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   })
   const app = await buildApp(config, {
     clock: () => time.now,
-    monotonic: () => time.now - START + 1000,
+    monotonic: () => time.monotonic,
     random: options.random ?? secureRandom,
     log: createLog({ level: 'debug', human: false, write: (line) => lines.push(line) }),
     journalEntries: options.journalEntries ?? 4096,
   })
   app.http.listen({ hostname: config.host, port: 0 })
+  app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return new TestApp(app, { dataDir, keep: options.dataDir !== undefined, time, lines })
 }
 
 interface Inside {
   dataDir: string
   keep: boolean
-  time: { now: number }
+  time: { now: number; monotonic: number }
   lines: string[]
 }
 
@@ -98,12 +99,33 @@ export class TestApp implements AsyncDisposable {
     return `http://127.0.0.1:${this.#app.http.server?.port}`
   }
 
+  /** Where metrics and probes are, with `METRICS_LISTEN` set. */
+  get operatorsUrl(): string {
+    return `http://127.0.0.1:${this.#app.operators?.server?.port}`
+  }
+
+  /** What a stop begins with: /-/ready says no from now on. */
+  beginStop(): void {
+    this.#app.beginStop()
+  }
+
+  /** The link that sets up the owner's account, as the start prints it. */
+  get setupLink(): string {
+    return this.#app.setupLink ?? ''
+  }
+
   now(): number {
     return this.#inside.time.now
   }
 
   /** Moves both clocks ahead. */
   advance(ms: number): void {
+    this.#inside.time.now += ms
+    this.#inside.time.monotonic += ms
+  }
+
+  /** Sets the wall clock ahead, or back, while no time passes: as an operator or NTP does. */
+  stepWall(ms: number): void {
     this.#inside.time.now += ms
   }
 
@@ -194,6 +216,7 @@ export class TestApp implements AsyncDisposable {
     if (this.#closed) return
     this.#closed = true
     await this.#app.http.server?.stop(true)
+    await this.#app.operators?.server?.stop(true)
     await this.#app.close()
   }
 
@@ -240,7 +263,7 @@ export async function eventually(
   throw new Error(`never happened: ${what}`)
 }
 
-async function toAnswer(response: Response): Promise<Answer> {
+export async function toAnswer(response: Response): Promise<Answer> {
   const bytes = new Uint8Array(await response.arrayBuffer())
   const text = new TextDecoder().decode(bytes)
   const isJson = response.headers.get('content-type')?.startsWith(JSON_TYPE) && text !== ''

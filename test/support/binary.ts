@@ -1,13 +1,23 @@
-import { join } from 'node:path'
+import { existsSync, linkSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 
 /** The compiled program, driven from outside as an operator would. */
 
 const ROOT = join(import.meta.dir, '../..')
 const BINARY = join(ROOT, 'dist', 'hopcode')
+/** With the number of the test run's process behind it. */
+const OWN = `${BINARY}-of-test-`
+
+/** A port that was free may be another's by the time that the program asks for it. */
+const PORT_TRIES = 3
+const START_MS = 10_000
 
 let built: Promise<string> | undefined
 
-/** Builds the program once a run. Returns its path. */
+/**
+ * Builds the program once a run. Returns its path, which is this run's own: another run's build may
+ * take the place of dist/hopcode meanwhile.
+ */
 export function binary(): Promise<string> {
   built ??= build()
   return built
@@ -16,7 +26,20 @@ export function binary(): Promise<string> {
 async function build(): Promise<string> {
   const { exitCode, stderr } = Bun.spawnSync([process.execPath, 'scripts/build.ts'], { cwd: ROOT })
   if (exitCode !== 0) throw new Error(`the build failed: ${stderr}`)
-  return BINARY
+  removeOwnOfEndedRuns()
+  const own = `${OWN}${process.pid}`
+  linkSync(BINARY, own)
+  return own
+}
+
+/** A test run has no last moment in which to do it for itself. */
+function removeOwnOfEndedRuns(): void {
+  for (const name of new Bun.Glob(`${basename(OWN)}*`).scanSync(dirname(OWN))) {
+    const pid = name.slice(basename(OWN).length)
+    if (pid === String(process.pid) || !existsSync(`/proc/${pid}`)) {
+      rmSync(join(dirname(OWN), name), { force: true })
+    }
+  }
 }
 
 export type Settings = Record<string, string>
@@ -27,9 +50,14 @@ export interface Finished {
   err: string
 }
 
-/** Runs a command to its end. */
-export async function command(args: readonly string[], env: Settings): Promise<Finished> {
-  const child = Bun.spawn([await binary(), ...args], { env, stdout: 'pipe', stderr: 'pipe' })
+/** Runs a command to its end. `wrap`: words of a program that runs it. */
+export async function command(
+  args: readonly string[],
+  env: Settings,
+  wrap: readonly string[] = [],
+): Promise<Finished> {
+  const words = [...wrap, await binary(), ...args]
+  const child = Bun.spawn(words, { env, stdout: 'pipe', stderr: 'pipe' })
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -51,20 +79,38 @@ export class Service implements AsyncDisposable {
   readonly url: string
   readonly #child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
   readonly #err: Promise<string>
+  readonly #listens: Promise<boolean>
 
   private constructor(child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>, port: number) {
     this.#child = child
     this.#err = new Response(child.stderr).text()
+    this.#listens = saysThatItListens(child.stdout)
     this.url = `http://127.0.0.1:${port}`
   }
 
   /**
    * Starts the program on a free port and waits until it is ready. `wrap`: words of a program that
-   * runs it, like a shell with limits.
+   * runs it, like a shell with limits. `program`: another build than the run's own.
    */
-  static async start(env: Settings, wrap: readonly string[] = []): Promise<Service> {
+  static async start(
+    env: Settings,
+    wrap: readonly string[] = [],
+    program?: string,
+  ): Promise<Service> {
+    const words = [...wrap, program ?? (await binary())]
+    for (let tries = 1; ; tries++) {
+      try {
+        return await Service.#startOnce(words, env)
+      } catch (error) {
+        const isPortTaken = error instanceof Error && error.message.includes('cannot listen on')
+        if (!isPortTaken || tries === PORT_TRIES) throw error
+      }
+    }
+  }
+
+  static async #startOnce(words: string[], env: Settings): Promise<Service> {
     const port = freePort()
-    const child = Bun.spawn([...wrap, await binary()], {
+    const child = Bun.spawn(words, {
       env: { HOST: '127.0.0.1', PORT: String(port), ...env },
       stdin: 'ignore',
       stdout: 'pipe',
@@ -104,7 +150,9 @@ export class Service implements AsyncDisposable {
 
   async hitCount(code: string): Promise<number> {
     const response = await this.fetch(`/api/lookup/${code}`)
-    return ((await response.json()) as { hit_count: number }).hit_count
+    const text = await response.text()
+    if (!response.ok) throw new Error(`the look-up of ${code} says ${response.status} ${text}`)
+    return (JSON.parse(text) as { hit_count: number }).hit_count
   }
 
   /**
@@ -122,8 +170,10 @@ export class Service implements AsyncDisposable {
   }
 
   async #ready(): Promise<void> {
-    const deadline = performance.now() + 10_000
-    while (performance.now() < deadline && this.#child.exitCode === null) {
+    const deadline = performance.now() + START_MS
+    // Whoever answers on the port is this process only once it says so: the port may be another's.
+    const listens = await Promise.race([this.#listens, Bun.sleep(START_MS).then(() => false)])
+    while (listens && performance.now() < deadline && this.#child.exitCode === null) {
       const answer = await this.fetch('/-/ready').catch(() => undefined)
       if (answer?.ok) return
       await Bun.sleep(5)
@@ -131,6 +181,22 @@ export class Service implements AsyncDisposable {
     this.#child.kill('SIGKILL')
     throw new Error(`the service did not start: ${await this.#err}`)
   }
+}
+
+/** True once the program has said it; false if it ends without. Reads on to the end. */
+function saysThatItListens(out: ReadableStream<Uint8Array>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const read = async () => {
+      let text = ''
+      const decoder = new TextDecoder()
+      for await (const bytes of out) {
+        text += decoder.decode(bytes, { stream: true })
+        if (text.includes('listens on http')) resolve(true)
+      }
+      resolve(false)
+    }
+    read().catch(() => resolve(false))
+  })
 }
 
 /** A port that was free a moment ago. */

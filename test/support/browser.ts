@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { install } from './debian.ts'
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome']
 const PLACES = [
@@ -35,8 +35,7 @@ export function findBrowser(): string {
   }
   const found = installed()
   if (found) return found
-  const isRoot = process.getuid?.() === 0
-  if (isRoot && Bun.which('apt-get')) installChromium()
+  install('chromium', 'fonts-liberation')
   const now = installed()
   if (now) return now
   throw new Error(
@@ -62,15 +61,4 @@ function playwrightsOwn(): string | undefined {
     ...new Bun.Glob('chromium-*/chrome-linux*/chrome').scanSync({ cwd: cache }),
   ].sort()
   return path && join(cache, path)
-}
-
-function installChromium(): void {
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  const run = (...args: string[]) =>
-    spawnSync('apt-get', ['-qq', ...args], { env, stdio: 'ignore' })
-  const install = () =>
-    run('install', '-y', '--no-install-recommends', 'chromium', 'fonts-liberation').status === 0
-  if (install()) return
-  run('update')
-  install()
 }

@@ -1,0 +1,19 @@
+declare module '*.css' {
+  const text: string
+  export = text
+}
+
+declare module '*/dashboard.js' {
+  const text: string
+  export = text
+}
+
+declare module '*.svg' {
+  const text: string
+  export = text
+}
+
+declare module 'htmx.org/dist/htmx.min.js' {
+  const text: string
+  export = text
+}

@@ -1,0 +1,50 @@
+import htmx from 'htmx.org/dist/htmx.min.js' with { type: 'text' }
+import style from './assets/dashboard.css' with { type: 'text' }
+import script from './assets/dashboard.js' with { type: 'text' }
+import icon from './assets/icon.svg' with { type: 'text' }
+
+interface Asset {
+  bytes: Uint8Array<ArrayBuffer>
+  gzipped: Uint8Array<ArrayBuffer>
+  type: string
+}
+
+/** By the last part of its address. All are in the program itself. */
+const ASSETS = new Map<string, Asset>()
+
+/**
+ * The address of each file, which names its content too: a browser may keep it for good, and a
+ * newer program asks for another one.
+ */
+export const ASSET_PATHS = {
+  style: add('dashboard', 'css', 'text/css; charset=utf-8', style),
+  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script),
+  htmx: add('htmx', 'js', 'text/javascript; charset=utf-8', htmx),
+  icon: add('icon', 'svg', 'image/svg+xml', icon),
+} as const
+
+function add(name: string, extension: string, type: string, text: string): string {
+  const bytes = Buffer.from(text)
+  const hash = new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 12)
+  const file = `${name}.${hash}.${extension}`
+  ASSETS.set(file, { bytes, gzipped: Bun.gzipSync(bytes), type })
+  return `/app/assets/${file}`
+}
+
+/** A file of the dashboard; undefined for an unknown name. */
+export function findAsset(file: string, accepts: string | null): Response | undefined {
+  const asset = ASSETS.get(file)
+  if (!asset) return undefined
+  const zips = /\bgzip\b/.test(accepts ?? '')
+  return new Response(zips ? asset.gzipped : asset.bytes, {
+    headers: {
+      'content-type': asset.type,
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+      ...(zips && { 'content-encoding': 'gzip' }),
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'cross-origin-resource-policy': 'same-origin',
+    },
+  })
+}

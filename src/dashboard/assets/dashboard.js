@@ -1,0 +1,197 @@
+/* What the pages gain where scripts run. Everything works without. */
+;(() => {
+  const two = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+  const forms = {
+    hour: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
+    moment: new Intl.DateTimeFormat(undefined, {
+      ...{ day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+    }),
+  }
+  const says = document.getElementById('says')
+  let silence
+
+  const say = (text) => {
+    says.textContent = text
+    clearTimeout(silence)
+    silence = setTimeout(() => {
+      says.textContent = ''
+    }, 4000)
+  }
+
+  const countDown = (element) => {
+    const left = Math.max(0, Math.ceil((Date.parse(element.dateTime) - Date.now()) / 1000))
+    const [h, m, s] = [Math.floor(left / 3600), Math.floor(left / 60) % 60, left % 60]
+    const short = h > 0 ? `${h} h ${m} min` : m > 0 ? `${m} min ${s} s` : `${s} s`
+    element.textContent = h >= 48 ? `${Math.floor(h / 24)} d ${h % 24} h` : short
+  }
+
+  /** Times in the visitor's own zone, and buttons that need a script. */
+  const enhance = (root) => {
+    for (const element of root.querySelectorAll('time[datetime]:not([data-done])')) {
+      if (element.dataset.countdown !== undefined) continue
+      const time = new Date(element.dateTime)
+      if (Number.isNaN(time.getTime())) continue
+      element.dataset.done = ''
+      element.title = element.textContent
+      element.textContent = two.format(time)
+    }
+    // Texts of a chart, which can hold no <time>.
+    for (const element of root.querySelectorAll('[data-at]:not([data-done])')) {
+      const { at, form, tail = '' } = element.dataset
+      element.dataset.done = ''
+      element.textContent = forms[form].format(new Date(at)) + tail
+    }
+    for (const element of root.querySelectorAll('[data-copy], [data-needs-script]')) {
+      element.hidden = false
+    }
+    for (const element of root.querySelectorAll('[data-without-script]')) element.hidden = true
+    for (const input of root.querySelectorAll('input[type=password]:not([data-done])')) {
+      input.dataset.done = ''
+      const button = document.createElement('button')
+      button.type = 'button'
+      button.className = 'button plain'
+      button.dataset.reveal = input.id
+      button.setAttribute('aria-controls', input.id)
+      button.setAttribute('aria-pressed', 'false')
+      button.setAttribute('aria-label', 'Show the password')
+      button.textContent = 'Show'
+      const row = document.createElement('div')
+      row.className = 'copy'
+      input.replaceWith(row)
+      row.append(input, button)
+      if (input.autofocus && document.activeElement === document.body) input.focus()
+    }
+  }
+
+  const copy = async (button) => {
+    const source = document.getElementById(button.dataset.copy)
+    const text = source.value ?? source.textContent
+    try {
+      await navigator.clipboard.writeText(text)
+    } catch {
+      // Without a secure connection a browser has no clipboard but this one.
+      const field = document.createElement('textarea')
+      field.value = text
+      document.body.append(field)
+      field.select()
+      const isCopied = document.execCommand('copy')
+      field.remove()
+      button.focus()
+      if (!isCopied) return say('Select the text and copy it with the keyboard.')
+    }
+    button.textContent = 'Copied'
+    say('Copied.')
+    setTimeout(() => {
+      button.textContent = 'Copy'
+    }, 2000)
+  }
+
+  /** Saves a text of the page as a file, without asking the server for it. */
+  const save = ({ dataset }) => {
+    const text = document.getElementById(dataset.save).textContent.replace(/\n/g, '\r\n')
+    const link = document.createElement('a')
+    link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }))
+    link.download = dataset.name
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+  }
+
+  document.addEventListener('click', ({ target }) => {
+    const button = target.closest?.('[data-copy], [data-reveal], [data-save], [data-print]')
+    if (!button) return
+    if (button.dataset.copy) return void copy(button)
+    if (button.dataset.save) return save(button)
+    if (button.dataset.print !== undefined) return print()
+    const input = document.getElementById(button.dataset.reveal)
+    const shows = input.type === 'password'
+    input.type = shows ? 'text' : 'password'
+    button.textContent = shows ? 'Hide' : 'Show'
+    button.setAttribute('aria-pressed', String(shows))
+  })
+
+  // A second click on a slow form would send it twice.
+  document.addEventListener('submit', (event) => {
+    const { target } = event
+    if (target.method !== 'post') return
+    // A file comes, and the page with its form stays.
+    if (event.submitter?.dataset.downloads !== undefined) return
+    requestAnimationFrame(() => {
+      for (const button of target.querySelectorAll('button[type=submit]')) {
+        button.setAttribute('aria-disabled', 'true')
+      }
+    })
+    if (target.dataset.sent && !target.matches('[hx-post]')) event.preventDefault()
+    target.dataset.sent = 'yes'
+  })
+  // A time is typed in the visitor's own zone: the field that it names takes it in UTC.
+  document.addEventListener(
+    'submit',
+    ({ target }) => {
+      for (const input of target.querySelectorAll('input[data-utc]')) {
+        const time = new Date(input.value)
+        const isTime = !Number.isNaN(time.getTime())
+        document.getElementById(input.dataset.utc).value = isTime ? time.toISOString() : ''
+      }
+    },
+    { capture: true },
+  )
+
+  // What refreshes itself does so while somebody looks: an open page must not keep its session
+  // alive for ever.
+  const WATCHED_MS = 10 * 60 * 1000
+  let touchedAt = Date.now()
+  for (const name of ['pointermove', 'pointerdown', 'keydown', 'wheel', 'focus']) {
+    addEventListener(
+      name,
+      () => {
+        touchedAt = Date.now()
+      },
+      { capture: true, passive: true },
+    )
+  }
+  document.addEventListener('htmx:beforeRequest', (event) => {
+    if (event.detail.elt.dataset.live === undefined) return
+    if (document.hidden || Date.now() - touchedAt > WATCHED_MS) event.preventDefault()
+  })
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) return
+    touchedAt = Date.now()
+    for (const element of document.querySelectorAll('[data-live]')) htmx.trigger(element, 'live')
+  })
+
+  addEventListener('pageshow', () => {
+    for (const form of document.querySelectorAll('form[data-sent]')) {
+      delete form.dataset.sent
+      for (const button of form.querySelectorAll('[aria-disabled]')) {
+        button.removeAttribute('aria-disabled')
+      }
+    }
+  })
+
+  // What asks again and again rests while nobody looks.
+  document.addEventListener('htmx:beforeRequest', (event) => {
+    if (document.hidden && event.detail.elt.matches('[data-poll]')) event.preventDefault()
+  })
+  document.addEventListener('htmx:load', ({ detail }) => enhance(detail.elt))
+  document.addEventListener('htmx:afterRequest', ({ detail }) => {
+    const form = detail.elt.closest('form')
+    if (!form) return
+    delete form.dataset.sent
+    for (const button of form.querySelectorAll('[aria-disabled]')) {
+      button.removeAttribute('aria-disabled')
+    }
+  })
+  document.addEventListener('htmx:responseError', ({ detail }) => {
+    const wait = detail.xhr.getResponseHeader('Retry-After')
+    say(wait ? `Too much at once. Try again in ${wait} seconds.` : 'That did not work. Try again.')
+  })
+  document.addEventListener('htmx:sendError', () => say('The service does not answer.'))
+
+  enhance(document)
+  document.querySelector('[aria-invalid=true]')?.focus()
+  const tick = () => {
+    for (const element of document.querySelectorAll('time[data-countdown]')) countDown(element)
+  }
+  tick()
+  setInterval(tick, 1000)
+})()

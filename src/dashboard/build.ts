@@ -1,0 +1,77 @@
+import type { Database } from 'bun:sqlite'
+import { KeyUses } from '../accounts/key-uses.ts'
+import { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
+import type { PasswordFunctions } from '../accounts/password-thread.ts'
+import { Passwords } from '../accounts/passwords.ts'
+import { SessionReads, type SessionWrites } from '../accounts/session-store.ts'
+import { Sessions } from '../accounts/sessions.ts'
+import { Throttle } from '../accounts/throttle.ts'
+import type { AccountWrites } from '../accounts/writes-store.ts'
+import type { Config } from '../config.ts'
+import type { SettingWrites } from '../db/settings.ts'
+import { HOUR, MINUTE } from '../lib/clock.ts'
+import type { Caller, Thread } from '../lib/thread.ts'
+import type { AccountLinkWrites } from '../links/account-links-store.ts'
+import type { LinkCache } from '../links/cache.ts'
+import type { CodeImages } from '../links/links.ts'
+import { Cookies } from './cookies.ts'
+import { AccountDeletion } from './deletion.ts'
+import type { DashboardDeps } from './deps.ts'
+
+type Own =
+  | 'sessions'
+  | 'passwords'
+  | 'throttle'
+  | 'oneTimeLinks'
+  | 'cookies'
+  | 'deletion'
+  | 'baseUrl'
+  | 'signUp'
+  | 'keyUses'
+
+interface DashboardOptions {
+  config: Config
+  db: Database
+  /** What the pages share with the rest of the service. */
+  shared: Omit<DashboardDeps, Own | 'writer'> & { cache: LinkCache; images: CodeImages }
+  writer: Caller<AccountWrites & SessionWrites & SettingWrites & AccountLinkWrites>
+  startPasswords: () => Promise<Thread<PasswordFunctions>>
+}
+
+export interface Dashboard {
+  deps: DashboardDeps
+  keyUses: KeyUses
+  close(): Promise<void>
+}
+
+/** What the dashboard has of its own: sessions, passwords, the deletion of accounts. */
+export function openDashboard(options: DashboardOptions): Dashboard {
+  const { config, db, shared, writer } = options
+  const { baseUrl, signUp, sessionIdleMinutes, sessionMaxHours } = config
+  const { accounts, cache, images, log, hasher, clock, random } = shared
+  if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
+    log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
+  }
+  const keyUses = new KeyUses(writer)
+  const passwords = new Passwords({ start: options.startPasswords })
+  const deletion = new AccountDeletion({ writer, accounts, cache, images, log })
+  const limits = { idleMs: sessionIdleMinutes * MINUTE, maxMs: sessionMaxHours * HOUR }
+  const deps: DashboardDeps = {
+    ...shared,
+    ...{ writer, baseUrl, signUp, passwords, deletion },
+    sessions: new Sessions({
+      ...{ reads: new SessionReads(db), writer, hasher, clock, random },
+      ...limits,
+    }),
+    throttle: new Throttle(shared.monotonic),
+    oneTimeLinks: new OneTimeLinkStore(db),
+    cookies: new Cookies({ baseUrl }),
+  }
+  return {
+    deps,
+    keyUses,
+    async close() {
+      await Promise.all([passwords.close(), deletion.close(), keyUses.close()])
+    },
+  }
+}

@@ -1,0 +1,109 @@
+import { expect, test } from 'bun:test'
+import { parse } from 'csv-parse/sync'
+import * as fc from 'fast-check'
+import { csvLine, linesOf, parseUrlFile } from './csv.ts'
+
+const urlsOf = async (text: string | Uint8Array) => {
+  const parsed = await parseUrlFile(typeof text === 'string' ? Buffer.from(text) : text)
+  if ('problem' in parsed) throw new Error(parsed.problem)
+  return parsed.map(({ line, text: url, problem }) => (problem ? [line, 'unclear'] : [line, url]))
+}
+
+test('a cell that a spreadsheet would run gets an apostrophe before it', () => {
+  for (const cell of ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '\nx']) {
+    const [[read]] = parse(csvLine([cell])) as [[string]]
+    expect(read).toBe(`'${cell}`)
+  }
+  expect(csvLine(['https://a.example/=1', 'A=1', '', null, 0, 12])).toBe(
+    'https://a.example/=1,A=1,,,0,12\r\n',
+  )
+})
+
+test('whatever is written is read back as it was, by a reader that is not ours', () => {
+  const cell = fc.string({ unit: 'binary' }).filter((text) => !/^[=+\-@\t\r\n\ufeff]/.test(text))
+  fc.assert(
+    fc.property(fc.array(fc.array(cell, { minLength: 2, maxLength: 4 })), (rows) => {
+      const text = rows.map(csvLine).join('')
+      expect(parse(text, { relax_column_count: true, record_delimiter: '\r\n' })).toEqual(rows)
+    }),
+  )
+})
+
+test('lines are counted as an editor counts them, and empty ones are no URLs', () => {
+  expect(linesOf('a\r\n\n  b  \rc\n')).toEqual([
+    { line: 1, text: 'a' },
+    { line: 3, text: 'b' },
+    { line: 4, text: 'c' },
+  ])
+})
+
+const A = 'https://a.example/?x=1,2'
+const files = [
+  { name: 'a column named url', text: `name,URL\nx,"${A}"\n`, found: [[2, A]] },
+  { name: 'a column named long_url', text: `long_url,x\n"${A}",y\n`, found: [[2, A]] },
+  { name: 'a column named Long URL', text: `x,Long URL\ny,"${A}"\n`, found: [[2, A]] },
+  { name: 'a column named destination', text: `x;destination\ny;${A}\n`, found: [[2, A]] },
+  { name: 'other names: its first column', text: `link,x\n"${A}",y\n`, found: [[2, A]] },
+  {
+    name: 'no names: its first column',
+    text: `"${A}","x"\n"${A}b","x"\n`,
+    found: [
+      [1, A],
+      [2, `${A}b`],
+    ],
+  },
+  {
+    name: 'one column without a name',
+    text: 'http://b.example\nhttp://c.example',
+    found: [
+      [1, 'http://b.example'],
+      [2, 'http://c.example'],
+    ],
+  },
+  { name: 'one column with a name, commas and no quotes', text: `url\n${A}\n`, found: [[2, A]] },
+  {
+    name: 'a mark of UTF-8 and line ends of Windows',
+    text: `\ufeffurl\r\n\r\n"${A}"\r\n`,
+    found: [[3, A]],
+  },
+  { name: 'tabs', text: `x\turl\ny\t${A}\n`, found: [[2, A]] },
+  {
+    name: 'quotes in a quoted cell',
+    text: 'url\n"http://b.example/""q"""\n',
+    found: [[2, 'http://b.example/"q"']],
+  },
+  { name: 'nothing', text: '', found: [] },
+  { name: 'names alone', text: 'url\n', found: [] },
+]
+test.each(files)('a file with $name is read', async ({ text, found }) => {
+  expect(await urlsOf(text)).toEqual(found as [number, string][])
+})
+
+test('a file in UTF-16 is read by its mark', async () => {
+  const text = Buffer.from('\ufeffurl\r\nhttps://ü.example/', 'utf16le')
+  expect(await urlsOf(text)).toEqual([[2, 'https://ü.example/']])
+  expect(await urlsOf(text.swap16())).toEqual([[2, 'https://ü.example/']])
+})
+
+const unclear = [
+  { name: 'no names and a comma without quotes', text: `http://b.example\n${A}\n`, line: 2 },
+  { name: 'more columns than names', text: `x,url\ny,${A}\n`, line: 2 },
+]
+test.each(unclear)(
+  'a URL is never cut at a comma: with $name its line is refused whole',
+  async ({ text, line }) => {
+    const parsed = await parseUrlFile(Buffer.from(text))
+    if ('problem' in parsed) throw new Error(parsed.problem)
+    const found = parsed.find((one) => one.line === line)
+    expect(found?.problem).toBeString()
+    expect(found?.text).toContain(A)
+  },
+)
+
+const broken = [
+  { name: 'a quote that is never closed', text: 'url\n"http://b.example\n', says: 'not closed' },
+  { name: 'an endless line', text: `url\n"${'x'.repeat(100_000)}"\n`, says: 'too long' },
+]
+test.each(broken)('a file with $name is refused with the reason', async ({ text, says }) => {
+  expect(await parseUrlFile(Buffer.from(text))).toEqual({ problem: expect.stringContaining(says) })
+})

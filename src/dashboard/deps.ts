@@ -1,0 +1,47 @@
+import type { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
+import type { OverviewReads } from '../accounts/overview-store.ts'
+import type { Passwords } from '../accounts/passwords.ts'
+import type { SessionWrites } from '../accounts/session-store.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import type { Throttle } from '../accounts/throttle.ts'
+import type { AccountWrites } from '../accounts/writes-store.ts'
+import type { Blocklist } from '../blocklist/watch.ts'
+import type { SettingWrites } from '../db/settings.ts'
+import type { GuardDeps } from '../guard.ts'
+import type { HitSeries } from '../hits/hits.ts'
+import type { SeriesReads } from '../hits/series.ts'
+import type { Log } from '../lib/log.ts'
+import type { Caller } from '../lib/thread.ts'
+import type { LinkDeps } from '../links/deps.ts'
+import type { ExportReads } from '../links/export-store.ts'
+import type { NewestReads } from '../links/newest-store.ts'
+import type { TopReads } from '../links/top-store.ts'
+import type { QrImages } from '../qr/images.ts'
+import type { Health } from '../status/health.ts'
+import type { Vitals } from '../status/vitals.ts'
+import type { Cookies } from './cookies.ts'
+import type { AccountDeletion } from './deletion.ts'
+
+/** What the pages of the dashboard work with. */
+export interface DashboardDeps extends LinkDeps, GuardDeps {
+  /** Without a slash at its end. */
+  baseUrl: string
+  /** Whether anybody may make an account. */
+  signUp: 'open' | 'closed'
+  sessions: Sessions
+  passwords: Passwords
+  throttle: Throttle
+  oneTimeLinks: OneTimeLinkStore
+  cookies: Cookies
+  deletion: AccountDeletion
+  /** Changes accounts, keys, sessions and settings. */
+  writer: Caller<AccountWrites & SessionWrites & SettingWrites>
+  /** Reads of many rows. */
+  reader: Caller<ExportReads & NewestReads & TopReads & SeriesReads & OverviewReads>
+  images: Pick<QrImages, 'render'>
+  health: Health
+  vitals: () => Vitals
+  series: HitSeries
+  blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
+  log: Log
+}

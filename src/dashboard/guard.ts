@@ -1,0 +1,95 @@
+import { Elysia } from 'elysia'
+import type { SessionRow } from '../accounts/session-store.ts'
+import type { Account } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import { refuseDuringMaintenance } from '../guard.ts'
+import type { DashboardDeps } from './deps.ts'
+import { EMPTY_FORM, FORM_BYTES_MAX, type Form, readForm } from './form.ts'
+import { formToken, requireFormToken, requireSameOrigin } from './same-origin.ts'
+
+/** Who looks at a page. */
+export interface Visitor {
+  account: Account & { email: string; isOwner: boolean }
+  session: { id: number; createdAt: number }
+  /** Stands in every form of the visitor's, as the hidden field `csrf`. */
+  csrf: string
+}
+
+interface Demands {
+  /** Only for the owner of the service: for others there is no such page. */
+  owner?: boolean
+  /** The most that a form of these pages may send. */
+  formBytesMax?: number
+}
+
+/**
+ * For pages of an account: gives `visitor`, its `account`, `session` and `csrf`, and `form`, which
+ * is empty for GET. A form without the session's token, or from another site, is refused before the
+ * page sees it. Who is not signed in is sent to the sign-in page.
+ */
+export const signedIn = (
+  deps: DashboardDeps,
+  { owner = false, formBytesMax = FORM_BYTES_MAX }: Demands = {},
+) =>
+  new Elysia({ name: 'dashboard.signedIn', seed: { owner, formBytesMax } }).derive(
+    { as: 'scoped' },
+    async ({ request }) => {
+      const token = deps.cookies.find('session', request)
+      const early = requireSession(deps, token, owner)
+      const form = await readOwnForm(deps, request, token, formBytesMax)
+      // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
+      const found = form === EMPTY_FORM ? early : requireSession(deps, token, owner)
+      const visitor: Visitor = {
+        account: {
+          ...{ id: found.accountId, plan: found.plan, email: found.email },
+          isOwner: found.isOwner === 1,
+        },
+        session: { id: found.id, createdAt: found.createdAt },
+        csrf: formToken(deps.hasher, token ?? ''),
+      }
+      return { ...visitor, visitor, form }
+    },
+  )
+
+function requireSession(
+  { sessions }: DashboardDeps,
+  token: string | undefined,
+  owner: boolean,
+): SessionRow {
+  const found = sessions.find(token)
+  if (!found) throw new AppError('sign_in_needed')
+  if (owner && !found.isOwner) throw new AppError('path_not_found')
+  return found
+}
+
+async function readOwnForm(
+  { baseUrl, hasher }: DashboardDeps,
+  request: Request,
+  cookie: string | undefined,
+  bytesMax: number,
+): Promise<Form> {
+  if (request.method === 'GET' || request.method === 'HEAD') return EMPTY_FORM
+  requireSameOrigin(request, baseUrl)
+  const form = await readForm(request, bytesMax)
+  requireFormToken(hasher, cookie, form.raw('csrf'))
+  return form
+}
+
+/** An address and a password: anybody may send so much, on many connections at once. */
+const STRANGERS_FORM_BYTES_MAX = 16 * 1024
+
+/** For forms of somebody who is not signed in: their token belongs to the browser's form cookie. */
+export const readStrangersForm = (deps: DashboardDeps, request: Request): Promise<Form> =>
+  readOwnForm(deps, request, deps.cookies.find('form', request), STRANGERS_FORM_BYTES_MAX)
+
+/**
+ * Charges a change to links to the account's write budget, the same that its API keys have. Throws
+ * `maintenance` or `rate_limited`.
+ */
+export function spendWrite(deps: DashboardDeps, account: Account): void {
+  refuseDuringMaintenance(deps)
+  const { limiter, address } = deps
+  if (limiter.take('write', account, address)) return
+  const seconds = String(limiter.retryAfter)
+  throw new AppError('rate_limited', seconds, { headers: { 'retry-after': seconds } })
+}

@@ -1,0 +1,236 @@
+import { Elysia } from 'elysia'
+import { judgePassword } from '../../accounts/passwords.ts'
+import type { SessionView } from '../../accounts/session-store.ts'
+import { AppError } from '../../errors.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { goTo } from '../answers.ts'
+import * as parts from '../components.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { signedIn, type Visitor } from '../guard.ts'
+import { page } from '../layout.ts'
+
+/** Deleting so many links takes no longer than a visitor waits; more go on behind the answer. */
+const LINKS_AWAITED_MAX = 2000
+
+/** The account's password and sessions, and its end. */
+export const accountPages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.account', prefix: '/app/account' })
+    .use(signedIn(deps))
+    .get('', ({ visitor, query }) => accountPage(deps, visitor, { done: query.done }))
+    .post('/password', async ({ visitor, form }) => {
+      const errors = await changePassword(deps, visitor, {
+        current: form.raw('current'),
+        next: form.raw('password'),
+      })
+      if (errors) return accountPage(deps, visitor, { errors })
+      return goTo('/app/account?done=password')
+    })
+    .post('/sessions/end', async ({ account, form }) => {
+      const id = Number(form.text('session'))
+      if (Number.isSafeInteger(id)) await deps.sessions.end(id, account.id)
+      return goTo('/app/account?done=session')
+    })
+    .post('/sessions/end-others', async ({ account, session }) => {
+      await deps.sessions.endOthers(account.id, session.id)
+      return goTo('/app/account?done=sessions')
+    })
+    .get('/delete', ({ visitor }) => deletePage(deps, visitor, {}))
+    .post('/delete', async ({ visitor, form }) => {
+      const { account } = visitor
+      const problem = await proveSelf(deps, visitor, form.raw('current'))
+      if (problem) return deletePage(deps, visitor, { problem })
+      const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
+      const deletion = await deps.deletion.begin(account.id, deps.clock())
+      if (!deletion) return deletePage(deps, visitor, {})
+      if (linkCount <= LINKS_AWAITED_MAX) await deletion.done
+      return goTo('/app/sign-in?done=deleted', { cookies: [deps.cookies.end('session')] })
+    })
+
+interface Errors {
+  current?: string | undefined
+  password?: string | undefined
+}
+
+/** What is wrong with it; undefined when the password is changed and other sessions have ended. */
+async function changePassword(
+  deps: DashboardDeps,
+  visitor: Visitor,
+  { current, next }: { current: string; next: string },
+): Promise<Errors | undefined> {
+  const password = judgePassword(next)
+  if (password) return { password }
+  const problem = await proveSelf(deps, visitor, current)
+  if (problem) return { current: problem }
+  const isChanged = await deps.writer.call('changePassword', {
+    ...{ accountId: visitor.account.id, keep: visitor.session.id, now: deps.clock() },
+    passwordHash: await deps.passwords.hash(next, { isKnown: true }),
+  })
+  if (!isChanged) throw new AppError('sign_in_needed')
+  return undefined
+}
+
+/** Asks for the password again, so that a browser left open is not enough. */
+async function proveSelf(
+  { accounts, passwords, throttle }: DashboardDeps,
+  { account, session }: Visitor,
+  password: string,
+): Promise<string | undefined> {
+  const attempts = [{ gate: 'session', key: String(session.id) }] as const
+  const fits = await passwords.verify(password, accounts.find(account.id)?.passwordHash, {
+    isKnown: true,
+    before: () => throttle.require(attempts),
+    after: (fits) => (fits ? throttle.clear(attempts) : throttle.count(attempts)),
+  })
+  return fits ? undefined : 'This is not your password.'
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  password: 'The password is changed, and every other session has ended.',
+  session: 'The session has ended.',
+  sessions: 'Every other session has ended.',
+}
+
+interface Shown {
+  errors?: Errors
+  done?: string | undefined
+}
+
+function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Response {
+  const account = deps.accounts.find(visitor.account.id)
+  if (!account) throw new AppError('sign_in_needed')
+  const { errors = {}, done = '' } = shown
+  const good = Object.hasOwn(DONE, done) ? DONE[done] : undefined
+  const limits = deps.plans[account.plan]
+  return page(visitor, {
+    ...{
+      title: 'Account',
+      current: 'account',
+      status: errors.current || errors.password ? 422 : 200,
+    },
+    main: html`
+      ${good && parts.notice('good', html`<p>${good}</p>`)}
+      <div class="cards">
+        ${parts.card('You', [
+          html`<dl class="facts">
+            <dt>E-mail address</dt><dd>${account.email}</dd>
+            <dt>Plan</dt><dd>${planName(account.plan)}</dd>
+            <dt>Changes a minute</dt><dd>${budget(limits.write)}</dd>
+            <dt>Reads a minute</dt><dd>${budget(limits.read)}</dd>
+            <dt>URLs in one bulk</dt><dd>${limits.bulkMax.toLocaleString('en')}</dd>
+            <dt>Links</dt><dd>${account.linkCount.toLocaleString('en')}</dd>
+            <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
+          </dl>`,
+        ])}
+        ${parts.card('Password', passwordForm(visitor, errors))}
+      </div>
+      ${sessionsCard(deps, visitor)}
+      ${parts.card('Delete the account', [
+        html`<p>Its API keys, its sessions and every one of its links go for good.</p>`,
+        parts.linkButton('Delete the account…', '/app/account/delete', 'danger'),
+      ])}`,
+  })
+}
+
+const planName = (plan: string) => plan[0]?.toUpperCase() + plan.slice(1)
+const budget = (n: number) => (n === 0 ? 'no limit' : n.toLocaleString('en'))
+
+const passwordForm = ({ csrf, account }: Visitor, errors: Errors): Html =>
+  parts.form({
+    ...{ action: '/app/account/password', csrf },
+    children: [
+      // For password managers, which ask whose password it is.
+      html`<input name="username" value="${account.email}" autocomplete="username" hidden>`,
+      parts.field({
+        ...{ name: 'current', label: 'Current password', type: 'password', required: true },
+        ...{ autocomplete: 'current-password', error: errors.current },
+      }),
+      parts.field({
+        ...{ name: 'password', label: 'New password', type: 'password', required: true },
+        ...{ hint: 'At least 8 characters. Every other session ends.', error: errors.password },
+        ...{ autocomplete: 'new-password', extra: { minlength: 8, maxlength: 128 } },
+      }),
+      parts.button('Change the password'),
+    ],
+  })
+
+function sessionsCard(deps: DashboardDeps, visitor: Visitor): Html {
+  const sessions = deps.sessions.list(visitor.account.id)
+  const isThis = ({ id }: SessionView) => id === visitor.session.id
+  const rows = sessions.map((session) => [
+    html`${browserName(session.agent)}${isThis(session) ? html` <strong>(this one)</strong>` : ''}`,
+    session.address,
+    parts.time(session.createdAt),
+    parts.time(session.seenAt),
+    isThis(session)
+      ? ''
+      : parts.buttonForm(visitor, {
+          ...{ action: '/app/account/sessions/end', label: 'End' },
+          ...{ values: { session: session.id }, title: `End the session from ${session.address}` },
+        }),
+  ])
+  const columns = [
+    ...[{ label: 'Browser' }, { label: 'Address' }, { label: 'Signed in' }, { label: 'Last seen' }],
+    { label: 'End it', isHidden: true },
+  ]
+  return parts.card('Sessions', [
+    parts.table({ caption: 'Where you are signed in', columns, rows }),
+    sessions.length > 1
+      ? parts.buttonForm(visitor, {
+          ...{ action: '/app/account/sessions/end-others', label: 'End all others' },
+        })
+      : '',
+  ])
+}
+
+/** What a browser calls itself, in the few words that its owner knows it by. */
+function browserName(agent: string): string {
+  const browser = /(Firefox|Edg|OPR|Chrome|Safari)\//.exec(agent)?.[1]
+  const system = /(Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux)/.exec(agent)?.[1]
+  if (!browser) return agent.slice(0, 40) || 'Unknown'
+  const name = { Edg: 'Edge', OPR: 'Opera' }[browser] ?? browser
+  return system ? `${name} on ${system === 'Mac OS X' ? 'macOS' : system}` : name
+}
+
+function deletePage(
+  deps: DashboardDeps,
+  visitor: Visitor,
+  { problem }: { problem?: string },
+): Response {
+  const account = deps.accounts.find(visitor.account.id)
+  const count = account?.linkCount ?? 0
+  const back = html`<p><a href="/app/account">Back to the account</a></p>`
+  const shown = { title: 'Delete the account', current: 'account' } as const
+  if (account?.isOwner && deps.accounts.countOwners() === 1) {
+    const text = html`<p>This account is the only owner of the service: it cannot be deleted.</p>`
+    return page(visitor, { ...shown, main: html`${parts.notice('note', text)}${back}` })
+  }
+  const links = parts.plural(count, 'link')
+  const loss =
+    count === 0
+      ? 'The account has no links.'
+      : `${links} of the account stop working, printed QR codes too.`
+  return page(visitor, {
+    ...{ ...shown, status: problem ? 422 : 200 },
+    main: html`<div class="card">
+      ${parts.notice(
+        'bad',
+        html`<p><strong>${loss}</strong>
+        Its codes can then be claimed by anybody. There is no way back.</p>`,
+      )}
+      ${parts.form({
+        ...{ action: '/app/account/delete', csrf: visitor.csrf },
+        children: [
+          parts.field({
+            ...{ name: 'current', label: 'Your password', type: 'password', required: true },
+            ...{ autocomplete: 'current-password', error: problem },
+          }),
+          parts.button(
+            count === 0 ? 'Delete the account' : `Delete the account and ${links}`,
+            'danger',
+          ),
+        ],
+      })}
+      ${back}
+    </div>`,
+  })
+}

@@ -1,0 +1,44 @@
+import { Elysia } from 'elysia'
+import { isoTime } from '../../lib/clock.ts'
+import { type ExportedLink, exportLinks } from '../../links/export.ts'
+import { fileAnswer } from '../answers.ts'
+import { CSV_TYPE, csvLine } from '../csv.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { signedIn } from '../guard.ts'
+
+/** Every link of the account as one file, made as it is sent. */
+export const exportPages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.export', prefix: '/app/links' })
+    .use(signedIn(deps))
+    .get('/export.csv', ({ account }) => {
+      const day = isoTime(deps.clock()).slice(0, 10)
+      return fileAnswer(csvOf(deps, exportLinks(deps, account.id)), {
+        ...{ name: `hopcode-links-${day}.csv`, type: CSV_TYPE },
+      })
+    })
+
+const COLUMNS = ['code', 'short_url', 'url', 'created_at', 'hits']
+
+/** The next piece is read when the last one is on its way, so that none piles up. */
+function csvOf(
+  { addresses }: DashboardDeps,
+  pieces: AsyncGenerator<ExportedLink[], void, undefined>,
+): ReadableStream<Uint8Array> {
+  const line = ({ code, url, createdAt, hitCount }: ExportedLink) =>
+    csvLine([code, addresses.short(code), url, isoTime(createdAt), hitCount])
+  const encoder = new TextEncoder()
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => controller.enqueue(encoder.encode(csvLine(COLUMNS))),
+      async pull(controller) {
+        const { done, value } = await pieces.next()
+        if (done) return controller.close()
+        controller.enqueue(encoder.encode(value.map(line).join('')))
+      },
+      async cancel() {
+        await pieces.return()
+      },
+    },
+    { highWaterMark: 1 },
+  )
+}

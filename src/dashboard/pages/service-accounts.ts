@@ -1,0 +1,202 @@
+import { Elysia } from 'elysia'
+import { parseEmail } from '../../accounts/email.ts'
+import type { OneTimeLinkRow } from '../../accounts/one-time-link-store.ts'
+import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
+import type { AccountOverview } from '../../accounts/overview-store.ts'
+import { PLANS, planName } from '../../accounts/plans.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { goTo } from '../answers.ts'
+import * as parts from '../components.ts'
+import type { DashboardDeps } from '../deps.ts'
+import type { Form } from '../form.ts'
+import { signedIn, type Visitor } from '../guard.ts'
+import { page } from '../layout.ts'
+import { serviceTabs } from './service.ts'
+import { planSelect } from './service-account.ts'
+
+const PAGE_SIZE = 50
+const PAGES_MAX = 1_000_000
+/** Invitations that wait at once. */
+const INVITES_MAX = 100
+
+/** The accounts of the service and who is invited to it: for its owner. */
+export const serviceAccountsPages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.serviceAccounts', prefix: '/app/service/accounts' })
+    .use(signedIn(deps, { owner: true }))
+    .get('', ({ visitor, query }) => accountsPage(deps, visitor, { query }))
+    .post('/invites', async ({ visitor, form }) => {
+      const made = await invite(deps, visitor, form)
+      return accountsPage(deps, visitor, { ...made, sent: form })
+    })
+    .post('/invites/end', async ({ form }) => {
+      const id = Number(form.text('invite'))
+      if (Number.isSafeInteger(id)) await deps.writer.call('endInvite', { id })
+      return goTo('/app/service/accounts?done=withdrawn')
+    })
+
+type Sent = Pick<Form, 'text'>
+
+interface Shown {
+  query?: Readonly<Record<string, string | undefined>>
+  /** The new invitation's link, in this one answer. */
+  link?: string
+  errors?: { email?: string; plan?: string }
+  sent?: Sent
+}
+
+async function invite(
+  deps: DashboardDeps,
+  { account }: Visitor,
+  form: Form,
+): Promise<Pick<Shown, 'link' | 'errors'>> {
+  const { accounts, clock, oneTimeLinks, writer } = deps
+  const now = clock()
+  const text = form.text('email')
+  const email = text === '' ? undefined : parseEmail(text)
+  const plan = PLANS.find((name) => name === form.text('plan'))
+  if (!plan) return { errors: { plan: 'Choose a plan.' } }
+  if (text !== '' && !email) {
+    return { errors: { email: 'Write an address like name@example.com, or leave it empty.' } }
+  }
+  if (email && accounts.findByEmail(email)) {
+    return { errors: { email: 'This address has an account already.' } }
+  }
+  if (oneTimeLinks.listInvites(now).length >= INVITES_MAX) {
+    return { errors: { email: `${INVITES_MAX} invitations wait already. Withdraw some first.` } }
+  }
+  const about = { purpose: 'invite', accountId: account.id, plan, ...(email && { email }) } as const
+  const { path, stored } = issueOneTimeLink(deps, about, now)
+  await writer.call('addOneTimeLink', stored)
+  return { link: deps.baseUrl + path }
+}
+
+async function accountsPage(
+  deps: DashboardDeps,
+  visitor: Visitor,
+  shown: Shown,
+): Promise<Response> {
+  const { query = {}, link, errors } = shown
+  const search = (query.search ?? '').trim().slice(0, 254)
+  const wanted = Number(query.page ?? 1)
+  const number = Number.isInteger(wanted) && wanted > 0 ? Math.min(wanted, PAGES_MAX) : 1
+  const offset = (number - 1) * PAGE_SIZE
+  const found = await deps.reader.call('accountOverviews', { search, limit: PAGE_SIZE, offset })
+  return page(visitor, {
+    ...{ title: 'Accounts', current: 'service', status: errors ? 422 : 200 },
+    main: html`
+      ${serviceTabs('accounts')}
+      ${query.done === 'withdrawn' && withdrawn()}
+      ${link && invited(link)}
+      <div class="cards">
+        ${parts.card('Invite somebody', inviteForm(visitor, shown))}
+        ${parts.card('Invitations that wait', invites(deps, visitor))}
+      </div>
+      ${parts.card('All accounts', [
+        searchForm(search),
+        accountTable(found.items, { search, isPastEnd: number > 1 }),
+        pager({ search, number, total: found.total }),
+      ])}`,
+  })
+}
+
+const withdrawn = () => parts.notice('good', html`<p>The invitation is withdrawn.</p>`)
+
+const invited = (link: string): Html =>
+  parts.card('The invitation', [
+    parts.shownOnce('Link for your guest', link),
+    html`<p>Whoever opens it can make one account within 7 days. Send it to your guest alone.</p>`,
+  ])
+
+const searchForm = (search: string): Html => html`
+  <form class="form search" method="get" action="/app/service/accounts" role="search">
+    ${parts.field({
+      ...{ name: 'search', label: 'Find by e-mail address', type: 'search', value: search },
+    })}
+    ${parts.button('Find', 'plain')}
+  </form>`
+
+function accountTable(
+  items: readonly AccountOverview[],
+  { search, isPastEnd }: { search: string; isPastEnd: boolean },
+): Html {
+  if (items.length === 0) {
+    const all = html`<a href="/app/service/accounts">Show all accounts</a>`
+    const text = isPastEnd ? 'There is no such page.' : html`No address has “${search}” in it.`
+    return html`<p>${text} ${all}</p>`
+  }
+  const rows = items.map((account) => [
+    html`<a href="${`/app/service/accounts/${account.id}`}">${account.email}</a>${
+      account.isOwner === 1 && html` <span class="hint">owner</span>`
+    }`,
+    planName(account.plan),
+    account.linkCount.toLocaleString('en'),
+    parts.time(account.createdAt),
+    account.seenAt === null ? 'not lately' : parts.time(account.seenAt),
+    account.disabledAt === null ? 'active' : html`<strong>disabled</strong>`,
+  ])
+  const columns = [
+    ...[{ label: 'Account' }, { label: 'Plan' }, { label: 'Links', isNumber: true }],
+    ...[{ label: 'Since' }, { label: 'Last seen' }, { label: 'State' }],
+  ]
+  return html`${parts.table({ caption: 'Accounts, newest first', columns, rows })}
+    <p class="hint">Last seen: the newest use of an API key or of a session that is still kept.</p>`
+}
+
+interface Pages {
+  search: string
+  number: number
+  total: number
+}
+
+function pager({ search, number, total }: Pages): Html | false {
+  const last = Math.ceil(total / PAGE_SIZE)
+  if (last <= 1) return false
+  const to = (page: number) =>
+    `/app/service/accounts?${new URLSearchParams({ search, page: String(page) })}`
+  return html`<nav class="row" aria-label="Pages of accounts">
+    ${number > 1 && parts.linkButton('Newer', to(number - 1))}
+    <span>Page ${number} of ${last} · ${parts.plural(total, 'account')}</span>
+    ${number < last && parts.linkButton('Older', to(number + 1))}
+  </nav>`
+}
+
+function inviteForm(visitor: Visitor, { sent, errors = {}, link }: Shown): Html {
+  // What was sent well is done with.
+  const kept = (name: string) => (link ? '' : (sent?.text(name) ?? ''))
+  return parts.form({
+    ...{ action: '/app/service/accounts/invites', csrf: visitor.csrf },
+    children: [
+      parts.field({
+        ...{ name: 'email', label: 'E-mail address (optional)', type: 'email' },
+        ...{ value: kept('email'), error: errors.email },
+        hint: 'Nothing is sent: you get a link to pass on. Without an address the guest names one.',
+      }),
+      planSelect(kept('plan') || 'free', errors.plan),
+      parts.button('Make an invitation'),
+    ],
+  })
+}
+
+function invites({ oneTimeLinks, clock }: DashboardDeps, visitor: Visitor): Html {
+  const now = clock()
+  const waiting = oneTimeLinks.listInvites(now)
+  if (waiting.length === 0) return html`<p>None waits. One that is used or over goes by itself.</p>`
+  const rows = waiting.map((link: OneTimeLinkRow) => [
+    link.email
+      ? html`<span class="long">${link.email}</span>`
+      : html`<span class="quiet">whoever has the link</span>`,
+    planName(link.plan ?? 'free'),
+    parts.countdown(link.endsAt, now),
+    parts.buttonForm(visitor, {
+      ...{ action: '/app/service/accounts/invites/end', label: 'Withdraw', look: 'danger' },
+      ...{ values: { invite: link.id }, title: `Withdraw the invitation of ${guestOf(link)}` },
+    }),
+  ])
+  const columns = [
+    ...[{ label: 'For' }, { label: 'Plan' }, { label: 'Ends in' }],
+    { label: 'Withdraw', isHidden: true },
+  ]
+  return parts.table({ caption: 'Invitations that wait', columns, rows })
+}
+
+const guestOf = ({ email, id }: OneTimeLinkRow): string => email ?? `whoever has link ${id}`

@@ -1,0 +1,40 @@
+import { Elysia } from 'elysia'
+import { AppError } from '../errors.ts'
+import { findAsset } from './assets.ts'
+import type { DashboardDeps } from './deps.ts'
+import { accountPages } from './pages/account.ts'
+import { bulkPages } from './pages/bulk.ts'
+import { exportPages } from './pages/export.ts'
+import { joinPages } from './pages/join.ts'
+import { keyPages } from './pages/keys.ts'
+import { linkPages } from './pages/link.ts'
+import { linkQrFiles } from './pages/link-qr.ts'
+import { linksPages } from './pages/links.ts'
+import { numberPages } from './pages/numbers.ts'
+import { servicePages } from './pages/service.ts'
+import { serviceAccountPages } from './pages/service-account.ts'
+import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { signInPages, signOutPages } from './pages/sign-in.ts'
+
+/** The dashboard at `/app`. Each page is a file of its own. */
+export const dashboardRoutes = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard' })
+    .get('/app/assets/:file', ({ params, request }) => {
+      const asset = findAsset(params.file, request.headers.get('accept-encoding'))
+      if (!asset) throw new AppError('page_not_found')
+      return asset
+    })
+    .use(signInPages(deps))
+    .use(joinPages(deps))
+    .use(signOutPages(deps))
+    .use(linksPages(deps))
+    .use(bulkPages(deps))
+    .use(exportPages(deps))
+    .use(linkPages(deps))
+    .use(linkQrFiles(deps))
+    .use(accountPages(deps))
+    .use(keyPages(deps))
+    .use(numberPages(deps))
+    .use(servicePages(deps))
+    .use(serviceAccountsPages(deps))
+    .use(serviceAccountPages(deps))

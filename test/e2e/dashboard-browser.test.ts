@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type TestApp, testApp } from '../support/app.ts'
+import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import { OWNER, PASSWORD } from '../support/dashboard.ts'
+
+/** The dashboard in a real browser: with and without scripts, wide and narrow, light and dark. */
+
+const BROWSER_MS = 300_000
+const ARTIFACTS = join(import.meta.dir, '../.artifacts')
+const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+}, BROWSER_MS)
+
+afterAll(() => browser?.close())
+
+/** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
+async function openPage(context: BrowserContext, origin: string) {
+  const page = await context.newPage()
+  const strays: string[] = []
+  const problems: string[] = []
+  await page.route('**/*', async (route) => {
+    const url = route.request().url()
+    if (new URL(url).origin === origin) return route.continue()
+    strays.push(url)
+    return route.abort()
+  })
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  return { page, strays, problems }
+}
+
+/** Rules of WCAG 2.2 AA that a page breaks. The policy of the page lets no script in but ours. */
+async function violations(page: Page): Promise<string[]> {
+  // Evaluated by the debugger, which a content security policy does not bind.
+  return page.evaluate(`(async () => {
+    ${AXE}
+    const found = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
+    return found.violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join(' '))
+  })()`) as Promise<string[]>
+}
+
+const setupPath = (app: TestApp) => app.url + new URL(app.setupLink).pathname
+
+async function setUp(page: Page, app: TestApp, password = PASSWORD): Promise<void> {
+  await page.goto(setupPath(app))
+  await page.getByLabel('E-mail address').fill(OWNER)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Make the account' }).click()
+}
+
+test(
+  'the owner sets the account up, copies the key, signs out and in again',
+  async () => {
+    await using app = await testApp()
+    const context = await browser.newContext()
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
+    const { page, strays, problems } = await openPage(context, app.url)
+    await setUp(page, app)
+    const key = await page.getByLabel('API key', { exact: true }).inputValue()
+    await page.getByRole('button', { name: 'Copy API key' }).click()
+    await page.getByText('Copied.', { exact: true }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
+    expect(page.url()).not.toContain(key)
+    await page.goto(`${app.url}/app/account`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.getByLabel('E-mail address').fill(OWNER)
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Show the password' }).click()
+    expect(await page.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text')
+    await page.getByLabel('Password', { exact: true }).press('Enter')
+    await page.waitForURL('**/app/links')
+    const all = problems.filter((text) => !/404/.test(text))
+    expect({ strays, problems: all }).toEqual({ strays: [], problems: [] })
+    await context.close()
+  },
+  BROWSER_MS,
+)
+
+test(
+  'without scripts the account is set up, and its password is changed',
+  async () => {
+    await using app = await testApp()
+    const context = await browser.newContext({ javaScriptEnabled: false })
+    const { page } = await openPage(context, app.url)
+    await setUp(page, app, 'password')
+    expect(await page.getByLabel('E-mail address').inputValue()).toBe(OWNER)
+    const field = page.getByLabel('Password', { exact: true })
+    expect(await field.getAttribute('aria-invalid')).toBe('true')
+    await field.fill(PASSWORD)
+    await page.getByRole('button', { name: 'Make the account' }).click()
+    expect(await page.getByLabel('API key', { exact: true }).inputValue()).toStartWith('hop_')
+    await page.goto(`${app.url}/app/account`)
+    await page.getByLabel('Current password').fill(PASSWORD)
+    await page.getByLabel('New password').fill('eleven silent bees')
+    await page.getByRole('button', { name: 'Change the password' }).click()
+    await page.getByText('The password is changed').waitFor()
+    expect(await page.locator('time').first().textContent()).toMatch(/UTC$/)
+    await context.close()
+  },
+  BROWSER_MS,
+)
+
+const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [390, 1280].map((width) => ({ colorScheme, width })),
+)
+test.each(looks)(
+  'no page breaks a rule of WCAG 2.2 AA or is wider than a $width px screen: $colorScheme',
+  async ({ colorScheme, width }) => {
+    await using app = await testApp()
+    const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })
+    const { page } = await openPage(context, app.url)
+    mkdirSync(ARTIFACTS, { recursive: true })
+    const judge = async (name: string) => {
+      const path = join(ARTIFACTS, `dashboard-${name}-${width}-${colorScheme}.png`)
+      await page.screenshot({ path, fullPage: true })
+      const wide = await page.evaluate('document.documentElement.scrollWidth')
+      expect({ name, violations: await violations(page), fits: Number(wide) <= width }).toEqual({
+        ...{ name, violations: [], fits: true },
+      })
+    }
+    await page.goto(`${app.url}/app/sign-in`)
+    await judge('sign-in')
+    await setUp(page, app, 'password')
+    await judge('setup')
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Make the account' }).click()
+    await judge('welcome')
+    for (const name of ['account', 'account/delete', 'nothing']) {
+      await page.goto(`${app.url}/app/${name}`)
+      await judge(name.replace('/', '-'))
+    }
+    await context.close()
+  },
+  BROWSER_MS,
+)
+
+test(
+  'the keyboard reaches everything in order, from a link that skips to the content',
+  async () => {
+    await using app = await testApp()
+    const context = await browser.newContext()
+    const { page } = await openPage(context, app.url)
+    await setUp(page, app)
+    await page.goto(`${app.url}/app/account`)
+    const focused: string[] = []
+    for (let i = 0; i < 8; i++) {
+      await page.keyboard.press('Tab')
+      focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
+    }
+    expect(focused).toEqual([
+      ...['Skip to the content', 'Hopcode', 'Links', 'Numbers', 'Keys', 'Account', 'Service'],
+      'Sign out',
+    ])
+    await context.close()
+  },
+  BROWSER_MS,
+)

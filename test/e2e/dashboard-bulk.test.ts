@@ -1,0 +1,181 @@
+import { expect, test } from 'bun:test'
+import { parse } from 'csv-parse/sync'
+import { type TestApp, testApp } from '../support/app.ts'
+import type { Visitor } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+
+/** Many URLs at once: pasted or from a file, with nothing lost of what fails. */
+
+const BULK = '/app/links/bulk'
+const BAD_START = 'Invalid URL: must start with http:// or https://'
+
+interface Sent {
+  urls?: string
+  file?: string | Uint8Array<ArrayBuffer>
+  name?: string
+  as?: string
+}
+
+/** Sends the form as a browser does, with a file. */
+async function send(app: TestApp, visitor: Visitor, { urls = '', file, name, as }: Sent) {
+  const body = new FormData()
+  body.set('csrf', (await visitor.get(BULK)).csrf)
+  body.set('urls', urls)
+  body.set('file', new File([file ?? ''], file === undefined ? '' : (name ?? 'links.csv')))
+  if (as) body.set('as', as)
+  const cookie = [...visitor.cookies].map(([key, value]) => `${key}=${value}`).join('; ')
+  const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+  const answer = await fetch(app.url + BULK, { method: 'POST', headers, body })
+  return { status: answer.status, headers: answer.headers, text: await answer.text() }
+}
+
+/** What the text field holds. */
+const kept = (text: string) =>
+  /<textarea id="field-urls"[^>]*>\n([^<]*)<\/textarea>/.exec(text)?.[1] ?? 'no field'
+
+const totalOf = async (app: TestApp) =>
+  (await app.call('GET', '/api/list', { key: 'free' })).body.total
+
+test('every line becomes a link with a passcode that works; failed lines come first and stay', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const had = await app.shorten('https://had.example/')
+  const urls = [
+    'https://a.example/',
+    'not a url',
+    'https://had.example/',
+    '',
+    'http://hop.test/LOOPED',
+    'https://b.example/',
+  ].join('\r\n')
+  const { status, text } = await send(app, free, { urls })
+  expect(status).toBe(200)
+  expect(text).toContain('2 new links. 1 URL had one already. 2 lines failed.')
+  expect(text).toMatch(new RegExp(`Line 2</div></td><td[^>]*><div>${BAD_START}`))
+  expect(text).toMatch(/Line 5<\/div><\/td><td[^>]*><div>Destination URL is not allowed/)
+  expect(text.indexOf('<h2>Failed')).toBeLessThan(text.indexOf('<h2>New links'))
+  expect(kept(text)).toBe('not a url\nhttp://hop.test/LOOPED')
+  expect(text).toContain(`value="http://hop.test/${had.code}"`)
+  const passcodes = [...text.matchAll(/passcode">([A-Z0-9]{24})</g)].map(([, found]) => found ?? '')
+  expect(passcodes).toHaveLength(2)
+  const code = /id="made-0" value="http:\/\/hop.test\/([A-Z0-9]+)"/.exec(text)?.[1]
+  const json = { code, passcode: passcodes[0], url: 'https://c.example/' }
+  expect((await app.call('POST', '/api/update', { key: 'free', json })).status).toBe(200)
+  expect(app.log.join()).not.toContain(passcodes[0] ?? '?')
+  expect(await totalOf(app)).toBe(3)
+})
+
+test('a CSV file and the field are taken together, and a failed row tells the file’s line', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const file = '\ufefftitle,url\r\n"One, two",https://a.example/\r\nthree,nonsense\r\n'
+  const { text } = await send(app, free, { urls: 'https://b.example/', file, name: 'my<b>.csv' })
+  expect(text).toContain('2 new links. 1 line failed.')
+  expect(text).toContain('my&lt;b&gt;.csv, line 3')
+  expect(kept(text)).toBe('nonsense')
+})
+
+test('where every line fails, nothing is made, each has its own reason, and all stay', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const urls = 'ftp://x\nhttp://hop.test/A\nhttps://a b'
+  for (const as of ['', 'csv']) {
+    const { status, text } = await send(app, free, { urls, as })
+    expect(status).toBe(422)
+    expect(text).toContain(BAD_START)
+    expect(text).toContain('Destination URL is not allowed')
+    expect(text).toContain('must not contain spaces')
+    expect(kept(text)).toBe(urls)
+  }
+  expect(await totalOf(app)).toBe(0)
+})
+
+test('one click more than the plan takes makes nothing and loses nothing, of a file neither', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const urls = Array.from({ length: 101 }, (_, n) => `https://example.com/${n}`).join('\n')
+  for (const sent of [{ urls }, { file: urls }]) {
+    const { status, text } = await send(app, free, sent)
+    expect(status).toBe(422)
+    expect(text).toContain('These are 101 URLs: your plan takes 100 at once.')
+    expect(kept(text)).toBe(urls)
+  }
+  expect(await totalOf(app)).toBe(0)
+  const { text } = await send(app, free, { urls: urls.split('\n').slice(1).join('\n') })
+  expect(text).toContain('100 new links.')
+})
+
+const refused = [
+  { name: 'nothing', sent: {}, says: 'Paste at least one URL, or choose a file.' },
+  {
+    name: 'a file that is no CSV',
+    sent: { file: 'url\n"a', urls: 'https://a.example/' },
+    says: 'a quote that is not closed',
+  },
+]
+test.each(refused)('$name is refused beside its field', async ({ sent, says }) => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const { status, text } = await send(app, free, sent)
+  expect(status).toBe(422)
+  expect(text).toMatch(new RegExp(`id="field-(urls|file)-error">[^<]*${says}`))
+  expect(kept(text)).toBe(sent.urls ?? '')
+  expect(await totalOf(app)).toBe(0)
+})
+
+test('one bulk takes one place of the write budget, and a full budget keeps what was pasted', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const before = await app.call('POST', '/api/reserve', { key: 'free', json: {} })
+  await send(app, free, { urls: 'https://a.example/\nhttps://b.example/' })
+  const after = await app.call('POST', '/api/reserve', { key: 'free', json: {} })
+  const left = (answer: typeof after) => Number(answer.headers.get('x-ratelimit-remaining'))
+  expect(left(before) - left(after)).toBe(2)
+  for (let n = left(after); n > 0; n--)
+    await app.call('POST', '/api/reserve', { key: 'free', json: {} })
+  const full = await send(app, free, { urls: 'https://c.example/' })
+  expect(full.status).toBe(429)
+  expect(Number(full.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(kept(full.text)).toBe('https://c.example/')
+})
+
+test('the answer may be the file itself: new rows with their passcodes, failed ones first', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const urls = '=cmd|x\nhttps://a.example/?q=1,2\nhttps://b.example/"'
+  const { status, headers, text } = await send(app, free, { urls, as: 'csv' })
+  expect(status).toBe(200)
+  expect(headers.get('content-type')).toBe('text/csv; charset=utf-8')
+  expect(headers.get('content-disposition')).toBe('attachment; filename="hopcode-new-links.csv"')
+  expect(headers.get('cache-control')).toBe('no-store')
+  const [failed, first, second] = parse(text, { columns: true }) as Record<string, string>[]
+  expect(failed).toMatchObject({ url: "'=cmd|x", note: `failed (Line 1): ${BAD_START}` })
+  expect(first).toMatchObject({ url: 'https://a.example/?q=1,2', note: 'new' })
+  expect(second?.url).toBe('https://b.example/"')
+  const { code, passcode } = first ?? {}
+  const { status: deleted } = await app.call('POST', '/api/delete', {
+    key: 'free',
+    json: { code, passcode },
+  })
+  expect(deleted).toBe(200)
+})
+
+test('the file that the page saves by itself has the same rows', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const { text } = await send(app, free, { urls: 'https://a.example/?q=1,2' })
+  const saved = /<pre id="made-csv" hidden>([^<]*)<\/pre>/.exec(text)?.[1] ?? ''
+  const [row] = parse(saved.replaceAll('&quot;', '"'), { columns: true }) as Record<
+    string,
+    string
+  >[]
+  expect(row).toMatchObject({ url: 'https://a.example/?q=1,2', note: 'new' })
+  expect(row?.passcode).toMatch(/^[A-Z0-9]{24}$/)
+})
+
+test('a form of more than 8 MiB is refused', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const { status } = await send(app, free, { urls: 'x'.repeat(8 * 1024 * 1024) })
+  expect(status).toBe(413)
+})

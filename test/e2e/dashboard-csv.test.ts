@@ -1,0 +1,91 @@
+import { expect, test } from 'bun:test'
+import { parse } from 'csv-parse/sync'
+import { type TestApp, testApp } from '../support/app.ts'
+import type { Visitor } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+
+/** All links of an account as one file. */
+
+const EXPORT = '/app/links/export.csv'
+
+const rowsOf = (text: string) => parse(text, { columns: true }) as Record<string, string>[]
+
+async function makeLinks(app: TestApp, count: number, key = 'enterprise'): Promise<string[]> {
+  const urls = Array.from({ length: count }, (_, n) => `https://example.com/page-${n}`)
+  const { body } = await app.call('POST', '/api/bulk-shorten', { key, json: { urls } })
+  return (body.results as { code: string }[]).map(({ code }) => code)
+}
+
+const cookieOf = ({ cookies }: Visitor) =>
+  [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+
+test('the file has every link of the account once, newest first, and no passcode', async () => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'enterprise@example.com')
+  const codes = await makeLinks(app, 1750)
+  const { passcode } = await app.reserve('SPRING26', 'enterprise')
+  for (let n = 0; n < 2; n++) await app.call('GET', `/${codes[0]}`)
+  await app.shorten('https://foreign.example/', 'pro')
+  const { headers, text } = await member.get(EXPORT)
+  expect(headers.get('content-type')).toBe('text/csv; charset=utf-8')
+  expect(headers.get('content-disposition')).toBe(
+    'attachment; filename="hopcode-links-2026-03-01.csv"',
+  )
+  expect(text).not.toContain(passcode)
+  const rows = rowsOf(text)
+  expect(rows.map(({ code }) => code)).toEqual(['SPRING26', ...codes.toReversed()])
+  expect(rows[0]).toEqual({
+    ...{ code: 'SPRING26', short_url: 'http://hop.test/SPRING26', url: '', hits: '0' },
+    created_at: '2026-03-01T12:00:00.000Z',
+  })
+  expect(rows.at(-1)).toMatchObject({ url: 'https://example.com/page-0', hits: '2' })
+})
+
+test('an account without links gets the names of the columns', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'ann@example.com')
+  expect((await ann.get(EXPORT)).text).toBe('code,short_url,url,created_at,hits\r\n')
+})
+
+test('a URL with commas, quotes and letters from everywhere is in its cell as it was stored', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const urls = [
+    'https://example.com/,"\';=1+1|x',
+    'https://münchen.example/straße',
+    'https://a.example/\u202Ex',
+  ]
+  for (const url of urls) await app.shorten(url)
+  expect(rowsOf((await free.get(EXPORT)).text).map(({ url }) => url)).toEqual(urls.toReversed())
+})
+
+test('whoever stops reading stops the export: no further links are read', async () => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'enterprise@example.com')
+  await makeLinks(app, 5000)
+  const headers = { cookie: cookieOf(member) }
+  for (let n = 0; n < 3; n++) {
+    const answer = await fetch(app.url + EXPORT, { headers })
+    const reader = answer.body?.getReader()
+    await reader?.read()
+    await reader?.cancel()
+  }
+  expect(rowsOf((await member.get(EXPORT)).text)).toHaveLength(5000)
+  expect(app.log.join()).not.toContain('"level":"error"')
+})
+
+test('a link that is deleted meanwhile neither breaks the export nor hides another', async () => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'enterprise@example.com')
+  const codes = await makeLinks(app, 3000)
+  const deleted = codes.filter((_, n) => n % 100 === 0)
+  const token = (await member.get('/app/links')).csrf
+  const [{ text }] = await Promise.all([
+    member.get(EXPORT),
+    ...deleted.map((code) => member.post(`/app/links/${code}/delete`, { csrf: token })),
+  ])
+  const found = rowsOf(text).map(({ code }) => code ?? '')
+  const stays = new Set(codes.filter((code) => !deleted.includes(code)))
+  expect(found.filter((code) => stays.has(code))).toEqual([...stays].toReversed())
+  expect(new Set(found).size).toBe(found.length)
+})

@@ -1,0 +1,190 @@
+import { expect, test } from 'bun:test'
+import { type TestApp, testApp } from '../support/app.ts'
+import { Visitor } from '../support/dashboard.ts'
+import { decodeQr } from '../support/decode-qr.ts'
+import { makeMember } from '../support/members.ts'
+
+/** The page of one link: its destination, its hits, its QR code, its end. */
+
+const pathOf = (code: string) => `/app/links/${code}`
+
+async function freeWithLink(app: TestApp, code = 'SPRING26') {
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim(code)
+  return free
+}
+
+test('a link’s page shows its short URL, destination, time and hits', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  for (let n = 0; n < 3; n++) await app.call('GET', '/SPRING26')
+  for (const path of ['SPRING26', 'spring26'].map(pathOf)) {
+    const { status, text } = await free.get(path)
+    expect(status).toBe(200)
+    expect(text).toContain('value="http://hop.test/SPRING26"')
+    expect(text).toContain('https://<b>example.com</b>/landing')
+    expect(text).toContain('datetime="2026-03-01T12:00:00.000Z"')
+    expect(text).toMatch(/<dt>Hits<\/dt><dd><span data-poll[^>]*>3<\/span>/)
+  }
+})
+
+test('another account’s code, an unknown one and nonsense are one and the same 404 page', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'ann@example.com')
+  await app.claim('SPRING26', 'https://example.com/', 'pro')
+  const token = (await ann.get('/app/links')).csrf
+  const paths = ['', '/hits', '/qr.png', '/qr.svg', '/delete']
+  const see = async (code: string) => {
+    const seen = []
+    for (const path of paths) seen.push(await ann.get(pathOf(code) + path))
+    const fields = { csrf: token, url: 'https://evil.example/' }
+    for (const path of ['', '/delete']) seen.push(await ann.post(pathOf(code) + path, fields))
+    return seen.map(({ status, text }) => [
+      status,
+      text.replaceAll(code.toUpperCase(), 'CODE').replace(/<code>[^<]*/g, ''),
+    ])
+  }
+  const foreign = await see('SPRING26')
+  expect(foreign.map(([status]) => status)).toEqual(foreign.map(() => 404))
+  expect(await see('UNKNOWN1')).toEqual(foreign)
+  expect(await see('x-y')).toEqual(foreign)
+  expect((await app.call('GET', '/SPRING26')).headers.get('location')).toBe('https://example.com/')
+})
+
+test('the destination is changed without the passcode, and counts from the next visit', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const url = 'https://example.com/summer'
+  const seen = await free.post(pathOf('SPRING26'), { url })
+  expect(seen.location).toBe('/app/links/SPRING26?done=changed')
+  expect((await app.call('GET', '/SPRING26')).headers.get('location')).toBe(url)
+  expect((await free.get(seen.location ?? '')).text).toContain('The destination is changed.')
+})
+
+const refused = [
+  { url: '', error: 'Invalid URL: must start with http:// or https://' },
+  { url: 'javascript:alert(1)', error: 'Invalid URL: must start with http:// or https://' },
+  { url: 'http://hop.test/SPRING26', error: 'Destination URL is not allowed' },
+]
+test.each(refused)(
+  'a change to ($url) is refused beside its field, and changes nothing',
+  async (sent) => {
+    await using app = await testApp()
+    const free = await freeWithLink(app)
+    const { status, text } = await free.post(pathOf('SPRING26'), { url: sent.url })
+    expect(status).toBe(422)
+    expect(text).toMatch(new RegExp(`id="field-url-error">[^<]*${sent.error}`))
+    expect(text).toContain(`value="${sent.url}"`)
+    const { headers } = await app.call('GET', '/SPRING26')
+    expect(headers.get('location')).toBe('https://example.com/landing')
+  },
+)
+
+test('a reserved code says that it leads nowhere, and its first destination wakes it', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.reserve('SPRING26')
+  const { text } = await free.get(pathOf('SPRING26'))
+  expect(text).toContain('This code is reserved and leads nowhere yet.')
+  expect(text).toContain('Set the destination')
+  await free.post(pathOf('SPRING26'), { url: 'https://example.com/' })
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+  expect((await free.get(pathOf('SPRING26'))).text).not.toContain('leads nowhere yet')
+})
+
+test('a code is deleted behind a page that says what that means, and is free at once', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const warning = await free.get(`${pathOf('SPRING26')}/delete`)
+  expect(warning.text).toContain('Anybody can then claim the code SPRING26')
+  expect(warning.text).toContain('printed QR code')
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+  const seen = await free.post(`${pathOf('SPRING26')}/delete`, {})
+  expect(seen.location).toBe('/app/links?done=deleted')
+  expect((await app.call('GET', '/SPRING26')).status).toBe(404)
+  expect((await free.get(pathOf('SPRING26'))).status).toBe(404)
+  expect(
+    (await app.call('POST', '/api/reserve', { key: 'pro', json: { code: 'SPRING26' } })).status,
+  ).toBe(201)
+})
+
+test('a form of another site changes and deletes nothing', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const headers = { 'sec-fetch-site': 'cross-site' }
+  for (const path of ['/app/links', pathOf('SPRING26'), `${pathOf('SPRING26')}/delete`]) {
+    const sent = { url: 'https://evil.example/' }
+    expect((await free.post(path, sent, { headers })).status).toBe(403)
+    expect((await free.post(path, { ...sent, csrf: 'x' })).status).toBe(403)
+  }
+  const { headers: found } = await app.call('GET', '/SPRING26')
+  expect(found.get('location')).toBe('https://example.com/landing')
+})
+
+test('the hits ask for themselves again, for half an hour at most', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  await app.call('GET', '/SPRING26')
+  const first = await free.get(`${pathOf('SPRING26')}/hits?n=1`)
+  expect(first.text).toMatch(/hx-get="\/app\/links\/SPRING26\/hits\?n=2"[^>]*hx-trigger="every 5s"/)
+  expect(first.text).toContain('>1</span>')
+  const last = await free.get(`${pathOf('SPRING26')}/hits?n=360`)
+  expect(last.text.trim()).toBe('<span>1</span>')
+  const { status, headers } = await free.get('/app/links/UNKNOWN1/hits')
+  expect([status, headers.get('hx-redirect')]).toEqual([404, '/app/links/UNKNOWN1'])
+})
+
+test('the QR code comes as PNG and SVG in the size and colors that were chosen', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const cookie = [...free.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const load = (path: string) =>
+    fetch(`${app.url}${pathOf('SPRING26')}${path}`, { headers: { cookie } })
+  const query = 'size=300&dark=%23112233&light=%23ffeedd'
+  const png = await load(`/qr.png?${query}`)
+  expect(png.headers.get('content-type')).toBe('image/png')
+  expect(png.headers.get('content-disposition')).toBe('attachment; filename="SPRING26.png"')
+  const image = await decodeQr(new Uint8Array(await png.arrayBuffer()))
+  expect(image).toMatchObject({ text: 'http://hop.test/SPRING26', width: 300, height: 300 })
+  const svg = await (await load(`/qr.svg?${query}`)).text()
+  expect(svg).toContain('fill="#112233"')
+  expect(svg).toContain('fill="#ffeedd"')
+  expect((await load('/qr.png?size=63')).status).toBe(400)
+  expect((await load('/qr.svg?dark=red')).status).toBe(400)
+})
+
+test('previews are charged to nobody’s read budget, and to no write budget', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const before = await app.call('GET', '/api/list', { key: 'free' })
+  for (let n = 0; n < 5; n++) await free.get(`${pathOf('SPRING26')}/qr.svg`)
+  const after = await app.call('GET', '/api/list', { key: 'free' })
+  const left = (answer: typeof after) => Number(answer.headers.get('x-ratelimit-remaining'))
+  expect(left(before) - left(after)).toBe(1)
+})
+
+test('colors that cameras may not tell apart get a warning, and the preview has them', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const see = (query: string) => free.get(`${pathOf('SPRING26')}${query}`)
+  expect((await see('')).text).not.toContain('cameras')
+  expect((await see('?dark=%23888888&light=%23aaaaaa')).text).toContain('too alike')
+  expect((await see('?dark=%23ffffff&light=%23000000')).text).toContain(
+    'lighter than the background',
+  )
+  const { text } = await see('?size=9999&dark=%23123456')
+  expect(text).toContain('qr.svg?dark=%23123456&amp;light=%23ffffff')
+  expect(text).toContain(
+    'id="field-size-error">Invalid size: must be an integer between 64 and 2048',
+  )
+  expect(text).toContain('value="9999"')
+})
+
+test('a stranger sees no page, no picture and no count of a link', async () => {
+  await using app = await testApp()
+  await freeWithLink(app)
+  for (const path of ['', '/hits', '/qr.png', '/qr.svg', '/delete']) {
+    const { status, text } = await new Visitor(app).get(pathOf('SPRING26') + path)
+    expect([path, status, text]).toEqual([path, 303, ''])
+  }
+})

@@ -1,0 +1,265 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { parse } from 'csv-parse/sync'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type TestApp, testApp } from '../support/app.ts'
+import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import type { Visitor } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+
+/** The pages of links in a real browser: what scripts add, and what works without them. */
+
+const BROWSER_MS = 300_000
+const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+}, BROWSER_MS)
+
+afterAll(() => browser?.close())
+
+interface Opened extends AsyncDisposable {
+  page: Page
+  context: BrowserContext
+  /** What the browser complained about. */
+  problems: string[]
+}
+
+/** A browser that is signed in as the visitor is. */
+async function open(
+  app: TestApp,
+  visitor: Visitor,
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<Opened> {
+  const context = await browser.newContext(options)
+  const cookies = [...visitor.cookies].map(([name, value]) => ({ name, value, url: app.url }))
+  await context.addCookies(cookies)
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  return { page, context, problems, [Symbol.asyncDispose]: () => context.close() }
+}
+
+const shown = (page: Page) => page.locator('#list tbody tr')
+
+async function violations(page: Page): Promise<string[]> {
+  // Evaluated by the debugger, which a content security policy does not bind.
+  return page.evaluate(`(async () => {
+    ${AXE}
+    const found = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
+    return found.violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join(' '))
+  })()`) as Promise<string[]>
+}
+
+test(
+  'typing searches, and the address follows; the field keeps the focus',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await app.claim('SPRING26')
+    await app.claim('SUMMER26')
+    await using opened = await open(app, free)
+    const { page, problems } = opened
+    await page.goto(`${app.url}/app/links`)
+    expect(await shown(page).count()).toBe(2)
+    await page.getByLabel('Search code and URL').pressSequentially('spring')
+    await page.waitForURL('**/app/links?q=spring')
+    expect(await shown(page).count()).toBe(1)
+    expect(await page.locator('#found').textContent()).toBe('1 of 2 links')
+    expect(await page.evaluate('document.activeElement.id')).toBe('field-q')
+    await page.getByLabel('Search code and URL').fill('')
+    await page.waitForURL('**/app/links')
+    expect(await shown(page).count()).toBe(2)
+    expect(problems).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+test(
+  'without scripts a URL is shortened and found',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await using opened = await open(app, free, { javaScriptEnabled: false })
+    const { page } = opened
+    await page.goto(`${app.url}/app/links`)
+    await page.getByLabel('Shorten a URL').fill('https://example.com/spring')
+    await page.getByRole('button', { name: 'Shorten' }).click()
+    expect(await page.getByLabel('Passcode', { exact: true }).inputValue()).toMatch(
+      /^[A-Z0-9]{24}$/,
+    )
+    await page.getByLabel('Search code and URL').fill('nothing like it')
+    await page.getByRole('button', { name: 'Search' }).click()
+    expect(await page.locator('#list').textContent()).toContain('Nothing found')
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
+  },
+  BROWSER_MS,
+)
+
+test(
+  'a new link is shown in place: its passcode is copied, and a reload makes nothing again',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await using opened = await open(app, free)
+    const { page, context, problems } = opened
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
+    await page.goto(`${app.url}/app/links`)
+    await page.getByLabel('Shorten a URL').fill('https://example.com/spring')
+    await page.getByRole('button', { name: 'Shorten' }).click()
+    await page.getByText('Your short link is ready').waitFor()
+    expect(page.url()).toBe(`${app.url}/app/links`)
+    const passcode = await page.getByLabel('Passcode', { exact: true }).inputValue()
+    await page.getByRole('button', { name: 'Copy Passcode' }).click()
+    await page.getByText('Copied.', { exact: true }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(passcode)
+    const [row] = await shown(page).all()
+    await row?.getByRole('button', { name: /^Copy short URL/ }).click()
+    await page.waitForFunction('navigator.clipboard.readText().then((t) => t.startsWith("http"))')
+    await page.reload()
+    expect(await page.content()).not.toContain(passcode)
+    expect(await shown(page).count()).toBe(1)
+    expect(problems).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+test(
+  'a code that is taken is told beside its field, which has the focus and its text',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await app.reserve('TAKEN26', 'pro')
+    await using opened = await open(app, free)
+    const { page } = opened
+    await page.goto(`${app.url}/app/links`)
+    await page.getByText('Choose the code yourself').click()
+    await page.getByLabel('Code', { exact: true }).fill('taken26')
+    await page.getByLabel('Destination').fill('https://example.com/kept')
+    await page.getByRole('button', { name: 'Reserve the code' }).click()
+    await page.getByText('Code already in use: TAKEN26').waitFor()
+    expect(await page.getByLabel('Destination').inputValue()).toBe('https://example.com/kept')
+    expect(await page.evaluate('document.activeElement.id')).toBe('field-code')
+    expect(await page.getByLabel('Code', { exact: true }).inputValue()).toBe('taken26')
+  },
+  BROWSER_MS,
+)
+
+test(
+  'a link’s page counts while it is looked at, and its preview follows the colors',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await app.claim('SPRING26')
+    await using opened = await open(app, free)
+    const { page, problems } = opened
+    await page.clock.install()
+    await page.goto(`${app.url}/app/links/SPRING26`)
+    await app.call('GET', '/SPRING26')
+    await page.clock.runFor(6000)
+    await page.locator('[data-poll]', { hasText: '1' }).waitFor()
+    await page.getByLabel('Background').fill('#223355')
+    await page.clock.runFor(1000)
+    await page.getByText('The two colors are too alike').waitFor()
+    expect(await page.locator('.printed img').getAttribute('src')).toContain('light=%23223355')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download PNG' }).click(),
+    ])
+    expect(download.suggestedFilename()).toBe('SPRING26.png')
+    expect(problems).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+test(
+  'on paper a link’s page is its QR code and its short URL alone',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await app.claim('SPRING26')
+    await using opened = await open(app, free)
+    const { page } = opened
+    await page.goto(`${app.url}/app/links/SPRING26`)
+    await page.emulateMedia({ media: 'print' })
+    expect(await page.evaluate('document.body.innerText.trim()')).toBe('hop.test/SPRING26')
+    expect(await page.locator('img:visible').count()).toBe(1)
+  },
+  BROWSER_MS,
+)
+
+test(
+  'the new rows of a bulk are saved as a file, from the page and in its place',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await using opened = await open(app, free)
+    const { page, problems } = opened
+    await page.goto(`${app.url}/app/links/bulk`)
+    const save = async (name: string) => {
+      const button = page.getByRole('button', { name })
+      const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
+      const text = readFileSync(await download.path(), 'utf8')
+      return parse(text, { columns: true }) as Record<string, string>[]
+    }
+    const field = page.getByLabel('URLs, one a line')
+    await field.fill('https://a.example/?q="1,2"')
+    const [first] = await save('Shorten and download CSV')
+    expect(first).toMatchObject({ url: 'https://a.example/?q="1,2"', note: 'new' })
+    // The page stays, and its form can be sent again.
+    await field.fill('https://b.example/\nnonsense')
+    await page.getByRole('button', { name: 'Shorten all' }).click()
+    await page.getByText('1 new link. 1 line failed.').waitFor()
+    expect(await field.inputValue()).toBe('nonsense')
+    const [second] = await save('Download as CSV')
+    expect(second).toMatchObject({ url: 'https://b.example/', note: 'new' })
+    expect(second?.passcode).toMatch(/^[A-Z0-9]{24}$/)
+    expect(problems).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+test.each([
+  { width: 390, colorScheme: 'light' },
+  { width: 1280, colorScheme: 'dark' },
+] as const)(
+  'every page of links is accessible and fits the screen: $width px, $colorScheme',
+  async ({ width, colorScheme }) => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await using opened = await open(app, free, { viewport: { width, height: 900 }, colorScheme })
+    const { page } = opened
+    const judge = async (name: string) => {
+      expect([name, await violations(page)]).toEqual([name, []])
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      expect([name, overflow]).toEqual([name, 0])
+    }
+    await page.goto(`${app.url}/app/links`)
+    await judge('no links')
+    const urls = Array.from({ length: 60 }, (_, n) => `https://example.com/${'long-'.repeat(n)}`)
+    await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
+    await app.reserve('ABCDEFGHIJ0123456789')
+    for (const path of ['', '?q=none', '?sort=hits', '/ABCDEFGHIJ0123456789?dark=%23ffffff']) {
+      await page.goto(`${app.url}/app/links${path}`)
+      await judge(path)
+    }
+    await page.goto(`${app.url}/app/links/ABCDEFGHIJ0123456789/delete`)
+    await judge('deletion')
+    await page.goto(`${app.url}/app/links`)
+    await page.getByLabel('Shorten a URL').fill('https://example.com/one-more')
+    await page.getByRole('button', { name: 'Shorten' }).click()
+    await page.getByText('Your short link is ready').waitFor()
+    await judge('a new link')
+    await page.goto(`${app.url}/app/links/bulk`)
+    await page.getByLabel('URLs, one a line').fill(`https://a.example/\nbad\n${urls[50]}`)
+    await page.getByRole('button', { name: 'Shorten all' }).click()
+    await page.getByText('1 new link.').waitFor()
+    await judge('a bulk')
+  },
+  BROWSER_MS,
+)

@@ -1,0 +1,240 @@
+import { expect, test } from 'bun:test'
+import { HOUR } from '../../src/lib/clock.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { OWNER, setUpOwner, Visitor } from '../support/dashboard.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { makeMember } from '../support/members.ts'
+
+/** The page Numbers, and the numbers of one link: hits over time, budgets, most followed links. */
+
+const DAY = 24 * HOUR
+const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
+
+interface Numbers {
+  /** What stands above the chart. */
+  sum: number
+  /** Each row of the table behind the chart, newest first. */
+  rows: number[]
+  text: string
+}
+
+async function numbersOf(visitor: Visitor, path: string): Promise<Numbers> {
+  const { status, text } = await visitor.get(path)
+  expect([path, status]).toEqual([path, 200])
+  const number = (shown = '') => Number(shown.replaceAll(',', ''))
+  const table = /<table[\s\S]*?<\/table>/.exec(text.split('id="hits-table"')[1] ?? '')?.[0] ?? ''
+  return {
+    sum: number(/<strong>([\d,]+)<\/strong>\s+hits? in/.exec(text)?.[1] ?? '0'),
+    rows: [...table.matchAll(/data-label="Hits"><div>([\d,]+)/g)].map(([, count]) => number(count)),
+    text,
+  }
+}
+
+const hitCount = async (app: TestApp, code: string): Promise<number> =>
+  Number((await app.call('GET', `/api/lookup/${code}`)).body.hit_count)
+
+async function follow(app: TestApp, code: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    expect((await app.call('GET', `/${code}`)).status).toBe(302)
+  }
+}
+
+/** Waits until the account's series, which is as old as the last flush, has so many hits. */
+const counted = (visitor: Visitor, hits: number): Promise<void> =>
+  eventually(`${hits} hits are counted`, async () => {
+    const { text } = await visitor.get('/app/numbers?range=year')
+    return text.includes(`<strong>${hits.toLocaleString('en')}</strong>`)
+  })
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, n) => sum + n, 0)
+
+// spec: Code (short link) | hit_count
+test('after hits over several hours and a restart, every range that covers them adds up to hit_count', async () => {
+  using folder = temporaryFolder()
+  const dataDir = folder.path
+  let elapsed = 0
+  const perHour = [3, 0, 1, 4, 0, 2]
+  let code = ''
+  {
+    await using app = await testApp({ env: ENV, dataDir })
+    const { owner, key } = await setUpOwner(app)
+    code = (await app.shorten('https://example.com/spring', key)).code
+    let all = 0
+    for (const hits of perHour) {
+      await follow(app, code, hits)
+      all += hits
+      await counted(owner, all)
+      app.advance(HOUR)
+      elapsed += HOUR
+    }
+    await follow(app, code, 5)
+  }
+  await using app = await testApp({ env: ENV, dataDir })
+  app.advance(elapsed + HOUR)
+  await follow(app, code, 2)
+  const owner = new Visitor(app)
+  await owner.signIn(OWNER)
+  await counted(owner, 17)
+  expect(await hitCount(app, code)).toBe(17)
+  for (const range of ['24h', '72h', '30d', '90d', 'year']) {
+    for (const path of [`/app/numbers?range=${range}`, `/app/links/${code}?range=${range}`]) {
+      const { sum, rows, text } = await numbersOf(owner, path)
+      expect({ path, sum, rows: sumOf(rows) }).toEqual({ path, sum: 17, rows: 17 })
+      expect(text).toContain('These are all hits so far.')
+    }
+  }
+  const { rows } = await numbersOf(owner, `/app/links/${code}?range=24h`)
+  expect(rows).toHaveLength(24)
+  // The last hits of the first run were counted in their own hour, before it ended.
+  expect(rows.slice(0, 8)).toEqual([2, 5, ...perHour.toReversed()])
+})
+
+test('a link’s numbers include the redirect served just before', async () => {
+  await using app = await testApp({ env: { ...ENV, HIT_FLUSH_MS: '60000' } })
+  const { owner, key } = await setUpOwner(app)
+  const { code } = await app.shorten('https://example.com/spring', key)
+  for (let hits = 1; hits <= 5; hits++) {
+    await follow(app, code)
+    expect((await numbersOf(owner, `/app/links/${code}?range=24h`)).sum).toBe(hits)
+  }
+})
+
+test('a range that does not cover every hit says how many came before', async () => {
+  await using app = await testApp({ env: { ...ENV, SESSION_MAX_HOURS: '2160' } })
+  const { owner, key } = await setUpOwner(app)
+  const { code } = await app.shorten('https://example.com/spring', key)
+  await follow(app, code, 4)
+  await counted(owner, 4)
+  app.advance(2 * DAY)
+  await follow(app, code, 1)
+  await counted(owner, 5)
+  for (const path of ['/app/numbers', `/app/links/${code}`]) {
+    const day = await numbersOf(owner, `${path}?range=24h`)
+    expect([day.sum, sumOf(day.rows)]).toEqual([1, 1])
+    expect(day.text).toContain('5 hits in all: 4 hits came before the time that is shown.')
+    expect((await numbersOf(owner, `${path}?range=72h`)).sum).toBe(5)
+  }
+})
+
+test('the account keeps the hits of a link that is deleted', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  const { code, passcode } = await app.shorten('https://example.com/spring', key)
+  await follow(app, code, 3)
+  await counted(owner, 3)
+  await app.call('POST', '/api/delete', { key, json: { code, passcode } })
+  expect((await numbersOf(owner, '/app/numbers')).sum).toBe(3)
+})
+
+test('the most followed links come first, and those without hits are left out', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  for (const [code, hits] of [
+    ['SPRING', 1],
+    ['SUMMER', 3],
+    ['AUTUMN', 0],
+    ['WINTER', 2],
+  ] as const) {
+    await app.claim(code, `https://example.com/${code}`, key)
+    await follow(app, code, hits)
+  }
+  await counted(owner, 6)
+  const { text } = await numbersOf(owner, '/app/numbers')
+  const top = [...text.matchAll(/href="\/app\/links\/([A-Z]{6})"/g)].map(([, code]) => code)
+  expect(top).toEqual(['SUMMER', 'WINTER', 'SPRING'])
+})
+
+test('an account without hits is told what to do, and so is a link', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  const { code } = await app.shorten('https://example.com/spring', key)
+  await app.reserve('SUMMER', key)
+  const shown = await Promise.all(
+    ['/app/numbers', `/app/links/${code}`, '/app/links/SUMMER'].map((path) => owner.get(path)),
+  )
+  for (const { text } of shown) expect(text).toContain('No hits yet')
+  expect(shown[0]?.text).toContain('Nobody has followed a link of yours yet.')
+  expect(shown[1]?.text).toContain('Nobody has followed this link yet.')
+  expect(shown[2]?.text).toContain('The code is reserved.')
+})
+
+test('nobody sees the numbers of another account’s link, or that there is one', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  await app.claim('SPRING', 'https://example.com/spring', key)
+  const eve = await makeMember(app, 'eve@example.com')
+  const hx = { 'hx-request': 'true' }
+  for (const path of ['/app/links/SPRING?range=24h', '/app/numbers/SPRING']) {
+    const [own, foreign, unknown] = await Promise.all([
+      owner.get(path, hx),
+      eve.get(path, hx),
+      eve.get(path.replace('SPRING', 'SUMMER'), hx),
+    ])
+    expect([path, own?.status, foreign?.status, unknown?.status]).toEqual([path, 200, 404, 404])
+    const plain = (text = '') => text.replace(/SPRING|SUMMER/g, 'CODE')
+    expect(plain(foreign?.text)).toBe(plain(unknown?.text))
+  }
+})
+
+test('a refresh brings the parts that change and no page around them', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  const { code } = await app.shorten('https://example.com/spring', key)
+  await follow(app, code, 2)
+  await counted(owner, 2)
+  const hx = { 'hx-request': 'true' }
+  const all = await owner.get('/app/numbers?range=24h', hx)
+  const one = await owner.get(`/app/numbers/${code}?range=24h`, hx)
+  for (const { text } of [all, one]) {
+    expect(text).not.toMatch(/<html|<nav|<h1|csrf/)
+    expect(text).toMatch(/<strong>2<\/strong>\s+hits in the last 24 hours/)
+    expect(text).toContain('hx-swap-oob="innerHTML:#hits-table"')
+  }
+  expect(all.text).toContain('hx-swap-oob="innerHTML:#budgets"')
+  const plain = await owner.get(`/app/numbers/${code}?range=24h`)
+  expect(plain.location).toBe(`/app/links/${code}?range=24h`)
+})
+
+test.each(['', '?range=', '?range=1h', '?range=toString', '?range=%00'])(
+  'an unknown range is the usual one: %s',
+  async (query) => {
+    await using app = await testApp({ env: ENV })
+    const { owner } = await setUpOwner(app)
+    const { text } = await numbersOf(owner, `/app/numbers${query}`)
+    expect(text).toMatch(/range=30d#numbers" aria-current="true"/)
+  },
+)
+
+// spec: Limits | Write budget, Free
+test('the budgets of the plan stand beside what the last minute took, and a look takes nothing', async () => {
+  await using app = await testApp({ env: ENV })
+  const member = await makeMember(app, 'free@example.com')
+  const used = async () =>
+    [...(await member.get('/app/numbers')).text.matchAll(/([\d,]+ of [\d,]+) used<\/meter>/g)].map(
+      ([, text]) => text,
+    )
+  expect(await used()).toEqual(['0 of 60', '0 of 300'])
+  expect((await member.get('/app/numbers')).text).toContain('100 at most')
+  await app.shorten('https://example.com/spring', 'free')
+  app.advance(30_000)
+  for (let i = 0; i < 4; i++) await app.call('GET', '/api/list', { key: 'free' })
+  expect(await used()).toEqual(['1 of 60', '4 of 300'])
+  expect(await used()).toEqual(['1 of 60', '4 of 300'])
+  const { headers } = await app.call('GET', '/api/list', { key: 'free' })
+  expect(headers.get('x-ratelimit-remaining')).toBe('295')
+  app.advance(30_000)
+  expect(await used()).toEqual(['0 of 60', '5 of 300'])
+  for (let i = 0; i < 60; i++) await app.shorten(`https://example.com/${i}`, 'free')
+  expect((await member.get('/app/numbers')).text).toContain('The next is refused')
+  app.setPlan('free', 'pro')
+  expect(await used()).toEqual(['60 of 600', '5 of 3,000'])
+})
+
+test('a budget of 0 is shown as no limit', async () => {
+  const env = { ...ENV, ENTERPRISE_WRITES_PER_MINUTE: '0', ENTERPRISE_READS_PER_MINUTE: '0' }
+  await using app = await testApp({ env })
+  const { owner } = await setUpOwner(app)
+  const { text } = await owner.get('/app/numbers')
+  expect(text.match(/no limit/g)).toHaveLength(2)
+  expect(text).not.toContain('<meter')
+})

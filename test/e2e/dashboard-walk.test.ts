@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { type TestApp, testApp } from '../support/app.ts'
+import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+import { addMany, fillAccount, follow, judge, watch } from '../support/screens.ts'
+
+/** The dashboard from the first start to the last link, as somebody sees it who has only it. */
+
+const BROWSER_MS = 300_000
+const ENV = {
+  ...{ BASE_URL: 'http://go.example.com', HIT_FLUSH_MS: '1' },
+  ...{ ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '720' },
+}
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+}, BROWSER_MS)
+
+afterAll(() => browser?.close())
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const setupAddress = (app: TestApp) => app.url + new URL(app.setupLink).pathname
+const passwordField = (page: Page) => page.getByLabel('Password', { exact: true })
+const keyField = (page: Page) => page.getByLabel('API key', { exact: true })
+
+async function signIn(page: Page, app: TestApp, password = PASSWORD): Promise<void> {
+  await page.goto(`${app.url}/app`)
+  await page.getByLabel('E-mail address').fill(OWNER)
+  await passwordField(page).fill(password)
+  await press(page, 'Sign in')
+}
+
+/** The status of the API for a key. */
+const listWith = async (app: TestApp, key: string): Promise<number> =>
+  (await app.call('GET', '/api/list', { key })).status
+
+async function deleteInDashboard(page: Page, code: string): Promise<void> {
+  await page.getByRole('link', { name: 'Delete the code…' }).click()
+  await page.getByText('There is no way back.').waitFor()
+  await press(page, `Delete ${code}`)
+  await page.getByText('The code is deleted.').waitFor()
+}
+
+test(
+  'from the first start’s link to a code that is gone: key, link, hit, rotation, deletion',
+  async () => {
+    await using app = await testApp({ env: ENV })
+    await using watched = await watch(browser, app)
+    const { page, said } = watched
+    const permissions = ['clipboard-read', 'clipboard-write']
+    await page.context().grantPermissions(permissions, { origin: app.url })
+
+    await page.goto(setupAddress(app))
+    await page.getByLabel('E-mail address').fill(OWNER)
+    await passwordField(page).fill(PASSWORD)
+    await press(page, 'Make the account')
+    await press(page, 'Copy API key')
+    await page.getByText('Copied.', { exact: true }).waitFor()
+    const first = String(await page.evaluate('navigator.clipboard.readText()'))
+
+    const { code } = await app.shorten('https://example.com/spring', first)
+    await page.getByRole('link', { name: 'Make the first link' }).click()
+    await page.getByRole('link', { name: `Details of ${code}` }).click()
+    const count = page.locator('[data-poll]')
+    expect(await count.textContent()).toBe('0')
+    expect(await follow(app, code)).toBe(302)
+    await page.clock.runFor(6000)
+    await page.locator('[data-poll]', { hasText: '1' }).waitFor()
+    await page.clock.runFor(10_000)
+    await page.locator('.sum', { hasText: '1 hit in the last 30 days' }).waitFor()
+
+    await page.getByRole('link', { name: 'Keys', exact: true }).click()
+    await press(page, 'Rotate the key')
+    const second = await keyField(page).inputValue()
+    expect(second).not.toBe(first)
+    expect([await listWith(app, first), await listWith(app, second)]).toEqual([200, 200])
+
+    await page.goto(`${app.url}/app/links/${code}`)
+    await deleteInDashboard(page, code)
+    expect(await follow(app, code)).toBe(404)
+    expect(said).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+test(
+  'without scripts: signed in, a URL shortened, its passcode seen, a key rotated, a code deleted',
+  async () => {
+    await using app = await testApp({ env: ENV })
+    const { key: first } = await setUpOwner(app)
+    await using watched = await watch(browser, app, { javaScriptEnabled: false })
+    const { page, said } = watched
+    await signIn(page, app)
+    await page.getByLabel('Shorten a URL').fill('https://example.com/spring')
+    await press(page, 'Shorten')
+    const passcode = await page.getByLabel('Passcode', { exact: true }).inputValue()
+    expect(passcode).toMatch(/^[A-Z0-9]{24}$/)
+    const code = (await page.getByLabel('Short URL', { exact: true }).inputValue()).slice(-8)
+    expect(await follow(app, code)).toBe(302)
+
+    await page.getByRole('link', { name: 'Keys', exact: true }).click()
+    await press(page, 'Rotate the key')
+    const second = await keyField(page).inputValue()
+    expect([await listWith(app, first), await listWith(app, second)]).toEqual([200, 200])
+
+    await page.goto(`${app.url}/app/links/${code}`)
+    expect(await page.content()).not.toContain(passcode)
+    await deleteInDashboard(page, code)
+    expect(await follow(app, code)).toBe(404)
+    expect(said).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+test(
+  'the doors are accessible and fit a phone and a desktop: setting up, signing in, welcome, errors',
+  async () => {
+    await using app = await testApp({ env: ENV })
+    await using watched = await watch(browser, app)
+    const { page, said } = watched
+    const faults: string[] = []
+    const look = async (name: string) => faults.push(...(await judge(page, name)))
+    await page.goto(setupAddress(app))
+    await look('setup')
+    await page.getByLabel('E-mail address').fill(OWNER)
+    await passwordField(page).fill('password')
+    await press(page, 'Make the account')
+    await look('setup-refused')
+    await passwordField(page).fill(PASSWORD)
+    await press(page, 'Make the account')
+    await look('welcome')
+    for (const path of ['links', 'numbers', 'keys']) {
+      await page.goto(`${app.url}/app/${path}`)
+      await look(`${path}-empty`)
+    }
+    await press(page, 'Sign out')
+    await look('sign-in')
+    await signIn(page, app, 'not the password')
+    await look('sign-in-refused')
+    await page.goto(setupAddress(app))
+    await look('error-link-over')
+    expect({ faults, said }).toEqual({ faults: [], said: [] })
+  },
+  BROWSER_MS,
+)
+
+test(
+  'the pages of links are accessible and fit a phone and a desktop, full of them',
+  async () => {
+    await using app = await testApp({ env: ENV })
+    const { key } = await setUpOwner(app)
+    await fillAccount(app, key)
+    await using watched = await watch(browser, app)
+    const { page, said } = watched
+    const faults: string[] = []
+    const look = async (name: string) => faults.push(...(await judge(page, name)))
+    await signIn(page, app)
+    await look('links')
+    await addMany(app, key)
+    await page.goto(`${app.url}/app/links?page=2`)
+    await look('links-page-2')
+    await page.goto(`${app.url}/app/links?q=nothing+like+it`)
+    await look('links-none-found')
+    await page.goto(`${app.url}/app/links`)
+    await page.getByLabel('Shorten a URL').fill('https://www.example.org/a-new-one')
+    await press(page, 'Shorten')
+    await page.getByText('Your short link is ready').waitFor()
+    await look('link-made')
+    // axe leaves empty style attributes behind, which htmx would take over into a part.
+    await page.goto(`${app.url}/app/links`)
+    await page.getByText('Choose the code yourself').click()
+    await page.getByLabel('Code', { exact: true }).fill('SPRING26')
+    await press(page, 'Reserve the code')
+    await page.getByText('Code already in use: SPRING26').waitFor()
+    await look('link-refused')
+    for (const path of ['links/SPRING26', 'links/AUTUMN2026', 'links/SPRING26/delete']) {
+      await page.goto(`${app.url}/app/${path}`)
+      await look(path.replaceAll('/', '-'))
+    }
+    await page.goto(`${app.url}/app/links/bulk`)
+    await look('bulk')
+    const lines = ['https://a.example.com/new', 'ftp://example.com/no', 'https://example.com/jobs']
+    await page
+      .getByLabel('URLs, one a line')
+      .fill([...lines, 'https://menu.example.com/summer'].join('\n'))
+    await press(page, 'Shorten all')
+    await page.getByText('2 new links. 1 URL had one already. 1 line failed.').waitFor()
+    await look('bulk-result')
+    await page.goto(`${app.url}/app/links/NOSUCHCODE`)
+    await look('error-not-found')
+    expect({ faults, said }).toEqual({ faults: [], said: [] })
+  },
+  BROWSER_MS,
+)
+
+test(
+  'the other pages are accessible and fit a phone and a desktop: keys, numbers, service, account',
+  async () => {
+    await using app = await testApp({ env: ENV })
+    const { key } = await setUpOwner(app)
+    await makeMember(app, 'pro@example.com')
+    await makeMember(app, 'somebody.with.a.long.address@department.example.org')
+    await fillAccount(app, key)
+    await using watched = await watch(browser, app)
+    const { page, said } = watched
+    const faults: string[] = []
+    const look = async (name: string) => faults.push(...(await judge(page, name)))
+    await signIn(page, app)
+    await page.waitForURL('**/app/links')
+    const paths = ['keys', 'keys/revoke', 'numbers', 'service', 'service/accounts']
+    const more = ['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete']
+    for (const path of [...paths, ...more]) {
+      await page.goto(`${app.url}/app/${path}`)
+      await look(path.replaceAll('/', '-'))
+    }
+    await page.goto(`${app.url}/app/keys`)
+    await press(page, 'Rotate the key')
+    await keyField(page).waitFor()
+    await look('keys-rotated')
+    await page
+      .getByRole('link', { name: /^End the key/ })
+      .first()
+      .click()
+    await look('keys-end')
+    await page.goto(`${app.url}/app/service`)
+    await press(page, 'Begin maintenance')
+    await page.getByText('Maintenance has begun.').waitFor()
+    await look('service-maintenance')
+    expect({ faults, said }).toEqual({ faults: [], said: [] })
+  },
+  BROWSER_MS,
+)

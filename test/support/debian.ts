@@ -1,0 +1,36 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+/** Installs packages, once, where that can be done: as root, on Debian and its like. */
+export function install(...packages: string[]): void {
+  if (process.getuid?.() !== 0 || !Bun.which('apt-get')) return
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const run = (...args: string[]) =>
+    spawnSync('apt-get', ['-qq', ...args], { env, stdio: 'ignore' }).status === 0
+  const attempt = () => run('install', '-y', '--no-install-recommends', ...packages)
+  if (!attempt() && run('update')) attempt()
+}
+
+/** Whether strace may look into a process of ours. Where it cannot, its tests are left out. */
+export function canTrace(): boolean {
+  if (!Bun.which('strace')) install('strace')
+  if (!Bun.which('strace')) return false
+  return process.getuid?.() === 0 || tracingIsFree()
+}
+
+/** Debian's Yama lets only root attach to a process that is no child. */
+function tracingIsFree(): boolean {
+  try {
+    return readFileSync('/proc/sys/kernel/yama/ptrace_scope', 'utf8').trim() === '0'
+  } catch {
+    return true
+  }
+}
+
+/** The library that sets a program's clock; undefined where it cannot be had. */
+export function findFaketime(): string | undefined {
+  const find = () => [...new Bun.Glob('usr/lib/*/faketime/libfaketimeMT.so.1').scanSync('/')][0]
+  if (find() === undefined) install('faketime')
+  const found = find()
+  return found && `/${found}`
+}

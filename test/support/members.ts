@@ -1,0 +1,100 @@
+import { OneTimeLinkStore, type Purpose } from '../../src/accounts/one-time-link-store.ts'
+import { issueOneTimeLink } from '../../src/accounts/one-time-links.ts'
+import type { Plan } from '../../src/accounts/plans.ts'
+import { accountWrites } from '../../src/accounts/writes-store.ts'
+import { resetPassword } from '../../src/cli/accounts.ts'
+import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
+import { secureRandom } from '../../src/lib/random.ts'
+import { eventually, type TestApp } from './app.ts'
+import { PASSWORD, Visitor } from './dashboard.ts'
+
+/** What the command line and the owner do to accounts, beside the running service. */
+
+function administer<Result>(app: TestApp, work: (folder: DataFolder) => Result): Result {
+  const folder = openDataFolder(app.dataDir)
+  try {
+    return work(folder)
+  } finally {
+    folder.db.close()
+  }
+}
+
+/** The path of a new one-time link; `email` names whose password a reset sets. */
+export function addOneTimeLink(
+  app: TestApp,
+  { purpose, plan, email }: { purpose: Purpose; plan?: Plan; email?: string },
+): string {
+  return administer(app, ({ db, accounts, hasher }) => {
+    const accountId = purpose === 'reset' ? accounts.findByEmail(email ?? '')?.id : undefined
+    const about = {
+      ...{ purpose, ...(plan && { plan }) },
+      ...(accountId === undefined ? email && { email } : { accountId }),
+    }
+    const { path, stored } = issueOneTimeLink({ hasher, random: secureRandom }, about, app.now())
+    new OneTimeLinkStore(db).add(stored)
+    return path
+  })
+}
+
+/**
+ * Somebody with an account and a session: a new account of the Free plan, or `<plan>@example.com`
+ * of the test with a password.
+ */
+export async function makeMember(app: TestApp, email: string): Promise<Visitor> {
+  const member = new Visitor(app)
+  const name = email.split('@')[0] ?? ''
+  const isTests = ['free', 'pro', 'enterprise'].includes(name)
+  if (isTests) app.key(name)
+  const path = addOneTimeLink(
+    app,
+    isTests ? { purpose: 'reset', email } : { purpose: 'invite', email, plan: 'free' },
+  )
+  await member.post(path, { email, password: PASSWORD })
+  return member
+}
+
+const idOf = ({ accounts }: DataFolder, email: string): number => {
+  const id = accounts.findByEmail(email)?.id
+  if (id === undefined) throw new Error(`the test has no account ${email}`)
+  return id
+}
+
+export const disable = (app: TestApp, email: string): void =>
+  administer(app, (folder) => {
+    accountWrites(folder.db).disableAccount({ accountId: idOf(folder, email), now: app.now() })
+  })
+
+/** What `hopcode account reset-password --json` prints. */
+export const resetPasswordByCommand = (app: TestApp, email: string): string =>
+  administer(app, ({ db, accounts, hasher }) =>
+    resetPassword(
+      {
+        ...{ accounts, hasher, random: secureRandom, clock: () => app.now() },
+        ...{ oneTimeLinks: new OneTimeLinkStore(db), baseUrl: app.url },
+      },
+      { email, json: true },
+    ),
+  )
+
+/** When the account's newest key was last used. */
+export const lastUseOfKey = (app: TestApp, email: string): number | null | undefined =>
+  administer(app, (folder) => {
+    return folder.accounts.listKeys(idOf(folder, email), app.now())[0]?.lastUsedAt
+  })
+
+/** As a service leaves it that is stopped right after a deletion has begun. */
+export const markDeleted = (app: TestApp, email: string): void =>
+  administer(app, (folder) => {
+    accountWrites(folder.db).beginDeletion({ accountId: idOf(folder, email), now: app.now() })
+  })
+
+/** Waits until the sessions that were seen just now are written. */
+export const settled = (app: TestApp): Promise<void> =>
+  eventually('the sighting is written', () =>
+    administer(app, ({ db }) => {
+      const query = db.query<{ n: number }, [number]>(
+        'SELECT count(*) AS n FROM sessions WHERE seen_at = ?',
+      )
+      return (query.get(app.now())?.n ?? 0) > 0
+    }),
+  )

@@ -1,0 +1,100 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { type TestApp, toAnswer } from './app.ts'
+import { violations } from './signed-in-browser.ts'
+
+const FOLDER = join(import.meta.dir, '../.artifacts/screens')
+
+/** A phone and a desktop, by day and by night. axe reads each width and each scheme once. */
+const LOOKS = [
+  { name: 'phone-light', width: 390, height: 844, colorScheme: 'light', isRead: true },
+  { name: 'phone-dark', width: 390, height: 844, colorScheme: 'dark', isRead: false },
+  { name: 'desktop-light', width: 1280, height: 800, colorScheme: 'light', isRead: false },
+  { name: 'desktop-dark', width: 1280, height: 800, colorScheme: 'dark', isRead: true },
+] as const
+
+export interface Watched extends AsyncDisposable {
+  page: Page
+  /**
+   * Whatever the browser has said, of any kind, but for the status of a page that is a refusal
+   * itself.
+   */
+  said: string[]
+}
+
+/** A browser that starts at the time of the test, and whose every word is heard. */
+export async function watch(
+  browser: Browser,
+  app: TestApp,
+  options: BrowserContextOptions = {},
+): Promise<Watched> {
+  const context = await browser.newContext(options)
+  if (options.javaScriptEnabled !== false) await context.clock.install({ time: app.now() })
+  const page = await context.newPage()
+  const said: string[] = []
+  page.on('console', (message) => {
+    const isOwnStatus = /^Failed to load resource: the server responded/.test(message.text())
+    if (isOwnStatus && message.location().url === page.url()) return
+    said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
+  })
+  page.on('pageerror', (error) => said.push(`thrown: ${error.message}`))
+  return { page, said, [Symbol.asyncDispose]: () => context.close() }
+}
+
+/** Keeps a picture of the page in each look, and gives what is wrong with it, in a line each. */
+export async function judge(page: Page, name: string): Promise<string[]> {
+  mkdirSync(FOLDER, { recursive: true })
+  const faults: string[] = []
+  for (const { name: look, width, height, colorScheme, isRead } of LOOKS) {
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.screenshot({ path: join(FOLDER, `${name}-${look}.png`), fullPage: true })
+    const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+    if (wide > width) faults.push(`${name}, ${look}: ${wide} pixels wide`)
+    if (!isRead) continue
+    faults.push(...(await violations(page)).map((fault) => `${name}, ${look}: ${fault}`))
+  }
+  return faults
+}
+
+const CAMPAIGNS = [
+  'https://shop.example.com/spring?utm_source=flyer&utm_medium=print&utm_campaign=spring-2026',
+  'https://www.example.org/events/2026/open-day',
+  'https://docs.example.com/handbook/getting-started',
+  'https://maps.example.net/place/Old+Harbour/@53.5461,9.9661,17z/data=!3m1!4b1!4m6!3m5!1s0x47b18f',
+  'https://menu.example.com/summer',
+  'https://tickets.example.com/concerts/chamber-orchestra?seat=any&date=2026-06-20',
+  'https://example.com/newsletter',
+  'https://example.com/jobs/2026/front-of-house?ref=poster',
+]
+
+/**
+ * An account as people have them: codes of their own and made ones, long URLs, hits over a day and
+ * a half. Moves the clock.
+ */
+export async function fillAccount(app: TestApp, key: string): Promise<void> {
+  await app.reserve('AUTUMN2026', key)
+  const codes = [(await app.claim('SPRING26', CAMPAIGNS[0], key)).code]
+  for (const url of CAMPAIGNS.slice(1)) {
+    app.advance(4 * 3_600_000)
+    codes.push((await app.shorten(url, key)).code)
+    for (const [at, code] of codes.entries()) {
+      for (let hit = 0; hit < 1 + ((codes.length * (at + 3)) % 5); hit++) {
+        await follow(app, code)
+      }
+    }
+  }
+}
+
+/** A page of further links. */
+export async function addMany(app: TestApp, key: string): Promise<void> {
+  const urls = Array.from({ length: 50 }, (_, n) => `https://example.com/archive/page-${n + 1}`)
+  await app.call('POST', '/api/bulk-shorten', { key, json: { urls } })
+}
+
+/** As a visitor does who has the short link. */
+export async function follow(app: TestApp, code: string): Promise<number> {
+  const { status } = await toAnswer(await fetch(`${app.url}/${code}`, { redirect: 'manual' }))
+  return status
+}
