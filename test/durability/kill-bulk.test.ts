@@ -1,0 +1,49 @@
+import { expect, test } from 'bun:test'
+import { makeAccount, Service } from '../support/binary.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+const unlimited = (dataDir: string) => ({
+  DATA_DIR: dataDir,
+  ANONYMOUS_READS_PER_MINUTE: '0',
+  ENTERPRISE_WRITES_PER_MINUTE: '0',
+})
+
+test('kill -9 in a bulk of 1,000: all of its links are there or none, and all if it was answered', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(folder.path)
+  const key = await makeAccount(env)
+  let before = 0
+  const seen = new Set<number>()
+  for (let round = 0; round < 12; round++) {
+    await using service = await Service.start(env)
+    const urls = Array.from({ length: 1000 }, (_, i) => `https://example.com/${round}/${i}`)
+    const answered = acknowledged(service.post('/api/bulk-shorten', key, { urls }))
+    // From long before the commit to after the answer.
+    await Promise.race([answered, Bun.sleep(round * 12)])
+    await service.end('SIGKILL')
+    const isAnswered = (await answered) !== undefined
+    await using next = await Service.start(env)
+    const list = await next.fetch('/api/list?limit=1', { headers: { 'x-api-key': key } })
+    const { total } = (await list.json()) as { total: number }
+    expect([0, 1000]).toContain(total - before)
+    if (isAnswered) expect(total - before).toBe(1000)
+    seen.add(total - before)
+    before = total
+  }
+  // The rounds met both ends, or they showed nothing.
+  expect([...seen].sort()).toEqual([0, 1000])
+}, 60_000)
+
+/** Undefined when the service was gone before it answered. */
+async function acknowledged(
+  request: Promise<Response>,
+): Promise<{ code: string; passcode: string } | undefined> {
+  try {
+    const response = await request
+    expect(response.ok).toBe(true)
+    return (await response.json()) as { code: string; passcode: string }
+  } catch (error) {
+    if (error instanceof TypeError || (error as { code?: string }).code) return undefined
+    throw error
+  }
+}
