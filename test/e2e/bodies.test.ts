@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
+import { eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
+import { Conversation } from '../support/conversation.ts'
 import { nameOf, WRITES } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
 import { rawRequest } from '../support/raw-http.ts'
@@ -194,4 +195,22 @@ test('a caller without a key learns nothing from a body: it is 401 whatever was 
       }
     }
   }
+})
+
+test('a body that is cut off is the sender’s doing: no failure in the log, and nothing is stored', async () => {
+  await using app = await testApp({ env: { LOG_REQUESTS: 'api' } })
+  const json = JSON.stringify({ url: 'https://example.com/cut-off' })
+  const head = ['POST /api/shorten HTTP/1.1', 'Host: hop.test', `X-API-Key: ${app.key('free')}`]
+  const types = [`Content-Length: ${json.length + 1}`, 'Transfer-Encoding: chunked']
+  for (const type of types) {
+    using sender = await Conversation.open(app.url)
+    const chunk = type.startsWith('T') ? `${json.length.toString(16)}\r\n` : ''
+    sender.send([...head, `Content-Type: ${JSON_TYPE}`, type, '', chunk + json].join('\r\n'))
+    // A whole request on another connection: the first one has been let in by then.
+    await app.call('GET', '/-/live')
+  }
+  const refused = () => app.log.filter((line) => line.includes('"status":400')).length
+  await eventually('both are refused', () => refused() === 2)
+  expect(app.log.join('\n')).not.toContain('request.failed')
+  await expectNothingStored(app)
 })

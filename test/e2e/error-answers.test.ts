@@ -20,7 +20,9 @@ function expectFailure(at: string, answer: Answer, status: number, error: string
 // spec: Errors | 500 internal failure
 // spec: Errors | All error responses are JSON
 test('500: an internal failure carries request_id, the header X-Request-Id, and no cause', async () => {
-  await using app = await testApp()
+  // One link in memory: of any other that is held, the database has to tell.
+  await using app = await testApp({ env: { LINK_CACHE_MAX: '1' } })
+  await app.claim('UNCACHED')
   const { code, passcode } = await app.shorten('https://example.com/')
   using _broken = breakDatabase(app.dataDir)
   const limits: object[] = []

@@ -276,3 +276,34 @@ test('a search knows every change at once: bulk, update, delete and a new owner'
   expect(await codesOf('spring26', 'enterprise-2')).toEqual(['SPRING26'])
   expect(await codesOf('after', 'enterprise-2')).toEqual([])
 })
+
+test('pages and totals of thousands of codes are true after every change', async () => {
+  await using app = await testApp()
+  const key = 'enterprise'
+  const urls = Array.from({ length: 5000 }, (_, n) => `https://example.com/${n}`)
+  await app.call('POST', '/api/bulk-shorten', { key, json: { urls } })
+  const old = await app.reserve('AAAAAA', key)
+  await app.call('POST', '/api/bulk-shorten', { key, json: { urls: urls.map((url) => `${url}x`) } })
+  const searches = [{}, { search: 'example.com/' }, { search: 'EX' }, { search: 'aaaaaa' }]
+  const totals = async () => {
+    const answers = await Promise.all(searches.map((query) => list(app, { ...query, limit: 1 })))
+    return answers.map(({ body }) => body.total)
+  }
+  const lastOf = async (search: string) => {
+    const { items } = await list(app, { search, offset: 9999 })
+    return items.map(({ url }) => url)
+  }
+  expect(await totals()).toEqual([10_001, 10_000, 10_000, 1])
+  expect(await lastOf('example.com/')).toEqual(['https://example.com/0'])
+  await app.call('POST', '/api/update', { key, json: { ...old, url: 'https://example.com/new' } })
+  expect(await totals()).toEqual([10_001, 10_001, 10_001, 1])
+  await app.shorten('https://example.com/newest', key)
+  expect(await totals()).toEqual([10_002, 10_002, 10_002, 1])
+  await app.call('POST', '/api/update', { key, json: { ...old, url: 'https://aaaaaa.net/' } })
+  expect(await totals()).toEqual([10_002, 10_001, 10_001, 1])
+  await app.call('POST', '/api/delete', { key, json: old })
+  expect(await totals()).toEqual([10_001, 10_001, 10_001, 0])
+  for (const search of ['example.com/', 'EX']) {
+    expect(await lastOf(search)).toEqual(['https://example.com/1', 'https://example.com/0'])
+  }
+})

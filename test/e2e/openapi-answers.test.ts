@@ -46,7 +46,8 @@ test('every answer is as documented, and every documented answer can happen', as
   using folder = temporaryFolder()
   const list = join(folder.path, 'hosts.txt')
   writeFileSync(list, 'blocked.example\n')
-  const env = { BLOCKLIST_FILES: list, ENTERPRISE_WRITES_PER_MINUTE: '1' }
+  // One link in memory: of any other that is held, the database has to tell.
+  const env = { BLOCKLIST_FILES: list, ENTERPRISE_WRITES_PER_MINUTE: '1', LINK_CACHE_MAX: '1' }
   await using app = await testApp({ env: { ...env, ENTERPRISE_READS_PER_MINUTE: '1' } })
   const api = await describeApi(app)
   const faults: string[] = []
@@ -69,6 +70,8 @@ test('every answer is as documented, and every documented answer can happen', as
     await see(nameOf(endpoint), endpoint.method === 'POST' ? { json: {} } : {}, pathOf(endpoint))
   }
   app.maintenance(undefined)
+  await app.claim('UNCACHED')
+  await app.claim('CACHED26')
   using _broken = breakDatabase(app.dataDir)
   for (const endpoint of ENDPOINTS) {
     const json = { code: 'UNCACHED', passcode, url: 'https://example.com/new', urls: [url] }

@@ -1,0 +1,204 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { JournalFile } from '../../src/hits/journal-file.ts'
+import { command, makeAccount, Service, type Settings } from '../support/binary.ts'
+import { ENDPOINTS, pathOf } from '../support/endpoints.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+/**
+ * Every endpoint and the dashboard are used, with the log as talkative as it gets; then all that
+ * the program has written is searched, byte by byte, for what its owner alone must know.
+ */
+
+/** Holds the key of all hashes, and is named as such wherever backups are spoken of. */
+const KEY_FILE = 'secret.key'
+/** Small, because all of it is searched. */
+const JOURNAL_ENTRIES = 4096
+const PASSWORD = 'seven purple otters at rest'
+const EMAIL = 'owner@example.com'
+
+/** Texts that must stand nowhere, by what they are. */
+type Secrets = Map<string, string>
+
+function findSecrets(secrets: Secrets, places: ReadonlyMap<string, Uint8Array>): string[] {
+  const found: string[] = []
+  for (const [place, bytes] of places) {
+    const buffer = Buffer.from(bytes)
+    for (const [name, secret] of secrets) {
+      const spellings = {
+        plain: Buffer.from(secret),
+        'UTF-16': Buffer.from(secret, 'utf16le'),
+        base64: Buffer.from(
+          Buffer.from(secret)
+            .toString('base64')
+            .replace(/..?=*$/, ''),
+        ),
+        hex: Buffer.from(Buffer.from(secret).toString('hex')),
+        'as of a form': Buffer.from(encodeURIComponent(secret).replaceAll('%20', '+')),
+      }
+      for (const [spelling, text] of Object.entries(spellings)) {
+        if (spelling !== 'plain' && text.equals(spellings.plain)) continue
+        if (buffer.includes(text)) found.push(`${name} in ${place}, ${spelling}`)
+      }
+    }
+  }
+  return found
+}
+
+function filesUnder(folder: string): Map<string, Uint8Array> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  const paths = entries.filter((entry) => entry.isFile()).map((it) => join(it.parentPath, it.name))
+  return new Map(paths.map((path) => [relative(folder, path), readFileSync(path)]))
+}
+
+/** A browser without scripts, against the compiled program. */
+class Browser {
+  readonly cookies = new Map<string, string>()
+  readonly #service: Service
+
+  constructor(service: Service) {
+    this.#service = service
+  }
+
+  async send(path: string, fields?: Record<string, string>): Promise<string> {
+    const cookie = [...this.cookies].map((pair) => pair.join('=')).join('; ')
+    const response = await this.#service.fetch(path, {
+      method: fields ? 'POST' : 'GET',
+      headers: { cookie, 'sec-fetch-site': 'same-origin' },
+      body: fields ? new URLSearchParams(fields) : null,
+    })
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value !== '') this.cookies.set(name, value)
+    }
+    return response.text()
+  }
+
+  /** Fills in the form of a page. */
+  async submit(path: string, fields: Record<string, string>, to = path): Promise<string> {
+    const csrf = /name="csrf" value="([^"]+)"/.exec(await this.send(path))?.[1] ?? ''
+    return this.send(to, { ...fields, csrf })
+  }
+}
+
+const tokenIn = (text: string) => /\/app\/\w+\/([\w-]{43})/.exec(text)?.[1] ?? ''
+
+/** The owner's account by the link that was printed, a wrong sign-in, a right one, a reset. */
+async function useDashboard(service: Service, env: Settings, secrets: Secrets): Promise<void> {
+  const link = await command(['account', 'setup-link', '--json'], env)
+  const setup = tokenIn(link.out)
+  secrets.set('the set-up token', setup)
+  const browser = new Browser(service)
+  const welcome = await browser.submit(`/app/setup/${setup}`, { email: EMAIL, password: PASSWORD })
+  secrets.set('the password', PASSWORD)
+  secrets.set('the owner’s API key', /value="(hop_\w+)"/.exec(welcome)?.[1] ?? '')
+  const wrong = 'nine green herons at rest'
+  secrets.set('a wrong password', wrong)
+  for (const password of [wrong, PASSWORD]) {
+    await new Browser(service).submit('/app/sign-in', { email: EMAIL, password })
+  }
+  const again = new Browser(service)
+  await again.submit('/app/sign-in', { email: EMAIL, password: PASSWORD })
+  expect(await again.send('/app/account')).toContain(EMAIL)
+  for (const [i, value] of [browser, again].flatMap(({ cookies }) => [...cookies]).entries()) {
+    secrets.set(`cookie ${i} ${value[0]}`, value[1])
+  }
+  const reset = await command(['account', 'reset-password', '--email', EMAIL, '--json'], env)
+  secrets.set('the reset token', tokenIn(reset.out))
+  await again.send(`/app/reset/${tokenIn(reset.out)}`)
+  await again.send(`/app//reset/${tokenIn(reset.out)}?x=1`)
+}
+
+/** Every endpoint as it should be used, and as it should not. */
+async function useApi(service: Service, key: string, secrets: Secrets): Promise<void> {
+  const keep = async (name: string, response: Response) => {
+    const answer = (await response.json()) as { code: string; passcode: string }
+    secrets.set(name, answer.passcode)
+    return answer
+  }
+  const url = 'https://example.com/at-rest'
+  const made = await keep('a passcode', await service.post('/api/shorten', key, { url }))
+  await keep('another', await service.post('/api/reserve', key, { code: 'ATREST1' }))
+  const urls = [`${url}/1`, 'no url']
+  const bulk = await service.post('/api/bulk-shorten', key, { urls })
+  const { results } = (await bulk.json()) as { results: { passcode: string }[] }
+  secrets.set('a passcode of a bulk', results[0]?.passcode ?? '')
+  const { code, passcode } = made
+  const wrong = passcode.split('').reverse().join('')
+  secrets.set('a wrong passcode', wrong)
+  const stranger = key.split('').reverse().join('')
+  secrets.set('a wrong API key', stranger)
+  for (const endpoint of ENDPOINTS) {
+    const path = pathOf(endpoint, code)
+    for (const apiKey of [key, stranger]) {
+      for (const body of [
+        { code, passcode: wrong, url },
+        { code, passcode, url: 7 },
+        { passcode },
+      ]) {
+        if (endpoint.method === 'POST') await service.post(path, apiKey, body)
+        else await service.fetch(path, { headers: { 'x-api-key': apiKey } })
+      }
+      const half = `{"code":"${code}","passcode":"${passcode}`
+      const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' }
+      await service.fetch(path, { method: 'POST', headers, body: half })
+    }
+  }
+  await service.post('/api/update', key, { code, passcode, url: `${url}/2` })
+  await service.fetch(`/${code}`)
+  await service.post('/api/delete', key, { code, passcode })
+}
+
+test('no API key, passcode, password, session or one-time token is in any file or log', async () => {
+  using folder = temporaryFolder()
+  using elsewhere = temporaryFolder()
+  const dataDir = join(folder.path, 'data')
+  const env = {
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'debug',
+    LOG_REQUESTS: 'all',
+    ANONYMOUS_READS_PER_MINUTE: '0',
+    ENTERPRISE_WRITES_PER_MINUTE: '0',
+  }
+  const secrets: Secrets = new Map()
+  const key = await makeAccount(env)
+  secrets.set('an API key', key)
+  JournalFile.open(join(dataDir, 'hits.journal'), JOURNAL_ENTRIES).close()
+  const service = await Service.start(env)
+  await useApi(service, key, secrets)
+  await useDashboard(service, env, secrets)
+  const email = 'enterprise@example.com'
+  const rotated = await command(['key', 'rotate', '--email', email, '--json'], env)
+  secrets.set('a rotated API key', JSON.parse(rotated.out).api_key)
+  await command(['backup', join(elsewhere.path, 'backup.tar')], env)
+  // While the write-ahead log and the journal hold what is not in the database yet.
+  const serving = filesUnder(dataDir)
+  expect([...serving.keys()]).toContain('hopcode.db-wal')
+  await service.end('SIGTERM')
+  const logs = Buffer.from(await service.errors)
+  expect(logs.toString()).toContain('"route":"/:code"')
+
+  const hashKey = readFileSync(join(dataDir, KEY_FILE), 'utf8').trim()
+  const backup = readFileSync(join(elsewhere.path, 'backup.tar'))
+  expect(backup.includes(hashKey)).toBe(true)
+  const places = new Map<string, Uint8Array>([
+    ...[...serving].map(([name, bytes]) => [`${name} while serving`, bytes] as const),
+    ...[...filesUnder(dataDir)].filter(([name]) => name !== KEY_FILE),
+    ['the log', logs],
+    ['the backup', backup],
+  ])
+  places.delete(`${KEY_FILE} while serving`)
+  for (const [name, secret] of secrets) expect([name, secret.length >= 20]).toEqual([name, true])
+  expect(findSecrets(secrets, places)).toEqual([])
+  // Only a backup holds the key of the hashes beside them.
+  const withKey = findSecrets(new Map([['the hash key', hashKey]]), places)
+  expect(withKey).toEqual(['the hash key in the backup, plain'])
+
+  // The same search sees each secret, wherever it is put.
+  const database = readFileSync(join(dataDir, 'hopcode.db'))
+  for (const [name, secret] of secrets) {
+    const planted = Buffer.concat([database, Buffer.from(secret)])
+    expect(findSecrets(secrets, new Map([['it', planted]]))).toContain(`${name} in it, plain`)
+  }
+}, 60_000)

@@ -1,0 +1,139 @@
+/** What the program is made of is what its pages and its bill of materials say. No network. */
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  billOfMaterials,
+  closure,
+  type LockedPackage,
+  licenceOf,
+  readLock,
+  readManifest,
+} from '../scripts/sbom.ts'
+
+const ROOT = join(import.meta.dir, '..')
+const manifest = readManifest()
+const lock = readLock()
+const page = readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8')
+const bill = billOfMaterials()
+
+const GROUPS = {
+  'In the program': manifest.dependencies,
+  'Bun itself': manifest.optionalDependencies,
+  'In development and tests': manifest.devDependencies,
+}
+
+/** The rows of the table under a heading, as cells without their markup. */
+function rowsUnder(heading: string): string[][] {
+  const [, section = ''] = page.split(`\n## ${heading}\n`)
+  const lines = (section.split('\n## ')[0] ?? '').split('\n')
+  const rows = lines.filter((line) => line.startsWith('| `'))
+  return rows.map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll('`', '')),
+  )
+}
+
+test.each(Object.entries(GROUPS))(
+  'docs/dependencies.md, %s: exactly the packages of package.json, as bun.lock has them',
+  (heading, group) => {
+    const rows = rowsUnder(heading)
+    const told = rows.map(([name, version, licence, others]) => [name, version, licence, others])
+    const expected = Object.entries(group).map(([name, version]) => [
+      ...[name, version, licenceOf(name) ?? 'MIT'],
+      String(closure(lock, [name]).length - 1),
+    ])
+    expect(told).toEqual(expected)
+    for (const row of rows) expect(row[4]).not.toBe('')
+  },
+)
+
+test('bun.lock has every direct dependency in the very version of package.json', () => {
+  for (const group of Object.values(GROUPS)) {
+    for (const [name, version] of Object.entries(group))
+      expect(lock.get(name)?.version).toBe(version)
+  }
+})
+
+test('no install script is run: package.json trusts none, and the page names each that there is', () => {
+  // An empty list, not an absent one: else Bun runs those of its own list.
+  expect(manifest.trustedDependencies).toEqual([])
+  const scripted = [...lock.values()].filter(({ hasInstallScript }) => hasInstallScript)
+  const named = rowsUnder('Install scripts').map(([name]) => name?.split(' ')[0])
+  expect(named).toEqual([...new Set(scripted.map(({ name }) => name))])
+})
+
+test('every package is held to the SHA-512 of its contents, whoever it comes from', () => {
+  expect(lock.size).toBeGreaterThan(100)
+  for (const { integrity } of lock.values()) expect(integrity).toMatch(/^sha512-[\w+/]{86}==$/)
+})
+
+/** https://cyclonedx.org/docs/1.6/json/: what every reader of the format relies on. */
+test('the bill of materials has the structure of CycloneDX 1.6', () => {
+  expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 })
+  expect(bill.serialNumber).toMatch(
+    /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+  )
+  const all = [bill.metadata.component, ...bill.components]
+  const refs = all.map((component) => component['bom-ref'])
+  expect(new Set(refs).size).toBe(refs.length)
+  for (const component of all) {
+    expect(component.name).not.toBe('')
+    expect(component.version).toMatch(/^\d+\.\d+\.\d+/)
+    expect(['application', 'platform', 'library']).toContain(component.type)
+    expect(component.purl).toMatch(/^pkg:(npm|generic|github)\/[\w.%/-]+@[\w.-]+$/)
+    expect(component.licenses).toHaveLength(1)
+    const [licence] = component.licenses
+    expect(licence && ('expression' in licence ? licence.expression : licence.license.id)).toMatch(
+      /^[\w.+ ()-]+$/,
+    )
+    for (const { alg, content } of 'hashes' in component ? component.hashes : []) {
+      expect([alg, content]).toEqual(['SHA-512', expect.stringMatching(/^[0-9a-f]{128}$/)])
+    }
+  }
+  expect(bill.dependencies.map(({ ref }) => ref).toSorted()).toEqual(refs.toSorted())
+  for (const { dependsOn } of bill.dependencies) {
+    expect(new Set(dependsOn).size).toBe(dependsOn.length)
+    for (const ref of dependsOn) expect(refs).toContain(ref)
+  }
+})
+
+test('the bill names the program, Bun, and every package that the program needs, no other', () => {
+  expect(bill.metadata.component).toMatchObject({ name: 'hopcode', version: manifest.version })
+  const names = bill.components.map((component) => component['bom-ref'])
+  expect(names).toContain(manifest.packageManager)
+  const ref = ({ name, version }: LockedPackage) => `${name}@${version}`
+  const runtime = [
+    ...Object.keys(manifest.dependencies),
+    ...Object.keys(manifest.optionalDependencies),
+  ]
+  const expected = new Set([manifest.packageManager, ...closure(lock, runtime).map(ref)])
+  expect(names.toSorted()).toEqual([...expected].toSorted())
+  // Of two versions the one that is really used: qrcode has a pngjs of its own, the tests another.
+  expect(names).toContain(ref(lock.get('qrcode/pngjs') as LockedPackage))
+  for (const name of Object.keys(manifest.devDependencies)) {
+    expect(names).not.toContain(ref(lock.get(name) as LockedPackage))
+  }
+  expect(billOfMaterials()).toEqual(bill)
+})
+
+test('packages in the program have licences that let anyone use and sell it', () => {
+  const allowed = [
+    'MIT',
+    'ISC',
+    '0BSD',
+    'Apache-2.0',
+    'BSD-3-Clause',
+    'BlueOak-1.0.0',
+    '(MIT OR CC0-1.0)',
+  ]
+  const found = bill.components.flatMap(({ name, licenses }) =>
+    licenses.map((one) => ({
+      name,
+      licence: 'expression' in one ? one.expression : one.license.id,
+    })),
+  )
+  expect(found.filter(({ licence }) => !allowed.includes(licence ?? ''))).toEqual([])
+})
