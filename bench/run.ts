@@ -18,6 +18,7 @@ import { qr } from './load/qr.ts'
 import { redirect } from './load/redirect.ts'
 import { redirectCold } from './load/redirect-cold.ts'
 import { scan } from './load/scan.ts'
+import { signIn } from './load/sign-in.ts'
 import { soak } from './load/soak.ts'
 import { start } from './load/start.ts'
 
@@ -32,6 +33,7 @@ const SCENARIOS: readonly Scenario[] = [
   mixed,
   list,
   dashboard,
+  signIn,
   start,
   soak,
 ]

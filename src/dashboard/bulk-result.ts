@@ -114,8 +114,9 @@ const reusedCard = async (reused: Rows['reused']): Promise<Html> =>
     }),
   ])
 
-/** May have no spaces at all, such as the name of a file. */
-const longText = (text: string) => html`<span class="long">${text}</span>`
+/** A file's name may be one long word, which must break somewhere. */
+const longText = (text: string) =>
+  /\S{20}/.test(text) ? html`<span class="long">${text}</span>` : text
 
 const COMMON = [{ label: 'Where' }, { label: 'Short URL' }, { label: 'Destination' }]
 

@@ -65,7 +65,7 @@ test('for everybody but the owner there is no page of the service, and nothing i
   expect((await eve.get('/app/account')).text).not.toContain('/app/service')
   expect(await statusOf(app, key)).toBe(200)
   const { text } = await owner.get(ACCOUNTS)
-  expect(text).toContain('None. One that is used')
+  expect(text).toContain('None waits.')
   expect((await owner.get(`${ACCOUNTS}/1`)).text).toContain('selected>Enterprise')
 })
 
@@ -97,7 +97,7 @@ test('an invitation makes one account with its plan and address, and then it is 
   expect((await late.get(path)).status).toBe(404)
   const sent = { email: 'late@example.com', password: PASSWORD }
   expect((await late.post(path, sent, { from: '/app/sign-in' })).status).toBe(404)
-  expect((await owner.get(ACCOUNTS)).text).toContain('None. One that is used')
+  expect((await owner.get(ACCOUNTS)).text).toContain('None waits.')
   expect(await pathOf(owner, 'ann@example.com')).not.toBe('')
   expect(await pathOf(owner, 'late@example.com')).toBe('')
 })

@@ -17,8 +17,8 @@ const LOOKS = [
 export interface Watched extends AsyncDisposable {
   page: Page
   /**
-   * Whatever the browser has said, of any kind, but for the status of a page that is a refusal
-   * itself.
+   * Whatever the browser has said, of any kind, but for the status of a form or a page that is
+   * refused.
    */
   said: string[]
 }
@@ -34,8 +34,9 @@ export async function watch(
   const page = await context.newPage()
   const said: string[] = []
   page.on('console', (message) => {
-    const isOwnStatus = /^Failed to load resource: the server responded/.test(message.text())
-    if (isOwnStatus && message.location().url === page.url()) return
+    const [isStatus, status] =
+      /^Failed to load resource: .* a status of (\d+)/.exec(message.text()) ?? []
+    if (status === '422' || (isStatus && message.location().url === page.url())) return
     said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
   })
   page.on('pageerror', (error) => said.push(`thrown: ${error.message}`))

@@ -57,9 +57,10 @@
       button.textContent = 'Show'
       const row = document.createElement('div')
       row.className = 'copy'
+      const hasFocus = document.activeElement === input
       input.replaceWith(row)
       row.append(input, button)
-      if (input.autofocus && document.activeElement === document.body) input.focus()
+      if (hasFocus) input.focus()
     }
   }
 
@@ -173,6 +174,8 @@
     if (document.hidden && event.detail.elt.matches('[data-poll]')) event.preventDefault()
   })
   document.addEventListener('htmx:load', ({ detail }) => enhance(detail.elt))
+  // Before the new part is seen; htmx calls it loaded a moment later.
+  document.addEventListener('htmx:afterSwap', () => enhance(document))
   document.addEventListener('htmx:afterRequest', ({ detail }) => {
     const form = detail.elt.closest('form')
     if (!form) return
@@ -188,7 +191,10 @@
   document.addEventListener('htmx:sendError', () => say('The service does not answer.'))
 
   enhance(document)
-  document.querySelector('[aria-invalid=true]')?.focus()
+  // Where a page has a field that the browser begins with, it is the right one.
+  if (!document.querySelector('[autofocus]')) {
+    document.querySelector('[aria-invalid=true]')?.focus()
+  }
   const tick = () => {
     for (const element of document.querySelectorAll('time[data-countdown]')) countDown(element)
   }

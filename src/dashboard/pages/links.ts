@@ -166,7 +166,7 @@ function madeCard({ kind, code, shortUrl, url, passcode }: Made): Html {
               created, and cannot be shown again.</p>`
             : passcodeOnce(passcode)
         }
-        <p class="last"><a href="${linkPath(code)}">Open its page: hits, destination, QR code</a></p>
+        <p class="last"><a href="${linkPath(code)}">Open its page: hits, destination, QR</a></p>
       </div>
     </section>`
 }

@@ -180,7 +180,8 @@ function inviteForm(visitor: Visitor, { sent, errors = {}, link }: Shown): Html 
 function invites({ oneTimeLinks, clock }: DashboardDeps, visitor: Visitor): Html {
   const now = clock()
   const waiting = oneTimeLinks.listInvites(now)
-  if (waiting.length === 0) return html`<p>None waits. One that is used or over goes by itself.</p>`
+  if (waiting.length === 0)
+    return html`<p>None waits. One that is used, withdrawn or over is gone.</p>`
   const rows = waiting.map((link: OneTimeLinkRow) => [
     link.email
       ? html`<span class="long">${link.email}</span>`
