@@ -1,11 +1,11 @@
-// What do redirects feel while bulks, large QR images, searches and the flush all run?
+// What do redirects feel while bulks, large QR images, searches, a backup and the flush all run?
 // npm run bench -- mixed --seconds 10 --rounds 5
 import { join } from 'node:path'
 import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
 import { ownClosedLoop } from '../lib/closed-loop.ts'
 import { sendClosed } from '../lib/closed-part.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
+import { TemporaryFolder, tieToThisProcess } from '../lib/leftovers.ts'
 import { copyMillion, type MillionFolder, millionFolder, scatteredLinks } from '../lib/million.ts'
 import { openLoopProcess } from '../lib/open-loop.ts'
 import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
@@ -30,6 +30,8 @@ const BACKGROUND_CONNECTIONS = 4
 const LEAD_SECONDS = 1
 
 interface Place {
+  /** Starts a backup of the folder while the service runs. */
+  backup: () => Bun.Subprocess
   launch: Launch
   folder: MillionFolder
   links: readonly Link[]
@@ -37,7 +39,7 @@ interface Place {
 
 export const mixed: Scenario = {
   name: 'mixed',
-  question: 'What do redirects feel while bulks, large images, searches and the flush all run?',
+  question: 'What do redirects feel while bulks, large images, searches and a backup all run?',
   run,
 }
 
@@ -48,7 +50,14 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
   const links = scatteredLinks(folder, CODES)
   let series = 0
-  const place = { launch, folder, links }
+  const backup = () =>
+    tieToThisProcess(
+      Bun.spawn([...program, 'backup', join(temporary.path, `${Bun.randomUUIDv7()}.tar`)], {
+        env: { ...process.env, DATA_DIR: folder.path },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      }),
+    )
+  const place = { backup, launch, folder, links }
   const peakAlone = await measurePeak(place, options, undefined)
   const peak = await measurePeak(place, options, ++series)
   const ratePerSecond = Math.floor(peak * SHARE_OF_PEAK)
@@ -93,7 +102,8 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
         `${SHARE_OF_PEAK * 100} % of the peak that the same generator reached in a closed loop ` +
         `with everything else running (${peak}; alone ${peakAlone}).`,
       `mixed: meanwhile ${BULKS} bulks of ${BULK_ITEMS} links, ${IMAGES} images of ${IMAGE_SIZE} ` +
-        `pixels and ${SEARCHES} searches fall due each second, among a million links.`,
+        `pixels and ${SEARCHES} searches fall due each second, among a million links, and a ` +
+        'backup is taken.',
       'The generators share the cores with the service: the own lateness tells how much.',
       'Every hit_count was compared with the redirects received, and every status was judged.',
     ],
@@ -161,13 +171,19 @@ async function measureRound(
  * undefined where nothing else is to be sent.
  */
 async function begin(
-  { folder, links }: Place,
+  { backup, folder, links }: Place,
   server: Server,
   { series, seconds }: { series: number | undefined; seconds: number },
 ) {
   if (series === undefined) return undefined
   const longer = seconds + 2 * LEAD_SECONDS
-  const ended = sendAllElse(server, folder, links, { series, seconds: longer })
+  const copying = backup()
+  const ended = sendAllElse(server, folder, links, { series, seconds: longer }).then(
+    async (answered) => {
+      if ((await copying.exited) !== 0) throw new Error('the backup failed')
+      return answered
+    },
+  )
   // A failure is told where the end is waited for.
   ended.catch(() => {})
   await Bun.sleep(LEAD_SECONDS * 1000)
