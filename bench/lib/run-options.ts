@@ -12,7 +12,7 @@ export interface RunOptions {
 export class UsageError extends Error {}
 
 /** Of a run of everything, and of a run of what was named. */
-const SHORT = { seconds: '2', rounds: '3' }
+const SHORT = { seconds: '2', rounds: '2' }
 const NAMED = { seconds: '3', rounds: '5' }
 
 /** Reads the command line of bench/run.ts. Throws UsageError. */

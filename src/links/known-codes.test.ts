@@ -7,8 +7,8 @@ import { KnownCodes } from './known-codes.ts'
 
 const log = createLog({ level: 'silent', human: false, write: () => {} })
 
-/** Codes in the order of their ids, read as the reader thread would, one slice a turn. */
-function library(codes: string[], onSlice: (after: number) => void = () => {}) {
+/** Codes in their own order, read as the reader thread would, one slice a turn. */
+function library(codes: string[], onSlice: (after: string) => void = () => {}) {
   const calls = { countLinks: 0, fillFilter: 0 }
   const lists = {
     async call(name: keyof CodeFilterReads, order: unknown) {
@@ -16,10 +16,12 @@ function library(codes: string[], onSlice: (after: number) => void = () => {}) {
       if (name === 'countLinks') return codes.length
       const { memory, after, most } = order as FillFilter
       onSlice(after)
-      const slice = codes.slice(after, after + most)
+      const ordered = codes.toSorted()
+      const start = after === '' ? 0 : ordered.indexOf(after) + 1
+      const slice = ordered.slice(start, start + most)
       const filter = new CodeFilter(memory)
       for (const code of slice) filter.add(code)
-      return slice.length < most ? null : after + most
+      return slice.length < most ? null : slice.at(-1)
     },
   } as unknown as Caller<CodeFilterReads>
   return { lists, calls }
@@ -49,14 +51,14 @@ test('a code created while the others are read is known', async () => {
   const codes = numbered(0, 25_000)
   const created: string[] = []
   const { lists } = library(codes, (after) => {
-    const code = `DURING${after}`
+    const code = `DURING${created.length}OF${after}`
     created.push(code)
     known.add(code)
   })
   const known = new KnownCodes({ lists, log })
   await known.filled()
-  expect(created.length).toBe(3)
-  expect(held(known, created)).toBe(3)
+  expect(created.length).toBe(7)
+  expect(held(known, created)).toBe(7)
 })
 
 test('with more codes than it was made for, it is made anew, and none is denied meanwhile', async () => {

@@ -3,8 +3,8 @@ import { type Caller, messageOf } from '../lib/thread.ts'
 import { CodeFilter } from './code-filter.ts'
 import type { CodeFilterReads, FillFilter } from './code-filter-store.ts'
 
-/** About 10 ms of the reader thread. */
-const FILL_AT_ONCE = 10_000
+/** About 3 ms of the reader thread. */
+const FILL_AT_ONCE = 4000
 /** Room for as many codes again, and for a service that begins. */
 const ROOM = 2
 const CAPACITY_MIN = 50_000
@@ -78,7 +78,7 @@ export class KnownCodes {
     // From here on creations enter it themselves; those of before are in the database.
     this.#next = filter
     this.#added = links
-    let after: number | null = 0
+    let after: string | null = ''
     while (after !== null) {
       if (this.#isClosed) return
       const order: FillFilter = { memory: filter.memory, after, most: FILL_AT_ONCE }
