@@ -11,6 +11,11 @@ import { CommandError } from './command-error.ts'
 
 /** How long requests in flight may take to end after a stop. */
 const GRACE_MS = 5000
+/**
+ * Requests that the kernel holds and nobody has read yet look like idle connections, which a stop
+ * closes: they are read first.
+ */
+const READ_FIRST_MS = 200
 /** The last lines of a log that nobody reads are given up. */
 const LOG_DRAIN_MS = 500
 
@@ -35,6 +40,7 @@ export async function serve(config: Config): Promise<() => Promise<void>> {
   return async () => {
     log.info('service.stopping')
     app.beginStop()
+    await Bun.sleep(READ_FIRST_MS)
     await stopListening(app)
     await app.operators?.server?.stop(true)
     await app.close()
