@@ -27,7 +27,8 @@ test('pages of a mapping are made ready to be written, and released; what they h
   const address = addressOf(mapping)
   expect(memoryOf(file)).toEqual({ resident: 0, dirty: 0 })
   populatePages({ address: address + 16 * PAGE, bytes: 100 * PAGE })
-  expect(memoryOf(file).dirty).toBe(100)
+  // Linux maps and counts whole folios: of a file in large ones, more pages than were asked for.
+  expect(memoryOf(file).dirty).toBeGreaterThanOrEqual(100)
   mapping[20 * PAGE] = 9
   releasePages({ address, bytes: PAGES * PAGE })
   expect(memoryOf(file).resident).toBe(0)
