@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { JournalFile } from '../../src/hits/journal-file.ts'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolderInMemory as temporaryFolder } from '../support/folder.ts'
+import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 import { SEED, SeededRandom } from './lib/seeded-random.ts'
 
 /**
@@ -135,7 +136,7 @@ test.each(DAMAGES)(
       using folder = temporaryFolder()
       const data = join(folder.path, 'data')
       cpSync(source, data, { recursive: true })
-      giveToNobody(folder.path, data)
+      giveToNobody(folder.path)
       const path = join(data, file)
       const good = readFileSync(path)
       damage(path)
@@ -178,22 +179,10 @@ async function prepare(dataDir: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<
   await service.end(signal)
 }
 
-/** Root may read and write anything: a refusal of rights needs another user. */
-const NOBODY = process.getuid?.() === 0 ? 65_532 : undefined
-
-function giveToNobody(...paths: string[]): void {
-  if (NOBODY === undefined) return
-  expect(Bun.spawnSync(['chown', '-R', String(NOBODY), ...paths]).exitCode).toBe(0)
-}
-
 async function serveAsNobody(dataDir: string) {
   const env = { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0' }
-  const as =
-    NOBODY === undefined
-      ? []
-      : ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
   // A service that starts after all would serve for ever.
-  return command(['serve'], env, ['timeout', '-s', 'KILL', '10', ...as])
+  return command(['serve'], env, ['timeout', '-s', 'KILL', '10', ...AS_NOBODY])
 }
 
 /**

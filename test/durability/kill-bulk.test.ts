@@ -2,6 +2,8 @@ import { expect, test } from 'bun:test'
 import { makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
+const ROUNDS = 12
+
 const unlimited = (dataDir: string) => ({
   DATA_DIR: dataDir,
   ANONYMOUS_READS_PER_MINUTE: '0',
@@ -14,12 +16,13 @@ test('kill -9 in a bulk of 1,000: all of its links are there or none, and all if
   const key = await makeAccount(env)
   let before = 0
   const seen = new Set<number>()
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     await using service = await Service.start(env)
     const urls = Array.from({ length: 1000 }, (_, i) => `https://example.com/${round}/${i}`)
     const answered = acknowledged(service.post('/api/bulk-shorten', key, { urls }))
-    // From long before the commit to after the answer.
-    await Promise.race([answered, Bun.sleep(round * 12)])
+    // From long before the commit to after the answer, which a slow machine gives later.
+    if (round < ROUNDS - 1) await Promise.race([answered, Bun.sleep(round * 12)])
+    else await answered
     await service.end('SIGKILL')
     const isAnswered = (await answered) !== undefined
     await using next = await Service.start(env)

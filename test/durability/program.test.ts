@@ -1,15 +1,17 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { command, makeAccount, Service } from '../support/binary.ts'
+import { binary, command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** The compiled program: how it starts, is driven and stops. */
 
 test('the first start says where it listens, where the API page is, and how to make an account', async () => {
   using folder = temporaryFolder()
   const env = { DATA_DIR: folder.path, BASE_URL: 'https://hop.example' }
-  const child = Bun.spawn([join(import.meta.dir, '../../dist/hopcode')], {
+  const child = Bun.spawn([await binary()], {
     env: { ...env, PORT: '0' },
     stdout: 'pipe',
     stderr: 'ignore',
@@ -30,7 +32,7 @@ test('the first start says where it listens, where the API page is, and how to m
 
 test('it starts, shortens, is followed, counts and stops', async () => {
   using folder = temporaryFolder()
-  const env = { DATA_DIR: folder.path }
+  const env = { DATA_DIR: folder.path, HIT_FLUSH_MS: '60000' }
   const key = await makeAccount(env)
   await using service = await Service.start(env)
   const code = await service.shorten(key, 'https://example.com/start')
@@ -45,23 +47,20 @@ test('it starts, shortens, is followed, counts and stops', async () => {
   expect(statSync(join(folder.path, 'hopcode.db-wal'), { throwIfNoEntry: false })?.size ?? 0).toBe(
     0,
   )
+  using db = new Database(join(folder.path, 'hopcode.db'), { readonly: true })
+  expect(db.query('SELECT redirects FROM hit_totals').get()).toEqual({ redirects: 1 })
 })
 
 test('it runs from an empty folder as an unprivileged user, and writes in DATA_DIR alone', async () => {
   using folder = temporaryFolder()
   const home = join(folder.path, 'empty')
   const data = join(folder.path, 'data')
-  mkdirSync(home)
   mkdirSync(data)
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) Bun.spawnSync(['chown', '65532', data, folder.path])
-  Bun.spawnSync(['chmod', '755', folder.path])
-  Bun.spawnSync(['chmod', '555', home])
-  const asNobody = isRoot ? ['setpriv', '--reuid=65532', '--regid=65532', '--clear-groups'] : []
-  await using service = await Service.start({ DATA_DIR: data }, [
-    ...['env', '-C', home],
-    ...asNobody,
-  ])
+  giveToNobody(folder.path)
+  mkdirSync(home)
+  chmodSync(home, 0o555)
+  const words = ['env', '-C', home, ...AS_NOBODY]
+  await using service = await Service.start({ DATA_DIR: data }, words)
   expect((await service.fetch('/docs')).status).toBe(200)
   expect((await service.fetch('/docs/bundle.js')).status).toBe(200)
   expect(await service.end('SIGTERM')).toBe(0)

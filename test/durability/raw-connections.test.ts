@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { makeAccount, Service } from '../support/binary.ts'
+import type { Service } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { BODY, REDIRECT } from '../support/hostile-bytes.ts'
+import { LANDING, startTarget } from './lib/hostile-service.ts'
 
 /** Connections that are slow, idle, cut short or full, beside others that must be served. */
 
-const LANDING = 'https://example.com/landing'
-const REDIRECT = 'GET /HOPCODE1 HTTP/1.1\r\nHost: hop.test\r\n\r\n'
-const BODY = JSON.stringify({ url: 'https://example.com/known' })
 const MIB = 1024 * 1024
 
 const folder = temporaryFolder()
@@ -15,18 +14,7 @@ let service: Service
 let key: string
 
 beforeAll(async () => {
-  const env = {
-    DATA_DIR: folder.path,
-    BASE_URL: 'http://hop.test',
-    ANONYMOUS_READS_PER_MINUTE: '0',
-    ENTERPRISE_WRITES_PER_MINUTE: '0',
-  }
-  key = await makeAccount(env)
-  service = await Service.start(env)
-  const reserved = await service.post('/api/reserve', key, { code: 'HOPCODE1' })
-  const { passcode } = (await reserved.json()) as { passcode: string }
-  await service.post('/api/update', key, { code: 'HOPCODE1', passcode, url: LANDING })
-  await service.shorten(key, JSON.parse(BODY).url)
+  ;({ service, key } = await startTarget(folder.path))
 })
 
 afterAll(async () => {

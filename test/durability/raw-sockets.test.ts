@@ -1,37 +1,24 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeAccount, Service } from '../support/binary.ts'
+import type { Service } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { BODY, type HostileRequest } from '../support/hostile-bytes.ts'
+import { get, type HostileRequest, LIVE } from '../support/hostile-bytes.ts'
 import { HOSTILE_REQUESTS } from '../support/hostile-requests.ts'
+import { LANDING, startTarget } from './lib/hostile-service.ts'
 
 /**
  * What the compiled program makes of bytes that no well-behaved client sends. None may crash it,
  * hold others up, or bring one client's answer to another.
  */
 
-const LANDING = 'https://example.com/landing'
-const LIVE = 'GET /-/live HTTP/1.1\r\nHost: hop.test\r\n\r\n'
-
 const folder = temporaryFolder()
 let service: Service
 let key: string
 
 beforeAll(async () => {
-  const env = {
-    DATA_DIR: folder.path,
-    BASE_URL: 'http://hop.test',
-    ANONYMOUS_READS_PER_MINUTE: '0',
-    ENTERPRISE_WRITES_PER_MINUTE: '0',
-  }
-  key = await makeAccount(env)
-  service = await Service.start(env)
-  const reserved = await service.post('/api/reserve', key, { code: 'HOPCODE1' })
-  const { passcode } = (await reserved.json()) as { passcode: string }
-  await service.post('/api/update', key, { code: 'HOPCODE1', passcode, url: LANDING })
-  await service.shorten(key, JSON.parse(BODY).url)
+  ;({ service, key } = await startTarget(folder.path))
 })
 
 afterAll(async () => {
@@ -67,12 +54,12 @@ test.each(HOSTILE_REQUESTS)(
     else {
       await client.answers(wanted.length)
       // Were a smuggled request answered, it would be before this one.
-      client.send(LIVE)
+      client.send(get('/-/live'))
       if (connection === 'open') wanted.push(200)
     }
     const told = await client.answers(wanted.length)
     expect(told.map(({ status }) => status)).toEqual(wanted)
-    if (connection === 'open') expect(told.at(-1)?.text).toContain('"status":"live"')
+    if (connection === 'open') expect(told.at(-1)?.text).toContain(LIVE)
     for (const [i, { headers, text }] of told.entries()) {
       isNobodyElses(headers, text)
       const answer = answers[i]

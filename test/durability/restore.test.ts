@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { join } from 'node:path'
 import { binary, command, makeAccount, Service, type Settings } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** A restore that is interrupted, and whose files it leaves. The compiled program, from outside. */
 
@@ -95,10 +96,9 @@ test.if(isRoot)('what root restores belongs to the owner of the folder', async (
   await run(['backup', file], env)
   rmSync(join(folder.path, 'data'), { recursive: true })
   mkdirSync(join(folder.path, 'data'))
-  Bun.spawnSync(['chown', '-R', '65532', folder.path])
+  giveToNobody(folder.path)
   await run(['restore', file], env)
-  const asNobody = ['setpriv', '--reuid=65532', '--regid=65532', '--clear-groups']
-  await using service = await Service.start(env, asNobody)
+  await using service = await Service.start(env, AS_NOBODY)
   expect(await service.shorten(key, 'https://example.com/owner')).toHaveLength(8)
 })
 

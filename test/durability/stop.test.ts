@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
+import { eventually } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
+import { Conversation } from '../support/conversation.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { KeepAlive } from './lib/keep-alive.ts'
 
@@ -89,6 +91,33 @@ test('SIGTERM while clients go on asking: each answer is whole, and every one th
     expect((await next.fetch(`/api/lookup/${created}`)).status).toBe(200)
   }
 }, 60_000)
+
+test('SIGTERM amid a request: its body is waited for, and it is answered before the end', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(folder.path)
+  const key = await makeAccount(env)
+  await using service = await Service.start(env)
+  using client = await Conversation.open(service.url)
+  const body = '{"url":"https://example.com/late"}'
+  const head = ['POST /api/shorten HTTP/1.1', 'Host: x', `X-API-Key: ${key}`]
+  const more = ['Content-Type: application/json', `Content-Length: ${body.length}`, '', '']
+  client.send([...head, ...more].join('\r\n') + body.slice(0, 5))
+  const isServing = () =>
+    service.fetch('/-/live').then(
+      () => true,
+      () => false,
+    )
+  expect(await isServing()).toBe(true)
+  const ended = service.end('SIGTERM')
+  await eventually('nobody else is served', async () => !(await isServing()))
+  client.send(body.slice(5))
+  const [answer] = await client.answers(1)
+  expect(answer?.status).toBe(201)
+  expect(await ended).toBe(0)
+  await using next = await Service.start(env)
+  const { code } = JSON.parse(answer?.text ?? '') as { code: string }
+  expect((await next.fetch(`/${code}`)).status).toBe(302)
+})
 
 interface Load {
   /** 302s received. */

@@ -1,21 +1,25 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import {
+  BROWSER_MS,
+  launchBrowser,
+  problemsOf,
+  straysFrom,
+  violations,
+} from '../support/browser.ts'
 import { OWNER, PASSWORD } from '../support/dashboard.ts'
 
 /** The dashboard in a real browser: with and without scripts, wide and narrow, light and dark. */
 
-const BROWSER_MS = 300_000
 const ARTIFACTS = join(import.meta.dir, '../.artifacts')
-const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+  browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -23,29 +27,7 @@ afterAll(() => browser?.close())
 /** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
 async function openPage(context: BrowserContext, origin: string) {
   const page = await context.newPage()
-  const strays: string[] = []
-  const problems: string[] = []
-  await page.route('**/*', async (route) => {
-    const url = route.request().url()
-    if (new URL(url).origin === origin) return route.continue()
-    strays.push(url)
-    return route.abort()
-  })
-  page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text())
-  })
-  page.on('pageerror', (error) => problems.push(error.message))
-  return { page, strays, problems }
-}
-
-/** Rules of WCAG 2.2 AA that a page breaks. The policy of the page lets no script in but ours. */
-async function violations(page: Page): Promise<string[]> {
-  // Evaluated by the debugger, which a content security policy does not bind.
-  return page.evaluate(`(async () => {
-    ${AXE}
-    const found = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
-    return found.violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join(' '))
-  })()`) as Promise<string[]>
+  return { page, strays: await straysFrom(page, origin), problems: problemsOf(page) }
 }
 
 const setupPath = (app: TestApp) => app.url + new URL(app.setupLink).pathname

@@ -1,5 +1,6 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { parse } from 'csv-parse/sync'
+import { Thread } from '../../src/lib/thread.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
@@ -62,15 +63,26 @@ test('a URL with commas, quotes and letters from everywhere is in its cell as it
 test('whoever stops reading stops the export: no further links are read', async () => {
   await using app = await testApp()
   const member = await makeMember(app, 'enterprise@example.com')
-  await makeLinks(app, 5000)
-  const headers = { cookie: cookieOf(member) }
+  // More than the connection itself holds.
+  for (const half of [0, 1]) {
+    const url = (n: number) => `https://example.com/${half}/${n}/`.padEnd(8000, 'x')
+    const urls = Array.from({ length: 1000 }, (_, n) => url(n))
+    await app.call('POST', '/api/bulk-shorten', { key: 'enterprise', json: { urls } })
+  }
+  using calls = spyOn(Thread.prototype, 'call')
+  const reads = () => calls.mock.calls.filter(([name]) => name === 'linksBelow').length
+  expect(rowsOf((await member.get(EXPORT)).text)).toHaveLength(2000)
+  const whole = reads()
   for (let n = 0; n < 3; n++) {
-    const answer = await fetch(app.url + EXPORT, { headers })
+    const answer = await fetch(app.url + EXPORT, { headers: { cookie: cookieOf(member) } })
     const reader = answer.body?.getReader()
     await reader?.read()
     await reader?.cancel()
   }
-  expect(rowsOf((await member.get(EXPORT)).text)).toHaveLength(5000)
+  // One that went on would have ended before this one, which waits behind it.
+  await member.get(EXPORT)
+  expect(whole).toBeGreaterThan(3)
+  expect(reads()).toBeLessThan(2 * whole + 3 * (whole - 1))
   expect(app.log.join()).not.toContain('"level":"error"')
 })
 

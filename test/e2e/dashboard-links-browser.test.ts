@@ -1,60 +1,26 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 
 /** The pages of links in a real browser: what scripts add, and what works without them. */
 
-const BROWSER_MS = 300_000
-const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
-
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+  browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
 
-interface Opened extends AsyncDisposable {
-  page: Page
-  context: BrowserContext
-  /** What the browser complained about. */
-  problems: string[]
-}
-
-/** A browser that is signed in as the visitor is. */
-async function open(
-  app: TestApp,
-  visitor: Visitor,
-  options: Parameters<Browser['newContext']>[0] = {},
-): Promise<Opened> {
-  const context = await browser.newContext(options)
-  const cookies = [...visitor.cookies].map(([name, value]) => ({ name, value, url: app.url }))
-  await context.addCookies(cookies)
-  const page = await context.newPage()
-  const problems: string[] = []
-  page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text())
-  })
-  page.on('pageerror', (error) => problems.push(error.message))
-  return { page, context, problems, [Symbol.asyncDispose]: () => context.close() }
-}
+const open = (app: TestApp, visitor: Visitor, options: BrowserContextOptions = {}) =>
+  openAs(browser, { app, visitor, options })
 
 const shown = (page: Page) => page.locator('#list tbody tr')
-
-async function violations(page: Page): Promise<string[]> {
-  // Evaluated by the debugger, which a content security policy does not bind.
-  return page.evaluate(`(async () => {
-    ${AXE}
-    const found = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
-    return found.violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join(' '))
-  })()`) as Promise<string[]>
-}
 
 test(
   'typing searches, and the address follows; the field keeps the focus',
@@ -107,8 +73,10 @@ test(
     await using app = await testApp()
     const free = await makeMember(app, 'free@example.com')
     await using opened = await open(app, free)
-    const { page, context, problems } = opened
-    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
+    const { page, problems } = opened
+    await page
+      .context()
+      .grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
     await page.goto(`${app.url}/app/links`)
     await page.getByLabel('Shorten a URL').fill('https://example.com/spring')
     await page.getByRole('button', { name: 'Shorten' }).click()

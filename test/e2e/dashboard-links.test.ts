@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type TestApp, testApp } from '../support/app.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 
@@ -171,11 +171,9 @@ test('most hits first puts the most followed link on top', async () => {
   const codes = await makeLinks(app, 3)
   const [oldest = ''] = codes
   for (let n = 0; n < 2; n++) await app.call('GET', `/${oldest}`)
-  let seen = await free.get(`${LINKS}?sort=hits`)
-  for (let n = 0; n < 200 && codesOf(seen)[0] !== oldest; n++) {
-    await Bun.sleep(10)
-    seen = await free.get(`${LINKS}?sort=hits`)
-  }
+  const byHits = () => free.get(`${LINKS}?sort=hits`)
+  await eventually('the hits are counted', async () => codesOf(await byHits())[0] === oldest)
+  const seen = await byHits()
   expect(codesOf(seen)).toEqual([oldest, codes[2] ?? '', codes[1] ?? ''])
   expect(seen.text).toContain('Hits of the last seconds')
 })

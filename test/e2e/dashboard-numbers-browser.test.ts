@@ -1,23 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { HOUR } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
-import { openAs, violations } from '../support/signed-in-browser.ts'
 
 /** The pages Keys, Numbers and Service in a real browser: what scripts add, and how they look. */
 
-const BROWSER_MS = 300_000
 const ARTIFACTS = join(import.meta.dir, '../.artifacts')
 const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
 
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+  browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())

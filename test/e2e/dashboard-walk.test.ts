@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { addMany, fillAccount, follow, judge, watch } from '../support/screens.ts'
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
 
-const BROWSER_MS = 300_000
 const ENV = {
   ...{ BASE_URL: 'http://go.example.com', HIT_FLUSH_MS: '1' },
   ...{ ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '720' },
@@ -17,7 +16,7 @@ const ENV = {
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+  browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())

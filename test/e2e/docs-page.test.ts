@@ -1,21 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
-import { BROWSER_FLAGS, findBrowser } from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser, straysFrom } from '../support/browser.ts'
 import { ENDPOINTS } from '../support/endpoints.ts'
 
 /** The page /docs in a real browser. */
 
-/** Installing and starting a browser takes its time. */
-const BROWSER_MS = 300_000
 const ARTIFACTS = join(import.meta.dir, '../.artifacts')
 
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+  browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -23,14 +21,8 @@ afterAll(() => browser?.close())
 /** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
 async function openPage(origin: string) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-  const strays: string[] = []
+  const strays = await straysFrom(page, origin)
   const problems: string[] = []
-  await page.route('**/*', async (route) => {
-    const url = route.request().url()
-    if (new URL(url).origin === origin) return route.continue()
-    strays.push(url)
-    return route.abort()
-  })
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) problems.push(message.text())
   })

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { addOneTimeLink } from '../support/members.ts'
 import { rawRequest } from '../support/raw-http.ts'
 
 /** What the log says of requests, and what it never says. */
@@ -112,6 +113,23 @@ test('keys, passcodes, bodies, queries, destinations and whole addresses are in 
   expect(said).toContain('request.failed')
   const secrets = [key, passcode, 'WRONG-PASSCODE', 'private-', from, 'free@example.com']
   for (const secret of secrets) expect([secret, said.includes(secret)]).toEqual([secret, false])
+})
+
+test('a failure on the page of a one-time link is logged without the secret of the link', async () => {
+  await using app = await testApp()
+  app.key('free')
+  const email = 'free@example.com'
+  const purposes = ['setup', 'invite', 'reset'] as const
+  const paths = purposes.map((purpose) => addOneTimeLink(app, { purpose, email }))
+  using db = new Database(join(app.dataDir, 'hopcode.db'), { readwrite: true })
+  db.run('ALTER TABLE one_time_links RENAME TO elsewhere')
+  for (const path of paths) expect((await app.call('GET', path)).status).toBe(500)
+  db.run('ALTER TABLE elsewhere RENAME TO one_time_links')
+  const failed = app.log.filter((line) => line.includes('request.failed'))
+  expect(failed.map((line) => JSON.parse(line).path)).toEqual([
+    ...['/app/setup/…', '/app/join/…', '/app/reset/…'],
+  ])
+  for (const path of paths) expect(app.log.join()).not.toContain(path.split('/').at(-1) as string)
 })
 
 test('what a caller sends cannot forge a line', async () => {

@@ -1,6 +1,12 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { TestApp } from './app.ts'
+import type { Visitor } from './dashboard.ts'
 import { install } from './debian.ts'
+
+/** Of a test, or of what comes before it: installing and starting a browser takes its time. */
+export const BROWSER_MS = 300_000
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome']
 const PLACES = [
@@ -11,7 +17,7 @@ const PLACES = [
 ]
 
 /** The browser starts as root, and does nothing over the network on its own account. */
-export const BROWSER_FLAGS = [
+const BROWSER_FLAGS = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',
@@ -23,11 +29,66 @@ export const BROWSER_FLAGS = [
   '--disable-sync',
 ]
 
+const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
+
+export const launchBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+
+export interface Opened extends AsyncDisposable {
+  page: Page
+  /** What the browser complained about. */
+  problems: string[]
+}
+
+/** A page of a browser that is signed in as the visitor is. */
+export async function openAs(
+  browser: Browser,
+  { app, visitor, options }: { app: TestApp; visitor: Visitor; options?: BrowserContextOptions },
+): Promise<Opened> {
+  const context = await browser.newContext(options)
+  const cookies = [...visitor.cookies].map(([name, value]) => ({ name, value, url: app.url }))
+  await context.addCookies(cookies)
+  const page = await context.newPage()
+  return { page, problems: problemsOf(page), [Symbol.asyncDispose]: () => context.close() }
+}
+
+/** What the browser complains about from now on. */
+export function problemsOf(page: Page): string[] {
+  const problems: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  return problems
+}
+
+/** Lets the page reach its own origin alone from now on. Returns what it wants elsewhere. */
+export async function straysFrom(page: Page, origin: string): Promise<string[]> {
+  const strays: string[] = []
+  await page.route('**/*', async (route) => {
+    const url = route.request().url()
+    if (new URL(url).origin === origin) return route.continue()
+    strays.push(url)
+    return route.abort()
+  })
+  return strays
+}
+
+/** Rules of WCAG 2.2 AA that a page breaks. */
+export async function violations(page: Page): Promise<string[]> {
+  // Evaluated by the debugger, which a content security policy does not bind.
+  return page.evaluate(`(async () => {
+    ${AXE}
+    const found = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
+    return found.violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join(' '))
+  })()`) as Promise<string[]>
+}
+
 /**
  * The path of a Chromium or Chrome: what `CHROMIUM` names, else one that is installed. As root on a
  * Debian-like machine without one, it is installed once. Throws an error that says what to do.
  */
-export function findBrowser(): string {
+function findBrowser(): string {
   const named = process.env.CHROMIUM
   if (named) {
     if (existsSync(named)) return named

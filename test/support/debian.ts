@@ -1,14 +1,21 @@
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Two of apt-get at a time would fail: a test file waits for another's, and for anybody else's. */
+const WAIT_SECONDS = '600'
+const APT_LOCK = join(tmpdir(), 'hopcode-tests.apt-lock')
+const INSTALL = `
+  apt() { apt-get -qq -o DPkg::Lock::Timeout=${WAIT_SECONDS} "$@"; }
+  apt install -y --no-install-recommends "$@" ||
+    { apt update && apt install -y --no-install-recommends "$@"; }`
 
 /** Installs packages, once, where that can be done: as root, on Debian and its like. */
 export function install(...packages: string[]): void {
   if (process.getuid?.() !== 0 || !Bun.which('apt-get')) return
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  const run = (...args: string[]) =>
-    spawnSync('apt-get', ['-qq', ...args], { env, stdio: 'ignore' }).status === 0
-  const attempt = () => run('install', '-y', '--no-install-recommends', ...packages)
-  if (!attempt() && run('update')) attempt()
+  const words = ['flock', '--timeout', WAIT_SECONDS, APT_LOCK, 'sh', '-c', INSTALL, 'sh']
+  Bun.spawnSync([...words, ...packages], { env, stdio: ['ignore', 'ignore', 'ignore'] })
 }
 
 /** Whether strace may look into a process of ours. Where it cannot, its tests are left out. */

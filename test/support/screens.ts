@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, toAnswer } from './app.ts'
-import { violations } from './signed-in-browser.ts'
+import { violations } from './browser.ts'
 
 const FOLDER = join(import.meta.dir, '../.artifacts/screens')
 

@@ -1,0 +1,22 @@
+import { makeAccount, Service } from '../../support/binary.ts'
+import { BODY } from '../../support/hostile-bytes.ts'
+
+/** Where the code HOPCODE1 leads. */
+export const LANDING = 'https://example.com/landing'
+
+/** What hostile requests go to, with the codes and the `{key}` of test/support/hostile-bytes.ts. */
+export async function startTarget(dataDir: string): Promise<{ service: Service; key: string }> {
+  const env = {
+    DATA_DIR: dataDir,
+    BASE_URL: 'http://hop.test',
+    ANONYMOUS_READS_PER_MINUTE: '0',
+    ENTERPRISE_WRITES_PER_MINUTE: '0',
+  }
+  const key = await makeAccount(env)
+  const service = await Service.start(env)
+  const reserved = await service.post('/api/reserve', key, { code: 'HOPCODE1' })
+  const { passcode } = (await reserved.json()) as { passcode: string }
+  await service.post('/api/update', key, { code: 'HOPCODE1', passcode, url: LANDING })
+  await service.shorten(key, JSON.parse(BODY).url)
+  return { service, key }
+}
