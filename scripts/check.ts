@@ -2,7 +2,7 @@
 const CHECKS = [
   { name: 'types', args: ['node_modules/.bin/tsc', '--noEmit'] },
   { name: 'style', args: ['node_modules/.bin/biome', 'check', '--error-on-warnings'] },
-  { name: 'tests', args: ['test'] },
+  { name: 'tests', args: ['run', 'test'] },
 ]
 
 const failed: string[] = []

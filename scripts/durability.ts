@@ -1,49 +1,85 @@
 /**
- * The long form of the tests of power loss, kill -9, failing disks and stops, run one after the
- * other to the end: npm run test:durability -- [--seed N] [--times N] [name ...]. Each time has a
- * seed of its own, counted up from the first; a failure names the one to give again.
+ * The long form of every test that has one, and all of test/durability, one after the other to the
+ * end: npm run test:durability -- [--seed N] [--times N] [name ...]. Each time has a seed of its
+ * own, counted up from the first; a failure names the one to give again. A test that is left out,
+ * for want of a tool, counts as failed.
  */
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { temporaryFolder } from '../test/support/folder.ts'
 
+const ROOT = join(import.meta.dir, '..')
 const SEED_MAX = 2 ** 31
+const SEEDS = ['DURABILITY_SEED', 'KILL_SEED', 'MODEL_SEED', 'FUZZ_SEED']
 
 /** What a test file takes from the environment to be long. */
-const LONG: Record<string, Record<string, string>> = {
-  'power-loss': { POWER_LOSS_ROUNDS: '12', POWER_LOSS_TORN_DISKS: '4' },
-  kill: { KILL_ROUNDS: '40' },
-  'io-faults': { FAULT_ROUNDS: '40' },
-  'full-disk': {},
-  stop: {},
-  clock: {},
-  'damaged-files': {},
+export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'test/durability/power-loss.test.ts': { POWER_LOSS_ROUNDS: '12', POWER_LOSS_TORN_DISKS: '4' },
+  'test/durability/kill.test.ts': { KILL_ROUNDS: '500' },
+  'test/durability/io-faults.test.ts': { FAULT_ROUNDS: '40' },
+  'test/e2e/model.test.ts': { MODEL_RUNS: '1000' },
+  'test/e2e/fuzz.test.ts': { FUZZ_REQUESTS: '20000' },
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { seed: { type: 'string' }, times: { type: 'string', default: '3' } },
-})
-const first = Number(values.seed ?? process.env.DURABILITY_SEED ?? Math.random() * SEED_MAX)
-const names = positionals.length > 0 ? positionals : Object.keys(LONG)
-const unknown = names.filter((name) => !(name in LONG))
-if (unknown.length > 0 || !Number.isFinite(first)) {
-  console.error(`Names: ${Object.keys(LONG).join(', ')}. Seeds are whole numbers.`)
-  process.exit(2)
+const nameOf = (file: string) => basename(file, '.test.ts')
+
+function findFiles(): string[] {
+  const found = new Bun.Glob('test/durability/*.test.ts').scanSync(ROOT)
+  return [...new Set([...Object.keys(LONG), ...[...found].sort()])]
 }
 
-const failed: string[] = []
-for (let time = 0; time < Number(values.times); time++) {
-  const seed = (Math.floor(first) + time) % SEED_MAX
-  for (const name of names) {
-    console.log(`\n== ${name}, seed ${seed}`)
-    const file = `test/durability/${name}.test.ts`
-    const child = Bun.spawn([process.execPath, 'test', `./${file}`, '--timeout', '3600000'], {
-      cwd: `${import.meta.dir}/..`,
-      env: { ...process.env, ...LONG[name], DURABILITY_SEED: String(seed) },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    })
-    if ((await child.exited) !== 0) failed.push(`${name} --seed ${seed} --times 1`)
+/** Returns whether every test of the file ran and passed. */
+async function run(file: string, seed: number): Promise<boolean> {
+  using folder = temporaryFolder()
+  const report = join(folder.path, 'report.xml')
+  const words = ['--timeout', '3600000', '--reporter=junit', `--reporter-outfile=${report}`]
+  const child = Bun.spawn([process.execPath, 'test', `./${file}`, ...words], {
+    cwd: ROOT,
+    env: {
+      ...process.env,
+      ...LONG[file],
+      ...Object.fromEntries(SEEDS.map((name) => [name, String(seed)])),
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  if ((await child.exited) !== 0) return false
+  const isWhole = / skipped="0"/.test(
+    /<testsuites .*/.exec(readFileSync(report, 'utf8'))?.[0] ?? '',
+  )
+  if (!isWhole) console.log('Tests were left out.')
+  return isWhole
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { seed: { type: 'string' }, times: { type: 'string', default: '1' } },
+  })
+  const first = Math.floor(Number(values.seed ?? Math.random() * SEED_MAX))
+  const times = Number(values.times)
+  const files = findFiles()
+  const names = files.map(nameOf)
+  const isKnown = positionals.every((name) => names.includes(name))
+  if (!isKnown || !(first >= 0) || !(times >= 1)) {
+    console.error(`Names: ${names.join(', ')}. Seeds and times are whole numbers.`)
+    process.exit(2)
   }
+
+  const chosen = files.filter(
+    (_, at) => positionals.length === 0 || positionals.includes(names[at] ?? ''),
+  )
+  const failed: string[] = []
+  for (let time = 0; time < times; time++) {
+    const seed = (first + time) % SEED_MAX
+    for (const file of chosen) {
+      console.log(`\n== ${nameOf(file)}, seed ${seed}`)
+      if (!(await run(file, seed))) failed.push(`${nameOf(file)} --seed ${seed}`)
+    }
+  }
+  for (const words of failed) console.log(`Failed: npm run test:durability -- ${words}`)
+  console.log(failed.length === 0 ? '\nNothing was lost.' : `\n${failed.length} failed.`)
+  process.exitCode = failed.length === 0 ? 0 : 1
 }
-for (const words of failed) console.log(`Failed: npm run test:durability -- ${words}`)
-console.log(failed.length === 0 ? '\nNothing was lost.' : `\n${failed.length} failed.`)
-process.exitCode = failed.length === 0 ? 0 : 1
+
+if (import.meta.main) await main()

@@ -65,31 +65,33 @@ export interface World extends Disposable {
 }
 
 /**
- * Links of one account, and another account. All four kinds come to the same links, an unknown code
- * as the one right before a link's, so that no row of the database is nearer than another.
+ * Two accounts with links of their own. All four kinds come to the same links, an unknown code as
+ * the one right before a link's, so that no row of the database is nearer than another; and in each
+ * kind either account asks as often, since one that asks more often is answered a little sooner.
  */
 export function makeWorld(): World {
   const folder = temporaryFolderInMemory()
   const { db, accounts, hasher } = openDataFolder(folder.path)
   const deps = { accounts, hasher, clock: wallClock, random: secureRandom }
-  const [owner, stranger] = ['owner', 'stranger'].map((name): Person => {
+  const people = ['one', 'other'].map((name): Person => {
     const { key, stored } = issueKey(deps)
     accounts.create(`${name}@example.com`, 'enterprise', stored, 0)
     return { key, account: accounts.findByEmail(`${name}@example.com`) as unknown as Account }
-  }) as [Person, Person]
+  })
   const insert = db.prepare(
     `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
      VALUES (?, ?, ?, ?, ?, 0)`,
   )
-  const links = Array.from({ length: LINKS }, () => ({
+  const links = Array.from({ length: LINKS }, (_, n) => ({
+    ownedBy: n % 2,
     code: `${randomString(secureRandom, CODE_ALPHABET, 7)}C`,
     passcode: newPasscode(secureRandom),
   }))
   inTransaction(db, () => {
-    for (const { code, passcode } of links) {
+    for (const { code, passcode, ownedBy } of links) {
       const url = `https://example.com/${code}`
       const hash = hasher.hash('passcode', passcode)
-      insert.run(code, owner.account.id, url, urlKey(url), hash)
+      insert.run(code, (people[ownedBy] as Person).account.id, url, urlKey(url), hash)
     }
   })
   db.close()
@@ -98,11 +100,12 @@ export function makeWorld(): World {
     dataDir: folder.path,
     deps: { reads: new LinkReads(reader), hasher } as LinkDeps,
     attempt(kind) {
-      const { code, passcode } = links[Math.floor(Math.random() * LINKS)] as (typeof links)[0]
+      const link = links[Math.floor(Math.random() * LINKS)] as (typeof links)[0]
+      const { code, passcode, ownedBy } = link
       return {
         code: changed(code, 7, kind === 'unknown code' ? 'B' : 'C'),
         passcode: changed(passcode, kind === 'wrong at once' ? 0 : passcode.length - 1),
-        by: kind === 'foreign code' ? stranger : owner,
+        by: people[kind === 'foreign code' ? 1 - ownedBy : ownedBy] as Person,
       }
     },
     [Symbol.dispose]() {
@@ -247,7 +250,7 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
 async function main(): Promise<void> {
   const text = (value: string) => ({ type: 'string', default: value }) as const
   const { values } = parseArgs({
-    options: { samples: text('100000'), http: text('20000'), 'sign-in': text('200') },
+    options: { samples: text('100000'), http: text('100000'), 'sign-in': text('200') },
   })
   using world = makeWorld()
   const run = (kind: Kind) => timePermit(world, kind)

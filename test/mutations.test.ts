@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MUTATIONS, mutate, tryMutation } from '../scripts/mutations.ts'
+import { MUTATIONS, type Mutation, mutate, tryMutation } from '../scripts/mutations.ts'
 
 /** The short form of scripts/mutations.ts: the faults that a test sees within seconds. */
 
@@ -22,12 +22,18 @@ test('every fault in the list can still be put in', () => {
   }
 })
 
-test('a fault that no test sees is reported', () => {
-  const harmless = {
-    name: 'a comment is longer',
-    file: 'src/db/writer.ts',
-    changes: [['Group commit: ', 'The group commit: ']],
-    test: 'src/db/writer.busy.test.ts',
-  } as const
-  expect(tryMutation(harmless)).toMatchObject({ isSeen: false, why: 'no test failed' })
-}, 60_000)
+const unseen = [
+  { name: 'a comment is longer', to: 'The group commit: ', why: 'no test failed' },
+  { name: 'nothing can be loaded', to: '*/ ]', why: expect.stringContaining('no test could run') },
+]
+test.each(unseen)(
+  'a fault that no test sees is reported: $name',
+  ({ name, to, why }) => {
+    const fault: Mutation = {
+      ...{ name, file: 'src/db/writer.ts', test: 'src/db/writer.busy.test.ts' },
+      changes: [['Group commit: ', to]],
+    }
+    expect(tryMutation(fault)).toMatchObject({ isSeen: false, why })
+  },
+  60_000,
+)
