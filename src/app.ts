@@ -16,21 +16,20 @@ import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
-import { admit, refuseDuringMaintenance } from './guard.ts'
+import { refuseUnrouted } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
 import { MarkPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './http/client-address.ts'
-import { errorAnswers, type Unrouted } from './http/errors.ts'
-import { methodsOf } from './http/methods.ts'
+import { errorAnswers } from './http/errors.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
-import { Thread } from './lib/thread.ts'
+import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Addresses } from './links/addresses.ts'
 import { LinkCache } from './links/cache.ts'
@@ -101,22 +100,29 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const prepared = prepare(config, outside, imageDir)
   const { lock, journal, remakeImages, fresh, setupLink, hasher } = prepared
 
+  /** Starts a thread of the service; the log says when it ends by a fault. */
+  const start = <Calls extends Functions<Calls>>(
+    thread: string,
+    url: URL,
+    settings: unknown,
+    options: Partial<ThreadOptions> = {},
+  ) =>
+    Thread.start<Calls>(new Worker(url), settings, {
+      batchMax: 1,
+      queueMax: CALLS_MAX,
+      onDeath: (error) => log.error('thread.ended', { thread }, error),
+      ...options,
+    })
+
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
-    Thread.start<Writes>(
-      new Worker(new URL('./writer-thread.ts', import.meta.url)),
+    start<Writes>(
+      'writer',
+      new URL('./writer-thread.ts', import.meta.url),
       { file, journal: journalFile(config.dataDir) },
-      { batchMax: 1000, queueMax: CALLS_MAX, observe: writerWork.observe },
+      { batchMax: 1000, observe: writerWork.observe },
     ),
-    Thread.start<Reads>(
-      new Worker(new URL('./reader-thread.ts', import.meta.url)),
-      { file },
-      { batchMax: 1, queueMax: CALLS_MAX },
-    ),
-    Thread.start<Renderer>(
-      new Worker(new URL('./qr/renderer-thread.ts', import.meta.url)),
-      { dir: imageDir },
-      { batchMax: 1, queueMax: CALLS_MAX },
-    ),
+    start<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }),
+    start<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), { dir: imageDir }),
     Blocklist.open({
       files: config.blocklistFiles,
       ownHosts: [config.baseUrl, config.cdnUrl],
@@ -127,6 +133,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   // Not sooner: the last connection to close would first fold in all that a crash left in the log.
   prepared.db.close()
   const writer = new Writer<Writes>(writerThread)
+  const threads = { writer: writerThread, reader: lists, qr: renderer }
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
   const codes = new KnownCodes({ lists, log })
@@ -151,7 +158,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
-    health: new Health(hits, writer),
+    health: new Health({ hits, writer, threads }),
   }
 
   const dashboard: Dashboard = openDashboard({
@@ -162,10 +169,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       vitals: () => readVitals({ ...deps, writer, databaseFile: file }),
     },
     startPasswords: () =>
-      Thread.start<PasswordFunctions>(
-        new Worker(new URL('./accounts/password-thread.ts', import.meta.url)),
+      start<PasswordFunctions>(
+        'passwords',
+        new URL('./accounts/password-thread.ts', import.meta.url),
         {},
-        { batchMax: 1, queueMax: CALLS_MAX },
       ),
   })
   // Known to the guards of the API too, which come by the same object.
@@ -173,9 +180,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
   const metrics = new Metrics({
     ...deps,
-    ...{ tally, outcomes, redirectSeconds, lookUps, flusher, writer, writerWork },
+    ...{ tally, outcomes, redirectSeconds, lookUps, flusher, writer, writerWork, threads },
     databaseFile: file,
-    threads: { writer: writerThread, reader: lists, qr: renderer },
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
   const maintenanceLog = new MaintenanceLog({ mode: deps.maintenance, log })
@@ -198,7 +204,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(observeRequests({ ...deps, log, tally, logs: config.logRequests !== 'none' }))
     .use(
       errorAnswers({
-        ...{ ...deps, log, refuseUnrouted },
+        ...{ ...deps, log },
+        refuseUnrouted: (unrouted): never => refuseUnrouted(deps, http, unrouted),
         findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
       }),
     )
@@ -217,26 +224,6 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
   function routes(): InternalRoute[] {
     return http.routes
-  }
-
-  /**
-   * A path of the API with another method is charged like the path's own, and told which are
-   * allowed.
-   */
-  function refuseUnrouted({ request, path, set }: Unrouted): never {
-    const allowed = methodsOf(http.routes, path)
-    if (allowed.length === 0) {
-      if (path.startsWith('/api/')) refuseDuringMaintenance(deps)
-      throw new AppError('path_not_found')
-    }
-    if (!/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
-      const budget = allowed.includes('POST') ? 'write' : 'read'
-      const duringMaintenance = !path.startsWith('/api/')
-      admit(deps, { request, server: http.server, set }, { budget, duringMaintenance })
-    }
-    throw new AppError('method_not_allowed', request.method, {
-      headers: { allow: allowed.join(', ') },
-    })
   }
 
   const operators =

@@ -45,6 +45,11 @@ export const REFUSALS = {
   maintenance: { status: 503, say: (until: string) => `Service under maintenance until ${until}` },
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
   stopping: fixed(503, 'Service is stopping'),
+  thread_ended: {
+    status: 503,
+    say: (name: string) =>
+      `Service degraded: its ${name} thread has ended, so it must be restarted`,
+  },
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
 

@@ -4,7 +4,8 @@ import type { BudgetGroup } from './accounts/plans.ts'
 import type { Account } from './accounts/store.ts'
 import { AppError } from './errors.ts'
 import type { ClientAddress } from './http/client-address.ts'
-import { type Headed, REQUEST_ID } from './http/errors.ts'
+import { type Headed, REQUEST_ID, type Unrouted } from './http/errors.ts'
+import { methodsOf } from './http/methods.ts'
 import type { RequestIds } from './http/request-id.ts'
 import { isoTime, type MonotonicClock } from './lib/clock.ts'
 import type { RateLimiter } from './limits/budgets.ts'
@@ -65,6 +66,30 @@ export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void
   if (until === undefined) return
   const seconds = Math.ceil((until - clock()) / 1000)
   throw new AppError('maintenance', isoTime(until), retryAfter(seconds))
+}
+
+/**
+ * Refuses a path that has no route for this method. One of the API with another method is charged
+ * like the path's own, and told which are allowed.
+ */
+export function refuseUnrouted(
+  deps: GuardDeps,
+  { routes, server }: Pick<Elysia, 'routes' | 'server'>,
+  { request, path, set }: Unrouted,
+): never {
+  const allowed = methodsOf(routes, path)
+  if (allowed.length === 0) {
+    if (path.startsWith('/api/')) refuseDuringMaintenance(deps)
+    throw new AppError('path_not_found')
+  }
+  if (!/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
+    const budget = allowed.includes('POST') ? 'write' : 'read'
+    const duringMaintenance = !path.startsWith('/api/')
+    admit(deps, { request, server, set }, { budget, duringMaintenance })
+  }
+  throw new AppError('method_not_allowed', request.method, {
+    headers: { allow: allowed.join(', ') },
+  })
 }
 
 const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })

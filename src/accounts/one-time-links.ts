@@ -12,7 +12,7 @@ import { newToken } from './sessions.ts'
 const TOKEN_SHAPE = /^[\w-]{43}$/
 
 /** How long a link may wait to be used. */
-export const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
+const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
   setup: 24 * HOUR,
   invite: 7 * 24 * HOUR,
   reset: 24 * HOUR,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Thread } from '../lib/thread.ts'
+import { Thread } from '../lib/thread.ts'
 import type { PasswordFunctions } from './password-thread.ts'
 import { judgePassword, Passwords } from './passwords.ts'
 
@@ -9,7 +9,7 @@ interface Order {
 }
 
 /** A thread that fits "right" with any hash, and tells what it was asked and how many at once. */
-function fakeThread() {
+function fakeThread({ failedStarts = 0 } = {}) {
   const asked: Order[] = []
   const seen = { away: 0, mostAway: 0, starts: 0 }
   const thread = {
@@ -24,7 +24,7 @@ function fakeThread() {
   } as unknown as Thread<PasswordFunctions>
   const passwords = new Passwords({
     start: async () => {
-      seen.starts++
+      if (++seen.starts <= failedStarts) throw new Error('no thread')
       return thread
     },
   })
@@ -121,4 +121,31 @@ test('when all places for strangers are taken, there is one for a browser that i
   expect(passwords.verify('right', HASH, { isKnown: true })).rejects.toThrow('Many people')
   expect(new Set(await Promise.all(known))).toEqual(new Set([true]))
   await Promise.all(crowd)
+})
+
+test('should the thread end, the next password has a new one, but for a service that closes', async () => {
+  const workers: Worker[] = []
+  const passwords = new Passwords({
+    start: () => {
+      const worker = new Worker(new URL('./password-thread.ts', import.meta.url))
+      workers.push(worker)
+      return Thread.start<PasswordFunctions>(worker, {}, { batchMax: 1, queueMax: 10 })
+    },
+  })
+  const hash = await passwords.hash('seven purple otters')
+  const ended = new Promise((resolve) => workers[0]?.addEventListener('close', resolve))
+  workers[0]?.terminate()
+  await ended
+  expect(await passwords.verify('seven purple otters', hash)).toBe(true)
+  expect(workers).toHaveLength(2)
+  await passwords.close()
+  expect(passwords.verify('seven purple otters', hash)).rejects.toThrow('stopping')
+  expect(workers).toHaveLength(2)
+})
+
+test('a thread that could not start is started at the next password', async () => {
+  const { passwords, seen } = fakeThread({ failedStarts: 1 })
+  expect(passwords.verify('right', HASH)).rejects.toThrow('no thread')
+  expect(await passwords.verify('right', HASH)).toBe(true)
+  expect(seen.starts).toBe(2)
 })

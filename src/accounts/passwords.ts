@@ -4,7 +4,7 @@ import list from './common-passwords.txt' with { type: 'text' }
 import type { PasswordFunctions } from './password-thread.ts'
 
 export const PASSWORD_MIN_LENGTH = 8
-export const PASSWORD_MAX_LENGTH = 128
+const PASSWORD_MAX_LENGTH = 128
 /**
  * UTF-16 units of the longest password that can fit: each character in up to four pieces. Longer
  * text is not even put in composed form, which takes minutes for a mebibyte of combining marks.
@@ -44,7 +44,7 @@ export function judgePassword(password: string): string | undefined {
 const normalized = (password: string) => password.normalize('NFC')
 
 interface PasswordsOptions {
-  /** Called at the first use, and again should the thread have died. */
+  /** Called at the first use, and again at the next one should the thread have ended. */
   start: () => Promise<Thread<PasswordFunctions>>
 }
 
@@ -57,6 +57,7 @@ export class Passwords {
   #thread: Promise<Thread<PasswordFunctions>> | undefined
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
+  #isClosed = false
 
   constructor({ start }: PasswordsOptions) {
     this.#start = start
@@ -88,7 +89,9 @@ export class Passwords {
     }, isKnown)
   }
 
+  /** Finishes the work under way; who still waits is refused. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await (await this.#thread?.catch(() => undefined))?.close()
   }
 
@@ -109,11 +112,11 @@ export class Passwords {
     }
   }
 
-  #open(): Promise<Thread<PasswordFunctions>> {
-    this.#thread ??= this.#start()
-    this.#thread.catch(() => {
-      this.#thread = undefined
-    })
+  async #open(): Promise<Thread<PasswordFunctions>> {
+    const thread = await this.#thread?.catch(() => undefined)
+    if (this.#isClosed) throw new AppError('stopping')
+    if (thread && !thread.isDead) return thread
+    this.#thread = this.#start()
     return this.#thread
   }
 }

@@ -1,9 +1,13 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, isNull, lte, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
 import { accounts, apiKeys } from '../db/schema.ts'
+import { HOUR } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
+
+/** How long an ended key is kept at least, so that the list of accounts tells when it was used. */
+const ENDED_KEYS_KEPT_MS = 30 * 24 * HOUR
 
 export type AccountId = number
 
@@ -142,9 +146,17 @@ export class AccountStore {
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 
-  /** Every key in force stops at `endsAt`, unless it stops sooner; `next` takes over now. */
+  /**
+   * Every key in force stops at `endsAt`, unless it stops sooner; `next` takes over now. Keys of
+   * the account that ended 30 days ago or earlier are forgotten.
+   */
   rotateKey(id: AccountId, next: NewKey, endsAt: number, now: number): void {
     inTransaction(this.#db, () => {
+      const isLongOver = lte(apiKeys.endsAt, now - ENDED_KEYS_KEPT_MS)
+      this.#orm
+        .delete(apiKeys)
+        .where(and(eq(apiKeys.accountId, id), isLongOver))
+        .run()
       this.#endKeys(id, endsAt)
       this.#addKey(id, next, now)
     })

@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
+import { HOUR } from '../lib/clock.ts'
+import { KEY_OVERLAP_MS } from './keys.ts'
+import { OneTimeLinkStore } from './one-time-link-store.ts'
 import { SessionReads, sessionWrites } from './session-store.ts'
 import { AccountStore } from './store.ts'
 import { accountWrites } from './writes-store.ts'
@@ -27,5 +30,53 @@ test('a session that has ended meanwhile changes no password', () => {
   sessionWrites(db).endSessions({ accountId: id })
   expect(changePassword({ ...order, passwordHash: 'stolen' })).toBe(false)
   expect(accounts.find(id)?.passwordHash).toBe('new')
+  db.close()
+})
+
+test('one-time links that are used or over are forgotten when another is made', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(join(folder.path, 'hopcode.db'))
+  migrate(db)
+  const links = new OneTimeLinkStore(db)
+  const add = (n: number, createdAt: number, endsAt: number) =>
+    links.add({ purpose: 'invite', hash: Buffer.alloc(32, n), createdAt, endsAt })
+  const held = () =>
+    db.prepare<{ id: number }, []>('SELECT id FROM one_time_links ORDER BY id').all()
+
+  add(1, 1000, 9000)
+  add(2, 1000, 2000)
+  add(3, 1000, 2001)
+  links.markUsed(1, 1500)
+  expect(held()).toHaveLength(3)
+  add(4, 2000, 9000)
+  expect(held()).toEqual([{ id: 3 }, { id: 4 }])
+  db.close()
+})
+
+test('a new key takes away those of its account that ended 30 days ago, and no other', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(join(folder.path, 'hopcode.db'))
+  migrate(db)
+  const accounts = new AccountStore(db)
+  const key = (n: number) => ({ ...KEY, hash: Buffer.alloc(32, n) })
+  const ann = accounts.create('ann@example.com', 'free', key(1), 0) ?? 0
+  const ben = accounts.create('ben@example.com', 'free', key(2), 0) ?? 0
+  const rotate = (id: number, n: number, now: number) =>
+    accounts.rotateKey(id, key(n), now + KEY_OVERLAP_MS, now)
+  const held = () =>
+    db
+      .prepare<{ hash: Uint8Array }, []>('SELECT hash FROM api_keys ORDER BY id')
+      .all()
+      .map(({ hash }) => hash[0])
+
+  rotate(ann, 3, 0)
+  rotate(ben, 4, 0)
+  const gone = KEY_OVERLAP_MS + 30 * 24 * HOUR
+  rotate(ann, 5, gone - 1)
+  expect(held()).toEqual([1, 2, 3, 4, 5])
+  rotate(ann, 6, gone)
+  expect(held()).toEqual([2, 3, 4, 5, 6])
+  const works = [3, 5, 6].map((n) => accounts.findByKeyHash(key(n).hash, gone)?.id)
+  expect(works).toEqual([ann, ann, ann])
   db.close()
 })

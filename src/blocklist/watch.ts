@@ -18,7 +18,7 @@ interface BlocklistOptions {
   clock?: Clock
 }
 
-export interface BlocklistFileState {
+interface BlocklistFileState {
   file: string
   /** Hosts of the set in force, which may be older than the file. */
   entries: number

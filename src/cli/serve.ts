@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { type App, buildApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { monotonicClock, wallClock } from '../lib/clock.ts'
+import { shrinkAfterStart } from '../lib/footprint.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { secureRandom } from '../lib/random.ts'
@@ -31,6 +32,7 @@ export async function serve(config: Config): Promise<() => Promise<void>> {
     logLinesDropped: () => sink.dropped,
   })
   await listen(app, config)
+  shrinkAfterStart()
   welcome(config, app)
   log.info('service.started', {
     ...{ version: VERSION, base_url: config.baseUrl, data_dir: config.dataDir },

@@ -2,7 +2,7 @@ import { isoTime } from '../lib/clock.ts'
 import { attributes, type Html, html } from '../lib/html.ts'
 
 /** How the script writes a moment in the visitor's own zone. */
-export type TimeForm = 'hour' | 'moment'
+type TimeForm = 'hour' | 'moment'
 
 export interface Bar {
   /** What stands below it on the axis, and before its value where the pointer rests. */

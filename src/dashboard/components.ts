@@ -28,7 +28,6 @@ interface FieldOptions {
     | 'text'
     | 'email'
     | 'password'
-    | 'url'
     | 'search'
     | 'number'
     | 'file'

@@ -22,9 +22,9 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     this.#thread = thread
   }
 
-  /** The last write was refused. */
+  /** The last write was refused, or the next one will be. */
   get failing(): boolean {
-    return this.#failing
+    return this.#failing || this.#thread.isDead
   }
 
   async call<Name extends keyof Calls & string>(

@@ -15,7 +15,7 @@ interface ErrorDeps {
   findPage?: (failure: Failed) => Response | undefined
 }
 
-export interface Failed {
+interface Failed {
   refusal: AppError
   requestId: string
   request: Request

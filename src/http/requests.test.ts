@@ -6,7 +6,7 @@ import { observeRequests, RequestTally } from './requests.ts'
 
 const silent = createLog({ level: 'silent' })
 
-test('every kind of answer is counted with the status that was sent', async () => {
+test('every answer is counted with its status, but a short link’s, which counts itself', async () => {
   const tally = new RequestTally()
   const address = new ClientAddress([])
   const app = new Elysia()
@@ -27,6 +27,8 @@ test('every kind of answer is counted with the status that was sent', async () =
     .get('/page', () => {
       throw new Error('no')
     })
+    .get('/:code', () => redirect('/value'))
+  await app.handle(new Request('http://hop.test/SPRING26'))
   const asked = ['/value', '/raw', '/away', '/moved', '/page', '/nothing/here']
   const sent = [await app.handle(new Request('http://hop.test/value/secret', { method: 'POST' }))]
   for (const path of asked) sent.push(await app.handle(new Request(`http://hop.test${path}`)))

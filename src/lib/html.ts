@@ -88,10 +88,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Characters that show as nothing or turn the text around them: controls, zero-width ones, line
- * separators, and the marks of the bidirectional algorithm (UAX #9).
+ * Characters that show as nothing or turn the text around them: controls, line separators, and what
+ * Unicode calls default ignorable (UAX #44), marks of the bidirectional algorithm among them. Not
+ * joiners and variation selectors, which belong to words of some languages and to emoji.
  */
-const UNSEEN = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/gu
+const UNSEEN =
+  /[[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029]--[\u200c\u200d\ufe00-\ufe0f]]/gv
 
 /** Text as markup that shows it. What cannot be seen is shown percent-encoded, as in a URL. */
 function escapeText(text: string): string {

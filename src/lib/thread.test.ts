@@ -7,6 +7,8 @@ interface Calls {
   fail: (message: string) => never
   batchSize: (args: null) => number
   followUps: (args: null) => number
+  /** Ends the thread before it answers: by an error that nobody catches, or without one. */
+  end: (how: 'error' | 'exit') => never
 }
 
 const SERVICE = `
@@ -20,6 +22,9 @@ const SERVICE = `
       fail: (message) => { throw new Error(message) },
       batchSize: () => size,
       followUps: () => followUps,
+      end: (how) => how === 'exit'
+        ? process.exit(3)
+        : new Promise(() => setTimeout(() => { throw new Error('out of luck') })),
     }
     return {
       answer: (calls) => {
@@ -32,9 +37,20 @@ const SERVICE = `
   })
 `
 
-const start = (settings = {}, options = { batchMax: 100, queueMax: 100 }) => {
-  const source = URL.createObjectURL(new File([SERVICE], 'service.js', { type: 'text/javascript' }))
-  return Thread.start<Calls>(new Worker(source), settings, options)
+const newWorker = () =>
+  new Worker(URL.createObjectURL(new File([SERVICE], 'service.js', { type: 'text/javascript' })))
+
+const start = (settings = {}, options = { batchMax: 100, queueMax: 100 }) =>
+  Thread.start<Calls>(newWorker(), settings, options)
+
+/** A thread, what it tells of its death, and the moment after its end. */
+async function startMortal() {
+  const worker = newWorker()
+  const told: Error[] = []
+  const options = { batchMax: 1, queueMax: 100, onDeath: (error: Error) => void told.push(error) }
+  const thread = await Thread.start<Calls>(worker, {}, options)
+  const ended = new Promise((resolve) => worker.addEventListener('close', resolve))
+  return { thread, told, ended }
 }
 
 test('calls are answered, each with its own value or error', async () => {
@@ -114,4 +130,34 @@ test('what follows a batch happens once its answers have left, before the next',
   expect(await Promise.all([1, 2].map(() => thread.call('followUps', null)))).toEqual([1, 1])
   expect(await thread.call('followUps', null)).toBe(2)
   await thread.close()
+})
+
+test.each([
+  ['error', 'out of luck'],
+  ['exit', 'exit code 3'],
+] as const)(
+  'a thread that ends by itself (%s) is told once, and every call is refused',
+  async (how, why) => {
+    const { thread, told, ended } = await startMortal()
+    expect(thread.isDead).toBe(false)
+    const outcomes = [
+      ...(await Promise.allSettled([thread.call('end', how), thread.call('double', 1)])),
+      ...(await Promise.allSettled([thread.call('double', 2)])),
+    ]
+    for (const outcome of outcomes) {
+      expect(outcome.status).toBe('rejected')
+      expect(String((outcome as PromiseRejectedResult).reason)).toContain(why)
+    }
+    expect(thread.isDead).toBe(true)
+    await thread.close()
+    await ended
+    expect(told).toHaveLength(1)
+  },
+)
+
+test('closing a thread is no death', async () => {
+  const { thread, told, ended } = await startMortal()
+  await thread.close()
+  await ended
+  expect(told).toEqual([])
 })

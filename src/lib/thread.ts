@@ -1,3 +1,5 @@
+import { shrinkAfterStart } from './footprint.ts'
+
 /** A worker thread as a typed function table: calls queue up, one batch at a time is away. */
 
 export type Functions<Calls> = { [Name in keyof Calls]: (args: never) => unknown }
@@ -17,13 +19,15 @@ interface Waiting extends Call {
   reject: (error: Error) => void
 }
 
-interface ThreadOptions {
+export interface ThreadOptions {
   /** The most calls sent together; the thread answers them together. */
   batchMax: number
   /** Calls waiting beyond this are refused with an error, so that memory stays bounded. */
   queueMax: number
   /** Told of each answered batch: how many calls, and how long it was away. */
   observe?: (calls: number, seconds: number) => void
+  /** Told once if the thread ends though nobody closed it: every call is refused from then on. */
+  onDeath?: (error: Error) => void
 }
 
 /** What a feature needs of a thread: to call its own functions there. */
@@ -63,11 +67,13 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   ): Promise<Thread<Calls>> {
     const thread = new Thread<Calls>(worker, options)
     return new Promise((resolve, reject) => {
-      worker.onerror = (event) => {
-        const error = new Error(`a worker thread ended: ${event.message}`)
+      const end = (why: string) => {
+        const error = new Error(`a worker thread ended: ${why}`)
         thread.#die(error)
         reject(error)
       }
+      worker.onerror = ({ message }) => end(message)
+      worker.addEventListener('close', ({ code }) => end(`exit code ${code}`))
       worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
         if ('ready' in data) resolve(thread)
         else if ('failed' in data) reject(new Error(data.failed))
@@ -76,6 +82,11 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       }
       worker.postMessage({ start: settings } satisfies ToThread)
     })
+  }
+
+  /** The thread has ended, and takes no more calls. */
+  get isDead(): boolean {
+    return this.#dead !== undefined
   }
 
   /** Calls waiting or away. */
@@ -151,7 +162,9 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   }
 
   #die(error: Error): void {
+    if (this.#dead) return
     this.#dead = error
+    this.#options.onDeath?.(error)
     this.#stopped?.()
     for (const { reject } of [...this.#away, ...this.#urgent, ...this.#background]) reject(error)
     this.#away = []
@@ -184,6 +197,7 @@ export function serveThread<Settings>(
       try {
         service = await open(data.start as Settings)
         post({ ready: true })
+        shrinkAfterStart()
       } catch (error) {
         post({ failed: messageOf(error) })
       }

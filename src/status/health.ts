@@ -1,14 +1,22 @@
 import type { HitCounts } from '../hits/hits.ts'
 
-/** Whether the database answers and takes writes, and whether the service goes on. */
+interface HealthDeps {
+  hits: HitCounts
+  writer: { readonly failing: boolean }
+  /** By name. */
+  threads: Readonly<Record<string, { readonly isDead: boolean }>>
+}
+
+/**
+ * Whether the database answers and takes writes, whether every thread runs, and whether the service
+ * goes on.
+ */
 export class Health {
-  readonly #hits: HitCounts
-  readonly #writer: { readonly failing: boolean }
+  readonly #deps: HealthDeps
   #isStopping = false
 
-  constructor(hits: HitCounts, writer: { readonly failing: boolean }) {
-    this.#hits = hits
-    this.#writer = writer
+  constructor(deps: HealthDeps) {
+    this.#deps = deps
   }
 
   /** The service is about to stop: from now on nobody should send it anything new. */
@@ -20,8 +28,13 @@ export class Health {
     return this.#isStopping
   }
 
+  /** The name of a thread that has ended: only a restart brings it back. */
+  get deadThread(): string | undefined {
+    return Object.entries(this.#deps.threads).find(([, { isDead }]) => isDead)?.[0]
+  }
+
   isReady(): boolean {
-    return !this.#isStopping && this.totalRedirects() !== undefined
+    return !this.#isStopping && !this.deadThread && this.totalRedirects() !== undefined
   }
 
   /**
@@ -29,7 +42,7 @@ export class Health {
    */
   totalRedirects(): number | undefined {
     try {
-      return this.#writer.failing ? undefined : this.#hits.total()
+      return this.#deps.writer.failing ? undefined : this.#deps.hits.total()
     } catch {
       return undefined
     }

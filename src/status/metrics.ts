@@ -6,7 +6,7 @@ import type { Caller } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
 import { EventLoopDelay } from './event-loop-delay.ts'
-import { Exposition, samples } from './exposition.ts'
+import { Exposition } from './exposition.ts'
 import type { Health } from './health.ts'
 import { writeDisk, writeProcess } from './process.ts'
 import type { StatusReads, Totals } from './store.ts'
@@ -28,7 +28,7 @@ export interface MetricsDeps extends TrafficDeps {
   flusher: HitFlusher
   writer: { readonly failing: boolean }
   writerWork: WriterWork
-  threads: Readonly<Record<string, { readonly pending: number }>>
+  threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
   lists: Caller<StatusReads>
   blocklist: Blocklist
   maintenance: MaintenanceMode
@@ -79,7 +79,7 @@ export class Metrics {
       .gauge('hopcode_ready', '1 while /-/ready says so.', Number(health.isReady()))
       .gauge(
         'hopcode_writes_failing',
-        '1 while the disk refuses writes: the last one failed.',
+        '1 while writes are refused: the last one was, or the writer thread has ended.',
         Number(writer.failing),
       )
       .gauge('hopcode_maintenance', '1 during planned maintenance.', Number(isOn(maintenance)))
@@ -134,12 +134,18 @@ export class Metrics {
 
   #writeThreads(out: Exposition): void {
     const { threads, writerWork } = this.#deps
-    const pending = Object.entries(threads).map(([name, thread]) => [name, thread.pending] as const)
+    const each = (value: (thread: (typeof threads)[string]) => number) =>
+      Object.entries(threads).map(([thread, its]) => ({ labels: { thread }, value: value(its) }))
     out
+      .gauge(
+        'hopcode_thread_running',
+        '1 while the thread runs. One that has ended comes back with a restart alone.',
+        each(({ isDead }) => Number(!isDead)),
+      )
       .gauge(
         'hopcode_thread_calls_pending',
         'Calls that wait for a thread or are with it.',
-        samples('thread', Object.fromEntries(pending)),
+        each(({ pending }) => pending),
       )
       .histogram(
         'hopcode_writer_batch_calls',

@@ -28,24 +28,31 @@ export function writeProcess(out: Exposition): void {
   if (most) out.gauge('hopcode_process_max_fds', 'The most file descriptors allowed.', most)
 }
 
-/** The files that grow, and the room that is left for them. */
-export function writeDisk(out: Exposition, databaseFile: string): void {
+/** The files that grow, and the disk that they are on, in bytes. Throws nothing. */
+export function readDisk(databaseFile: string) {
   const size = (file: string) => attempt(() => statSync(file).size) ?? 0
-  out
-    .gauge('hopcode_database_size_bytes', 'Size of the database file.', size(databaseFile))
-    .gauge(
-      'hopcode_wal_size_bytes',
-      'Size of the write-ahead log beside the database.',
-      size(`${databaseFile}-wal`),
-    )
   const disk = attempt(() => statfsSync(databaseFile))
-  if (!disk) return
+  return {
+    database: size(databaseFile),
+    log: size(`${databaseFile}-wal`),
+    size: disk && disk.blocks * disk.bsize,
+    /** Room left for this process. */
+    free: disk && disk.bavail * disk.bsize,
+  }
+}
+
+export function writeDisk(out: Exposition, databaseFile: string): void {
+  const { database, log, size, free } = readDisk(databaseFile)
   out
-    .gauge('hopcode_disk_size_bytes', 'Size of the disk under DATA_DIR.', disk.blocks * disk.bsize)
+    .gauge('hopcode_database_size_bytes', 'Size of the database file.', database)
+    .gauge('hopcode_wal_size_bytes', 'Size of the write-ahead log beside the database.', log)
+  if (size === undefined || free === undefined) return
+  out
+    .gauge('hopcode_disk_size_bytes', 'Size of the disk under DATA_DIR.', size)
     .gauge(
       'hopcode_disk_available_bytes',
       'Room left for this process on the disk under DATA_DIR.',
-      disk.bavail * disk.bsize,
+      free,
     )
 }
 

@@ -37,15 +37,18 @@ export const statusRoutes = (deps: StatusDeps) =>
     })
 
 /**
- * For those who run the service, outside every budget. `live`: the process answers. `ready`: so
- * does its database, and it is not about to stop.
+ * For those who run the service, outside every budget. `live`: the process answers, and all its
+ * threads run. `ready`: the database answers too, and the service is not about to stop.
  */
 export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
   new Elysia({ name: 'status.probes', prefix: '/-' })
-    .get('/live', () => ({ status: 'live' }))
+    .get('/live', () => {
+      if (health.deadThread) throw degraded(health)
+      return { status: 'live' }
+    })
     .get('/ready', () => {
       if (health.isStopping) throw new AppError('stopping', '', { fields: { status: 'stopping' } })
-      if (!health.isReady()) throw degraded()
+      if (!health.isReady()) throw degraded(health)
       return { status: 'ready' }
     })
 
@@ -86,7 +89,7 @@ export function isLocal(request: Request, server: Peers | null): boolean {
 function status({ health, clock, monotonic }: StatusDeps): StatusView {
   const start = monotonic()
   const totalRedirects = health.totalRedirects()
-  if (totalRedirects === undefined) throw degraded()
+  if (totalRedirects === undefined || health.deadThread) throw degraded(health)
   return {
     status: 'operational',
     database: 'ok',
@@ -97,8 +100,11 @@ function status({ health, clock, monotonic }: StatusDeps): StatusView {
   }
 }
 
-const degraded = () =>
-  new AppError('unhealthy', '', {
+function degraded(health: Health): AppError {
+  const { deadThread } = health
+  const database = health.totalRedirects() === undefined ? 'error' : 'ok'
+  return new AppError(deadThread ? 'thread_ended' : 'unhealthy', deadThread, {
     headers: { 'retry-after': '1' },
-    fields: { status: 'degraded', database: 'error' },
+    fields: { status: 'degraded', database },
   })
+}

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Plan } from '../accounts/plans.ts'
+import { versionOf } from '../db/migrate.ts'
 
 export interface Totals {
   plans: { plan: Plan; accounts: number; links: number }[]
@@ -13,10 +14,9 @@ export function statusReads(db: Database) {
     `SELECT plan, count(*) AS accounts, coalesce(sum(link_count), 0) AS links
      FROM accounts GROUP BY plan ORDER BY plan`,
   )
-  const version = db.prepare<{ user_version: number }, []>('PRAGMA user_version')
   return {
     totals(_: null): Totals {
-      return { plans: byPlan.all(), schemaVersion: version.get()?.user_version ?? 0 }
+      return { plans: byPlan.all(), schemaVersion: versionOf(db) }
     },
   }
 }

@@ -1,6 +1,6 @@
-import { statfsSync, statSync } from 'node:fs'
 import type { HitJournal } from '../hits/journal.ts'
 import type { Health } from './health.ts'
+import { readDisk } from './process.ts'
 
 /** How the service is, in figures for a person. Sizes are bytes. */
 export interface Vitals {
@@ -25,26 +25,12 @@ interface VitalsDeps {
 /** Waits for nothing but the file system, and throws nothing. */
 export function readVitals({ health, writer, journal, databaseFile }: VitalsDeps): Vitals {
   const { pending, entries, overflowing } = journal
-  const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
   return {
     isDatabaseWell: health.totalRedirects() !== undefined,
     isWriteFailing: writer.failing,
     hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflowing },
-    disk: {
-      database: size(databaseFile),
-      log: size(`${databaseFile}-wal`),
-      free: roomLeft(databaseFile),
-    },
+    disk: readDisk(databaseFile),
     memory: process.memoryUsage.rss(),
     startedAt: performance.timeOrigin,
-  }
-}
-
-function roomLeft(file: string): number | undefined {
-  try {
-    const { bavail, bsize } = statfsSync(file)
-    return bavail * bsize
-  } catch {
-    return undefined
   }
 }

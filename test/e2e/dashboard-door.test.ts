@@ -148,8 +148,15 @@ test('128 characters of any script are a password', async () => {
   await setUpOwner(app)
   const password = `${'水'.repeat(127)}🦆`
   const path = addOneTimeLink(app, { purpose: 'invite', plan: 'free' })
-  await new Visitor(app).post(path, { email: 'ann@example.com', password })
+  const ann = new Visitor(app)
+  const { text: door } = await ann.get(path)
+  await ann.post(path, { email: 'ann@example.com', password })
   expect((await new Visitor(app).signIn('ann@example.com', password)).status).toBe(303)
+  // A browser counts UTF-16 units, and would cut a longer password in silence.
+  for (const text of [door, (await ann.get('/app/account')).text]) {
+    expect(text).toMatch(/autocomplete="new-password"[^>]* minlength="8"/)
+    expect(text).not.toContain('maxlength')
+  }
 })
 
 test('an account without a password gets one by a reset link, which ends its sessions', async () => {
@@ -278,6 +285,8 @@ test('signing in leads to the page that was asked for, and never to another site
   for (const next of [
     'https://evil.example/',
     '//evil.example',
+    '/\\evil.example',
+    '/\t/evil.example',
     '/app/../..//evil.example',
     '/APPLE123',
   ]) {

@@ -299,6 +299,16 @@ test.each(badTimes)('maintenance until “$at” is refused beside the field', a
   expect((await app.call('GET', '/api/status')).status).toBe(200)
 })
 
+test('a length that the form does not offer neither begins nor ends maintenance', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const begin = (length: string) =>
+    owner.post('/app/service/maintenance', { length }, { from: '/app/service' })
+  await begin('2h')
+  expect((await begin('constructor')).status).toBe(422)
+  expect((await app.call('GET', '/api/status')).status).toBe(503)
+})
+
 test('the page says how the service is, and a blocklist file that fails', async () => {
   using folder = temporaryFolder()
   const good = join(folder.path, 'good.txt')

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { version } from '../../package.json' with { type: 'json' }
 import { eventually, START, type TestApp, testApp } from '../support/app.ts'
 
@@ -145,6 +145,63 @@ test('a database that does not answer makes status 503 and look-ups 500, and say
   expect((await app.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(2)
   expect((await app.call('GET', '/api/status')).body.total_redirects).toBe(2)
 })
+
+/** The service, and a way to end one of its threads as a fault of the runtime would. */
+async function mortalApp() {
+  const workers = new Map<string, Worker>()
+  const { Worker } = globalThis
+  globalThis.Worker = class extends Worker {
+    constructor(url: string | URL) {
+      super(url)
+      workers.set(basename(String(url), '-thread.ts'), this)
+    }
+  }
+  try {
+    const app = await testApp()
+    return { app, end: (thread: string) => workers.get(thread)?.terminate() }
+  } finally {
+    globalThis.Worker = Worker
+  }
+}
+
+const threads = [
+  { file: 'writer', name: 'writer', database: 'error' },
+  { file: 'reader', name: 'reader', database: 'ok' },
+  { file: 'renderer', name: 'qr', database: 'ok' },
+]
+test.each(threads)(
+  'a $name thread that ends makes the probes and status 503, is logged once, and redirects go on',
+  async ({ file, name, database }) => {
+    const { app, end } = await mortalApp()
+    await using _ = app
+    await app.claim('SPRING26')
+    end(file)
+    await eventually('the probe says so', async () => {
+      return (await app.call('GET', '/-/live')).status === 503
+    })
+    for (const path of ['/-/live', '/-/ready', '/api/status']) {
+      const { status, body } = await app.call('GET', path)
+      expect([path, status]).toEqual([path, 503])
+      expect(body).toMatchObject({ status: 'degraded', database })
+      expect(body.error).toContain(`${name} thread has ended`)
+    }
+    const text = await (await fetch(`${app.url}/-/metrics`)).text()
+    expect(text).toContain('hopcode_ready 0')
+    for (const other of threads) {
+      const running = Number(other.name !== name)
+      expect(text).toContain(`hopcode_thread_running{thread="${other.name}"} ${running}`)
+    }
+    expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+    const logged = app.log.filter((line) => line.includes('"thread.ended"'))
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([{ level: 'error', thread: name }])
+
+    // Without a writer the hit cannot be counted any more: it waits for the next start.
+    await app.stop().catch(() => {})
+    await using next = await testApp({ dataDir: app.dataDir })
+    expect((await next.call('GET', '/-/ready')).status).toBe(200)
+    expect((await next.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(1)
+  },
+)
 
 // design: 3 /-/live, /-/ready
 test('the probes answer without a key and outside every budget, during maintenance too', async () => {

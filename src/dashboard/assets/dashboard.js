@@ -1,6 +1,6 @@
 /* What the pages gain where scripts run. Everything works without. */
 ;(() => {
-  const two = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+  const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
   const forms = {
     hour: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
     moment: new Intl.DateTimeFormat(undefined, {
@@ -33,7 +33,7 @@
       if (Number.isNaN(time.getTime())) continue
       element.dataset.done = ''
       element.title = element.textContent
-      element.textContent = two.format(time)
+      element.textContent = dateTime.format(time)
     }
     // Texts of a chart, which can hold no <time>.
     for (const element of root.querySelectorAll('[data-at]:not([data-done])')) {

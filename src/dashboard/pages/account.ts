@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
-import { judgePassword } from '../../accounts/passwords.ts'
+import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
+import { planName } from '../../accounts/plans.ts'
 import type { SessionView } from '../../accounts/session-store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -131,7 +132,6 @@ function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
   })
 }
 
-const planName = (plan: string) => plan[0]?.toUpperCase() + plan.slice(1)
 const budget = (n: number) => (n === 0 ? 'no limit' : n.toLocaleString('en'))
 
 const passwordForm = ({ csrf, account }: Visitor, errors: Errors): Html =>
@@ -146,8 +146,9 @@ const passwordForm = ({ csrf, account }: Visitor, errors: Errors): Html =>
       }),
       parts.field({
         ...{ name: 'password', label: 'New password', type: 'password', required: true },
-        ...{ hint: 'At least 8 characters. Every other session ends.', error: errors.password },
-        ...{ autocomplete: 'new-password', extra: { minlength: 8, maxlength: 128 } },
+        ...{ autocomplete: 'new-password', extra: { minlength: PASSWORD_MIN_LENGTH } },
+        hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
+        error: errors.password,
       }),
       parts.button('Change the password'),
     ],

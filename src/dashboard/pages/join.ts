@@ -3,7 +3,7 @@ import { parseEmail } from '../../accounts/email.ts'
 import { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-link-store.ts'
 import { findOneTimeLink } from '../../accounts/one-time-links.ts'
-import { judgePassword } from '../../accounts/passwords.ts'
+import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import type { AccountId } from '../../accounts/store.ts'
 import type { Joined } from '../../accounts/writes-store.ts'
 import { AppError } from '../../errors.ts'
@@ -200,9 +200,10 @@ function doorForm(deps: DashboardDeps, request: Request, shown: Shown): Response
     })}
     ${field({
       ...{ name: 'password', label: 'Password', type: 'password', required: true },
-      ...{ hint: 'At least 8 characters. A few words that only you put together are best.' },
+      hint: html`At least ${PASSWORD_MIN_LENGTH} characters.
+        A few words that only you put together are best.`,
       ...{ error: errors.password, autocomplete: 'new-password' },
-      extra: { minlength: 8, maxlength: 128, autofocus: beginsAtPassword },
+      extra: { minlength: PASSWORD_MIN_LENGTH, autofocus: beginsAtPassword },
     })}
     ${button(label)}`
   const action = token === undefined ? `/app/${door}` : `/app/${door}/${token}`

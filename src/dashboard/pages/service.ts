@@ -38,14 +38,17 @@ export const servicePages = (deps: DashboardDeps) =>
       return goTo('/app/service?done=off')
     })
 
-const LENGTHS: Readonly<Record<string, number>> = { '30m': 30 * MINUTE, '2h': 2 * HOUR }
+const LENGTHS = new Map([
+  ['30m', 30 * MINUTE],
+  ['2h', 2 * HOUR],
+])
 
 /**
  * When the maintenance that a form asks for ends. `utc` is the field `at` as the script of the
  * visitor's browser understands it; without the script, `at` is in UTC.
  */
 function readUntil(form: Form, now: number): number | { problem: string } {
-  const length = LENGTHS[form.text('length')]
+  const length = LENGTHS.get(form.text('length'))
   if (length !== undefined) return now + length
   const at = form.text('at')
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(at)) {
