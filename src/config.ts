@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
-import { LOG_LEVELS } from './lib/log.ts'
+import { LOG_LEVELS, type LogLevel } from './lib/log.ts'
 
 /** The longest base whose short URLs still fit a QR code of 64 pixels at one pixel a module. */
 const BASE_URL_MAX_LENGTH = 100
@@ -78,14 +78,14 @@ export interface Config {
   signUp: 'closed' | 'open'
   sessionIdleMinutes: number
   sessionMaxHours: number
-  logLevel: (typeof LOG_LEVELS)[number]
+  logLevel: LogLevel
   /** Which requests get a line in the log; `api` is all but redirects. */
   logRequests: (typeof LOG_REQUESTS)[number]
   /** Where metrics and probes are served apart from the public address; undefined for nowhere. */
   metricsListen: Listen | undefined
 }
 
-export interface Listen {
+interface Listen {
   host: string
   port: number
 }

@@ -9,7 +9,7 @@ import { readTar, TarError, tarEnd, tarHeader, tarPadding } from './tar.ts'
  * A backup is a tar of four files, in this order. `sha256sum -c SHA256SUMS` proves the others, and
  * comes last: a backup that was cut off has none.
  */
-export const CONTENTS = ['hopcode.db', 'secret.key', 'manifest.json'] as const
+const CONTENTS = ['hopcode.db', 'secret.key', 'manifest.json'] as const
 const SUMS = 'SHA256SUMS'
 const ORDER: readonly string[] = [...CONTENTS, SUMS]
 
@@ -41,15 +41,10 @@ export const newManifest = (facts: Omit<Manifest, 'format'>): Manifest => ({
 })
 
 /** Takes bytes in order; they may change once it has returned. */
-export type Sink = (bytes: Uint8Array) => Promise<void> | void
+type Sink = (bytes: Uint8Array) => Promise<void> | void
 
-/** Writes the backup whose files lie in `folder`, and returns how many bytes it has. */
-export async function writeArchive(folder: string, modified: number, sink: Sink): Promise<number> {
-  let total = 0
-  const put: Sink = (bytes) => {
-    total += bytes.length
-    return sink(bytes)
-  }
+/** Writes the backup whose files lie in `folder`. `modified`: epoch seconds. */
+export async function writeArchive(folder: string, modified: number, put: Sink): Promise<void> {
   const sums: string[] = []
   for (const name of CONTENTS) {
     const { size } = statSync(join(folder, name))
@@ -67,7 +62,6 @@ export async function writeArchive(folder: string, modified: number, sink: Sink)
   await put(list)
   await put(tarPadding(list.length))
   await put(tarEnd())
-  return total
 }
 
 /**

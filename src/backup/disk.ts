@@ -1,7 +1,6 @@
 import {
   closeSync,
   existsSync,
-  fsyncSync,
   linkSync,
   mkdtempSync,
   openSync,
@@ -14,16 +13,6 @@ import {
 import { join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 import { FolderLock } from '../db/lock.ts'
-
-/** Makes what was written to a file, or made or renamed in a folder, outlast a loss of power. */
-export function flushToDisk(path: string): void {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
 
 const CHUNK_BYTES = 1024 * 1024
 

@@ -7,14 +7,12 @@ import { SettingStore } from '../db/settings.ts'
 import { journalFile } from '../hits/hits.ts'
 import { JournalFile } from '../hits/journal-file.ts'
 import { adoptJournal } from '../hits/store.ts'
+import { flushToDisk } from '../lib/flush.ts'
+import { remakeAtStart } from '../qr/remake.ts'
 import { type Manifest, unpackArchive } from './archive.ts'
-import { flushToDisk } from './disk.ts'
 import { checkDatabase } from './invariants.ts'
 import { closeAlone, endVisits } from './store.ts'
 import { beginRestore, decideRestore, discardRestore, nameAside } from './switch.ts'
-
-/** The setting of qr/remake.ts: a value that is no address has every image made anew. */
-const IMAGES_SETTING = { name: 'qr_base_url', value: 'restored from a backup' }
 
 /**
  * Checks a backup and makes it ready to take the place of what a data folder holds, the old files
@@ -52,7 +50,7 @@ function prepareDatabase(folder: string, from: string): void {
     }
     using journal = JournalFile.open(journalFile(folder))
     adoptJournal(db, journal.id)
-    new SettingStore(db).set(IMAGES_SETTING.name, IMAGES_SETTING.value)
+    remakeAtStart(new SettingStore(db))
     endVisits(db)
   } catch (error) {
     db.close()

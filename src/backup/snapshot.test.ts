@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
@@ -50,6 +50,7 @@ test('a copy of an older database is brought up to date, and the database itself
   folderOfVersion(folder.path, 1)
   const copy = join(folder.path, 'copy')
   expect(takeSnapshot(folder.path, copy, 0).database_version).toBe(MIGRATIONS.length)
+  expect(readdirSync(copy).sort()).toEqual(['hopcode.db', 'secret.key'])
   const version = (path: string) => versionOf(openReadonly(path, { cacheKiB: 1024 }))
   expect(version(join(copy, 'hopcode.db'))).toBe(MIGRATIONS.length)
   expect(version(join(folder.path, 'hopcode.db'))).toBe(1)

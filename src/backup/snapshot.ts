@@ -44,7 +44,7 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
   const db = openWritable(copy)
   try {
     // Counting takes the newest tables. An older folder's copy gets them here, the folder later.
-    migrate(db)
+    migrate(db, MIGRATIONS, { isCopy: true })
     inTransaction(db, () => {
       countWaiting(hitAdder(db), findMark(db), waiting)
       adoptJournal(db, NO_JOURNAL)

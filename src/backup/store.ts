@@ -1,9 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { rmSync, statSync } from 'node:fs'
-import { closeWritable } from '../db/open.ts'
+import { BUSY_TIMEOUT_MS, closeWritable } from '../db/open.ts'
 import { assert } from '../lib/assert.ts'
 
-const BUSY_TIMEOUT_MS = 5000
 /** A copy reads each page once: a cache would only take memory from the service beside it. */
 const CACHE_KIB = 4096
 

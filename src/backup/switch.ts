@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { FolderLock } from '../db/lock.ts'
+import { flushToDisk } from '../lib/flush.ts'
 import { QrFiles } from '../qr/files.ts'
-import { flushToDisk } from './disk.ts'
 
 /**
  * How a restored state takes the place of the old one. It is made ready in a folder of its own; one

@@ -4,7 +4,7 @@
  * must be byte for byte what `tarHeader` and `tarPadding` write, so that no damage passes.
  */
 
-export const TAR_BLOCK_BYTES = 512
+const TAR_BLOCK_BYTES = 512
 
 /** Two empty blocks: nothing follows them. */
 export const tarEnd = (): Uint8Array => new Uint8Array(2 * TAR_BLOCK_BYTES)

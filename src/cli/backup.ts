@@ -1,16 +1,11 @@
 import { closeSync, existsSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type Manifest, writeArchive, writeWhole } from '../backup/archive.ts'
-import {
-  flushToDisk,
-  nameWithoutReplacing,
-  refuseTaken,
-  requireRoom,
-  scratchFolder,
-} from '../backup/disk.ts'
+import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { DataError } from '../db/data-error.ts'
 import type { Clock } from '../lib/clock.ts'
+import { flushToDisk } from '../lib/flush.ts'
 import { giveWay } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './command-error.ts'

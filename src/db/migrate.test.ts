@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
@@ -28,6 +28,27 @@ test('an older file is copied and brought up to date with what it holds', () => 
   const copy = new Database(`${file(folder)}.before-2`, { readonly: true })
   expect(versionOf(copy)).toBe(1)
   expect(copy.query('SELECT code FROM links').all()).toEqual([{ code: 'SPRING26' }])
+})
+
+test('a copy that is cut off is made anew before the file is changed', () => {
+  using folder = temporaryFolder()
+  const db = openWritable(file(folder))
+  migrate(db, MIGRATIONS.slice(0, 1))
+  const query = spyOn(db, 'query').mockReturnValue({
+    run(path: string) {
+      writeFileSync(path, 'half of the fi')
+      throw new Error('the disk is full')
+    },
+    get: () => ({ user_version: 1, quick_check: 'ok' }),
+  } as never)
+  expect(() => migrate(db)).toThrow('the disk is full')
+  query.mockRestore()
+  expect(versionOf(db)).toBe(1)
+  migrate(db)
+  const copy = new Database(`${file(folder)}.before-2`, { readonly: true })
+  expect(versionOf(copy)).toBe(1)
+  const left = readdirSync(folder.path).filter((name) => name.includes('before'))
+  expect(left).toEqual(['hopcode.db.before-2'])
 })
 
 test('a migration that fails leaves the file as it was', () => {

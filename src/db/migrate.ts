@@ -1,9 +1,12 @@
 import type { Database } from 'bun:sqlite'
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import links from '../../drizzle/0000_links.sql' with { type: 'text' }
 import search from '../../drizzle/0001_search.sql' with { type: 'text' }
 import dashboard from '../../drizzle/0002_dashboard.sql' with { type: 'text' }
 import hitSeries from '../../drizzle/0003_hit_series.sql' with { type: 'text' }
 import linkChanges from '../../drizzle/0004_link_changes.sql' with { type: 'text' }
+import { flushToDisk } from '../lib/flush.ts'
 import { DataError } from './data-error.ts'
 import { inTransaction, refuseDamaged } from './open.ts'
 
@@ -26,10 +29,14 @@ export function versionOf(db: Database): number {
 
 /**
  * Brings the database to the newest version, each migration in a transaction with its number.
- * An older database that holds data is copied first, beside itself, as `<file>.before-<version>`.
+ * An older database that is no copy itself is copied first, as `<file>.before-<version>`.
  * Throws DataError when the file is damaged, or newer than this program.
  */
-export function migrate(db: Database, migrations = MIGRATIONS): void {
+export function migrate(
+  db: Database,
+  migrations = MIGRATIONS,
+  { isCopy = false }: { isCopy?: boolean } = {},
+): void {
   refuseDamaged(db)
   const found = versionOf(db)
   if (found > migrations.length) {
@@ -38,7 +45,7 @@ export function migrate(db: Database, migrations = MIGRATIONS): void {
         `${migrations.length}). Start the newer program, or restore an older backup.`,
     )
   }
-  if (found > 0 && found < migrations.length) copyBeside(db, found)
+  if (found > 0 && found < migrations.length && !isCopy) copyBeside(db, found)
   for (const [index, { sql }] of migrations.entries()) {
     // Read again under the lock: another process may be migrating the same file.
     inTransaction(db, () => {
@@ -51,5 +58,11 @@ export function migrate(db: Database, migrations = MIGRATIONS): void {
 
 function copyBeside(db: Database, version: number): void {
   const copy = `${db.filename}.before-${version + 1}`
-  if (!Bun.file(copy).size) db.query('VACUUM INTO ?').run(copy)
+  if (existsSync(copy)) return
+  // A full disk or a kill may cut it off: only a whole copy gets its name.
+  const unfinished = `${copy}.unfinished`
+  rmSync(unfinished, { force: true })
+  db.query('VACUUM INTO ?').run(unfinished)
+  renameSync(unfinished, copy)
+  flushToDisk(dirname(copy))
 }

@@ -15,7 +15,7 @@ import { DataError } from './data-error.ts'
  * How long a connection waits for another process (a command line beside the server) to finish its
  * write.
  */
-const BUSY_TIMEOUT_MS = 5000
+export const BUSY_TIMEOUT_MS = 5000
 /** The write-ahead log is cut back to this size after a checkpoint. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 /** More spares no time: what is not here is in the operating system's cache. */

@@ -1,17 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { assert } from '../lib/assert.ts'
+import { flushToDisk } from '../lib/flush.ts'
 
 interface QrFilesOptions {
   /** The folder of the images. Its parent must allow renaming it: it is no mount point. */
@@ -80,7 +72,7 @@ export class QrFiles {
     this.#makeFolders()
     renameSync(this.#dir, `${this.#dir}${RETIRED}${randomUUID()}`)
     this.#makeFolders()
-    flushFolder(dirname(this.#dir))
+    flushToDisk(dirname(this.#dir))
     return this.deleteRetired()
   }
 
@@ -119,16 +111,6 @@ export class QrFiles {
 }
 
 const RETIRED = '.retired-'
-
-/** Makes renames in a folder last through a loss of power. */
-function flushFolder(path: string): void {
-  const folder = openSync(path, 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
-}
 
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'

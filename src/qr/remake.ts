@@ -6,7 +6,10 @@ import type { LinkReads } from '../links/store.ts'
 import { QrFiles } from './files.ts'
 import type { QrImages } from './images.ts'
 
+/** The setting that says under which BASE_URL every stored image was made. */
 const NAME = 'qr_base_url'
+/** No address: images are still to be made. */
+const UNFINISHED = 'unfinished'
 /** Codes made at once: few, so that a stop need not wait. */
 const CHUNK = 100
 
@@ -22,10 +25,15 @@ export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: 
     return false
   }
   // Until all are made, the folder holds images of no one address.
-  settings.set(NAME, `unfinished: ${baseUrl}`)
+  settings.set(NAME, UNFINISHED)
   // A failed deletion of the old images is tried again at the next start.
   new QrFiles({ dir }).retireAll().catch(() => {})
   return true
+}
+
+/** For a database that takes the place of another: its first start makes every image anew. */
+export function remakeAtStart(settings: SettingStore): void {
+  settings.set(NAME, UNFINISHED)
 }
 
 interface RemakeDeps {

@@ -1,9 +1,9 @@
 import { QrFiles } from './files.ts'
-import type { QrOptions } from './options.ts'
+import { parseQrOptions, type QrOptions } from './options.ts'
 import { renderQr } from './render.ts'
 
 /** What the stored image of every code looks like: the spec's defaults. */
-const STORED: QrOptions = { format: 'png', size: 512, dark: '#1a2e4f', light: '#ffffff' }
+const STORED = parseQrOptions({})
 
 export interface RendererSettings {
   /** The folder of the stored images. */
