@@ -115,7 +115,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a body may have any size',
     file: 'src/http/body.ts',
-    changes: [['export const BODY_BYTES_MAX = 16 * ', 'export const BODY_BYTES_MAX = 1600 * ']],
+    changes: [['const BODY_BYTES_MAX = 16 * ', 'const BODY_BYTES_MAX = 1600 * ']],
     test: 'test/durability/raw-connections.test.ts',
     title: 'over 16 MiB',
   },

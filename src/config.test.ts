@@ -37,6 +37,7 @@ const bad: Record<string, string>[] = [
   { PORT: '65536' },
   { PORT: '-1' },
   { PORT: '3000 ' },
+  { PORT: '0' },
   { BASE_URL: 'ftp://hop.example' },
   { BASE_URL: 'hop.example' },
   { BASE_URL: 'https://hop.example/?a=1' },
@@ -73,6 +74,10 @@ test.each([
   ['localhost:0', 'localhost', 0],
 ])('METRICS_LISTEN %s is a host and a port', (text, host, port) => {
   expect(readConfig({ METRICS_LISTEN: text }).metricsListen).toEqual({ host, port })
+})
+
+test('with BASE_URL the port may be any that is free', () => {
+  expect(readConfig({ PORT: '0', BASE_URL: 'https://hop.example' }).port).toBe(0)
 })
 
 test('a budget of 0 is accepted: it means no limit', () => {

@@ -108,6 +108,9 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     throw new ConfigError(`Bad setting: ${lines.join('; ')}`)
   }
   const env = parsed.data
+  if (env.PORT === 0 && env.BASE_URL === undefined) {
+    throw new ConfigError('Bad setting: PORT must not be 0 without BASE_URL')
+  }
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`
   return {
     port: env.PORT,

@@ -2,6 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
+import { flushToDisk } from '../lib/flush.ts'
 
 export type SecretPurpose =
   | 'api-key'
@@ -89,7 +90,5 @@ function writeOnce(file: string, text: string): void {
     rmSync(beside)
   }
   // The name too must outlive a loss of power: the first hash is stored right after this.
-  const folder = openSync(dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  flushToDisk(dirname(file))
 }

@@ -69,12 +69,12 @@ function describe(check: string, dir: string, found: Counted): Finding[] {
   const findings: Finding[] = []
   if (damaged.length > 0) {
     const advice = `Delete these files in ${dir}: an image of a code is made when it is asked for.`
-    const says = `${damaged.length} are damaged: ${named(damaged)}`
+    const says = `${damaged.length} damaged: ${named(damaged)}`
     findings.push({ check, status: 'problem', says, advice })
   }
   if (orphans.length > 0) {
     const says =
-      `${orphans.length} are of no code: ${named(orphans)}. A process that was killed may leave ` +
+      `${orphans.length} of no code: ${named(orphans)}. A process that was killed may leave ` +
       'the image of a deleted code. It leads nowhere, and may be deleted'
     findings.push({ check, status: 'note', says })
   }

@@ -240,6 +240,28 @@ describe('a file that changes', () => {
     expect(verdicts(blocklist, 'bad.example')).toEqual([true])
   })
 
+  test('that ends the thread that reads it fails alone: the next is read on a new one', async () => {
+    const { write, open } = setting()
+    const files = ['one', 'fatal', 'two'].map((name) => write(name, `${name}.example\n`))
+    const { Worker } = globalThis
+    globalThis.Worker = class extends Worker {
+      override postMessage(message: unknown) {
+        if (JSON.stringify(message).includes('fatal')) this.terminate()
+        else super.postMessage(message)
+      }
+    }
+    ended.push(() => {
+      globalThis.Worker = Worker
+    })
+    const blocklist = await open(files)
+    expect(blocklist.state().files.map(({ error }) => error)).toEqual([
+      null,
+      expect.stringContaining('a worker thread ended'),
+      null,
+    ])
+    expect(verdicts(blocklist, 'one.example', 'two.example')).toEqual([true, true])
+  })
+
   test('that is gone, back and gone again is reported twice', async () => {
     const { write, open, lines } = setting()
     const file = write('list', 'bad.example\n')

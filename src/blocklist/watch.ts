@@ -174,7 +174,7 @@ export class Blocklist {
     let thread: Thread<LoaderCalls> | undefined
     for (const list of due) {
       try {
-        thread ??= await startLoader()
+        if (!thread || thread.isDead) thread = await startLoader()
         this.#take(list, await thread.call('load', { file: list.file }))
       } catch (error) {
         this.#keep(list, `cannot be read: ${messageOf(error)}`, { retry: true })

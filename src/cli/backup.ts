@@ -86,7 +86,14 @@ async function writing<Result>(name: string, work: () => Promise<Result>): Promi
 
 const seconds = (epochMs: number) => Math.floor(epochMs / 1000)
 
-function summary({ accounts, links, redirects, created_at }: Manifest, name: string): string {
-  const holds = `${accounts} accounts, ${links} links, ${redirects} redirects`
-  return `Backed up to ${name}: ${holds}, as of ${created_at}.`
+function summary(manifest: Manifest, name: string): string {
+  return `Backed up to ${name}: ${contents(manifest)}.`
+}
+
+export function contents({ accounts, links, redirects, created_at }: Manifest): string {
+  const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+  return [
+    ...[counted(accounts, 'account'), counted(links, 'link'), counted(redirects, 'redirect')],
+    `as of ${created_at}`,
+  ].join(', ')
 }

@@ -9,7 +9,7 @@ import { DataError } from '../db/data-error.ts'
 import { FolderLock } from '../db/lock.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { messageOf } from '../lib/thread.ts'
-import { STREAM } from './backup.ts'
+import { contents, STREAM } from './backup.ts'
 import { CommandError } from './command-error.ts'
 
 /** The new hit journal that the restored database gets. */
@@ -54,9 +54,7 @@ async function decide(
 }
 
 function summary(manifest: Manifest, from: string, aside: string | undefined): string {
-  const { accounts, links, redirects, created_at } = manifest
-  const holds = `${accounts} accounts, ${links} links, ${redirects} redirects`
-  const lines = [`Restored ${from}: ${holds}, as of ${created_at}.`]
+  const lines = [`Restored ${from}: ${contents(manifest)}.`]
   if (aside) lines.push(`The old files are in ${aside} in DATA_DIR: delete them when all is well.`)
   lines.push('Start the service: it makes the QR images anew in the background.')
   return lines.join('\n')

@@ -75,8 +75,9 @@ async function stopListening({ http }: App): Promise<void> {
 }
 
 /**
- * The link is a secret, so it is said to the terminal alone and stands in no log. Each start makes
- * a new one until there is an owner.
+ * The link is a secret: it goes to standard output, and no line of the log on standard error holds
+ * it. A service manager or a container keeps both in one journal: whoever reads that can become the
+ * owner while the link works. Each start makes a new one until there is an owner.
  */
 function welcome({ baseUrl, host, dataDir }: Config, { fresh, setupLink, http }: App): void {
   print(`Hopcode listens on http://${host}:${http.server?.port} as ${baseUrl}`)

@@ -12,6 +12,7 @@ import {
 import { dirname } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 import { assert } from '../lib/assert.ts'
+import { flushToDisk } from '../lib/flush.ts'
 
 /**
  * The file of the hit journal: a ring. Little-endian: a header page (magic, entries, journal id),
@@ -178,9 +179,7 @@ function create(file: string, entries: number): void {
     closeSync(descriptor)
   }
   renameSync(beside, file)
-  const folder = openSync(dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  flushToDisk(dirname(file))
 }
 
 function openReadable(path: string): number {

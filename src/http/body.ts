@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { AppError } from '../errors.ts'
 
 /** 16 MiB. */
-export const BODY_BYTES_MAX = 16 * 1024 * 1024
+const BODY_BYTES_MAX = 16 * 1024 * 1024
 
 /** `application/json` in any letter case, with or without parameters. */
 const JSON_TYPE = /^application\/json[\t ]*(;|$)/i

@@ -51,6 +51,24 @@ test('every answer is counted with its status, but a short link’s, which count
   )
 })
 
+test('a line in the log has no request id where the answer has none', async () => {
+  const lines: Record<string, unknown>[] = []
+  const log = createLog({
+    level: 'info',
+    human: false,
+    write: (line) => lines.push(JSON.parse(line)),
+  })
+  const address = new ClientAddress([])
+  const tally = new RequestTally()
+  const app = new Elysia()
+    .use(observeRequests({ tally, monotonic: () => 0, address, log, logs: true }))
+    .get('/-/live', () => ({ status: 'live' }))
+  await app.handle(new Request('http://hop.test/-/live'))
+  while (lines.length < 1) await new Promise(setImmediate)
+  expect(lines[0]).toMatchObject({ event: 'request', route: '/-/live', status: 200 })
+  expect(lines[0]).not.toHaveProperty('request_id')
+})
+
 test('methods that nobody serves share one name', () => {
   const tally = new RequestTally()
   for (const method of ['BREW', 'PROPFIND', 'x'.repeat(100)]) tally.add('unmatched', method, 405, 0)

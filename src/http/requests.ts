@@ -106,7 +106,7 @@ export const observeRequests = ({ tally, monotonic, address, log, logs }: Observ
       const ms = monotonic() - arrived.at
       tally.add(route || UNMATCHED, method, status, ms / 1000)
       if (!logs) return
-      const request_id = String(set.headers[REQUEST_ID] ?? '')
+      const request_id = set.headers[REQUEST_ID]
       const { client } = arrived
       log.info('request', {
         ...{ method, route: route || UNMATCHED, status, ms: Math.round(ms * 10) / 10 },

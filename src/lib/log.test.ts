@@ -32,6 +32,13 @@ test('for a person an event is one line of text', () => {
   expect(written).toEqual(['12:00:00 info  hits.recovered hits=3'])
 })
 
+test.each([true, false])('a field without a value is left out, for a person (%p) too', (human) => {
+  const { log, written } = lines({ human })
+  log.info('request', { status: 200, request_id: undefined })
+  expect(written).toHaveLength(1)
+  expect(written[0]).not.toContain('request_id')
+})
+
 test('events below the level are not written', () => {
   const { log, written } = lines({ human: true, level: 'warn' })
   log.debug('a')

@@ -65,7 +65,9 @@ function humanLine(
   fields: Fields,
   cause: unknown,
 ): string {
-  const pairs = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`)
+  const pairs = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}=${shown(value)}`,
+  )
   const line = [time.slice(11, 19), level.padEnd(5), event, ...pairs].join(' ')
   if (cause === undefined) return line
   const lines = String(cut(describe(cause))).split(/\r\n|[\n\r\u2028\u2029]/)

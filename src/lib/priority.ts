@@ -1,5 +1,5 @@
 import { readlinkSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 
 /** A thread in the background: it takes what processor time the others leave. */
 const NICE = 15
@@ -10,8 +10,8 @@ const NICE = 15
  */
 export function giveWay(): void {
   try {
-    const thread = readlinkSync('/proc/thread-self').split('/').at(-1)
-    setPriority(Number(thread), NICE)
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, Math.max(NICE, getPriority(thread)))
   } catch {
     // Only a matter of speed.
   }

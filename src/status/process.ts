@@ -3,14 +3,16 @@ import type { Exposition } from './exposition.ts'
 
 /** What the operating system knows of this process. A figure that is not to be had is left out. */
 export function writeProcess(out: Exposition): void {
-  const { rss, heapTotal, heapUsed } = process.memoryUsage()
+  const { rss, heapTotal } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   out
     .gauge('hopcode_process_resident_memory_bytes', 'Memory resident, of all threads.', rss)
-    .gauge('hopcode_process_heap_bytes', 'JavaScript heap of the HTTP thread, by part.', [
-      { labels: { part: 'used' }, value: heapUsed },
-      { labels: { part: 'total' }, value: heapTotal },
-    ])
+    // Not `heapUsed`: that counts memory outside the heap too, resident or not.
+    .gauge(
+      'hopcode_process_heap_bytes',
+      'JavaScript heap of the HTTP thread, without large arrays, buffers and texts.',
+      heapTotal,
+    )
     .counter('hopcode_process_cpu_seconds_total', 'Processor time of all threads, by mode.', [
       { labels: { mode: 'user' }, value: user / 1e6 },
       { labels: { mode: 'system' }, value: system / 1e6 },

@@ -147,8 +147,8 @@ test('a backup goes through a pipe into another folder, passcodes and all', asyn
   const { exitCode, stdout, stderr } = Bun.spawnSync(['bash', '-o', 'pipefail', '-c', pipe], {
     env,
   })
-  expect(stderr.toString()).toContain('Backed up to standard output: 1 accounts, 1 links')
-  expect(stdout.toString()).toContain('Restored standard input: 1 accounts, 1 links')
+  expect(stderr.toString()).toContain('Backed up to standard output: 1 account, 1 link, ')
+  expect(stdout.toString()).toContain('Restored standard input: 1 account, 1 link, ')
   expect(exitCode).toBe(0)
   expect(readdirSync(folder.path).filter((name) => name.startsWith('.'))).toEqual([])
   await using restored = await Service.start({ ...env, DATA_DIR: other.path })

@@ -35,14 +35,14 @@ test('a check while serving exits 0, and 1 with advice when something is wrong',
     {
       check: 'images',
       status: 'problem',
-      says: `1 are damaged: ${code}.png`,
+      says: `1 damaged: ${code}.png`,
       advice: expect.stringContaining('Delete these files'),
     },
   ])
   expect(findings).toContainEqual({
     check: 'images',
     status: 'note',
-    says: expect.stringContaining('1 are of no code: NOBODYS1.png'),
+    says: expect.stringContaining('1 of no code: NOBODYS1.png'),
   })
 })
 

@@ -180,7 +180,8 @@ async function prepare(dataDir: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<
 }
 
 async function serveAsNobody(dataDir: string) {
-  const env = { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0' }
+  const baseUrl = 'http://hop.test'
+  const env = { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', BASE_URL: baseUrl }
   // A service that starts after all would serve for ever.
   return command(['serve'], env, ['timeout', '-s', 'KILL', '10', ...AS_NOBODY])
 }

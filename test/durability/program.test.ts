@@ -141,7 +141,7 @@ test('a bad setting, a port in use and a damaged file each end the start with on
 
 test('a second service on one data folder is refused, naming the first; a killed one leaves no lock', async () => {
   using folder = temporaryFolder()
-  const env = { DATA_DIR: folder.path }
+  const env = { DATA_DIR: folder.path, BASE_URL: 'http://hop.test' }
   await using service = await Service.start(env)
   expect(await command(['serve'], { ...env, HOST: '127.0.0.1', PORT: '0' })).toEqual({
     code: 1,

@@ -202,6 +202,17 @@ test('the state of the service is there: version, maintenance, accounts, links, 
   await awaitValue(app, 'hopcode_thread_calls_pending{thread="writer"}', 0)
 })
 
+test('the heap is no more than what is resident, whatever buffers lie beside it', async () => {
+  await using app = await testApp()
+  // Pages that nobody writes to are not resident.
+  const untouched = new Uint8Array(2 ** 31)
+  Bun.gc(true)
+  const page = await scrape(app)
+  expect(untouched.byteLength).toBe(2 ** 31)
+  const resident = valueAt(page, 'hopcode_process_resident_memory_bytes') ?? 0
+  expect(valueAt(page, 'hopcode_process_heap_bytes')).toBeWithin(1, resident)
+})
+
 // Internals of the service are no stranger's business.
 test.each([
   { name: 'behind a proxy', headers: { 'x-forwarded-for': '203.0.113.9' } },
