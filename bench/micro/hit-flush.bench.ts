@@ -14,7 +14,7 @@ import { median } from '../lib/rounds.ts'
 
 const LINKS = 1_000_000
 const STRETCH = 8192
-const FLUSHES = 20
+const FLUSHES = 12
 const WARM_UP_FLUSHES = 2
 const ROUNDS = 3
 const NOON = Date.UTC(2026, 2, 1, 12)

@@ -6,7 +6,7 @@ import { describeMachine } from '../lib/machine.ts'
 import { cpuSecondsOf } from '../lib/process-stats.ts'
 import { alternate, medianOf, medianRatio } from '../lib/rounds.ts'
 
-const ROUNDS = 5
+const ROUNDS = 3
 const SECONDS = 2
 const LOCATION = 'https://example.com/'
 

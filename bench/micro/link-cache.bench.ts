@@ -9,7 +9,7 @@ import { describeMachine } from '../lib/machine.ts'
 import { realisticUrl, seededBytes, seededRandom } from '../lib/realistic-urls.ts'
 import { median } from '../lib/rounds.ts'
 
-const ROUNDS = 5
+const ROUNDS = 3
 const HELD = 200_000
 const HOT = 100
 const FINDS = 3_000_000

@@ -5,7 +5,7 @@ import { SlidingWindow, WINDOW_MS } from '../../src/limits/window.ts'
 import { describeMachine } from '../lib/machine.ts'
 import { median } from '../lib/rounds.ts'
 
-const ROUNDS = 5
+const ROUNDS = 3
 const WARM_UP_TAKES = 1_000_000
 const TAKES = 2_000_000
 const KEYS_MAX = 393_216

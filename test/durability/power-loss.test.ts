@@ -63,6 +63,8 @@ test.skipIf(!CAN_TRACE).each(PROGRAMS)(
         started++
       },
     })
+    const { boundaries, disks } = outcome
+    console.log(`power cut at ${boundaries} syncs, ${disks} disks, ${started} starts ${seeded}`)
     expect(outcome.broken.slice(0, 10)).toEqual([])
     expect(outcome.boundaries).toBeGreaterThan(ROUNDS * OPERATIONS * 2)
     expect(started).toBeGreaterThan(0)
