@@ -6,6 +6,7 @@ import { type SettingWrites, settingWrites } from './db/settings.ts'
 import { commitTogether } from './db/writer.ts'
 import { JournalFile } from './hits/journal-file.ts'
 import { type HitWrites, hitWrites } from './hits/store.ts'
+import { giveWay } from './lib/priority.ts'
 import { serveThread } from './lib/thread.ts'
 import { type AccountLinkWrites, accountLinkWrites } from './links/account-links-store.ts'
 import { type SearchWrites, searchWrites } from './links/search.ts'
@@ -21,6 +22,7 @@ export type Writes = LinkWrites &
   AccountLinkWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
+  giveWay()
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const functions: Writes = {

@@ -1,3 +1,4 @@
+import { stayBehind, takeShortTurns } from '../../src/lib/priority.ts'
 import { Histogram, type HistogramJson } from './histogram.ts'
 import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
 import { Connection, RequestBytes, type Target } from './raw-client.ts'
@@ -27,6 +28,8 @@ export interface OpenLoopOptions {
    * else take all of it. Requests leave, and answers are seen, later by as much. Default: 0.
    */
   restMs?: number
+  /** Its own latencies are not looked at: it gives way to everybody. Default: false. */
+  isBackground?: boolean
 }
 
 export interface OpenLoopResult extends LoadResult {
@@ -240,4 +243,11 @@ class OpenLoopRun {
   }
 }
 
-if (import.meta.main) await answerAsProcess(openLoop)
+if (import.meta.main) {
+  await answerAsProcess((options: OpenLoopOptions) => {
+    // Visitors have machines of their own: they neither wait for the service's cores nor take them.
+    if (options.isBackground) stayBehind()
+    else takeShortTurns()
+    return openLoop(options)
+  })
+}

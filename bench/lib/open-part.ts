@@ -45,3 +45,23 @@ export async function measureOpen(
   }
   return { figures, latency, result }
 }
+
+/** Redirects a second that no generator sends. */
+const BEYOND_ANY_PEAK = 500_000
+
+/**
+ * Requests a second that the open loop's own generator reaches when far more fall due. Throws where
+ * an answer is wrong.
+ */
+export async function measurePeak(
+  server: Server,
+  load: Pick<OpenLoopOptions, 'targets' | 'connections' | 'seconds'>,
+): Promise<number> {
+  const { result } = await openLoopProcess({
+    ...{ hostname: HOSTNAME, port: server.port, restMs: RESTING_MS, ...load },
+    ...{ ratePerSecond: BEYOND_ANY_PEAK, backlogMax: BEYOND_ANY_PEAK * load.seconds },
+    drainSeconds: 0,
+  })
+  requireFaultless({ ...result, unanswered: 0, unsent: 0 }, `${server.name}, at its peak`)
+  return Math.round(result.answered / result.seconds)
+}

@@ -1,4 +1,4 @@
-import { giveWay } from '../lib/priority.ts'
+import { stayBehind } from '../lib/priority.ts'
 import { runCall, serveThread } from '../lib/thread.ts'
 
 /**
@@ -18,7 +18,7 @@ export type PasswordFunctions = typeof functions
 
 serveThread(() => {
   // A sign-in can wait; redirects must not.
-  giveWay()
+  stayBehind()
   return {
     answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
     close: () => {},

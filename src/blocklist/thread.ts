@@ -1,6 +1,7 @@
 /** The blocklist's thread: reads and packs one file a call. It lives for one loading only. */
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { giveWay } from '../lib/priority.ts'
 import { runCall, serveThread } from '../lib/thread.ts'
 import { BlocklistError, type HostList, parseBlocklist } from './parse.ts'
 
@@ -45,7 +46,10 @@ function* chunksOf(file: string): Generator<Uint8Array> {
   }
 }
 
-serveThread(() => ({
-  answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
-  close() {},
-}))
+serveThread(() => {
+  giveWay()
+  return {
+    answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
+    close() {},
+  }
+})

@@ -9,7 +9,7 @@ import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
 import { JournalFile } from '../hits/journal-file.ts'
 import { findMark } from '../hits/store.ts'
-import { giveWay } from '../lib/priority.ts'
+import { stayBehind } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 
 const CACHE_KIB = 16_384
@@ -28,7 +28,7 @@ export interface Report {
 
 /** Looks the data folder over without changing it; a service may be serving it meanwhile. */
 export async function check(dataDir: string, { all, json }: CheckOptions): Promise<Report> {
-  giveWay()
+  stayBehind()
   const findings = await lookOver(dataDir, all)
   const ok = findings.every(({ status }) => status !== 'problem')
   const text = json ? JSON.stringify({ ok, data_dir: dataDir, findings }) : describe(findings)

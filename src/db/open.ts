@@ -21,9 +21,9 @@ const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 /** More spares no time: what is not here is in the operating system's cache. */
 const WRITER_CACHE_KIB = 16_384
 
-/** A connection that is just being closed may hold the log for a moment. */
-const CHECKPOINT_TRIES = 50
-const CHECKPOINT_PAUSE_MS = 10
+/** A connection that is just being opened or closed may hold the file for a moment. */
+const BUSY_TRIES = 50
+const BUSY_PAUSE_MS = 10
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'hopcode.db')
 
@@ -36,7 +36,7 @@ export function openWritable(file: string): Database {
     refuseForeignLog(file)
     db = new Database(file, { create: true, readwrite: true, strict: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    db.run('PRAGMA journal_mode = WAL')
+    useWriteAheadLog(db)
     db.run('PRAGMA synchronous = FULL')
     db.run(`PRAGMA journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`)
     db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`)
@@ -55,6 +55,23 @@ export function openWritable(file: string): Database {
 }
 
 /**
+ * Only who makes a new file changes anything here, and SQLite waits for nobody then: two that begin
+ * at once would each hold what the other needs.
+ */
+function useWriteAheadLog(db: Database): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      db.run('PRAGMA journal_mode = WAL')
+      return
+    } catch (error) {
+      const isLocked = (error as { code?: string }).code?.startsWith('SQLITE_BUSY')
+      if (!isLocked || tries === BUSY_TRIES) throw error
+      Bun.sleepSync(BUSY_PAUSE_MS)
+    }
+  }
+}
+
+/**
  * Closes a writing connection with all it wrote in the database file itself, so that a copy of it
  * is whole.
  */
@@ -62,8 +79,8 @@ export function closeWritable(db: Database): void {
   try {
     // Statements that are not collected yet keep SQLite from doing this as it closes.
     const checkpoint = db.query<{ busy: number }, []>('PRAGMA wal_checkpoint(TRUNCATE)')
-    for (let tries = 0; tries < CHECKPOINT_TRIES && checkpoint.get()?.busy; tries++) {
-      Bun.sleepSync(CHECKPOINT_PAUSE_MS)
+    for (let tries = 0; tries < BUSY_TRIES && checkpoint.get()?.busy; tries++) {
+      Bun.sleepSync(BUSY_PAUSE_MS)
     }
   } catch {
     // A disk that refuses leaves the log beside the file: together they are whole.

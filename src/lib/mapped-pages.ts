@@ -1,7 +1,6 @@
-import { dlopen, ptr } from 'bun:ffi'
+import { ptr } from 'bun:ffi'
+import { cFunction } from './c-library.ts'
 
-/** Each C library's own name: glibc's and musl's. */
-const LIBRARIES = ['libc.so.6', `libc.musl-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}.so.1`]
 const MADV_DONTNEED = 4
 /** Linux 5.14 and later. */
 const MADV_POPULATE_WRITE = 23
@@ -31,18 +30,7 @@ type Madvise = (address: number, bytes: number, advice: number) => number
 let madvise: Madvise | undefined
 
 function advise({ address, bytes }: Pages, advice: number): void {
-  madvise ??= findMadvise()
+  // Where there is none, it was only a matter of memory and time.
+  madvise ??= cFunction('madvise', { args: ['u64', 'u64', 'i32'], returns: 'i32' }) ?? (() => -1)
   madvise(address, bytes, advice)
-}
-
-function findMadvise(): Madvise {
-  for (const library of process.platform === 'linux' ? LIBRARIES : []) {
-    try {
-      const symbols = dlopen(library, { madvise: { args: ['u64', 'u64', 'i32'], returns: 'i32' } })
-      return symbols.symbols.madvise as unknown as Madvise
-    } catch {
-      // Only a matter of memory and time.
-    }
-  }
-  return () => -1
 }

@@ -1,24 +1,67 @@
 import { expect, test } from 'bun:test'
-import { getPriority } from 'node:os'
+import { existsSync } from 'node:fs'
+import { getPriority, release } from 'node:os'
 
-const SOURCE = `
-  import { readlinkSync } from 'node:fs'
-  import { getPriority } from 'node:os'
-  import { giveWay } from '${new URL('./priority.ts', import.meta.url).pathname}'
-  giveWay()
-  const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-  self.postMessage(getPriority(thread))
-`
+interface Standing {
+  nice: number
+  /** The turn that the kernel grants, in nanoseconds. */
+  turn: number | null
+  policy: number
+}
+
+/** A wish is taken from Linux 6.12 on, and told where the kernel is built to tell. */
+const [major = 0, minor = 0] = release().split('.').map(Number)
+const takesWishes = major > 6 || (major === 6 && minor >= 12)
+const tells = existsSync('/proc/self/sched')
+
+/** Field 41 of /proc/<pid>/stat is the policy; the name in field 2 may hold spaces. */
+const STANDING = `
+  const { readFileSync, readlinkSync } = require('node:fs')
+  const { getPriority } = require('node:os')
+  const thread = readlinkSync('/proc/thread-self').split('/').at(-1)
+  const read = (name) => readFileSync('/proc/thread-self/' + name, 'utf8')
+  const standing = {
+    nice: getPriority(Number(thread)),
+    turn: ${tells} ? Number(/^se\\.slice +: +(\\d+)/m.exec(read('sched'))?.[1]) : null,
+    policy: Number(read('stat').replace(/^.*\\) /s, '').split(' ')[38]),
+  }`
+
+const PRIORITY = JSON.stringify(new URL('./priority.ts', import.meta.url).pathname)
+
+/** Of a process that takes short turns, and of a thread that it then starts. */
+async function standings(call: string, runner: string[] = []): Promise<[Standing, Standing]> {
+  const worker = `require(${PRIORITY}).${call}; ${STANDING}; self.postMessage(standing)`
+  const source = `
+    require(${PRIORITY}).takeShortTurns()
+    const file = new File([${JSON.stringify(worker)}], 'thread.js', { type: 'text/javascript' })
+    const worker = new Worker(URL.createObjectURL(file))
+    worker.onmessage = ({ data }) => {
+      ${STANDING}
+      console.log(JSON.stringify([standing, data]))
+      process.exit()
+    }`
+  const child = Bun.spawn([...runner, process.execPath, '-e', source])
+  return JSON.parse(await child.stdout.text())
+}
 
 /** A suite that is nice itself leaves less to see: no thread may become less nice than it was. */
-test('a thread that gives way is nice, and the others of its process are as before', async () => {
-  const before = getPriority(process.pid)
-  const source = new File([SOURCE], 'thread.js', { type: 'text/javascript' })
-  const worker = new Worker(URL.createObjectURL(source))
-  const priority = await new Promise((resolve) => {
-    worker.onmessage = ({ data }) => resolve(data)
-  })
-  expect(priority).toBe(Math.max(15, before))
-  expect(getPriority(process.pid)).toBe(before)
-  worker.terminate()
+const own = getPriority(process.pid)
+const anyTurn = tells ? expect.anything() : null
+const short = takesWishes && tells ? 100_000 : anyTurn
+
+test.each([
+  ['giveWay()', 5],
+  ['stayBehind()', 15],
+])('a thread that calls %s is nice, the one that started it is not', async (call, nice) => {
+  const [first, other] = await standings(call)
+  expect(first).toEqual({ nice: own, turn: short, policy: 0 })
+  expect(other).toEqual({ nice: Math.max(nice, own), turn: short, policy: 0 })
+})
+
+test('nobody becomes less nice, and the policy that an operator chose stays', async () => {
+  const runner = ['nice', '-n', '9', 'chrt', '--batch', '0']
+  const nice = Math.min(19, own + 9)
+  const [first, other] = await standings('giveWay()', runner)
+  expect(first).toEqual({ nice, turn: short, policy: 3 })
+  expect(other).toEqual({ nice, turn: short, policy: 3 })
 })

@@ -50,9 +50,17 @@ export class LinkCache {
     return undefined
   }
 
-  set(code: Code, id: number, url: string | null): void {
+  /**
+   * The code is new, and somebody holds it. Where it leads is read when it is asked for: a bulk of
+   * new links would push out those that visitors follow.
+   */
+  add(code: Code): void {
     this.#codes.add(code)
     this.#unknown.delete(code)
+  }
+
+  set(code: Code, id: number, url: string | null): void {
+    this.add(code)
     this.#keep(code, id, url)
   }
 

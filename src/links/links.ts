@@ -48,7 +48,7 @@ export class LinkWriter {
     const links = unpackReceipt(order, receipt)
     for (const link of links) {
       // A reused one too: it may be of a commit whose news never came.
-      this.#cache.set(link.code, link.id, link.url)
+      this.#cache.add(link.code)
       if (!link.reused) this.#images.prepare(link.code)
     }
     this.#indexer.wake()
@@ -60,7 +60,7 @@ export class LinkWriter {
     const link = await this.#writer.call('reserveCode', order)
     if (link === 'account_gone') throw new AppError('invalid_api_key')
     if (link) {
-      this.#cache.set(link.code, link.id, null)
+      this.#cache.add(link.code)
       this.#images.prepare(link.code)
       this.#indexer.wake()
     }

@@ -1,10 +1,10 @@
-import { giveWay } from '../lib/priority.ts'
+import { stayBehind } from '../lib/priority.ts'
 import { runCall, serveThread } from '../lib/thread.ts'
 import { type RendererSettings, renderer } from './renderer.ts'
 
 serveThread((settings: RendererSettings) => {
   // Thousands of images may wait behind a bulk request; redirects must not.
-  giveWay()
+  stayBehind()
   const functions = renderer(settings)
   return {
     answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { START, type TestApp, testApp } from '../support/app.ts'
+import { breakDatabase } from '../support/broken-database.ts'
 
 /** The spec's chapter "POST /api/bulk-shorten". */
 
@@ -274,4 +275,14 @@ test('POST /api/bulk-shorten without a valid key is 401 and stores nothing', asy
     }
   }
   expect(await totalOf(app, 'free')).toBe(0)
+})
+
+test('a bulk larger than the link cache leaves the links that are followed in memory', async () => {
+  await using app = await testApp({ env: { LINK_CACHE_MAX: '10' } })
+  const { code } = await app.shorten('https://example.com/followed')
+  await app.call('GET', `/${code}`)
+  await bulk(app, urlsOf(30))
+  using _broken = breakDatabase(app.dataDir)
+  const { status, headers } = await app.call('GET', `/${code}`)
+  expect([status, headers.get('location')]).toEqual([302, 'https://example.com/followed'])
 })

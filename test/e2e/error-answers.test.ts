@@ -24,6 +24,7 @@ test('500: an internal failure carries request_id, the header X-Request-Id, and 
   await using app = await testApp({ env: { LINK_CACHE_MAX: '1' } })
   await app.claim('UNCACHED')
   const { code, passcode } = await app.shorten('https://example.com/')
+  await app.call('GET', `/${code}`)
   using _broken = breakDatabase(app.dataDir)
   const limits: object[] = []
   const wanted: object[] = []

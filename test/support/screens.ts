@@ -18,7 +18,7 @@ export interface Watched extends AsyncDisposable {
   page: Page
   /**
    * Whatever the browser has said, of any kind, but for the status of a form or a page that is
-   * refused.
+   * refused, and that the visitor was at a field before the page could offer one.
    */
   said: string[]
 }
@@ -36,6 +36,7 @@ export async function watch(
   page.on('console', (message) => {
     const [isStatus, status] =
       /^Failed to load resource: .* a status of (\d+)/.exec(message.text()) ?? []
+    if (message.text().startsWith('Autofocus processing was blocked')) return
     if (status === '422' || (isStatus && message.location().url === page.url())) return
     said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
   })

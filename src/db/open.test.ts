@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { temporaryFolder } from '../../test/support/folder.ts'
+
+const OPEN = JSON.stringify(new URL('./open.ts', import.meta.url).pathname)
+
+/** Each answers with what went wrong, if anything did, once all have begun. */
+const SOURCE = `
+  const { openWritable } = require(${OPEN})
+  self.onmessage = ({ data: { file, begun, all } }) => {
+    const count = new Int32Array(begun)
+    Atomics.add(count, 0, 1)
+    while (Atomics.load(count, 0) < all);
+    try {
+      openWritable(file).close()
+      self.postMessage('')
+    } catch (error) {
+      self.postMessage(error.message)
+    }
+  }`
+
+const ALL = 4
+const ROUNDS = 60
+
+test('those that begin at once on a folder without a database all open it', async () => {
+  const file = new File([SOURCE], 'thread.js', { type: 'text/javascript' })
+  const workers = Array.from({ length: ALL }, () => new Worker(URL.createObjectURL(file)))
+  const refusals: string[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    using folder = temporaryFolder()
+    const order = {
+      file: join(folder.path, 'hopcode.db'),
+      ...{ begun: new SharedArrayBuffer(4), all: ALL },
+    }
+    const answers = workers.map(
+      (worker) =>
+        new Promise<string>((resolve) => {
+          worker.onmessage = ({ data }) => resolve(data)
+          worker.postMessage(order)
+        }),
+    )
+    refusals.push(...(await Promise.all(answers)).filter((answer) => answer !== ''))
+  }
+  for (const worker of workers) worker.terminate()
+  expect(refusals).toEqual([])
+})
