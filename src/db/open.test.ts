@@ -1,6 +1,8 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { BUSY_TIMEOUT_MS, openWritable } from './open.ts'
 
 const OPEN = JSON.stringify(new URL('./open.ts', import.meta.url).pathname)
 
@@ -44,3 +46,20 @@ test('those that begin at once on a folder without a database all open it', asyn
   for (const worker of workers) worker.terminate()
   expect(refusals).toEqual([])
 })
+
+/** The test waits as long as the program does. */
+const PATIENCE_MS = 6 * BUSY_TIMEOUT_MS
+
+test(
+  'a database that another process keeps to itself is waited for once, and then refused',
+  () => {
+    using folder = temporaryFolder()
+    const file = join(folder.path, 'hopcode.db')
+    openWritable(file).close()
+    using other = new Database(file)
+    other.run('PRAGMA locking_mode = EXCLUSIVE')
+    other.run('CREATE TABLE mine (id INTEGER)')
+    expect(() => openWritable(file)).toThrow('database is locked')
+  },
+  PATIENCE_MS,
+)

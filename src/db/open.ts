@@ -22,8 +22,8 @@ const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 const WRITER_CACHE_KIB = 16_384
 
 /** A connection that is just being opened or closed may hold the file for a moment. */
-const BUSY_TRIES = 50
 const BUSY_PAUSE_MS = 10
+const CHECKPOINT_TRIES = 50
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'hopcode.db')
 
@@ -56,16 +56,17 @@ export function openWritable(file: string): Database {
 
 /**
  * Only who makes a new file changes anything here, and SQLite waits for nobody then: two that begin
- * at once would each hold what the other needs.
+ * at once would each hold what the other needs. Where it does wait, that was all the waiting.
  */
 function useWriteAheadLog(db: Database): void {
-  for (let tries = 1; ; tries++) {
+  const deadline = performance.now() + BUSY_TIMEOUT_MS
+  for (;;) {
     try {
       db.run('PRAGMA journal_mode = WAL')
       return
     } catch (error) {
       const isLocked = (error as { code?: string }).code?.startsWith('SQLITE_BUSY')
-      if (!isLocked || tries === BUSY_TRIES) throw error
+      if (!isLocked || performance.now() >= deadline) throw error
       Bun.sleepSync(BUSY_PAUSE_MS)
     }
   }
@@ -79,7 +80,7 @@ export function closeWritable(db: Database): void {
   try {
     // Statements that are not collected yet keep SQLite from doing this as it closes.
     const checkpoint = db.query<{ busy: number }, []>('PRAGMA wal_checkpoint(TRUNCATE)')
-    for (let tries = 0; tries < BUSY_TRIES && checkpoint.get()?.busy; tries++) {
+    for (let tries = 0; tries < CHECKPOINT_TRIES && checkpoint.get()?.busy; tries++) {
       Bun.sleepSync(BUSY_PAUSE_MS)
     }
   } catch {

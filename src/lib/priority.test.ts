@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { getPriority, release } from 'node:os'
+import { Service } from '../../test/support/binary.ts'
+import { temporaryFolder } from '../../test/support/folder.ts'
 
 interface Standing {
   nice: number
@@ -64,4 +66,20 @@ test('nobody becomes less nice, and the policy that an operator chose stays', as
   const [first, other] = await standings('giveWay()', runner)
   expect(first).toEqual({ nice, turn: short, policy: 3 })
   expect(other).toEqual({ nice, turn: short, policy: 3 })
+})
+
+test('of a service, the HTTP thread comes first, then writer and reader, then images', async () => {
+  using folder = temporaryFolder()
+  await using service = await Service.start({ DATA_DIR: folder.path })
+  const tasks = `/proc/${service.pid}/task`
+  const nameOf = (thread: string) => readFileSync(`${tasks}/${thread}/comm`, 'utf8').trim()
+  const workers = readdirSync(tasks).filter((thread) => nameOf(thread) === 'Worker')
+  const niceness = [service.pid, ...workers].map((thread) => getPriority(Number(thread)))
+  const expected = [0, 5, 5, 15].map((nice) => Math.max(nice, own))
+  expect(niceness.toSorted((a, b) => a - b)).toEqual(expected)
+  expect(getPriority(service.pid)).toBe(own)
+  if (!takesWishes || !tells) return
+  for (const thread of [String(service.pid), ...workers]) {
+    expect(readFileSync(`${tasks}/${thread}/sched`, 'utf8')).toMatch(/^se\.slice +: +100000$/m)
+  }
 })

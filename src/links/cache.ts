@@ -51,8 +51,8 @@ export class LinkCache {
   }
 
   /**
-   * The code is new, and somebody holds it. Where it leads is read when it is asked for: a bulk of
-   * new links would push out those that visitors follow.
+   * Somebody holds the code from now on. Where it leads is read when it is asked for: a bulk of new
+   * links would push out those that visitors follow.
    */
   add(code: Code): void {
     this.#codes.add(code)

@@ -36,7 +36,8 @@ export async function watch(
   page.on('console', (message) => {
     const [isStatus, status] =
       /^Failed to load resource: .* a status of (\d+)/.exec(message.text()) ?? []
-    if (message.text().startsWith('Autofocus processing was blocked')) return
+    if (/^Autofocus processing was blocked/.test(message.text()) && message.type() === 'info')
+      return
     if (status === '422' || (isStatus && message.location().url === page.url())) return
     said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
   })
