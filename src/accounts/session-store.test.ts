@@ -40,6 +40,16 @@ test('an account keeps the hundred sessions that were seen last', () => {
   expect(reads.findByHash(hashOf(4))).toBeDefined()
 })
 
+test('a session begins as it then reads, even the hundred-and-first of a clock that was set back', () => {
+  using folder = temporaryFolder()
+  const { reads, start } = open(folder.path)
+  for (let n = 1; n <= 100; n++) start(n, 1400 + n)
+  const begun = start(101, 1100)
+  expect(begun).toMatchObject({ email: 'ann@example.com', plan: 'free', isOwner: 0 })
+  expect(reads.findByHash(hashOf(101))).toEqual(begun)
+  expect(reads.findByHash(hashOf(1))).toBeUndefined()
+})
+
 test('sessions that are over go when somebody signs in, of other accounts too', () => {
   using folder = temporaryFolder()
   const { reads, writes, start, accountId, otherId } = open(folder.path)
@@ -70,10 +80,10 @@ test('ending all sessions but one leaves other accounts alone', () => {
 test('who was let in by a password that has changed since gets no session', () => {
   using folder = temporaryFolder()
   const { reads, start, accounts, accountId } = open(folder.path)
-  expect(start(1, 1000)).toBe(true)
+  expect(start(1, 1000)).toBeDefined()
   accounts.change(accountId, { passwordHash: 'another hash' })
-  expect(start(2, 1001)).toBe(false)
+  expect(start(2, 1001)).toBeUndefined()
   accounts.change(accountId, { passwordHash: 'hash', disabledAt: 1002 })
-  expect(start(3, 1003)).toBe(false)
+  expect(start(3, 1003)).toBeUndefined()
   expect(reads.list(accountId).map(({ createdAt }) => createdAt)).toEqual([1000])
 })

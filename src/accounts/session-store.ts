@@ -78,14 +78,15 @@ const SESSIONS_PER_ACCOUNT_MAX = 100
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function sessionWrites(db: Database) {
   const orm = drizzle({ client: db })
-  const hasPassword = db.prepare<{ id: AccountId }, [AccountId, string]>(
-    'SELECT id FROM accounts WHERE id = ? AND password_hash = ? AND disabled_at IS NULL',
+  const inForce = db.prepare<Pick<SessionRow, 'email' | 'plan' | 'isOwner'>, [AccountId, string]>(
+    `SELECT email, plan, is_owner AS isOwner FROM accounts
+     WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
   )
   return {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Sessions that are
-     * over go with it: those begun before `startedBefore`, or not seen since `seenBefore`. False,
-     * and nothing is changed, unless `passwordHash` is still the password of an account in force:
+     * over go with it: those begun before `startedBefore`, or not seen since `seenBefore`.
+     * Undefined, and nothing is changed, unless `passwordHash` is still the password of an account in force:
      * whoever was let in by an older one comes too late.
      */
     startSession(order: {
@@ -94,9 +95,12 @@ export function sessionWrites(db: Database) {
       replaces: Uint8Array | undefined
       startedBefore: number
       seenBefore: number
-    }): boolean {
-      const { session, passwordHash, replaces, startedBefore, seenBefore } = order
-      if (!hasPassword.get(session.accountId, passwordHash)) return false
+    }): SessionRow | undefined {
+      const { passwordHash, replaces, startedBefore, seenBefore } = order
+      const { hash, ...session } = order.session
+      const { accountId, createdAt } = session
+      const account = inForce.get(accountId, passwordHash)
+      if (!account) return undefined
       const isOver = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
       orm.delete(sessions).where(isOver).run()
       if (replaces)
@@ -104,15 +108,18 @@ export function sessionWrites(db: Database) {
           .delete(sessions)
           .where(eq(sessions.hash, Buffer.from(replaces)))
           .run()
-      orm
+      const { id } = orm
         .insert(sessions)
-        .values({ ...session, hash: Buffer.from(session.hash), seenAt: session.createdAt })
-        .run()
+        .values({ ...session, hash: Buffer.from(hash), seenAt: createdAt })
+        .returning({ id: sessions.id })
+        .get()
+      // Never the new one, which a clock that was set back makes look the oldest.
       db.query(
-        `DELETE FROM sessions WHERE account_id = ?1 AND id NOT IN (
-           SELECT id FROM sessions WHERE account_id = ?1 ORDER BY seen_at DESC, id DESC LIMIT ?2)`,
-      ).run(session.accountId, SESSIONS_PER_ACCOUNT_MAX)
-      return true
+        `DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2 AND id NOT IN (
+           SELECT id FROM sessions WHERE account_id = ?1 AND id <> ?2
+           ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
+      ).run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
+      return { id, createdAt, seenAt: createdAt, accountId, ...account }
     },
 
     touchSession({ id, seenAt }: { id: number; seenAt: number }): void {

@@ -39,17 +39,18 @@ export class Sessions {
   }
 
   /**
-   * Signs in: returns the new session's token. `replaces`: the token that the browser had. Throws
-   * `sign_in_needed` when the password that let the visitor in is no longer the account's.
+   * Signs in: the new session, and the token that opens it. `replaces`: the token that the browser
+   * had. Throws `sign_in_needed` when the password that let the visitor in is no longer the
+   * account's.
    */
   async start(
     { accountId, passwordHash }: { accountId: AccountId; passwordHash: string },
     from: { address: string; agent: string; replaces: string | undefined },
-  ): Promise<string> {
+  ): Promise<{ session: SessionRow; token: string }> {
     const { writer, clock, idleMs, maxMs } = this.#options
     const token = newToken(this.#options.random)
     const now = clock()
-    const isStarted = await writer.call('startSession', {
+    const session = await writer.call('startSession', {
       passwordHash,
       session: {
         ...{ hash: this.#hash(token), accountId, createdAt: now, address: from.address },
@@ -59,8 +60,8 @@ export class Sessions {
       startedBefore: now - maxMs,
       seenBefore: now - idleMs,
     })
-    if (!isStarted) throw new AppError('sign_in_needed')
-    return token
+    if (!session) throw new AppError('sign_in_needed')
+    return { session, token }
   }
 
   /** Undefined for a token that is unknown, idle for too long, or too old. Notes the sighting. */

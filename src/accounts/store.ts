@@ -48,10 +48,13 @@ export class AccountStore {
   readonly #db: Database
   readonly #orm
   readonly #byKeyHash
+  readonly #byEmail
 
   constructor(db: Database) {
     this.#db = db
     this.#orm = drizzle({ client: db })
+    const hasEmail = sql`lower(${accounts.email}) = lower(${sql.placeholder('email')})`
+    this.#byEmail = this.#orm.select().from(accounts).where(hasEmail).prepare()
     // Raw SQL: every request with a key passes here.
     this.#byKeyHash = db.prepare<Account & { keyId: number }, [Buffer, number]>(
       `SELECT accounts.id, accounts.plan, api_keys.id AS keyId
@@ -67,7 +70,7 @@ export class AccountStore {
   }
 
   findByEmail(email: string): AccountRow | undefined {
-    return this.#orm.select().from(accounts).where(hasEmail(email)).get()
+    return this.#byEmail.get({ email })
   }
 
   find(id: AccountId): AccountRow | undefined {
@@ -203,5 +206,3 @@ export class AccountStore {
       .run()
   }
 }
-
-const hasEmail = (email: string) => sql`lower(${accounts.email}) = lower(${email})`

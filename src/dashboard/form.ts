@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { readChunks } from '../http/body.ts'
 
 /** What a form sent. An absent field is empty text. */
 export interface Form {
@@ -20,17 +21,21 @@ export const FORM_BYTES_MAX = 1024 * 1024
 /** Reads a form of at most `bytesMax`. Throws AppError: 415 for what is none, 413 past it. */
 export async function readForm(request: Request, bytesMax = FORM_BYTES_MAX): Promise<Form> {
   const type = request.headers.get('content-type') ?? ''
-  if (URLENCODED.test(type)) {
-    return formOf(new URLSearchParams(new TextDecoder().decode(await readBytes(request, bytesMax))))
+  const isUrlencoded = URLENCODED.test(type)
+  if (!isUrlencoded && !MULTIPART.test(type)) throw new AppError('unsupported_form')
+  const tooLarge = () => new AppError('form_too_large', sizeMessage(bytesMax))
+  const declared = request.headers.get('content-length')
+  if (Number(declared) > bytesMax) throw tooLarge()
+  try {
+    const chunks = declared === null ? await readChunks(request, bytesMax) : undefined
+    if (declared === null && !chunks) throw tooLarge()
+    const whole = chunks ? new Response(chunks, { headers: { 'content-type': type } }) : request
+    return formOf(isUrlencoded ? new URLSearchParams(await whole.text()) : await whole.formData())
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    // No form after all, or its sender went away, and then nobody reads the answer.
+    throw new AppError('unsupported_form')
   }
-  if (!MULTIPART.test(type)) throw new AppError('unsupported_form')
-  const headers = { 'content-type': type }
-  const whole = new Response(await readBytes(request, bytesMax), { headers })
-  return formOf(
-    await whole.formData().catch(() => {
-      throw new AppError('unsupported_form')
-    }),
-  )
 }
 
 export const EMPTY_FORM: Form = formOf(new URLSearchParams())
@@ -46,26 +51,6 @@ function formOf(fields: { getAll(name: string): (string | Blob)[] }): Form {
     file: (name) =>
       fields.getAll(name).find((value): value is File => value instanceof File && value.size > 0),
   }
-}
-
-/** Counted as it arrives, whatever length was declared. */
-async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
-  const tooLarge = () => new AppError('form_too_large', sizeMessage(bytesMax))
-  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLarge()
-  const chunks: Uint8Array[] = []
-  let length = 0
-  try {
-    for await (const chunk of request.body ?? []) {
-      length += chunk.byteLength
-      if (length > bytesMax) throw tooLarge()
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    if (error instanceof AppError) throw error
-    // The sender went away: no failure of ours, and nobody reads the answer.
-    throw new AppError('unsupported_form')
-  }
-  return new Uint8Array(Buffer.concat(chunks, length))
 }
 
 function sizeMessage(bytes: number): string {

@@ -15,6 +15,15 @@ export interface Visitor {
   csrf: string
 }
 
+export const visitorOf = (
+  { id, createdAt, accountId, plan, email, isOwner }: SessionRow,
+  csrf: string,
+): Visitor => ({
+  account: { id: accountId, plan, email, isOwner: isOwner === 1 },
+  session: { id, createdAt },
+  csrf,
+})
+
 interface Demands {
   /** Only for the owner of the service: for others there is no such page. */
   owner?: boolean
@@ -39,14 +48,7 @@ export const signedIn = (
       const form = await readOwnForm(deps, request, token, formBytesMax)
       // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
       const found = form === EMPTY_FORM ? early : requireSession(deps, token, owner)
-      const visitor: Visitor = {
-        account: {
-          ...{ id: found.accountId, plan: found.plan, email: found.email },
-          isOwner: found.isOwner === 1,
-        },
-        session: { id: found.id, createdAt: found.createdAt },
-        csrf: formToken(deps.hasher, token ?? ''),
-      }
+      const visitor = visitorOf(found, formToken(deps.hasher, token ?? ''))
       return { ...visitor, visitor, form }
     },
   )

@@ -1,10 +1,9 @@
 import { newToken } from '../accounts/sessions.ts'
 import { markKnown } from '../accounts/sign-in.ts'
 import type { AccountId } from '../accounts/store.ts'
-import { AppError } from '../errors.ts'
 import { KEY_HIGH_IPV4, KEY_HIGH_UNKNOWN } from '../http/client-address.ts'
 import type { DashboardDeps } from './deps.ts'
-import type { Visitor } from './guard.ts'
+import { type Visitor, visitorOf } from './guard.ts'
 import { formToken } from './same-origin.ts'
 
 /** What Elysia's context gives of a request. */
@@ -32,29 +31,20 @@ export function addressOf({ address }: DashboardDeps, { request, server }: Arriv
  */
 export async function beginVisit(
   deps: DashboardDeps,
-  arrival: Arrival,
+  { request, address }: { request: Request; address: string },
   proof: { accountId: AccountId; passwordHash: string },
 ): Promise<{ visitor: Visitor; cookies: string[] }> {
   const { cookies, hasher, random, sessions } = deps
-  const { request } = arrival
-  const token = await sessions.start(proof, {
-    address: addressOf(deps, arrival),
+  const { session, token } = await sessions.start(proof, {
+    address,
     agent: request.headers.get('user-agent') ?? '',
     replaces: cookies.find('session', request),
   })
-  const row = sessions.find(token)
-  // It may have been ended from elsewhere already.
-  if (!row) throw new AppError('sign_in_needed')
-  const { accountId } = row
   return {
-    visitor: {
-      account: { id: accountId, plan: row.plan, email: row.email, isOwner: row.isOwner === 1 },
-      session: { id: row.id, createdAt: row.createdAt },
-      csrf: formToken(hasher, token),
-    },
+    visitor: visitorOf(session, formToken(hasher, token)),
     cookies: [
       cookies.session(token),
-      cookies.known(markKnown(hasher, random, accountId)),
+      cookies.known(markKnown(hasher, random, session.accountId)),
       cookies.end('form'),
     ],
   }

@@ -46,25 +46,29 @@ function parseJson(text: string): unknown {
 async function readText(request: Request): Promise<string> {
   const declared = request.headers.get('content-length')
   if (Number(declared) > BODY_BYTES_MAX) throw new AppError('body_too_large')
+  let chunks: Blob | undefined
   try {
-    return await (declared === null ? readChunks(request) : request.text())
-  } catch (error) {
-    if (error instanceof AppError) throw error
+    if (declared !== null) return await request.text()
+    chunks = await readChunks(request, BODY_BYTES_MAX)
+  } catch {
     // The sender went away or broke the rules of chunks: no failure of ours.
     throw new AppError('body_incomplete')
   }
+  if (!chunks) throw new AppError('body_too_large')
+  return chunks.text()
 }
 
-/** A body of undeclared length is counted as it arrives. */
-async function readChunks(request: Request): Promise<string> {
-  if (!request.body) return ''
-  const decoder = new TextDecoder()
-  let text = ''
+/**
+ * A body of undeclared length, counted as it arrives: undefined past `bytesMax`. Throws where it is
+ * cut off.
+ */
+export async function readChunks(request: Request, bytesMax: number): Promise<Blob | undefined> {
+  const chunks: Uint8Array<ArrayBuffer>[] = []
   let length = 0
-  for await (const chunk of request.body) {
+  for await (const chunk of request.body ?? []) {
     length += chunk.byteLength
-    if (length > BODY_BYTES_MAX) throw new AppError('body_too_large')
-    text += decoder.decode(chunk, { stream: true })
+    if (length > bytesMax) return undefined
+    chunks.push(chunk)
   }
-  return text + decoder.decode()
+  return new Blob(chunks)
 }

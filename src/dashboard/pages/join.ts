@@ -99,7 +99,8 @@ async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Res
   const judged = judge(at.door, link, sent)
   if ('errors' in judged) return doorForm(deps, request, { ...shown, ...judged })
 
-  const registration = { gate: 'registration', key: addressOf(deps, arrival) } as const
+  const address = addressOf(deps, arrival)
+  const registration = { gate: 'registration', key: address } as const
   if (at.door === 'sign-up') {
     deps.throttle.require([registration])
     // At once, so that of many sent together none slips through.
@@ -114,7 +115,7 @@ async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Res
     return doorForm(deps, request, { ...shown, errors })
   }
   const proof = { accountId: joined.accountId, passwordHash }
-  return welcome(deps, arrival, proof, joined.hasNewKey ? key : undefined)
+  return welcome(deps, { request, address }, proof, joined.hasNewKey ? key : undefined)
 }
 
 interface Errors {
@@ -158,11 +159,11 @@ async function store(
 /** The first page of a new account shows its key, in this very answer and never again. */
 async function welcome(
   deps: DashboardDeps,
-  arrival: Arrival,
+  from: { request: Request; address: string },
   proof: { accountId: AccountId; passwordHash: string },
   key: string | undefined,
 ): Promise<Response> {
-  const { visitor, cookies } = await beginVisit(deps, arrival, proof)
+  const { visitor, cookies } = await beginVisit(deps, from, proof)
   if (key === undefined) return goTo('/app/links', { cookies })
   return page(visitor, {
     ...{ title: 'Welcome', cookies },

@@ -23,9 +23,9 @@ export const signInPages = (deps: DashboardDeps) =>
       const sent = await readStrangersForm(deps, request)
       const next = safeNext(sent.text('next'))
       const email = sent.text('email')
+      const address = addressOf(deps, { request, server })
       const account = await signIn(deps, {
-        ...{ email, password: sent.raw('password') },
-        address: addressOf(deps, { request, server }),
+        ...{ email, password: sent.raw('password'), address },
         known: deps.cookies.find('known', request),
       })
       if (!account || account.disabledAt !== null) {
@@ -35,7 +35,7 @@ export const signInPages = (deps: DashboardDeps) =>
         return signInPage(deps, request, { next, email, problem, status: 401 })
       }
       const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
-      const { cookies } = await beginVisit(deps, { request, server }, proof)
+      const { cookies } = await beginVisit(deps, { request, address }, proof)
       return goTo(next ?? HOME, { cookies })
     })
 
