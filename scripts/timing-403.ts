@@ -17,7 +17,7 @@ import type { Throttle } from '../src/accounts/throttle.ts'
 import { openDataFolder } from '../src/data-folder.ts'
 import { databaseFile, inTransaction, openReadonly } from '../src/db/open.ts'
 import { AppError } from '../src/errors.ts'
-import { wallClock } from '../src/lib/clock.ts'
+import { monotonicClock, wallClock } from '../src/lib/clock.ts'
 import { randomString, secureRandom } from '../src/lib/random.ts'
 import { Thread } from '../src/lib/thread.ts'
 import type { LinkDeps } from '../src/links/deps.ts'
@@ -224,6 +224,8 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
         {},
         { batchMax: 1, queueMax: 10 },
       ),
+    // The pace of a crowd would only make the sampling long.
+    time: { monotonic: monotonicClock, rest: async () => {} },
   })
   const passwordHash = await passwords.hash('seven purple otters')
   const deps = {

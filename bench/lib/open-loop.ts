@@ -2,6 +2,7 @@ import { stayBehind, takeShortTurns } from '../../src/lib/priority.ts'
 import { Histogram, type HistogramJson } from './histogram.ts'
 import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
 import { Connection, RequestBytes, type Target } from './raw-client.ts'
+import { takeRealTimeTurns } from './real-time.ts'
 import type { ResponseScanner } from './response-scanner.ts'
 import { type LoadResult, LoadTally } from './tally.ts'
 
@@ -30,6 +31,12 @@ export interface OpenLoopOptions {
   restMs?: number
   /** Its own latencies are not looked at: it gives way to everybody. Default: false. */
   isBackground?: boolean
+  /**
+   * It runs the moment a request falls due or an answer comes, and what is measured is the service
+   * alone. Only with `restMs`, and at rates that leave its core free most of the time: Linux stops
+   * for a while whoever does not rest. Default: false.
+   */
+  isPunctual?: boolean
 }
 
 export interface OpenLoopResult extends LoadResult {
@@ -247,6 +254,7 @@ if (import.meta.main) {
   await answerAsProcess((options: OpenLoopOptions) => {
     // Visitors have machines of their own: they neither wait for the service's cores nor take them.
     if (options.isBackground) stayBehind()
+    else if (options.isPunctual) takeRealTimeTurns()
     else takeShortTurns()
     return openLoop(options)
   })

@@ -81,10 +81,11 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     notes: [
       `Open loop: redirects of warm codes at ${MANY} requests/s, then at ${FEW}, measured from ` +
         'when each was due.',
+      'Where it has the right to, the generator runs the moment it wakes (lib/real-time.ts).',
       `Meanwhile each of ${PEOPLE} browsers that are new to the account sends the form with its ` +
         'right password, and again as soon as it is answered.',
-      'Every sign-in had to end with a session whose page opens; every hit_count was compared ' +
-        'with the redirects received.',
+      'Every answer had to let in, and the last session of each to open its page; every ' +
+        'hit_count was compared with the redirects received.',
     ],
   }
 }
@@ -113,7 +114,7 @@ async function measureRound(
   }, SAMPLE_EVERY_MS)
   try {
     const people = withPeople ? await sendPeople(server, 2 * seconds) : undefined
-    const load = { targets, connections, seconds, restMs: RESTING_MS }
+    const load = { targets, connections, seconds, restMs: RESTING_MS, isPunctual: true }
     const many = await measureOpen(server, { ...load, ratePerSecond: MANY })
     const few = await measureOpen(server, { ...load, ratePerSecond: FEW })
     const signedIn = await people?.ended

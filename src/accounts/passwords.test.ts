@@ -9,9 +9,9 @@ interface Order {
 }
 
 /** A thread that fits "right" with any hash, and tells what it was asked and how many at once. */
-function fakeThread({ failedStarts = 0 } = {}) {
+function fakeThread({ failedStarts = 0, rest = async () => {} } = {}) {
   const asked: Order[] = []
-  const seen = { away: 0, mostAway: 0, starts: 0 }
+  const seen = { away: 0, mostAway: 0, starts: 0, rests: [] as number[] }
   const thread = {
     async call(_: string, order: Order) {
       asked.push(order)
@@ -26,6 +26,13 @@ function fakeThread({ failedStarts = 0 } = {}) {
     start: async () => {
       if (++seen.starts <= failedStarts) throw new Error('no thread')
       return thread
+    },
+    time: {
+      monotonic: () => 0,
+      rest(ms) {
+        seen.rests.push(ms)
+        return rest()
+      },
     },
   })
   return { passwords, asked, seen }
@@ -68,6 +75,15 @@ test('one password is worked on at a time, and the thread is started at the firs
   expect(asked).toHaveLength(40)
 })
 
+test('a crowd comes in ten a second, at once those that are known', async () => {
+  const { passwords, asked, seen } = fakeThread({ rest: () => new Promise(() => {}) })
+  const crowd = Array.from({ length: 20 }, () => passwords.verify('right', HASH))
+  await Promise.all(crowd.slice(0, 10))
+  expect(seen.rests).toEqual([100])
+  expect(await passwords.verify('right', HASH, { isKnown: true })).toBe(true)
+  expect(asked).toHaveLength(11)
+})
+
 test('what one attempt teaches counts for those that were waiting behind it', async () => {
   const { passwords, asked } = fakeThread()
   let failures = 0
@@ -92,7 +108,7 @@ test('more than 128 at the door are asked to come again, with a time', async () 
   const outcomes = await Promise.allSettled(all)
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
   expect(refused).toHaveLength(2)
-  expect(refused[0]?.reason).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+  expect(refused[0]?.reason).toMatchObject({ status: 503, headers: { 'retry-after': '13' } })
   expect(await passwords.verify('right', HASH)).toBe(true)
 })
 
@@ -141,6 +157,12 @@ test('should the thread end, the next password has a new one, but for a service 
   await passwords.close()
   expect(passwords.verify('seven purple otters', hash)).rejects.toThrow('stopping')
   expect(workers).toHaveLength(2)
+})
+
+test('a stranger and somebody known who come first share one thread', async () => {
+  const { passwords, seen } = fakeThread()
+  await Promise.all([passwords.hash('one'), passwords.hash('other', { isKnown: true })])
+  expect(seen.starts).toBe(1)
 })
 
 test('a thread that could not start is started at the next password', async () => {

@@ -1,4 +1,6 @@
 import { AppError } from '../errors.ts'
+import { SECOND } from '../lib/clock.ts'
+import { type Pace, PacedQueue, type Time } from '../lib/paced-queue.ts'
 import type { Thread } from '../lib/thread.ts'
 import list from './common-passwords.txt' with { type: 'text' }
 import type { PasswordFunctions } from './password-thread.ts'
@@ -12,10 +14,15 @@ const PASSWORD_MAX_LENGTH = 128
 const SENT_MAX_LENGTH = 8 * PASSWORD_MAX_LENGTH
 /** People waiting for their turn; beyond this, they are asked to come again. */
 const WAITING_MAX = 128
-/** Places beyond those that strangers cannot take. */
+/** The same for those that are known: no crowd of strangers takes their places. */
 const KNOWN_WAITING_MAX = 32
+/**
+ * A team comes in at once. A crowd, or somebody who guesses, takes about a quarter of a core, at
+ * some 25 ms a password, and leaves the rest to redirects.
+ */
+const PACE: Pace = { burst: 10, everyMs: 100 }
 /** What the wait of a full queue takes, about. */
-const RETRY_AFTER_SECONDS = 5
+const RETRY_AFTER_SECONDS = Math.ceil((WAITING_MAX * PACE.everyMs) / SECOND)
 
 /** What a password is held against where there is none: as costly to verify as all others. */
 const NOBODYS_HASH =
@@ -46,21 +53,26 @@ const normalized = (password: string) => password.normalize('NFC')
 interface PasswordsOptions {
   /** Called at the first use, and again at the next one should the thread have ended. */
   start: () => Promise<Thread<PasswordFunctions>>
+  /** What the pace is kept by. Default: the machine's own. */
+  time?: Time
 }
 
 /**
- * Hashes and verifies on a thread of its own, one password at a time, so that neither time nor
- * memory grows with the number of people at the door. Throws `busy` when too many wait.
+ * Hashes and verifies on a thread of its own, one password at a time and ten a second, so that
+ * neither the work nor its memory grows with the number of people at the door. Those that are known
+ * do not stand behind strangers. Throws `busy` when too many wait.
  */
 export class Passwords {
   readonly #start: () => Promise<Thread<PasswordFunctions>>
+  readonly #strangers: PacedQueue
+  readonly #known: PacedQueue
   #thread: Promise<Thread<PasswordFunctions>> | undefined
-  #last: Promise<unknown> = Promise.resolve()
-  #waiting = 0
   #isClosed = false
 
-  constructor({ start }: PasswordsOptions) {
+  constructor({ start, time }: PasswordsOptions) {
     this.#start = start
+    this.#strangers = new PacedQueue({ ...PACE, time, places: WAITING_MAX })
+    this.#known = new PacedQueue({ ...PACE, time, places: KNOWN_WAITING_MAX })
   }
 
   hash(password: string, { isKnown = false }: Pick<Turn, 'isKnown'> = {}): Promise<string> {
@@ -70,7 +82,8 @@ export class Passwords {
   /**
    * Whether the password fits; never without a stored hash, which takes the same time. `before`
    * runs when the turn has come, right before the work, and may refuse it by throwing; `after` runs
-   * before the next one's turn. So what one attempt teaches counts for all those behind it.
+   * before the next one's turn. So what one attempt teaches counts for all those behind it, known
+   * and unknown apart.
    */
   verify(
     password: string,
@@ -92,6 +105,8 @@ export class Passwords {
   /** Finishes the work under way; who still waits is refused. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#strangers.close()
+    this.#known.close()
     await (await this.#thread?.catch(() => undefined))?.close()
   }
 
@@ -99,24 +114,20 @@ export class Passwords {
     work: (thread: Thread<PasswordFunctions>) => Promise<Result>,
     isKnown: boolean,
   ): Promise<Result> {
-    if (this.#waiting >= WAITING_MAX + (isKnown ? KNOWN_WAITING_MAX : 0)) {
+    const queue = isKnown ? this.#known : this.#strangers
+    if (queue.isFull) {
       throw new AppError('busy', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })
     }
-    this.#waiting++
-    const turn = this.#last.then(async () => work(await this.#open()))
-    this.#last = turn.catch(() => {})
-    try {
-      return await turn
-    } finally {
-      this.#waiting--
-    }
+    return queue.run(async () => work(await this.#open()))
   }
 
   async #open(): Promise<Thread<PasswordFunctions>> {
-    const thread = await this.#thread?.catch(() => undefined)
+    const found = this.#thread
+    const thread = await found?.catch(() => undefined)
     if (this.#isClosed) throw new AppError('stopping')
     if (thread && !thread.isDead) return thread
-    this.#thread = this.#start()
+    // The other queue may have started one meanwhile.
+    if (!this.#thread || this.#thread === found) this.#thread = this.#start()
     return this.#thread
   }
 }

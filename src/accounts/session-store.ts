@@ -86,8 +86,8 @@ export function sessionWrites(db: Database) {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Sessions that are
      * over go with it: those begun before `startedBefore`, or not seen since `seenBefore`.
-     * Undefined, and nothing is changed, unless `passwordHash` is still the password of an account in force:
-     * whoever was let in by an older one comes too late.
+     * Undefined, and nothing is changed, unless `passwordHash` is still the password of an account
+     * in force: whoever was let in by an older one comes too late.
      */
     startSession(order: {
       session: NewSession
