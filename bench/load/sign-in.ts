@@ -84,8 +84,8 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       'Where it has the right to, the generator runs the moment it wakes (lib/real-time.ts).',
       `Meanwhile each of ${PEOPLE} browsers that are new to the account sends the form with its ` +
         'right password, and again as soon as it is answered.',
-      'Every answer had to let in, and the last session of each to open its page; every ' +
-        'hit_count was compared with the redirects received.',
+      'Every answer had to let in, and the last session to open a page; every hit_count was ' +
+        'compared with the redirects received.',
     ],
   }
 }
