@@ -85,7 +85,7 @@ test('a crowd comes in ten a second, at once those that are known', async () => 
 })
 
 test('what one attempt teaches counts for those that were waiting behind it', async () => {
-  const { passwords, asked } = fakeThread()
+  const { passwords, asked, seen } = fakeThread()
   let failures = 0
   const turn = {
     before: () => {
@@ -100,6 +100,8 @@ test('what one attempt teaches counts for those that were waiting behind it', as
   )
   expect(all.filter(({ status }) => status === 'rejected')).toHaveLength(17)
   expect(asked).toHaveLength(3)
+  // Who is refused takes nobody's time.
+  expect(seen.rests).toEqual([])
 })
 
 test('more than 128 at the door are asked to come again, with a time', async () => {

@@ -81,7 +81,7 @@ export class Passwords {
 
   /**
    * Whether the password fits; never without a stored hash, which takes the same time. `before`
-   * runs when the turn has come, right before the work, and may refuse it by throwing; `after` runs
+   * runs when the turn has come, before the work, and may refuse it by throwing; `after` runs
    * before the next one's turn. So what one attempt teaches counts for all those behind it, known
    * and unknown apart.
    */
@@ -90,8 +90,7 @@ export class Passwords {
     hash: string | null | undefined,
     { before = () => {}, after = () => {}, isKnown = false }: Turn = {},
   ): Promise<boolean> {
-    return this.#inTurn(async (thread) => {
-      before()
+    const work = async (thread: Thread<PasswordFunctions>) => {
       const canFit = typeof hash === 'string' && password.length <= SENT_MAX_LENGTH
       const order = canFit
         ? { password: normalized(password), hash }
@@ -99,7 +98,8 @@ export class Passwords {
       const fits = (await thread.call('verify', order)) && canFit
       after(fits)
       return fits
-    }, isKnown)
+    }
+    return this.#inTurn(work, isKnown, before)
   }
 
   /** Finishes the work under way; who still waits is refused. */
@@ -113,12 +113,13 @@ export class Passwords {
   async #inTurn<Result>(
     work: (thread: Thread<PasswordFunctions>) => Promise<Result>,
     isKnown: boolean,
+    before?: () => void,
   ): Promise<Result> {
     const queue = isKnown ? this.#known : this.#strangers
     if (queue.isFull) {
       throw new AppError('busy', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })
     }
-    return queue.run(async () => work(await this.#open()))
+    return queue.run(async () => work(await this.#open()), before)
   }
 
   async #open(): Promise<Thread<PasswordFunctions>> {

@@ -57,6 +57,18 @@ test('jobs run one at a time in the order they came, also behind one that fails'
   expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends'])
 })
 
+test('a job that is refused at its turn costs nobody any time, and the next one runs', async () => {
+  const { queue, rests, arrive } = pacedQueue()
+  const refuse = () => {
+    throw new Error('refused')
+  }
+  const refused = Array.from({ length: 20 }, () => queue.run(async () => {}, refuse))
+  const outcomes = await Promise.allSettled(refused)
+  expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
+  await arrive(3)
+  expect(rests).toEqual([])
+})
+
 test('it is full with a job in every place, and has places again', async () => {
   const { queue, arrive } = pacedQueue({ places: 2 })
   const all = arrive(2)

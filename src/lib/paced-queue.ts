@@ -40,10 +40,14 @@ export class PacedQueue {
     return this.#waiting >= this.#options.places
   }
 
-  /** Gives what the job gives, or throws what it throws. The queue must not be full. */
-  async run<Result>(job: () => Promise<Result>): Promise<Result> {
+  /**
+   * Gives what the job gives, or throws what it throws. `admit` runs when the turn has come, and
+   * may refuse the job by throwing: then it costs nobody any time. The queue must not be full.
+   */
+  async run<Result>(job: () => Promise<Result>, admit = () => {}): Promise<Result> {
     this.#waiting++
     const turn = this.#last.then(async () => {
+      admit()
       await this.#pace()
       return job()
     })
