@@ -27,9 +27,9 @@ export async function readForm(request: Request, bytesMax = FORM_BYTES_MAX): Pro
   const declared = request.headers.get('content-length')
   if (Number(declared) > bytesMax) throw tooLarge()
   try {
-    const chunks = declared === null ? await readChunks(request, bytesMax) : undefined
-    if (declared === null && !chunks) throw tooLarge()
-    const whole = chunks ? new Response(chunks, { headers: { 'content-type': type } }) : request
+    const bytes = declared === null ? await readChunks(request, bytesMax) : undefined
+    if (declared === null && !bytes) throw tooLarge()
+    const whole = bytes ? new Response(bytes, { headers: { 'content-type': type } }) : request
     return formOf(isUrlencoded ? new URLSearchParams(await whole.text()) : await whole.formData())
   } catch (error) {
     if (error instanceof AppError) throw error

@@ -1,0 +1,33 @@
+import { heapStats } from 'bun:jsc'
+import { expect, test } from 'bun:test'
+import { readChunks } from './body.ts'
+
+const CHUNKS = 50_000
+
+/** A body that comes a byte at a time; `meanwhile` runs when the last one is about to. */
+function inBytes(meanwhile = () => {}): Request {
+  async function* body() {
+    for (let sent = 1; sent <= CHUNKS; sent++) {
+      if (sent === CHUNKS) meanwhile()
+      yield new Uint8Array([97])
+    }
+  }
+  return new Request('http://hop.test/', { method: 'POST', body: body() })
+}
+
+test('a body that comes a byte at a time is whole, and its pieces are not kept', async () => {
+  let kept = Number.POSITIVE_INFINITY
+  const request = inBytes(() => {
+    Bun.gc(true)
+    kept = heapStats().objectTypeCounts.Uint8Array ?? 0
+  })
+  const bytes = await readChunks(request, CHUNKS)
+  expect(new TextDecoder().decode(bytes)).toBe('a'.repeat(CHUNKS))
+  expect(kept).toBeLessThan(CHUNKS / 10)
+})
+
+test('a body is read up to the last byte that is allowed, and not beyond', async () => {
+  expect(await readChunks(inBytes(), CHUNKS - 1)).toBeUndefined()
+  const none = new Request('http://hop.test/', { method: 'POST' })
+  expect(await readChunks(none, 0)).toHaveProperty('byteLength', 0)
+})
