@@ -76,7 +76,11 @@ test('of a service, the HTTP thread comes first, then writer and reader, then im
   const workers = readdirSync(tasks).filter((thread) => nameOf(thread) === 'Worker')
   const niceness = [service.pid, ...workers].map((thread) => getPriority(Number(thread)))
   const expected = [0, 5, 5, 15].map((nice) => Math.max(nice, own))
-  expect(niceness.toSorted((a, b) => a - b)).toEqual(expected)
+  expect(niceness).toEqual(expect.arrayContaining(expected))
+  expect(niceness.filter((nice) => nice === expected[1]).length).toBeGreaterThanOrEqual(2)
+  // A thread that the engine has just begun for a worker still has its name, and its niceness.
+  for (const nice of expected) niceness.splice(niceness.indexOf(nice), 1)
+  expect(niceness.filter((nice) => !expected.slice(1).includes(nice))).toEqual([])
   expect(getPriority(service.pid)).toBe(own)
   if (!takesWishes || !tells) return
   for (const thread of [String(service.pid), ...workers]) {
