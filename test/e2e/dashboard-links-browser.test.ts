@@ -36,7 +36,8 @@ test(
     await page.getByLabel('Search code and URL').pressSequentially('spring')
     await page.waitForURL('**/app/links?q=spring')
     expect(await shown(page).count()).toBe(1)
-    expect(await page.locator('#found').textContent()).toBe('1 of 2 links')
+    // What matches is counted after the rows are shown.
+    await page.locator('#found').getByText('1 of 2 links', { exact: true }).waitFor()
     expect(await page.evaluate('document.activeElement.id')).toBe('field-q')
     await page.getByLabel('Search code and URL').fill('')
     await page.waitForURL('**/app/links')
