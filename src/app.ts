@@ -79,10 +79,10 @@ export interface App {
   /** Makes /-/ready say that nothing more should be sent here. */
   beginStop(): void
   /**
-   * Ends the background work, counts the last hits and closes the database. Throws if the disk
-   * refuses.
+   * Ends the background work, counts the last hits and closes the database. After that, images and
+   * passwords under way are waited for, `patienceMs` at most. Throws if the disk refuses.
    */
-  close(): Promise<void>
+  close(patienceMs?: number): Promise<void>
 }
 
 const CALLS_MAX = 200_000
@@ -238,22 +238,23 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     operators: operators as unknown as Elysia | undefined,
     ...{ fresh, setupLink },
     beginStop: () => deps.health.beginStop(),
-    async close() {
+    async close(patienceMs) {
       metrics.close()
       maintenanceLog.close()
       indexer.close()
       pruner.close()
-      await remake?.close()
-      await codes.close()
-      await dashboard.close()
-      await blocklist.close()
+      await Promise.all([codes.close(), dashboard.close(), blocklist.close()])
+      // Their threads stand behind every other: on a busy machine the data would wait for seconds.
+      const remade = remake?.close()
+      const behind = Promise.all([images.close(), dashboard.deps.passwords.close()])
       try {
-        await flusher.close()
+        await Promise.all([remade, flusher.close()])
       } finally {
-        await Promise.all([lists.close(), images.close()])
+        await lists.close()
         db.close()
         // Last, because only a writing connection can fold the write-ahead log in as it closes.
         await writer.close({ drop: ['indexLinks', 'pruneMarks'] })
+        await (patienceMs === undefined ? behind : Promise.race([behind, Bun.sleep(patienceMs)]))
         lock.release()
       }
     },

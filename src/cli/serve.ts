@@ -18,6 +18,8 @@ const GRACE_MS = 5000
  * closes: they are read first.
  */
 const READ_FIRST_MS = 200
+/** The same for images and passwords, once the data is closed. */
+const BEHIND_MS = 2000
 /** The last lines of a log that nobody reads are given up. */
 const LOG_DRAIN_MS = 500
 
@@ -47,7 +49,7 @@ export async function serve(config: Config): Promise<() => Promise<void>> {
     await Bun.sleep(READ_FIRST_MS)
     await stopListening(app)
     await app.operators?.server?.stop(true)
-    await app.close()
+    await app.close(BEHIND_MS)
     log.info('service.stopped')
     await sink.drain(LOG_DRAIN_MS)
   }

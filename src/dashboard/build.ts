@@ -41,6 +41,7 @@ interface DashboardOptions {
 export interface Dashboard {
   deps: DashboardDeps
   keyUses: KeyUses
+  /** Ends what writes; the passwords are left to whoever began their thread. */
   close(): Promise<void>
 }
 
@@ -71,7 +72,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     deps,
     keyUses,
     async close() {
-      await Promise.all([passwords.close(), deletion.close(), keyUses.close()])
+      await Promise.all([deletion.close(), keyUses.close()])
     },
   }
 }

@@ -10,7 +10,7 @@ import type { QrImages } from './images.ts'
 const NAME = 'qr_base_url'
 /** No address: images are still to be made. */
 const UNFINISHED = 'unfinished'
-/** Codes made at once: few, so that a stop need not wait. */
+/** Codes made at once: few, so that none of them waits long for the others. */
 const CHUNK = 100
 
 /**
@@ -63,6 +63,7 @@ export class Remake {
     return this.#done
   }
 
+  /** Ends once the images under way are made, or dropped. */
   async close(): Promise<void> {
     this.#stopped = true
     await this.#done
@@ -71,8 +72,9 @@ export class Remake {
   async #run({ images, reads, lists, writer, baseUrl, log }: RemakeDeps): Promise<void> {
     let last = 0
     let made = 0
-    while (!this.#stopped) {
+    for (;;) {
       const links = await lists.call('codesAfter', { id: last, limit: CHUNK })
+      if (this.#stopped) return
       if (links.length === 0) {
         await writer.call('saveSetting', { name: NAME, value: baseUrl })
         log.info('qr.remade', { images: made })

@@ -17,10 +17,10 @@ const RECOVERY_MS = 5000
 const WRITES = 'pwrite64,write,ftruncate'
 const SYNCS = 'fsync,fdatasync'
 const FAULTS: (Omit<FaultWords, 'files'> & { name: string })[] = [
-  { name: 'a sync fails with EIO', calls: SYNCS, error: 'EIO' },
-  { name: 'a write fails with EIO', calls: WRITES, error: 'EIO' },
-  { name: 'a write fails with ENOSPC', calls: WRITES, error: 'ENOSPC' },
-  { name: 'the file system is read-only', calls: `${WRITES},${SYNCS}`, error: 'EROFS' },
+  { name: 'a sync fails with EIO', calls: SYNCS, fault: 'EIO' },
+  { name: 'a write fails with EIO', calls: WRITES, fault: 'EIO' },
+  { name: 'a write fails with ENOSPC', calls: WRITES, fault: 'ENOSPC' },
+  { name: 'the file system is read-only', calls: `${WRITES},${SYNCS}`, fault: 'EROFS' },
 ]
 
 const unlimited = (dataDir: string) => ({
@@ -161,7 +161,7 @@ test.skipIf(!CAN_TRACE)(
     {
       await using service = await Service.start(env)
       await using _ = await DiskFault.begin(service.pid, {
-        ...{ calls: `${WRITES},${SYNCS}`, error: 'EIO' },
+        ...{ calls: `${WRITES},${SYNCS}`, fault: 'EIO' },
         files: [join(folder.path, 'hopcode.db')],
       })
       for (let i = 0; i < 5; i++) {
@@ -178,6 +178,27 @@ test.skipIf(!CAN_TRACE)(
     expect(statSync(join(folder.path, 'hopcode.db-wal')).size).toBeGreaterThan(2_000_000)
     await using next = await Service.start(env)
     expect(await list(next, key)).toEqual(stored.sort())
+  },
+  60_000,
+)
+
+test.skipIf(!CAN_TRACE)(
+  'on a slow disk a stop does not wait for images that are being made anew',
+  async () => {
+    using folder = temporaryFolder()
+    const env = { ...unlimited(folder.path), BASE_URL: 'https://old.test' }
+    const key = await makeAccount(env)
+    {
+      await using service = await Service.start(env)
+      const urls = Array.from({ length: 1000 }, (_, n) => `https://example.com/${n}`)
+      expect((await service.post('/api/bulk-shorten', key, { urls })).status).toBe(201)
+      expect(await service.end('SIGTERM')).toBe(0)
+    }
+    await using service = await Service.start({ ...env, BASE_URL: 'https://new.test' })
+    await using _ = await DiskFault.begin(service.pid, { calls: SYNCS, fault: { delayMs: 150 } })
+    expect(await service.end('SIGTERM')).toBe(0)
+    expect(await service.errors).not.toContain('qr.remade')
+    expect(statSync(join(folder.path, 'hopcode.db-wal')).size).toBe(0)
   },
   60_000,
 )

@@ -1,11 +1,12 @@
-/** Errors that the kernel gives a running process for its system calls, by strace. */
+/** What the kernel does to system calls of a running process, by strace. */
 
 export interface FaultWords {
   /** System calls, comma-separated. */
   calls: string
-  error: 'EIO' | 'ENOSPC' | 'EROFS'
-  /** Calls on other files are left alone. */
-  files: readonly string[]
+  /** What each call ends with; or how long it waits before it is done. */
+  fault: 'EIO' | 'ENOSPC' | 'EROFS' | { delayMs: number }
+  /** Calls on other files are left alone; without any, calls on every file are meant. */
+  files?: readonly string[]
   /** Which of the calls fail, as strace says it: `2+3` is the second and then every third. */
   when?: string
 }
@@ -17,11 +18,15 @@ export class DiskFault implements AsyncDisposable {
     this.#tracer = tracer
   }
 
-  /** Resolves once the calls fail. The process stays in the fault until the block ends. */
-  static async begin(pid: number, { calls, error, files, when }: FaultWords): Promise<DiskFault> {
+  /** Resolves once the fault is there. The process stays in the fault until the block ends. */
+  static async begin(
+    pid: number,
+    { calls, fault, files = [], when }: FaultWords,
+  ): Promise<DiskFault> {
+    const what = typeof fault === 'string' ? `error=${fault}` : `delay_enter=${fault.delayMs}ms`
     const words = [
       ...['strace', '-f', '-p', String(pid), '-o', '/dev/null', '-e', `trace=${calls}`],
-      ...['-e', `inject=${calls}:error=${error}${when ? `:when=${when}` : ''}`],
+      ...['-e', `inject=${calls}:${what}${when ? `:when=${when}` : ''}`],
       ...files.flatMap((file) => ['-P', file]),
     ]
     const tracer = Bun.spawn(words, { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
