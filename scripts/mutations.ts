@@ -119,6 +119,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'test/durability/raw-connections.test.ts',
     title: 'over 16 MiB',
   },
+  {
+    name: 'the file is opened beside its connections',
+    file: 'src/db/open.ts',
+    changes: [['    db = new Database', '    refuseForeignFile(file)\n    db = new Database']],
+    test: 'test/durability/program.test.ts',
+    title: 'who looks into the database',
+  },
 ]
 
 const ROOT = join(import.meta.dir, '..')

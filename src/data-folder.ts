@@ -4,7 +4,7 @@ import { readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
 import { DataError } from './db/data-error.ts'
 import { migrate } from './db/migrate.ts'
-import { databaseFile, openWritable } from './db/open.ts'
+import { databaseFile, openWritable, refuseUnusable } from './db/open.ts'
 
 export interface DataFolder {
   /** A connection that may write; the caller closes it. */
@@ -27,7 +27,9 @@ export function makeDataFolder(dataDir: string): void {
  */
 export function openDataFolder(dataDir: string): DataFolder {
   makeDataFolder(dataDir)
-  const db = openWritable(databaseFile(dataDir))
+  const file = databaseFile(dataDir)
+  refuseUnusable(file)
+  const db = openWritable(file)
   try {
     migrate(db)
     const accounts = new AccountStore(db)

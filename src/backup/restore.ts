@@ -2,7 +2,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readSecretKey } from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
-import { openWritable } from '../db/open.ts'
+import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { journalFile } from '../hits/hits.ts'
 import { JournalFile } from '../hits/journal-file.ts'
@@ -43,6 +43,7 @@ export async function decideOnBackup(
 function prepareDatabase(folder: string, from: string): void {
   const file = join(folder, 'hopcode.db')
   if (statSync(file).size === 0) throw new DataError(`${from} holds an empty database.`)
+  refuseUnusable(file)
   const db = openWritable(file)
   try {
     for (const { status, says } of checkDatabase(db)) {

@@ -1,10 +1,10 @@
 import { Database } from 'bun:sqlite'
-import { expect, spyOn, test } from 'bun:test'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { MIGRATIONS, migrate, versionOf } from './migrate.ts'
-import { openReadonly, openWritable } from './open.ts'
+import { openReadonly, openWritable, refuseUnusable } from './open.ts'
 
 const file = (folder: { path: string }) => join(folder.path, 'hopcode.db')
 
@@ -34,16 +34,12 @@ test('a copy that is cut off is made anew before the file is changed', () => {
   using folder = temporaryFolder()
   const db = openWritable(file(folder))
   migrate(db, MIGRATIONS.slice(0, 1))
-  const query = spyOn(db, 'query').mockReturnValue({
-    run(path: string) {
-      writeFileSync(path, 'half of the fi')
-      throw new Error('the disk is full')
-    },
-    get: () => ({ user_version: 1, quick_check: 'ok' }),
-  } as never)
-  expect(() => migrate(db)).toThrow('the disk is full')
-  query.mockRestore()
+  const unfinished = `${file(folder)}.before-2.unfinished`
+  mkdirSync(unfinished)
+  expect(() => migrate(db)).toThrow(unfinished)
   expect(versionOf(db)).toBe(1)
+  rmdirSync(unfinished)
+  writeFileSync(unfinished, 'half of the fi')
   migrate(db)
   const copy = new Database(`${file(folder)}.before-2`, { readonly: true })
   expect(versionOf(copy)).toBe(1)
@@ -54,6 +50,7 @@ test('a copy that is cut off is made anew before the file is changed', () => {
 test('a migration that fails leaves the file as it was', () => {
   using folder = temporaryFolder()
   const db = openWritable(file(folder))
+  migrate(db)
   const broken = [...MIGRATIONS, { name: 'x', sql: 'CREATE TABLE half (id); SELECT nonsense;' }]
   expect(() => migrate(db, broken)).toThrow('nonsense')
   expect(versionOf(db)).toBe(MIGRATIONS.length)
@@ -80,7 +77,7 @@ test('a second run changes nothing and makes no copy', () => {
 test('a file that is no database is refused with words that name it', () => {
   using folder = temporaryFolder()
   writeFileSync(file(folder), 'something else entirely, and long enough')
-  expect(() => openWritable(file(folder))).toThrow(`${file(folder)} is damaged`)
+  expect(() => refuseUnusable(file(folder))).toThrow(`${file(folder)} is damaged`)
 })
 
 test('a writing connection syncs every commit, a reading one writes nothing', () => {

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import { Database } from 'bun:sqlite'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import links from '../../drizzle/0000_links.sql' with { type: 'text' }
@@ -28,8 +28,8 @@ export function versionOf(db: Database): number {
 }
 
 /**
- * Brings the database to the newest version, each migration in a transaction with its number.
- * An older database that is no copy itself is copied first, as `<file>.before-<version>`.
+ * Brings the database to the newest version in one transaction, so that nobody ever sees one in
+ * between. An older database that is no copy itself is copied first, as `<file>.before-<version>`.
  * Throws DataError when the file is damaged, or newer than this program.
  */
 export function migrate(
@@ -38,30 +38,30 @@ export function migrate(
   { isCopy = false }: { isCopy?: boolean } = {},
 ): void {
   refuseDamaged(db)
-  const found = versionOf(db)
-  if (found > migrations.length) {
-    throw new DataError(
-      `${db.filename} was written by a newer Hopcode (version ${found}; this one knows ` +
-        `${migrations.length}). Start the newer program, or restore an older backup.`,
-    )
-  }
-  if (found > 0 && found < migrations.length && !isCopy) copyBeside(db, found)
-  for (const [index, { sql }] of migrations.entries()) {
-    // Read again under the lock: another process may be migrating the same file.
-    inTransaction(db, () => {
-      if (versionOf(db) > index) return
-      db.run(sql)
-      db.run(`PRAGMA user_version = ${index + 1}`)
-    })
-  }
+  if (versionOf(db) === migrations.length) return
+  inTransaction(db, () => {
+    // Read again under the lock: another process may have migrated the same file.
+    const found = versionOf(db)
+    if (found > migrations.length) {
+      throw new DataError(
+        `${db.filename} was written by a newer Hopcode (version ${found}; this one knows ` +
+          `${migrations.length}). Start the newer program, or restore an older backup.`,
+      )
+    }
+    if (found > 0 && found < migrations.length && !isCopy) copyBeside(db.filename, found)
+    for (const { sql } of migrations.slice(found)) db.run(sql)
+    db.run(`PRAGMA user_version = ${migrations.length}`)
+  })
 }
 
-function copyBeside(db: Database, version: number): void {
-  const copy = `${db.filename}.before-${version + 1}`
+/** On a connection of its own, which sees the file as it is until the transaction ends. */
+function copyBeside(file: string, version: number): void {
+  const copy = `${file}.before-${version + 1}`
   if (existsSync(copy)) return
   // A full disk or a kill may cut it off: only a whole copy gets its name.
   const unfinished = `${copy}.unfinished`
   rmSync(unfinished, { force: true })
+  using db = new Database(file, { readonly: true })
   db.query('VACUUM INTO ?').run(unfinished)
   renameSync(unfinished, copy)
   flushToDisk(dirname(copy))

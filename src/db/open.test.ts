@@ -4,17 +4,20 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { BUSY_TIMEOUT_MS, openWritable } from './open.ts'
 
-const OPEN = JSON.stringify(new URL('./open.ts', import.meta.url).pathname)
+const pathOf = (name: string) => JSON.stringify(new URL(name, import.meta.url).pathname)
 
 /** Each answers with what went wrong, if anything did, once all have begun. */
 const SOURCE = `
-  const { openWritable } = require(${OPEN})
+  const { openWritable } = require(${pathOf('./open.ts')})
+  const { migrate } = require(${pathOf('./migrate.ts')})
   self.onmessage = ({ data: { file, begun, all } }) => {
     const count = new Int32Array(begun)
     Atomics.add(count, 0, 1)
     while (Atomics.load(count, 0) < all);
     try {
-      openWritable(file).close()
+      const db = openWritable(file)
+      migrate(db)
+      db.close()
       self.postMessage('')
     } catch (error) {
       self.postMessage(error.message)
@@ -24,7 +27,7 @@ const SOURCE = `
 const ALL = 4
 const ROUNDS = 60
 
-test('those that begin at once on a folder without a database all open it', async () => {
+test('those that begin at once on a folder without a database all have it, whole', async () => {
   const file = new File([SOURCE], 'thread.js', { type: 'text/javascript' })
   const workers = Array.from({ length: ALL }, () => new Worker(URL.createObjectURL(file)))
   const refusals: string[] = []

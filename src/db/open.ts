@@ -27,13 +27,27 @@ const CHECKPOINT_TRIES = 50
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'hopcode.db')
 
-/** A connection that may write: WAL, every commit on disk before it returns. */
-export function openWritable(file: string): Database {
-  let db: Database | undefined
+/**
+ * Throws DataError for a file that SQLite would take in silence: a lost, a foreign, a cut-off one.
+ *
+ * Only while this process has no connection to the file. Whoever opens and closes it beside them
+ * gives back the locks of them all (https://sqlite.org/howtocorrupt.html, 2.2): another program
+ * that has looked into the database would then take the log away, with what is written there.
+ */
+export function refuseUnusable(file: string): void {
   try {
     refuseLostFile(file)
     refuseForeignFile(file)
     refuseForeignLog(file)
+  } catch (error) {
+    throw explain(error, file)
+  }
+}
+
+/** A connection that may write: WAL, every commit on disk before it returns. */
+export function openWritable(file: string): Database {
+  let db: Database | undefined
+  try {
     db = new Database(file, { create: true, readwrite: true, strict: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     useWriteAheadLog(db)
@@ -185,7 +199,12 @@ export function refuseDamaged(db: Database): void {
   if (Bun.file(db.filename).size > LOOK_OVER_BYTES_MAX) return
   let found: unknown
   try {
-    found = db.query<{ quick_check: string }, []>('PRAGMA quick_check(1)').get()?.quick_check
+    found = db.transaction(() => {
+      // Begins to read: what another process changes from here on is not seen. A table that comes
+      // while SQLite prepares the check would make it fail.
+      db.query('PRAGMA schema_version').get()
+      return db.query<{ quick_check: string }, []>('PRAGMA quick_check(1)').get()?.quick_check
+    })()
   } catch (error) {
     throw explain(error, db.filename)
   }

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { binary, command, makeAccount, Service } from '../support/binary.ts'
+import { findProgram } from '../support/debian.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
@@ -89,6 +90,32 @@ test('a running service honours an account, a rotated key and a maintenance made
   expect((await service.fetch('/api/status')).status).toBe(200)
   expect(await service.end('SIGINT')).toBe(0)
 })
+
+const SQLITE = findProgram('sqlite3')
+
+test.skipIf(!SQLITE)(
+  'who looks into the database beside the service takes nothing away: what is written after that is there',
+  async () => {
+    using folder = temporaryFolder()
+    const env = { DATA_DIR: folder.path }
+    const key = await makeAccount(env)
+    const codes: string[] = []
+    {
+      await using service = await Service.start(env)
+      for (let i = 1; i <= 3; i++) {
+        codes.push(await service.shorten(key, `https://example.com/${i}`))
+        // Whoever closes a database as the last takes its log away: it must see the service.
+        const file = join(folder.path, 'hopcode.db')
+        const words = [SQLITE as string, file, 'SELECT count(*) FROM links']
+        expect(Bun.spawnSync(words).stdout.toString()).toBe(`${i}\n`)
+      }
+      await service.end('SIGKILL')
+    }
+    await using next = await Service.start(env)
+    const answers = await Promise.all(codes.map((code) => next.fetch(`/${code}`)))
+    expect(answers.map(({ status }) => status)).toEqual([302, 302, 302])
+  },
+)
 
 test('commands print one line of JSON when asked, and say what is wrong otherwise', async () => {
   using folder = temporaryFolder()

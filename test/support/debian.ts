@@ -18,10 +18,15 @@ export function install(...packages: string[]): void {
   Bun.spawnSync([...words, ...packages], { env, stdio: ['ignore', 'ignore', 'ignore'] })
 }
 
+/** Where a program is whose package has its name; undefined where it cannot be had. */
+export function findProgram(name: string): string | undefined {
+  if (!Bun.which(name)) install(name)
+  return Bun.which(name) ?? undefined
+}
+
 /** Whether strace may look into a process of ours. Where it cannot, its tests are left out. */
 export function canTrace(): boolean {
-  if (!Bun.which('strace')) install('strace')
-  if (!Bun.which('strace')) return false
+  if (!findProgram('strace')) return false
   return process.getuid?.() === 0 || tracingIsFree()
 }
 
