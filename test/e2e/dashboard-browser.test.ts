@@ -1,20 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import {
-  BROWSER_MS,
-  launchBrowser,
-  problemsOf,
-  straysFrom,
-  violations,
-} from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser, problemsOf, straysFrom } from '../support/browser.ts'
 import { OWNER, PASSWORD } from '../support/dashboard.ts'
 
-/** The dashboard in a real browser: with and without scripts, wide and narrow, light and dark. */
-
-const ARTIFACTS = join(import.meta.dir, '../.artifacts')
+/** The dashboard in a real browser: with scripts, without them, and by keyboard. */
 
 let browser: Browser
 
@@ -87,40 +77,6 @@ test(
     await page.getByRole('button', { name: 'Change the password' }).click()
     await page.getByText('The password is changed').waitFor()
     expect(await page.locator('time').first().textContent()).toMatch(/UTC$/)
-    await context.close()
-  },
-  BROWSER_MS,
-)
-
-const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
-  [390, 1280].map((width) => ({ colorScheme, width })),
-)
-test.each(looks)(
-  'no page breaks a rule of WCAG 2.2 AA or is wider than a $width px screen: $colorScheme',
-  async ({ colorScheme, width }) => {
-    await using app = await testApp()
-    const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })
-    const { page } = await openPage(context, app.url)
-    mkdirSync(ARTIFACTS, { recursive: true })
-    const judge = async (name: string) => {
-      const path = join(ARTIFACTS, `dashboard-${name}-${width}-${colorScheme}.png`)
-      await page.screenshot({ path, fullPage: true })
-      const wide = await page.evaluate('document.documentElement.scrollWidth')
-      expect({ name, violations: await violations(page), fits: Number(wide) <= width }).toEqual({
-        ...{ name, violations: [], fits: true },
-      })
-    }
-    await page.goto(`${app.url}/app/sign-in`)
-    await judge('sign-in')
-    await setUp(page, app, 'password')
-    await judge('setup')
-    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
-    await page.getByRole('button', { name: 'Make the account' }).click()
-    await judge('welcome')
-    for (const name of ['account', 'account/delete', 'nothing']) {
-      await page.goto(`${app.url}/app/${name}`)
-      await judge(name.replace('/', '-'))
-    }
     await context.close()
   },
   BROWSER_MS,

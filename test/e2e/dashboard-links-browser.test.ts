@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 
@@ -189,46 +189,6 @@ test(
     expect(second).toMatchObject({ url: 'https://b.example/', note: 'new' })
     expect(second?.passcode).toMatch(/^[A-Z0-9]{24}$/)
     expect(problems).toEqual([])
-  },
-  BROWSER_MS,
-)
-
-test.each([
-  { width: 390, colorScheme: 'light' },
-  { width: 1280, colorScheme: 'dark' },
-] as const)(
-  'every page of links is accessible and fits the screen: $width px, $colorScheme',
-  async ({ width, colorScheme }) => {
-    await using app = await testApp()
-    const free = await makeMember(app, 'free@example.com')
-    await using opened = await open(app, free, { viewport: { width, height: 900 }, colorScheme })
-    const { page } = opened
-    const judge = async (name: string) => {
-      expect([name, await violations(page)]).toEqual([name, []])
-      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      expect([name, overflow]).toEqual([name, 0])
-    }
-    await page.goto(`${app.url}/app/links`)
-    await judge('no links')
-    const urls = Array.from({ length: 60 }, (_, n) => `https://example.com/${'long-'.repeat(n)}`)
-    await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
-    await app.reserve('ABCDEFGHIJ0123456789')
-    for (const path of ['', '?q=none', '?sort=hits', '/ABCDEFGHIJ0123456789?dark=%23ffffff']) {
-      await page.goto(`${app.url}/app/links${path}`)
-      await judge(path)
-    }
-    await page.goto(`${app.url}/app/links/ABCDEFGHIJ0123456789/delete`)
-    await judge('deletion')
-    await page.goto(`${app.url}/app/links`)
-    await page.getByLabel('Shorten a URL').fill('https://example.com/one-more')
-    await page.getByRole('button', { name: 'Shorten' }).click()
-    await page.getByText('Your short link is ready').waitFor()
-    await judge('a new link')
-    await page.goto(`${app.url}/app/links/bulk`)
-    await page.getByLabel('URLs, one a line').fill(`https://a.example/\nbad\n${urls[50]}`)
-    await page.getByRole('button', { name: 'Shorten all' }).click()
-    await page.getByText('1 new link.').waitFor()
-    await judge('a bulk')
   },
   BROWSER_MS,
 )

@@ -173,9 +173,10 @@ test(
     await press(page, 'Reserve the code')
     await page.getByText('Code already in use: SPRING26').waitFor()
     await look('link-refused')
-    for (const path of ['links/SPRING26', 'links/AUTUMN2026', 'links/SPRING26/delete']) {
+    const paths = ['links?sort=hits', 'links/SPRING26', 'links/AUTUMN2026', 'links/SPRING26/delete']
+    for (const path of [...paths, 'links/SPRING26?dark=%23ffffff']) {
       await page.goto(`${app.url}/app/${path}`)
-      await look(path.replaceAll('/', '-'))
+      await look(path.replaceAll(/\W+/g, '-'))
     }
     await page.goto(`${app.url}/app/links/bulk`)
     await look('bulk')
@@ -189,6 +190,10 @@ test(
     await addMany(app, key)
     await page.goto(`${app.url}/app/links?page=2`)
     await look('links-page-2')
+    await page.goto(`${app.url}/app/links?q=without-an-end`)
+    await look('links-long-url')
+    await page.getByRole('link', { name: /^Details of/ }).click()
+    await look('link-long-url')
     await page.goto(`${app.url}/app/links/NOSUCHCODE`)
     await look('error-not-found')
     expect({ faults, said }).toEqual({ faults: [], said: [] })
@@ -200,7 +205,9 @@ test(
   'the other pages are accessible and fit a phone and a desktop: keys, numbers, service, account',
   async () => {
     await using app = await testApp({ env: ENV })
-    const { key } = await setUpOwner(app)
+    const { owner, key } = await setUpOwner(app)
+    const from = '/app/service/accounts'
+    await owner.post(`${from}/invites`, { email: '', plan: 'pro' }, { from })
     await makeMember(app, 'pro@example.com')
     await makeMember(app, 'somebody.with.a.long.address@department.example.org')
     await fillAccount(app, key)
@@ -210,12 +217,17 @@ test(
     const look = async (name: string) => faults.push(...(await judge(page, name)))
     await signIn(page, app)
     await page.waitForURL('**/app/links')
-    const paths = ['keys', 'keys/revoke', 'numbers', 'service', 'service/accounts']
-    const more = ['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete']
-    for (const path of [...paths, ...more]) {
+    for (const path of [
+      ...['keys', 'keys/revoke', 'numbers', 'numbers?range=24h', 'numbers?range=72h'],
+      ...['numbers?range=year', 'service', 'service/accounts', 'service/accounts/2'],
+      ...['service/accounts/2/disable', 'account', 'account/delete'],
+    ]) {
       await page.goto(`${app.url}/app/${path}`)
-      await look(path.replaceAll('/', '-'))
+      await look(path.replaceAll(/\W+/g, '-'))
     }
+    await page.goto(`${app.url}/app/numbers`)
+    await page.getByText('The same as a table').click()
+    await look('numbers-table')
     await page.goto(`${app.url}/app/keys`)
     await press(page, 'Rotate the key')
     await keyField(page).waitFor()

@@ -90,10 +90,11 @@ export async function fillAccount(app: TestApp, key: string): Promise<void> {
   }
 }
 
-/** A page of further links. */
+/** A page of further links, and one whose URL is no shorter than a screen. */
 export async function addMany(app: TestApp, key: string): Promise<void> {
   const urls = Array.from({ length: 50 }, (_, n) => `https://example.com/archive/page-${n + 1}`)
-  await app.call('POST', '/api/bulk-shorten', { key, json: { urls } })
+  const long = `https://www.example.com/${'a-path-without-an-end/'.repeat(30)}`
+  await app.call('POST', '/api/bulk-shorten', { key, json: { urls: [...urls, long] } })
 }
 
 /** As a visitor does who has the short link. */
