@@ -76,7 +76,10 @@ export interface App {
   fresh: boolean
   /** A link that sets up the owner's account, once; undefined when there is an owner. A secret. */
   setupLink: string | undefined
-  /** Makes /-/ready say that nothing more should be sent here. */
+  /**
+   * Makes /-/ready say that nothing more should be sent here. A crowd that waits to sign in is told
+   * so: it would take longer than a stop may.
+   */
   beginStop(): void
   /**
    * Ends the background work, counts the last hits and closes the database. After that, images and
@@ -237,7 +240,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     http: http as unknown as Elysia,
     operators: operators as unknown as Elysia | undefined,
     ...{ fresh, setupLink },
-    beginStop: () => deps.health.beginStop(),
+    beginStop() {
+      deps.health.beginStop()
+      void dashboard.deps.passwords.close()
+    },
     async close(patienceMs) {
       metrics.close()
       maintenanceLog.close()

@@ -67,7 +67,7 @@ export class Passwords {
   readonly #strangers: PacedQueue
   readonly #known: PacedQueue
   #thread: Promise<Thread<PasswordFunctions>> | undefined
-  #isClosed = false
+  #closed: Promise<void> | undefined
 
   constructor({ start, time }: PasswordsOptions) {
     this.#start = start
@@ -102,9 +102,13 @@ export class Passwords {
     return this.#inTurn(work, isKnown, before)
   }
 
-  /** Finishes the work under way; who still waits is refused. */
-  async close(): Promise<void> {
-    this.#isClosed = true
+  /** Finishes the work under way; who still waits, and who comes, is refused. */
+  close(): Promise<void> {
+    this.#closed ??= this.#end()
+    return this.#closed
+  }
+
+  async #end(): Promise<void> {
     this.#strangers.close()
     this.#known.close()
     await (await this.#thread?.catch(() => undefined))?.close()
@@ -125,7 +129,7 @@ export class Passwords {
   async #open(): Promise<Thread<PasswordFunctions>> {
     const found = this.#thread
     const thread = await found?.catch(() => undefined)
-    if (this.#isClosed) throw new AppError('stopping')
+    if (this.#closed) throw new AppError('stopping')
     if (thread && !thread.isDead) return thread
     // The other queue may have started one meanwhile.
     if (!this.#thread || this.#thread === found) this.#thread = this.#start()

@@ -104,3 +104,14 @@ test('inside a session, a password that is asked for again has five guesses', as
   }
   expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
 })
+
+test('a stop does not wait for a crowd at the door: who still waits is told, each with an answer', async () => {
+  await using app = await testApp()
+  const crowd = Array.from({ length: 60 }, (_, i) => guess(app, `198.51.100.${i + 1}`, 1))
+  const [first] = await Promise.race(crowd)
+  expect(first).toBe(401)
+  app.beginStop()
+  const statuses = (await Promise.all(crowd)).flat()
+  expect(new Set(statuses)).toEqual(new Set([401, 503]))
+  expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(30)
+})
