@@ -9,7 +9,7 @@ interface Order {
 }
 
 /** A thread that fits "right" with any hash, and tells what it was asked and how many at once. */
-function fakeThread({ failedStarts = 0, rest = async () => {} } = {}) {
+function fakeThread({ failedStarts = 0, rest = async () => {}, begun = Promise.resolve() } = {}) {
   const asked: Order[] = []
   const seen = { away: 0, mostAway: 0, starts: 0, rests: [] as number[] }
   const thread = {
@@ -25,6 +25,7 @@ function fakeThread({ failedStarts = 0, rest = async () => {} } = {}) {
   const passwords = new Passwords({
     start: async () => {
       if (++seen.starts <= failedStarts) throw new Error('no thread')
+      await begun
       return thread
     },
     time: {
@@ -159,6 +160,19 @@ test('should the thread end, the next password has a new one, but for a service 
   await passwords.close()
   expect(passwords.verify('seven purple otters', hash)).rejects.toThrow('stopping')
   expect(workers).toHaveLength(2)
+})
+
+test('a password that waits for its thread to start is refused when the service closes', async () => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { passwords, asked, seen } = fakeThread({ begun })
+  const verified = passwords.verify('right', HASH)
+  await Bun.sleep(0)
+  expect(seen.starts).toBe(1)
+  const closed = passwords.close()
+  begin()
+  expect(verified).rejects.toThrow('stopping')
+  await Promise.allSettled([verified, closed])
+  expect(asked).toEqual([])
 })
 
 test('a stranger and somebody known who come first share one thread', async () => {

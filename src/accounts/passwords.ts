@@ -128,12 +128,14 @@ export class Passwords {
 
   async #open(): Promise<Thread<PasswordFunctions>> {
     const found = this.#thread
-    const thread = await found?.catch(() => undefined)
-    if (this.#closed) throw new AppError('stopping')
-    if (thread && !thread.isDead) return thread
-    // The other queue may have started one meanwhile.
-    if (!this.#thread || this.#thread === found) this.#thread = this.#start()
-    return this.#thread
+    let thread = await found?.catch(() => undefined)
+    if (!this.#closed && (!thread || thread.isDead)) {
+      // The other queue may have started one meanwhile.
+      if (!this.#thread || this.#thread === found) this.#thread = this.#start()
+      thread = await this.#thread
+    }
+    if (this.#closed || !thread) throw new AppError('stopping')
+    return thread
   }
 }
 

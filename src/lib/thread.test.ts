@@ -109,6 +109,14 @@ test('closing answers what waits, and refuses what comes later', async () => {
   expect(thread.call('double', 3)).rejects.toThrow('closed')
 })
 
+test('a call that comes while the thread is being closed is refused, and not left without an answer', async () => {
+  const thread = await start()
+  const closed = thread.close()
+  const late = thread.call('double', 1)
+  expect(late).rejects.toThrow('closed')
+  await Promise.allSettled([late, closed])
+})
+
 test('closing drops background calls of the given names, and finishes the others', async () => {
   const thread = await start({}, { batchMax: 1, queueMax: 100 })
   const outcomes = Promise.allSettled([

@@ -49,6 +49,8 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   #drained: (() => void) | undefined
   #stopped: (() => void) | undefined
   #dead: Error | undefined
+  /** What calls are told from the beginning of a close on. */
+  #closing: Error | undefined
   #sentAt = 0
 
   private constructor(worker: Worker, options: ThreadOptions) {
@@ -100,7 +102,8 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     { background = false } = {},
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
     return new Promise((resolve, reject) => {
-      if (this.#dead) return reject(this.#dead)
+      const refusal = this.#dead ?? this.#closing
+      if (refusal) return reject(refusal)
       if (this.pending >= this.#options.queueMax) {
         return reject(new Error(`a worker thread has ${this.pending} calls waiting`))
       }
@@ -113,15 +116,16 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   }
 
   /**
-   * Lets waiting calls finish, but for background ones of the names in `drop`; then ends the
-   * thread.
+   * Lets waiting calls finish, but for background ones of the names in `drop`, and refuses others;
+   * then ends the thread.
    */
   async close({ drop = [] }: { drop?: readonly (keyof Calls)[] } = {}): Promise<void> {
     if (this.#dead) return
+    this.#closing = new Error('the worker thread is closed')
     const isDropped = ({ name }: Waiting) => drop.includes(name as keyof Calls)
     const dropped = this.#background.filter(isDropped)
     this.#background = this.#background.filter((waiting) => !isDropped(waiting))
-    for (const { reject } of dropped) reject(new Error('the worker thread is closing'))
+    for (const { reject } of dropped) reject(this.#closing)
     if (this.pending > 0) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve
@@ -134,7 +138,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       this.#worker.postMessage({ stop: true } satisfies ToThread)
       await stopped
     }
-    this.#dead = new Error('the worker thread is closed')
+    this.#dead = this.#closing
     this.#worker.terminate()
   }
 
