@@ -4,7 +4,7 @@ import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { addMany, fillAccount, follow, judge, watch } from '../support/screens.ts'
+import { addMany, fillAccount, follow, judge, LONGEST_CODE, watch } from '../support/screens.ts'
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
 
@@ -173,8 +173,10 @@ test(
     await press(page, 'Reserve the code')
     await page.getByText('Code already in use: SPRING26').waitFor()
     await look('link-refused')
-    const paths = ['links?sort=hits', 'links/SPRING26', 'links/AUTUMN2026', 'links/SPRING26/delete']
-    for (const path of [...paths, 'links/SPRING26?dark=%23ffffff']) {
+    for (const path of [
+      ...['links?sort=hits', 'links/SPRING26', `links/${LONGEST_CODE}`],
+      ...[`links/${LONGEST_CODE}?dark=%23ffffff`, `links/${LONGEST_CODE}/delete`],
+    ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))
     }
@@ -219,8 +221,8 @@ test(
     await page.waitForURL('**/app/links')
     for (const path of [
       ...['keys', 'keys/revoke', 'numbers', 'numbers?range=24h', 'numbers?range=72h'],
-      ...['numbers?range=year', 'service', 'service/accounts', 'service/accounts/2'],
-      ...['service/accounts/2/disable', 'account', 'account/delete'],
+      ...['numbers?range=year', 'service', 'service/accounts', 'service/accounts/1'],
+      ...['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete'],
     ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))

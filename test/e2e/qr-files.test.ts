@@ -151,7 +151,7 @@ test('deleting a code makes its image 404 at once and removes its file', async (
 // design: 4.18 deleting a code removes its file
 test('an image that is asked for while its code is being deleted does not stay behind', async () => {
   await using app = await testApp({ env: UNLIMITED })
-  const links = await shortenMany(app, 12)
+  const links = await shortenMany(app, 20)
   const codes = links.map(({ code }) => code)
   await stored(app, codes)
   for (const code of codes) rmSync(fileOf(app, code))
@@ -162,7 +162,7 @@ test('an image that is asked for while its code is being deleted does not stay b
       return answer.status
     })
     const asked: Promise<unknown>[] = []
-    while (!isDeleted && asked.length < 8) {
+    while (!isDeleted && asked.length < 30) {
       asked.push(app.call('GET', `/cdn/qr/${json.code}.png`))
       await new Promise(setImmediate)
     }
