@@ -6,6 +6,7 @@ import search from '../../drizzle/0001_search.sql' with { type: 'text' }
 import dashboard from '../../drizzle/0002_dashboard.sql' with { type: 'text' }
 import hitSeries from '../../drizzle/0003_hit_series.sql' with { type: 'text' }
 import linkChanges from '../../drizzle/0004_link_changes.sql' with { type: 'text' }
+import abuseProtection from '../../drizzle/0005_abuse_protection.sql' with { type: 'text' }
 import { flushToDisk } from '../lib/flush.ts'
 import { DataError } from './data-error.ts'
 import { inTransaction, refuseDamaged } from './open.ts'
@@ -20,6 +21,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0002_dashboard', sql: dashboard },
   { name: '0003_hit_series', sql: hitSeries },
   { name: '0004_link_changes', sql: linkChanges },
+  { name: '0005_abuse_protection', sql: abuseProtection },
 ]
 
 /** How many migrations the file has had: SQLite's own `user_version`. */

@@ -32,6 +32,16 @@ export const accounts = sqliteTable(
     disabledAt: integer('disabled_at'),
     /** Since when the account is being taken away, a batch of links at a time. */
     deletedAt: integer('deleted_at'),
+    /** Bytes of UTF-8 of the URLs that the account stores. */
+    urlBytes: integer('url_bytes').notNull().default(0),
+    /** Since when visitors of its links get 410. */
+    linksDisabledAt: integer('links_disabled_at'),
+    /** The secret of two-factor sign-in, encrypted with the key of `secret.key`. */
+    totpSecret: blob('totp_secret', { mode: 'buffer' }),
+    /** Since when a code is asked for at sign-in; null while the secret is not confirmed. */
+    totpEnabledAt: integer('totp_enabled_at'),
+    /** The time step (RFC 6238) of the last code that was accepted: no code is accepted twice. */
+    totpLastStep: integer('totp_last_step'),
   },
   (table) => [uniqueIndex('accounts_email').on(sql`lower(${table.email})`)],
 )
@@ -78,6 +88,17 @@ export const links = sqliteTable(
     index('links_url').on(table.accountId, table.urlKey).where(sql`url_key IS NOT NULL`),
   ],
 )
+
+/**
+ * Codes that the operator has disabled: visitors get 410, and nobody can claim them. The code stays
+ * disabled if its link is deleted.
+ */
+export const disabledCodes = sqliteTable('disabled_codes', {
+  code: text().primaryKey(),
+  /** Shown to the link's account and to the owner, never to visitors. */
+  reason: text().notNull(),
+  disabledAt: integer('disabled_at').notNull(),
+})
 
 /**
  * Redirects served and committed. A link without a row has none. Kept apart so that a flush touches
@@ -165,12 +186,27 @@ export const sessions = sqliteTable(
     address: text().notNull(),
     /** The browser's own name, at most 200 characters. */
     agent: text().notNull(),
+    /** When the password was last entered in this session. */
+    provedAt: integer('proved_at').notNull().default(0),
   },
   (table) => [
     uniqueIndex('sessions_hash').on(table.hash),
     index('sessions_account').on(table.accountId),
     index('sessions_created').on(table.createdAt),
   ],
+)
+
+/** One-time codes that replace the second factor when its device is lost. */
+export const recoveryCodes = sqliteTable(
+  'recovery_codes',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    accountId: integer('account_id').notNull(),
+    /** Keyed hash of the code. */
+    hash: blob({ mode: 'buffer' }).notNull(),
+    usedAt: integer('used_at'),
+  },
+  (table) => [index('recovery_codes_account').on(table.accountId)],
 )
 
 /** Links that open one page once: who holds one may do what its purpose says. */
