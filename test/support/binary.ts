@@ -50,13 +50,17 @@ export interface Finished {
   err: string
 }
 
-/** Runs a command to its end. `wrap`: words of a program that runs it. */
+/**
+ * Runs a command to its end. `wrap`: words of a program that runs it. `program`: another build than
+ * the run's own.
+ */
 export async function command(
   args: readonly string[],
   env: Settings,
   wrap: readonly string[] = [],
+  program?: string,
 ): Promise<Finished> {
-  const words = [...wrap, await binary(), ...args]
+  const words = [...wrap, program ?? (await binary()), ...args]
   const child = Bun.spawn(words, { env, stdout: 'pipe', stderr: 'pipe' })
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),

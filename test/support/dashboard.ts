@@ -3,11 +3,14 @@ import type { TestApp } from './app.ts'
 /** A browser without scripts: it keeps cookies, follows nothing, and sends the forms of pages. */
 export class Visitor {
   readonly cookies = new Map<string, string>()
-  readonly #app: TestApp
+  readonly #app: Pick<TestApp, 'url'>
   readonly #headers: Record<string, string>
 
   /** `from`: the visitor's address, through a trusted proxy. */
-  constructor(app: TestApp, { from = '192.0.2.50', ...headers }: Record<string, string> = {}) {
+  constructor(
+    app: Pick<TestApp, 'url'>,
+    { from = '192.0.2.50', ...headers }: Record<string, string> = {},
+  ) {
     this.#app = app
     this.#headers = { 'x-forwarded-for': from, 'user-agent': 'Test Firefox/1 Linux', ...headers }
   }

@@ -1,0 +1,17 @@
+import type { Attack } from './attacked.ts'
+import { bodies, csv, parked } from './byte-attacks.ts'
+import { bulks, pages, search } from './data-attacks.ts'
+import { addresses, codes, signIns } from './network-attacks.ts'
+
+/** Every attack that the service must withstand, in the order in which they run. */
+export const ATTACKS: readonly Attack[] = [
+  bodies,
+  parked,
+  csv,
+  search,
+  bulks,
+  pages,
+  signIns,
+  addresses,
+  codes,
+]

@@ -1,0 +1,151 @@
+import type { Socket } from 'node:net'
+import { type Attack, Attacked, type Figure, highest, structure, timing } from './attacked.ts'
+import { stalledBody, statusOf, unreadAnswer } from './requests.ts'
+
+/** Attacks with bytes: bodies that are hard to parse, never end, or are never read. */
+
+const MIB = 1024 * 1024
+/** About what the Free plan's largest batch needs: the largest body that is read at all. */
+const BULK_BYTES = Math.floor(2.3 * MIB)
+const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0' }
+
+/** JSON of about so many bytes in shapes that cost a parser most. */
+const SHAPES: Readonly<Record<string, (bytes: number) => string>> = {
+  'distinct keys': (bytes) => listOf(bytes, (i) => `{"k${i}":1}`),
+  'empty objects': (bytes) => listOf(bytes, () => '{}'),
+  'nested arrays': (bytes) => `{"urls":[${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}]}`,
+  escapes: (bytes) => `{"url":"${'\\u00e9'.repeat(bytes / 6)}"}`,
+}
+
+function listOf(bytes: number, item: (i: number) => string): string {
+  const items: string[] = []
+  for (let length = 0, i = 0; length < bytes; i++) {
+    const text = item(i)
+    items.push(text)
+    length += text.length + 1
+  }
+  return `{"urls":[1,${items.join(',')}]}`
+}
+
+export const bodies: Attack = {
+  name: 'bodies',
+  about: 'JSON in hostile shapes on every write endpoint, four at once',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, UNLIMITED)
+    const sizes = isShort ? [60 * 1024, MIB] : [60 * 1024, BULK_BYTES, 16 * MIB]
+    const statuses: number[] = []
+    const observed = await attacked.observe(async () => {
+      for (const bytes of sizes) {
+        for (const make of Object.values(SHAPES)) {
+          const path = bytes < 64 * 1024 ? '/api/shorten' : '/api/bulk-shorten'
+          const sent = Array.from({ length: 4 }, () =>
+            attacked.post(path, attacked.attacker, make(bytes)),
+          )
+          statuses.push(...(await Promise.all(sent)).map(({ status }) => status))
+        }
+      }
+    })
+    const served = statuses.filter((status) => ![400, 413, 415, 422, 503].includes(status))
+    return [
+      structure('bodies that were not refused', served.length, 0),
+      structure('redirects that failed', observed.failed, 0),
+      timing('slowest redirect', highest(observed.latencies), 50, 'ms'),
+      timing('memory growth', observed.residentMost - observed.residentBefore, 64, 'MiB'),
+    ]
+  },
+}
+
+/** Links whose list is as long as an answer can be. */
+async function fillWithLongLinks(attacked: Attacked, count: number): Promise<void> {
+  for (let made = 0; made < count; made += 100) {
+    const urls = Array.from(
+      { length: Math.min(100, count - made) },
+      (_, i) => `https://long.example/${made + i}/${'a'.repeat(8150)}`,
+    )
+    const body = JSON.stringify({ urls })
+    const { status } = await attacked.post('/api/bulk-shorten', attacked.attacker, body)
+    if (status !== 201) throw new Error(`the links cannot be made: ${status}`)
+  }
+}
+
+async function heldOpen(sockets: Socket[], isShort: boolean): Promise<(number | undefined)[]> {
+  await Bun.sleep(isShort ? 200 : 5000)
+  const statuses = await Promise.all(sockets.map(statusOf))
+  for (const socket of sockets) socket.destroy()
+  return statuses
+}
+
+export const parked: Attack = {
+  name: 'parked',
+  about: '30 stalled bodies, or 60 answers that nobody reads',
+  async run(program, { isShort }) {
+    const figures: Figure[] = []
+    const park = async (name: string, open: (attacked: Attacked) => Promise<Socket>[]) => {
+      await using attacked = await Attacked.start(program, UNLIMITED)
+      await fillWithLongLinks(attacked, isShort ? 100 : 200)
+      const observed = await attacked.observe(async () => {
+        await heldOpen(await Promise.all(open(attacked)), isShort)
+      })
+      const { status } = await attacked.get('/api/list', attacked.victim)
+      const grown = observed.residentMost - observed.residentBefore
+      figures.push(
+        timing(`memory growth by ${name}`, grown, 150, 'MiB'),
+        structure(`redirects that failed beside ${name}`, observed.failed, 0),
+        structure(`status of another account’s list after ${name}`, status, 200),
+      )
+    }
+    const stalled =
+      (bytes: number) =>
+      ({ port, attacker: { key } }: Attacked) => {
+        const about = { path: '/api/bulk-shorten', key, bytes, sent: bytes - 100 }
+        return Array.from({ length: isShort ? 8 : 30 }, () => stalledBody(port, about))
+      }
+    await park('stalled bodies of 2.3 MiB', stalled(BULK_BYTES))
+    await park('stalled bodies of 16 MiB', stalled(16 * MIB))
+    await park('unread lists', ({ port, attacker }) =>
+      Array.from({ length: isShort ? 8 : 60 }, () =>
+        unreadAnswer(port, '/api/list?limit=200', attacker.key),
+      ),
+    )
+    return figures
+  },
+}
+
+export const csv: Attack = {
+  name: 'csv',
+  about: 'CSV files of one-character lines, 8 MiB and as large as the plan allows',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, UNLIMITED)
+    const browser = await attacked.signIn(attacked.attacker, '192.0.2.7')
+    const { csrf } = await browser.get('/app/links/bulk')
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const figures: Figure[] = []
+    for (const mebibytes of isShort ? [1] : [2, 7.9]) {
+      const form = new FormData()
+      form.append('csrf', csrf)
+      const lines = 'x\n'.repeat((mebibytes * MIB) / 2)
+      form.append('file', new File([lines], 'links.csv'))
+      let status = 0
+      let taken = 0
+      const observed = await attacked.observe(async () => {
+        const start = performance.now()
+        const answer = await attacked.service.fetch('/app/links/bulk', {
+          method: 'POST',
+          headers: { cookie, 'sec-fetch-site': 'same-origin' },
+          body: form,
+        })
+        await answer.arrayBuffer()
+        taken = performance.now() - start
+        status = answer.status
+      })
+      const grown = observed.residentMost - observed.residentBefore
+      const isRefused = status === 413 || status === 422
+      figures.push(
+        structure(`files of ${mebibytes} MiB that were taken`, isRefused ? 0 : 1, 0),
+        timing(`answer to ${mebibytes} MiB`, taken, 200, 'ms'),
+        timing(`memory growth by ${mebibytes} MiB`, grown, 32, 'MiB'),
+      )
+    }
+    return figures
+  },
+}

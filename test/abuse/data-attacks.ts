@@ -1,0 +1,202 @@
+import { type Attack, Attacked, highest, Member, median, structure, timing } from './attacked.ts'
+
+/** Attacks with what an account stores: searches, long URLs, large pages. */
+
+const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0' }
+const URL_LENGTH = 8150
+const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_'
+
+function randomText(length: number): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(length))
+  return Array.from(bytes, (byte) => LETTERS[byte & 63]).join('')
+}
+
+const longUrls = (count: number, tail: (i: number) => string) =>
+  Array.from({ length: count }, (_, i) => `https://x.example/${i}/${tail(i)}`)
+
+/** Links of an account, made as fast as the largest plan allows. */
+async function fill(attacked: Attacked, { key, email }: Member, urls: string[]): Promise<void> {
+  await attacked.command('account', 'set-plan', '--email', email, '--plan', 'enterprise')
+  for (let at = 0; at < urls.length; at += 1000) {
+    const body = JSON.stringify({ urls: urls.slice(at, at + 1000) })
+    const { status } = await attacked.service.fetch('/api/bulk-shorten', {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body,
+    })
+    if (status !== 201) throw new Error(`the links cannot be made: ${status}`)
+  }
+  await attacked.command('account', 'set-plan', '--email', email, '--plan', 'free')
+}
+
+const TEXTS = [
+  'a',
+  'aa',
+  'aaa',
+  'a'.repeat(200),
+  'https://x.example/',
+  'zzz',
+  'x.example/42',
+  `${'ab'.repeat(60)}`,
+]
+
+export const search: Attack = {
+  name: 'search',
+  about: 'searches for texts of every length over long and many URLs, four at once, and at a stop',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, UNLIMITED)
+    const { attacker, victim, service } = attacked
+    const links = [
+      ...longUrls(100, () => 'a'.repeat(URL_LENGTH)),
+      ...longUrls(100, () => randomText(URL_LENGTH)),
+      ...longUrls(isShort ? 500 : 90_000, (i) => `page-${i * 7919}?utm_source=flyer`),
+    ]
+    await fill(attacked, attacker, links)
+    await fill(
+      attacked,
+      victim,
+      longUrls(100, (i) => `mine-${i}`),
+    )
+    const ask = (text: string) =>
+      attacked.get(`/api/list?limit=5&search=${encodeURIComponent(text)}`, attacker)
+    const list = () => attacked.get('/api/list', victim)
+    const alone = await attacked.timed(20, list)
+
+    const taken: number[] = []
+    const lists: number[] = []
+    const statuses: number[] = []
+    let isDone = false
+    const beside = (async () => {
+      while (!isDone) lists.push(...(await attacked.timed(1, list)))
+    })()
+    for (const text of isShort ? TEXTS.slice(0, 4) : TEXTS) {
+      const four = Array.from({ length: 4 }, async () => {
+        const start = performance.now()
+        const answer = await ask(text)
+        statuses.push(answer.status)
+        await answer.arrayBuffer()
+        taken.push(performance.now() - start)
+      })
+      await Promise.all(four)
+      await Bun.sleep(20)
+    }
+    isDone = true
+    await beside
+    lists.sort((a, b) => a - b)
+    const tooLong = (await ask('a'.repeat(201))).status
+
+    const running = ['a'.repeat(200), 'aaa'].map((text) => ask(text).catch(() => undefined))
+    await Bun.sleep(5)
+    const start = performance.now()
+    const code = await service.end('SIGTERM')
+    const stopped = performance.now() - start
+    await Promise.all(running)
+    return [
+      structure('searches that failed', statuses.filter((status) => status !== 200).length, 0),
+      structure('status of a text of 201 characters', tooLong, 400),
+      structure('exit code with two searches under way', code === 0 ? 0 : 1, 0),
+      timing('time to exit', stopped / 1000, 10, 's'),
+      timing('slowest search', highest(taken), 200, 'ms'),
+      timing('lists of another account, beside alone', median(lists) / median(alone), 2, '×'),
+      timing('slowest list of another account', highest(lists), 100, 'ms'),
+    ]
+  },
+}
+
+export const bulks: Attack = {
+  name: 'bulks',
+  about: 'bulks of the longest URLs, as many as the rate limit allows',
+  async run(program, { isShort }) {
+    const quota = isShort ? { FREE_LINKS_MAX: '150' } : {}
+    await using attacked = await Attacked.start(program, { ...UNLIMITED, ...quota })
+    const { attacker, victim, service } = attacked
+    let made = 0
+    const creator = await Member.create(program, attacked.env, 'pro@example.com', 'enterprise')
+    const create = () => {
+      const json = JSON.stringify({ url: `https://victim.example/${made++}` })
+      return attacked.post('/api/shorten', creator, json)
+    }
+    const alone = await attacked.timed(isShort ? 3 : 30, create)
+    const before = attacked.databaseBytes()
+    let urlBytes = 0
+    const statuses: number[] = []
+    const errors = new Set<string>()
+    const meanwhile: number[] = []
+    let isDone = false
+    const beside = (async () => {
+      while (!isDone) {
+        meanwhile.push(...(await attacked.timed(1, create)))
+        await Bun.sleep(5)
+      }
+    })()
+    for (let i = 0; i < (isShort ? 3 : 60); i++) {
+      const urls = longUrls(100, () => randomText(URL_LENGTH))
+      const answer = await attacked.post('/api/bulk-shorten', attacker, JSON.stringify({ urls }))
+      statuses.push(answer.status)
+      const body = (await answer.json()) as { results?: { ok: boolean; error?: string }[] }
+      const stored = body.results?.filter(({ ok }) => ok).length ?? 0
+      urlBytes += stored * (urls[0]?.length ?? 0)
+      for (const { error } of body.results ?? []) if (error) errors.add(error)
+    }
+    isDone = true
+    await beside
+    meanwhile.sort((a, b) => a - b)
+    const account = await attacked.get('/api/list?limit=1', attacker)
+    const { total } = (await account.json()) as { total: number }
+    const victimStatus = (await attacked.get('/api/list', victim)).status
+    await service.end('SIGTERM')
+    const grown = attacked.databaseBytes() - before
+    return [
+      ...(isShort ? [structure('links stored with a quota of 150', total, 150)] : []),
+      ...(isShort ? [structure('bulks beyond the quota', statuses.at(-1) ?? 0, 422)] : []),
+      structure('status of another account’s list', victimStatus, 200),
+      // A fixed part of the file weighs more than a few links.
+      ...(isShort
+        ? []
+        : [structure('database growth, of the URLs’ bytes', grown / urlBytes, 3, '×')]),
+      timing('creates of another account, beside alone', median(meanwhile) / median(alone), 3, '×'),
+    ]
+  },
+}
+
+export const pages: Attack = {
+  name: 'pages',
+  about: 'dashboard pages full of the longest URLs, as fast as possible',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, UNLIMITED)
+    const { attacker } = attacked
+    // The newest are listed: those of 8,150 characters where so long an encoded URL is accepted.
+    for (const length of [890, URL_LENGTH]) {
+      const urls = longUrls(50, (i) => `${i}${'漢'.repeat(length)}`)
+      await attacked.post('/api/bulk-shorten', attacker, JSON.stringify({ urls }))
+    }
+    const browser = await attacked.signIn(attacker, '192.0.2.7')
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const ask = (path: string) => attacked.service.fetch(path, { headers: { cookie } })
+    const quiet = await attacked.observe(() => Bun.sleep(isShort ? 200 : 2000))
+    let served = 0
+    let largest = 0
+    let limited = 0
+    const paths = ['/app/links', '/app/links?q=example', '/app/numbers', '/app/account']
+    const until = performance.now() + (isShort ? 2000 : 10_000)
+    const load = async () => {
+      for (let i = 0; performance.now() < until; i++) {
+        const answer = await ask(paths[i % paths.length] ?? '/app/links')
+        const bytes = (await answer.arrayBuffer()).byteLength
+        if (answer.status === 429) limited++
+        else served++
+        largest = Math.max(largest, bytes)
+        if (isShort && limited > 0) return
+      }
+    }
+    const beside = await attacked.observe(async () => {
+      await Promise.all(Array.from({ length: 6 }, load))
+    })
+    return [
+      structure('largest page', largest / 1000, 200, 'kB'),
+      structure('pages in a minute', served, isShort ? Number.MAX_SAFE_INTEGER : 1200),
+      structure('redirects that failed', beside.failed, 0),
+      timing('redirects, beside alone', median(beside.latencies) / median(quiet.latencies), 2, '×'),
+    ]
+  },
+}

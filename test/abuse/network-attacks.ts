@@ -1,0 +1,184 @@
+import { connect } from 'node:net'
+import { PASSWORD, Visitor } from '../support/dashboard.ts'
+import { type Attack, Attacked, structure } from './attacked.ts'
+
+/** Attacks from many addresses, and guesses. */
+
+const hex = (n: number) => n.toString(16)
+
+/** The `i`-th /64 of one /45. */
+const ipv6 = (i: number) => `2001:db8:${hex((i >>> 16) & 7)}:${hex(i & 0xffff)}::1`
+
+/** The `i`-th /64 of one /56. */
+const inOnePrefix = (i: number) => `2001:db8:aa:bb${(i & 255).toString(16).padStart(2, '0')}::1`
+
+/** Sends one request from each address, many on one connection at once, and counts the answers. */
+async function flood(port: number, path: string, from: number, to: number): Promise<void> {
+  const AT_ONCE = 200
+  const socket = connect({ host: '127.0.0.1', port })
+  let answered = 0
+  let next: (() => void) | undefined
+  let rest = ''
+  socket.on('data', (chunk) => {
+    const text = rest + chunk.toString('latin1')
+    answered += text.split('HTTP/1.1 ').length - 1
+    // An answer's first line may be cut: its beginning is kept, and nothing that was counted.
+    rest = /HTTP?\/?1?\.?1?$/.exec(text)?.[0] ?? ''
+    next?.()
+  })
+  const closed = new Promise<never>((_, reject) => {
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('the service closed the connection')))
+  })
+  closed.catch(() => {})
+  for (let at = from; at < to; at += AT_ONCE) {
+    const end = Math.min(to, at + AT_ONCE)
+    const wanted = answered + end - at
+    let requests = ''
+    for (let i = at; i < end; i++) {
+      requests += `GET ${path} HTTP/1.1\r\nHost: hop.test\r\nX-Forwarded-For: ${ipv6(i)}\r\n\r\n`
+    }
+    socket.write(requests)
+    while (answered < wanted) {
+      const more = new Promise<void>((resolve) => {
+        next = resolve
+      })
+      await Promise.race([more, closed])
+    }
+  }
+  socket.removeAllListeners('close')
+  socket.destroy()
+}
+
+export const addresses: Attack = {
+  name: 'addresses',
+  about: '500,000 addresses within a minute, then 400 new visitors of a link',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, { ANONYMOUS_REDIRECTS_PER_MINUTE: '6000' })
+    const { port, path, service } = attacked
+    const count = isShort ? 4000 : 500_000
+    const CONNECTIONS = 8
+    const share = count / CONNECTIONS
+    const floods = Array.from({ length: CONNECTIONS }, (_, n) =>
+      flood(port, path, n * share, (n + 1) * share),
+    )
+    const start = performance.now()
+    await Promise.all(floods)
+    const seconds = (performance.now() - start) / 1000
+    let refused = 0
+    for (let i = 0; i < 400; i++) {
+      const from = `198.51.${100 + (i >>> 8)}.${i & 255}`
+      const answer = await service.fetch(path, { headers: { 'x-forwarded-for': from } })
+      if (answer.status !== 302) refused++
+    }
+    return [
+      structure('seconds of the flood', Math.round(seconds), 60, 's'),
+      structure('new visitors that were refused, of 400', refused, 0),
+    ]
+  },
+}
+
+export const codes: Attack = {
+  name: 'codes',
+  about: 'codes guessed through stored QR images, from one address',
+  async run(program) {
+    await using attacked = await Attacked.start(program)
+    const statuses: number[] = []
+    for (let i = 0; i < 600; i++) {
+      const path = `/cdn/qr/GUESS${String(i).padStart(4, '0')}.png`
+      const headers = { 'x-forwarded-for': '192.0.2.66' }
+      statuses.push((await attacked.service.fetch(path, { headers })).status)
+    }
+    const looked = statuses.filter((status) => status !== 429).length
+    return [structure('guesses that were answered, of 600', looked, 300)]
+  },
+}
+
+interface Form {
+  cookie: string
+  csrf: string
+}
+
+async function formOf(attacked: Attacked, path: string): Promise<Form> {
+  const browser = new Visitor(attacked.service, { from: '192.0.2.50' })
+  const { csrf } = await browser.get(path)
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  return { cookie, csrf }
+}
+
+const post = (attacked: Attacked, path: string, { cookie }: Form, from: string, body: object) =>
+  attacked.service.fetch(path, {
+    method: 'POST',
+    headers: { cookie, 'x-forwarded-for': from, 'sec-fetch-site': 'same-origin' },
+    body: new URLSearchParams(body as Record<string, string>),
+  })
+
+/** Sign-ins that a right password did not open, one after the other while `busy` goes on. */
+async function refusedSignIns(
+  attacked: Attacked,
+  browser: (i: number) => Promise<Visitor> | Visitor,
+  times: number,
+): Promise<number> {
+  let refused = 0
+  for (let i = 0; i < times; i++) {
+    const visitor = await browser(i)
+    const { status } = await visitor.signIn(attacked.victim.email)
+    if (status !== 303) refused++
+    await Bun.sleep(100)
+  }
+  return refused
+}
+
+export const signIns: Attack = {
+  name: 'sign-ins',
+  about: 'a sign-in queue that is kept full from one /56, then by one member',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program)
+    const { attacker, victim } = attacked
+    const known = await attacked.signIn(victim, '203.0.113.9')
+    const times = isShort ? 3 : 8
+    const connections = 140
+    const form = await formOf(attacked, '/app/sign-in')
+    let isDone = false
+    const hold = async (i: number, ask: (from: string) => Promise<Response>) => {
+      for (let n = 0; !isDone; n++) {
+        const answer = await ask(inOnePrefix(i * 7 + n)).catch(() => undefined)
+        await answer?.arrayBuffer()
+        await Bun.sleep(answer?.status === 503 ? 20 : 0)
+      }
+    }
+    const strangers = Array.from({ length: connections }, (_, i) =>
+      hold(i, (from) =>
+        post(attacked, '/app/sign-in', form, from, {
+          csrf: form.csrf,
+          email: `nobody${i}@example.com`,
+          password: 'wrong guess',
+        }),
+      ),
+    )
+    await Bun.sleep(500)
+    const elsewhere = (i: number) =>
+      new Visitor(attacked.service, { from: `203.${i}.113.${10 + i}` })
+    const refusedAnew = await refusedSignIns(attacked, elsewhere, times)
+    isDone = true
+    await Promise.all(strangers)
+
+    const member = await attacked.signIn(attacker, '192.0.2.7')
+    const { csrf } = await member.get('/app/account')
+    const cookie = [...member.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const own: Form = { cookie, csrf }
+    isDone = false
+    const changes = { csrf, current: PASSWORD, password: PASSWORD }
+    const loop = Array.from({ length: 60 }, (_, i) =>
+      hold(i, () => post(attacked, '/app/account/password', own, '192.0.2.7', changes)),
+    )
+    await Bun.sleep(500)
+    const refusedKnown = await refusedSignIns(attacked, () => known, times)
+    isDone = true
+    await Promise.all(loop)
+    return [
+      structure(`sign-ins from other networks that were refused, of ${times}`, refusedAnew, 0),
+      structure(`sign-ins of a known browser that were refused, of ${times}`, refusedKnown, 0),
+    ]
+  },
+}
