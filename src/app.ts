@@ -19,7 +19,7 @@ import { AppError } from './errors.ts'
 import { refuseUnrouted } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
-import { MarkPruner } from './hits/pruner.ts'
+import { BucketPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './http/client-address.ts'
 import { errorAnswers } from './http/errors.ts'
@@ -144,7 +144,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const cache = new LinkCache({ reads: lookUps, codes, max: config.linkCacheMax })
   const hits = new HitCounts(new HitReads(db), journal)
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
-  const pruner = new MarkPruner({ writer, clock })
+  const pruner = new BucketPruner({ writer, clock })
   const addresses = new Addresses(config)
   const images = new QrImages({ renderer, dir: imageDir, addresses, log })
   const remake = remakeImages
@@ -259,7 +259,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
         await lists.close()
         db.close()
         // Last, because only a writing connection can fold the write-ahead log in as it closes.
-        await writer.close({ drop: ['indexLinks', 'pruneMarks'] })
+        await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })
         await (patienceMs === undefined ? behind : Promise.race([behind, Bun.sleep(patienceMs)]))
         lock.release()
       }

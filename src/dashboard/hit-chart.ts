@@ -1,4 +1,4 @@
-import { dayOf, HOURS_OF_DAY, hourOf } from '../hits/marks.ts'
+import { dayOf, HOURS_OF_DAY, hourOf } from '../hits/buckets.ts'
 import type { Bucket, SeriesQuery, Step } from '../hits/series.ts'
 import { HOUR, isoTime } from '../lib/clock.ts'
 import { attributes, type Html, html } from '../lib/html.ts'

@@ -118,40 +118,28 @@ export const accountHits = sqliteTable('account_hits', {
 })
 
 /**
- * What a count was before the first hit of a UTC day, which fell in the day's hour `firstHour`, 0
- * to 23. Days count from 1970. These tables are WITHOUT ROWID. See `hits/marks.ts`.
+ * Hits of one UTC hour or day. `scope`: 0 for a link's, 1 for an account's. `dimension`: empty for
+ * all hits. Both tables are WITHOUT ROWID. See `hits/buckets.ts`.
  */
-const dayMark = () => ({
-  day: integer().notNull(),
-  firstHour: integer('first_hour').notNull(),
+const bucket = () => ({
+  scope: integer().notNull(),
+  id: integer().notNull(),
+  dimension: text().notNull(),
   count: integer().notNull(),
 })
 
-/** What a count was before the first hit of an hour that is not the day's first with hits. */
-const hourMark = () => ({ hour: integer().notNull(), count: integer().notNull() })
-
-export const hitDays = sqliteTable(
-  'hit_days',
-  { ...dayMark(), linkId: integer('link_id').notNull() },
-  (table) => [primaryKey({ columns: [table.day, table.linkId] })],
+/** Hours count from 1970. */
+export const hitsByHour = sqliteTable(
+  'hits_by_hour',
+  { hour: integer().notNull(), ...bucket() },
+  (table) => [primaryKey({ columns: [table.hour, table.scope, table.id, table.dimension] })],
 )
 
-export const hitHours = sqliteTable(
-  'hit_hours',
-  { ...hourMark(), linkId: integer('link_id').notNull() },
-  (table) => [primaryKey({ columns: [table.hour, table.linkId] })],
-)
-
-export const accountHitDays = sqliteTable(
-  'account_hit_days',
-  { ...dayMark(), accountId: integer('account_id').notNull() },
-  (table) => [primaryKey({ columns: [table.day, table.accountId] })],
-)
-
-export const accountHitHours = sqliteTable(
-  'account_hit_hours',
-  { ...hourMark(), accountId: integer('account_id').notNull() },
-  (table) => [primaryKey({ columns: [table.hour, table.accountId] })],
+/** Days count from 1970. */
+export const hitsByDay = sqliteTable(
+  'hits_by_day',
+  { day: integer().notNull(), ...bucket() },
+  (table) => [primaryKey({ columns: [table.day, table.scope, table.id, table.dimension] })],
 )
 
 /** One row: how far the hit journal is counted, and every redirect ever. */
@@ -162,8 +150,6 @@ export const hitTotals = sqliteTable('hit_totals', {
   /** Every journal entry before this one is in `hits` and in `redirects`. */
   position: integer().notNull(),
   redirects: integer().notNull(),
-  /** The hour of the last flush, from 1970; 0 before the first. */
-  hour: integer().notNull().default(0),
 })
 
 export const settings = sqliteTable('settings', {

@@ -1,18 +1,18 @@
 import { expect, test } from 'bun:test'
-import { MarkPruner } from './pruner.ts'
+import { BucketPruner } from './pruner.ts'
 
-/** A writer that has so many batches of old marks to remove. */
+/** A writer that has so many batches of old buckets to remove. */
 function setUp(batches: number) {
   const orders: { now: number; most: number }[] = []
   const state = { isFull: false }
   const writer = {
-    async call(_: 'pruneMarks', order: { now: number; most: number }) {
+    async call(_: 'pruneBuckets', order: { now: number; most: number }) {
       orders.push(order)
       if (state.isFull) throw new Error('database or disk is full')
       return (orders.length < batches) as never
     },
   }
-  const pruner = new MarkPruner({ writer, clock: () => 77 })
+  const pruner = new BucketPruner({ writer, clock: () => 77 })
   return { orders, state, pruner }
 }
 

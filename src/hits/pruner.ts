@@ -1,19 +1,19 @@
 import type { Clock } from '../lib/clock.ts'
 import { MINUTE } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { MarkWrites } from './marks.ts'
+import type { BucketWrites } from './buckets.ts'
 
 const PAUSE_MS = 10 * MINUTE
-/** Marks of each table in one transaction: bounds how long another write waits, to some 10 ms. */
+/** Rows of each table in one transaction: bounds how long another write waits, to some 10 ms. */
 const MOST = 4000
 
 interface PrunerOptions {
-  writer: Caller<MarkWrites>
+  writer: Caller<BucketWrites>
   clock: Clock
 }
 
-/** Removes old marks while the writer thread has nothing better to do. */
-export class MarkPruner {
+/** Removes old buckets while no other write waits. */
+export class BucketPruner {
   readonly #options: PrunerOptions
   #timer: Timer | undefined
   #isClosed = false
@@ -29,7 +29,7 @@ export class MarkPruner {
     const order = { now: clock(), most: MOST }
     let left = true
     while (left && !this.#isClosed) {
-      left = await writer.call('pruneMarks', order, { background: true })
+      left = await writer.call('pruneBuckets', order, { background: true })
     }
   }
 
@@ -39,7 +39,7 @@ export class MarkPruner {
   }
 
   async #tick(): Promise<void> {
-    // A disk that refuses is asked again next time: old marks do no harm.
+    // A disk that refuses is asked again next time: old buckets do no harm.
     await this.prune().catch(() => {})
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.#tick(), PAUSE_MS)
   }

@@ -1,16 +1,17 @@
 import type { Database } from 'bun:sqlite'
 import { HOUR } from '../lib/clock.ts'
 import {
-  ACCOUNT_COUNTS,
-  type CountTables,
+  ACCOUNT,
+  BY_DAY,
+  BY_HOUR,
   dayOf,
   HOURS_OF_DAY,
   hourOf,
-  LINK_COUNTS,
+  LINK,
   oldestDay,
   oldestHour,
-  span,
-} from './marks.ts'
+  type Scope,
+} from './buckets.ts'
 
 export type Step = 'hour' | 'day'
 
@@ -30,7 +31,7 @@ export interface Bucket {
   count: number
 }
 
-/** `committed`: the whole count of which this is the series, when it was read. */
+/** `committed`: the link's or account's whole count when the series was read. */
 export interface Series {
   buckets: Bucket[]
   committed: number
@@ -38,81 +39,53 @@ export interface Series {
 
 type Asked<Owner> = SeriesQuery & Owner & { now: number }
 
-const HOURS: Record<Step, number> = { hour: 1, day: HOURS_OF_DAY }
 export const STEP_MS: Record<Step, number> = { hour: HOUR, day: HOURS_OF_DAY * HOUR }
 
-/** Runs on the reader thread: a series is some hundreds of rows. */
+/** Runs on the reader thread: a series is some hundreds of one-row look-ups. */
 export function seriesReads(db: Database) {
-  const ofLink = seriesReader(db, LINK_COUNTS)
-  const ofAccount = seriesReader(db, ACCOUNT_COUNTS)
+  const count = (sql: string) => db.prepare<{ count: number }, [number]>(sql)
+  const ofLink = count('SELECT count FROM hits WHERE link_id = ?')
+  const ofAccount = count('SELECT count FROM account_hits WHERE account_id = ?')
+  const finder = ({ table, column }: typeof BY_HOUR) =>
+    db.prepare<{ count: number }, [number, Scope, number]>(
+      `SELECT count FROM ${table} WHERE ${column} = ? AND scope = ? AND id = ? AND dimension = ''`,
+    )
+  const inBucket = { hour: finder(BY_HOUR), day: finder(BY_DAY) }
+
+  const read = (scope: Scope, id: number, query: SeriesQuery & { now: number }): Series => {
+    const { first, end } = rangeOf(query)
+    const { step } = query
+    return db.transaction(() => {
+      const buckets: Bucket[] = []
+      for (let at = first; at < end; at++) {
+        const found = inBucket[step].get(at, scope, id)
+        buckets.push({ start: at * STEP_MS[step], count: found?.count ?? 0 })
+      }
+      const whole = scope === LINK ? ofLink : ofAccount
+      return { buckets, committed: whole.get(id)?.count ?? 0 }
+    })()
+  }
+
   return {
-    /** A bucket for every hour or day, in order. A link without hits, or none, has zeros. */
-    linkSeries: ({ linkId, ...query }: Asked<{ linkId: number }>): Series => ofLink(linkId, query),
+    /** A bucket for every hour or day, in order. A link without hits has zeros. */
+    linkSeries: ({ linkId, ...query }: Asked<{ linkId: number }>): Series =>
+      read(LINK, linkId, query),
 
     /** Hits of every link of the account, those deleted since included. */
     accountSeries: ({ accountId, ...query }: Asked<{ accountId: number }>): Series =>
-      ofAccount(accountId, query),
+      read(ACCOUNT, accountId, query),
   }
 }
 
 export type SeriesReads = ReturnType<typeof seriesReads>
 
-interface CountMark {
-  hour: number
-  /** What was counted before that hour. */
-  count: number
-}
-
-function seriesReader(db: Database, { counts, days, hours, id }: CountTables) {
-  const count = db.prepare<{ count: number }, [number]>(
-    `SELECT count FROM ${counts} WHERE ${id} = ?`,
-  )
-  const ofDays = db.prepare<CountMark, [number, number]>(
-    `${span(days, 'day', '?2')}
-     SELECT day * ${HOURS_OF_DAY} + first_hour AS hour, count FROM span CROSS JOIN ${days}
-     ON day = at AND ${id} = ?1`,
-  )
-  const ofHours = db.prepare<CountMark, [number, number]>(
-    `${span(hours, 'hour', '?2')}
-     SELECT hour, count FROM span CROSS JOIN ${hours} ON hour = at AND ${id} = ?1`,
-  )
-
-  return (owner: number, query: SeriesQuery & { now: number }): Series => {
-    const { first, end } = rangeOf(query)
-    const length = HOURS[query.step]
-    const { committed, marks } = db.transaction(() => {
-      const marks = ofDays.all(owner, dayOf(first))
-      if (query.step === 'hour') marks.push(...ofHours.all(owner, first))
-      return { committed: count.get(owner)?.count ?? 0, marks }
-    })()
-    // An hour can have two marks: the first is the lower one.
-    marks.sort((a, b) => a.hour - b.hour || a.count - b.count)
-
-    let next = 0
-    const before = (hour: number) => {
-      while (next < marks.length && (marks[next] as CountMark).hour < hour) next++
-      return marks[next]?.count ?? committed
-    }
-    const buckets: Bucket[] = []
-    let from = before(first)
-    for (let hour = first; hour < end; hour += length) {
-      // Hits of a clock that was ahead belong to now.
-      const to = hour + length > hourOf(query.now) ? committed : before(hour + length)
-      buckets.push({ start: hour * HOUR, count: to - from })
-      from = to
-    }
-    return { buckets, committed }
-  }
-}
-
-/** In hours since 1970, `end` exclusive: whole steps, and none that is no longer kept. */
+/** In hours or days since 1970, `end` exclusive: none that is no longer kept, and none ahead. */
 function rangeOf({ from, to, step, now }: SeriesQuery & { now: number }) {
-  const length = HOURS[step]
-  const oldest = step === 'hour' ? oldestHour(now) : oldestDay(now) * HOURS_OF_DAY
-  const down = (hour: number) => Math.floor(hour / length) * length
-  const last = down(hourOf(now)) + length
+  const length = STEP_MS[step]
+  const oldest = step === 'hour' ? oldestHour(now) : oldestDay(now)
+  const current = step === 'hour' ? hourOf(now) : dayOf(hourOf(now))
   return {
-    first: Math.max(down(hourOf(from)), oldest),
-    end: Math.min(down(Math.ceil(to / HOUR) + length - 1), last),
+    first: Math.max(Math.floor(from / length), oldest),
+    end: Math.min(Math.ceil(to / length), current + 1),
   }
 }

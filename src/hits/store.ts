@@ -1,17 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { type Clock, wallClock } from '../lib/clock.ts'
 import { populatePages } from '../lib/mapped-pages.ts'
+import { ACCOUNT, bucketAdder, bucketWrites, hourOf, LINK } from './buckets.ts'
 import type { JournalFile, Stretch } from './journal-file.ts'
-import {
-  ACCOUNT_COUNTS,
-  countRemover,
-  hourOf,
-  LINK_COUNTS,
-  MarkedIds,
-  marker,
-  markWrites,
-  rewind,
-} from './marks.ts'
 
 /** How far a journal is counted: every entry before `position` is. */
 export interface Mark {
@@ -19,114 +10,57 @@ export interface Mark {
   position: number
 }
 
-/** Links, and accounts, whose marks of the current hour are remembered: 8 bytes each. */
-const MARKED_LINKS_MAX = 2 ** 20
-const MARKED_ACCOUNTS_MAX = 2 ** 14
-/** A clock that is set back by less is waited for: its hits go on in the last hour. */
-const HOURS_BACK_MAX = 24
-
-type AddStretch = (stretch: Stretch, now: number) => void
-
 /**
- * Adds a stretch of the journal and moves the position past it: both or neither, inside a
- * transaction of the caller. Hits of deleted links count in the total alone. `clock`: the hour that
- * the hits belong to.
+ * Adds a range of the journal and moves the position past it: both or neither, inside a transaction
+ * of the caller. Hits of deleted links count in the total alone. `clock`: the hour that the hits
+ * belong to.
  */
 export function hitAdder(db: Database, clock: Clock = wallClock): (stretch: Stretch) => void {
-  const add = stretchAdder(db)
+  const add = rangeAdder(db)
   return (stretch) => add(stretch, clock())
 }
 
-function stretchAdder(db: Database): AddStretch {
-  const totals = db.prepare<{ position: number; hour: number }, []>(
-    'SELECT position, hour FROM hit_totals WHERE id = 1',
+function rangeAdder(db: Database): (stretch: Stretch, now: number) => void {
+  const advance = db.prepare<null, [number, number]>(
+    'UPDATE hit_totals SET position = ?, redirects = redirects + ? WHERE id = 1',
   )
-  const advance = db.prepare<null, [number, number, number]>(
-    'UPDATE hit_totals SET position = ?, hour = ?, redirects = redirects + ? WHERE id = 1',
-  )
-  const links = linkCounter(db)
-  const accounts = accountCounter(db)
-  const byAccount = new Map<number, number>()
-  let counted = { end: Number.NaN, hour: Number.NaN }
-
-  return ({ linkIds, end }, now) => {
-    const before = totals.get() ?? { position: end, hour: 0 }
-    const hour = nextHour(before.hour, hourOf(now))
-    if (hour < before.hour) rewind(db, hour)
-    // Another position than the last one's end: that transaction was undone, marks and all.
-    if (before.position !== counted.end || hour !== counted.hour) {
-      links.forget()
-      accounts.forget()
-    }
-    counted = { end: Number.NaN, hour: Number.NaN }
-    byAccount.clear()
-    eachCount(linkIds, (linkId, count) => {
-      const accountId = links.add(linkId, count, hour)
-      if (accountId > 0) byAccount.set(accountId, (byAccount.get(accountId) ?? 0) + count)
-    })
-    for (const [accountId, count] of byAccount) accounts.add(accountId, count, hour)
-    advance.run(end, hour, linkIds.length)
-    counted = { end, hour }
-  }
-}
-
-/** Hours never go back, but for a clock that was far ahead and is set right. */
-const nextHour = (last: number, now: number) =>
-  now < last - HOURS_BACK_MAX ? now : Math.max(last, now)
-
-/** Counts hits of links. A link with a row in `hits` exists: its deletion removes the row. */
-function linkCounter(db: Database) {
-  const marked = new MarkedIds(MARKED_LINKS_MAX)
-  const mark = marker(db, LINK_COUNTS)
-  const bump = db.prepare<null, [number, number]>(
-    'UPDATE hits SET count = count + ?2 WHERE link_id = ?1',
-  )
-  const find = db.prepare<{ accountId: number; count: number }, [number]>(
-    'SELECT account_id AS accountId, count FROM hits WHERE link_id = ?',
-  )
-  const create = db.prepare<{ accountId: number; count: number }, [number]>(
-    `INSERT INTO hits (link_id, account_id, count) SELECT id, account_id, 0 FROM links WHERE id = ?
-     RETURNING account_id AS accountId, count`,
-  )
-  return {
-    forget: () => marked.clear(),
-
-    /** The link's account, or 0 when the link is gone. */
-    add(linkId: number, count: number, hour: number): number {
-      let accountId = marked.find(linkId)
-      if (accountId === 0) {
-        const row = find.get(linkId) ?? create.get(linkId)
-        if (!row) return 0
-        mark(linkId, hour, row.count)
-        accountId = row.accountId
-        marked.set(linkId, accountId)
-      }
-      return bump.run(linkId, count).changes > 0 ? accountId : 0
-    },
-  }
-}
-
-function accountCounter(db: Database) {
-  const marked = new MarkedIds(MARKED_ACCOUNTS_MAX)
-  const mark = marker(db, ACCOUNT_COUNTS)
-  const find = db.prepare<{ count: number }, [number]>(
-    'SELECT count FROM account_hits WHERE account_id = ?',
-  )
-  const bump = db.prepare<null, [number, number]>(
+  const addToLink = linkCounter(db)
+  const addToAccount = db.prepare<null, [number, number]>(
     `INSERT INTO account_hits (account_id, count) VALUES (?1, ?2)
      ON CONFLICT (account_id) DO UPDATE SET count = count + ?2`,
   )
-  return {
-    forget: () => marked.clear(),
+  const addToBuckets = bucketAdder(db)
 
-    add(accountId: number, count: number, hour: number): void {
-      if (marked.find(accountId) === 0) {
-        mark(accountId, hour, find.get(accountId)?.count ?? 0)
-        marked.set(accountId, 1)
-      }
-      bump.run(accountId, count)
-    },
+  return ({ linkIds, end }, now) => {
+    const hour = hourOf(now)
+    const byAccount = new Map<number, number>()
+    eachCount(linkIds, (linkId, count) => {
+      const accountId = addToLink(linkId, count)
+      if (accountId === undefined) return
+      addToBuckets(LINK, linkId, hour, count)
+      byAccount.set(accountId, (byAccount.get(accountId) ?? 0) + count)
+    })
+    for (const [accountId, count] of byAccount) {
+      addToAccount.run(accountId, count)
+      addToBuckets(ACCOUNT, accountId, hour, count)
+    }
+    advance.run(end, linkIds.length)
   }
+}
+
+/**
+ * Counts hits of a link and gives its account; undefined when the link is gone. A link with a row
+ * in `hits` exists: its deletion removes the row.
+ */
+function linkCounter(db: Database): (linkId: number, count: number) => number | undefined {
+  const add = db.prepare<{ accountId: number }, [number, number]>(
+    'UPDATE hits SET count = count + ?2 WHERE link_id = ?1 RETURNING account_id AS accountId',
+  )
+  const addFirst = db.prepare<{ accountId: number }, [number, number]>(
+    `INSERT INTO hits (link_id, account_id, count) SELECT id, account_id, ?2 FROM links
+     WHERE id = ?1 RETURNING account_id AS accountId`,
+  )
+  return (linkId, count) => (add.get(linkId, count) ?? addFirst.get(linkId, count))?.accountId
 }
 
 /** Each link of a stretch once, in the order in which the database keeps them. */
@@ -144,9 +78,9 @@ function eachCount(stretch: Uint32Array, take: (linkId: number, count: number) =
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
-  const add = stretchAdder(db)
+  const add = rangeAdder(db)
   const mark = db.prepare<{ position: number }, []>('SELECT position FROM hit_totals WHERE id = 1')
-  const removeAccount = countRemover(db, ACCOUNT_COUNTS)
+  const removeAccount = db.prepare<null, [number]>('DELETE FROM account_hits WHERE account_id = ?')
   return {
     /**
      * Counts what the journal holds from the committed position up to `end`, as hits of the hour
@@ -162,10 +96,10 @@ export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
 
     /** For an account that is deleted, after its links. */
     removeAccountHits({ accountId }: { accountId: number }): void {
-      removeAccount(accountId)
+      removeAccount.run(accountId)
     },
 
-    ...markWrites(db),
+    ...bucketWrites(db),
   }
 }
 

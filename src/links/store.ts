@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { countRemover, LINK_COUNTS } from '../hits/marks.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type Code, newCode } from './code.ts'
 import { type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
@@ -52,7 +51,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
   const remove = db.prepare<{ accountId: AccountId }, [number]>(
     'DELETE FROM links WHERE id = ? RETURNING account_id AS accountId',
   )
-  const removeHits = countRemover(db, LINK_COUNTS)
+  const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
   const count = db.prepare<null, [number, AccountId]>(
     'UPDATE accounts SET link_count = link_count + ? WHERE id = ?',
   )
@@ -137,12 +136,12 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
       return link
     },
 
-    /** False when the link is gone already. Its hits go with it. */
+    /** False when the link is gone already. Its count goes with it. */
     deleteLink({ id }: { id: number }): boolean {
       const link = remove.get(id)
       if (!link) return false
       index.remove(link.accountId, id)
-      removeHits(id)
+      removeHits.run(id)
       count.run(-1, link.accountId)
       return true
     },

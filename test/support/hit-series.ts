@@ -2,9 +2,9 @@ import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { inTransaction, openWritable } from '../../src/db/open.ts'
+import { DAYS_KEPT, HOURS_KEPT } from '../../src/hits/buckets.ts'
 import { HitCounts, HitSeries, journalFile, openJournal } from '../../src/hits/hits.ts'
 import { JournalFile } from '../../src/hits/journal-file.ts'
-import { DAYS_KEPT, HOURS_KEPT } from '../../src/hits/marks.ts'
 import { type SeriesReads, type Step, seriesReads } from '../../src/hits/series.ts'
 import { HitReads, hitWrites } from '../../src/hits/store.ts'
 import { HOUR } from '../../src/lib/clock.ts'
@@ -81,7 +81,7 @@ export function hitService(path: string) {
       running = start()
     },
     prune(most = 2) {
-      while (inTransaction(db, () => running.writes.pruneMarks({ now: clock(), most })));
+      while (inTransaction(db, () => running.writes.pruneBuckets({ now: clock(), most })));
     },
     deleteLink: (id: number) => inTransaction(db, () => linkWrites(db).deleteLink({ id })),
     removeAccount: (accountId: number) => running.writes.removeAccountHits({ accountId }),
@@ -91,11 +91,10 @@ export function hitService(path: string) {
 
 export type HitService = ReturnType<typeof hitService>
 
-/** Hits by owner and hour, told without any database: what a series must say. */
+/** Hits by owner and hour, without a database: what a series must be. */
 export class SeriesModel {
   readonly #hits = new Map<string, Map<number, number>>()
   #pending: number[] = []
-  #hour = 0
   readonly deleted = new Set<number>()
   /** What pruning has taken, even where the clock went back since. */
   readonly oldest = { hour: 0, day: 0 }
@@ -105,11 +104,10 @@ export class SeriesModel {
   }
 
   flush(now: number) {
-    if (this.#pending.length > 0) this.#hour = Math.max(this.#hour, now)
     for (const linkId of this.#pending) {
       if (this.deleted.has(linkId)) continue
-      this.#add(`link ${linkId}`, this.#hour)
-      this.#add(`account ${ACCOUNT_OF.get(linkId)}`, this.#hour)
+      this.#add(`link ${linkId}`, now)
+      this.#add(`account ${ACCOUNT_OF.get(linkId)}`, now)
     }
     this.#pending = []
   }
@@ -128,12 +126,12 @@ export class SeriesModel {
   series(kind: 'link' | 'account', id: number, step: Step, now: number): Record<number, number> {
     const kept = step === 'hour' ? now - HOURS_KEPT : (Math.floor(now / 24) - DAYS_KEPT + 1) * 24
     const buckets: Record<number, number> = {}
+    const current = step === 'hour' ? now : Math.floor(now / 24) * 24
     const add = (hour: number, count: number) => {
       const start = step === 'hour' ? hour : Math.floor(hour / 24) * 24
-      if (start >= kept) buckets[start] = (buckets[start] ?? 0) + count
+      if (start >= kept && start <= current) buckets[start] = (buckets[start] ?? 0) + count
     }
-    for (const [hour, count] of this.#hits.get(`${kind} ${id}`) ?? [])
-      add(Math.min(hour, now), count)
+    for (const [hour, count] of this.#hits.get(`${kind} ${id}`) ?? []) add(hour, count)
     if (kind === 'link') for (const linkId of this.#pending) if (linkId === id) add(now, 1)
     return buckets
   }
