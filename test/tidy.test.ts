@@ -300,7 +300,8 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-const SKIPPED = /^(node_modules|dist|data|\.git|test\/\.artifacts)\/|\.(png|ico|woff2?|db|gz)$/
+const SKIPPED =
+  /^(node_modules|dist|data|\.git|test\/\.artifacts)\/|\.(png|ico|woff2?|db|gz|bun-build)$/
 
 function readProject(): Source[] {
   const paths = [...new Bun.Glob('**/*').scanSync({ cwd: ROOT, dot: true })].sort()

@@ -1,8 +1,8 @@
-import { stayBehind, takeShortTurns } from '../../src/lib/priority.ts'
+import { stayBehind } from '../../src/lib/priority.ts'
 import { Histogram, type HistogramJson } from './histogram.ts'
 import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
 import { Connection, RequestBytes, type Target } from './raw-client.ts'
-import { takeRealTimeTurns } from './real-time.ts'
+import { takeRealTimePolicy, takeShortSlices } from './real-time.ts'
 import type { ResponseScanner } from './response-scanner.ts'
 import { type LoadResult, LoadTally } from './tally.ts'
 
@@ -254,8 +254,8 @@ if (import.meta.main) {
   await answerAsProcess((options: OpenLoopOptions) => {
     // Visitors have machines of their own: they neither wait for the service's cores nor take them.
     if (options.isBackground) stayBehind()
-    else if (options.isPunctual) takeRealTimeTurns()
-    else takeShortTurns()
+    else if (options.isPunctual) takeRealTimePolicy()
+    else takeShortSlices()
     return openLoop(options)
   })
 }

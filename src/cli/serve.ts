@@ -5,7 +5,6 @@ import { monotonicClock, wallClock } from '../lib/clock.ts'
 import { shrinkAfterStart } from '../lib/footprint.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
-import { takeShortTurns } from '../lib/priority.ts'
 import { secureRandom } from '../lib/random.ts'
 import { messageOf } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
@@ -25,7 +24,6 @@ const LOG_DRAIN_MS = 500
 
 /** Starts the service. Resolves with the function that stops it. */
 export async function serve(config: Config): Promise<() => Promise<void>> {
-  takeShortTurns()
   const sink = new LogSink()
   const log = createLog({ level: config.logLevel, write: (line) => sink.write(line) })
   const app = await buildApp(config, {

@@ -10,7 +10,7 @@ const STRETCH_MAX = 8192
 
 interface FlusherOptions {
   journal: HitJournal
-  writer: Caller<Pick<HitWrites, 'countHits' | 'populatePages'>>
+  writer: Caller<Pick<HitWrites, 'countHits'>>
   /** Tells the hour that hits count for: that of their flush. */
   clock: Clock
   flushMs: number
@@ -34,7 +34,6 @@ export class HitFlusher {
 
   constructor(options: FlusherOptions) {
     this.#options = options
-    void this.#makeReady()
     this.#schedule()
   }
 
@@ -79,16 +78,8 @@ export class HitFlusher {
     )
   }
 
-  /** Appends to come find their pages in memory. A writer that cannot costs them time alone. */
-  async #makeReady(): Promise<void> {
-    const { journal, writer } = this.#options
-    const pages = journal.takePagesAhead()
-    if (pages) await writer.call('populatePages', pages, { background: true }).catch(() => {})
-  }
-
   async #tick(): Promise<void> {
     const { log, journal } = this.#options
-    void this.#makeReady()
     try {
       await this.flush()
       if (this.#failing) log.info('hits.flush_recovered')

@@ -242,29 +242,3 @@ test('every block of a new journal is on the disk: a sparse one would kill the p
   const [blocks = 0, blockBytes = 0, size = 0] = stat.split(' ').map(Number)
   expect(blocks * blockBytes).toBeGreaterThanOrEqual(size)
 })
-
-test('pages ahead of the head are made ready once a lap, and always before hits come to them', () => {
-  using folder = temporaryFolder()
-  const ENTRIES = 512 * 1024
-  const journal = HitJournal.open(file(folder), ENTRIES)
-  const given: number[] = []
-  const take = () => {
-    const pages = journal.takePagesAhead()
-    if (!pages) return
-    expect(pages.address % 4096).toBe(0)
-    given.push(pages.bytes)
-  }
-  take()
-  expect(given).toEqual([1024 * 1024])
-  take()
-  expect(given.length).toBe(1)
-  for (let i = 0; i < 2 * ENTRIES; i++) {
-    journal.append(1)
-    if (i % 1000 !== 0) continue
-    journal.release(journal.head)
-    take()
-    const ready = given.reduce((sum, bytes) => sum + bytes / 8, 0)
-    expect(ready).toBeGreaterThan(journal.head)
-    expect(ready).toBeLessThanOrEqual(journal.head + 128 * 1024)
-  }
-})

@@ -10,9 +10,6 @@ import {
 
 /** Counted hits whose pages leave the process's memory together: 1 MiB. */
 const RELEASED_TOGETHER = (1024 * 1024) / ENTRY_BYTES
-/** Room for hits made ready ahead of the head, 1 MiB: a second of 130,000 redirects. */
-const READY_AHEAD = (1024 * 1024) / ENTRY_BYTES
-const ENTRIES_PER_PAGE = 4096 / ENTRY_BYTES
 
 /**
  * HOT PATH. The hits that the database does not count yet, in a mapping of the journal's file
@@ -31,8 +28,6 @@ export class HitJournal {
   #head = 0
   /** The position before which no page is in the process's memory. */
   #absent = 0
-  /** The position up to which pages were asked to be made ready. */
-  #ready = 0
   /** The next slot and its lap, kept beside `#head` so that an append divides nothing. */
   #slot = 0
   #lap = 1
@@ -133,25 +128,8 @@ export class HitJournal {
     this.#tail = position
     this.#head = position
     this.#absent = position
-    this.#ready = position
     this.#slot = 0
     this.#lap = position / this.#entries + 1
-  }
-
-  /**
-   * Pages that appends will come to soon, for another thread to populate: the first write to a page
-   * may wait for the disk. Undefined while enough are ready. Each is given once a lap.
-   */
-  takePagesAhead(): Pages | undefined {
-    const ahead = Math.min(READY_AHEAD, this.#entries)
-    const end = pageStart(this.#head + ahead)
-    // A ring of broken pages is a test's, too small to be worth it.
-    if (this.#entries % ENTRIES_PER_PAGE !== 0 || end - this.#ready < ahead / 2) return undefined
-    const start = Math.max(this.#ready, pageStart(this.#head))
-    const slot = start % this.#entries
-    const length = Math.min(end - start, this.#entries - slot)
-    this.#ready = start + length
-    return this.#pagesOf(slot, length)
   }
 
   #pagesOf(slot: number, length: number): Pages {
@@ -181,8 +159,6 @@ export class HitJournal {
     }
   }
 }
-
-const pageStart = (position: number): number => position - (position % ENTRIES_PER_PAGE)
 
 function map(path: string): Uint8Array {
   try {

@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
 import { type Clock, wallClock } from '../lib/clock.ts'
-import { populatePages } from '../lib/mapped-pages.ts'
 import { ACCOUNT, bucketAdder, bucketWrites, hourOf, LINK } from './buckets.ts'
 import type { JournalFile, Stretch } from './journal-file.ts'
 
@@ -90,9 +89,6 @@ export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
       const { position } = mark.get() ?? { position: end }
       if (end > position) add({ linkIds: journal.read(position, end), end }, now)
     },
-
-    /** Of the journal as the HTTP thread maps it: so that an append never waits for the disk. */
-    populatePages,
 
     /** For an account that is deleted, after its links. */
     removeAccountHits({ accountId }: { accountId: number }): void {

@@ -1,40 +1,31 @@
 import { expect, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { getPriority, release } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import { Service } from '../../test/support/binary.ts'
 import { temporaryFolder } from '../../test/support/folder.ts'
 
 interface Standing {
   nice: number
-  /** The turn that the kernel grants, in nanoseconds. */
-  turn: number | null
   policy: number
 }
-
-/** A wish is taken from Linux 6.12 on, and told where the kernel is built to tell. */
-const [major = 0, minor = 0] = release().split('.').map(Number)
-const takesWishes = major > 6 || (major === 6 && minor >= 12)
-const tells = existsSync('/proc/self/sched')
 
 /** Field 41 of /proc/<pid>/stat is the policy; the name in field 2 may hold spaces. */
 const STANDING = `
   const { readFileSync, readlinkSync } = require('node:fs')
   const { getPriority } = require('node:os')
   const thread = readlinkSync('/proc/thread-self').split('/').at(-1)
-  const read = (name) => readFileSync('/proc/thread-self/' + name, 'utf8')
+  const stat = readFileSync('/proc/thread-self/stat', 'utf8')
   const standing = {
     nice: getPriority(Number(thread)),
-    turn: ${tells} ? Number(/^se\\.slice +: +(\\d+)/m.exec(read('sched'))?.[1]) : null,
-    policy: Number(read('stat').replace(/^.*\\) /s, '').split(' ')[38]),
+    policy: Number(stat.replace(/^.*\\) /s, '').split(' ')[38]),
   }`
 
 const PRIORITY = JSON.stringify(new URL('./priority.ts', import.meta.url).pathname)
 
-/** Of a process that takes short turns, and of a thread that it then starts. */
+/** Of a process, and of a thread that it starts and that calls a function. */
 async function standings(call: string, runner: string[] = []): Promise<[Standing, Standing]> {
   const worker = `require(${PRIORITY}).${call}; ${STANDING}; self.postMessage(standing)`
   const source = `
-    require(${PRIORITY}).takeShortTurns()
     const file = new File([${JSON.stringify(worker)}], 'thread.js', { type: 'text/javascript' })
     const worker = new Worker(URL.createObjectURL(file))
     worker.onmessage = ({ data }) => {
@@ -48,24 +39,22 @@ async function standings(call: string, runner: string[] = []): Promise<[Standing
 
 /** A suite that is nice itself leaves less to see: no thread may become less nice than it was. */
 const own = getPriority(process.pid)
-const anyTurn = tells ? expect.anything() : null
-const short = takesWishes && tells ? 100_000 : anyTurn
 
 test.each([
   ['giveWay()', 5],
   ['stayBehind()', 15],
 ])('a thread that calls %s is nice, the one that started it is not', async (call, nice) => {
   const [first, other] = await standings(call)
-  expect(first).toEqual({ nice: own, turn: short, policy: 0 })
-  expect(other).toEqual({ nice: Math.max(nice, own), turn: short, policy: 0 })
+  expect(first).toEqual({ nice: own, policy: 0 })
+  expect(other).toEqual({ nice: Math.max(nice, own), policy: 0 })
 })
 
 test('nobody becomes less nice, and the policy that an operator chose stays', async () => {
   const runner = ['nice', '-n', '9', 'chrt', '--batch', '0']
   const nice = Math.min(19, own + 9)
   const [first, other] = await standings('giveWay()', runner)
-  expect(first).toEqual({ nice, turn: short, policy: 3 })
-  expect(other).toEqual({ nice, turn: short, policy: 3 })
+  expect(first).toEqual({ nice, policy: 3 })
+  expect(other).toEqual({ nice, policy: 3 })
 })
 
 test('of a service, the HTTP thread comes first, then writer and reader, then images', async () => {
@@ -82,8 +71,4 @@ test('of a service, the HTTP thread comes first, then writer and reader, then im
   for (const nice of expected) niceness.splice(niceness.indexOf(nice), 1)
   expect(niceness.filter((nice) => !expected.slice(1).includes(nice))).toEqual([])
   expect(getPriority(service.pid)).toBe(own)
-  if (!takesWishes || !tells) return
-  for (const thread of [String(service.pid), ...workers]) {
-    expect(readFileSync(`${tasks}/${thread}/sched`, 'utf8')).toMatch(/^se\.slice +: +100000$/m)
-  }
 })
