@@ -1,5 +1,5 @@
 import type { RandomBytes } from '../lib/random.ts'
-import { DeltaQueues } from './delta-queues.ts'
+import { GapQueues } from './gap-queues.ts'
 import { KeyIndex, NO_SLOT } from './key-index.ts'
 
 /** A request at `t` is counted from `t` up to, but not at, `t + WINDOW_MS`. */
@@ -40,8 +40,9 @@ interface SlidingWindowOptions {
   keysMax: number
   /**
    * Bytes for the times of requests, 12 MiB unless said otherwise. A caller's first one in a window
-   * takes none, the others 1 to 2 bytes, in chunks of 36. All in all, a caller of k requests takes
-   * at most 128 + 2k bytes (where `keysMax` is three quarters of a power of two).
+   * takes none, the others two bytes each, in chunks of 16 that take 36 bytes. All in all, a caller
+   * of k requests takes at most 128 + 2.25k bytes (where `keysMax` is three quarters of a power of
+   * two).
    */
   arenaBytesMax?: number
   /** Seeds the hash. */
@@ -77,7 +78,7 @@ export class SlidingWindow {
   arenaRefused = 0
 
   readonly #index: KeyIndex
-  readonly #gaps: DeltaQueues
+  readonly #gaps: GapQueues
   readonly #records: Int32Array
   /** The slot that newcomers share when no other is free. */
   readonly #overflow: number
@@ -96,7 +97,7 @@ export class SlidingWindow {
 
   constructor({ keysMax, arenaBytesMax = 12 * 2 ** 20, random }: SlidingWindowOptions) {
     this.#index = new KeyIndex(keysMax, random)
-    this.#gaps = new DeltaQueues(keysMax + 2, arenaBytesMax)
+    this.#gaps = new GapQueues(keysMax + 2, arenaBytesMax)
     this.#records = new Int32Array((keysMax + 2) * RECORD_FIELDS)
     this.#overflow = keysMax
     this.#blank = keysMax + 1

@@ -1,0 +1,117 @@
+/** A chunk holds 16 values of two bytes, and takes four more for the number of the next chunk. */
+const CHUNK_VALUES = 16
+const CHUNK_COST_BYTES = 2 * CHUNK_VALUES + 4
+const CHUNK_SHIFT = 4
+const CHUNK_LAST = CHUNK_VALUES - 1
+
+/**
+ * HOT PATH. A fixed number of first-in, first-out queues of whole numbers from 0 to 65,535 in one
+ * arena of at most `arenaBytesMax` bytes. An empty queue takes no room in the arena.
+ *
+ * A queue is a chain of chunks: it grows at one end and gives chunks back at the other, nothing is
+ * ever copied, and as all chunks are alike, any free one serves any queue. All memory is reserved
+ * at construction; the system backs it with pages only as they are first used.
+ */
+export class GapQueues {
+  readonly #chunksMax: number
+  readonly #values: Uint16Array
+  /** The chunk after this one, in its queue or in the free list. */
+  readonly #nextChunk: Int32Array
+  /** Queue q: at 2q the index of its first value, at 2q + 1 of its last; both 0 when empty. */
+  readonly #ends: Int32Array
+  #firstFree = 0
+  /** Chunk 0 is never used, so that 0 can stand for "none". */
+  #chunksUsed = 1
+
+  constructor(queues: number, arenaBytesMax: number) {
+    if (!(arenaBytesMax >= 0 && arenaBytesMax <= 2 ** 30)) {
+      throw new RangeError('arenaBytesMax must be from 0 to 1,073,741,824')
+    }
+    this.#chunksMax = 1 + Math.floor(arenaBytesMax / CHUNK_COST_BYTES)
+    this.#values = new Uint16Array(this.#chunksMax * CHUNK_VALUES)
+    this.#nextChunk = new Int32Array(this.#chunksMax)
+    this.#ends = new Int32Array(2 * queues)
+  }
+
+  /** Arena memory used so far: grows with the most chunks ever held at once. */
+  get arenaBytes(): number {
+    return (this.#chunksUsed - 1) * CHUNK_COST_BYTES
+  }
+
+  /** Whether no chunk is free: queues can still be pushed to until their last chunk is full. */
+  get isFull(): boolean {
+    return this.#firstFree === 0 && this.#chunksUsed === this.#chunksMax
+  }
+
+  /** Whether a value can be pushed to the queue now. */
+  hasRoom(queue: number): boolean {
+    if (!this.isFull) return true
+    const last = this.#ends[2 * queue + 1] as number
+    return last !== 0 && (last & CHUNK_LAST) !== CHUNK_LAST
+  }
+
+  /** Adds a value at the end. The queue must have room. */
+  push(queue: number, value: number): void {
+    const last = this.#ends[2 * queue + 1] as number
+    const isWhole = last === 0 || (last & CHUNK_LAST) === CHUNK_LAST
+    const at = isWhole ? this.#extend(queue, last) : last + 1
+    this.#values[at] = value
+    this.#ends[2 * queue + 1] = at
+  }
+
+  /** Takes the first value out. The queue must not be empty. */
+  shift(queue: number): number {
+    const first = this.#ends[2 * queue] as number
+    const value = this.#values[first] as number
+    if (first === this.#ends[2 * queue + 1]) {
+      this.clear(queue)
+      return value
+    }
+    this.#ends[2 * queue] = this.#after(first)
+    if ((first & CHUNK_LAST) === CHUNK_LAST) {
+      this.#nextChunk[first >> CHUNK_SHIFT] = this.#firstFree
+      this.#firstFree = first >> CHUNK_SHIFT
+    }
+    return value
+  }
+
+  /**
+   * The sum of the first `count` values, which the queue must hold. Takes time for each of them.
+   */
+  sum(queue: number, count: number): number {
+    let at = this.#ends[2 * queue] as number
+    let total = 0
+    for (let i = 0; i < count; i++) {
+      total += this.#values[at] as number
+      at = this.#after(at)
+    }
+    return total
+  }
+
+  /** Empties the queue at once, however long it is. */
+  clear(queue: number): void {
+    const first = this.#ends[2 * queue] as number
+    if (first === 0) return
+    const last = this.#ends[2 * queue + 1] as number
+    this.#nextChunk[last >> CHUNK_SHIFT] = this.#firstFree
+    this.#firstFree = first >> CHUNK_SHIFT
+    this.#ends[2 * queue] = 0
+    this.#ends[2 * queue + 1] = 0
+  }
+
+  /** Puts a new chunk after the one that ends at `last`, and gives the index of its first value. */
+  #extend(queue: number, last: number): number {
+    let chunk = this.#firstFree
+    if (chunk === 0) chunk = this.#chunksUsed++
+    else this.#firstFree = this.#nextChunk[chunk] as number
+    if (last === 0) this.#ends[2 * queue] = chunk << CHUNK_SHIFT
+    else this.#nextChunk[last >> CHUNK_SHIFT] = chunk
+    return chunk << CHUNK_SHIFT
+  }
+
+  /** The index of the value after the one at `at`, which must not be the queue's last. */
+  #after(at: number): number {
+    if ((at & CHUNK_LAST) !== CHUNK_LAST) return at + 1
+    return (this.#nextChunk[at >> CHUNK_SHIFT] as number) << CHUNK_SHIFT
+  }
+}
