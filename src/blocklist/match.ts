@@ -143,22 +143,18 @@ export class HostSetBuilder {
   /** `host`: ASCII in the form of `hostOf`, 1 to 253 characters; else RangeError. */
   add(host: string): void {
     const bytes = Buffer.from(host, 'latin1')
-    this.addBytes(bytes, 0, bytes.length)
-  }
-
-  /** As `add`, for the bytes from `start` to `end`. */
-  addBytes(bytes: Uint8Array, start: number, end: number): void {
-    const length = end - start
+    const { length } = bytes
     if (length < 1 || length > HOST_LENGTH_MAX) {
       throw new RangeError(`a host has 1 to ${HOST_LENGTH_MAX} characters`)
     }
     this.#reserve(length + 1)
-    const hash = hashOf(this.#seed, bytes, start, end)
-    const slot = slotOf({ text: this.#text, slots: this.#slots }, bytes, start, end, hash)
+    const hash = hashOf(this.#seed, bytes, 0, length)
+    const slot = slotOf({ text: this.#text, slots: this.#slots }, bytes, 0, length, hash)
     if (this.#slots[slot]) return
     this.#slots[slot] = this.#length + 1
     this.#text[this.#length++] = length
-    for (let i = start; i < end; i++) this.#text[this.#length++] = bytes[i] ?? 0
+    this.#text.set(bytes, this.#length)
+    this.#length += length
     if (++this.#size * 2 > this.#slots.length) this.#widen()
   }
 

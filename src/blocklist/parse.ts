@@ -13,9 +13,7 @@
 
 import { canonicalHost, HostSetBuilder, type PackedHosts } from './match.ts'
 
-const LINE_BYTES_MAX = 65_536
-const NEWLINE = 10
-const RETURN = 13
+const LINE_LENGTH_MAX = 65_536
 
 /** The hosts of one file: those that it blocks, and those that its exceptions exempt. */
 export interface HostList {
@@ -46,26 +44,23 @@ export function parseBlocklist(
   { bytesExpected = 0, seed = 0 }: ParseOptions = {},
 ): HostList {
   const reader = new LineReader(seed, bytesExpected)
-  let rest: Uint8Array = new Uint8Array()
+  const decoder = new TextDecoder()
+  let rest = ''
   for (const chunk of chunks) {
     if (chunk.includes(0)) throw new BlocklistError('the file is binary')
-    // Only the line that the cut went through is put together anew, not the whole chunk.
-    const first = chunk.indexOf(NEWLINE) + 1
-    if (first === 0) rest = Buffer.concat([rest, chunk])
-    else {
-      const last = chunk.lastIndexOf(NEWLINE) + 1
-      const cut = Buffer.concat([rest, chunk.subarray(0, first)])
-      reader.readLines(cut, 0, cut.length)
-      reader.readLines(chunk, first, last)
-      rest = chunk.slice(last)
-    }
-    if (rest.length > LINE_BYTES_MAX) {
-      throw new BlocklistError(`a line is longer than ${LINE_BYTES_MAX} bytes`)
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split(LINE_END)
+    rest = lines.pop() ?? ''
+    for (const line of lines) reader.read(line)
+    if (rest.length > LINE_LENGTH_MAX) {
+      throw new BlocklistError(`a line is longer than ${LINE_LENGTH_MAX} characters`)
     }
   }
-  reader.readLines(rest, 0, rest.length)
+  reader.read(rest + decoder.decode())
   return reader.finish()
 }
+
+/** A carriage return alone ends a line, too; one before a newline only adds an empty line. */
+const LINE_END = /[\r\n]/
 
 /** `[Adblock Plus 2.0]` is a heading, `[::1]` an address. */
 const COMMENT = /^(?:[!#;]|\[(?![\da-f:.]+\]))/i
@@ -77,45 +72,9 @@ const ADBLOCK = /^(@@)?\|\|(?:\*\.)?([^\s/^$|*]+)[/^]?\*?\|?(?:\$(.*))?$/
  */
 const OPTIONS_HELD = /^(?:all|doc|document|popup|network|important|third-party|3p|match-case)$/i
 
-const CARET = 94
-const HYPHEN = 45
-const DOT = 46
-const ADBLOCK_START = Buffer.from('||')
-const SINKHOLE_START = Buffer.from('0.0.0.0 ')
-const LOOPBACK_START = Buffer.from('127.0.0.1 ')
-const LOCALHOST = Buffer.from('localhost')
-const isLetter = (byte = 0): boolean => byte >= 97 && byte <= 122
-const isDigit = (byte = 0): boolean => byte >= 48 && byte <= 57
-
-function startsWith(bytes: Uint8Array, start: number, text: Uint8Array): boolean {
-  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text[i]) return false
-  return true
-}
-
-/**
- * Whether the bytes are a name in the form of `hostOf`; false also for some that are, like
- * punycode.
- */
-function isCanonical(bytes: Uint8Array, start: number, end: number): boolean {
-  let label = start
-  for (let i = start; i < end; i++) {
-    const byte = bytes[i]
-    if (byte === DOT) {
-      if (i === label) return false
-      label = i + 1
-    } else if (byte === HYPHEN) {
-      if (bytes[i - 1] === HYPHEN) return false
-    } else if (!isLetter(byte) && !isDigit(byte)) return false
-  }
-  // A number at the end would make it an address; a single label is no entry.
-  if (label === start || !isLetter(bytes[label]) || end - start > 253) return false
-  return !startsWith(bytes, start, LOCALHOST)
-}
-
 class LineReader {
   readonly #blocked: HostSetBuilder
   readonly #exempt: HostSetBuilder
-  readonly #decoder = new TextDecoder()
   #unknownLines = 0
   #isFirst = true
 
@@ -124,36 +83,7 @@ class LineReader {
     this.#exempt = new HostSetBuilder({ seed, bytesExpected: 0 })
   }
 
-  /** Reads the lines of `bytes` from `from` to `to`, which is after a newline or the file's end. */
-  readLines(bytes: Uint8Array, from: number, to: number): void {
-    let start = from
-    while (start < to) {
-      const newline = bytes.indexOf(NEWLINE, start)
-      const end = newline < 0 ? to : newline
-      const visible = bytes[end - 1] === RETURN ? end - 1 : end
-      if (visible > start && !this.#readPlain(bytes, start, visible)) {
-        const text = this.#decoder.decode(bytes.subarray(start, visible))
-        for (const line of text.split('\r')) this.#readLine(line)
-      }
-      start = end + 1
-    }
-  }
-
-  /** Most lines of most lists, without a string: what it leaves aside, `#readLine` reads alike. */
-  #readPlain(bytes: Uint8Array, start: number, end: number): boolean {
-    const isRule = startsWith(bytes, start, ADBLOCK_START) && bytes[end - 1] === CARET
-    let from = start
-    if (isRule) from += ADBLOCK_START.length
-    else if (startsWith(bytes, start, SINKHOLE_START)) from += SINKHOLE_START.length
-    else if (startsWith(bytes, start, LOOPBACK_START)) from += LOOPBACK_START.length
-    const to = isRule ? end - 1 : end
-    if (!isCanonical(bytes, from, to)) return false
-    this.#blocked.addBytes(bytes, from, to)
-    this.#isFirst = false
-    return true
-  }
-
-  #readLine(line: string): void {
+  read(line: string): void {
     const text = line.trim()
     if (text === '' || COMMENT.test(text)) return
     if (this.#isFirst && text.startsWith('<')) throw new BlocklistError('the file is a web page')
