@@ -40,7 +40,6 @@ import { LinkWriter } from './links/links.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { LinkReads } from './links/store.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
-import { MaintenanceLog } from './maintenance/watch.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake, retireStaleImages } from './qr/remake.ts'
@@ -187,7 +186,6 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     databaseFile: file,
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
-  const maintenanceLog = new MaintenanceLog({ mode: deps.maintenance, log })
   const behindProxy = config.trustedProxies.length > 0
   const plainFollow = follower({ ...deps, log, behindProxy, outcomes })
   const timedFollow = timed(plainFollow, redirectSeconds, monotonic)
@@ -246,7 +244,6 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     },
     async close(patienceMs) {
       metrics.close()
-      maintenanceLog.close()
       indexer.close()
       pruner.close()
       await Promise.all([codes.close(), dashboard.close(), blocklist.close()])

@@ -15,9 +15,8 @@ export class Cookies {
   }
 
   find(name: CookieName, request: Request): string | undefined {
-    const wanted = `${this.#nameOf(name)}=`
-    const all = request.headers.get('cookie')?.split(/;[\t ]*/) ?? []
-    return all.find((cookie) => cookie.startsWith(wanted))?.slice(wanted.length)
+    const cookies = new Bun.CookieMap(request.headers.get('cookie') ?? '')
+    return cookies.get(this.#nameOf(name)) ?? undefined
   }
 
   /** Goes when the browser closes; the server ends the session before or after. */

@@ -277,6 +277,13 @@ test.each(lengths)(
     expect((await owner.get('/app/service')).text).toContain(`datetime="${iso}"`)
     await owner.post('/app/service/maintenance/end', {}, { from: '/app/service' })
     expect((await app.call('GET', `/api/lookup/${code}`)).status).toBe(200)
+    const events = app.log
+      .map((line) => JSON.parse(line) as { event: string; until?: string })
+      .filter(({ event }) => event.startsWith('maintenance.'))
+    expect(events).toMatchObject([
+      { event: 'maintenance.on', until: iso },
+      { event: 'maintenance.off' },
+    ])
   },
 )
 

@@ -31,10 +31,12 @@ export const servicePages = (deps: DashboardDeps) =>
         return servicePage(deps, visitor, { ...until, sent })
       }
       await deps.writer.call('saveSetting', maintenanceSetting(until))
+      deps.log.info('maintenance.on', { account_id: visitor.account.id, until: isoTime(until) })
       return goTo('/app/service?done=on')
     })
-    .post('/maintenance/end', async () => {
+    .post('/maintenance/end', async ({ account }) => {
       await deps.writer.call('saveSetting', maintenanceSetting(undefined))
+      deps.log.info('maintenance.off', { account_id: account.id })
       return goTo('/app/service?done=off')
     })
 
