@@ -5,6 +5,7 @@ import { issueOneTimeLink } from './accounts/one-time-links.ts'
 import type { PasswordFunctions } from './accounts/password-thread.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
+import { discardRestore } from './backup/switch.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import type { Config } from './config.ts'
 import { type Dashboard, openDashboard } from './dashboard/build.ts'
@@ -275,6 +276,7 @@ function prepare(config: Config, outside: Outside, imageDir: string) {
   makeDataFolder(dataDir)
   const lock = FolderLock.claim(dataDir)
   try {
+    discardRestore(dataDir)
     const { db, accounts, hasher } = openDataFolder(dataDir)
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
     const remakeImages = retireStaleImages(new SettingStore(db), imageDir, baseUrl)

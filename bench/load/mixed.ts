@@ -53,7 +53,7 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   let series = 0
   const backup = () =>
     tieToThisProcess(
-      Bun.spawn([...program, 'backup', join(temporary.path, `${Bun.randomUUIDv7()}.tar`)], {
+      Bun.spawn([...program, 'backup', join(temporary.path, `${Bun.randomUUIDv7()}.hopcode`)], {
         env: { ...process.env, DATA_DIR: folder.path },
         stdio: ['ignore', 'ignore', 'inherit'],
       }),

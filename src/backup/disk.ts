@@ -1,11 +1,8 @@
 import {
-  closeSync,
   existsSync,
   linkSync,
   mkdtempSync,
-  openSync,
   readdirSync,
-  readSync,
   renameSync,
   rmSync,
   statfsSync,
@@ -13,23 +10,6 @@ import {
 import { join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 import { FolderLock } from '../db/lock.ts'
-
-const CHUNK_BYTES = 1024 * 1024
-
-/** The bytes of a file in pieces. Each piece is overwritten by the next. */
-export function* readPieces(path: string): Generator<Uint8Array> {
-  const buffer = Buffer.alloc(CHUNK_BYTES)
-  const descriptor = openSync(path, 'r')
-  try {
-    for (;;) {
-      const length = readSync(descriptor, buffer, 0, CHUNK_BYTES, null)
-      if (length === 0) return
-      yield buffer.subarray(0, length)
-    }
-  } finally {
-    closeSync(descriptor)
-  }
-}
 
 /** Gives a finished file its name, which must be free. Throws DataError when it is not. */
 export function nameWithoutReplacing(from: string, to: string): void {

@@ -5,12 +5,13 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { MIGRATIONS, migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { adoptJournal, hitAdder } from '../hits/store.ts'
+import { urlKey } from '../links/url.ts'
 import { checkDatabase } from './invariants.ts'
 import { closeAlone } from './store.ts'
 
 const LINK = `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)`
 const HASH = 'randomblob(32)'
-const KEY = 'randomblob(16)'
+const KEY = `x'${Buffer.from(urlKey('https://example.com/')).toString('hex')}'`
 
 function setUp(path: string, migrations = MIGRATIONS) {
   const db = openWritable(join(path, 'hopcode.db'))
@@ -48,6 +49,8 @@ const DAMAGE: [check: string, sql: string][] = [
   ['urls', `UPDATE links SET url = 'javascript:alert(1)' WHERE id = 1`],
   ['urls', `UPDATE links SET url = NULL WHERE id = 1`],
   ['urls', `UPDATE links SET url_key = x'00' WHERE id = 1`],
+  ['url keys', `UPDATE links SET url = 'https://example.com/x' WHERE id = 1`],
+  ['url keys', `UPDATE links SET url = 'https://' WHERE id = 1`],
   ['hashes', `UPDATE links SET passcode_hash = x'00' WHERE id = 1`],
   ['hashes', `UPDATE api_keys SET hash = x'00'`],
   ['owners', `UPDATE api_keys SET account_id = 7`],
@@ -82,7 +85,7 @@ test('a damaged page is a problem, and the only one told', () => {
       check: 'database file',
       status: 'problem',
       says: expect.stringContaining('it is damaged: '),
-      advice: expect.stringContaining('hopcode restore <file>'),
+      advice: expect.stringContaining('hopcode restore FILE'),
     },
   ])
   db.close()

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { MIGRATIONS, versionOf } from '../db/migrate.ts'
 import { messageOf } from '../lib/thread.ts'
+import { urlKey } from '../links/url.ts'
 
 /** One thing that was looked at. `advice` says what to do about a problem. */
 export type Finding =
@@ -9,7 +10,7 @@ export type Finding =
 
 export const RESTORE_ADVICE =
   'Stop the service, keep a copy of the data folder, and restore the last good backup: ' +
-  'hopcode restore <file>'
+  'hopcode restore FILE'
 
 /** A rule of what is stored. `sql` counts the rows that break it, in one statement: one moment. */
 interface Invariant {
@@ -119,6 +120,7 @@ export function* checkDatabase(db: Database, advice = RESTORE_ADVICE): Generator
   for (const invariant of INVARIANTS) {
     if (version >= invariant.since) yield checkInvariant(db, invariant, advice)
   }
+  yield checkUrlKeys(db, advice)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
     const says = `${duplicates} links have a URL that another of their account has, by updates`
@@ -164,6 +166,26 @@ function checkIntegrity(db: Database, advice: string): Finding {
     return { check, status: 'ok', says: 'SQLite finds no damage' }
   }
   return { check, status: 'problem', says: `it is damaged: ${says.join('; ')}`, advice }
+}
+
+/** A changed letter in a URL no longer fits the key, which is a hash of the whole URL. */
+function checkUrlKeys(db: Database, advice: string): Finding {
+  const check = 'url keys'
+  const links = db.prepare<{ url: string; urlKey: Uint8Array }, []>(
+    'SELECT url, url_key AS urlKey FROM links WHERE url IS NOT NULL AND url_key IS NOT NULL',
+  )
+  let broken = 0
+  for (const { url, urlKey } of links.iterate()) if (!fits(url, urlKey)) broken++
+  if (broken === 0) return { check, status: 'ok', says: 'every URL is the one that was stored' }
+  return { check, status: 'problem', says: `${broken} URLs were changed by a fault`, advice }
+}
+
+function fits(url: string, key: Uint8Array): boolean {
+  try {
+    return Buffer.from(urlKey(url)).equals(key)
+  } catch {
+    return false
+  }
 }
 
 function checkInvariant(db: Database, { check, holds, broken, sql }: Invariant, advice: string) {

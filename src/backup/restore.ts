@@ -1,17 +1,20 @@
-import { statSync, writeFileSync } from 'node:fs'
+import type { Database } from 'bun:sqlite'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSecretKey } from '../accounts/secrets.ts'
+import { readSecretKey, secretFile } from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
+import { versionOf } from '../db/migrate.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { journalFile } from '../hits/hits.ts'
 import { JournalFile } from '../hits/journal-file.ts'
 import { adoptJournal } from '../hits/store.ts'
+import { isoTime } from '../lib/clock.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { remakeAtStart } from '../qr/remake.ts'
-import { type Manifest, unpackArchive } from './archive.ts'
+import { type Manifest, newManifest, takeContents, unpackBackup } from './backup-file.ts'
 import { checkDatabase } from './invariants.ts'
-import { closeAlone, endVisits } from './store.ts'
+import { closeAlone, countContents, endVisits } from './store.ts'
 import { beginRestore, decideRestore, discardRestore, nameAside } from './switch.ts'
 
 /**
@@ -26,9 +29,8 @@ export async function decideOnBackup(
 ): Promise<Manifest> {
   const folder = beginRestore(dataDir)
   try {
-    const manifest = await unpackArchive(source, from, folder)
-    readSecretKey(folder, { fresh: false })
-    prepareDatabase(folder, from)
+    await unpackBackup(source, from, join(folder, 'hopcode.db'))
+    const manifest = prepareDatabase(folder, { from, dataDir })
     writeFileSync(nameAside(folder), aside, { flush: true })
     for (const name of ['hopcode.db', 'secret.key', 'hits.journal']) flushToDisk(join(folder, name))
     decideRestore(dataDir)
@@ -39,23 +41,54 @@ export async function decideOnBackup(
   }
 }
 
-/** Checks the database of a backup, and gives it a journal of its own. */
-function prepareDatabase(folder: string, from: string): void {
+/**
+ * Checks the unpacked database, puts the key beside it, and gives it a journal of its own. A
+ * database without a key in it is one of this folder's, so the folder's key stays.
+ */
+function prepareDatabase(
+  folder: string,
+  { from, dataDir }: { from: string; dataDir: string },
+): Manifest {
   const file = join(folder, 'hopcode.db')
-  if (statSync(file).size === 0) throw new DataError(`${from} holds an empty database.`)
   refuseUnusable(file)
   const db = openWritable(file)
   try {
+    const contents = takeContents(db, from)
+    const secretKey = contents?.secretKey ?? readFolderKey(dataDir, from)
+    writeFileSync(secretFile(folder), secretKey, { mode: 0o600, flag: 'wx' })
+    readSecretKey(folder, { fresh: false })
     for (const { status, says } of checkDatabase(db)) {
       if (status === 'problem') throw new DataError(`${from} is not restored: ${says}.`)
     }
+    const manifest = contents?.manifest ?? manifestOf(db, from)
     using journal = JournalFile.open(journalFile(folder))
     adoptJournal(db, journal.id)
     remakeAtStart(new SettingStore(db))
     endVisits(db)
+    closeAlone(db)
+    return manifest
   } catch (error) {
     db.close()
     throw error
   }
-  closeAlone(db)
 }
+
+function readFolderKey(dataDir: string, from: string): string {
+  try {
+    return readFileSync(secretFile(dataDir), 'utf8')
+  } catch (cause) {
+    throw new DataError(
+      `${from} holds no secret key, and ${dataDir} has none either: restore a backup instead.`,
+      { cause },
+    )
+  }
+}
+
+/** Of a database that is not a backup: it is as old as its file. */
+const manifestOf = (db: Database, from: string): Manifest =>
+  newManifest({
+    hopcode: 'unknown',
+    created_at: isoTime(statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? 0),
+    database_version: versionOf(db),
+    ...countContents(db),
+  })

@@ -1,5 +1,4 @@
-import { closeSync, copyFileSync, existsSync, openSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs'
 import { readSecretKey, secretFile } from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
@@ -9,7 +8,7 @@ import { JournalFile } from '../hits/journal-file.ts'
 import { adoptJournal, findMark, hitAdder, type Mark } from '../hits/store.ts'
 import { isoTime } from '../lib/clock.ts'
 import { VERSION } from '../lib/version.ts'
-import { type Manifest, newManifest } from './archive.ts'
+import { addContents, type Manifest, newManifest } from './backup-file.ts'
 import { closeAlone, copyDatabase, countContents } from './store.ts'
 
 /** The journal of a backup's database: none, so that no file beside it is ever taken for it. */
@@ -26,19 +25,17 @@ export function databaseBytes(dataDir: string): number {
 }
 
 /**
- * Puts a copy of a data folder, all of one moment, into an empty folder: `hopcode.db` and
- * `secret.key`. A service may be serving the folder meanwhile; nothing in it waits. The copy holds
- * every change acknowledged and every redirect served before `now`, and its database speaks of no
- * journal. Throws DataError.
+ * Makes the database of a backup, all of one moment, as the new file `copy`. A service may be
+ * serving the folder meanwhile; nothing in it waits. The copy holds every change acknowledged and
+ * every redirect served before `now`, and refers to no journal. Throws DataError.
  */
-export function takeSnapshot(dataDir: string, folder: string, now: number): Manifest {
+export function takeSnapshot(dataDir: string, copy: string, now: number): Manifest {
   const file = databaseFile(dataDir)
   // Before the copy: what the service counts in between is in both, and told apart by its position.
   const waiting = findWaiting(dataDir, file)
   readSecretKey(dataDir, { fresh: false })
-  copyFileSync(secretFile(dataDir), join(folder, 'secret.key'))
-  const copy = join(folder, 'hopcode.db')
-  // Made here, so that it is never readable by others.
+  const secretKey = readFileSync(secretFile(dataDir), 'utf8')
+  // Created here, so that others can never read it.
   closeSync(openSync(copy, 'wx', 0o600))
   copyDatabase(file, copy)
   const db = openWritable(copy)
@@ -49,13 +46,15 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
       countWaiting(hitAdder(db), findMark(db), waiting)
       adoptJournal(db, NO_JOURNAL)
     })
+    const facts = { database_version: versionOf(db), ...countContents(db) }
+    const manifest = newManifest({ hopcode: VERSION, created_at: isoTime(now), ...facts })
+    addContents(db, manifest, secretKey)
+    closeAlone(db)
+    return manifest
   } catch (error) {
     db.close()
     throw error
   }
-  const facts = { database_version: versionOf(db), ...countContents(db) }
-  closeAlone(db)
-  return newManifest({ hopcode: VERSION, created_at: isoTime(now), ...facts })
 }
 
 /** Hits that the database did not count yet: those at `mark.position` and after. */

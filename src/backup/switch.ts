@@ -19,7 +19,7 @@ import { QrFiles } from '../qr/files.ts'
  * every command first carries out what is left of the moves below, so that no one ever sees a mix.
  */
 
-const UNDECIDED = '.restore-unfinished'
+export const UNFINISHED = '.restore-unfinished'
 const DECIDED = '.restore-decided'
 /** In the folder of a restore: where the old files go. */
 const ASIDE = 'aside'
@@ -32,13 +32,14 @@ const OLD_COMPANIONS = ['hopcode.db-wal', 'hopcode.db-shm']
 /** An empty folder for the new state. What an interrupted restore left undecided goes. */
 export function beginRestore(dataDir: string): string {
   discardRestore(dataDir)
-  const folder = join(dataDir, UNDECIDED)
+  const folder = join(dataDir, UNFINISHED)
   mkdirSync(folder, { mode: 0o700 })
   return folder
 }
 
+/** Removes what a restore left that was interrupted before its decision. */
 export function discardRestore(dataDir: string): void {
-  rmSync(join(dataDir, UNDECIDED), { recursive: true, force: true })
+  rmSync(join(dataDir, UNFINISHED), { recursive: true, force: true })
 }
 
 /** The name of the folder that keeps the old files; ISO 8601's basic form, for all file systems. */
@@ -46,8 +47,8 @@ export const asideName = (iso: string): string => `before-restore-${iso.replace(
 
 /** From here on the new state is the folder's. Its files must be flushed to the disk. */
 export function decideRestore(dataDir: string): void {
-  flushToDisk(join(dataDir, UNDECIDED))
-  renameSync(join(dataDir, UNDECIDED), join(dataDir, DECIDED))
+  flushToDisk(join(dataDir, UNFINISHED))
+  renameSync(join(dataDir, UNFINISHED), join(dataDir, DECIDED))
   flushToDisk(dataDir)
 }
 

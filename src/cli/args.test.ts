@@ -37,11 +37,11 @@ const commands: [string, Command][] = [
   ['maintenance on --until 30m', { name: 'maintenance on', until: '30m' }],
   ['maintenance off', { name: 'maintenance off' }],
   ['maintenance status', { name: 'maintenance status' }],
-  ['backup /backups/today.tar', { name: 'backup', file: '/backups/today.tar' }],
+  ['backup /backups/today.hopcode', { name: 'backup', file: '/backups/today.hopcode' }],
   ['backup -', { name: 'backup', file: '-' }],
-  ['restore today.tar', { name: 'restore', file: 'today.tar' }],
-  ['check', { name: 'check', all: false, json: false }],
-  ['check --all --json', { name: 'check', all: true, json: true }],
+  ['restore today.hopcode', { name: 'restore', file: 'today.hopcode' }],
+  ['check', { name: 'check', json: false }],
+  ['check --json', { name: 'check', json: true }],
 ]
 test.each(commands)('hopcode %s', (line, command) => {
   expect(parse(line)).toEqual(command)
@@ -61,9 +61,9 @@ const senseless: [string, string][] = [
   ['account list --verbose', "Unknown option '--verbose'"],
   ['maintenance on', '--until is missing'],
   ['backup', 'backup needs a file, or - for a pipe'],
-  ['restore one.tar two.tar', 'restore takes one file, not also two.tar'],
-  ['backup one.tar --json', 'backup takes no --json'],
-  ['check one.tar', 'unknown command: check one.tar'],
+  ['restore one.hopcode two.hopcode', 'restore takes one file, not also two.hopcode'],
+  ['backup one.hopcode --json', 'backup takes no --json'],
+  ['check one.hopcode', 'unknown command: check one.hopcode'],
 ]
 test.each(senseless)('hopcode %s makes no sense', (line, message) => {
   expect(() => parse(line)).toThrow(UsageError)

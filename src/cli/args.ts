@@ -21,7 +21,7 @@ export type Command =
   | { name: 'maintenance status' }
   | { name: 'backup'; file: string }
   | { name: 'restore'; file: string }
-  | { name: 'check'; all: boolean; json: boolean }
+  | { name: 'check'; json: boolean }
 
 /** The command line makes no sense. The message is for the person who typed it. */
 export class UsageError extends Error {
@@ -41,9 +41,9 @@ export const USAGE = `Usage: hopcode [command]
       --now                               end the old key at once; rotate takes --json too
   maintenance on --until T                answer 503 until T: an ISO 8601 time, or 30m, 2h from now
   maintenance off | status
-  backup FILE                             write a backup, while serving too; - is standard output
-  restore FILE                            put a backup in the place of the data; - is standard input
-  check                                   look the data over, while serving too; --all, --json
+  backup FILE                             write a backup (safe while running); - is standard output
+  restore FILE                            restore a backup; - is standard input
+  check                                   check data integrity (safe while running); --json
   health                                  exit 0 if the service on this machine is ready
   --help, --version
 
@@ -55,7 +55,6 @@ const OPTIONS = {
   until: { type: 'string' },
   now: { type: 'boolean' },
   json: { type: 'boolean' },
-  all: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
@@ -137,8 +136,8 @@ const COMMANDS: Record<
   backup: { takes: [], takesFile: true, read: (_, file) => ({ name: 'backup', file }) },
   restore: { takes: [], takesFile: true, read: (_, file) => ({ name: 'restore', file }) },
   check: {
-    takes: ['all', 'json'],
-    read: ({ all, json }) => ({ name: 'check', all: all === true, json: json === true }),
+    takes: ['json'],
+    read: ({ json }) => ({ name: 'check', json: json === true }),
   },
 }
 

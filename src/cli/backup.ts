@@ -1,6 +1,6 @@
-import { closeSync, existsSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { type Manifest, writeArchive, writeWhole } from '../backup/archive.ts'
+import { type Manifest, writeBackup } from '../backup/backup-file.ts'
 import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { DataError } from '../db/data-error.ts'
@@ -40,11 +40,12 @@ async function toFile(dataDir: string, bytes: number, began: number, file: strin
   // The copy of the database, and beside it the backup that is made from it.
   requireRoom(folder, 2 * bytes)
   using scratch = scratchFolder(folder)
-  const manifest = prepare(dataDir, scratch.path, began)
+  const copy = join(scratch.path, 'hopcode.db')
+  const manifest = takeSnapshot(dataDir, copy, began)
   const unfinished = join(scratch.path, 'backup')
   const descriptor = openSync(unfinished, 'wx', 0o600)
   try {
-    await writeArchive(scratch.path, seconds(began), (piece) => writeWhole(descriptor, piece))
+    await writeBackup(copy, (piece) => writeWhole(descriptor, piece))
     fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)
@@ -54,23 +55,23 @@ async function toFile(dataDir: string, bytes: number, began: number, file: strin
   return manifest
 }
 
+/** A single write may write less than it was given. */
+function writeWhole(descriptor: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
+}
+
 /** The copy lies in the data folder meanwhile: the one place where the program writes. */
 async function toStream(dataDir: string, bytes: number, began: number) {
   requireRoom(dataDir, bytes)
   using scratch = scratchFolder(dataDir)
-  const manifest = prepare(dataDir, scratch.path, began)
+  const copy = join(scratch.path, 'hopcode.db')
+  const manifest = takeSnapshot(dataDir, copy, began)
   const out = Bun.stdout.writer()
-  await writeArchive(scratch.path, seconds(began), async (piece) => {
+  await writeBackup(copy, async (piece) => {
     out.write(piece)
     await out.flush()
   })
   await out.end()
-  return manifest
-}
-
-function prepare(dataDir: string, folder: string, began: number): Manifest {
-  const manifest = takeSnapshot(dataDir, folder, began)
-  writeFileSync(join(folder, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   return manifest
 }
 
@@ -83,8 +84,6 @@ async function writing<Result>(name: string, work: () => Promise<Result>): Promi
     throw new CommandError(`${name} cannot be written: ${messageOf(error)}`)
   }
 }
-
-const seconds = (epochMs: number) => Math.floor(epochMs / 1000)
 
 function summary(manifest: Manifest, name: string): string {
   return `Backed up to ${name}: ${contents(manifest)}.`

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { readSecretKey, secretFile } from '../accounts/secrets.ts'
 import { checkImages } from '../backup/images.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
+import { UNFINISHED } from '../backup/switch.ts'
 import { DataError } from '../db/data-error.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
@@ -14,12 +15,6 @@ import { messageOf } from '../lib/thread.ts'
 
 const CACHE_KIB = 16_384
 
-export interface CheckOptions {
-  /** Reads every stored image, not a sample. */
-  all: boolean
-  json: boolean
-}
-
 export interface Report {
   ok: boolean
   /** For standard output. */
@@ -27,15 +22,15 @@ export interface Report {
 }
 
 /** Looks the data folder over without changing it; a service may be serving it meanwhile. */
-export async function check(dataDir: string, { all, json }: CheckOptions): Promise<Report> {
+export async function check(dataDir: string, { json }: { json: boolean }): Promise<Report> {
   stayBehind()
-  const findings = await lookOver(dataDir, all)
+  const findings = await lookOver(dataDir)
   const ok = findings.every(({ status }) => status !== 'problem')
   const text = json ? JSON.stringify({ ok, data_dir: dataDir, findings }) : describe(findings)
   return { ok, text }
 }
 
-async function lookOver(dataDir: string, all: boolean): Promise<Finding[]> {
+async function lookOver(dataDir: string): Promise<Finding[]> {
   const file = databaseFile(dataDir)
   if (!statSync(file, { throwIfNoEntry: false })?.size) {
     const says = `${file} is missing`
@@ -56,7 +51,7 @@ async function lookOver(dataDir: string, all: boolean): Promise<Finding[]> {
     findings.push(checkKey(dataDir))
     if (db && isReadable) {
       findings.push(checkJournal(dataDir, db))
-      findings.push(...(await checkImages(join(dataDir, 'cdn', 'qr'), db, { all })))
+      findings.push(await checkImages(join(dataDir, 'cdn', 'qr'), db))
     }
   } finally {
     db?.close()
@@ -106,11 +101,23 @@ function checkJournal(dataDir: string, db: Database): Finding {
 }
 
 function noteOldFolders(dataDir: string): Finding[] {
-  const names = readdirSync(dataDir).filter((name) => name.startsWith('before-restore-'))
-  if (names.length === 0) return []
-  const says = `files from before a restore: ${names.join(', ')}; delete them when all is well`
-  return [{ check: 'old files', status: 'note', says }]
+  const findings: Finding[] = []
+  const entries = readdirSync(dataDir)
+  const names = entries.filter((name) => /^before-restore-|\.before-/.test(name))
+  if (names.length > 0) {
+    const says = `kept from before a restore or an upgrade: ${names.join(', ')}`
+    findings.push({ check: 'old files', status: 'note', says })
+  }
+  if (entries.includes(UNFINISHED)) {
+    const says = `${UNFINISHED} is left of a restore that was killed; the next start removes it`
+    findings.push({ check: 'old files', status: 'note', says })
+  }
+  return findings
 }
+
+const NOT_VERIFIED =
+  'Not verified: single changed bits in hashes, times, counts and the search index, and the ' +
+  'content of stored images.'
 
 const LABELS = { ok: 'ok     ', note: 'note   ', problem: 'PROBLEM' } as const
 
@@ -122,5 +129,5 @@ function describe(findings: readonly Finding[]): string {
   const problems = findings.filter(({ status }) => status === 'problem').length
   const verdict =
     problems === 0 ? 'All is well.' : `${problems} ${problems === 1 ? 'problem' : 'problems'}.`
-  return [...lines, verdict].join('\n')
+  return [...lines, NOT_VERIFIED, verdict].join('\n')
 }

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Manifest } from '../backup/archive.ts'
+import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
 import { decideOnBackup } from '../backup/restore.ts'
 import { asideName, finishRestore, moves } from '../backup/switch.ts'

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { MIGRATIONS, migrate, versionOf } from './migrate.ts'
@@ -15,6 +15,8 @@ test('every migration of the drizzle folder is embedded, in order', () => {
   expect(MIGRATIONS.map(({ name }) => name)).toEqual(names.sort())
 })
 
+const copiesIn = (folder: string) => readdirSync(folder).filter((name) => name.includes('before'))
+
 test('an older file is copied and brought up to date with what it holds', () => {
   using folder = temporaryFolder()
   const db = openWritable(file(folder))
@@ -25,7 +27,8 @@ test('an older file is copied and brought up to date with what it holds', () => 
   expect(versionOf(db)).toBe(MIGRATIONS.length)
   const found = db.query(`SELECT rowid FROM links_search WHERE links_search MATCH '"SPRING"'`)
   expect(found.all()).toEqual([{ rowid: 2 ** 32 + 1 }])
-  const copy = new Database(`${file(folder)}.before-2`, { readonly: true })
+  const [name = ''] = copiesIn(folder.path)
+  const copy = new Database(join(folder.path, name), { readonly: true })
   expect(versionOf(copy)).toBe(1)
   expect(copy.query('SELECT code FROM links').all()).toEqual([{ code: 'SPRING26' }])
 })
@@ -41,10 +44,10 @@ test('a copy that is cut off is made anew before the file is changed', () => {
   rmdirSync(unfinished)
   writeFileSync(unfinished, 'half of the fi')
   migrate(db)
-  const copy = new Database(`${file(folder)}.before-2`, { readonly: true })
+  const left = copiesIn(folder.path)
+  expect(left).toEqual([expect.stringMatching(/^hopcode\.db\.before-2-\d{8}T[\d.]+Z$/)])
+  const copy = new Database(join(folder.path, left[0] ?? ''), { readonly: true })
   expect(versionOf(copy)).toBe(1)
-  const left = readdirSync(folder.path).filter((name) => name.includes('before'))
-  expect(left).toEqual(['hopcode.db.before-2'])
 })
 
 test('a migration that fails leaves the file as it was', () => {
@@ -71,7 +74,7 @@ test('a second run changes nothing and makes no copy', () => {
   const db = openWritable(file(folder))
   migrate(db)
   migrate(db)
-  expect(existsSync(`${file(folder)}.before-2`)).toBe(false)
+  expect(copiesIn(folder.path)).toEqual([])
 })
 
 test('a file that is no database is refused with words that name it', () => {

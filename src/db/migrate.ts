@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import links from '../../drizzle/0000_links.sql' with { type: 'text' }
 import search from '../../drizzle/0001_search.sql' with { type: 'text' }
@@ -8,6 +8,7 @@ import hitSeries from '../../drizzle/0003_hit_series.sql' with { type: 'text' }
 import linkChanges from '../../drizzle/0004_link_changes.sql' with { type: 'text' }
 import abuseProtection from '../../drizzle/0005_abuse_protection.sql' with { type: 'text' }
 import hitBuckets from '../../drizzle/0006_hit_buckets.sql' with { type: 'text' }
+import { isoTime, wallClock } from '../lib/clock.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { DataError } from './data-error.ts'
 import { inTransaction, refuseDamaged } from './open.ts'
@@ -33,7 +34,8 @@ export function versionOf(db: Database): number {
 
 /**
  * Brings the database to the newest version in one transaction, so that nobody ever sees one in
- * between. An older database that is no copy itself is copied first, as `<file>.before-<version>`.
+ * between. An older database that is no copy itself is copied first, as
+ * `<file>.before-<version>-<time>`.
  * Throws DataError when the file is damaged, or newer than this program.
  */
 export function migrate(
@@ -49,7 +51,8 @@ export function migrate(
     if (found > migrations.length) {
       throw new DataError(
         `${db.filename} was written by a newer Hopcode (version ${found}; this one knows ` +
-          `${migrations.length}). Start the newer program, or restore an older backup.`,
+          `${migrations.length}). Start the newer program, or run "hopcode restore" with the ` +
+          'copy that the upgrade left (hopcode.db.before-…) or with an older backup.',
       )
     }
     if (found > 0 && found < migrations.length && !isCopy) copyBeside(db.filename, found)
@@ -60,10 +63,10 @@ export function migrate(
 
 /** On a connection of its own, which sees the file as it is until the transaction ends. */
 function copyBeside(file: string, version: number): void {
-  const copy = `${file}.before-${version + 1}`
-  if (existsSync(copy)) return
+  const time = isoTime(wallClock()).replace(/[:-]/g, '')
+  const copy = `${file}.before-${version + 1}-${time}`
   // A full disk or a kill may cut it off: only a whole copy gets its name.
-  const unfinished = `${copy}.unfinished`
+  const unfinished = `${file}.before-${version + 1}.unfinished`
   rmSync(unfinished, { force: true })
   using db = new Database(file, { readonly: true })
   db.query('VACUUM INTO ?').run(unfinished)

@@ -146,7 +146,8 @@ function refuseLostFile(file: string): void {
   if (left.length === 0) return
   throw new DataError(
     `${file} is ${existsSync(file) ? 'empty' : 'missing'}, although an earlier service has left ` +
-      `${left.join(' and ')} beside it. Put a backup in its place, or choose another DATA_DIR.`,
+      `${left.join(' and ')} beside it. Run "hopcode restore" with a backup, or choose another ` +
+      'DATA_DIR.',
   )
 }
 
@@ -212,7 +213,7 @@ export function refuseDamaged(db: Database): void {
 }
 
 const damaged = (file: string, why: string) =>
-  new DataError(`${file} is damaged: ${why}. Put a backup in its place.`)
+  new DataError(`${file} is damaged: ${why}. Run "hopcode restore" with a backup.`)
 
 const foreign = (file: string) => damaged(file, 'it is not an SQLite database')
 

@@ -1,7 +1,17 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { MIGRATIONS, migrate } from '../../src/db/migrate.ts'
+import { openWritable } from '../../src/db/open.ts'
 import { binary, command, makeAccount, Service, type Settings } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
@@ -30,7 +40,7 @@ test('kill -9 at any moment of a restore leaves the old state or the new one, wh
   }
   await makeState('old', 'free')
   await makeState('new', 'pro')
-  const file = path('new.tar')
+  const file = path('new.hopcode')
   await run(['backup', file], env('new'))
   const seen = new Set<string>()
   const program = await binary()
@@ -91,7 +101,7 @@ const isRoot = process.getuid?.() === 0
 test.if(isRoot)('what root restores belongs to the owner of the folder', async () => {
   using folder = temporaryFolder()
   const env = unlimited(join(folder.path, 'data'))
-  const file = join(folder.path, 'owner.tar')
+  const file = join(folder.path, 'owner.hopcode')
   const key = await makeAccount(env)
   await run(['backup', file], env)
   rmSync(join(folder.path, 'data'), { recursive: true })
@@ -118,8 +128,50 @@ test('after a restore everybody signs in anew, and no one-time link of the backu
   const session = `INSERT INTO sessions (hash, account_id, created_at, seen_at, address, agent)
     VALUES (x'00', 1, 1, 1, '', '')`
   expect(count(String(env.DATA_DIR), session)).toBe(2)
-  const file = join(folder.path, 'backup.tar')
+  const file = join(folder.path, 'backup.hopcode')
   await run(['backup', file], env)
   await run(['restore', file], other)
   expect(count(String(other.DATA_DIR))).toBe(0)
+})
+
+test('the copy that an upgrade leaves is restored, and a second upgrade leaves another', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(folder.path)
+  await makeAccount(env)
+  const database = join(folder.path, 'hopcode.db')
+  /** Makes the database look one version older: its newest migration must be able to run again. */
+  const upgradeAgain = async (email: string) => {
+    await run(['account', 'create', '--email', email, '--plan', 'free'], env)
+    rmSync(database)
+    for (const end of ['-wal', '-shm']) rmSync(database + end, { force: true })
+    const old = openWritable(database)
+    migrate(old, MIGRATIONS.slice(0, -1))
+    old.run(`INSERT INTO accounts (email, plan, created_at) VALUES ('${email}', 'free', 0)`)
+    old.close()
+    await run(['account', 'list'], env)
+  }
+  const copies = () =>
+    readdirSync(folder.path).filter((name) => name.startsWith('hopcode.db.before-'))
+  await upgradeAgain('first@example.com')
+  const [first = ''] = copies()
+  await upgradeAgain('second@example.com')
+  expect(copies()).toHaveLength(2)
+  const copy = copies().find((name) => name !== first) ?? ''
+  const { out } = await command(['restore', join(folder.path, copy)], env)
+  expect(out).toContain('1 account')
+  expect((await command(['account', 'list'], env)).out).toContain('second@example.com')
+})
+
+test('a start removes what a killed restore left, and a check mentions it', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(folder.path)
+  await makeAccount(env)
+  const left = join(folder.path, '.restore-unfinished')
+  mkdirSync(left)
+  writeFileSync(join(left, 'secret.key'), 'a secret')
+  const checked = await command(['check'], env)
+  expect([checked.code, checked.out]).toEqual([0, expect.stringContaining('.restore-unfinished')])
+  await using service = await Service.start(env)
+  expect(existsSync(left)).toBe(false)
+  expect((await service.fetch('/-/ready')).status).toBe(200)
 })
