@@ -171,7 +171,7 @@ test('no API key, passcode, password, session or one-time token is in any file o
   const email = 'enterprise@example.com'
   const rotated = await command(['key', 'rotate', '--email', email, '--json'], env)
   secrets.set('a rotated API key', JSON.parse(rotated.out).api_key)
-  await command(['backup', join(elsewhere.path, 'backup.tar')], env)
+  await command(['backup', join(elsewhere.path, 'backup.hopcode')], env)
   // While the write-ahead log and the journal hold what is not in the database yet.
   const serving = filesUnder(dataDir)
   expect([...serving.keys()]).toContain('hopcode.db-wal')
@@ -180,7 +180,8 @@ test('no API key, passcode, password, session or one-time token is in any file o
   expect(logs.toString()).toContain('"route":"/:code"')
 
   const hashKey = readFileSync(join(dataDir, KEY_FILE), 'utf8').trim()
-  const backup = readFileSync(join(elsewhere.path, 'backup.tar'))
+  const packed = readFileSync(join(elsewhere.path, 'backup.hopcode'))
+  const backup = Buffer.from(Bun.zstdDecompressSync(packed))
   expect(backup.includes(hashKey)).toBe(true)
   const places = new Map<string, Uint8Array>([
     ...[...serving].map(([name, bytes]) => [`${name} while serving`, bytes] as const),
