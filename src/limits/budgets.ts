@@ -1,5 +1,5 @@
 import type { BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
-import type { Account } from '../accounts/store.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 import { SlidingWindow } from './window.ts'
 
@@ -9,6 +9,12 @@ const ACCOUNTS_MAX = 49_152
 
 /** What the headers of a budget without a limit say: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
+
+/**
+ * Requests of the dashboard in any 60 seconds: of an account, of any plan, or of an address without
+ * a session. Ten a second is more than a team with live pages open sends.
+ */
+export const PAGES_PER_MINUTE = 600
 
 /** An address as the window's 64-bit key. */
 export interface AddressKey {
@@ -30,10 +36,10 @@ export interface Usage {
   used: number
 }
 
-/** One of the limiter's four windows, for those who run the service. */
+/** One of the limiter's windows, for those who run the service. */
 export interface LimiterWindow {
   callers: 'account' | 'address'
-  budget: BudgetGroup
+  budget: BudgetGroup | 'page'
   window: Pick<SlidingWindow, 'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused'>
 }
 
@@ -45,6 +51,10 @@ export class RateLimiter {
   readonly #options: BudgetsOptions
   readonly #accounts: Record<BudgetGroup, SlidingWindow>
   readonly #addresses: Record<BudgetGroup, SlidingWindow>
+  readonly #pages = {
+    account: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
+    address: new SlidingWindow({ keysMax: ADDRESSES_MAX }),
+  }
 
   /** Of the last `take`: what `X-RateLimit-*` and `Retry-After` say. */
   limit = 0
@@ -65,10 +75,15 @@ export class RateLimiter {
   }
 
   windows(): LimiterWindow[] {
-    return (['read', 'write'] as const).flatMap((budget) => [
+    const windows = (['read', 'write'] as const).flatMap((budget): LimiterWindow[] => [
       { callers: 'account', budget, window: this.#accounts[budget] },
       { callers: 'address', budget, window: this.#addresses[budget] },
     ])
+    return [
+      ...windows,
+      { callers: 'account', budget: 'page', window: this.#pages.account },
+      { callers: 'address', budget: 'page', window: this.#pages.address },
+    ]
   }
 
   /** Spends nothing. A budget that was lowered may be used up by less than was spent of it. */
@@ -96,6 +111,14 @@ export class RateLimiter {
     }
     const window = this.#addresses[group]
     return this.#takeFrom(window, anonymous[group], address.keyHigh, address.keyLow, monotonic())
+  }
+
+  /** The same for a request of the dashboard: of an account's session, or of nobody's. */
+  takePage(account: AccountId | undefined, { keyHigh, keyLow }: AddressKey): boolean {
+    const now = this.#options.monotonic()
+    return account === undefined
+      ? this.#takeFrom(this.#pages.address, PAGES_PER_MINUTE, keyHigh, keyLow, now)
+      : this.#takeFrom(this.#pages.account, PAGES_PER_MINUTE, 0, account, now)
   }
 
   #takeFrom(

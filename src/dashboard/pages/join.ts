@@ -13,7 +13,7 @@ import { goTo } from '../answers.ts'
 import { button, field, form, linkButton, notice, shownOnce } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../form.ts'
-import { readStrangersForm } from '../guard.ts'
+import { anonymously, readStrangersForm } from '../guard.ts'
 import { doorPage, page } from '../layout.ts'
 import { type Arrival, addressOf, beginVisit, strangersForm } from '../visit.ts'
 
@@ -50,7 +50,7 @@ const PURPOSES = { setup: 'setup', join: 'invite', reset: 'reset' } as const sat
 >
 
 export const joinPages = (deps: DashboardDeps) => {
-  const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' })
+  const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' }).use(anonymously(deps))
   for (const door of ['setup', 'join', 'reset'] as const) {
     pages
       .get(`/${door}/:token`, ({ request, params }) => {

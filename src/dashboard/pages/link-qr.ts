@@ -16,7 +16,7 @@ import { signedIn } from '../guard.ts'
 import { linkPath, qrPicture } from '../link-parts.ts'
 import { scanWarning } from '../qr-contrast.ts'
 
-/** A link's QR code: chosen size and colors, a preview, files. It costs nobody's read budget. */
+/** A link's QR code: chosen size and colors, a preview, files. Charged like pages. */
 
 type Query = Readonly<Record<string, string | undefined>>
 
