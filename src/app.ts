@@ -157,7 +157,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     ...{ images, plans, hasher },
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
-    limiter: new RateLimiter({ plans, anonymous: anonymousBudgets(config), clock, monotonic }),
+    limiter: new RateLimiter({
+      ...{ plans, anonymous: anonymousBudgets(config), clock, monotonic },
+      pagesPerMinute: config.dashboardRequestsPerMinute,
+    }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),

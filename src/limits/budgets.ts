@@ -10,12 +10,6 @@ const ACCOUNTS_MAX = 49_152
 /** What the headers of a budget without a limit say: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
 
-/**
- * Requests of the dashboard in any 60 seconds: of an account, of any plan, or of an address without
- * a session. Ten a second is more than a team with live pages open sends.
- */
-export const PAGES_PER_MINUTE = 600
-
 /** An address as the window's 64-bit key. */
 export interface AddressKey {
   readonly keyHigh: number
@@ -25,6 +19,8 @@ export interface AddressKey {
 interface BudgetsOptions {
   plans: Readonly<Record<Plan, Budgets>>
   anonymous: Budgets
+  /** Requests of the dashboard, of an account or of an address without a session; 0: no limit. */
+  pagesPerMinute: number
   clock: Clock
   monotonic: MonotonicClock
 }
@@ -115,10 +111,10 @@ export class RateLimiter {
 
   /** The same for a request of the dashboard: of an account's session, or of nobody's. */
   takePage(account: AccountId | undefined, { keyHigh, keyLow }: AddressKey): boolean {
-    const now = this.#options.monotonic()
+    const { pagesPerMinute, monotonic } = this.#options
     return account === undefined
-      ? this.#takeFrom(this.#pages.address, PAGES_PER_MINUTE, keyHigh, keyLow, now)
-      : this.#takeFrom(this.#pages.account, PAGES_PER_MINUTE, 0, account, now)
+      ? this.#takeFrom(this.#pages.address, pagesPerMinute, keyHigh, keyLow, monotonic())
+      : this.#takeFrom(this.#pages.account, pagesPerMinute, 0, account, monotonic())
   }
 
   #takeFrom(

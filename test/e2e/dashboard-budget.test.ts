@@ -1,12 +1,14 @@
 import { expect, test } from 'bun:test'
 import { MINUTE } from '../../src/lib/clock.ts'
-import { PAGES_PER_MINUTE } from '../../src/limits/budgets.ts'
 import { AUTH_PATHS, filePaths, pagePaths } from '../abuse/pages.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 
 /** Every request of the dashboard is charged to a rate limit of its account, or of its address. */
+
+/** The default of `DASHBOARD_REQUESTS_PER_MINUTE`. */
+const PAGES_PER_MINUTE = 600
 
 async function spendAll(visitor: Visitor, path: string): Promise<Seen> {
   const statuses: number[] = []
@@ -85,4 +87,13 @@ test('auth pages are charged to the address, and its sessions go on', async () =
   const elsewhere = new Visitor(app, { from: '203.0.113.9' })
   expect((await elsewhere.get('/app/sign-in')).status).toBe(200)
   expect((await app.call('GET', '/api/status', { from: '192.0.2.50' })).status).toBe(200)
+})
+
+test('a limit of 0 is none', async () => {
+  await using app = await testApp({ env: { DASHBOARD_REQUESTS_PER_MINUTE: '0' } })
+  const free = await makeMember(app, 'free@example.com')
+  for (let sent = 0; sent <= PAGES_PER_MINUTE; sent += 50) {
+    const seen = Array.from({ length: 50 }, () => free.get('/app/links/claim'))
+    for (const { status } of await Promise.all(seen)) expect(status).toBe(303)
+  }
 })
