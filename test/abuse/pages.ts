@@ -87,9 +87,10 @@ export const AUTH_PATHS: readonly string[] = [
 
 /** Texts of a form field that come back on the page with an error. */
 export const WORST_TEXTS: readonly string[] = [
+  '"'.repeat(URL_LENGTH_MAX),
+  '\u200b'.repeat(6000),
+  '水'.repeat(6000),
   '"'.repeat(100_000),
-  '\u200b'.repeat(60_000),
-  '水'.repeat(60_000),
 ]
 
 /** Lines for the bulk form: all of them fail, or all become links. */
