@@ -1,7 +1,6 @@
 /**
- * What makes dashboard pages large and dear: the content of links, and the requests for pages. Makes
- * requests of nothing but `Request`-like records, so that tests and the abuse run can both send
- * them.
+ * What makes dashboard pages large and expensive: the content of links, the paths of pages, and
+ * what forms send. Data only, so that tests and the abuse run can both send it.
  */
 
 /** The longest destination that a link may have, in UTF-16 units. */
