@@ -14,7 +14,7 @@ export function destination(url: string, page?: string): Html {
   if (!isWhole && page === undefined) return html`<span class="destination">${shown}</span>`
   const all = isWhole
     ? { href: start + host + rest, rel: 'noreferrer noopener' }
-    : { href: page, title: 'Cut: open the link’s page for the whole URL' }
+    : { href: page, title: 'The page of the link has the whole URL' }
   return html`<a ${attributes({ class: 'destination', ...all })}>${shown}</a>`
 }
 

@@ -22,14 +22,14 @@ export interface ShownUrl {
 }
 
 /** WHATWG URLs skip any number of slashes before the host. */
-const PARTS = /^(https?:[/\\]+)(?:([^/?#\\]*)@)?([^/?#\\]*)(.*)$/is
+const PARTS = /^(https?:[/\\]+)(?:([^/?#\\]*)@)?([^/?#\\]*)/i
 
 export function shownUrl(url: string): ShownUrl {
-  const [, scheme = '', user, sentHost = '', sentRest = url] = PARTS.exec(url) ?? []
+  const [before = '', scheme = '', user, sentHost = ''] = PARTS.exec(url) ?? []
   const start = scheme.slice(0, USER_MAX) + (user === undefined ? '' : `${cut(user, USER_MAX)}@`)
   const host = shownHost(sentHost)
   const room = SHOWN_MAX - markupLength(start + host)
-  const rest = cut(sentRest, Math.max(0, room))
+  const rest = cut(url.slice(before.length), Math.max(0, room))
   const isCut = scheme.length > USER_MAX || `${start}${host}${rest}`.includes('…')
   return { start, host, rest, isWhole: !isCut && room >= 0 }
 }
@@ -48,13 +48,21 @@ function cut(text: string, bytesMax: number): string {
   if (text.length <= bytesMax && markupLength(encoded) <= bytesMax) return encoded
   let bytes = 0
   let end = 0
-  while (end < encoded.length && bytes < bytesMax) bytes += markupLength(encoded.charAt(end++))
+  while (end < encoded.length && bytes < bytesMax) {
+    bytes += SPECIAL.includes(encoded.charAt(end++)) ? SPECIAL_LENGTH : 1
+  }
   return `${encoded.slice(0, end).replace(/%[\da-f]?$/i, '')}…`
 }
 
 const inAscii = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 
-/** Of ASCII: `&quot;` takes six bytes. */
-const markupLength = (text: string): number =>
-  text.length + 5 * text.replace(/[^&<>"']/g, '').length
+const SPECIAL = '&<>"\''
+/** Of `&quot;`, the longest. */
+const SPECIAL_LENGTH = 6
+
+/** Of ASCII, at most. */
+function markupLength(text: string): number {
+  const special = text.length - text.replace(/[&<>"']/g, '').length
+  return text.length + special * (SPECIAL_LENGTH - 1)
+}
