@@ -25,6 +25,7 @@ import { ClientAddress } from './http/client-address.ts'
 import { errorAnswers } from './http/errors.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
+import { securityHeaders } from './http/security-headers.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
@@ -157,7 +158,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     ...{ images, plans, hasher },
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
-    limiter: new RateLimiter({ plans, anonymous: anonymousBudgets(config), clock, monotonic }),
+    limiter: new RateLimiter({
+      ...{ plans, anonymous: anonymousBudgets(config), clock, monotonic },
+      pagesPerMinute: config.dashboardRequestsPerMinute,
+    }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
@@ -204,6 +208,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       routes: nativeRedirect(follow),
     },
   })
+    .headers(securityHeaders(config.baseUrl))
     .use(observeRequests({ ...deps, log, tally, logs: config.logRequests !== 'none' }))
     .use(
       errorAnswers({

@@ -14,6 +14,7 @@ test('every setting has its documented default', () => {
     enterpriseWritesPerMinute: 6000,
     enterpriseReadsPerMinute: 30_000,
     enterpriseBulkMax: 5000,
+    dashboardRequestsPerMinute: 600,
     blocklistFiles: [],
     linkCacheMax: 200_000,
     hitFlushMs: 250,

@@ -45,6 +45,7 @@ const Environment = z.object({
   ENTERPRISE_WRITES_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
   ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(30_000),
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
+  DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(600),
   BLOCKLIST_FILES: list.default([]),
   LINK_CACHE_MAX: wholeNumber(1, 10_000_000).default(200_000),
   HIT_FLUSH_MS: wholeNumber(1, 60_000).default(250),
@@ -71,6 +72,8 @@ export interface Config {
   enterpriseWritesPerMinute: number
   enterpriseReadsPerMinute: number
   enterpriseBulkMax: number
+  /** Of an account's sessions, or of an address without a session. */
+  dashboardRequestsPerMinute: number
   blocklistFiles: readonly string[]
   linkCacheMax: number
   hitFlushMs: number
@@ -123,6 +126,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     enterpriseWritesPerMinute: env.ENTERPRISE_WRITES_PER_MINUTE,
     enterpriseReadsPerMinute: env.ENTERPRISE_READS_PER_MINUTE,
     enterpriseBulkMax: env.ENTERPRISE_BULK_MAX,
+    dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
     hitFlushMs: env.HIT_FLUSH_MS,

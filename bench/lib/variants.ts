@@ -58,6 +58,7 @@ export function hopcodeSettings(dataDir: string, port: number): Record<string, s
     LOG_LEVEL: 'warn',
     ANONYMOUS_READS_PER_MINUTE: String(BUDGET_MAX),
     ENTERPRISE_READS_PER_MINUTE: String(BUDGET_MAX),
+    DASHBOARD_REQUESTS_PER_MINUTE: String(BUDGET_MAX),
     ENTERPRISE_WRITES_PER_MINUTE: String(BUDGET_MAX),
   }
 }
@@ -66,6 +67,7 @@ export function hopcodeSettings(dataDir: string, port: number): Record<string, s
 export const WITHOUT_LIMITS: Record<string, string> = {
   ANONYMOUS_READS_PER_MINUTE: '0',
   ENTERPRISE_READS_PER_MINUTE: '0',
+  DASHBOARD_REQUESTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 }
 

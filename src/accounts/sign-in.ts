@@ -1,5 +1,6 @@
+import { networkOf } from '../http/client-network.ts'
 import type { RandomBytes } from '../lib/random.ts'
-import type { Passwords } from './passwords.ts'
+import type { Passwords, Requester } from './passwords.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
 import type { AccountId, AccountRow, AccountStore } from './store.ts'
 import type { Attempt, Throttle } from './throttle.ts'
@@ -32,8 +33,10 @@ export async function signIn(deps: SignInDeps, order: SignIn): Promise<AccountRo
   const account = accounts.findByEmail(email)
   const attempts = attemptsOf(deps, { ...order, email }, account?.id)
   throttle.require(attempts)
-  const fits = await passwords.verify(order.password, account?.passwordHash, {
-    isKnown: attempts.some(({ gate }) => gate === 'device'),
+  const by: Requester = attempts.some(({ gate }) => gate === 'device')
+    ? { queue: 'known', key: String(account?.id) }
+    : { queue: 'anonymous', key: networkOf(order.address) }
+  const fits = await passwords.verify(order.password, account?.passwordHash, by, {
     before: () => throttle.require(attempts),
     after: (fits) => {
       if (!fits) throttle.count(attempts)
@@ -55,6 +58,7 @@ function attemptsOf(
   return [
     { gate: 'pair', key: `${name} ${address}` },
     { gate: 'address', key: address },
+    { gate: 'network', key: networkOf(address) },
     { gate: 'account', key: name },
   ]
 }

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import { MINUTE, SECOND } from '../lib/clock.ts'
 
-/** `burst` failures at once, then one more each `everyMs`. */
+/** `burst` attempts at once, then one more each `everyMs`. Only `session` counts a success. */
 interface Allowance {
   burst: number
   everyMs: number
@@ -14,11 +14,13 @@ const ALLOWANCES = {
   pair: { burst: 5, everyMs: MINUTE },
   /** One address, whatever it tries. */
   address: { burst: 30, everyMs: 30 * SECOND },
+  /** One /24 of IPv4 or /48 of IPv6, which may be one customer's: its addresses cost nothing. */
+  network: { burst: 120, everyMs: 10 * SECOND },
   /** One account from everywhere, by browsers that have never signed in to it. */
   account: { burst: 50, everyMs: MINUTE },
   /** A browser that has signed in to the account before: it is held to itself alone. */
   device: { burst: 10, everyMs: MINUTE },
-  /** The password asked for again inside a session. */
+  /** The password asked for again inside a session: every attempt counts, a right one too. */
   session: { burst: 5, everyMs: MINUTE },
   /** New accounts from one address, where registration is open. */
   registration: { burst: 5, everyMs: 10 * MINUTE },

@@ -1,8 +1,9 @@
 import { Elysia } from 'elysia'
 import type { SessionRow } from '../accounts/session-store.ts'
-import type { Account } from '../accounts/store.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { refuseDuringMaintenance } from '../guard.ts'
+import { type Arrival, refuseDuringMaintenance } from '../guard.ts'
+import type { RateLimiter } from '../limits/budgets.ts'
 import type { DashboardDeps } from './deps.ts'
 import { EMPTY_FORM, FORM_BYTES_MAX, type Form, readForm } from './form.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './same-origin.ts'
@@ -42,26 +43,49 @@ export const signedIn = (
 ) =>
   new Elysia({ name: 'dashboard.signedIn', seed: { owner, formBytesMax } }).derive(
     { as: 'scoped' },
-    async ({ request }) => {
+    async ({ request, server }) => {
       const token = deps.cookies.find('session', request)
-      const early = requireSession(deps, token, owner)
+      const session = deps.sessions.find(token)
+      // Before the form is read, because that is the most expensive part.
+      spendPage(deps, { request, server }, session?.accountId)
+      const early = requireSession(session, owner)
       const form = await readOwnForm(deps, request, token, formBytesMax)
       // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
-      const found = form === EMPTY_FORM ? early : requireSession(deps, token, owner)
+      const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
       const visitor = visitorOf(found, formToken(deps.hasher, token ?? ''))
       return { ...visitor, visitor, form }
     },
   )
 
-function requireSession(
-  { sessions }: DashboardDeps,
-  token: string | undefined,
-  owner: boolean,
-): SessionRow {
-  const found = sessions.find(token)
-  if (!found) throw new AppError('sign_in_needed')
-  if (owner && !found.isOwner) throw new AppError('path_not_found')
-  return found
+/** For pages that anybody may see, like the sign-in: charges them to the caller's address. */
+export const anonymously = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle(
+    { as: 'scoped' },
+    ({ request, server }) => spendPage(deps, { request, server }),
+  )
+
+/** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
+function spendPage(
+  { limiter, address }: DashboardDeps,
+  { request, server }: Pick<Arrival, 'request' | 'server'>,
+  accountId?: AccountId,
+): void {
+  if (accountId === undefined) {
+    const peer = server?.requestIP(request)?.address ?? ''
+    address.resolve(peer, request.headers.get('x-forwarded-for'))
+  }
+  if (!limiter.takePage(accountId, address)) throw rateLimited(limiter)
+}
+
+function rateLimited({ retryAfter }: RateLimiter): AppError {
+  const seconds = String(retryAfter)
+  return new AppError('rate_limited', seconds, { headers: { 'retry-after': seconds } })
+}
+
+function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
+  if (!session) throw new AppError('sign_in_needed')
+  if (owner && !session.isOwner) throw new AppError('path_not_found')
+  return session
 }
 
 async function readOwnForm(
@@ -91,7 +115,5 @@ export const readStrangersForm = (deps: DashboardDeps, request: Request): Promis
 export function spendWrite(deps: DashboardDeps, account: Account): void {
   refuseDuringMaintenance(deps)
   const { limiter, address } = deps
-  if (limiter.take('write', account, address)) return
-  const seconds = String(limiter.retryAfter)
-  throw new AppError('rate_limited', seconds, { headers: { 'retry-after': seconds } })
+  if (!limiter.take('write', account, address)) throw rateLimited(limiter)
 }

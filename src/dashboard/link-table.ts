@@ -177,7 +177,7 @@ const asksAgain = (table: LinkTable) => ({
 
 const cells = ({ code, url, createdAt, hitCount, shortUrl: short }: Row) => [
   shortUrl(short, { id: `short-${code}`, href: linkPath(code) }),
-  url === null ? noDestination() : destination(url),
+  url === null ? noDestination() : destination(url, linkPath(code)),
   parts.time(createdAt),
   count(hitCount),
   html`<a class="button plain small" ${attributes({ href: linkPath(code) })}

@@ -1,5 +1,5 @@
 import type { BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
-import type { Account } from '../accounts/store.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 import { SlidingWindow } from './window.ts'
 
@@ -19,6 +19,8 @@ export interface AddressKey {
 interface BudgetsOptions {
   plans: Readonly<Record<Plan, Budgets>>
   anonymous: Budgets
+  /** Requests of the dashboard, of an account or of an address without a session; 0: no limit. */
+  pagesPerMinute: number
   clock: Clock
   monotonic: MonotonicClock
 }
@@ -30,10 +32,10 @@ export interface Usage {
   used: number
 }
 
-/** One of the limiter's four windows, for those who run the service. */
+/** One of the limiter's windows, for those who run the service. */
 export interface LimiterWindow {
   callers: 'account' | 'address'
-  budget: BudgetGroup
+  budget: BudgetGroup | 'page'
   window: Pick<SlidingWindow, 'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused'>
 }
 
@@ -45,6 +47,10 @@ export class RateLimiter {
   readonly #options: BudgetsOptions
   readonly #accounts: Record<BudgetGroup, SlidingWindow>
   readonly #addresses: Record<BudgetGroup, SlidingWindow>
+  readonly #pages = {
+    account: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
+    address: new SlidingWindow({ keysMax: ADDRESSES_MAX }),
+  }
 
   /** Of the last `take`: what `X-RateLimit-*` and `Retry-After` say. */
   limit = 0
@@ -65,10 +71,15 @@ export class RateLimiter {
   }
 
   windows(): LimiterWindow[] {
-    return (['read', 'write'] as const).flatMap((budget) => [
+    const windows = (['read', 'write'] as const).flatMap((budget): LimiterWindow[] => [
       { callers: 'account', budget, window: this.#accounts[budget] },
       { callers: 'address', budget, window: this.#addresses[budget] },
     ])
+    return [
+      ...windows,
+      { callers: 'account', budget: 'page', window: this.#pages.account },
+      { callers: 'address', budget: 'page', window: this.#pages.address },
+    ]
   }
 
   /** Spends nothing. A budget that was lowered may be used up by less than was spent of it. */
@@ -96,6 +107,14 @@ export class RateLimiter {
     }
     const window = this.#addresses[group]
     return this.#takeFrom(window, anonymous[group], address.keyHigh, address.keyLow, monotonic())
+  }
+
+  /** The same for a request of the dashboard: of an account's session, or of nobody's. */
+  takePage(account: AccountId | undefined, { keyHigh, keyLow }: AddressKey): boolean {
+    const { pagesPerMinute, monotonic } = this.#options
+    return account === undefined
+      ? this.#takeFrom(this.#pages.address, pagesPerMinute, keyHigh, keyLow, monotonic())
+      : this.#takeFrom(this.#pages.account, pagesPerMinute, 0, account, monotonic())
   }
 
   #takeFrom(

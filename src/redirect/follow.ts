@@ -119,7 +119,7 @@ class AnswerHeaders {
   readonly #requestId: HeaderLine
 
   constructor(deps: RedirectDeps, fixed: Record<string, string>) {
-    this.headers = new Headers(fixed)
+    this.headers = new Headers({ ...fixed, 'X-Content-Type-Options': 'nosniff' })
     this.#deps = deps
     this.#limit = this.line('X-RateLimit-Limit')
     this.#remaining = this.line('X-RateLimit-Remaining')

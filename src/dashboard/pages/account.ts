@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
+import { judgePassword, PASSWORD_MIN_LENGTH, type Requester } from '../../accounts/passwords.ts'
 import { planName } from '../../accounts/plans.ts'
 import type { SessionView } from '../../accounts/session-store.ts'
 import { AppError } from '../../errors.ts'
@@ -64,23 +64,33 @@ async function changePassword(
   if (problem) return { current: problem }
   const isChanged = await deps.writer.call('changePassword', {
     ...{ accountId: visitor.account.id, keep: visitor.session.id, now: deps.clock() },
-    passwordHash: await deps.passwords.hash(next, { isKnown: true }),
+    passwordHash: await deps.passwords.hash(next, requesterOf(visitor)),
   })
   if (!isChanged) throw new AppError('sign_in_needed')
   return undefined
 }
 
-/** Asks for the password again, so that a browser left open is not enough. */
+const requesterOf = ({ account }: Visitor): Requester => ({
+  queue: 'known',
+  key: String(account.id),
+})
+
+/**
+ * Asks for the password again, so that a browser left open is not enough. A right one counts too:
+ * each takes the time of a wrong one.
+ */
 async function proveSelf(
   { accounts, passwords, throttle }: DashboardDeps,
-  { account, session }: Visitor,
+  visitor: Visitor,
   password: string,
 ): Promise<string | undefined> {
+  const { account, session } = visitor
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
-  const fits = await passwords.verify(password, accounts.find(account.id)?.passwordHash, {
-    isKnown: true,
+  throttle.require(attempts)
+  const hash = accounts.find(account.id)?.passwordHash
+  const fits = await passwords.verify(password, hash, requesterOf(visitor), {
     before: () => throttle.require(attempts),
-    after: (fits) => (fits ? throttle.clear(attempts) : throttle.count(attempts)),
+    after: () => throttle.count(attempts),
   })
   return fits ? undefined : 'This is not your password.'
 }

@@ -3,16 +3,17 @@ import { parseEmail } from '../../accounts/email.ts'
 import { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-link-store.ts'
 import { findOneTimeLink } from '../../accounts/one-time-links.ts'
-import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
+import { judgePassword, PASSWORD_MIN_LENGTH, type Requester } from '../../accounts/passwords.ts'
 import type { AccountId } from '../../accounts/store.ts'
 import type { Joined } from '../../accounts/writes-store.ts'
 import { AppError } from '../../errors.ts'
+import { networkOf } from '../../http/client-network.ts'
 import { html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import { button, field, form, linkButton, notice, shownOnce } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../form.ts'
-import { readStrangersForm } from '../guard.ts'
+import { anonymously, readStrangersForm } from '../guard.ts'
 import { doorPage, page } from '../layout.ts'
 import { type Arrival, addressOf, beginVisit, strangersForm } from '../visit.ts'
 
@@ -49,7 +50,7 @@ const PURPOSES = { setup: 'setup', join: 'invite', reset: 'reset' } as const sat
 >
 
 export const joinPages = (deps: DashboardDeps) => {
-  const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' })
+  const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' }).use(anonymously(deps))
   for (const door of ['setup', 'join', 'reset'] as const) {
     pages
       .get(`/${door}/:token`, ({ request, params }) => {
@@ -106,7 +107,10 @@ async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Res
     // At once, so that of many sent together none slips through.
     deps.throttle.count([registration])
   }
-  const passwordHash = await deps.passwords.hash(judged.password)
+  const by: Requester = link
+    ? { queue: 'oneTimeLink', key: String(link.id) }
+    : { queue: 'anonymous', key: networkOf(address) }
+  const passwordHash = await deps.passwords.hash(judged.password, by)
   const { key, stored } = issueKey(deps)
   const joined = await store(deps, at, { email: judged.email, passwordHash, key: stored })
   if ('refused' in joined) {

@@ -110,7 +110,9 @@ const aboutCard = (deps: DashboardDeps, link: LinkRow, shortUrl: string): Html =
   parts.card('Short link', [
     copyField('Short URL', shortUrl, 'short-url'),
     html`<dl class="facts">
-      <dt>Leads to</dt><dd>${link.url === null ? 'nowhere yet' : destination(link.url)}</dd>
+      <dt>Leads to</dt><dd>${
+        link.url === null ? 'nowhere yet' : destination(link.url, '#field-url')
+      }</dd>
       <dt>Created</dt><dd>${parts.time(link.createdAt)}</dd>
       <dt>Hits</dt><dd>${hits(deps, link, 0)}</dd>
     </dl>`,
@@ -166,7 +168,7 @@ function deletePage(
         would lead where they want. There is no way back.</p>`,
       )}
       <dl class="facts">
-        <dt>Leads to</dt><dd>${url === null ? 'nowhere yet' : destination(url)}</dd>
+        <dt>Leads to</dt><dd>${url === null ? 'nowhere yet' : destination(url, linkPath(code))}</dd>
         <dt>Hits</dt><dd>${count(hitCount)}, which go with it</dd>
       </dl>
       <p>To lead visitors elsewhere, <a href="${linkPath(code)}">change the destination</a>

@@ -152,7 +152,7 @@ function madeCard({ kind, code, shortUrl, url, passcode }: Made): Html {
     url === null
       ? html`It leads nowhere yet: <a href="${linkPath(code)}">set its
     destination</a>.`
-      : html`It leads to ${destination(url)}`
+      : html`It leads to ${destination(url, linkPath(code))}`
   return html`
     <section class="card made" tabindex="-1" autofocus aria-labelledby="made-title">
       ${qrPicture(code, { size: 132 })}

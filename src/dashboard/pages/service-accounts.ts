@@ -125,7 +125,7 @@ function accountTable(
     return html`<p>${text} ${all}</p>`
   }
   const rows = items.map((account) => [
-    html`<a href="${`/app/service/accounts/${account.id}`}">${account.email}</a>${
+    html`<a href="${`/app/service/accounts/${account.id}`}">${shownEmail(account.email)}</a>${
       account.isOwner === 1 && html` <span class="hint">owner</span>`
     }`,
     planName(account.plan),
@@ -184,7 +184,7 @@ function invites({ oneTimeLinks, clock }: DashboardDeps, visitor: Visitor): Html
     return html`<p>None waits. One that is used, withdrawn or over is gone.</p>`
   const rows = waiting.map((link: OneTimeLinkRow) => [
     link.email
-      ? html`<span class="long">${link.email}</span>`
+      ? html`<span class="long">${shownEmail(link.email)}</span>`
       : html`<span class="quiet">whoever has the link</span>`,
     planName(link.plan ?? 'free'),
     parts.countdown(link.endsAt, now),
@@ -200,4 +200,11 @@ function invites({ oneTimeLinks, clock }: DashboardDeps, visitor: Visitor): Html
   return parts.table({ caption: 'Invitations that wait', columns, rows })
 }
 
-const guestOf = ({ email, id }: OneTimeLinkRow): string => email ?? `whoever has link ${id}`
+const guestOf = ({ email, id }: OneTimeLinkRow): string =>
+  email ? shownEmail(email) : `whoever has link ${id}`
+
+const EMAIL_SHOWN_MAX = 60
+
+/** Its beginning and its end, where it is longer than any that a person has. */
+const shownEmail = (email: string): string =>
+  email.length > EMAIL_SHOWN_MAX ? `${email.slice(0, 30)}…${email.slice(-29)}` : email

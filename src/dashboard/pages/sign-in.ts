@@ -5,7 +5,7 @@ import { goTo } from '../answers.ts'
 import { button, field, form, notice } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
-import { readStrangersForm, signedIn } from '../guard.ts'
+import { anonymously, readStrangersForm, signedIn } from '../guard.ts'
 import { doorPage } from '../layout.ts'
 import { addressOf, beginVisit, strangersForm } from '../visit.ts'
 
@@ -13,6 +13,7 @@ const HOME = '/app/links'
 
 export const signInPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.signIn', prefix: '/app' })
+    .use(anonymously(deps))
     .get('', ({ request }) => goTo(isSignedIn(deps, request) ? HOME : '/app/sign-in'))
     .get('/sign-in', ({ request, query }) => {
       const next = safeNext(query.next)
