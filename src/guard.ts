@@ -52,7 +52,10 @@ export function admit(
   return account
 }
 
-/** Sets `deps.address` to the caller's, until another request arrives. Gives its account, if any. */
+/**
+ * Sets `deps.address` to the client's, until another request arrives. Returns the account of a
+ * valid key.
+ */
 export function identify(
   deps: GuardDeps,
   { request, server }: Omit<Arrival, 'set'>,

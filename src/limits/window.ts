@@ -83,7 +83,7 @@ export class SlidingWindow {
   refused = 0
   /** Takes so far, passed or refused, of callers for whom no slot was left. */
   overflowed = 0
-  /** Judged so far, under the budget, when the arena was full: refused, unless the window fails open. */
+  /** Takes and peeks so far, under the budget, that the arena had no room for. */
   arenaRefused = 0
   /** Takes so far that passed without being counted. */
   uncounted = 0

@@ -112,7 +112,7 @@ export const qrFileRoutes = (deps: QrDeps) =>
       let image = await deps.images.find(getFileCode(deps, name, caller))
       if (!image) {
         spendRead(deps, caller)
-        // Asked again after the wait: an image made for a code deleted meanwhile would stay for good.
+        // Asked again after the wait: the image of a code deleted meanwhile would stay for good.
         image = await deps.images.make(getCode(deps, name))
       }
       set.headers['cache-control'] = IMAGE_CACHING
