@@ -212,7 +212,7 @@ export class SlidingWindow {
     this.#records[at + NEWEST_MS] = now
     this.#records[at + OLDEST_MS] = now
     this.#records[at + COUNT] = 0
-    this.#records[at + SHARED] = this.#countNow(this.#overflow, now) > 0 ? 1 : 0
+    this.#records[at + SHARED] = this.#records[this.#ends + COUNT] === 0 ? 0 : 1
     return slot
   }
 
