@@ -65,6 +65,8 @@ export interface Outside {
   log: Log
   /** Entries of the hit journal, when a new one is made. */
   journalEntries?: number
+  /** Addresses that the limiter tells apart at once. */
+  addressesMax?: number
   /** Lines that the log could not write. */
   logLinesDropped?: () => number
 }
@@ -159,8 +161,12 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
     limiter: new RateLimiter({
-      ...{ plans, anonymous: anonymousBudgets(config), clock, monotonic },
+      plans,
+      anonymous: anonymousBudgets(config),
       pagesPerMinute: config.dashboardRequestsPerMinute,
+      addressesMax: outside.addressesMax,
+      clock,
+      monotonic,
     }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),

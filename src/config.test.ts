@@ -11,6 +11,7 @@ test('every setting has its documented default', () => {
     dataDir: `${process.cwd()}/data`,
     trustedProxies: [],
     anonymousReadsPerMinute: 300,
+    anonymousRedirectsPerMinute: 6000,
     enterpriseWritesPerMinute: 6000,
     enterpriseReadsPerMinute: 30_000,
     enterpriseBulkMax: 5000,
@@ -48,6 +49,7 @@ const bad: Record<string, string>[] = [
   { TRUSTED_PROXIES: '10.0.0.0/8,nonsense' },
   { TRUSTED_PROXIES: '10.0.0.0/33' },
   { ANONYMOUS_READS_PER_MINUTE: '1.5' },
+  { ANONYMOUS_REDIRECTS_PER_MINUTE: '1000001' },
   { ENTERPRISE_BULK_MAX: '0' },
   { HIT_FLUSH_MS: '0' },
   { LOG_LEVEL: 'loud' },
@@ -83,4 +85,6 @@ test('with BASE_URL the port may be any that is free', () => {
 
 test('a budget of 0 is accepted: it means no limit', () => {
   expect(readConfig({ ANONYMOUS_READS_PER_MINUTE: '0' }).anonymousReadsPerMinute).toBe(0)
+  const redirects = readConfig({ ANONYMOUS_REDIRECTS_PER_MINUTE: '0' })
+  expect(redirects.anonymousRedirectsPerMinute).toBe(0)
 })

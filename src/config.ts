@@ -42,6 +42,7 @@ const Environment = z.object({
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([]),
   ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(300),
+  ANONYMOUS_REDIRECTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
   ENTERPRISE_WRITES_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
   ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(30_000),
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
@@ -69,6 +70,8 @@ export interface Config {
   trustedProxies: readonly string[]
   /** Requests in any 60 s; 0 means no limit. */
   anonymousReadsPerMinute: number
+  /** Redirects that find their link; those that do not are reads. */
+  anonymousRedirectsPerMinute: number
   enterpriseWritesPerMinute: number
   enterpriseReadsPerMinute: number
   enterpriseBulkMax: number
@@ -123,6 +126,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     dataDir: resolve(env.DATA_DIR),
     trustedProxies: env.TRUSTED_PROXIES,
     anonymousReadsPerMinute: env.ANONYMOUS_READS_PER_MINUTE,
+    anonymousRedirectsPerMinute: env.ANONYMOUS_REDIRECTS_PER_MINUTE,
     enterpriseWritesPerMinute: env.ENTERPRISE_WRITES_PER_MINUTE,
     enterpriseReadsPerMinute: env.ENTERPRISE_READS_PER_MINUTE,
     enterpriseBulkMax: env.ENTERPRISE_BULK_MAX,

@@ -43,21 +43,40 @@ export function admit(
   { budget, duringMaintenance = false }: Demands,
 ): Account | undefined {
   const { limiter, address, requestIds } = deps
-  const { headers } = request
   set.headers[REQUEST_ID] = requestIds.next()
+  const account = identify(deps, { request, server })
+  const passes = limiter.take(budget, account, address)
+  describeLimit(limiter, set)
+  if (!duringMaintenance) refuseDuringMaintenance(deps)
+  if (!passes) throw rateLimited(limiter)
+  return account
+}
+
+/**
+ * Sets `deps.address` to the client's, until another request arrives. Returns the account of a
+ * valid key.
+ */
+export function identify(
+  deps: GuardDeps,
+  { request, server }: Omit<Arrival, 'set'>,
+): Account | undefined {
+  const { headers } = request
   const account = findAccount(deps, headers.get('x-api-key'))
   const peer = server?.requestIP(request)?.address ?? ''
-  address.resolve(peer, headers.get('x-forwarded-for'))
-  const passes = limiter.take(budget, account, address)
+  deps.address.resolve(peer, headers.get('x-forwarded-for'))
+  return account
+}
+
+/** Says in the headers what the limiter's last decision left. */
+export function describeLimit(limiter: RateLimiter, set: Headed): void {
   set.headers['x-ratelimit-limit'] = limiter.limit
   set.headers['x-ratelimit-remaining'] = limiter.remaining
   set.headers['x-ratelimit-reset'] = limiter.resetAt
-  if (!duringMaintenance) refuseDuringMaintenance(deps)
-  if (!passes) {
-    const { retryAfter: seconds } = limiter
-    throw new AppError('rate_limited', String(seconds), retryAfter(seconds))
-  }
-  return account
+}
+
+/** The limiter's last decision as a refusal. */
+export function rateLimited({ retryAfter: seconds }: RateLimiter): AppError {
+  return new AppError('rate_limited', String(seconds), retryAfter(seconds))
 }
 
 /** Throws `maintenance` while one is planned to last. */

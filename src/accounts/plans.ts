@@ -29,7 +29,17 @@ export function planLimits(config: Config): Readonly<Record<Plan, PlanLimits>> {
   }
 }
 
-/** What a caller without a valid key may do: its writes are all refused with 401. */
-export function anonymousBudgets(config: Config): Budgets {
-  return { read: config.anonymousReadsPerMinute, write: 60 }
+/** Of one address. An account's redirects are charged to its reads instead. */
+export interface AnonymousBudgets extends Budgets {
+  /** Redirects that find their link. */
+  redirect: number
+}
+
+/** What a client without a valid key may do: its writes are all refused with 401. */
+export function anonymousBudgets(config: Config): AnonymousBudgets {
+  return {
+    read: config.anonymousReadsPerMinute,
+    write: 60,
+    redirect: config.anonymousRedirectsPerMinute,
+  }
 }

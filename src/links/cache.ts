@@ -38,12 +38,24 @@ export class LinkCache {
     return { known: this.#known.size, unknown: this.#unknown.size }
   }
 
-  /** One look-up in the database at most; undefined when nobody holds the code. */
-  find(code: Code): Destination | undefined {
+  /**
+   * Without the database. Null when nobody holds the code; undefined when only a look-up can tell.
+   */
+  findInMemory(code: Code): Destination | null | undefined {
     const known = this.#known.find(code)
     if (known !== undefined) return known
-    if (!this.#codes.mayHold(code)) return undefined
-    if (this.#unknown.get(code) !== undefined) return undefined
+    if (!this.#codes.mayHold(code)) return null
+    return this.#unknown.get(code) === undefined ? undefined : null
+  }
+
+  /** One look-up in the database at most; undefined when nobody holds the code. */
+  find(code: Code): Destination | undefined {
+    const inMemory = this.findInMemory(code)
+    return inMemory === undefined ? this.lookUp(code) : (inMemory ?? undefined)
+  }
+
+  /** For a code that memory cannot tell of. Undefined when nobody holds it. */
+  lookUp(code: Code): Destination | undefined {
     const row = this.#reads.findDestination(code)
     if (row) return this.#keep(code, row.id, row.url)
     this.#unknown.set(code, UNKNOWN)

@@ -18,7 +18,10 @@ const text = { type: 'string' as const }
 const count = { type: 'integer' as const, minimum: 0 }
 
 const headers = {
-  'X-RateLimit-Limit': { description: "The budget of the endpoint's group.", schema: count },
+  'X-RateLimit-Limit': {
+    description: 'The budget that the request was charged to.',
+    schema: count,
+  },
   'X-RateLimit-Remaining': { description: 'Requests left in the window.', schema: count },
   'X-RateLimit-Reset': {
     description: 'Unix seconds at which the oldest request counted leaves the window.',

@@ -1,11 +1,12 @@
 import { findAccount } from '../accounts/keys.ts'
+import type { Account } from '../accounts/store.ts'
 import { REFUSALS } from '../errors.ts'
 import type { GuardDeps } from '../guard.ts'
 import type { HitJournal } from '../hits/journal.ts'
 import { HeaderLine } from '../http/header-line.ts'
 import type { Log } from '../lib/log.ts'
 import type { LinkCache } from '../links/cache.ts'
-import { toCode } from '../links/code.ts'
+import { type Code, toCode } from '../links/code.ts'
 
 export interface RedirectDeps extends GuardDeps {
   cache: LinkCache
@@ -42,18 +43,36 @@ export function follower(deps: RedirectDeps): Follow {
   const init = { status: 302, headers: found.headers }
   const refuse = refuser(deps)
 
+  const refuseLimited = () => {
+    outcomes.limited++
+    return refuse('rate_limited', String(limiter.retryAfter))
+  }
+
+  const lookUp = (code: Code, account: Account | undefined) => {
+    try {
+      return cache.lookUp(code)
+    } catch (error) {
+      // A failed request is charged too, and its headers are about its own caller.
+      limiter.take('read', account, address)
+      throw error
+    }
+  }
+
   const answer: Follow = (text, request, server) => {
     const { headers } = request
     const key = headers.get('x-api-key')
     const account = key === null ? undefined : findAccount(deps, key)
     const peer = server?.requestIP(request)?.address ?? ''
     address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
-    if (!limiter.take('read', account, address)) {
-      outcomes.limited++
-      return refuse('rate_limited', String(limiter.retryAfter))
-    }
     const code = toCode(text)
-    const destination = code && cache.find(code)
+    let destination = code && cache.findInMemory(code)
+    if (code !== undefined && destination === undefined) {
+      if (!limiter.mayLookUp('redirect', account, address)) return refuseLimited()
+      destination = lookUp(code, account)
+    }
+    // Known first: a link that is found has a budget of its own.
+    const charge = destination?.location ? 'redirect' : 'read'
+    if (!limiter.take(charge, account, address)) return refuseLimited()
     if (!destination?.location) {
       outcomes.notFound++
       return refuse('code_not_found', text.toUpperCase())

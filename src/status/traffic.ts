@@ -114,12 +114,17 @@ function writeLimits(out: Exposition, { limiter }: TrafficDeps): void {
     )
     .counter(
       'hopcode_limiter_overflow_total',
-      'Requests of callers that share one window because there are too many callers.',
+      'Requests of callers for whom no window was left because there are too many callers.',
       each(({ overflowed }) => overflowed),
     )
     .counter(
+      'hopcode_limiter_uncounted_total',
+      'Requests that passed without being counted because the windows are full.',
+      each(({ uncounted }) => uncounted),
+    )
+    .counter(
       'hopcode_limiter_memory_refusals_total',
-      'Requests refused under the budget because the memory of the windows is full.',
+      'Requests under the budget for which the memory of the windows was full.',
       each(({ arenaRefused }) => arenaRefused),
     )
 }

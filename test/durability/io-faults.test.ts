@@ -26,6 +26,7 @@ const FAULTS: (Omit<FaultWords, 'files'> & { name: string })[] = [
 const unlimited = (dataDir: string) => ({
   DATA_DIR: dataDir,
   ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
   ENTERPRISE_READS_PER_MINUTE: '0',
   HIT_FLUSH_MS: '20',

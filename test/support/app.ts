@@ -44,6 +44,8 @@ interface TestAppOptions {
   dataDir?: string
   random?: RandomBytes
   journalEntries?: number
+  /** Addresses that the limiter tells apart at once. */
+  addressesMax?: number
 }
 
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
@@ -66,6 +68,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     random: options.random ?? secureRandom,
     log: createLog({ level: 'debug', human: false, write: (line) => lines.push(line) }),
     journalEntries: options.journalEntries ?? 4096,
+    ...(options.addressesMax !== undefined && { addressesMax: options.addressesMax }),
   })
   app.http.listen({ hostname: config.host, port: 0 })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
