@@ -59,6 +59,7 @@ export class Blocklist {
   #timer: ReturnType<typeof setTimeout> | undefined
   #turn: Promise<void> = Promise.resolve()
   #isClosed = false
+  #version = 0
 
   private constructor(options: BlocklistOptions) {
     this.#options = { intervalMs: SECOND, clock: wallClock, ...options }
@@ -94,6 +95,11 @@ export class Blocklist {
   isBlocked(url: string): boolean {
     const host = hostOf(url)
     return this.#isOurs(host) || this.#files.some((list) => isListed(list, host))
+  }
+
+  /** Differs after every list that was loaded. */
+  get version(): number {
+    return this.#version
   }
 
   state(): BlocklistState {
@@ -189,6 +195,7 @@ export class Blocklist {
       return
     }
     Object.assign(list, setsOf(loaded.list))
+    this.#version++
     list.loadedAt = this.#options.clock()
     list.error = null
     list.reported = ''
