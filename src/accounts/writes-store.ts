@@ -109,14 +109,16 @@ export function accountWrites(db: Database) {
       accounts.setPlan(accountId, plan),
 
     /**
-     * Refuses its keys and ends its sessions. `links`: visitors of its links get 410. Doing it
-     * again changes that alone. False for the last owner.
+     * Refuses its keys and ends its sessions. `links`: visitors of its links get 410, until the
+     * account is enabled. False for the last owner.
      */
     disableAccount(command: { accountId: AccountId; links?: boolean; now: number }): boolean {
       const { accountId, links: withLinks = false, now } = command
       if (isLastOwner(accounts, accountId)) return false
-      const disabledAt = accounts.find(accountId)?.disabledAt ?? now
-      accounts.change(accountId, { disabledAt, linksDisabledAt: withLinks ? now : null })
+      const account = accounts.find(accountId)
+      const disabledAt = account?.disabledAt ?? now
+      const linksDisabledAt = account?.linksDisabledAt ?? (withLinks ? now : null)
+      accounts.change(accountId, { disabledAt, linksDisabledAt })
       noteModeration()
       endSessions({ accountId })
       links.endAll('reset', accountId)

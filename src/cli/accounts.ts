@@ -108,7 +108,7 @@ export function disableAccount(
   if (!inTransaction(db, () => accountWrites(db).disableAccount(command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
   }
-  const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links work as before.'
+  const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links go on as before.'
   return `${email} is disabled: its keys are refused, its sessions have ended. ${itsLinks}`
 }
 

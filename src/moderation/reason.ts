@@ -1,5 +1,5 @@
 /** Shown in one line of a table. */
-export const REASON_LENGTH_MAX = 500
+export const REASON_LENGTH_MAX = 200
 
 /** What is wrong with a reason, for the form and the command line. */
 export const BAD_REASON = `must be one line of 1 to ${REASON_LENGTH_MAX} characters`

@@ -38,9 +38,10 @@ export class ModerationReads {
     return this.#find.get(code) ?? undefined
   }
 
-  /** Those of the codes that are disabled. */
-  findAmong(codes: readonly Code[]): Set<Code> {
-    return new Set(this.#among.all(JSON.stringify(codes)).map(({ code }) => code))
+  /** The reasons of those of the codes that are disabled. */
+  findReasons(codes: readonly Code[]): Map<Code, string> {
+    const found = this.#among.all(JSON.stringify(codes))
+    return new Map(found.map(({ code, reason }) => [code, reason]))
   }
 
   /** The newest first. `total` counts all of them. */
