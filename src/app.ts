@@ -225,7 +225,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(qrFileRoutes(deps))
     .use(statusRoutes(deps))
     .use(probeRoutes(deps))
-    .use(config.metricsListen ? new Elysia() : metricsRoutes({ metrics, admits: isLocal }))
+    .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard.deps))
     .use(openapiRoutes(config.baseUrl, routes))
