@@ -163,11 +163,11 @@ describe('with a blocked host', () => {
 
 // design: 4.14 our own hosts
 test('our own hosts are blocked on every port and scheme, without any list', async () => {
-  const env = { BASE_URL: 'https://Hop.Test/s', CDN_URL: 'http://192.0.2.80:8080/images' }
+  const env = { BASE_URL: 'https://Hop.Test', CDN_URL: 'http://192.0.2.80:8080/images' }
   await using app = await testApp({ env })
   const { code } = await app.shorten('https://www.example/')
   for (const url of [
-    `https://hop.test/s/${code}`,
+    `https://hop.test/${code}`,
     'http://hop.test/anything',
     'https://HOP.test:8443/',
     'https://hop.test./',
@@ -210,7 +210,7 @@ test('a changed list is in force within seconds: what it adds is refused, what i
   // The account has this URL already: a blocked one is refused all the same.
   await eventually('two.example is blocked', () => isBlocked(app, 'https://two.example/'))
   expect(await isBlocked(app, 'https://one.example/')).toBe(false)
-  expect((await app.call('GET', `/${body.code}`)).status).toBe(302)
+  expect((await app.call('GET', `/${body.code}`)).status).toBe(410)
   replace(file, 'one.example\n')
   await eventually('one.example is blocked', () => isBlocked(app, 'https://one.example/'))
   expect(await isBlocked(app, 'https://two.example/')).toBe(false)

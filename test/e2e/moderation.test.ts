@@ -1,29 +1,17 @@
 import { expect, test } from 'bun:test'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import * as linkCommands from '../../src/cli/links.ts'
-import { openDataFolder } from '../../src/data-folder.ts'
 import { type Answer, eventually, type TestApp, testApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { disableLink, enableLink, listDisabled } from '../support/moderation.ts'
 
 /** What the operator can do about links: by a command, and by the blocklist. */
 
 const DESTINATION = 'https://phish.example/login'
 const REASON = 'Phishing, reported on 1 March'
 
-/** What a command does: a connection of its own, beside the running service. */
-function command(app: TestApp, work: typeof linkCommands.enable, code: string): string {
-  const { db } = openDataFolder(app.dataDir)
-  try {
-    return work(db, { code })
-  } finally {
-    db.close()
-  }
-}
-
-const disable = (app: TestApp, code: string, reason = REASON): string =>
-  command(app, (db) => linkCommands.disable(db, () => app.now(), { code, reason }), code)
-const enable = (app: TestApp, code: string): string => command(app, linkCommands.enable, code)
+const disable = (app: TestApp, code: string, reason = REASON) => disableLink(app, code, reason)
+const enable = enableLink
 
 const visit = (app: TestApp, code: string): Promise<Answer> => app.call('GET', `/${code}`)
 const statusOf = async (app: TestApp, code: string) => (await visit(app, code)).status
@@ -127,8 +115,7 @@ test('commands on links refuse what makes no sense, and say what is wrong', asyn
   expect(() => enable(app, code)).toThrow(`${code} is not disabled`)
   disable(app, code, 'first')
   disable(app, code, 'second')
-  const lines = command(app, (db) => linkCommands.list(db, { json: true }), '')
-  expect(JSON.parse(lines)).toEqual({
+  expect(JSON.parse(listDisabled(app))).toEqual({
     code,
     reason: 'second',
     disabled_at: '2026-03-01T12:00:00.000Z',
