@@ -5,6 +5,7 @@ import { issueOneTimeLink } from './accounts/one-time-links.ts'
 import type { PasswordFunctions } from './accounts/password-thread.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
+import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import type { Config } from './config.ts'
 import { type Dashboard, openDashboard } from './dashboard/build.ts'
@@ -131,6 +132,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     Blocklist.open({
       files: config.blocklistFiles,
       ownHosts: [config.baseUrl, config.cdnUrl],
+      ownAddress: new OwnAddress({
+        host: config.host,
+        port: (): number | undefined => http.server?.port,
+      }),
       log,
     }),
   ])

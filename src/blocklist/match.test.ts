@@ -61,7 +61,7 @@ const BLOCKED = {
     http://[::ffff:203.0.113.255]/ http://[::ffff:127.0.0.1]/ http://[::ffff:7f00:1]/`,
   'as IPv4 that a gateway or a tunnel reaches by IPv6': `http://[2002:c000:207::1]/
     http://[2002:C000:0207:1:2:3:4:5]/ http://[2002:c000:207::]/ http://[2002:7f00:1::1]/
-    http://[64:ff9b:1::c000:207]/ http://[64:ff9b:1:fffe::192.0.2.7]/ http://[::ffff:0:c000:207]/
+    http://[64:ff9b:1::c000:207]/ http://[64:ff9b:1:fffe::c000:207]/ http://[::ffff:0:c000:207]/
     http://[::ffff:0:192.0.2.7]/ http://[0:0:0:0:ffff:0:c000:207]/
     http://[2001:0:1:2:3:4:3fff:fdf8]/ http://[2001::3fff:fdf8]/`,
   'as IPv6 in another spelling': `http://[2001:db8::7]/ http://[2001:DB8::7]/

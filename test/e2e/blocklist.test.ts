@@ -188,6 +188,21 @@ test('our own hosts are blocked on every port and scheme, without any list', asy
   }
 })
 
+// design: 4.14 to prevent loops
+test('a link to the address on which the service listens is refused: it would loop', async () => {
+  await using app = await testApp()
+  const { port } = new URL(app.url)
+  const forms = ['127.0.0.1', 'localhost', '127.1', '[::1]', '0.0.0.0', '[::ffff:127.0.0.1]']
+  for (const host of forms) {
+    const { status, body } = await shorten(app, `http://${host}:${port}/LOOP0001`)
+    expect([host, status, body]).toEqual([host, 422, { error: BLOCKED }])
+  }
+  const { code, passcode } = await app.claim('LOOP0001')
+  const json = { code, passcode, url: `${app.url}/LOOP0001` }
+  expect((await app.call('POST', '/api/update', { key: 'free', json })).status).toBe(422)
+  expect((await shorten(app, 'http://127.0.0.1:9/other')).status).toBe(201)
+})
+
 /** In one step: a reader sees the old file or the new one. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}.new`, text)
