@@ -5,6 +5,7 @@ import { issueOneTimeLink } from './accounts/one-time-links.ts'
 import type { PasswordFunctions } from './accounts/password-thread.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
+import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import type { Config } from './config.ts'
 import { type Dashboard, openDashboard } from './dashboard/build.ts'
@@ -42,6 +43,8 @@ import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/route
 import { LinkReads } from './links/store.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { MaintenanceLog } from './maintenance/watch.ts'
+import { Moderation } from './moderation/moderation.ts'
+import { ModerationReads } from './moderation/store.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake, retireStaleImages } from './qr/remake.ts'
@@ -99,7 +102,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const file = databaseFile(config.dataDir)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
   const tally = new RequestTally()
-  const outcomes = { foundByHead: 0, notFound: 0, limited: 0, failed: 0 }
+  const outcomes = { foundByHead: 0, notFound: 0, disabled: 0, limited: 0, failed: 0 }
   const redirectSeconds = new Histogram(LATENCY_BOUNDS)
   const writerWork = new WriterWork()
 
@@ -132,6 +135,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     Blocklist.open({
       files: config.blocklistFiles,
       ownHosts: [config.baseUrl, config.cdnUrl],
+      ownAddress: new OwnAddress({
+        host: config.host,
+        port: (): number | undefined => http.server?.port,
+      }),
       log,
     }),
   ])
@@ -144,7 +151,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const reads = new LinkReads(db)
   const codes = new KnownCodes({ lists, log })
   const lookUps = new DatabaseLookUps(reads)
-  const cache = new LinkCache({ reads: lookUps, codes, max: config.linkCacheMax })
+  const cache = new LinkCache({ reads: lookUps, codes, blocklist, max: config.linkCacheMax })
   const hits = new HitCounts(new HitReads(db), journal)
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const pruner = new MarkPruner({ writer, clock })
@@ -154,10 +161,13 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     ? new Remake({ images, reads, lists, writer, baseUrl: config.baseUrl, log })
     : undefined
   const indexer = new SearchIndexer(writer)
+  const moderation = new Moderation({
+    ...{ reads: new ModerationReads(db), writer, cache, blocklist, clock },
+  })
   const plans = planLimits(config)
   const deps = {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
-    ...{ images, plans, hasher },
+    ...{ images, plans, hasher, moderation },
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
     limiter: new RateLimiter({
@@ -231,7 +241,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(qrFileRoutes(deps))
     .use(statusRoutes(deps))
     .use(probeRoutes(deps))
-    .use(config.metricsListen ? new Elysia() : metricsRoutes({ metrics, admits: isLocal }))
+    .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard.deps))
     .use(openapiRoutes(config.baseUrl, routes))
@@ -259,6 +269,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       metrics.close()
       maintenanceLog.close()
       indexer.close()
+      moderation.close()
       pruner.close()
       await Promise.all([codes.close(), dashboard.close(), blocklist.close()])
       // Their threads stand behind every other: on a busy machine the data would wait for seconds.

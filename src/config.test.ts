@@ -25,6 +25,7 @@ test('every setting has its documented default', () => {
     logLevel: 'info',
     logRequests: 'none',
     metricsListen: undefined,
+    localMetrics: true,
   })
 })
 
@@ -44,7 +45,10 @@ const bad: Record<string, string>[] = [
   { BASE_URL: 'hop.example' },
   { BASE_URL: 'https://hop.example/?a=1' },
   { BASE_URL: 'https://user:pass@hop.example' },
-  { BASE_URL: `https://hop.example/${'x'.repeat(100)}` },
+  { BASE_URL: `https://${'x'.repeat(90)}.hop.example` },
+  { BASE_URL: 'https://hop.example/s' },
+  { BASE_URL: 'https://hop.example/s/' },
+  { BASE_URL: 'https://hop.example/%20' },
   { CDN_URL: 'javascript:alert(1)' },
   { TRUSTED_PROXIES: '10.0.0.0/8,nonsense' },
   { TRUSTED_PROXIES: '10.0.0.0/33' },
@@ -77,6 +81,15 @@ test.each([
   ['localhost:0', 'localhost', 0],
 ])('METRICS_LISTEN %s is a host and a port', (text, host, port) => {
   expect(readConfig({ METRICS_LISTEN: text }).metricsListen).toEqual({ host, port })
+})
+
+test.each([
+  [{ BASE_URL: 'https://hop.example' }, false],
+  [{ TRUSTED_PROXIES: '127.0.0.1' }, false],
+  [{ METRICS_LISTEN: '127.0.0.1:9100' }, false],
+  [{ BASE_URL: 'http://hop.example' }, true],
+])('with %j alone, the public address shows metrics to this machine: %j', (env, shown) => {
+  expect(readConfig(env).localMetrics).toBe(shown)
 })
 
 test('with BASE_URL the port may be any that is free', () => {

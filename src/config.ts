@@ -33,9 +33,14 @@ const Environment = z.object({
   PORT: wholeNumber(0, 65_535).default(3000),
   HOST: z.string().min(1, 'must not be empty').default('0.0.0.0'),
   BASE_URL: Address.refine(
-    (url) => url.length <= BASE_URL_MAX_LENGTH,
-    `must have at most ${BASE_URL_MAX_LENGTH} characters`,
-  ).optional(),
+    (url) => new URL(url).pathname === '/',
+    'must have no path: Hopcode serves its pages and short links at the root of a host',
+  )
+    .refine(
+      (url) => url.length <= BASE_URL_MAX_LENGTH,
+      `must have at most ${BASE_URL_MAX_LENGTH} characters`,
+    )
+    .optional(),
   CDN_URL: Address.optional(),
   DATA_DIR: z.string().min(1, 'must not be empty').default('./data'),
   TRUSTED_PROXIES: list
@@ -89,6 +94,11 @@ export interface Config {
   logRequests: (typeof LOG_REQUESTS)[number]
   /** Where metrics and probes are served apart from the public address; undefined for nowhere. */
   metricsListen: Listen | undefined
+  /**
+   * Whether the public address shows metrics to callers on this machine. Behind a proxy every
+   * caller may look like one.
+   */
+  localMetrics: boolean
 }
 
 interface Listen {
@@ -140,8 +150,13 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logLevel: env.LOG_LEVEL,
     logRequests: env.LOG_REQUESTS,
     metricsListen: env.METRICS_LISTEN,
+    localMetrics: !env.METRICS_LISTEN && !isPublic(baseUrl, env.TRUSTED_PROXIES),
   }
 }
+
+/** TLS ends at a proxy. */
+const isPublic = (baseUrl: string, proxies: readonly string[]): boolean =>
+  baseUrl.startsWith('https:') || proxies.length > 0
 
 function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)

@@ -18,6 +18,7 @@ export const REFUSALS = {
     say: (code: string) => `Invalid passcode for code ${shown(code)}`,
   },
   code_not_found: { status: 404, say: (code: string) => `Code not found: ${shown(code)}` },
+  link_disabled: { status: 410, say: (code: string) => `Link disabled: ${code}` },
   path_not_found: fixed(404, 'Not found'),
   method_not_allowed: { status: 405, say: (method: string) => `Method not allowed: ${method}` },
   code_in_use: { status: 409, say: (code: string) => `Code already in use: ${code}` },

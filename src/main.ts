@@ -5,6 +5,7 @@ import { backup, STREAM } from './cli/backup.ts'
 import { check } from './cli/check.ts'
 import { CommandError } from './cli/command-error.ts'
 import { health } from './cli/health.ts'
+import * as linkCommands from './cli/links.ts'
 import * as maintenance from './cli/maintenance.ts'
 import { finishInterruptedRestore, restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
@@ -92,6 +93,16 @@ function administer(
       return accountCommands.resetPassword(linkDeps, command)
     case 'account setup-link':
       return accountCommands.setupLink(linkDeps, command)
+    case 'account disable':
+      return accountCommands.disableAccount(db, deps, command)
+    case 'account enable':
+      return accountCommands.enableAccount(db, deps, command)
+    case 'link disable':
+      return linkCommands.disable(db, wallClock, command)
+    case 'link enable':
+      return linkCommands.enable(db, command)
+    case 'link disabled':
+      return linkCommands.list(db, command)
     case 'key rotate':
       return accountCommands.rotate(deps, command)
     case 'key revoke':

@@ -11,6 +11,7 @@ import { serveThread } from './lib/thread.ts'
 import { type AccountLinkWrites, accountLinkWrites } from './links/account-links-store.ts'
 import { type SearchWrites, searchWrites } from './links/search.ts'
 import { type LinkWrites, linkWrites } from './links/store.ts'
+import { type ModerationWrites, moderationWrites } from './moderation/store.ts'
 
 /** The one thread that writes the database while the service runs. */
 export type Writes = LinkWrites &
@@ -19,7 +20,8 @@ export type Writes = LinkWrites &
   SettingWrites &
   AccountWrites &
   SessionWrites &
-  AccountLinkWrites
+  AccountLinkWrites &
+  ModerationWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
   giveWay()
@@ -33,6 +35,7 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...accountWrites(db),
     ...sessionWrites(db),
     ...accountLinkWrites(db),
+    ...moderationWrites(db),
   }
   return {
     answer: (calls) => commitTogether(db, functions, calls),

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { moderationCounter } from '../db/moderation-counter.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-link-store.ts'
 import type { Plan } from './plans.ts'
 import { sessionWrites } from './session-store.ts'
@@ -32,6 +33,7 @@ export function accountWrites(db: Database) {
   const accounts = new AccountStore(db)
   const links = new OneTimeLinkStore(db)
   const { endSessions, hasSession } = sessionWrites(db)
+  const noteModeration = moderationCounter(db)
 
   const setPassword = (id: AccountId, passwordHash: string, now: number) => {
     accounts.change(id, { passwordHash, passwordChangedAt: now })
@@ -53,7 +55,9 @@ export function accountWrites(db: Database) {
       const existing = accounts.findByEmail(account.email)
       if (existing) {
         setPassword(existing.id, account.passwordHash, now)
-        accounts.change(existing.id, { isOwner: 1, disabledAt: null })
+        const enabled = { disabledAt: null, linksDisabledAt: null }
+        accounts.change(existing.id, { isOwner: 1, ...enabled })
+        noteModeration()
         return { accountId: existing.id, hasNewKey: false }
       }
       const id = create({ ...account, plan: 'enterprise', isOwner: true, now })
@@ -104,10 +108,18 @@ export function accountWrites(db: Database) {
     setPlan: ({ accountId, plan }: { accountId: AccountId; plan: Plan }): void =>
       accounts.setPlan(accountId, plan),
 
-    /** Refuses its keys and ends its sessions; its links go on. False for the last owner. */
-    disableAccount({ accountId, now }: { accountId: AccountId; now: number }): boolean {
+    /**
+     * Refuses its keys and ends its sessions. `links`: visitors of its links get 410, until the
+     * account is enabled. False for the last owner.
+     */
+    disableAccount(command: { accountId: AccountId; links?: boolean; now: number }): boolean {
+      const { accountId, links: withLinks = false, now } = command
       if (isLastOwner(accounts, accountId)) return false
-      accounts.change(accountId, { disabledAt: now })
+      const account = accounts.find(accountId)
+      const disabledAt = account?.disabledAt ?? now
+      const linksDisabledAt = account?.linksDisabledAt ?? (withLinks ? now : null)
+      accounts.change(accountId, { disabledAt, linksDisabledAt })
+      noteModeration()
       endSessions({ accountId })
       links.endAll('reset', accountId)
       return true
@@ -115,7 +127,8 @@ export function accountWrites(db: Database) {
 
     enableAccount({ accountId }: { accountId: AccountId }): void {
       if (accounts.find(accountId)?.deletedAt === null) {
-        accounts.change(accountId, { disabledAt: null })
+        accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
+        noteModeration()
       }
     },
 

@@ -14,8 +14,9 @@ const HEADERS = {
   ].join('; '),
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
+  // Not the path, which may be a one-time link: a proxy logs it with each file that the page loads.
   // With no-referrer a browser would send `Origin: null` with our own forms.
-  'referrer-policy': 'same-origin',
+  'referrer-policy': 'strict-origin',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=()',

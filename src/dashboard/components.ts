@@ -106,6 +106,12 @@ export function select({ name, label, choices, value, error }: SelectOptions): H
     </div>`
 }
 
+/** A box to tick, sent as `1`. */
+export const checkbox = ({ name, label }: { name: string; label: string }): Html => html`
+  <p class="check"><label>
+    <input type="checkbox" ${attributes({ name, value: '1' })}> ${label}
+  </label></p>`
+
 type Look = 'primary' | 'plain' | 'danger'
 
 /** Sends the form around it. */

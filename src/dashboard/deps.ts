@@ -16,6 +16,7 @@ import type { LinkDeps } from '../links/deps.ts'
 import type { ExportReads } from '../links/export-store.ts'
 import type { NewestReads } from '../links/newest-store.ts'
 import type { TopReads } from '../links/top-store.ts'
+import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
 import type { Health } from '../status/health.ts'
 import type { Vitals } from '../status/vitals.ts'
@@ -40,6 +41,7 @@ export interface DashboardDeps extends LinkDeps, GuardDeps {
   reader: Caller<ExportReads & NewestReads & TopReads & SeriesReads & OverviewReads>
   images: Pick<QrImages, 'render'>
   health: Health
+  moderation: Moderation
   vitals: () => Vitals
   series: HitSeries
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>

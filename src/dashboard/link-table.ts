@@ -24,7 +24,8 @@ interface State {
   byHits: boolean
 }
 
-type Row = LinkRow & { hitCount: number; shortUrl: string }
+/** `disabled`: why the operator has disabled the code. */
+type Row = LinkRow & { hitCount: number; shortUrl: string; disabled: string | undefined }
 
 export interface LinkTable extends State {
   /**
@@ -61,15 +62,23 @@ export async function loadTable(
   const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
   const { total, rows } = await loadRows(deps, account, state, linkCount)
   if (rows.length > 0 || !total || state.page === 1) {
-    return { ...state, total, linkCount, rows: rows.map((row) => withShortUrl(deps, row)) }
+    return { ...state, total, linkCount, rows: shownRows(deps, rows) }
   }
   return loadTable(deps, account, { ...state, page: Math.min(lastPage(total), state.page - 1) })
 }
 
 const lastPage = (total: number) => Math.max(1, Math.ceil(total / PAGE_SIZE))
-const withShortUrl = <Of extends LinkRow>({ addresses }: DashboardDeps, row: Of) => ({
-  ...{ ...row, shortUrl: addresses.short(row.code) },
-})
+function shownRows(
+  { addresses, moderation }: DashboardDeps,
+  rows: readonly (LinkRow & { hitCount: number })[],
+): Row[] {
+  const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
+  return rows.map((row) => ({
+    ...row,
+    shortUrl: addresses.short(row.code),
+    disabled: reasons.get(row.code),
+  }))
+}
 
 async function loadRows(
   deps: DashboardDeps,
@@ -175,9 +184,11 @@ const asksAgain = (table: LinkTable) => ({
   ...{ 'hx-target': 'this', 'hx-sync': '#search:abort' },
 })
 
-const cells = ({ code, url, createdAt, hitCount, shortUrl: short }: Row) => [
+const cells = ({ code, url, createdAt, hitCount, shortUrl: short, disabled }: Row) => [
   shortUrl(short, { id: `short-${code}`, href: linkPath(code) }),
-  url === null ? noDestination() : destination(url, linkPath(code)),
+  html`${url === null ? noDestination() : destination(url, linkPath(code))}${
+    disabled !== undefined && html`<div class="error">Disabled by the operator: ${disabled}</div>`
+  }`,
   parts.time(createdAt),
   count(hitCount),
   html`<a class="button plain small" ${attributes({ href: linkPath(code) })}

@@ -14,6 +14,7 @@ import { numberPages } from './pages/numbers.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { serviceLinksPages } from './pages/service-links.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
 
 /** The dashboard at `/app`. Each page is a file of its own. */
@@ -38,3 +39,4 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(servicePages(deps))
     .use(serviceAccountsPages(deps))
     .use(serviceAccountPages(deps))
+    .use(serviceLinksPages(deps))

@@ -70,7 +70,11 @@ export class LinkWriter {
   /** Undefined when the link is gone. */
   async changeUrl(id: number, url: string, urlKey: Uint8Array): Promise<LinkRow | undefined> {
     const link = await this.#writer.call('changeUrl', { id, url, urlKey })
-    if (link) this.#cache.set(link.code, link.id, link.url)
+    if (link) {
+      // A link of a commit whose news never came may be unknown here.
+      this.#cache.add(link.code)
+      this.#cache.drop(link.code)
+    }
     return link
   }
 
@@ -78,7 +82,7 @@ export class LinkWriter {
   async delete(id: number, code: Code): Promise<boolean> {
     const deleted = await this.#writer.call('deleteLink', { id })
     if (deleted) {
-      this.#cache.delete(code)
+      this.#cache.drop(code)
       this.#images.remove(code)
     }
     return deleted

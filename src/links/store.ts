@@ -21,6 +21,13 @@ export interface SecretLinkRow {
   passcodeHash: Uint8Array
 }
 
+/** `isDisabled`: 1 if the operator has disabled the code, or all links of its account. */
+export interface DestinationRow {
+  id: number
+  url: string | null
+  isDisabled: number
+}
+
 export interface ReserveCode {
   accountId: AccountId
   code: Code
@@ -43,7 +50,9 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     [Code, AccountId, string | null, Uint8Array | null, Uint8Array, number]
   >(
     `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6
+     WHERE NOT EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
+     ON CONFLICT (code) DO NOTHING`,
   )
   const index = indexKeeper(db)
   const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
@@ -66,7 +75,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
    */
   const isInForce = (id: AccountId) => accountInForce.get(id) !== null
 
-  /** Undefined when any account holds the code. RETURNING would take 3 µs more. */
+  /** Undefined when the code is held or disabled. RETURNING would take 3 µs more. */
   const insert = (
     link: Pick<LinkRow, 'code' | 'accountId' | 'url' | 'createdAt'>,
     urlKey: Uint8Array | null,
@@ -119,7 +128,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
       return packReceipt(order, createLinks(order))
     },
 
-    /** Undefined when any account holds the code. */
+    /** Undefined when any account holds the code, or it is disabled. */
     reserveCode(order: ReserveCode): LinkRow | 'account_gone' | undefined {
       const { accountId, code, passcodeHash, createdAt } = order
       if (!isInForce(accountId)) return 'account_gone'
@@ -156,6 +165,7 @@ export class LinkReads {
   readonly #byCode
   readonly #nearest
   readonly #destination
+  readonly #disabledCode
 
   constructor(db: Database) {
     this.#byCode = db.prepare<LinkRow, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
@@ -163,8 +173,15 @@ export class LinkReads {
       `SELECT id, code, account_id AS accountId, passcode_hash AS passcodeHash
        FROM links WHERE code > ? ORDER BY code LIMIT 1`,
     )
-    this.#destination = db.prepare<{ id: number; url: string | null }, [Code]>(
-      'SELECT id, url FROM links WHERE code = ?',
+    this.#destination = db.prepare<DestinationRow, [Code]>(
+      `SELECT id, url,
+         EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
+         OR EXISTS (SELECT 1 FROM accounts
+                    WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled
+       FROM links WHERE code = ?1`,
+    )
+    this.#disabledCode = db.prepare<DestinationRow, [Code]>(
+      'SELECT 0 AS id, NULL AS url, 1 AS isDisabled FROM disabled_codes WHERE code = ?',
     )
   }
 
@@ -180,9 +197,9 @@ export class LinkReads {
     return this.#nearest.get(justBefore(code)) ?? undefined
   }
 
-  /** What a redirect needs. */
-  findDestination(code: Code): { id: number; url: string | null } | undefined {
-    return this.#destination.get(code) ?? undefined
+  /** What a redirect needs. A disabled code stays so after its link was deleted. */
+  findDestination(code: Code): DestinationRow | undefined {
+    return this.#destination.get(code) ?? this.#disabledCode.get(code) ?? undefined
   }
 }
 

@@ -40,6 +40,7 @@ const responses = {
   403: refusal("The passcode is wrong, the code unknown, or another account's."),
   404: refusal('The code does not exist, or has no destination to follow.'),
   409: refusal('The code is in use.'),
+  410: refusal('The operator has disabled the link.'),
   413: refusal(REFUSALS.body_too_large.say()),
   415: refusal(REFUSALS.unsupported_media_type.say()),
   422: refusal(REFUSALS.url_blocked.say()),

@@ -21,6 +21,7 @@ export interface RedirectDeps extends GuardDeps {
 export interface RedirectOutcomes {
   foundByHead: number
   notFound: number
+  disabled: number
   limited: number
   failed: number
 }
@@ -74,6 +75,10 @@ export function follower(deps: RedirectDeps): Follow {
     const charge = destination?.location ? 'redirect' : 'read'
     if (!limiter.take(charge, account, address)) return refuseLimited()
     if (!destination?.location) {
+      if (destination?.isDisabled) {
+        outcomes.disabled++
+        return refuse('link_disabled', text.toUpperCase())
+      }
       outcomes.notFound++
       return refuse('code_not_found', text.toUpperCase())
     }
@@ -100,7 +105,7 @@ function refuser(deps: RedirectDeps) {
   const refused = new AnswerHeaders(deps, json)
   const limited = new AnswerHeaders(deps, json)
   const retryAfter = limited.line('Retry-After')
-  return (code: 'rate_limited' | 'code_not_found', detail: string): Response => {
+  return (code: 'rate_limited' | 'code_not_found' | 'link_disabled', detail: string): Response => {
     const { status, say } = REFUSALS[code]
     const answer = code === 'rate_limited' ? limited : refused
     if (code === 'rate_limited') retryAfter.set(detail)

@@ -33,7 +33,7 @@ export const redirectRoutes = (follow: Follow) =>
             headers: ['Location', 'Cache-Control', 'X-Service-Code'],
           },
         },
-        refusals: [404],
+        refusals: [404, 410],
       }),
     },
   )

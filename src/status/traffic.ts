@@ -47,11 +47,12 @@ function writeRequests(out: Exposition, { tally, outcomes }: TrafficDeps, hits: 
 }
 
 function redirectAnswers(outcomes: RedirectOutcomes, hits: number) {
-  const { foundByHead, notFound, limited, failed } = outcomes
+  const { foundByHead, notFound, disabled, limited, failed } = outcomes
   const answers = [
     ['GET', 302, hits],
     ['HEAD', 302, foundByHead],
     ['GET', 404, notFound],
+    ['GET', 410, disabled],
     ['GET', 429, limited],
     ['GET', 500, failed],
   ] as const
@@ -63,14 +64,14 @@ function redirectAnswers(outcomes: RedirectOutcomes, hits: number) {
 
 function writeRedirects(out: Exposition, deps: TrafficDeps, hits: number): void {
   const { outcomes, redirectSeconds, cache, lookUps } = deps
-  const { foundByHead, notFound, limited, failed } = outcomes
+  const { foundByHead, notFound, disabled, limited, failed } = outcomes
   const byOutcome = { found: hits + foundByHead, not_found: notFound }
   const { known, unknown } = lookUps
   out
     .counter(
       'hopcode_redirects_total',
       'Short links asked for, by outcome.',
-      samples('outcome', { ...byOutcome, limited, failed }),
+      samples('outcome', { ...byOutcome, disabled, limited, failed }),
     )
     .histogram(
       'hopcode_redirect_duration_seconds',

@@ -126,6 +126,7 @@ test('redirects are told by outcome, and a refused one by its limit', async () =
   expect(linesOf(page, 'hopcode_redirects_total')).toEqual([
     'hopcode_redirects_total{outcome="found"} 2',
     'hopcode_redirects_total{outcome="not_found"} 1',
+    'hopcode_redirects_total{outcome="disabled"} 0',
     'hopcode_redirects_total{outcome="limited"} 3',
     'hopcode_redirects_total{outcome="failed"} 0',
   ])
@@ -232,6 +233,17 @@ test.each([
   expect(answer.status).toBe(404)
   expect(await answer.json()).toEqual({ error: 'Not found' })
   expect(unknown.status).toBe(404)
+})
+
+// A proxy that adds no header makes every caller one of this machine.
+test.each([
+  { BASE_URL: 'https://hop.test', TRUSTED_PROXIES: '' },
+  { BASE_URL: 'http://hop.test', TRUSTED_PROXIES: '127.0.0.1' },
+])('behind a proxy the public address has no metrics, for this machine either: %j', async (env) => {
+  await using app = await testApp({ env, localMetrics: false })
+  const answer = await fetch(`${app.url}/-/metrics`)
+  expect([answer.status, await answer.json()]).toEqual([404, { error: 'Not found' }])
+  expect((await fetch(`${app.url}/-/ready`)).status).toBe(200)
 })
 
 test('with METRICS_LISTEN the page is at that address alone, and the probes at both', async () => {

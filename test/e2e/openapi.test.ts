@@ -132,7 +132,7 @@ const STATUSES: Record<string, number[]> = {
   'GET /api/qr/{code}': [200, 400, 404, 429, 500, 503],
   'GET /qr/{code}': [302, 404, 429, 500],
   'GET /api/qr-image/{code}': [200, 404, 429, 500, 503],
-  'GET /{code}': [302, 404, 429, 500],
+  'GET /{code}': [302, 404, 410, 429, 500],
   'GET /api/status': [200, 429, 500, 503],
 }
 

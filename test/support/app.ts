@@ -46,6 +46,11 @@ interface TestAppOptions {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
+  /**
+   * True: tests read metrics at the public address, although they trust a proxy. `METRICS_LISTEN`
+   * or false: as the settings say.
+   */
+  localMetrics?: boolean
 }
 
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
@@ -62,7 +67,8 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     LOG_LEVEL: 'debug',
     ...options.env,
   })
-  const app = await buildApp(config, {
+  const { localMetrics = config.metricsListen === undefined } = options
+  const app = await buildApp(localMetrics ? { ...config, localMetrics } : config, {
     clock: () => time.now,
     monotonic: () => time.monotonic,
     random: options.random ?? secureRandom,

@@ -93,6 +93,7 @@ async function linkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Pr
           answers “not found” until you set a destination.</p>`,
         )
       }
+      ${stoppedNotice(deps, link)}
       <div class="cards">
         ${aboutCard(deps, link, shortUrl)}
         ${destinationCard(visitor, shown)}
@@ -104,6 +105,24 @@ async function linkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Pr
         parts.linkButton('Delete the code…', `${linkPath(link.code)}/delete`, 'danger'),
       ])}`,
   })
+}
+
+/** Why visitors get 410, where they do. */
+function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: LinkRow): Html | false {
+  const disabled = moderation.reads.find(link.code)
+  if (disabled) {
+    return parts.notice(
+      'bad',
+      html`<p><strong>The operator of this service has disabled this link.</strong> Its visitors
+        get “Link disabled”. The reason: ${disabled.reason}</p>`,
+    )
+  }
+  if (link.url === null || !blocklist.isBlocked(link.url)) return false
+  return parts.notice(
+    'bad',
+    html`<p><strong>This link does not redirect:</strong> the host of its destination is on the
+      abuse blocklist. Its visitors get “Link disabled”.</p>`,
+  )
 }
 
 const aboutCard = (deps: DashboardDeps, link: LinkRow, shortUrl: string): Html =>

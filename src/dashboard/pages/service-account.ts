@@ -37,17 +37,17 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
     .get('/disable', ({ visitor, params }) =>
       disablePage(deps, visitor, getAccount(deps, params.id)),
     )
-    .post('/disable', async ({ visitor, params }) => {
+    .post('/disable', async ({ visitor, params, form }) => {
       const account = getAccount(deps, params.id)
-      const order = { accountId: account.id, now: deps.clock() }
-      if (!(await deps.writer.call('disableAccount', order))) {
+      const links = form.text('links') === '1'
+      if (!(await deps.moderation.disableAccount(account.id, { links }))) {
         return disablePage(deps, visitor, account)
       }
       return goTo(`${ACCOUNTS}/${account.id}?done=disabled`)
     })
     .post('/enable', async ({ params }) => {
       const account = getAccount(deps, params.id)
-      await deps.writer.call('enableAccount', { accountId: account.id })
+      await deps.moderation.enableAccount(account.id)
       return goTo(`${ACCOUNTS}/${account.id}?done=enabled`)
     })
 
@@ -67,7 +67,7 @@ export const planSelect = (value: string, error?: string): Html =>
 const DONE: Readonly<Record<string, string>> = {
   plan: 'The plan is changed. Its limits hold from now on.',
   disabled: 'The account is disabled: its keys are refused, its sessions have ended.',
-  enabled: 'The account is enabled: its keys work again, and its owner can sign in.',
+  enabled: 'The account is enabled: its keys and its links work, and its owner can sign in.',
 }
 
 interface Shown {
@@ -114,10 +114,13 @@ function facts({ accounts, clock }: DashboardDeps, account: AccountRow): Html {
     account.disabledAt === null
       ? 'active'
       : html`<strong>disabled</strong> since ${parts.time(account.disabledAt)}`
+  const linksDisabled =
+    account.linksDisabledAt !== null &&
+    html`, <strong>disabled</strong> since ${parts.time(account.linksDisabledAt)}`
   return html`<dl class="facts">
     <dt>State</dt><dd>${state}</dd>
     ${account.isOwner === 1 && html`<dt>Role</dt><dd>owner of the service</dd>`}
-    <dt>Links</dt><dd>${account.linkCount.toLocaleString('en')}</dd>
+    <dt>Links</dt><dd>${account.linkCount.toLocaleString('en')}${linksDisabled}</dd>
     <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
     <dt>API key</dt><dd>${lasting > 0 ? 'in force' : keys.length > 0 ? 'ending' : 'none'}</dd>
     <dt>Password</dt><dd>${
@@ -144,12 +147,24 @@ const password = (visitor: Visitor, account: AccountRow, path: string): Html =>
 
 const access = (visitor: Visitor, account: AccountRow, path: string): Html =>
   account.disabledAt === null
-    ? html`<p>Disabling refuses its API keys and ends its sessions at once. Its links go on.</p>
+    ? html`<p>Disabling refuses its API keys and ends its sessions at once. Its links go on, unless
+        you stop them too.</p>
       ${parts.linkButton('Disable the account…', `${path}/disable`, 'danger')}`
-    : html`<p>Its API keys are refused and nobody can sign in. Its links go on.</p>
+    : html`<p>Its API keys are refused and nobody can sign in. ${
+        account.linksDisabledAt === null ? 'Its links go on.' : 'Visitors of its links get 410.'
+      }</p>
+      ${account.linksDisabledAt === null && disableLinksForm(visitor, path)}
       ${parts.buttonForm(visitor, {
         ...{ action: `${path}/enable`, label: 'Enable the account', look: 'primary' },
       })}`
+
+const disableLinksForm = (visitor: Visitor, path: string): Html =>
+  parts.buttonForm(visitor, {
+    action: `${path}/disable`,
+    label: 'Disable its links too',
+    look: 'danger',
+    values: { links: '1' },
+  })
 
 function disablePage({ accounts }: DashboardDeps, visitor: Visitor, account: AccountRow): Response {
   const path = `${ACCOUNTS}/${account.id}`
@@ -170,15 +185,21 @@ function disablePage({ accounts }: DashboardDeps, visitor: Visitor, account: Acc
         'bad',
         html`<p><strong>${account.email} is shut out at this moment.</strong>
           Its API keys are refused with 401 and its sessions end. Its
-          ${parts.plural(account.linkCount, 'link')} and their QR codes go on. You can enable it
-          again.${isSelf && html` <strong>This is your own account.</strong>`}</p>`,
+          ${parts.plural(account.linkCount, 'link')} and their QR codes go on, unless you tick the
+          box. You can enable it again.
+          ${isSelf && html` <strong>This is your own account.</strong>`}</p>`,
       )}
-      <div class="row">
-        ${parts.buttonForm(visitor, {
-          ...{ action: `${path}/disable`, label: 'Disable the account', look: 'danger' },
-        })}
-        ${parts.linkButton('Leave it as it is', path)}
-      </div>
+      ${parts.form({
+        action: `${path}/disable`,
+        csrf: visitor.csrf,
+        children: [
+          parts.checkbox({ name: 'links', label: 'Its links stop too: visitors get 410' }),
+          html`<div class="row">
+            ${parts.button('Disable the account', 'danger')}
+            ${parts.linkButton('Leave it as it is', path)}
+          </div>`,
+        ],
+      })}
     </div>`,
   })
 }

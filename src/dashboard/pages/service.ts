@@ -94,7 +94,7 @@ function servicePage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
 }
 
 /** Leads from one page of the service to the other. */
-export function serviceTabs(current: 'state' | 'accounts'): Html {
+export function serviceTabs(current: 'state' | 'accounts' | 'links'): Html {
   const tab = (name: string, href: string, label: string) => {
     const all = attributes({ href, 'aria-current': name === current ? 'page' : undefined })
     return html`<li><a ${all}>${label}</a></li>`
@@ -102,6 +102,7 @@ export function serviceTabs(current: 'state' | 'accounts'): Html {
   return html`<nav class="tabs" aria-label="Service"><ul>
     ${tab('state', '/app/service', 'Health')}
     ${tab('accounts', '/app/service/accounts', 'Accounts')}
+    ${tab('links', '/app/service/links', 'Links')}
   </ul></nav>`
 }
 
@@ -246,7 +247,8 @@ function blocklist(deps: DashboardDeps): Html {
   const columns = [{ label: 'File' }, { label: 'Hosts', isNumber: true }, { label: 'Loaded' }]
   return html`
     <p>${parts.plural(entries, 'host')} that no link may lead to, from
-      ${parts.plural(files.length, 'file')}. Files are read again when they change.</p>
+      ${parts.plural(files.length, 'file')}. Files are read again when they change, and links to a
+      listed host stop redirecting.</p>
     ${failing > 0 && parts.notice('bad', html`<p>${failed}</p>`)}
     ${parts.table({ caption: 'Files of the blocklist', columns, rows })}`
 }
