@@ -26,6 +26,7 @@ import { errorAnswers } from './http/errors.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
@@ -271,6 +272,21 @@ function refuseUnknown(): never {
   throw new AppError('path_not_found')
 }
 
+/**
+ * Runs a write that redirects do not need. Where the disk refuses it, the start goes on without, and
+ * the next start tries again.
+ */
+function unlessRefused<Result>(log: Log, what: string, work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch (error) {
+    const reason = diskRefusal(error)
+    if (!reason) throw error
+    log.warn('start.write_refused', { what, reason })
+    return undefined
+  }
+}
+
 /** Gets the data folder ready. The one time that this thread writes: nobody is served yet. */
 function prepare(config: Config, outside: Outside, imageDir: string) {
   const { clock, random, log, journalEntries } = outside
@@ -280,14 +296,16 @@ function prepare(config: Config, outside: Outside, imageDir: string) {
   try {
     const { db, accounts, hasher } = openDataFolder(dataDir)
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
-    const remakeImages = retireStaleImages(new SettingStore(db), imageDir, baseUrl)
+    const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
+      retireStaleImages(new SettingStore(db), imageDir, baseUrl),
+    )
     const fresh = accounts.isEmpty()
-    let setupLink: string | undefined
-    if (accounts.countOwners() === 0) {
+    const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {
+      if (accounts.countOwners() > 0) return undefined
       const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
       new OneTimeLinkStore(db).add(stored)
-      setupLink = baseUrl + path
-    }
+      return baseUrl + path
+    })
     return { db, lock, journal, remakeImages, fresh, setupLink, hasher }
   } catch (error) {
     lock.release()

@@ -13,8 +13,10 @@ import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { DataError } from './db/data-error.ts'
 import { SettingStore } from './db/settings.ts'
 import { wallClock } from './lib/clock.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
 import { print, printError } from './lib/log.ts'
 import { secureRandom } from './lib/random.ts'
+import { messageOf } from './lib/thread.ts'
 import { VERSION } from './lib/version.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 
@@ -125,6 +127,11 @@ function fail(error: unknown): never {
   if (error instanceof UsageError) {
     printError(`hopcode: ${error.message}\nTry: hopcode --help`)
     process.exit(EXIT_USAGE)
+  }
+  const refusal = diskRefusal(error)
+  if (refusal) {
+    printError(`hopcode: ${refusal}: ${messageOf(error)}`)
+    process.exit(EXIT_FAILED)
   }
   const expected = [ConfigError, DataError, CommandError].some((kind) => error instanceof kind)
   printError(`hopcode: ${expected ? (error as Error).message : Bun.inspect(error)}`)

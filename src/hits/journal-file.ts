@@ -6,6 +6,7 @@ import {
   openSync,
   readSync,
   renameSync,
+  rmSync,
   statSync,
   writeSync,
 } from 'node:fs'
@@ -39,6 +40,13 @@ export interface Stretch {
   end: number
 }
 
+/** Entries within one lap, the first of them at position `at`. */
+interface Chunk {
+  words: Uint32Array
+  lap: number
+  at: number
+}
+
 /**
  * Reads the file by system calls, which see what a mapping of it holds: pages that are only read
  * then take no memory of the process.
@@ -59,7 +67,7 @@ export class JournalFile implements Disposable {
     this.id = id
   }
 
-  /** Makes the file where there is none. Throws DataError when it is not a whole journal. */
+  /** Makes the file where there is none. Throws JournalDamaged when it is not a whole journal. */
   static open(path: string, entries = JOURNAL_ENTRIES): JournalFile {
     if (!existsSync(path)) create(path, entries)
     const descriptor = openReadable(path)
@@ -93,30 +101,32 @@ export class JournalFile implements Disposable {
   }
 
   /**
-   * What an earlier process appended and nobody counted: every whole entry from `position` on. The
-   * stretch ends where the next lap begins, beyond anything written so far.
+   * What an earlier process appended and nobody counted: every whole entry from `position` on, and
+   * the position after the last of them. A power loss may have dropped pages between them: then the
+   * range is longer than its entries.
    */
   recover(position: number): Stretch {
     const found: Uint32Array[] = []
-    for (const { words, lap } of this.#chunks(position, position + this.entries)) {
-      // Nearly every chunk holds no such word at all, which this search tells in no time.
-      if (words.includes(lap)) found.push(idsOf(words, lap))
+    let end = position
+    for (const { words, lap, at } of this.#chunks(position, position + this.entries)) {
+      // Almost no chunk contains the lap at all, and this native search is fast.
+      if (!words.includes(lap)) continue
+      const linkIds = idsOf(words, lap)
+      if (linkIds.length > 0) end = at + lastOf(words, lap) + 1
+      found.push(linkIds)
     }
-    const linkIds = joined(found)
-    const lapsBegun = Math.ceil(position / this.entries)
-    const end = (linkIds.length > 0 ? lapsBegun + 1 : lapsBegun) * this.entries
-    return { linkIds, end }
+    return { linkIds: joined(found), end }
   }
 
   /** Pieces of a stretch in order, each within one lap. A piece is valid until the next one. */
-  *#chunks(position: number, end: number): Generator<{ words: Uint32Array; lap: number }> {
+  *#chunks(position: number, end: number): Generator<Chunk> {
     let at = position
     while (at < end) {
       const slot = at % this.entries
       const length = Math.min(end - at, this.entries - slot, CHUNK_ENTRIES)
       this.#fill(slot, length)
       const words = this.#chunk.subarray(0, length * ENTRY_WORDS)
-      yield { words, lap: Math.floor(at / this.entries) + 1 }
+      yield { words, lap: Math.floor(at / this.entries) + 1, at }
       at += length
     }
   }
@@ -148,6 +158,13 @@ function idsOf(words: Uint32Array, lap: number): Uint32Array {
   return linkIds.slice(0, filled)
 }
 
+/** The index of the last entry of a lap; -1 without one. */
+function lastOf(words: Uint32Array, lap: number): number {
+  let entry = words.length / ENTRY_WORDS - 1
+  while (entry >= 0 && words[entry * ENTRY_WORDS + 1] !== lap) entry--
+  return entry
+}
+
 function joined(parts: readonly Uint32Array[]): Uint32Array {
   const whole = new Uint32Array(parts.reduce((sum, { length }) => sum + length, 0))
   let at = 0
@@ -168,13 +185,18 @@ function create(file: string, entries: number): void {
   header.write(MAGIC, 0, 'latin1')
   header.writeUInt32LE(entries, 8)
   header.set(randomBytes(ID_BYTES), 16)
-  const descriptor = openSync(beside, 'w', 0o600)
+  rmSync(beside, { force: true })
+  const descriptor = openSync(beside, 'wx', 0o600)
   try {
     writeSync(descriptor, header)
     const zeros = Buffer.alloc(Math.min(entries * ENTRY_BYTES, 1024 * 1024))
     let rest = entries * ENTRY_BYTES
     while (rest > 0) rest -= writeSync(descriptor, zeros, 0, Math.min(rest, zeros.length))
     fsyncSync(descriptor)
+  } catch (error) {
+    // On a full disk: what it took so far would keep others from going on.
+    rmSync(beside, { force: true })
+    throw error
   } finally {
     closeSync(descriptor)
   }
@@ -198,6 +220,16 @@ export const inaccessible = (path: string, cause: unknown) =>
     { cause },
   )
 
+/** The file is there and can be read, but its hits are lost to this program. */
+export class JournalDamaged extends DataError {
+  readonly reason: string
+
+  constructor(file: string, reason: string) {
+    super(`${file} is damaged: ${reason}. The next start renames it and creates a new one.`)
+    this.reason = reason
+  }
+}
+
 interface Header {
   entries: number
   id: string
@@ -212,11 +244,6 @@ function readHeader(file: string, descriptor: number): Header {
     header.toString('latin1', 0, MAGIC.length) === MAGIC &&
     entries > 0 &&
     statSync(file).size === HEADER_BYTES + entries * ENTRY_BYTES
-  if (!whole) {
-    throw new DataError(
-      `${file} is damaged: it is not a whole hit journal. Put its backup in its place, or move ` +
-        'it away: the service then starts a new one, and the hits it held are not counted.',
-    )
-  }
+  if (!whole) throw new JournalDamaged(file, 'it is not a whole hit journal')
   return { entries, id: header.toString('hex', 16, 16 + ID_BYTES) }
 }

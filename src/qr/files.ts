@@ -29,12 +29,13 @@ export class QrFiles {
 
   /**
    * Makes the folder and clears what a crash left unfinished: for the one that writes, before its
-   * first write. The promise is of `deleteRetired`; nothing needs to wait for it.
+   * first write. The promise is of `deleteRetired`; nothing needs to wait for it. Rejects if the disk
+   * refuses: the first write tries again.
    */
-  open(): Promise<void> {
+  async open(): Promise<void> {
     rmSync(this.#unfinished, { recursive: true, force: true })
     this.#makeFolders()
-    return this.deleteRetired()
+    await this.deleteRetired()
   }
 
   /** Where the image of a code is or would be. Throws if `code` is not 6 to 20 of A–Z and 0–9. */
