@@ -82,8 +82,7 @@ function findWaiting(dataDir: string, file: string): Waiting | undefined {
 
 /**
  * Adds to a copy the hits that it lacks, where `copied` is how far it had counted. Between the two
- * marks a service counts entry by entry, so the first of the waiting ones are the counted ones; a
- * start in between moves the position past all of them.
+ * positions a service counts entry by entry, so the first of the waiting ones are the counted ones.
  */
 export function countWaiting(
   add: ReturnType<typeof hitAdder>,

@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { readSecretKey, secretFile } from '../accounts/secrets.ts'
 import { checkImages } from '../backup/images.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
-import { DataError } from '../db/data-error.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
-import { JournalFile } from '../hits/journal-file.ts'
+import { JournalDamaged, JournalFile } from '../hits/journal-file.ts'
 import { findMark } from '../hits/store.ts'
 import { stayBehind } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -79,6 +78,9 @@ function checkKey(dataDir: string): Finding {
   return { check: name, status: 'ok', says: 'it is whole, and its owner alone can read it' }
 }
 
+const NEW_JOURNAL =
+  'The next start renames it and creates a new one: its hits are then not counted.'
+
 function checkJournal(dataDir: string, db: Database): Finding {
   const name = 'hit journal'
   const file = journalFile(dataDir)
@@ -93,22 +95,27 @@ function checkJournal(dataDir: string, db: Database): Finding {
         check: name,
         status: 'problem',
         says: `${file} belongs to another database`,
-        advice: 'Put the right one in its place, or move it away: its hits are then not counted.',
+        advice: NEW_JOURNAL,
       }
     }
     const hits = journal.recover(mark.position).linkIds.length
     return { check: name, status: 'ok', says: `it is whole; ${hits} hits in it wait to be counted` }
   } catch (error) {
-    const advice = 'Move it away while the service is stopped: its hits are then not counted.'
-    const says = error instanceof DataError ? `${file} is not a whole journal` : messageOf(error)
-    return { check: name, status: 'problem', says, advice }
+    if (error instanceof JournalDamaged) {
+      const says = `${file} is not a whole journal`
+      return { check: name, status: 'problem', says, advice: NEW_JOURNAL }
+    }
+    const advice = 'Let the user of the service read and write it.'
+    return { check: name, status: 'problem', says: messageOf(error), advice }
   }
 }
 
 function noteOldFolders(dataDir: string): Finding[] {
-  const names = readdirSync(dataDir).filter((name) => name.startsWith('before-restore-'))
+  const names = readdirSync(dataDir).filter((name) =>
+    /^(before-restore-|hits\.journal\.damaged-)/.test(name),
+  )
   if (names.length === 0) return []
-  const says = `files from before a restore: ${names.join(', ')}; delete them when all is well`
+  const says = `replaced by a restore or a start: ${names.join(', ')}; delete them when all is well`
   return [{ check: 'old files', status: 'note', says }]
 }
 
