@@ -11,6 +11,7 @@ import { type Dashboard, openDashboard } from './dashboard/build.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { makeDataFolder, openDataFolder } from './data-folder.ts'
+import { DataWatch } from './data-watch.ts'
 import { FolderLock } from './db/lock.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
@@ -136,7 +137,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
   // Not sooner: the last connection to close would first fold in all that a crash left in the log.
   prepared.db.close()
-  const writer = new Writer<Writes>(writerThread)
+  const watch = new DataWatch({ dataDir: config.dataDir, journal, log })
+  const writer = new Writer<Writes>(writerThread, watch)
   const threads = { writer: writerThread, reader: lists, qr: renderer }
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
@@ -246,6 +248,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       void dashboard.deps.passwords.close()
     },
     async close(patienceMs) {
+      watch.close()
       metrics.close()
       maintenanceLog.close()
       indexer.close()

@@ -115,7 +115,7 @@ function noteOldFolders(dataDir: string): Finding[] {
     /^(before-restore-|hits\.journal\.damaged-)/.test(name),
   )
   if (names.length === 0) return []
-  const says = `replaced by a restore or a start: ${names.join(', ')}; delete them when all is well`
+  const says = `files from before a restore, or damaged: ${names.join(', ')}; delete them when all is well`
   return [{ check: 'old files', status: 'note', says }]
 }
 

@@ -3,6 +3,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   readSync,
   renameSync,
@@ -87,17 +88,19 @@ export class JournalFile implements Disposable {
     this.close()
   }
 
-  /** The link ids of a stretch, which must have been appended and not be overwritten yet. */
+  /**
+   * The link ids of a range, which must have been appended and not be overwritten yet. Those that
+   * the file lost since, because something cut it short, are left out.
+   */
   read(position: number, end: number): Uint32Array {
     const linkIds = new Uint32Array(end - position)
     let filled = 0
     for (const { words, lap } of this.#chunks(position, end)) {
       for (let word = 0; word < words.length; word += ENTRY_WORDS) {
-        assert(words[word + 1] === lap, 'a stretch of the journal holds what was appended')
-        linkIds[filled++] = words[word] as number
+        if (words[word + 1] === lap) linkIds[filled++] = words[word] as number
       }
     }
-    return linkIds
+    return linkIds.subarray(0, filled)
   }
 
   /**
@@ -181,14 +184,10 @@ function joined(parts: readonly Uint32Array[]): Uint32Array {
  */
 function create(file: string, entries: number): void {
   const beside = `${file}.tmp`
-  const header = Buffer.alloc(HEADER_BYTES)
-  header.write(MAGIC, 0, 'latin1')
-  header.writeUInt32LE(entries, 8)
-  header.set(randomBytes(ID_BYTES), 16)
   rmSync(beside, { force: true })
   const descriptor = openSync(beside, 'wx', 0o600)
   try {
-    writeSync(descriptor, header)
+    writeSync(descriptor, headerPage({ entries, id: randomBytes(ID_BYTES).toString('hex') }))
     const zeros = Buffer.alloc(Math.min(entries * ENTRY_BYTES, 1024 * 1024))
     let rest = entries * ENTRY_BYTES
     while (rest > 0) rest -= writeSync(descriptor, zeros, 0, Math.min(rest, zeros.length))
@@ -202,6 +201,25 @@ function create(file: string, entries: number): void {
   }
   renameSync(beside, file)
   flushToDisk(dirname(file))
+}
+
+function headerPage({ entries, id }: Header): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES)
+  header.write(MAGIC, 0, 'latin1')
+  header.writeUInt32LE(entries, 8)
+  header.write(id, 16, 'hex')
+  return header
+}
+
+/** Writes the header of a journal and sets its length: for one that was cut short while mapped. */
+export function restoreJournal(path: string, header: Header): void {
+  const descriptor = openSync(path, 'r+')
+  try {
+    ftruncateSync(descriptor, HEADER_BYTES + header.entries * ENTRY_BYTES)
+    writeSync(descriptor, headerPage(header), 0, HEADER_BYTES, 0)
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 function openReadable(path: string): number {

@@ -6,6 +6,7 @@ import {
   HEADER_BYTES,
   inaccessible,
   JournalFile,
+  restoreJournal,
   type Stretch,
 } from './journal-file.ts'
 
@@ -161,6 +162,11 @@ export class HitJournal {
       }
       from++
     }
+  }
+
+  /** Gives a file that was cut short its header and length again. What was there is lost. */
+  restoreLength(path: string): void {
+    restoreJournal(path, this)
   }
 
   /**
