@@ -1,10 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { mkdirSync } from 'node:fs'
-import { readSecretKey, SecretHasher } from './accounts/secrets.ts'
+import { claimKey, readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
 import { DataError } from './db/data-error.ts'
 import { migrate } from './db/migrate.ts'
 import { databaseFile, openWritable, refuseUnusable } from './db/open.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
 
 export interface DataFolder {
   /** A connection that may write; the caller closes it. */
@@ -33,10 +34,21 @@ export function openDataFolder(dataDir: string): DataFolder {
   try {
     migrate(db)
     const accounts = new AccountStore(db)
-    const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: accounts.isEmpty() }))
+    const fresh = accounts.isEmpty()
+    const hasher = new SecretHasher(readSecretKey(dataDir, { fresh }))
+    claimKeyWhereThereIsRoom(db, hasher, { dataDir, fresh })
     return { db, accounts, hasher }
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/** A full disk refuses the first claim after an upgrade: the next start makes it. */
+function claimKeyWhereThereIsRoom(...args: Parameters<typeof claimKey>): void {
+  try {
+    claimKey(...args)
+  } catch (error) {
+    if (!diskRefusal(error)) throw error
   }
 }

@@ -1,6 +1,13 @@
 import { closeSync, copyFileSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import {
+  FOREIGN_ADVICE,
+  foreignKey,
+  isKeyOf,
+  readSecretKey,
+  SecretHasher,
+  secretFile,
+} from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { databaseFile, inTransaction, openReadonly, openWritable } from '../db/open.ts'
@@ -35,7 +42,7 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
   const file = databaseFile(dataDir)
   // Before the copy: what the service counts in between is in both, and told apart by its position.
   const waiting = findWaiting(dataDir, file)
-  readSecretKey(dataDir, { fresh: false })
+  const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: false }))
   copyFileSync(secretFile(dataDir), join(folder, 'secret.key'))
   const copy = join(folder, 'hopcode.db')
   // Made here, so that it is never readable by others.
@@ -45,6 +52,7 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
   try {
     // Counting takes the newest tables. An older folder's copy gets them here, the folder later.
     migrate(db, MIGRATIONS, { isCopy: true })
+    if (!isKeyOf(db, hasher)) throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
     inTransaction(db, () => {
       countWaiting(hitAdder(db), findMark(db), waiting)
       adoptJournal(db, NO_JOURNAL)

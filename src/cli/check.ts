@@ -1,7 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import {
+  FOREIGN_ADVICE,
+  foreignKey,
+  isKeyOf,
+  readSecretKey,
+  SecretHasher,
+  secretFile,
+} from '../accounts/secrets.ts'
 import { checkImages } from '../backup/images.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
@@ -52,7 +59,7 @@ async function lookOver(dataDir: string, all: boolean): Promise<Finding[]> {
   }
   try {
     const isReadable = findings.every(({ status }) => status !== 'problem')
-    findings.push(checkKey(dataDir))
+    findings.push(checkKey(dataDir, isReadable ? db : undefined))
     if (db && isReadable) {
       findings.push(checkJournal(dataDir, db))
       findings.push(...(await checkImages(join(dataDir, 'cdn', 'qr'), db, { all })))
@@ -63,11 +70,15 @@ async function lookOver(dataDir: string, all: boolean): Promise<Finding[]> {
   return [...findings, ...noteOldFolders(dataDir)]
 }
 
-function checkKey(dataDir: string): Finding {
+function checkKey(dataDir: string, db: Database | undefined): Finding {
   const name = 'secret key'
   const file = secretFile(dataDir)
   try {
-    readSecretKey(dataDir, { fresh: false })
+    const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: false }))
+    if (db && !isKeyOf(db, hasher)) {
+      const says = foreignKey(dataDir)
+      return { check: name, status: 'problem', says, advice: FOREIGN_ADVICE }
+    }
   } catch (error) {
     return { check: name, status: 'problem', says: messageOf(error), advice: RESTORE_ADVICE }
   }
