@@ -17,6 +17,7 @@ import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
+import { closeOpenFiles } from './folder-modes.ts'
 import { refuseUnrouted } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
@@ -295,6 +296,8 @@ function prepare(config: Config, outside: Outside, imageDir: string) {
   const { clock, random, log, journalEntries } = outside
   const { dataDir, baseUrl } = config
   makeDataFolder(dataDir)
+  const closed = closeOpenFiles(dataDir)
+  if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
   const lock = FolderLock.claim(dataDir)
   try {
     const { db, accounts, hasher } = openDataFolder(dataDir)

@@ -138,6 +138,8 @@ function fail(error: unknown): never {
   process.exit(EXIT_FAILED)
 }
 
+// Of all threads: whatever this program creates is for its own user. The images set their own mode.
+process.umask(0o077)
 try {
   await run(parseCommand(process.argv.slice(2)))
 } catch (error) {

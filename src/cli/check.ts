@@ -7,11 +7,11 @@ import {
   isKeyOf,
   readSecretKey,
   SecretHasher,
-  secretFile,
 } from '../accounts/secrets.ts'
 import { checkImages } from '../backup/images.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
+import { listOpenFiles } from '../folder-modes.ts'
 import { journalFile } from '../hits/hits.ts'
 import { JournalDamaged, JournalFile } from '../hits/journal-file.ts'
 import { findMark } from '../hits/store.ts'
@@ -60,6 +60,7 @@ async function lookOver(dataDir: string, all: boolean): Promise<Finding[]> {
   try {
     const isReadable = findings.every(({ status }) => status !== 'problem')
     findings.push(checkKey(dataDir, isReadable ? db : undefined))
+    findings.push(checkModes(dataDir))
     if (db && isReadable) {
       findings.push(checkJournal(dataDir, db))
       findings.push(...(await checkImages(join(dataDir, 'cdn', 'qr'), db, { all })))
@@ -72,7 +73,6 @@ async function lookOver(dataDir: string, all: boolean): Promise<Finding[]> {
 
 function checkKey(dataDir: string, db: Database | undefined): Finding {
   const name = 'secret key'
-  const file = secretFile(dataDir)
   try {
     const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: false }))
     if (db && !isKeyOf(db, hasher)) {
@@ -82,11 +82,18 @@ function checkKey(dataDir: string, db: Database | undefined): Finding {
   } catch (error) {
     return { check: name, status: 'problem', says: messageOf(error), advice: RESTORE_ADVICE }
   }
-  if (statSync(file).mode & 0o077) {
-    const says = `${file} can be read by others`
-    return { check: name, status: 'problem', says, advice: `Run: chmod 600 ${file}` }
+  return { check: name, status: 'ok', says: 'it is whole, and belongs to the database' }
+}
+
+function checkModes(dataDir: string): Finding {
+  const check = 'file modes'
+  const open = listOpenFiles(dataDir)
+  if (open.length === 0) {
+    return { check, status: 'ok', says: 'no other user can read or write a file' }
   }
-  return { check: name, status: 'ok', says: 'it is whole, and its owner alone can read it' }
+  const says = `other users can read or write ${open.join(', ')} in ${dataDir}`
+  const advice = 'Start the service, which closes its own files, or run chmod 600 on each.'
+  return { check, status: 'problem', says, advice }
 }
 
 const NEW_JOURNAL =

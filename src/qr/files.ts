@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { assert } from '../lib/assert.ts'
@@ -97,17 +107,38 @@ export class QrFiles {
 
   #writeFlushed(path: string, bytes: Uint8Array): void {
     try {
-      writeFileSync(path, bytes, { flush: true, flag: 'wx' })
+      writePublic(path, bytes)
     } catch (error) {
       if (!isMissing(error)) throw error
       // Whoever empties the data folder of a running server wants the images made anew.
       this.#makeFolders()
-      writeFileSync(path, bytes, { flush: true, flag: 'wx' })
+      writePublic(path, bytes)
     }
   }
 
   #makeFolders(): void {
-    mkdirSync(this.#unfinished, { recursive: true })
+    // Undefined where all are there: their modes are the operator's.
+    const first = mkdirSync(this.#unfinished, { recursive: true })
+    for (const folder of [dirname(this.#dir), this.#dir]) {
+      if (first && folder.length >= first.length) chmodSync(folder, FOLDER_MODE)
+    }
+  }
+}
+
+/**
+ * Images are public, and a web server may read them as another user through a mount of `cdn`; the
+ * rest of the data folder is closed to it. The umask of the process would close them too.
+ */
+const IMAGE_MODE = 0o644
+const FOLDER_MODE = 0o755
+
+function writePublic(path: string, bytes: Uint8Array): void {
+  const descriptor = openSync(path, 'wx', IMAGE_MODE)
+  try {
+    fchmodSync(descriptor, IMAGE_MODE)
+    writeFileSync(descriptor, bytes, { flush: true })
+  } finally {
+    closeSync(descriptor)
   }
 }
 

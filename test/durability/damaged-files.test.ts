@@ -47,7 +47,7 @@ const folderInPlace = (file: string) => {
   mkdirSync(file)
 }
 const forbidden = (file: string) => chmodSync(file, 0)
-const readOnly = (file: string) => chmodSync(file, 0o444)
+const readOnly = (file: string) => chmodSync(file, 0o400)
 const middle = (file: string) => {
   const page = Math.floor(sizeOf(file) / 2 / 4096) * 4096
   garble(file, page, 4096)
