@@ -1,11 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { claimKey, readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
 import { DataError } from './db/data-error.ts'
 import { migrate } from './db/migrate.ts'
 import { databaseFile, openWritable, refuseUnusable } from './db/open.ts'
 import { diskRefusal } from './lib/disk-refusal.ts'
+import { refuseLink } from './lib/symbolic-links.ts'
 
 export interface DataFolder {
   /** A connection that may write; the caller closes it. */
@@ -21,6 +23,17 @@ export function makeDataFolder(dataDir: string): void {
   } catch (error) {
     throw new DataError(`${dataDir} cannot be made: ${(error as Error).message}`, { cause: error })
   }
+}
+
+/** Where a link would lead the program to files outside of its folder. */
+const NAMES = [
+  ...['hopcode.db', 'secret.key', 'hits.journal', 'serving.lock', 'serving.pid'],
+  ...['.restore-decided', 'cdn', 'cdn/qr'],
+]
+
+/** Throws DataError when this process is root and the folder holds a link that it would follow. */
+export function refuseLinks(dataDir: string): void {
+  for (const name of NAMES) refuseLink(join(dataDir, name))
 }
 
 /**

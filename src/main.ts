@@ -9,7 +9,7 @@ import * as maintenance from './cli/maintenance.ts'
 import { finishInterruptedRestore, restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { ConfigError, readConfig } from './config.ts'
-import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { type DataFolder, openDataFolder, refuseLinks } from './data-folder.ts'
 import { DataError } from './db/data-error.ts'
 import { SettingStore } from './db/settings.ts'
 import { wallClock } from './lib/clock.ts'
@@ -52,8 +52,12 @@ async function tend(command: DataCommand): Promise<void> {
 }
 
 function finishRestore(dataDir: string): void {
+  refuseLinks(dataDir)
   const words = finishInterruptedRestore(dataDir)
-  if (words) printError(`hopcode: ${words}`)
+  if (!words) return
+  printError(`hopcode: ${words}`)
+  // What it moved into place has not been looked at yet.
+  refuseLinks(dataDir)
 }
 
 async function answer(command: Exclude<Command, { name: 'serve' } | DataCommand>): Promise<string> {

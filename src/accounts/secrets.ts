@@ -1,10 +1,20 @@
 import type { Database } from 'bun:sqlite'
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 import { SettingStore } from '../db/settings.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
 export type SecretPurpose =
   | 'api-key'
@@ -102,7 +112,12 @@ export const FOREIGN_ADVICE =
 
 function readIfThere(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    const descriptor = openSync(file, constants.O_RDONLY | NO_FOLLOW)
+    try {
+      return readFileSync(descriptor, 'utf8')
+    } finally {
+      closeSync(descriptor)
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw new DataError(
@@ -116,7 +131,8 @@ function readIfThere(file: string): string | undefined {
 /** Writes a whole file, or leaves the one that another process wrote first. */
 function writeOnce(file: string, text: string): void {
   const beside = `${file}.${process.pid}.tmp`
-  const descriptor = openSync(beside, 'w', 0o600)
+  rmSync(beside, { force: true })
+  const descriptor = openSync(beside, 'wx', 0o600)
   writeSync(descriptor, text)
   fsyncSync(descriptor)
   closeSync(descriptor)

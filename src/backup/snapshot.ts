@@ -1,4 +1,4 @@
-import { closeSync, copyFileSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   FOREIGN_ADVICE,
@@ -42,8 +42,8 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
   const file = databaseFile(dataDir)
   // Before the copy: what the service counts in between is in both, and told apart by its position.
   const waiting = findWaiting(dataDir, file)
-  const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: false }))
-  copyFileSync(secretFile(dataDir), join(folder, 'secret.key'))
+  const key = readSecretKey(dataDir, { fresh: false })
+  writeFileSync(secretFile(folder), `${key.toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
   const copy = join(folder, 'hopcode.db')
   // Made here, so that it is never readable by others.
   closeSync(openSync(copy, 'wx', 0o600))
@@ -52,7 +52,8 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
   try {
     // Counting takes the newest tables. An older folder's copy gets them here, the folder later.
     migrate(db, MIGRATIONS, { isCopy: true })
-    if (!isKeyOf(db, hasher)) throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
+    if (!isKeyOf(db, new SecretHasher(key)))
+      throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
     inTransaction(db, () => {
       countWaiting(hitAdder(db), findMark(db), waiting)
       adoptJournal(db, NO_JOURNAL)

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { diskRefusal } from '../lib/disk-refusal.ts'
+import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 import { DataError } from './data-error.ts'
 
 /**
@@ -19,6 +20,7 @@ export class FolderLock {
   /** Throws DataError, naming the process that serves the folder already. */
   static claim(dataDir: string): FolderLock {
     const pidFile = join(dataDir, 'serving.pid')
+    refuseLink(join(dataDir, 'serving.lock'))
     let db: Database | undefined
     try {
       db = new Database(join(dataDir, 'serving.lock'), { create: true })
@@ -52,7 +54,7 @@ function explain(cause: unknown, pidFile: string): string {
 
 /** Written in place: on a full disk the block that the file has is the only one it can get. */
 function writePid(file: string): void {
-  const descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600)
+  const descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT | NO_FOLLOW, 0o600)
   try {
     const text = `${process.pid}\n`
     writeSync(descriptor, text, 0)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   ftruncateSync,
@@ -15,6 +16,7 @@ import { dirname } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 import { assert } from '../lib/assert.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
 /**
  * The file of the hit journal: a ring. Little-endian: a header page (magic, entries, journal id),
@@ -213,7 +215,7 @@ function headerPage({ entries, id }: Header): Buffer {
 
 /** Writes the header of a journal and sets its length: for one that was cut short while mapped. */
 export function restoreJournal(path: string, header: Header): void {
-  const descriptor = openSync(path, 'r+')
+  const descriptor = openSync(path, constants.O_RDWR | NO_FOLLOW)
   try {
     ftruncateSync(descriptor, HEADER_BYTES + header.entries * ENTRY_BYTES)
     writeSync(descriptor, headerPage(header), 0, HEADER_BYTES, 0)
@@ -225,7 +227,7 @@ export function restoreJournal(path: string, header: Header): void {
 function openReadable(path: string): number {
   try {
     if (!statSync(path).isFile()) throw new Error('it is not a file')
-    return openSync(path, 'r')
+    return openSync(path, constants.O_RDONLY | NO_FOLLOW)
   } catch (cause) {
     throw inaccessible(path, cause)
   }
