@@ -28,17 +28,22 @@ export class DataWatch {
   readonly #options: DataWatchOptions
   readonly #opened: ReadonlyMap<string, FileIdentity>
   #problem: string | undefined
+  /** The last look found the journal at another length than at the start. */
+  #isCut = false
   #timer: Timer | undefined
   #isClosed = false
 
   /** Call it once every file is open. */
   constructor(options: DataWatchOptions) {
     this.#options = options
-    const identify = (name: string): [string, FileIdentity] => [
-      name,
-      statSync(join(options.dataDir, name), { bigint: true }),
-    ]
-    this.#opened = new Map(WATCHED.map(identify))
+    const opened = new Map<string, FileIdentity>()
+    for (const name of WATCHED) {
+      const file = join(options.dataDir, name)
+      const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+      // The log of a database that is a symbolic link lies where the link leads.
+      if (found) opened.set(name, found)
+    }
+    this.#opened = opened
     this.#schedule()
   }
 
@@ -58,7 +63,7 @@ export class DataWatch {
       if (found === 'unknown') continue
       if (!found) problem ??= `${file} was deleted while the service runs`
       else if (!isSame(found, opened)) problem ??= `${file} was replaced while the service runs`
-      else if (name === JOURNAL && found.size !== opened.size) this.#restoreJournal(file, found)
+      else if (name === JOURNAL) this.#keepLength(file, found.size, opened.size)
     }
     this.#report(problem)
   }
@@ -86,13 +91,21 @@ export class DataWatch {
   }
 
   /** An append to a page past the end of the file would kill the process. */
-  #restoreJournal(file: string, { size }: FileIdentity): void {
+  #keepLength(file: string, found: bigint, opened: bigint): void {
     const { journal, log } = this.#options
+    const wasCut = this.#isCut
+    this.#isCut = found !== opened
+    if (!this.#isCut) return
     try {
       journal.restoreLength(file)
-      log.error('hits.journal_cut', { file, bytes: Number(size), effect: 'its length is restored' })
+      log.error('hits.journal_cut', {
+        file,
+        bytes: Number(found),
+        effect: 'its length is restored',
+      })
     } catch (error) {
-      log.error('hits.journal_cut', { file, bytes: Number(size) }, error)
+      // Tried again every second, and reported once.
+      if (!wasCut) log.error('hits.journal_cut', { file, bytes: Number(found) }, error)
     }
   }
 }

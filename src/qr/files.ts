@@ -120,7 +120,7 @@ export class QrFiles {
     // Undefined where all are there: their modes are the operator's.
     const first = mkdirSync(this.#unfinished, { recursive: true })
     for (const folder of [dirname(this.#dir), this.#dir]) {
-      if (first && folder.length >= first.length) chmodSync(folder, FOLDER_MODE)
+      if (first && folder.length >= first.length) publish(() => chmodSync(folder, FOLDER_MODE))
     }
   }
 }
@@ -132,10 +132,18 @@ export class QrFiles {
 const IMAGE_MODE = 0o644
 const FOLDER_MODE = 0o755
 
+function publish(change: () => void): void {
+  try {
+    change()
+  } catch {
+    // A file system without modes: what other users may read is up to its mount.
+  }
+}
+
 function writePublic(path: string, bytes: Uint8Array): void {
   const descriptor = openSync(path, 'wx', IMAGE_MODE)
   try {
-    fchmodSync(descriptor, IMAGE_MODE)
+    publish(() => fchmodSync(descriptor, IMAGE_MODE))
     writeFileSync(descriptor, bytes, { flush: true })
   } finally {
     closeSync(descriptor)

@@ -135,16 +135,17 @@ test.if(isRoot)(
   async () => {
     using folder = temporaryFolder()
     const { env } = await plantable(folder.path)
-    const key = join(env.DATA_DIR, 'secret.key')
-    renameSync(key, join(folder.path, 'own.key'))
-    symlinkSync(join(folder.path, 'own.key'), key)
+    const moved = ['secret.key', 'hopcode.db']
+    for (const name of moved) {
+      renameSync(join(env.DATA_DIR, name), join(folder.path, name))
+      symlinkSync(join(folder.path, name), join(env.DATA_DIR, name))
+    }
     giveToNobody(folder.path)
     {
       await using service = await Service.start({ DATA_DIR: env.DATA_DIR }, AS_NOBODY)
       expect(await service.end('SIGTERM')).toBe(0)
     }
-    rmSync(key)
-    renameSync(join(folder.path, 'own.key'), key)
+    for (const name of moved) renameSync(join(folder.path, name), join(env.DATA_DIR, name))
     symlinkSync(env.DATA_DIR, join(folder.path, 'linked'))
     const linked = { ...env, DATA_DIR: join(folder.path, 'linked') }
     expect(await command(['account', 'list'], linked)).toMatchObject({ code: 0 })
