@@ -11,13 +11,12 @@ import { type Dashboard, openDashboard } from './dashboard/build.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { makeDataFolder, openDataFolder } from './data-folder.ts'
-import { DataWatch } from './data-watch.ts'
 import { FolderLock } from './db/lock.ts'
+import { closeOpenFiles } from './db/modes.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
-import { closeOpenFiles } from './folder-modes.ts'
 import { refuseUnrouted } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
@@ -53,6 +52,7 @@ import type { Reads } from './reader-thread.ts'
 import { follower } from './redirect/follow.ts'
 import { logged, timed } from './redirect/observe.ts'
 import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
+import { DataWatch } from './status/data-watch.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
@@ -277,8 +277,8 @@ function refuseUnknown(): never {
 }
 
 /**
- * Runs a write that redirects do not need. Where the disk refuses it, the start goes on without, and
- * the next start tries again.
+ * Runs a write that redirects do not need. Where the disk refuses it, the start goes on without,
+ * and the next start tries again.
  */
 function unlessRefused<Result>(log: Log, what: string, work: () => Result): Result | undefined {
   try {

@@ -13,8 +13,8 @@ import {
 import { dirname, join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 import { SettingStore } from '../db/settings.ts'
+import { NO_FOLLOW } from '../db/symbolic-links.ts'
 import { flushToDisk } from '../lib/flush.ts'
-import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
 export type SecretPurpose =
   | 'api-key'
@@ -90,8 +90,8 @@ export function isKeyOf(db: Database, hasher: SecretHasher): boolean {
 }
 
 /**
- * Notes in the database which key its hashes depend on; `fresh` as above. Throws DataError when that
- * is another key: with this one, every API key, password and passcode would be refused.
+ * Notes in the database which key its hashes depend on; `fresh` as above. Throws DataError when
+ * that is another key: with this one, every API key and passcode would be refused.
  */
 export function claimKey(
   db: Database,

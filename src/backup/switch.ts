@@ -15,8 +15,8 @@ import {
 import { dirname, join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
 import { FolderLock } from '../db/lock.ts'
+import { NO_FOLLOW, refuseLink } from '../db/symbolic-links.ts'
 import { flushToDisk } from '../lib/flush.ts'
-import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 import { QrFiles } from '../qr/files.ts'
 
 /**

@@ -10,8 +10,8 @@ import {
 } from '../accounts/secrets.ts'
 import { checkImages } from '../backup/images.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
+import { listOpenFiles } from '../db/modes.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
-import { listOpenFiles } from '../folder-modes.ts'
 import { journalFile } from '../hits/hits.ts'
 import { JournalDamaged, JournalFile } from '../hits/journal-file.ts'
 import { findMark } from '../hits/store.ts'
@@ -133,7 +133,8 @@ function noteOldFolders(dataDir: string): Finding[] {
     /^(before-restore-|hits\.journal\.damaged-)/.test(name),
   )
   if (names.length === 0) return []
-  const says = `files from before a restore, or damaged: ${names.join(', ')}; delete them when all is well`
+  const listed = names.join(', ')
+  const says = `files from before a restore, or damaged: ${listed}; delete them when all is well`
   return [{ check: 'old files', status: 'note', says }]
 }
 

@@ -12,10 +12,10 @@ import { adoptJournal, findMark, type HitReads, type Mark } from './store.ts'
 export const journalFile = (dataDir: string): string => join(dataDir, 'hits.journal')
 
 /**
- * Opens the journal of a data folder and goes on with what an earlier process left in it. Writes to
- * the database only for a new journal: a start on a full disk needs no room. A file that is no whole
- * journal, or the journal of another database, is renamed and replaced, so that its uncounted hits
- * never keep redirects from starting. Throws DataError when the file cannot be opened.
+ * Opens the journal of a data folder and goes on with what an earlier process left in it. Writes
+ * to the database only for a new journal: a start on a full disk needs no room. A file that is no
+ * whole journal, or the journal of another database, is renamed and replaced, so that its uncounted
+ * hits never keep redirects from starting. Throws DataError when the file cannot be opened.
  */
 export function openJournal(
   db: Database,

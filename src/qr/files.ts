@@ -39,8 +39,8 @@ export class QrFiles {
 
   /**
    * Makes the folder and clears what a crash left unfinished: for the one that writes, before its
-   * first write. The promise is of `deleteRetired`; nothing needs to wait for it. Rejects if the disk
-   * refuses: the first write tries again.
+   * first write. The promise is of `deleteRetired`; nothing needs to wait for it. Rejects if the
+   * disk refuses: the first write tries again.
    */
   async open(): Promise<void> {
     rmSync(this.#unfinished, { recursive: true, force: true })

@@ -5,7 +5,7 @@ import { eventually } from '../support/app.ts'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { canMount, SmallDisk } from './lib/small-disk.ts'
 
-/** A start, not a run, on a disk without room: redirects must not wait for somebody to make some. */
+/** A start on a disk without room: redirects must not wait until somebody makes some. */
 
 const CAN_MOUNT = canMount()
 const KIB = 1024

@@ -67,8 +67,8 @@ test.if(isRoot).each(PLANTED)('root follows no link that is called %s', async (n
       const { code, out, err } = await command(args, env)
       expect({ args, code, out }).toEqual({ args, code: 1, out: '' })
       expect(err).toBe(
-        `hopcode: ${link} is a symbolic link, and root follows none in DATA_DIR: remove it, or run ` +
-          'this as the user of the service.\n',
+        `hopcode: ${link} is a symbolic link, and root follows none in DATA_DIR: remove it, or ` +
+          'run this as the user of the service.\n',
       )
     }
     expect(contentsOf(elsewhere)).toEqual(before)

@@ -1,5 +1,5 @@
 import { constants, lstatSync } from 'node:fs'
-import { DataError } from '../db/data-error.ts'
+import { DataError } from './data-error.ts'
 
 /**
  * Root may write any file of the machine, and the data folder belongs to the user of the service:
@@ -15,7 +15,7 @@ export const NO_FOLLOW = isRoot ? constants.O_NOFOLLOW | constants.O_NONBLOCK : 
 export function refuseLink(path: string): void {
   if (!isRoot || !lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return
   throw new DataError(
-    `${path} is a symbolic link, and root follows none in DATA_DIR: remove it, or run this as the ` +
-      'user of the service.',
+    `${path} is a symbolic link, and root follows none in DATA_DIR: remove it, or run this as ` +
+      'the user of the service.',
   )
 }

@@ -1,9 +1,9 @@
 import { type BigIntStats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { HitJournal } from './hits/journal.ts'
-import { SECOND } from './lib/clock.ts'
-import type { Log } from './lib/log.ts'
+import type { HitJournal } from '../hits/journal.ts'
+import { SECOND } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
 
 /** Files that the service keeps open from its start to its end, under the same names. */
 const WATCHED = ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-shm', 'hits.journal', 'serving.lock']
@@ -19,10 +19,10 @@ interface DataWatchOptions {
 type FileIdentity = Pick<BigIntStats, 'dev' | 'ino' | 'size'>
 
 /**
- * Notices within a second when a file of the data folder is deleted, replaced or cut short while the
- * service has it open: what is written to it from then on is lost at the next start. Compares
- * device, inode and size by path. It never opens a file: closing the database's descriptor would
- * give up SQLite's locks.
+ * Notices within a second when a file of the data folder is deleted, replaced or cut short while
+ * the service has it open: what is written to it from then on is lost at the next start. Compares
+ * device, inode and size by path. It never opens the database: closing its descriptor would give up
+ * SQLite's locks (decision 15).
  */
 export class DataWatch {
   readonly #options: DataWatchOptions

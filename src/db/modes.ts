@@ -14,8 +14,8 @@ const OTHERS = 0o077
 const OWN_FILES = /^(hopcode\.db|hits\.journal|secret\.key|serving\.)/
 
 /**
- * Files of the data folder that other users may read or write. They hold e-mail addresses and hashes.
- * The images, in a folder of their own, are public.
+ * Files of the data folder that other users may read or write. They hold e-mail addresses and
+ * hashes. The images, in a folder of their own, are public.
  */
 export function listOpenFiles(dataDir: string): string[] {
   return readdirSync(dataDir, { withFileTypes: true })
