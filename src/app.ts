@@ -13,6 +13,7 @@ import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { makeDataFolder, openDataFolder } from './data-folder.ts'
 import { FolderLock } from './db/lock.ts'
+import { closeOpenFiles } from './db/modes.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
@@ -28,6 +29,7 @@ import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
@@ -54,6 +56,7 @@ import type { Reads } from './reader-thread.ts'
 import { follower } from './redirect/follow.ts'
 import { logged, timed } from './redirect/observe.ts'
 import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
+import { DataWatch } from './status/data-watch.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
@@ -145,7 +148,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
   // Not sooner: the last connection to close would first fold in all that a crash left in the log.
   prepared.db.close()
-  const writer = new Writer<Writes>(writerThread)
+  const watch = new DataWatch({ dataDir: config.dataDir, journal, log })
+  const writer = new Writer<Writes>(writerThread, watch)
   const threads = { writer: writerThread, reader: lists, qr: renderer }
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
@@ -266,6 +270,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       void dashboard.deps.passwords.close()
     },
     async close(patienceMs) {
+      watch.close()
       metrics.close()
       maintenanceLog.close()
       indexer.close()
@@ -293,23 +298,42 @@ function refuseUnknown(): never {
   throw new AppError('path_not_found')
 }
 
+/**
+ * Runs a write that redirects do not need. Where the disk refuses it, the start goes on without,
+ * and the next start tries again.
+ */
+function unlessRefused<Result>(log: Log, what: string, work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch (error) {
+    const reason = diskRefusal(error)
+    if (!reason) throw error
+    log.warn('start.write_refused', { what, reason })
+    return undefined
+  }
+}
+
 /** Gets the data folder ready. The one time that this thread writes: nobody is served yet. */
 function prepare(config: Config, outside: Outside, imageDir: string) {
   const { clock, random, log, journalEntries } = outside
   const { dataDir, baseUrl } = config
   makeDataFolder(dataDir)
+  const closed = closeOpenFiles(dataDir)
+  if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
   const lock = FolderLock.claim(dataDir)
   try {
     const { db, accounts, hasher } = openDataFolder(dataDir)
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
-    const remakeImages = retireStaleImages(new SettingStore(db), imageDir, baseUrl)
+    const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
+      retireStaleImages(new SettingStore(db), imageDir, baseUrl),
+    )
     const fresh = accounts.isEmpty()
-    let setupLink: string | undefined
-    if (accounts.countOwners() === 0) {
+    const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {
+      if (accounts.countOwners() > 0) return undefined
       const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
       new OneTimeLinkStore(db).add(stored)
-      setupLink = baseUrl + path
-    }
+      return baseUrl + path
+    })
     return { db, lock, journal, remakeImages, fresh, setupLink, hasher }
   } catch (error) {
     lock.release()

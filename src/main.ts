@@ -10,12 +10,14 @@ import * as maintenance from './cli/maintenance.ts'
 import { finishInterruptedRestore, restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { ConfigError, readConfig } from './config.ts'
-import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { type DataFolder, openDataFolder, refuseLinks } from './data-folder.ts'
 import { DataError } from './db/data-error.ts'
 import { SettingStore } from './db/settings.ts'
 import { wallClock } from './lib/clock.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
 import { print, printError } from './lib/log.ts'
 import { secureRandom } from './lib/random.ts'
+import { messageOf } from './lib/thread.ts'
 import { VERSION } from './lib/version.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 
@@ -51,8 +53,12 @@ async function tend(command: DataCommand): Promise<void> {
 }
 
 function finishRestore(dataDir: string): void {
+  refuseLinks(dataDir)
   const words = finishInterruptedRestore(dataDir)
-  if (words) printError(`hopcode: ${words}`)
+  if (!words) return
+  printError(`hopcode: ${words}`)
+  // What it moved into place has not been looked at yet.
+  refuseLinks(dataDir)
 }
 
 async function answer(command: Exclude<Command, { name: 'serve' } | DataCommand>): Promise<string> {
@@ -137,11 +143,18 @@ function fail(error: unknown): never {
     printError(`hopcode: ${error.message}\nTry: hopcode --help`)
     process.exit(EXIT_USAGE)
   }
+  const refusal = diskRefusal(error)
+  if (refusal) {
+    printError(`hopcode: ${refusal}: ${messageOf(error)}`)
+    process.exit(EXIT_FAILED)
+  }
   const expected = [ConfigError, DataError, CommandError].some((kind) => error instanceof kind)
   printError(`hopcode: ${expected ? (error as Error).message : Bun.inspect(error)}`)
   process.exit(EXIT_FAILED)
 }
 
+// Of all threads: whatever this program creates is for its own user. The images set their own mode.
+process.umask(0o077)
 try {
   await run(parseCommand(process.argv.slice(2)))
 } catch (error) {

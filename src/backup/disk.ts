@@ -2,6 +2,7 @@ import {
   closeSync,
   existsSync,
   linkSync,
+  lstatSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -66,7 +67,8 @@ const SCRATCH = '.hopcode-backup-'
  */
 export function scratchFolder(parent: string): Disposable & { path: string } {
   for (const name of readdirSync(parent)) {
-    if (name.startsWith(SCRATCH)) removeUnlessHeld(join(parent, name))
+    const path = join(parent, name)
+    if (name.startsWith(SCRATCH) && lstatSync(path).isDirectory()) removeUnlessHeld(path)
   }
   const path = mkdtempSync(join(parent, SCRATCH))
   const lock = FolderLock.claim(path)

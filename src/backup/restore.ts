@@ -1,6 +1,6 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSecretKey } from '../accounts/secrets.ts'
+import { isKeyOf, readSecretKey, SecretHasher } from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
@@ -27,8 +27,8 @@ export async function decideOnBackup(
   const folder = beginRestore(dataDir)
   try {
     const manifest = await unpackArchive(source, from, folder)
-    readSecretKey(folder, { fresh: false })
-    prepareDatabase(folder, from)
+    const hasher = new SecretHasher(readSecretKey(folder, { fresh: false }))
+    prepareDatabase(folder, from, hasher)
     writeFileSync(nameAside(folder), aside, { flush: true })
     for (const name of ['hopcode.db', 'secret.key', 'hits.journal']) flushToDisk(join(folder, name))
     decideRestore(dataDir)
@@ -40,7 +40,7 @@ export async function decideOnBackup(
 }
 
 /** Checks the database of a backup, and gives it a journal of its own. */
-function prepareDatabase(folder: string, from: string): void {
+function prepareDatabase(folder: string, from: string, hasher: SecretHasher): void {
   const file = join(folder, 'hopcode.db')
   if (statSync(file).size === 0) throw new DataError(`${from} holds an empty database.`)
   refuseUnusable(file)
@@ -48,6 +48,9 @@ function prepareDatabase(folder: string, from: string): void {
   try {
     for (const { status, says } of checkDatabase(db)) {
       if (status === 'problem') throw new DataError(`${from} is not restored: ${says}.`)
+    }
+    if (!isKeyOf(db, hasher)) {
+      throw new DataError(`${from} is not restored: its secret.key is that of another database.`)
     }
     using journal = JournalFile.open(journalFile(folder))
     adoptJournal(db, journal.id)

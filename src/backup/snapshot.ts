@@ -1,6 +1,13 @@
-import { closeSync, copyFileSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import {
+  FOREIGN_ADVICE,
+  foreignKey,
+  isKeyOf,
+  readSecretKey,
+  SecretHasher,
+  secretFile,
+} from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { databaseFile, inTransaction, openReadonly, openWritable } from '../db/open.ts'
@@ -35,8 +42,8 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
   const file = databaseFile(dataDir)
   // Before the copy: what the service counts in between is in both, and told apart by its position.
   const waiting = findWaiting(dataDir, file)
-  readSecretKey(dataDir, { fresh: false })
-  copyFileSync(secretFile(dataDir), join(folder, 'secret.key'))
+  const key = readSecretKey(dataDir, { fresh: false })
+  writeFileSync(secretFile(folder), `${key.toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
   const copy = join(folder, 'hopcode.db')
   // Made here, so that it is never readable by others.
   closeSync(openSync(copy, 'wx', 0o600))
@@ -45,6 +52,8 @@ export function takeSnapshot(dataDir: string, folder: string, now: number): Mani
   try {
     // Counting takes the newest tables. An older folder's copy gets them here, the folder later.
     migrate(db, MIGRATIONS, { isCopy: true })
+    if (!isKeyOf(db, new SecretHasher(key)))
+      throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
     inTransaction(db, () => {
       countWaiting(hitAdder(db), findMark(db), waiting)
       adoptJournal(db, NO_JOURNAL)
@@ -82,8 +91,7 @@ function findWaiting(dataDir: string, file: string): Waiting | undefined {
 
 /**
  * Adds to a copy the hits that it lacks, where `copied` is how far it had counted. Between the two
- * marks a service counts entry by entry, so the first of the waiting ones are the counted ones; a
- * start in between moves the position past all of them.
+ * positions a service counts entry by entry, so the first of the waiting ones are the counted ones.
  */
 export function countWaiting(
   add: ReturnType<typeof hitAdder>,

@@ -12,19 +12,30 @@ import type { SettingWrites } from './settings.ts'
 /** How often a disk that refused a write is asked again, while nobody writes. */
 const PROBE_MS = 1000
 
-/** The writer thread as the service calls it. Remembers whether the disk takes writes. */
+/** Why changes must not be written; undefined while they may be. */
+interface WriteGuard {
+  readonly problem: string | undefined
+}
+
+/**
+ * The writer thread as the service calls it. Remembers whether the disk accepts writes. Refuses all
+ * but counted hits while the database is not the file that everybody else would open: a change
+ * would be acknowledged and then lost, while a hit also stays in the journal.
+ */
 export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
   readonly #thread: Thread<Calls>
+  readonly #guard: WriteGuard
   #failing = false
   #probe: Timer | undefined
 
-  constructor(thread: Thread<Calls>) {
+  constructor(thread: Thread<Calls>, guard: WriteGuard) {
     this.#thread = thread
+    this.#guard = guard
   }
 
   /** The last write was refused, or the next one will be. */
   get failing(): boolean {
-    return this.#failing || this.#thread.isDead
+    return this.#failing || this.#thread.isDead || this.#guard.problem !== undefined
   }
 
   async call<Name extends keyof Calls & string>(
@@ -32,6 +43,8 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     args: Parameters<Calls[Name]>[0],
     options: { background?: boolean } = {},
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
+    const { problem } = this.#guard
+    if (problem && name !== 'countHits') throw new Error(problem)
     try {
       const value = await this.#thread.call(name, args, options)
       this.#failing = false
