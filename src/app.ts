@@ -53,6 +53,7 @@ import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
 import type { Writes } from './writer-thread.ts'
 
@@ -135,8 +136,9 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
   // Not sooner: the last connection to close would first fold in all that a crash left in the log.
   prepared.db.close()
-  const writer = new Writer<Writes>(writerThread)
   const threads = { writer: writerThread, reader: lists, qr: renderer }
+  const watch = new ThreadWatch({ threads, log })
+  const writer = new Writer<Writes>(writerThread, () => watch.isHanging('writer'))
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
   const codes = new KnownCodes({ lists, log })
@@ -161,7 +163,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
-    health: new Health({ hits, writer, threads }),
+    health: new Health({ hits, writer, threads, watch }),
   }
 
   const dashboard: Dashboard = openDashboard({
@@ -184,6 +186,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const metrics = new Metrics({
     ...deps,
     ...{ tally, outcomes, redirectSeconds, lookUps, flusher, writer, writerWork, threads },
+    watch,
     databaseFile: file,
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
@@ -247,6 +250,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     async close(patienceMs) {
       metrics.close()
       maintenanceLog.close()
+      watch.close()
       indexer.close()
       pruner.close()
       await Promise.all([codes.close(), dashboard.close(), blocklist.close()])

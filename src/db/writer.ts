@@ -15,16 +15,19 @@ const PROBE_MS = 1000
 /** The writer thread as the service calls it. Remembers whether the disk takes writes. */
 export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
   readonly #thread: Thread<Calls>
+  readonly #isHanging: () => boolean
   #failing = false
   #probe: Timer | undefined
 
-  constructor(thread: Thread<Calls>) {
+  /** `isHanging`: the thread has not answered a batch for seconds. */
+  constructor(thread: Thread<Calls>, isHanging = () => false) {
     this.#thread = thread
+    this.#isHanging = isHanging
   }
 
-  /** The last write was refused, or the next one will be. */
+  /** The last write was refused, the next one will be, or one waits for a disk that hangs. */
   get failing(): boolean {
-    return this.#failing || this.#thread.isDead
+    return this.#failing || this.#thread.isDead || this.#isHanging()
   }
 
   async call<Name extends keyof Calls & string>(

@@ -5,6 +5,7 @@ interface HealthDeps {
   writer: { readonly failing: boolean }
   /** By name. */
   threads: Readonly<Record<string, { readonly isDead: boolean }>>
+  watch: { readonly hangingThread: string | undefined }
 }
 
 /**
@@ -33,8 +34,14 @@ export class Health {
     return Object.entries(this.#deps.threads).find(([, { isDead }]) => isDead)?.[0]
   }
 
+  /** The name of a thread that has not answered for seconds. */
+  get hangingThread(): string | undefined {
+    return this.#deps.watch.hangingThread
+  }
+
   isReady(): boolean {
-    return !this.#isStopping && !this.deadThread && this.totalRedirects() !== undefined
+    if (this.#isStopping || this.deadThread || this.hangingThread) return false
+    return this.totalRedirects() !== undefined
   }
 
   /**

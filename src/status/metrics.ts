@@ -29,6 +29,7 @@ export interface MetricsDeps extends TrafficDeps {
   writer: { readonly failing: boolean }
   writerWork: WriterWork
   threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
+  watch: { isHanging(thread: string): boolean }
   lists: Caller<StatusReads>
   blocklist: Blocklist
   maintenance: MaintenanceMode
@@ -79,7 +80,8 @@ export class Metrics {
       .gauge('hopcode_ready', '1 while /-/ready says so.', Number(health.isReady()))
       .gauge(
         'hopcode_writes_failing',
-        '1 while writes are refused: the last one was, or the writer thread has ended.',
+        '1 while writes are refused or hang: the last one was refused, or the writer thread has ' +
+          'ended or has not answered for 5 seconds.',
         Number(writer.failing),
       )
       .gauge('hopcode_maintenance', '1 during planned maintenance.', Number(isOn(maintenance)))
@@ -133,14 +135,22 @@ export class Metrics {
   }
 
   #writeThreads(out: Exposition): void {
-    const { threads, writerWork } = this.#deps
-    const each = (value: (thread: (typeof threads)[string]) => number) =>
-      Object.entries(threads).map(([thread, its]) => ({ labels: { thread }, value: value(its) }))
+    const { threads, writerWork, watch } = this.#deps
+    const each = (value: (thread: (typeof threads)[string], name: string) => number) =>
+      Object.entries(threads).map(([thread, its]) => ({
+        labels: { thread },
+        value: value(its, thread),
+      }))
     out
       .gauge(
         'hopcode_thread_running',
         '1 while the thread runs. One that has ended comes back with a restart alone.',
         each(({ isDead }) => Number(!isDead)),
+      )
+      .gauge(
+        'hopcode_thread_hanging',
+        '1 while a call has been with the thread for more than 5 seconds.',
+        each((_, name) => Number(watch.isHanging(name))),
       )
       .gauge(
         'hopcode_thread_calls_pending',

@@ -146,6 +146,39 @@ test('a database that does not answer makes status 503 and look-ups 500, and say
   expect((await app.call('GET', '/api/status')).body.total_redirects).toBe(2)
 })
 
+// design: 4.12 unhealthy status
+test.each([
+  ['the accounts cannot be read', 'accounts', 'pro'],
+  ['the settings cannot be read', 'settings', undefined],
+  ['the settings cannot be read, with a key', 'settings', 'pro'],
+] as const)(
+  'status is 503 degraded while %s, charged to the address, and no failure is logged',
+  async (_, table, key) => {
+    await using app = await testApp({ env: { HIT_FLUSH_MS: '60000' } })
+    if (key) app.key(key)
+    meddle(app, `ALTER TABLE ${table} RENAME TO elsewhere`)
+    const options = key ? { key } : {}
+    const { status, body, headers } = await app.call('GET', '/api/status', options)
+    expect(status).toBe(503)
+    expect(body).toMatchObject({ status: 'degraded', database: 'error' })
+    expect(body.request_id).toBe(headers.get('x-request-id') as string)
+    expect(headers.get('retry-after')).toBe('1')
+    const isAccountKnown = key && table === 'settings'
+    expect(headers.get('x-ratelimit-limit')).toBe(isAccountKnown ? '3000' : '300')
+    expect(app.log.filter((line) => line.includes('request.failed'))).toEqual([])
+    meddle(app, `ALTER TABLE elsewhere RENAME TO ${table}`)
+    expect((await app.call('GET', '/api/status', options)).status).toBe(200)
+  },
+)
+
+test('status beyond the read budget is 429 even while the database cannot be read', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
+  meddle(app, 'ALTER TABLE settings RENAME TO elsewhere')
+  expect((await app.call('GET', '/api/status')).status).toBe(503)
+  expect((await app.call('GET', '/api/status')).status).toBe(429)
+  meddle(app, 'ALTER TABLE elsewhere RENAME TO settings')
+})
+
 /** The service, and a way to end one of its threads as a fault of the runtime would. */
 async function mortalApp() {
   const workers = new Map<string, Worker>()
