@@ -22,6 +22,7 @@ import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
 import { MarkPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './http/client-address.ts'
+import { closingConnections } from './http/closing-connections.ts'
 import { errorAnswers } from './http/errors.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
@@ -82,6 +83,8 @@ export interface App {
    * so: it would take longer than a stop may.
    */
   beginStop(): void
+  /** Hits not counted in the database yet. */
+  hitsWaiting(): number
   /**
    * Ends the background work, counts the last hits and closes the database. After that, images and
    * passwords under way are waited for, `patienceMs` at most. Throws if the disk refuses.
@@ -208,6 +211,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     },
   })
     .use(observeRequests({ ...deps, log, tally, logs: config.logRequests !== 'none' }))
+    .use(closingConnections(deps))
     .use(
       errorAnswers({
         ...{ ...deps, log },
@@ -247,6 +251,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       deps.health.beginStop()
       void dashboard.deps.passwords.close()
     },
+    hitsWaiting: () => journal.pending,
     async close(patienceMs) {
       metrics.close()
       maintenanceLog.close()

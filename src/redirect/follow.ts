@@ -14,6 +14,7 @@ export interface RedirectDeps extends GuardDeps {
   /** Whether `X-Forwarded-For` can say anything: some proxy is trusted. */
   behindProxy: boolean
   outcomes: RedirectOutcomes
+  health: { onStop(begin: () => void): void }
 }
 
 /** Answers so far. A found code asked for with GET is not here: the journal counts it. */
@@ -41,6 +42,7 @@ export function follower(deps: RedirectDeps): Follow {
   const serviceCode = found.line('X-Service-Code')
   const init = { status: 302, headers: found.headers }
   const refuse = refuser(deps)
+  const failed = new AnswerHeaders(deps, {})
 
   const answer: Follow = (text, request, server) => {
     const { headers } = request
@@ -70,7 +72,7 @@ export function follower(deps: RedirectDeps): Follow {
     try {
       return answer(text, request, server)
     } catch (error) {
-      return failure(deps, error, request)
+      return failure(deps, failed, error, request)
     }
   }
 }
@@ -97,9 +99,13 @@ function refuser(deps: RedirectDeps) {
 }
 
 /** The database does not answer, and the code is not in memory. */
-function failure(deps: RedirectDeps, cause: unknown, { method }: Request): Response {
+function failure(
+  deps: RedirectDeps,
+  answer: AnswerHeaders,
+  cause: unknown,
+  { method }: Request,
+): Response {
   deps.outcomes.failed++
-  const answer = new AnswerHeaders(deps, {})
   const request_id = answer.fill()
   deps.log.error('request.failed', { request_id, method, path: '/:code' }, cause)
   const { status, say } = REFUSALS.internal
@@ -125,6 +131,8 @@ class AnswerHeaders {
     this.#remaining = this.line('X-RateLimit-Remaining')
     this.#reset = this.line('X-RateLimit-Reset')
     this.#requestId = this.line('X-Request-Id')
+    // Once for all answers to come, so that the check costs no redirect anything.
+    deps.health.onStop(() => this.headers.set('Connection', 'close'))
   }
 
   line(name: string): HeaderLine {

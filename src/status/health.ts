@@ -14,6 +14,7 @@ interface HealthDeps {
  */
 export class Health {
   readonly #deps: HealthDeps
+  readonly #stopListeners: (() => void)[] = []
   #isStopping = false
 
   constructor(deps: HealthDeps) {
@@ -23,6 +24,12 @@ export class Health {
   /** The service is about to stop: from now on nobody should send it anything new. */
   beginStop(): void {
     this.#isStopping = true
+    for (const begin of this.#stopListeners.splice(0)) begin()
+  }
+
+  /** Runs `begin` when the service is about to stop. */
+  onStop(begin: () => void): void {
+    this.#stopListeners.push(begin)
   }
 
   get isStopping(): boolean {
