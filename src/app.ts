@@ -51,6 +51,7 @@ import type { Reads } from './reader-thread.ts'
 import { follower } from './redirect/follow.ts'
 import { logged, timed } from './redirect/observe.ts'
 import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
+import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
@@ -83,6 +84,8 @@ export interface App {
    * so: it would take longer than a stop may.
    */
   beginStop(): void
+  /** Watches over file descriptors once the ports are open. */
+  descriptors: Descriptors
   /** Hits not counted in the database yet. */
   hitsWaiting(): number
   /**
@@ -141,6 +144,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   prepared.db.close()
   const threads = { writer: writerThread, reader: lists, qr: renderer }
   const watch = new ThreadWatch({ threads, log })
+  const descriptors = new Descriptors({ log })
   const writer = new Writer<Writes>(writerThread, () => watch.isHanging('writer'))
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
@@ -190,6 +194,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     ...deps,
     ...{ tally, outcomes, redirectSeconds, lookUps, flusher, writer, writerWork, threads },
     watch,
+    descriptors,
     databaseFile: file,
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
@@ -247,8 +252,10 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     http: http as unknown as Elysia,
     operators: operators as unknown as Elysia | undefined,
     ...{ fresh, setupLink },
+    descriptors,
     beginStop() {
       deps.health.beginStop()
+      descriptors.close()
       void dashboard.deps.passwords.close()
     },
     hitsWaiting: () => journal.pending,

@@ -42,6 +42,8 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
     logLinesDropped: () => sink.dropped,
   })
   await listen(app, config)
+  const ports = [app.http.server?.port, app.operators?.server?.port]
+  app.descriptors.watch(ports.filter((port) => port !== undefined))
   shrinkAfterStart()
   welcome(config, app)
   log.info('service.started', {

@@ -30,6 +30,7 @@ export interface MetricsDeps extends TrafficDeps {
   writerWork: WriterWork
   threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
   watch: { isHanging(thread: string): boolean }
+  descriptors: { readonly areExhausted: boolean; readonly ended: number }
   lists: Caller<StatusReads>
   blocklist: Blocklist
   maintenance: MaintenanceMode
@@ -67,6 +68,7 @@ export class Metrics {
     this.#writeTotals(out)
     this.#writeBlocklist(out)
     writeProcess(out)
+    this.#writeDescriptors(out)
     this.#refreshTotals()
     return out.toString()
   }
@@ -200,6 +202,21 @@ export class Metrics {
         'hopcode_blocklist_loaded_timestamp_seconds',
         'When a list was last loaded, as Unix time; 0 for never.',
         (loadedAt ?? 0) / 1000,
+      )
+  }
+
+  #writeDescriptors(out: Exposition): void {
+    const { areExhausted, ended } = this.#deps.descriptors
+    out
+      .gauge(
+        'hopcode_descriptors_exhausted',
+        '1 while file descriptors are used up, or were within the last minute.',
+        Number(areExhausted),
+      )
+      .counter(
+        'hopcode_connections_ended_total',
+        'Quiet connections that were ended to free their file descriptors.',
+        ended,
       )
   }
 
