@@ -30,6 +30,7 @@ import type { Clock, MonotonicClock } from './lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
+import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Addresses } from './links/addresses.ts'
@@ -120,8 +121,25 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     Thread.start<Calls>(new Worker(url), settings, {
       batchMax: 1,
       queueMax: CALLS_MAX,
-      onDeath: (error) => log.error('thread.ended', { thread }, error),
       ...options,
+      onDeath: (error) => {
+        log.error('thread.ended', { thread }, error)
+        options.onDeath?.(error)
+      },
+    })
+
+  /** The same, of a thread without state, which is started again when it ends. */
+  const startAgain = <Calls extends Functions<Calls>>(
+    thread: string,
+    url: URL,
+    settings: unknown,
+    onRestart = () => {},
+  ) =>
+    RestartingThread.start<Calls>((onDeath) => start(thread, url, settings, { onDeath }), {
+      onRestart() {
+        log.info('thread.restarted', { thread })
+        onRestart()
+      },
     })
 
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
@@ -131,8 +149,12 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       { file, journal: journalFile(config.dataDir) },
       { batchMax: 1000, observe: writerWork.observe },
     ),
-    start<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }),
-    start<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), { dir: imageDir }),
+    startAgain<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }, () =>
+      codes.retry(),
+    ),
+    startAgain<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), {
+      dir: imageDir,
+    }),
     Blocklist.open({
       files: config.blocklistFiles,
       ownHosts: [config.baseUrl, config.cdnUrl],

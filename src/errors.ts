@@ -47,8 +47,7 @@ export const REFUSALS = {
   stopping: fixed(503, 'Service is stopping'),
   thread_ended: {
     status: 503,
-    say: (name: string) =>
-      `Service degraded: its ${name} thread has ended, so it must be restarted`,
+    say: (name: string) => `Service degraded: its ${name} thread has ended`,
   },
   thread_hanging: {
     status: 503,

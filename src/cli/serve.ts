@@ -93,8 +93,8 @@ async function listen(app: App, { host, port, metricsListen }: Config): Promise<
 
 /**
  * Takes no new connection, answers what open ones still send, lets requests in flight end, and cuts
- * off those that do not. What the kernel has received but Bun has not read yet would be cut off too:
- * so it is read before each step.
+ * off those that do not. What the kernel has received but Bun has not read yet would be cut off as
+ * well: so it is read before each step.
  */
 async function stopListening({ http }: App): Promise<void> {
   const { server } = http

@@ -83,8 +83,11 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       worker.addEventListener('close', ({ code }) => end(`exit code ${code}`))
       worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
         if ('ready' in data) resolve(thread)
-        else if ('failed' in data) reject(new Error(data.failed))
-        else if ('stopped' in data) thread.#stopped?.()
+        else if ('failed' in data) {
+          thread.#dead = new Error(data.failed)
+          worker.terminate()
+          reject(thread.#dead)
+        } else if ('stopped' in data) thread.#stopped?.()
         else thread.#settle(data.outcomes)
       }
       worker.postMessage({ start: settings } satisfies ToThread)

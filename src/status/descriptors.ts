@@ -22,7 +22,7 @@ const ROOM_SHARE = 1 / 4
 interface DescriptorsOptions {
   log: Log
   monotonic?: MonotonicClock
-  /** The most descriptors allowed. Default: the process's limit; undefined where it is not known. */
+  /** The most descriptors allowed; undefined where not known. Default: the process's limit. */
   limit?: number | undefined
   /** The lowest free descriptor: all below it are in use. Undefined where none is free. */
   lowestFree?: () => number | undefined

@@ -36,7 +36,7 @@ export class Health {
     return this.#isStopping
   }
 
-  /** The name of a thread that has ended: only a restart brings it back. */
+  /** The name of a thread that has ended. The writer comes back with a restart of the service. */
   get deadThread(): string | undefined {
     return Object.entries(this.#deps.threads).find(([, { isDead }]) => isDead)?.[0]
   }

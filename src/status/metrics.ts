@@ -146,7 +146,7 @@ export class Metrics {
     out
       .gauge(
         'hopcode_thread_running',
-        '1 while the thread runs. One that has ended comes back with a restart alone.',
+        '1 while the thread runs. A writer that has ended comes back with a restart alone.',
         each(({ isDead }) => Number(!isDead)),
       )
       .gauge(
