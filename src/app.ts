@@ -24,6 +24,7 @@ import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
 import { MarkPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './http/client-address.ts'
+import { closingConnections } from './http/closing-connections.ts'
 import { errorAnswers } from './http/errors.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
@@ -33,6 +34,7 @@ import { diskRefusal } from './lib/disk-refusal.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
+import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Addresses } from './links/addresses.ts'
@@ -57,9 +59,11 @@ import { follower } from './redirect/follow.ts'
 import { logged, timed } from './redirect/observe.ts'
 import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
 import { DataWatch } from './status/data-watch.ts'
+import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
 import type { Writes } from './writer-thread.ts'
 
@@ -90,6 +94,10 @@ export interface App {
    * so: it would take longer than a stop may.
    */
   beginStop(): void
+  /** Watches over file descriptors once the ports are open. */
+  descriptors: Descriptors
+  /** Hits not counted in the database yet. */
+  hitsWaiting(): number
   /**
    * Ends the background work, counts the last hits and closes the database. After that, images and
    * passwords under way are waited for, `patienceMs` at most. Throws if the disk refuses.
@@ -122,8 +130,25 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     Thread.start<Calls>(new Worker(url), settings, {
       batchMax: 1,
       queueMax: CALLS_MAX,
-      onDeath: (error) => log.error('thread.ended', { thread }, error),
       ...options,
+      onDeath: (error) => {
+        log.error('thread.ended', { thread }, error)
+        options.onDeath?.(error)
+      },
+    })
+
+  /** The same, of a thread without state, which is started again when it ends. */
+  const startAgain = <Calls extends Functions<Calls>>(
+    thread: string,
+    url: URL,
+    settings: unknown,
+    onRestart = () => {},
+  ) =>
+    RestartingThread.start<Calls>((onDeath) => start(thread, url, settings, { onDeath }), {
+      onRestart() {
+        log.info('thread.restarted', { thread })
+        onRestart()
+      },
     })
 
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
@@ -133,8 +158,12 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       { file, journal: journalFile(config.dataDir) },
       { batchMax: 1000, observe: writerWork.observe },
     ),
-    start<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }),
-    start<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), { dir: imageDir }),
+    startAgain<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }, () =>
+      codes.retry(),
+    ),
+    startAgain<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), {
+      dir: imageDir,
+    }),
     Blocklist.open({
       files: config.blocklistFiles,
       ownHosts: [config.baseUrl, config.cdnUrl],
@@ -148,9 +177,14 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
   // Not sooner: the last connection to close would first fold in all that a crash left in the log.
   prepared.db.close()
-  const watch = new DataWatch({ dataDir: config.dataDir, journal, log })
-  const writer = new Writer<Writes>(writerThread, watch)
   const threads = { writer: writerThread, reader: lists, qr: renderer }
+  const watch = new ThreadWatch({ threads, log })
+  const data = new DataWatch({ dataDir: config.dataDir, journal, log })
+  const descriptors = new Descriptors({ log })
+  const writer = new Writer<Writes>(writerThread, {
+    data,
+    isHanging: () => watch.isHanging('writer'),
+  })
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
   const codes = new KnownCodes({ lists, log })
@@ -185,7 +219,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
-    health: new Health({ hits, writer, threads }),
+    health: new Health({ hits, writer, threads, watch }),
   }
 
   const dashboard: Dashboard = openDashboard({
@@ -208,6 +242,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const metrics = new Metrics({
     ...deps,
     ...{ tally, outcomes, redirectSeconds, lookUps, flusher, writer, writerWork, threads },
+    watch,
+    descriptors,
     databaseFile: file,
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
@@ -230,6 +266,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   })
     .headers(securityHeaders(config.baseUrl))
     .use(observeRequests({ ...deps, log, tally, logs: config.logRequests !== 'none' }))
+    .use(closingConnections(deps))
     .use(
       errorAnswers({
         ...{ ...deps, log },
@@ -265,14 +302,18 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     http: http as unknown as Elysia,
     operators: operators as unknown as Elysia | undefined,
     ...{ fresh, setupLink },
+    descriptors,
     beginStop() {
       deps.health.beginStop()
+      descriptors.close()
       void dashboard.deps.passwords.close()
     },
+    hitsWaiting: () => journal.pending,
     async close(patienceMs) {
-      watch.close()
+      data.close()
       metrics.close()
       maintenanceLog.close()
+      watch.close()
       indexer.close()
       moderation.close()
       pruner.close()

@@ -48,8 +48,11 @@ export const REFUSALS = {
   stopping: fixed(503, 'Service is stopping'),
   thread_ended: {
     status: 503,
-    say: (name: string) =>
-      `Service degraded: its ${name} thread has ended, so it must be restarted`,
+    say: (name: string) => `Service degraded: its ${name} thread has ended`,
+  },
+  thread_hanging: {
+    status: 503,
+    say: (name: string) => `Service degraded: its ${name} thread does not answer`,
   },
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
@@ -79,3 +82,13 @@ export class AppError extends Error {
     this.fields = fields
   }
 }
+
+/** The 503 of a service that runs but is unhealthy. `thread`: the name of the one at fault. */
+export const degradedError = (
+  code: 'thread_ended' | 'thread_hanging' | 'unhealthy',
+  { thread = '', database }: { thread?: string; database: 'ok' | 'error' },
+): AppError =>
+  new AppError(code, thread, {
+    headers: { 'retry-after': '1' },
+    fields: { status: 'degraded', database },
+  })

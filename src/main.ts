@@ -13,6 +13,7 @@ import { ConfigError, readConfig } from './config.ts'
 import { type DataFolder, openDataFolder, refuseLinks } from './data-folder.ts'
 import { DataError } from './db/data-error.ts'
 import { SettingStore } from './db/settings.ts'
+import { cFunction } from './lib/c-library.ts'
 import { wallClock } from './lib/clock.ts'
 import { diskRefusal } from './lib/disk-refusal.ts'
 import { print, printError } from './lib/log.ts'
@@ -23,8 +24,9 @@ import { MaintenanceMode } from './maintenance/mode.ts'
 
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
-/** The stop as a whole, whatever a client or the disk does. */
-const STOP_DEADLINE_MS = 9000
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+/** Without a handler they would end the process at once; other programs send them by habit. */
+const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2'] as const
 
 async function run(command: Command): Promise<void> {
   if (command.name === 'serve') await serveUntilSignal()
@@ -126,16 +128,24 @@ async function serveUntilSignal(): Promise<void> {
   // Listened to before the start: a signal that comes during it stops the service right after it.
   const signalled = new Promise<void>((resolve) => {
     // A second signal changes nothing: the deadline ends the stop anyway.
-    process.on('SIGTERM', () => resolve())
-    process.on('SIGINT', () => resolve())
+    for (const signal of STOP_SIGNALS) process.on(signal, () => resolve())
   })
+  for (const signal of IGNORED_SIGNALS) process.on(signal, () => {})
   const config = readConfig()
   finishRestore(config.dataDir)
   const stop = await serve(config)
   await signalled
-  setTimeout(() => process.exit(EXIT_FAILED), STOP_DEADLINE_MS).unref()
-  await stop()
-  process.exit(0)
+  if (await stop()) process.exit(0)
+  exitAtOnce(EXIT_FAILED)
+}
+
+/**
+ * Bun closes every database as it exits, and so waits for a disk that hangs. This does not: what is
+ * acknowledged is on disk, and the next start finds the rest as after a crash.
+ */
+function exitAtOnce(code: number): never {
+  cFunction<(code: number) => void>('_exit', { args: ['i32'], returns: 'void' })?.(code)
+  process.exit(code)
 }
 
 function fail(error: unknown): never {

@@ -12,9 +12,11 @@ import type { SettingWrites } from './settings.ts'
 /** How often a disk that refused a write is asked again, while nobody writes. */
 const PROBE_MS = 1000
 
-/** Why changes must not be written; undefined while they may be. */
-interface WriteGuard {
-  readonly problem: string | undefined
+interface WriteGuards {
+  /** Why changes must not be written; undefined while they may be. */
+  data: { readonly problem: string | undefined }
+  /** The thread has not answered a batch for seconds. */
+  isHanging: () => boolean
 }
 
 /**
@@ -24,18 +26,19 @@ interface WriteGuard {
  */
 export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
   readonly #thread: Thread<Calls>
-  readonly #guard: WriteGuard
+  readonly #guards: WriteGuards
   #failing = false
   #probe: Timer | undefined
 
-  constructor(thread: Thread<Calls>, guard: WriteGuard) {
+  constructor(thread: Thread<Calls>, guards: WriteGuards) {
     this.#thread = thread
-    this.#guard = guard
+    this.#guards = guards
   }
 
-  /** The last write was refused, or the next one will be. */
+  /** The last write was refused, the next one will be, or one waits for a disk that hangs. */
   get failing(): boolean {
-    return this.#failing || this.#thread.isDead || this.#guard.problem !== undefined
+    const { data, isHanging } = this.#guards
+    return this.#failing || this.#thread.isDead || data.problem !== undefined || isHanging()
   }
 
   async call<Name extends keyof Calls & string>(
@@ -43,7 +46,7 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     args: Parameters<Calls[Name]>[0],
     options: { background?: boolean } = {},
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
-    const { problem } = this.#guard
+    const { problem } = this.#guards.data
     if (problem && name !== 'countHits') throw new Error(problem)
     try {
       const value = await this.#thread.call(name, args, options)

@@ -15,7 +15,7 @@ const MADE_AT_ONCE = 4
 const PAUSE_MS = 100
 
 interface QrImagesOptions {
-  renderer: Thread<Renderer>
+  renderer: Pick<Thread<Renderer>, 'call' | 'close'>
   dir: string
   addresses: Addresses
   log: Log
@@ -25,7 +25,7 @@ interface QrImagesOptions {
  * Each code's picture: made by the QR thread, stored as a file, made again whenever it is missing.
  */
 export class QrImages implements CodeImages {
-  readonly #renderer: Thread<Renderer>
+  readonly #renderer: QrImagesOptions['renderer']
   readonly #files: QrFiles
   readonly #addresses: Addresses
   readonly #log: Log

@@ -15,6 +15,7 @@ export interface RedirectDeps extends GuardDeps {
   /** Whether `X-Forwarded-For` can say anything: some proxy is trusted. */
   behindProxy: boolean
   outcomes: RedirectOutcomes
+  health: { onStop(begin: () => void): void }
 }
 
 /** Answers so far. A found code asked for with GET is not here: the journal counts it. */
@@ -43,6 +44,7 @@ export function follower(deps: RedirectDeps): Follow {
   const serviceCode = found.line('X-Service-Code')
   const init = { status: 302, headers: found.headers }
   const refuse = refuser(deps)
+  const failed = new AnswerHeaders(deps, {})
 
   const refuseLimited = () => {
     outcomes.limited++
@@ -94,7 +96,7 @@ export function follower(deps: RedirectDeps): Follow {
     try {
       return answer(text, request, server)
     } catch (error) {
-      return failure(deps, error, request)
+      return failure(deps, failed, error, request)
     }
   }
 }
@@ -121,9 +123,13 @@ function refuser(deps: RedirectDeps) {
 }
 
 /** The database does not answer, and the code is not in memory. */
-function failure(deps: RedirectDeps, cause: unknown, { method }: Request): Response {
+function failure(
+  deps: RedirectDeps,
+  answer: AnswerHeaders,
+  cause: unknown,
+  { method }: Request,
+): Response {
   deps.outcomes.failed++
-  const answer = new AnswerHeaders(deps, {})
   const request_id = answer.fill()
   deps.log.error('request.failed', { request_id, method, path: '/:code' }, cause)
   const { status, say } = REFUSALS.internal
@@ -149,6 +155,8 @@ class AnswerHeaders {
     this.#remaining = this.line('X-RateLimit-Remaining')
     this.#reset = this.line('X-RateLimit-Reset')
     this.#requestId = this.line('X-Request-Id')
+    // Once for all answers to come, so that the check costs no redirect anything.
+    deps.health.onStop(() => this.headers.set('Connection', 'close'))
   }
 
   line(name: string): HeaderLine {

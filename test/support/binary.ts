@@ -163,7 +163,7 @@ export class Service implements AsyncDisposable {
    * Sends a signal and waits for the end. Returns the exit code, or the name of the signal that
    * ended it.
    */
-  async end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | string> {
+  async end(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP' | 'SIGKILL'): Promise<number | string> {
     this.#child.kill(signal)
     await this.#child.exited
     return this.#child.exitCode ?? this.#child.signalCode ?? 'unknown'

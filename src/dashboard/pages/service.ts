@@ -157,7 +157,7 @@ function health(deps: DashboardDeps): Html {
         facts([
           ['Version', VERSION],
           ['Running for', duration(uptime)],
-          ['Memory', size(memory)],
+          ['Memory', memory === undefined ? 'unknown' : size(memory)],
         ]),
       ])}
     </div>`
