@@ -11,7 +11,7 @@ import {
   type LinkRow,
   type NewLink,
 } from './row.ts'
-import { indexKeeper } from './search.ts'
+import { indexKeeper } from './search-index.ts'
 
 /** What is asked of a link before its passcode changes it. */
 export interface SecretLinkRow {
@@ -133,7 +133,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     changeUrl(change: { id: number; url: string; urlKey: Uint8Array }): LinkRow | undefined {
       const link = setUrl.get(change.url, change.urlKey, change.id)
       if (!link) return undefined
-      index.update(link)
+      index.update(link.accountId, link.id, link.code, link.url)
       return link
     },
 

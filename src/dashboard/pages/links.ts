@@ -28,7 +28,7 @@ export const linksPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.links', prefix: '/app/links' })
     .use(signedIn(deps))
     .get('', async ({ visitor, query, request }) => {
-      const table = await loadTable(deps, visitor.account, readState(query))
+      const table = await loadTable(deps, visitor.account, readState(query), request.signal)
       if (request.headers.get('hx-target') !== 'list' || !wantsFragment(request)) {
         return linksPage(visitor, { table, done: query.done })
       }
