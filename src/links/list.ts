@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import type { LinkDeps } from './deps.ts'
-import type { ListQuery as LinkListQuery, LinkLists, Matches } from './lists.ts'
 import { lookupView } from './lookup.ts'
 import type { ListQuery, ListView } from './schema.ts'
 

@@ -77,7 +77,7 @@ export const linkWriteRoutes = (deps: Deps) => {
           key: true,
           body: ReserveBody,
           answers: { 201: { description: 'The code, with its passcode.', view: ReservedView } },
-          refusals: [...WRITE_REFUSALS, 409],
+          refusals: [...WRITE_REFUSALS, 409, 422],
         }),
       },
     )
