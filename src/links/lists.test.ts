@@ -83,6 +83,7 @@ const SMALL = {
     span: 60,
     spanMin: 20,
     countBytes: 5000,
+    bytesMax: 3000,
   },
   chunk: { bytesMax: 10_000, idsMax: 10 },
 }

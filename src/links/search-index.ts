@@ -14,7 +14,7 @@ const ROWID = '(?1 << 32 | ?2)'
 
 /** Rows of one step. Random text of `STEP_CHARACTERS_MAX` takes some 5 ms. */
 const STEP_ROWS_MAX = 200
-const STEP_CHARACTERS_MAX = 24 * 1024
+const STEP_CHARACTERS_MAX = 12 * 1024
 
 /**
  * Pieces of the index that are merged into one. With SQLite's own 4 every link is written again

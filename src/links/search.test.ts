@@ -131,7 +131,7 @@ test('a step of the index is bounded by its text, and a long URL is indexed by i
   for (const url of urls) create(OWNER, url)
   const indexedTo = () => db.query('SELECT indexed_to AS id FROM search_progress').get()
   expect(indexLinks({})).toBe(true)
-  expect(indexedTo()).toEqual({ id: 48 })
+  expect(indexedTo()).toEqual({ id: 24 })
   while (indexLinks({}));
   expect(indexedTo()).toEqual({ id: 100 })
   const index = db
