@@ -1,5 +1,5 @@
 -- The index says which links may match; their rows say which do. It needs no positions then
--- (detail='none'), which is a quarter of the bytes. It has the beginning of a text in small letters
+-- (detail='none'), which is a quarter of the bytes. It has the first 512 bytes of a text in small letters
 -- (`indexText` in src/links/search.ts). Its rowid is `account_id << 32 | link id`.
 DROP TABLE links_search;
 --> statement-breakpoint

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Code } from './code.ts'
 import type { LinkRow } from './row.ts'
-import { INDEXED_MAX, indexText } from './search.ts'
+import { INDEXED_BYTES, indexText } from './search.ts'
 
 /**
  * The writer's side of the search index. It costs several times what storing a link does, so links
@@ -30,7 +30,7 @@ export function searchWrites(db: Database) {
     'SELECT indexed_to AS indexedTo FROM search_progress',
   )
   const waiting = db.prepare<WaitingRow, [number, number]>(
-    `SELECT id, account_id AS accountId, code, substr(url, 1, ${INDEXED_MAX}) AS url
+    `SELECT id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url
      FROM links WHERE id > ? ORDER BY id LIMIT ?`,
   )
   const advance = db.prepare<null, [number]>('UPDATE search_progress SET indexed_to = ?')

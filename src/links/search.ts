@@ -15,8 +15,8 @@ const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
 
 /** Characters in one entry of the index. */
 const TRIGRAM = 3
-/** The index has the beginning of a text: a longer one is always a candidate. */
-export const INDEXED_MAX = 512
+/** The index has the first bytes of a text: a longer one is always a candidate. */
+export const INDEXED_BYTES = 512
 /** Marks such a text in the index. Neither a code nor a URL contains a space. */
 const LONG = '   '
 /** More trigrams exclude hardly any further link, and each takes time. */
@@ -25,7 +25,9 @@ const TRIGRAMS_MAX = 4
 /** What the index stores of a link. */
 export function indexText(code: Code, url: string | null): string {
   const text = fold(`${code} ${url ?? ''}`)
-  return text.length > INDEXED_MAX ? `${LONG}${text.slice(0, INDEXED_MAX)}` : text
+  const bytes = Buffer.from(text)
+  if (bytes.length <= INDEXED_BYTES) return text
+  return `${LONG}${bytes.toString('utf8', 0, INDEXED_BYTES)}`
 }
 
 /** Whether any link can contain it: no URL contains a space or a control character. */
