@@ -42,6 +42,7 @@ import { LinkCache } from './links/cache.ts'
 import { DatabaseLookUps } from './links/database-look-ups.ts'
 import { SearchIndexer } from './links/indexer.ts'
 import { KnownCodes } from './links/known-codes.ts'
+import { LinkPages } from './links/link-pages.ts'
 import { LinkWriter } from './links/links.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { LinkReads } from './links/store.ts'
@@ -206,6 +207,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const deps = {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
     ...{ images, plans, hasher, moderation },
+    pages: new LinkPages(lists),
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
     limiter: new RateLimiter({

@@ -27,6 +27,10 @@ const list = z.string().transform((text) =>
 )
 
 const BUDGET_MAX = 1_000_000
+const MIB = 1024 * 1024
+/** Link ids have 32 bits. */
+const LINKS_MAX = 2 ** 32 - 1
+const URL_BYTES_MAX = Number.MAX_SAFE_INTEGER
 const LOG_REQUESTS = ['none', 'api', 'all'] as const
 
 const Environment = z.object({
@@ -52,6 +56,12 @@ const Environment = z.object({
   ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(30_000),
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
   DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(600),
+  FREE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(100_000),
+  FREE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(32 * MIB),
+  PRO_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(1_000_000),
+  PRO_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(1024 * MIB),
+  ENTERPRISE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(0),
+  ENTERPRISE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(0),
   BLOCKLIST_FILES: list.default([]),
   LINK_CACHE_MAX: wholeNumber(1, 10_000_000).default(200_000),
   HIT_FLUSH_MS: wholeNumber(1, 60_000).default(250),
@@ -82,6 +92,8 @@ export interface Config {
   enterpriseBulkMax: number
   /** Of an account's sessions, or of an address without a session. */
   dashboardRequestsPerMinute: number
+  /** What each plan stores; 0 means no limit. */
+  quotas: Readonly<Record<'free' | 'pro' | 'enterprise', Quota>>
   blocklistFiles: readonly string[]
   linkCacheMax: number
   hitFlushMs: number
@@ -99,6 +111,12 @@ export interface Config {
    * caller may look like one.
    */
   localMetrics: boolean
+}
+
+export interface Quota {
+  linksMax: number
+  /** Bytes of all stored URLs in UTF-8. */
+  urlBytesMax: number
 }
 
 interface Listen {
@@ -141,6 +159,14 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     enterpriseReadsPerMinute: env.ENTERPRISE_READS_PER_MINUTE,
     enterpriseBulkMax: env.ENTERPRISE_BULK_MAX,
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
+    quotas: {
+      free: { linksMax: env.FREE_LINKS_MAX, urlBytesMax: env.FREE_URL_BYTES_MAX },
+      pro: { linksMax: env.PRO_LINKS_MAX, urlBytesMax: env.PRO_URL_BYTES_MAX },
+      enterprise: {
+        linksMax: env.ENTERPRISE_LINKS_MAX,
+        urlBytesMax: env.ENTERPRISE_URL_BYTES_MAX,
+      },
+    },
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
     hitFlushMs: env.HIT_FLUSH_MS,

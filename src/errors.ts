@@ -45,6 +45,8 @@ export const REFUSALS = {
   internal: fixed(500, 'Internal server error'),
   maintenance: { status: 503, say: (until: string) => `Service under maintenance until ${until}` },
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
+  search_timeout: fixed(503, 'The search took too long. Try again in a moment.'),
+  quota_exceeded: { status: 422, say: (quota: string) => `Quota exceeded: ${quota}` },
   stopping: fixed(503, 'Service is stopping'),
   thread_ended: {
     status: 503,

@@ -9,7 +9,7 @@ import { type HitWrites, hitWrites } from './hits/store.ts'
 import { giveWay } from './lib/priority.ts'
 import { serveThread } from './lib/thread.ts'
 import { type AccountLinkWrites, accountLinkWrites } from './links/account-links-store.ts'
-import { type SearchWrites, searchWrites } from './links/search.ts'
+import { type SearchWrites, searchWrites } from './links/search-index.ts'
 import { type LinkWrites, linkWrites } from './links/store.ts'
 import { type ModerationWrites, moderationWrites } from './moderation/store.ts'
 

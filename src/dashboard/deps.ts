@@ -14,7 +14,6 @@ import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkDeps } from '../links/deps.ts'
 import type { ExportReads } from '../links/export-store.ts'
-import type { NewestReads } from '../links/newest-store.ts'
 import type { TopReads } from '../links/top-store.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
@@ -38,7 +37,7 @@ export interface DashboardDeps extends LinkDeps, GuardDeps {
   /** Changes accounts, keys, sessions and settings. */
   writer: Caller<AccountWrites & SessionWrites & SettingWrites>
   /** Reads of many rows. */
-  reader: Caller<ExportReads & NewestReads & TopReads & SeriesReads & OverviewReads>
+  reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
   images: Pick<QrImages, 'render'>
   health: Health
   moderation: Moderation

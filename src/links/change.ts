@@ -14,20 +14,20 @@ export async function change(
   owner: Account,
   { code, url }: { code: string; url: string },
 ): Promise<LinkRow> {
-  const link = await pointAt(deps, getOwnLink(deps, owner, code).id, url)
+  const link = await pointAt(deps, owner, { id: getOwnLink(deps, owner, code).id, url })
   if (!link) throw notOwn(code)
   return link
 }
 
 /**
  * What a change asks of the new URL, whoever may make it; doing it again gives the same. Undefined
- * when the link is gone. Throws `url_blocked`.
+ * when the link is gone. Throws `url_blocked`, then `quota_exceeded`.
  */
 export async function pointAt(
-  { blocklist, links }: LinkDeps,
-  id: number,
-  url: string,
+  { blocklist, links, plans }: LinkDeps,
+  { plan }: Account,
+  { id, url }: { id: number; url: string },
 ): Promise<LinkRow | undefined> {
   if (blocklist.isBlocked(url)) throw new AppError('url_blocked')
-  return links.changeUrl(id, url, urlKey(url))
+  return links.changeUrl({ id, url, urlKey: urlKey(url), quota: plans[plan] })
 }

@@ -77,7 +77,7 @@ export const linkWriteRoutes = (deps: Deps) => {
           key: true,
           body: ReserveBody,
           answers: { 201: { description: 'The code, with its passcode.', view: ReservedView } },
-          refusals: [...WRITE_REFUSALS, 409],
+          refusals: [...WRITE_REFUSALS, 409, 422],
         }),
       },
     )
@@ -135,9 +135,12 @@ export const linkWriteRoutes = (deps: Deps) => {
 }
 
 export const linkListRoutes = (deps: Deps) =>
-  new Elysia({ name: 'links.list', prefix: '/api' })
-    .use(requireKey(deps, 'read'))
-    .get('/list', ({ account, query }) => list(deps, account, parseWith(ListQuery, query)), {
+  new Elysia({ name: 'links.list', prefix: '/api' }).use(requireKey(deps, 'read')).get(
+    '/list',
+    ({ account, query, request }) => {
+      return list(deps, account, parseWith(ListQuery, query), request.signal)
+    },
+    {
       detail: operation({
         id: 'list',
         summary: "The account's codes, newest first",
@@ -147,7 +150,8 @@ export const linkListRoutes = (deps: Deps) =>
         answers: { 200: { description: 'A page of codes.', view: ListView } },
         refusals: [400, 401, 503],
       }),
-    })
+    },
+  )
 
 export const linkLookupRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.lookup', prefix: '/api' })

@@ -1,4 +1,5 @@
 import type { AccountId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
 import type { Code } from './code.ts'
 
 /** A code as it is stored. Ids count up and are never given out again. */
@@ -24,6 +25,8 @@ export interface CreateLinks {
   accountId: AccountId
   createdAt: number
   items: readonly NewLink[]
+  /** Items that do not fit are refused one by one. Absent: no limit. */
+  quota?: Quota
 }
 
 /** `reused`: the account had this URL already, and this is the link it had. */

@@ -1,9 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
 import { countRemover, LINK_COUNTS } from '../hits/marks.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type Code, newCode } from './code.ts'
-import { type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
+import { type Creation, type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
+import { exceededQuota, type QuotaName, type Stored } from './quota.ts'
 import {
   type CreatedLink,
   type CreateLinks,
@@ -11,7 +13,7 @@ import {
   type LinkRow,
   type NewLink,
 } from './row.ts'
-import { indexKeeper } from './search.ts'
+import { indexKeeper } from './search-index.ts'
 
 /** What is asked of a link before its passcode changes it. */
 export interface SecretLinkRow {
@@ -33,7 +35,19 @@ export interface ReserveCode {
   code: Code
   passcodeHash: Uint8Array
   createdAt: number
+  quota: Quota
 }
+
+export interface ChangeUrl {
+  id: number
+  url: string
+  urlKey: Uint8Array
+  /** Absent: no limit. */
+  quota?: Quota
+}
+
+/** 0 means no limit. */
+const NO_QUOTA: Quota = { linksMax: 0, urlBytesMax: 0 }
 
 const DRAWS_MAX = 100
 
@@ -58,12 +72,24 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
   const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
     `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
   )
-  const remove = db.prepare<{ accountId: AccountId }, [number]>(
-    'DELETE FROM links WHERE id = ? RETURNING account_id AS accountId',
+  const owner = `account_id AS accountId, coalesce(octet_length(url), 0) AS urlBytes`
+  const ownerOf = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
+    `SELECT ${owner} FROM links WHERE id = ?`,
+  )
+  const remove = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
+    `DELETE FROM links WHERE id = ? RETURNING ${owner}`,
   )
   const removeHits = countRemover(db, LINK_COUNTS)
-  const count = db.prepare<null, [number, AccountId]>(
-    'UPDATE accounts SET link_count = link_count + ? WHERE id = ?',
+  const storedBy = db.prepare<Stored, [AccountId]>(
+    'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',
+  )
+  const count = db.prepare<null, [number, number, AccountId]>(
+    'UPDATE accounts SET link_count = link_count + ?, url_bytes = url_bytes + ? WHERE id = ?',
+  )
+
+  const holdsCode = db.prepare<{ code: Code }, [Code]>(
+    `SELECT code FROM links WHERE code = ?1
+     UNION ALL SELECT code FROM disabled_codes WHERE code = ?1`,
   )
 
   const accountInForce = db.prepare<{ id: AccountId }, [AccountId]>(
@@ -101,48 +127,69 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     throw new Error(`${DRAWS_MAX} generated codes were taken`)
   }
 
-  const createLinks = ({ accountId, createdAt, items }: CreateLinks): CreatedLink[] => {
-    let added = 0
-    const links = items.map((item) => {
+  const createWithin = (order: CreateLinks): Creation[] => {
+    const { accountId, createdAt, items, quota = NO_QUOTA } = order
+    const before = storedBy.get(accountId) ?? { links: 0, urlBytes: 0 }
+    let stored = before
+    const links = items.map((item): Creation => {
       const existing = byUrl.get(accountId, item.urlKey)
       if (existing) return { ...existing, reused: true }
-      const link = insertNew(item, accountId, createdAt)
-      added++
-      return { ...link, reused: false }
+      const next = {
+        links: stored.links + 1,
+        urlBytes: stored.urlBytes + Buffer.byteLength(item.url),
+      }
+      const exceeded = exceededQuota(next, quota)
+      if (exceeded) return exceeded
+      stored = next
+      return { ...insertNew(item, accountId, createdAt), reused: false }
     })
-    count.run(added, accountId)
+    count.run(stored.links - before.links, stored.urlBytes - before.urlBytes, accountId)
     return links
   }
 
   return {
     /**
      * One link an item, in order: a new one, or the one that the account has for the URL. All or
-     * none.
+     * none, without a quota.
      */
-    createLinks,
+    createLinks: (order: Omit<CreateLinks, 'quota'>): CreatedLink[] =>
+      createWithin(order).filter((link) => typeof link !== 'string'),
 
     /** `createLinks` for another thread. Undefined when the account is disabled or gone. */
     createParcel(parcel: LinkParcel): Receipt | undefined {
       const order = unpackLinks(parcel)
       if (!isInForce(order.accountId)) return undefined
-      return packReceipt(order, createLinks(order))
+      return packReceipt(order, createWithin(order))
     },
 
     /** Undefined when any account holds the code, or it is disabled. */
-    reserveCode(order: ReserveCode): LinkRow | 'account_gone' | undefined {
-      const { accountId, code, passcodeHash, createdAt } = order
+    reserveCode(order: ReserveCode): LinkRow | 'account_gone' | QuotaName | undefined {
+      const { accountId, code, passcodeHash, createdAt, quota } = order
       if (!isInForce(accountId)) return 'account_gone'
+      const stored = storedBy.get(accountId) ?? { links: 0, urlBytes: 0 }
+      const next = { links: stored.links + 1, urlBytes: 0 }
+      const exceeded = exceededQuota(next, quota)
+      if (exceeded) return holdsCode.get(code) ? undefined : exceeded
       const link = insert({ code, accountId, url: null, createdAt }, null, passcodeHash)
       if (!link) return undefined
-      count.run(1, accountId)
+      count.run(1, 0, accountId)
       return link
     },
 
-    /** Undefined when the link is gone. */
-    changeUrl(change: { id: number; url: string; urlKey: Uint8Array }): LinkRow | undefined {
-      const link = setUrl.get(change.url, change.urlKey, change.id)
+    /** Undefined when the link is gone. A shorter URL always fits. */
+    changeUrl(change: ChangeUrl): LinkRow | QuotaName | undefined {
+      const { id, url, urlKey, quota = NO_QUOTA } = change
+      const old = ownerOf.get(id)
+      if (!old) return undefined
+      const added = Buffer.byteLength(url) - old.urlBytes
+      const stored = storedBy.get(old.accountId) ?? { links: 0, urlBytes: 0 }
+      const next = { links: 0, urlBytes: stored.urlBytes + added }
+      const exceeded = added > 0 ? exceededQuota(next, quota) : undefined
+      if (exceeded) return exceeded
+      const link = setUrl.get(url, urlKey, id)
       if (!link) return undefined
-      index.update(link)
+      count.run(0, added, old.accountId)
+      index.update(link.accountId, link.id, link.code, link.url)
       return link
     },
 
@@ -152,7 +199,7 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
       if (!link) return false
       index.remove(link.accountId, id)
       removeHits(id)
-      count.run(-1, link.accountId)
+      count.run(-1, -link.urlBytes, link.accountId)
       return true
     },
   }

@@ -9,6 +9,7 @@ import * as parts from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
+import { storedFacts } from '../stored-facts.ts'
 
 /** Deleting so many links takes no longer than a visitor waits; more go on behind the answer. */
 const LINKS_AWAITED_MAX = 2000
@@ -128,7 +129,7 @@ function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
             <dt>Changes a minute</dt><dd>${budget(limits.write)}</dd>
             <dt>Reads a minute</dt><dd>${budget(limits.read)}</dd>
             <dt>URLs in one bulk</dt><dd>${limits.bulkMax.toLocaleString('en')}</dd>
-            <dt>Links</dt><dd>${account.linkCount.toLocaleString('en')}</dd>
+            ${storedFacts(account, limits)}
             <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
           </dl>`,
         ])}

@@ -9,6 +9,7 @@ import * as parts from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
+import { storedFacts } from '../stored-facts.ts'
 
 const ACCOUNTS = '/app/service/accounts'
 
@@ -107,7 +108,7 @@ function accountPage(
   })
 }
 
-function facts({ accounts, clock }: DashboardDeps, account: AccountRow): Html {
+function facts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
   const keys = accounts.listKeys(account.id, clock())
   const lasting = keys.filter(({ endsAt }) => endsAt === null).length
   const state =
@@ -116,11 +117,13 @@ function facts({ accounts, clock }: DashboardDeps, account: AccountRow): Html {
       : html`<strong>disabled</strong> since ${parts.time(account.disabledAt)}`
   const linksDisabled =
     account.linksDisabledAt !== null &&
-    html`, <strong>disabled</strong> since ${parts.time(account.linksDisabledAt)}`
+    html`<dt>Its links</dt><dd><strong>disabled</strong> since
+      ${parts.time(account.linksDisabledAt)}</dd>`
   return html`<dl class="facts">
     <dt>State</dt><dd>${state}</dd>
     ${account.isOwner === 1 && html`<dt>Role</dt><dd>owner of the service</dd>`}
-    <dt>Links</dt><dd>${account.linkCount.toLocaleString('en')}${linksDisabled}</dd>
+    ${storedFacts(account, plans[account.plan])}
+    ${linksDisabled}
     <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
     <dt>API key</dt><dd>${lasting > 0 ? 'in force' : keys.length > 0 ? 'ending' : 'none'}</dd>
     <dt>Password</dt><dd>${

@@ -4,6 +4,7 @@ import type { OneTimeLinkRow } from '../../accounts/one-time-link-store.ts'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
 import type { AccountOverview } from '../../accounts/overview-store.ts'
 import { PLANS, planName } from '../../accounts/plans.ts'
+import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
@@ -130,13 +131,19 @@ function accountTable(
     }`,
     planName(account.plan),
     account.linkCount.toLocaleString('en'),
+    formatBytes(account.urlBytes),
     parts.time(account.createdAt),
     account.seenAt === null ? 'not lately' : parts.time(account.seenAt),
     account.disabledAt === null ? 'active' : html`<strong>disabled</strong>`,
   ])
   const columns = [
     ...[{ label: 'Account' }, { label: 'Plan' }, { label: 'Links', isNumber: true }],
-    ...[{ label: 'Since' }, { label: 'Last seen' }, { label: 'State' }],
+    ...[
+      { label: 'Stored URLs', isNumber: true },
+      { label: 'Since' },
+      { label: 'Last seen' },
+      { label: 'State' },
+    ],
   ]
   return html`${parts.table({ caption: 'Accounts, newest first', columns, rows })}
     <p class="hint">Last seen: the newest use of an API key or of a session that is still kept.</p>`

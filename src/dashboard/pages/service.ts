@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { formatBytes } from '../../lib/bytes.ts'
 import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -137,9 +138,9 @@ function health(deps: DashboardDeps): Html {
         html`<p>${isDatabaseWell ? 'It answers.' : 'It does not answer as it should.'}
           ${isWriteFailing ? 'The disk refuses writes.' : 'The disk takes writes.'}</p>`,
         facts([
-          ['Size', size(disk.database)],
-          ['Write-ahead log', size(disk.log)],
-          ['Room on the disk', disk.free === undefined ? 'unknown' : size(disk.free)],
+          ['Size', formatBytes(disk.database)],
+          ['Write-ahead log', formatBytes(disk.log)],
+          ['Room on the disk', disk.free === undefined ? 'unknown' : formatBytes(disk.free)],
         ]),
       ])}
       ${parts.card('Hits on their way', [
@@ -157,7 +158,7 @@ function health(deps: DashboardDeps): Html {
         facts([
           ['Version', VERSION],
           ['Running for', duration(uptime)],
-          ['Memory', memory === undefined ? 'unknown' : size(memory)],
+          ['Memory', memory === undefined ? 'unknown' : formatBytes(memory)],
         ]),
       ])}
     </div>`
@@ -166,17 +167,6 @@ function health(deps: DashboardDeps): Html {
 function facts(all: readonly (readonly [string, string])[]): Html {
   const pairs = all.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)
   return html`<dl class="facts">${pairs}</dl>`
-}
-
-function size(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  let value = bytes
-  let unit = 0
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024
-    unit++
-  }
-  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
 function duration(ms: number): string {
