@@ -18,6 +18,8 @@ export interface SessionRow {
   id: number
   createdAt: number
   seenAt: number
+  /** When the password was last entered in this session. */
+  provedAt: number
   accountId: AccountId
   email: string
   plan: Plan
@@ -44,6 +46,7 @@ export class SessionReads {
         id: sessions.id,
         createdAt: sessions.createdAt,
         seenAt: sessions.seenAt,
+        provedAt: sessions.provedAt,
         accountId: sessions.accountId,
         email: accounts.email,
         plan: accounts.plan,
@@ -110,7 +113,7 @@ export function sessionWrites(db: Database) {
           .run()
       const { id } = orm
         .insert(sessions)
-        .values({ ...session, hash: Buffer.from(hash), seenAt: createdAt })
+        .values({ ...session, hash: Buffer.from(hash), seenAt: createdAt, provedAt: createdAt })
         .returning({ id: sessions.id })
         .get()
       // Never the new one, which a clock that was set back makes look the oldest.
@@ -119,11 +122,39 @@ export function sessionWrites(db: Database) {
            SELECT id FROM sessions WHERE account_id = ?1 AND id <> ?2
            ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
       ).run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
-      return { id, createdAt, seenAt: createdAt, accountId, ...account }
+      return { id, createdAt, seenAt: createdAt, provedAt: createdAt, accountId, ...account }
     },
 
     touchSession({ id, seenAt }: { id: number; seenAt: number }): void {
       orm.update(sessions).set({ seenAt }).where(eq(sessions.id, id)).run()
+    },
+
+    /** The password was entered in the session. False when the session has ended. */
+    proveSession({
+      id,
+      accountId,
+      provedAt,
+    }: {
+      id: number
+      accountId: AccountId
+      provedAt: number
+    }): boolean {
+      const proved = orm
+        .update(sessions)
+        .set({ provedAt })
+        .where(and(eq(sessions.id, id), eq(sessions.accountId, accountId)))
+        .returning({ id: sessions.id })
+        .all()
+      return proved.length > 0
+    },
+
+    /** Gives the session another token: copies of the old one open nothing from now on. */
+    renewSession({ id, hash, provedAt }: { id: number; hash: Uint8Array; provedAt: number }): void {
+      orm
+        .update(sessions)
+        .set({ hash: Buffer.from(hash), provedAt })
+        .where(eq(sessions.id, id))
+        .run()
     },
 
     hasSession: ({ id, accountId }: { id: number; accountId: AccountId }): boolean =>

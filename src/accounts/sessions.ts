@@ -48,12 +48,12 @@ export class Sessions {
     from: { address: string; agent: string; replaces: string | undefined },
   ): Promise<{ session: SessionRow; token: string }> {
     const { writer, clock, idleMs, maxMs } = this.#options
-    const token = newToken(this.#options.random)
+    const { token, hash } = this.newToken()
     const now = clock()
     const session = await writer.call('startSession', {
       passwordHash,
       session: {
-        ...{ hash: this.#hash(token), accountId, createdAt: now, address: from.address },
+        ...{ hash, accountId, createdAt: now, address: from.address },
         agent: from.agent.slice(0, AGENT_MAX_LENGTH),
       },
       replaces: from.replaces === undefined ? undefined : this.#hash(from.replaces),
@@ -78,6 +78,12 @@ export class Sessions {
   list(accountId: AccountId): SessionView[] {
     const now = this.#options.clock()
     return this.#options.reads.list(accountId).filter((session) => !this.#isOver(session, now))
+  }
+
+  /** A token to take the place of a session's own, and the hash to store of it. */
+  newToken(): { token: string; hash: Buffer } {
+    const token = newToken(this.#options.random)
+    return { token, hash: this.#hash(token) }
   }
 
   end(id: number, accountId: AccountId): Promise<void> {

@@ -10,17 +10,17 @@ import { formToken, requireFormToken, requireSameOrigin } from './same-origin.ts
 /** Who looks at a page. */
 export interface Visitor {
   account: Account & { email: string; isOwner: boolean }
-  session: { id: number; createdAt: number }
+  session: { id: number; createdAt: number; provedAt: number }
   /** Stands in every form of the visitor's, as the hidden field `csrf`. */
   csrf: string
 }
 
 export const visitorOf = (
-  { id, createdAt, accountId, plan, email, isOwner }: SessionRow,
+  { id, createdAt, provedAt, accountId, plan, email, isOwner }: SessionRow,
   csrf: string,
 ): Visitor => ({
   account: { id: accountId, plan, email, isOwner: isOwner === 1 },
-  session: { id, createdAt },
+  session: { id, createdAt, provedAt },
   csrf,
 })
 

@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
+import { verifyOwnPassword, WRONG_PASSWORD } from '../confirm-password.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
@@ -19,12 +20,13 @@ export const accountPages = (deps: DashboardDeps) =>
     .use(signedIn(deps))
     .get('', ({ visitor, query }) => accountPage(deps, visitor, { done: query.done }))
     .post('/password', async ({ visitor, form }) => {
-      const errors = await changePassword(deps, visitor, {
+      const changed = await changePassword(deps, visitor, {
         current: form.raw('current'),
         next: form.raw('password'),
       })
-      if (errors) return accountPage(deps, visitor, { errors })
-      return goTo('/app/account?done=password')
+      if ('errors' in changed) return accountPage(deps, visitor, changed)
+      const cookies = [deps.cookies.session(changed.token)]
+      return goTo('/app/account?done=password', { cookies })
     })
     .post('/sessions/end', async ({ account, form }) => {
       const id = Number(form.text('session'))
@@ -38,8 +40,9 @@ export const accountPages = (deps: DashboardDeps) =>
     .get('/delete', ({ visitor }) => deletePage(deps, visitor, {}))
     .post('/delete', async ({ visitor, form }) => {
       const { account } = visitor
-      const problem = await proveSelf(deps, visitor, form.raw('current'))
-      if (problem) return deletePage(deps, visitor, { problem })
+      if (!(await verifyOwnPassword(deps, visitor, form.raw('current')))) {
+        return deletePage(deps, visitor, { problem: WRONG_PASSWORD })
+      }
       const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
       const deletion = await deps.deletion.begin(account.id, deps.clock())
       if (!deletion) return deletePage(deps, visitor, {})
@@ -52,37 +55,31 @@ interface Errors {
   password?: string | undefined
 }
 
-/** What is wrong with it; undefined when the password is changed and other sessions have ended. */
+/**
+ * Changes the password, ends every other session, and gives this one a new token, so that copies
+ * of its cookie open nothing. Returns what is wrong if nothing was changed.
+ */
 async function changePassword(
   deps: DashboardDeps,
   visitor: Visitor,
   { current, next }: { current: string; next: string },
-): Promise<Errors | undefined> {
+): Promise<{ errors: Errors } | { token: string }> {
   const password = judgePassword(next)
-  if (password) return { password }
-  const problem = await proveSelf(deps, visitor, current)
-  if (problem) return { current: problem }
+  if (password) return { errors: { password } }
+  if (!(await verifyOwnPassword(deps, visitor, current))) {
+    return { errors: { current: WRONG_PASSWORD } }
+  }
+  const passwordHash = await deps.passwords.hash(next, { isKnown: true })
+  const { token, hash: tokenHash } = deps.sessions.newToken()
   const isChanged = await deps.writer.call('changePassword', {
-    ...{ accountId: visitor.account.id, keep: visitor.session.id, now: deps.clock() },
-    passwordHash: await deps.passwords.hash(next, { isKnown: true }),
+    accountId: visitor.account.id,
+    keep: visitor.session.id,
+    passwordHash,
+    tokenHash,
+    now: deps.clock(),
   })
   if (!isChanged) throw new AppError('sign_in_needed')
-  return undefined
-}
-
-/** Asks for the password again, so that a browser left open is not enough. */
-async function proveSelf(
-  { accounts, passwords, throttle }: DashboardDeps,
-  { account, session }: Visitor,
-  password: string,
-): Promise<string | undefined> {
-  const attempts = [{ gate: 'session', key: String(session.id) }] as const
-  const fits = await passwords.verify(password, accounts.find(account.id)?.passwordHash, {
-    isKnown: true,
-    before: () => throttle.require(attempts),
-    after: (fits) => (fits ? throttle.clear(attempts) : throttle.count(attempts)),
-  })
-  return fits ? undefined : 'This is not your password.'
+  return { token }
 }
 
 const DONE: Readonly<Record<string, string>> = {

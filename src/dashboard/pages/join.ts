@@ -4,7 +4,6 @@ import { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-link-store.ts'
 import { findOneTimeLink } from '../../accounts/one-time-links.ts'
 import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
-import type { AccountId } from '../../accounts/store.ts'
 import type { Joined } from '../../accounts/writes-store.ts'
 import { AppError } from '../../errors.ts'
 import { html } from '../../lib/html.ts'
@@ -12,7 +11,7 @@ import { goTo } from '../answers.ts'
 import { button, field, form, linkButton, notice, shownOnce } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../form.ts'
-import { readStrangersForm } from '../guard.ts'
+import { readStrangersForm, type Visitor } from '../guard.ts'
 import { doorPage, page } from '../layout.ts'
 import { type Arrival, addressOf, beginVisit, strangersForm } from '../visit.ts'
 
@@ -23,7 +22,9 @@ type Door = 'setup' | 'join' | 'reset' | 'sign-up'
 const TEXTS: Readonly<Record<Door, { title: string; lead: string; button: string }>> = {
   setup: {
     title: 'Set up Hopcode',
-    lead: 'Make the account of the owner: it sees to the service and invites others.',
+    lead:
+      'Create the owner account. The owner runs this service and can invite people. An address ' +
+      'that has an account already needs its password, and its API keys end.',
     button: 'Make the account',
   },
   join: {
@@ -95,7 +96,8 @@ async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Res
   const { request } = arrival
   const link = at.door === 'sign-up' ? undefined : requireLink(deps, at.door, at.token ?? '')
   const sent = await readStrangersForm(deps, request)
-  const shown = { ...at, link, email: sent.text('email') }
+  const current = sent.raw('current')
+  const shown = { ...at, link, email: sent.text('email'), asksCurrent: current !== '' }
   const judged = judge(at.door, link, sent)
   if ('errors' in judged) return doorForm(deps, request, { ...shown, ...judged })
 
@@ -106,21 +108,60 @@ async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Res
     // At once, so that of many sent together none slips through.
     deps.throttle.count([registration])
   }
+  const proved =
+    at.door === 'setup' && link
+      ? await proveExisting(deps, link, judged.email, current)
+      : { hash: null }
+  if ('errors' in proved) return doorForm(deps, request, { ...shown, ...proved })
   const passwordHash = await deps.passwords.hash(judged.password)
   const { key, stored } = issueKey(deps)
-  const joined = await store(deps, at, { email: judged.email, passwordHash, key: stored })
+  const newcomer = { email: judged.email, passwordHash, key: stored, provedHash: proved.hash }
+  const joined = await store(deps, at, newcomer)
   if ('refused' in joined) {
     if (joined.refused === 'link_over') throw new AppError('link_over')
-    const errors = { email: 'This address has an account already. Sign in with it.' }
+    const errors =
+      joined.refused === 'password_needed'
+        ? { current: PASSWORD_NEEDED }
+        : { email: 'This address has an account already. Sign in with it.' }
     return doorForm(deps, request, { ...shown, errors })
   }
   const proof = { accountId: joined.accountId, passwordHash }
-  return welcome(deps, { request, address }, proof, joined.hasNewKey ? key : undefined)
+  const { cookies, visitor } = await beginVisit(deps, { request, address }, proof)
+  if (joined.hasNewKey) return welcome(visitor, cookies, key)
+  return goTo(at.door === 'setup' ? '/app/keys?done=owner' : '/app/links', { cookies })
 }
 
 interface Errors {
   email?: string | undefined
   password?: string | undefined
+  /** Of the password that an existing account has. */
+  current?: string | undefined
+}
+
+const PASSWORD_NEEDED =
+  'This address has an account already. Enter the password that it has now, or choose another ' +
+  'address if you do not know it.'
+
+/**
+ * Whoever registered the owner's address first must not become the owner with the owner's help.
+ * Gives the stored hash that `current` was verified against; null where no account, or one without
+ * a password, has the address.
+ */
+async function proveExisting(
+  { accounts, passwords, throttle }: DashboardDeps,
+  link: OneTimeLinkRow,
+  email: string,
+  current: string,
+): Promise<{ hash: string | null } | { errors: Errors }> {
+  const hash = accounts.findByEmail(email)?.passwordHash ?? null
+  if (hash === null) return { hash }
+  if (current === '') return { errors: { current: PASSWORD_NEEDED } }
+  const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
+  const fits = await passwords.verify(current, hash, {
+    before: () => throttle.require(attempts),
+    after: (isRight) => (isRight ? throttle.clear(attempts) : throttle.count(attempts)),
+  })
+  return fits ? { hash } : { errors: { current: 'This is not the password of that account.' } }
 }
 
 type Judged = { email: string; password: string } | { errors: Errors }
@@ -137,16 +178,24 @@ function judge(door: Door, link: OneTimeLinkRow | undefined, sent: Form): Judged
   return { email, password }
 }
 
-type NewcomersKey = ReturnType<typeof issueKey>['stored']
+interface Newcomer {
+  email: string
+  passwordHash: string
+  key: ReturnType<typeof issueKey>['stored']
+  /** The stored hash that the password of an existing account was verified against. */
+  provedHash: string | null
+}
 
 async function store(
   { writer, hasher, clock }: DashboardDeps,
   { door, token = '' }: At,
-  newcomer: { email: string; passwordHash: string; key: NewcomersKey },
+  { provedHash, ...newcomer }: Newcomer,
 ): Promise<Joined> {
   const now = clock()
   const tokenHash = hasher.hash('one-time-link', token)
-  if (door === 'setup') return writer.call('setUpOwner', { ...newcomer, tokenHash, now })
+  if (door === 'setup') {
+    return writer.call('setUpOwner', { ...newcomer, provedHash, tokenHash, now })
+  }
   if (door === 'join') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
   if (door === 'reset') {
     const { passwordHash } = newcomer
@@ -157,14 +206,7 @@ async function store(
 }
 
 /** The first page of a new account shows its key, in this very answer and never again. */
-async function welcome(
-  deps: DashboardDeps,
-  from: { request: Request; address: string },
-  proof: { accountId: AccountId; passwordHash: string },
-  key: string | undefined,
-): Promise<Response> {
-  const { visitor, cookies } = await beginVisit(deps, from, proof)
-  if (key === undefined) return goTo('/app/links', { cookies })
+function welcome(visitor: Visitor, cookies: string[], key: string): Response {
   return page(visitor, {
     ...{ title: 'Welcome', cookies },
     main: html`<div class="card">
@@ -183,6 +225,8 @@ async function welcome(
 interface Shown extends At {
   link?: OneTimeLinkRow | undefined
   email?: string
+  /** The form has a field for the password that the account has now. */
+  asksCurrent?: boolean
   errors?: Errors
 }
 
@@ -193,14 +237,30 @@ function doorForm(deps: DashboardDeps, request: Request, shown: Shown): Response
   const account = door === 'reset' && link?.accountId ? deps.accounts.find(link.accountId) : null
   const address = account?.email ?? link?.email
   const beginsAtPassword = Boolean(address) || (!errors.email && Boolean(errors.password))
+  const asksCurrent = shown.asksCurrent || errors.current !== undefined
+  const isRefused = Boolean(errors.email || errors.password || errors.current)
   const fields = html`
     ${field({
       ...{ name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username' },
       ...{ value: address ?? email, error: errors.email, required: true },
-      extra: { readonly: Boolean(address), autofocus: !beginsAtPassword },
+      extra: { readonly: Boolean(address), autofocus: !beginsAtPassword && !errors.current },
     })}
+    ${
+      asksCurrent &&
+      field({
+        name: 'current',
+        label: 'Current password of this account',
+        type: 'password',
+        required: true,
+        hint: html`Its sessions, its API keys and its pending links then end.`,
+        error: errors.current,
+        autocomplete: 'current-password',
+        extra: { autofocus: Boolean(errors.current) },
+      })
+    }
     ${field({
-      ...{ name: 'password', label: 'Password', type: 'password', required: true },
+      ...{ name: 'password', type: 'password', required: true },
+      label: asksCurrent ? 'New password' : 'Password',
       hint: html`At least ${PASSWORD_MIN_LENGTH} characters.
         A few words that only you put together are best.`,
       ...{ error: errors.password, autocomplete: 'new-password' },
@@ -209,7 +269,7 @@ function doorForm(deps: DashboardDeps, request: Request, shown: Shown): Response
     ${button(label)}`
   const action = token === undefined ? `/app/${door}` : `/app/${door}/${token}`
   return doorPage({
-    ...{ title, cookies, status: errors.email || errors.password ? 422 : 200 },
+    ...{ title, cookies, status: isRefused ? 422 : 200 },
     main: html`<p>${lead}</p>
       ${form({ action, csrf, children: fields })}
       <p class="hint after">Have an account? <a href="/app/sign-in">Sign in</a></p>`,

@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
+import { askForPassword } from '../confirm-password.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
@@ -26,13 +27,18 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       await deps.writer.call('setPlan', { accountId: account.id, plan })
       return goTo(`${ACCOUNTS}/${account.id}?done=plan`)
     })
-    .post('/reset', async ({ visitor, params }) => {
+    .post('/reset', async ({ visitor, params, form }) => {
       const account = getAccount(deps, params.id)
       if (account.disabledAt !== null) return goTo(`${ACCOUNTS}/${account.id}`)
+      // The link opens the account, this one's own too: a stolen cookie must not be enough.
+      const path = `${ACCOUNTS}/${account.id}/reset`
+      const action = { path, label: 'Create a reset link', section: 'service' } as const
+      const asked = await askForPassword(deps, visitor, form, action)
+      if (asked) return asked
       const about = { purpose: 'reset', accountId: account.id } as const
-      const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-      await deps.writer.call('addOneTimeLink', stored)
-      return accountPage(deps, visitor, account, { link: deps.baseUrl + path })
+      const link = issueOneTimeLink(deps, about, deps.clock())
+      await deps.writer.call('addOneTimeLink', link.stored)
+      return accountPage(deps, visitor, account, { link: deps.baseUrl + link.path })
     })
     .get('/disable', ({ visitor, params }) =>
       disablePage(deps, visitor, getAccount(deps, params.id)),
