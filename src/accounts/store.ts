@@ -14,6 +14,8 @@ export type AccountId = number
 export interface Account {
   id: AccountId
   plan: Plan
+  /** The API key that the request came with; absent in the dashboard, which has sessions. */
+  keyId?: number
 }
 
 /** Flags of the database are 0 and 1; see db/schema.ts for what each column means. */

@@ -21,7 +21,7 @@ export async function bulk(
   const verdicts = await mapInTurns(urls, LINKS_AT_ONCE, (url) => judgeUrl(deps, url))
   const good = verdicts.flatMap((verdict) => ('url' in verdict ? [verdict.url] : []))
   if (good.length === 0) throw worst(verdicts)
-  const created = await create(deps, owner.id, good)
+  const created = await create(deps, owner, good)
   let next = 0
   const results = verdicts.map((verdict, i): BulkItemView => {
     if ('refusal' in verdict) return failed(urls[i], verdict.refusal)

@@ -2,7 +2,7 @@ import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { LinkDeps } from './deps.ts'
 import { getOwnLink, notOwn } from './own.ts'
-import type { LinkRow } from './row.ts'
+import { authorOf, type LinkRow } from './row.ts'
 import { urlKey } from './url.ts'
 
 /**
@@ -14,7 +14,7 @@ export async function change(
   owner: Account,
   { code, url }: { code: string; url: string },
 ): Promise<LinkRow> {
-  const link = await pointAt(deps, getOwnLink(deps, owner, code).id, url)
+  const link = await pointAt(deps, owner, getOwnLink(deps, owner, code).id, url)
   if (!link) throw notOwn(code)
   return link
 }
@@ -24,10 +24,11 @@ export async function change(
  * when the link is gone. Throws `url_blocked`.
  */
 export async function pointAt(
-  { blocklist, links }: LinkDeps,
+  { blocklist, links, clock }: LinkDeps,
+  owner: Account,
   id: number,
   url: string,
 ): Promise<LinkRow | undefined> {
   if (blocklist.isBlocked(url)) throw new AppError('url_blocked')
-  return links.changeUrl(id, url, urlKey(url))
+  return links.changeUrl(id, { url, urlKey: urlKey(url), author: authorOf(owner, clock()) })
 }

@@ -1,5 +1,5 @@
 import { newPasscode } from '../accounts/passcodes.ts'
-import type { AccountId } from '../accounts/store.ts'
+import type { Account } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import { newCode } from './code.ts'
@@ -17,7 +17,7 @@ export const LINKS_AT_ONCE = 100
  */
 export async function create(
   deps: LinkDeps,
-  accountId: AccountId,
+  { id: accountId, keyId }: Account,
   urls: readonly string[],
 ): Promise<(CreatedView | ReusedView)[]> {
   const { links, clock, random } = deps
@@ -28,7 +28,7 @@ export async function create(
     const passcodeHash = deps.hasher.hash('passcode', passcode)
     return { url, urlKey: urlKey(url), code: newCode(random), passcodeHash }
   })
-  const created = await links.create({ accountId, createdAt: clock(), items })
+  const created = await links.create({ accountId, keyId, createdAt: clock(), items })
   return mapInTurns(created, LINKS_AT_ONCE, (link, i) =>
     createdView(deps, link, passcodes[i] ?? ''),
   )

@@ -3,7 +3,7 @@ import type { Caller } from '../lib/thread.ts'
 import type { LinkCache } from './cache.ts'
 import type { Code } from './code.ts'
 import { packLinks, unpackReceipt } from './parcel.ts'
-import type { CreatedLink, CreateLinks, LinkRow } from './row.ts'
+import type { Author, CreatedLink, CreateLinks, LinkRow } from './row.ts'
 import type { LinkWrites, ReserveCode } from './store.ts'
 
 /** Keeps the picture of each code beside its link. */
@@ -40,7 +40,7 @@ export class LinkWriter {
 
   /**
    * One link an item, in order. Throws, with nothing stored, if the disk refuses, or
-   * `invalid_api_key` if the account is disabled or gone by now.
+   * `invalid_api_key` if the account or the key is no longer active.
    */
   async create(order: CreateLinks): Promise<CreatedLink[]> {
     const receipt = await this.#writer.call('createParcel', packLinks(order))
@@ -58,7 +58,7 @@ export class LinkWriter {
   /** Undefined when the code is in use. Throws `invalid_api_key` as `create` does. */
   async reserve(order: ReserveCode): Promise<LinkRow | undefined> {
     const link = await this.#writer.call('reserveCode', order)
-    if (link === 'account_gone') throw new AppError('invalid_api_key')
+    if (link === 'not_active') throw new AppError('invalid_api_key')
     if (link) {
       this.#cache.add(link.code)
       this.#images.prepare(link.code)
@@ -67,16 +67,21 @@ export class LinkWriter {
     return link
   }
 
-  /** Undefined when the link is gone. */
-  async changeUrl(id: number, url: string, urlKey: Uint8Array): Promise<LinkRow | undefined> {
-    const link = await this.#writer.call('changeUrl', { id, url, urlKey })
+  /** Undefined when the link is gone. Throws `invalid_api_key` as `create` does. */
+  async changeUrl(
+    id: number,
+    { url, urlKey, author }: { url: string; urlKey: Uint8Array; author: Author },
+  ): Promise<LinkRow | undefined> {
+    const link = await this.#writer.call('changeUrl', { id, url, urlKey, author })
+    if (link === 'not_active') throw new AppError('invalid_api_key')
     if (link) this.#cache.set(link.code, link.id, link.url)
     return link
   }
 
-  /** False when the link is gone already. */
-  async delete(id: number, code: Code): Promise<boolean> {
-    const deleted = await this.#writer.call('deleteLink', { id })
+  /** False when the link is gone already. Throws `invalid_api_key` as `create` does. */
+  async delete(id: number, code: Code, author: Author): Promise<boolean> {
+    const deleted = await this.#writer.call('deleteLink', { id, author })
+    if (deleted === 'not_active') throw new AppError('invalid_api_key')
     if (deleted) {
       this.#cache.delete(code)
       this.#images.remove(code)

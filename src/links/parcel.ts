@@ -15,6 +15,7 @@ const BETWEEN = '\n'
 
 export interface LinkParcel {
   accountId: number
+  keyId: number | undefined
   createdAt: number
   count: number
   urls: string
@@ -30,7 +31,7 @@ export interface Receipt {
 }
 
 /** At least one. */
-export function packLinks({ accountId, createdAt, items }: CreateLinks): LinkParcel {
+export function packLinks({ accountId, keyId, createdAt, items }: CreateLinks): LinkParcel {
   const bytes = new Uint8Array(items.length * LINK_BYTES)
   for (const [at, { urlKey, passcodeHash }] of items.entries()) {
     assert(urlKey.length === URL_KEY_BYTES, 'a URL key has one length')
@@ -39,14 +40,14 @@ export function packLinks({ accountId, createdAt, items }: CreateLinks): LinkPar
     bytes.set(passcodeHash, at * LINK_BYTES + URL_KEY_BYTES)
   }
   return {
-    ...{ accountId, createdAt, bytes, count: items.length },
+    ...{ accountId, keyId, createdAt, bytes, count: items.length },
     urls: items.map(({ url }) => url).join(BETWEEN),
     codes: items.map(({ code }) => code).join(BETWEEN),
   }
 }
 
 export function unpackLinks(parcel: LinkParcel): CreateLinks {
-  const { accountId, createdAt, count, bytes } = parcel
+  const { accountId, keyId, createdAt, count, bytes } = parcel
   const urls = parcel.urls.split(BETWEEN)
   const codes = parcel.codes.split(BETWEEN)
   assert(urls.length === count && codes.length === count, 'a parcel arrives as it was packed')
@@ -56,7 +57,7 @@ export function unpackLinks(parcel: LinkParcel): CreateLinks {
     urlKey: bytes.subarray(at * LINK_BYTES, at * LINK_BYTES + URL_KEY_BYTES),
     passcodeHash: bytes.subarray(at * LINK_BYTES + URL_KEY_BYTES, (at + 1) * LINK_BYTES),
   }))
-  return { accountId, createdAt, items }
+  return { accountId, keyId, createdAt, items }
 }
 
 export function packReceipt({ items }: CreateLinks, links: readonly CreatedLink[]): Receipt {

@@ -12,7 +12,7 @@ export async function shorten(
   url: string,
 ): Promise<CreatedView | ReusedView> {
   if (deps.blocklist.isBlocked(url)) throw new AppError('url_blocked')
-  const [view] = await create(deps, owner.id, [url])
+  const [view] = await create(deps, owner, [url])
   assert(view, 'one URL makes one answer')
   return view
 }

@@ -5,6 +5,7 @@ import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type Code, newCode } from './code.ts'
 import { type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
 import {
+  type Author,
   type CreatedLink,
   type CreateLinks,
   LINK_COLUMNS,
@@ -23,6 +24,8 @@ export interface SecretLinkRow {
 
 export interface ReserveCode {
   accountId: AccountId
+  /** As in `Author`; `createdAt` is its `now`. */
+  keyId?: number | undefined
   code: Code
   passcodeHash: Uint8Array
   createdAt: number
@@ -57,14 +60,13 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     'UPDATE accounts SET link_count = link_count + ? WHERE id = ?',
   )
 
-  const accountInForce = db.prepare<{ id: AccountId }, [AccountId]>(
-    'SELECT id FROM accounts WHERE id = ? AND disabled_at IS NULL',
+  const activeAuthor = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
+    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
+     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
+       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
   )
-  /**
-   * A request is let in before its body has arrived, and the account may be gone by now: its link
-   * would be nobody's, and nobody could take it away.
-   */
-  const isInForce = (id: AccountId) => accountInForce.get(id) !== null
+  const isActive = ({ accountId, keyId, now }: Author) =>
+    activeAuthor.get(accountId, keyId ?? null, now) !== null
 
   /** Undefined when any account holds the code. RETURNING would take 3 µs more. */
   const insert = (
@@ -112,33 +114,40 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
      */
     createLinks,
 
-    /** `createLinks` for another thread. Undefined when the account is disabled or gone. */
+    /** `createLinks` for another thread. Undefined when the account or the key is not active. */
     createParcel(parcel: LinkParcel): Receipt | undefined {
       const order = unpackLinks(parcel)
-      if (!isInForce(order.accountId)) return undefined
+      if (!isActive({ ...order, now: order.createdAt })) return undefined
       return packReceipt(order, createLinks(order))
     },
 
     /** Undefined when any account holds the code. */
-    reserveCode(order: ReserveCode): LinkRow | 'account_gone' | undefined {
+    reserveCode(order: ReserveCode): LinkRow | 'not_active' | undefined {
       const { accountId, code, passcodeHash, createdAt } = order
-      if (!isInForce(accountId)) return 'account_gone'
+      if (!isActive({ ...order, now: createdAt })) return 'not_active'
       const link = insert({ code, accountId, url: null, createdAt }, null, passcodeHash)
       if (!link) return undefined
       count.run(1, accountId)
       return link
     },
 
-    /** Undefined when the link is gone. */
-    changeUrl(change: { id: number; url: string; urlKey: Uint8Array }): LinkRow | undefined {
+    /** Undefined when the link is gone. Without an author, nobody is judged. */
+    changeUrl(change: {
+      id: number
+      url: string
+      urlKey: Uint8Array
+      author?: Author
+    }): LinkRow | 'not_active' | undefined {
+      if (change.author && !isActive(change.author)) return 'not_active'
       const link = setUrl.get(change.url, change.urlKey, change.id)
       if (!link) return undefined
       index.update(link)
       return link
     },
 
-    /** False when the link is gone already. Its hits go with it. */
-    deleteLink({ id }: { id: number }): boolean {
+    /** False when the link is gone already. Its hits go with it. Without an author, as above. */
+    deleteLink({ id, author }: { id: number; author?: Author }): boolean | 'not_active' {
+      if (author && !isActive(author)) return 'not_active'
       const link = remove.get(id)
       if (!link) return false
       index.remove(link.accountId, id)
