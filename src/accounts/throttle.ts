@@ -62,13 +62,19 @@ export class Throttle {
     })
   }
 
-  /** Counts one more failure for each. */
-  count(attempts: readonly Attempt[]): void {
+  /** Counts one more failure for each. Returns the gates that refuse from now on, and did not. */
+  count(attempts: readonly Attempt[]): Gate[] {
     const now = this.#clock()
+    const engaged: Gate[] = []
     for (const { gate, key } of attempts) {
       const keys = this.#of(gate)
-      keys.set(key, Math.max(keys.get(key) ?? 0, now) + ALLOWANCES[gate].everyMs)
+      const { burst, everyMs } = ALLOWANCES[gate]
+      const before = Math.max(keys.get(key) ?? 0, now)
+      const refusedFrom = now + (burst - 1) * everyMs
+      keys.set(key, before + everyMs)
+      if (before <= refusedFrom && before + everyMs > refusedFrom) engaged.push(gate)
     }
+    return engaged
   }
 
   /** Forgets the failures of each. */

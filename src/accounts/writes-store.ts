@@ -43,7 +43,7 @@ export function accountWrites(db: Database) {
 
   return {
     addOneTimeLink: (link: NewOneTimeLink): void => links.add(link),
-    endInvite: ({ id }: { id: number }): void => links.endInvite(id),
+    endInvite: ({ id }: { id: number }): boolean => links.endInvite(id),
 
     /**
      * Creates the owner, or makes the account that has the address the owner: then its sessions,

@@ -3,6 +3,7 @@ import { KeyUses } from '../accounts/key-uses.ts'
 import { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
 import type { PasswordFunctions } from '../accounts/password-thread.ts'
 import { Passwords } from '../accounts/passwords.ts'
+import { SecurityLog } from '../accounts/security-log.ts'
 import { SessionReads, type SessionWrites } from '../accounts/session-store.ts'
 import { Sessions } from '../accounts/sessions.ts'
 import { Throttle } from '../accounts/throttle.ts'
@@ -22,6 +23,7 @@ type Own =
   | 'sessions'
   | 'passwords'
   | 'throttle'
+  | 'security'
   | 'oneTimeLinks'
   | 'cookies'
   | 'deletion'
@@ -65,6 +67,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
       ...limits,
     }),
     throttle: new Throttle(shared.monotonic),
+    security: new SecurityLog({ log, monotonic: shared.monotonic }),
     oneTimeLinks: new OneTimeLinkStore(db),
     cookies: new Cookies({ baseUrl }),
   }
@@ -72,6 +75,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     deps,
     keyUses,
     async close() {
+      deps.security.close()
       await Promise.all([deletion.close(), keyUses.close()])
     },
   }

@@ -14,15 +14,20 @@ export const WRONG_PASSWORD = 'This is not your password.'
 
 /** Whether `password` is the account's. Five wrong ones in a session, then one a minute. */
 export async function verifyOwnPassword(
-  { accounts, passwords, throttle }: DashboardDeps,
-  { account, session }: Visitor,
+  { accounts, passwords, throttle, security }: DashboardDeps,
+  { account, session, origin }: Visitor,
   password: string,
 ): Promise<boolean> {
+  const countFailure = () => {
+    for (const gate of throttle.count(attempts)) {
+      security.record('throttle.engaged', origin, { accountId: account.id, fields: { gate } })
+    }
+  }
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
   return passwords.verify(password, accounts.find(account.id)?.passwordHash, {
     isKnown: true,
     before: () => throttle.require(attempts),
-    after: (fits) => (fits ? throttle.clear(attempts) : throttle.count(attempts)),
+    after: (fits) => (fits ? throttle.clear(attempts) : countFailure()),
   })
 }
 

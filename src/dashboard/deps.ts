@@ -1,6 +1,7 @@
 import type { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
 import type { OverviewReads } from '../accounts/overview-store.ts'
 import type { Passwords } from '../accounts/passwords.ts'
+import type { SecurityLog } from '../accounts/security-log.ts'
 import type { SessionWrites } from '../accounts/session-store.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Throttle } from '../accounts/throttle.ts'
@@ -31,6 +32,7 @@ export interface DashboardDeps extends LinkDeps, GuardDeps {
   sessions: Sessions
   passwords: Passwords
   throttle: Throttle
+  security: SecurityLog
   oneTimeLinks: OneTimeLinkStore
   cookies: Cookies
   deletion: AccountDeletion

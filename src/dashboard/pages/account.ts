@@ -46,6 +46,8 @@ export const accountPages = (deps: DashboardDeps) =>
       const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
       const deletion = await deps.deletion.begin(account.id, deps.clock())
       if (!deletion) return deletePage(deps, visitor, {})
+      const about = { accountId: account.id }
+      deps.security.record('account.deletion_started', visitor.origin, about)
       if (linkCount <= LINKS_AWAITED_MAX) await deletion.done
       return goTo('/app/sign-in?done=deleted', { cookies: [deps.cookies.end('session')] })
     })
@@ -79,6 +81,7 @@ async function changePassword(
     now: deps.clock(),
   })
   if (!isChanged) throw new AppError('sign_in_needed')
+  deps.security.record('password.changed', visitor.origin, { accountId: visitor.account.id })
   return { token }
 }
 

@@ -13,7 +13,8 @@ import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../form.ts'
 import { readStrangersForm, type Visitor } from '../guard.ts'
 import { doorPage, page } from '../layout.ts'
-import { type Arrival, addressOf, beginVisit, strangersForm } from '../visit.ts'
+import { type ClientOrigin, originOf, type RequestContext } from '../origin.ts'
+import { beginVisit, strangersForm } from '../visit.ts'
 
 /** The pages that make an account, or give one a new password. */
 
@@ -57,8 +58,8 @@ export const joinPages = (deps: DashboardDeps) => {
         const link = requireLink(deps, door, params.token)
         return doorForm(deps, request, { door, token: params.token, link })
       })
-      .post(`/${door}/:token`, ({ request, server, params }) =>
-        enter(deps, { request, server }, { door, token: params.token }),
+      .post(`/${door}/:token`, ({ request, server, set, params }) =>
+        enter(deps, { request, server, set }, { door, token: params.token }),
       )
   }
   return pages
@@ -66,9 +67,9 @@ export const joinPages = (deps: DashboardDeps) => {
       requireOpen(deps)
       return doorForm(deps, request, { door: 'sign-up' })
     })
-    .post('/sign-up', ({ request, server }) => {
+    .post('/sign-up', ({ request, server, set }) => {
       requireOpen(deps)
-      return enter(deps, { request, server }, { door: 'sign-up' })
+      return enter(deps, { request, server, set }, { door: 'sign-up' })
     })
 }
 
@@ -92,8 +93,9 @@ interface At {
 }
 
 /** Judges what was sent, stores it, and signs the visitor in. */
-async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Response> {
-  const { request } = arrival
+async function enter(deps: DashboardDeps, context: RequestContext, at: At): Promise<Response> {
+  const { request } = context
+  const origin = originOf(deps, context)
   const link = at.door === 'sign-up' ? undefined : requireLink(deps, at.door, at.token ?? '')
   const sent = await readStrangersForm(deps, request)
   const current = sent.raw('current')
@@ -101,16 +103,10 @@ async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Res
   const judged = judge(at.door, link, sent)
   if ('errors' in judged) return doorForm(deps, request, { ...shown, ...judged })
 
-  const address = addressOf(deps, arrival)
-  const registration = { gate: 'registration', key: address } as const
-  if (at.door === 'sign-up') {
-    deps.throttle.require([registration])
-    // At once, so that of many sent together none slips through.
-    deps.throttle.count([registration])
-  }
+  if (at.door === 'sign-up') countRegistration(deps, origin)
   const proved =
     at.door === 'setup' && link
-      ? await proveExisting(deps, link, judged.email, current)
+      ? await proveExisting(deps, { link, origin, email: judged.email, current })
       : { hash: null }
   if ('errors' in proved) return doorForm(deps, request, { ...shown, ...proved })
   const passwordHash = await deps.passwords.hash(judged.password)
@@ -125,10 +121,46 @@ async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Res
         : { email: 'This address has an account already. Sign in with it.' }
     return doorForm(deps, request, { ...shown, errors })
   }
+  recordJoin(deps, origin, { door: at.door, link, joined })
   const proof = { accountId: joined.accountId, passwordHash }
-  const { cookies, visitor } = await beginVisit(deps, { request, address }, proof)
+  const { cookies, visitor } = await beginVisit(deps, { request, origin }, proof)
   if (joined.hasNewKey) return welcome(visitor, cookies, key)
   return goTo(at.door === 'setup' ? '/app/keys?done=owner' : '/app/links', { cookies })
+}
+
+function countRegistration({ throttle, security }: DashboardDeps, origin: ClientOrigin): void {
+  const registration = [{ gate: 'registration', key: origin.address }] as const
+  throttle.require(registration)
+  // At once, so that of many sent together none slips through.
+  for (const gate of throttle.count(registration)) {
+    security.record('throttle.engaged', origin, { fields: { gate } })
+  }
+}
+
+function recordJoin(
+  { security, accounts }: DashboardDeps,
+  origin: ClientOrigin,
+  how: {
+    door: Door
+    link: OneTimeLinkRow | undefined
+    joined: Exclude<Joined, { refused: string }>
+  },
+): void {
+  const { door, link, joined } = how
+  const { accountId } = joined
+  if (joined.hasNewKey) {
+    const fields = { plan: accounts.find(accountId)?.plan }
+    security.record('account.created', origin, { accountId, fields })
+  }
+  if (door === 'setup') security.record('owner.set_up', origin, { accountId })
+  if (door === 'reset') security.record('password.reset', origin, { accountId })
+  if (door === 'join') {
+    security.record('invite.accepted', origin, {
+      accountId,
+      ...(link?.accountId && { byAccountId: link.accountId }),
+      fields: { invite_id: link?.id },
+    })
+  }
 }
 
 interface Errors {
@@ -148,18 +180,23 @@ const PASSWORD_NEEDED =
  * a password, has the address.
  */
 async function proveExisting(
-  { accounts, passwords, throttle }: DashboardDeps,
-  link: OneTimeLinkRow,
-  email: string,
-  current: string,
+  { accounts, passwords, throttle, security }: DashboardDeps,
+  claim: { link: OneTimeLinkRow; origin: ClientOrigin; email: string; current: string },
 ): Promise<{ hash: string | null } | { errors: Errors }> {
-  const hash = accounts.findByEmail(email)?.passwordHash ?? null
+  const { link, origin, email, current } = claim
+  const account = accounts.findByEmail(email)
+  const hash = account?.passwordHash ?? null
   if (hash === null) return { hash }
   if (current === '') return { errors: { current: PASSWORD_NEEDED } }
   const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
   const fits = await passwords.verify(current, hash, {
     before: () => throttle.require(attempts),
-    after: (isRight) => (isRight ? throttle.clear(attempts) : throttle.count(attempts)),
+    after: (isRight) => {
+      if (isRight) return throttle.clear(attempts)
+      for (const gate of throttle.count(attempts)) {
+        security.record('throttle.engaged', origin, { accountId: account?.id, fields: { gate } })
+      }
+    },
   })
   return fits ? { hash } : { errors: { current: 'This is not the password of that account.' } }
 }

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import { issueKey, KEY_OVERLAP_MS } from '../../accounts/keys.ts'
+import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { KeyRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -41,6 +42,7 @@ export const keyPages = (deps: DashboardDeps) =>
       if (!isLasting(key)) return goTo('/app/keys?done=ending')
       const endsAt = deps.clock() + KEY_OVERLAP_MS
       await deps.writer.call('revokeKeys', { accountId: visitor.account.id, endsAt })
+      record(deps, visitor, 'key.revoked', key.id)
       return goTo('/app/keys?done=revoked')
     })
     .get('/end', ({ visitor, query }) => {
@@ -55,7 +57,7 @@ export const keyPages = (deps: DashboardDeps) =>
       const asked = await ask(deps, visitor, form, { path: 'end', label, values })
       if (asked) return asked
       const order = { accountId: visitor.account.id, keyId, now: deps.clock() }
-      await deps.writer.call('endKey', order)
+      if (await deps.writer.call('endKey', order)) record(deps, visitor, 'key.ended', keyId)
       return goTo('/app/keys?done=ended')
     })
 
@@ -70,6 +72,13 @@ const ask = (
   const path = `/app/keys/${action.path}`
   return askForPassword(deps, visitor, form, { path, label, values, section: 'keys' })
 }
+
+const record = (
+  { security }: DashboardDeps,
+  { account, origin }: Visitor,
+  event: SecurityEvent,
+  keyId?: number,
+): void => security.record(event, origin, { accountId: account.id, fields: { key_id: keyId } })
 
 const listKeys = ({ accounts, clock }: DashboardDeps, { account }: Visitor): KeyRow[] =>
   accounts.listKeys(account.id, clock())
@@ -104,6 +113,7 @@ async function makeKey(deps: DashboardDeps, visitor: Visitor, replaces: string):
     ...{ accountId: visitor.account.id, next: stored, now, endsAt: now + KEY_OVERLAP_MS },
     replaces: /^\d+$/.test(replaces) ? Number(replaces) : undefined,
   })
+  if (isMade) record(deps, visitor, replaces === '' ? 'key.created' : 'key.rotated')
   return isMade
     ? { secret: key }
     : {

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
-import { PLANS, planName } from '../../accounts/plans.ts'
+import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
+import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -25,6 +26,7 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       const plan = PLANS.find((name) => name === form.text('plan'))
       if (!plan) return accountPage(deps, visitor, account, { problem: 'Choose a plan.' })
       await deps.writer.call('setPlan', { accountId: account.id, plan })
+      record(deps, visitor, 'account.plan_changed', { account, plan })
       return goTo(`${ACCOUNTS}/${account.id}?done=plan`)
     })
     .post('/reset', async ({ visitor, params, form }) => {
@@ -49,13 +51,27 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       if (!(await deps.writer.call('disableAccount', order))) {
         return disablePage(deps, visitor, account)
       }
+      record(deps, visitor, 'account.disabled', { account })
       return goTo(`${ACCOUNTS}/${account.id}?done=disabled`)
     })
-    .post('/enable', async ({ params }) => {
+    .post('/enable', async ({ visitor, params }) => {
       const account = getAccount(deps, params.id)
       await deps.writer.call('enableAccount', { accountId: account.id })
+      record(deps, visitor, 'account.enabled', { account })
       return goTo(`${ACCOUNTS}/${account.id}?done=enabled`)
     })
+
+const record = (
+  { security }: DashboardDeps,
+  visitor: Visitor,
+  event: SecurityEvent,
+  { account, plan }: { account: AccountRow; plan?: Plan },
+): void =>
+  security.record(event, visitor.origin, {
+    accountId: account.id,
+    byAccountId: visitor.account.id,
+    fields: { plan },
+  })
 
 /** Throws `page_not_found` for what is no account, or one that is being deleted. */
 function getAccount({ accounts }: DashboardDeps, text: string): AccountRow {

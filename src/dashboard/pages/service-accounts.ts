@@ -28,9 +28,13 @@ export const serviceAccountsPages = (deps: DashboardDeps) =>
       const made = await invite(deps, visitor, form)
       return accountsPage(deps, visitor, { ...made, sent: form })
     })
-    .post('/invites/end', async ({ form }) => {
+    .post('/invites/end', async ({ visitor, form }) => {
       const id = Number(form.text('invite'))
-      if (Number.isSafeInteger(id)) await deps.writer.call('endInvite', { id })
+      const isEnded = Number.isSafeInteger(id) && (await deps.writer.call('endInvite', { id }))
+      if (isEnded) {
+        const about = { accountId: visitor.account.id, fields: { invite_id: id } }
+        deps.security.record('invite.withdrawn', visitor.origin, about)
+      }
       return goTo('/app/service/accounts?done=withdrawn')
     })
 
@@ -46,7 +50,7 @@ interface Shown {
 
 async function invite(
   deps: DashboardDeps,
-  { account }: Visitor,
+  { account, origin }: Visitor,
   form: Form,
 ): Promise<Pick<Shown, 'link' | 'errors'>> {
   const { accounts, clock, oneTimeLinks, writer } = deps
@@ -67,6 +71,7 @@ async function invite(
   const about = { purpose: 'invite', accountId: account.id, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
   await writer.call('addOneTimeLink', stored)
+  deps.security.record('invite.created', origin, { accountId: account.id, fields: { plan } })
   return { link: deps.baseUrl + path }
 }
 
