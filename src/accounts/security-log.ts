@@ -37,7 +37,7 @@ interface About {
   /** The account that the event is about; undefined where no account has the address. */
   accountId?: AccountId | undefined
   /** Who did it, if not that account itself. */
-  byAccountId?: AccountId
+  byAccountId?: AccountId | undefined
   /** Further fields, without secrets. */
   fields?: Readonly<Record<string, string | number | undefined>>
 }

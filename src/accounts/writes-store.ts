@@ -42,7 +42,15 @@ export function accountWrites(db: Database) {
     accounts.create(email, plan, { ...key, hash: Buffer.from(key.hash) }, now, signing)
 
   return {
-    addOneTimeLink: (link: NewOneTimeLink): void => links.add(link),
+    /** False, and nothing is stored, for an invitation of an account that is disabled or gone. */
+    addOneTimeLink(link: NewOneTimeLink): boolean {
+      const { purpose, accountId } = link
+      if (purpose === 'invite' && accountId && accounts.find(accountId)?.disabledAt !== null) {
+        return false
+      }
+      links.add(link)
+      return true
+    },
     endInvite: ({ id }: { id: number }): boolean => links.endInvite(id),
 
     /**
@@ -125,6 +133,7 @@ export function accountWrites(db: Database) {
       accounts.change(accountId, { disabledAt: now })
       endSessions({ accountId })
       links.endAll('reset', accountId)
+      links.endAll('invite', accountId)
       return true
     },
 
@@ -176,6 +185,7 @@ export function accountWrites(db: Database) {
       })
       endSessions({ accountId })
       links.endAll('reset', accountId)
+      links.endAll('invite', accountId)
       return true
     },
 

@@ -187,3 +187,45 @@ test('the password asked for again has five guesses in a session, then one a min
   }
   expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
 })
+
+test('an invitation ends when the account that sent it is disabled or deleted', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const path = new URL(setupLinkByCommand(app)).pathname
+  const other = new Visitor(app)
+  await other.post(path, { email: 'other@example.com', password: PASSWORD })
+  const invite = async (sender: Visitor) =>
+    linkIn(await sender.post(`${ACCOUNTS}/invites`, { email: '', plan: 'pro' }, { from: ACCOUNTS }))
+  const kept = await invite(owner)
+  const status = async (link: string) => (await new Visitor(app).get(link)).status
+
+  const first = await invite(other)
+  await owner.post(`${ACCOUNTS}/2/disable`, {}, { from: ACCOUNTS })
+  await owner.post(`${ACCOUNTS}/2/enable`, {}, { from: ACCOUNTS })
+  expect([await status(first), await status(kept)]).toEqual([404, 200])
+  const sent = { email: 'guest@example.com', password: 'eleven silent bees' }
+  expect((await new Visitor(app).post(first, sent, { from: '/app/sign-in' })).status).toBe(404)
+
+  await other.signIn('other@example.com')
+  const second = await invite(other)
+  expect(await status(second)).toBe(200)
+  await other.post('/app/account/delete', { current: PASSWORD })
+  expect([await status(second), await status(kept)]).toEqual([404, 200])
+})
+
+test.each(['owner@example.com', 'Owner2026!', 'hopcode123', ' '.repeat(8), 'Summer2025'])(
+  'set-up, a changed password and a reset all refuse the guessable password %p',
+  async (password) => {
+    await using app = await testApp()
+    const refused = await new Visitor(app).post(setupPath(app), { email: OWNER, password })
+    expect([refused.status, keyIn(refused)]).toEqual([422, ''])
+    const { owner } = await setUpOwner(app)
+    const sent = { current: PASSWORD, password }
+    const changed = await owner.post('/app/account/password', sent, { from: '/app/account' })
+    expect(changed.status).toBe(422)
+    expect(changed.text).toMatch(/id="field-password"[^>]* aria-invalid="true"/)
+    const reset = addOneTimeLink(app, { purpose: 'reset', email: OWNER })
+    expect((await new Visitor(app).post(reset, { password })).status).toBe(422)
+    expect((await owner.get('/app/account')).status).toBe(200)
+  },
+)

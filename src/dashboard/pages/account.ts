@@ -66,7 +66,7 @@ async function changePassword(
   visitor: Visitor,
   { current, next }: { current: string; next: string },
 ): Promise<{ errors: Errors } | { token: string }> {
-  const password = judgePassword(next)
+  const password = judgePassword(next, visitor.account.email)
   if (password) return { errors: { password } }
   if (!(await verifyOwnPassword(deps, visitor, current))) {
     return { errors: { current: WRONG_PASSWORD } }

@@ -1,24 +1,31 @@
 import { Elysia } from 'elysia'
-import { parseEmail } from '../../accounts/email.ts'
 import { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-link-store.ts'
 import { findOneTimeLink } from '../../accounts/one-time-links.ts'
-import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
-import type { Joined } from '../../accounts/writes-store.ts'
+import { PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import { AppError } from '../../errors.ts'
 import { html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import { button, field, form, linkButton, notice, shownOnce } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
-import type { Form } from '../form.ts'
 import { readStrangersForm, type Visitor } from '../guard.ts'
+import {
+  type At,
+  countRegistration,
+  type Door,
+  type Errors,
+  findAddress,
+  judgeJoin,
+  PASSWORD_NEEDED,
+  proveExisting,
+  recordJoin,
+  storeJoin,
+} from '../join-account.ts'
 import { doorPage, page } from '../layout.ts'
-import { type ClientOrigin, originOf, type RequestContext } from '../origin.ts'
+import { originOf, type RequestContext } from '../origin.ts'
 import { beginVisit, strangersForm } from '../visit.ts'
 
 /** The pages that make an account, or give one a new password. */
-
-type Door = 'setup' | 'join' | 'reset' | 'sign-up'
 
 const TEXTS: Readonly<Record<Door, { title: string; lead: string; button: string }>> = {
   setup: {
@@ -87,11 +94,6 @@ function requireOpen({ signUp }: DashboardDeps): void {
   if (signUp !== 'open') throw new AppError('page_not_found')
 }
 
-interface At {
-  door: Door
-  token?: string
-}
-
 /** Judges what was sent, stores it, and signs the visitor in. */
 async function enter(deps: DashboardDeps, context: RequestContext, at: At): Promise<Response> {
   const { request } = context
@@ -100,7 +102,7 @@ async function enter(deps: DashboardDeps, context: RequestContext, at: At): Prom
   const sent = await readStrangersForm(deps, request)
   const current = sent.raw('current')
   const shown = { ...at, link, email: sent.text('email'), asksCurrent: current !== '' }
-  const judged = judge(at.door, link, sent)
+  const judged = judgeJoin(sent, findAddress(deps, at.door, link))
   if ('errors' in judged) return doorForm(deps, request, { ...shown, ...judged })
 
   if (at.door === 'sign-up') countRegistration(deps, origin)
@@ -112,7 +114,7 @@ async function enter(deps: DashboardDeps, context: RequestContext, at: At): Prom
   const passwordHash = await deps.passwords.hash(judged.password)
   const { key, stored } = issueKey(deps)
   const newcomer = { email: judged.email, passwordHash, key: stored, provedHash: proved.hash }
-  const joined = await store(deps, at, newcomer)
+  const joined = await storeJoin(deps, at, newcomer)
   if ('refused' in joined) {
     if (joined.refused === 'link_over') throw new AppError('link_over')
     const errors =
@@ -121,125 +123,12 @@ async function enter(deps: DashboardDeps, context: RequestContext, at: At): Prom
         : { email: 'This address has an account already. Sign in with it.' }
     return doorForm(deps, request, { ...shown, errors })
   }
-  recordJoin(deps, origin, { door: at.door, link, joined })
-  const proof = { accountId: joined.accountId, passwordHash }
+  const { accountId, hasNewKey: isNew } = joined
+  recordJoin(deps, origin, { door: at.door, link, accountId, isNew })
+  const proof = { accountId, passwordHash }
   const { cookies, visitor } = await beginVisit(deps, { request, origin }, proof)
-  if (joined.hasNewKey) return welcome(visitor, cookies, key)
+  if (isNew) return welcome(visitor, cookies, key)
   return goTo(at.door === 'setup' ? '/app/keys?done=owner' : '/app/links', { cookies })
-}
-
-function countRegistration({ throttle, security }: DashboardDeps, origin: ClientOrigin): void {
-  const registration = [{ gate: 'registration', key: origin.address }] as const
-  throttle.require(registration)
-  // At once, so that of many sent together none slips through.
-  for (const gate of throttle.count(registration)) {
-    security.record('throttle.engaged', origin, { fields: { gate } })
-  }
-}
-
-function recordJoin(
-  { security, accounts }: DashboardDeps,
-  origin: ClientOrigin,
-  how: {
-    door: Door
-    link: OneTimeLinkRow | undefined
-    joined: Exclude<Joined, { refused: string }>
-  },
-): void {
-  const { door, link, joined } = how
-  const { accountId } = joined
-  if (joined.hasNewKey) {
-    const fields = { plan: accounts.find(accountId)?.plan }
-    security.record('account.created', origin, { accountId, fields })
-  }
-  if (door === 'setup') security.record('owner.set_up', origin, { accountId })
-  if (door === 'reset') security.record('password.reset', origin, { accountId })
-  if (door === 'join') {
-    security.record('invite.accepted', origin, {
-      accountId,
-      ...(link?.accountId && { byAccountId: link.accountId }),
-      fields: { invite_id: link?.id },
-    })
-  }
-}
-
-interface Errors {
-  email?: string | undefined
-  password?: string | undefined
-  /** Of the password that an existing account has. */
-  current?: string | undefined
-}
-
-const PASSWORD_NEEDED =
-  'This address has an account already. Enter the password that it has now, or choose another ' +
-  'address if you do not know it.'
-
-/**
- * Whoever registered the owner's address first must not become the owner with the owner's help.
- * Gives the stored hash that `current` was verified against; null where no account, or one without
- * a password, has the address.
- */
-async function proveExisting(
-  { accounts, passwords, throttle, security }: DashboardDeps,
-  claim: { link: OneTimeLinkRow; origin: ClientOrigin; email: string; current: string },
-): Promise<{ hash: string | null } | { errors: Errors }> {
-  const { link, origin, email, current } = claim
-  const account = accounts.findByEmail(email)
-  const hash = account?.passwordHash ?? null
-  if (hash === null) return { hash }
-  if (current === '') return { errors: { current: PASSWORD_NEEDED } }
-  const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
-  const fits = await passwords.verify(current, hash, {
-    before: () => throttle.require(attempts),
-    after: (isRight) => {
-      if (isRight) return throttle.clear(attempts)
-      for (const gate of throttle.count(attempts)) {
-        security.record('throttle.engaged', origin, { accountId: account?.id, fields: { gate } })
-      }
-    },
-  })
-  return fits ? { hash } : { errors: { current: 'This is not the password of that account.' } }
-}
-
-type Judged = { email: string; password: string } | { errors: Errors }
-
-function judge(door: Door, link: OneTimeLinkRow | undefined, sent: Form): Judged {
-  const isNamed = door === 'reset' || Boolean(link?.email)
-  const email = isNamed ? (link?.email ?? '') : parseEmail(sent.text('email'))
-  const password = sent.raw('password')
-  const errors: Errors = {
-    email: email === undefined ? 'Write an address like name@example.com.' : undefined,
-    password: judgePassword(password),
-  }
-  if (email === undefined || errors.password) return { errors }
-  return { email, password }
-}
-
-interface Newcomer {
-  email: string
-  passwordHash: string
-  key: ReturnType<typeof issueKey>['stored']
-  /** The stored hash that the password of an existing account was verified against. */
-  provedHash: string | null
-}
-
-async function store(
-  { writer, hasher, clock }: DashboardDeps,
-  { door, token = '' }: At,
-  { provedHash, ...newcomer }: Newcomer,
-): Promise<Joined> {
-  const now = clock()
-  const tokenHash = hasher.hash('one-time-link', token)
-  if (door === 'setup') {
-    return writer.call('setUpOwner', { ...newcomer, provedHash, tokenHash, now })
-  }
-  if (door === 'join') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
-  if (door === 'reset') {
-    const { passwordHash } = newcomer
-    return writer.call('resetPassword', { tokenHash, passwordHash, now })
-  }
-  const accountId = await writer.call('createAccount', { ...newcomer, plan: 'free', now })
-  return accountId === undefined ? { refused: 'email_taken' } : { accountId, hasNewKey: true }
 }
 
 /** The first page of a new account shows its key, in this very answer and never again. */
@@ -271,8 +160,7 @@ function doorForm(deps: DashboardDeps, request: Request, shown: Shown): Response
   const { csrf, cookies } = strangersForm(deps, request)
   const { door, token, link, email = '', errors = {} } = shown
   const { title, lead, button: label } = TEXTS[door]
-  const account = door === 'reset' && link?.accountId ? deps.accounts.find(link.accountId) : null
-  const address = account?.email ?? link?.email
+  const address = findAddress(deps, door, link)
   const beginsAtPassword = Boolean(address) || (!errors.email && Boolean(errors.password))
   const asksCurrent = shown.asksCurrent || errors.current !== undefined
   const isRefused = Boolean(errors.email || errors.password || errors.current)

@@ -4,6 +4,7 @@ import type { OneTimeLinkRow } from '../../accounts/one-time-link-store.ts'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
 import type { AccountOverview } from '../../accounts/overview-store.ts'
 import { PLANS, planName } from '../../accounts/plans.ts'
+import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
@@ -70,7 +71,7 @@ async function invite(
   }
   const about = { purpose: 'invite', accountId: account.id, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
-  await writer.call('addOneTimeLink', stored)
+  if (!(await writer.call('addOneTimeLink', stored))) throw new AppError('sign_in_needed')
   deps.security.record('invite.created', origin, { accountId: account.id, fields: { plan } })
   return { link: deps.baseUrl + path }
 }
