@@ -1,3 +1,4 @@
+import { type SecondFactorWrites, secondFactorWrites } from './accounts/second-factor-store.ts'
 import { type SessionWrites, sessionWrites } from './accounts/session-store.ts'
 import { type AccountWrites, accountWrites } from './accounts/writes-store.ts'
 import { Checkpoints } from './db/checkpoint.ts'
@@ -19,6 +20,7 @@ export type Writes = LinkWrites &
   SettingWrites &
   AccountWrites &
   SessionWrites &
+  SecondFactorWrites &
   AccountLinkWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
@@ -32,6 +34,7 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...settingWrites(db),
     ...accountWrites(db),
     ...sessionWrites(db),
+    ...secondFactorWrites(db),
     ...accountLinkWrites(db),
   }
   return {

@@ -11,6 +11,9 @@ export type SecretPurpose =
   | 'one-time-link'
   | 'form'
   | 'known-device'
+  | 'recovery-code'
+  | 'sign-in-step'
+  | 'totp-encryption'
 
 /**
  * Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens

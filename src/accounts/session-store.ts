@@ -3,6 +3,7 @@ import { and, desc, eq, isNull, lte, ne, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { accounts, sessions } from '../db/schema.ts'
 import type { Plan } from './plans.ts'
+import { type Factor, secondFactorWrites } from './second-factor-store.ts'
 import type { AccountId } from './store.ts'
 
 export interface NewSession {
@@ -81,29 +82,38 @@ const SESSIONS_PER_ACCOUNT_MAX = 100
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function sessionWrites(db: Database) {
   const orm = drizzle({ client: db })
-  const inForce = db.prepare<Pick<SessionRow, 'email' | 'plan' | 'isOwner'>, [AccountId, string]>(
-    `SELECT email, plan, is_owner AS isOwner FROM accounts
+  const active = db.prepare<
+    Pick<SessionRow, 'email' | 'plan' | 'isOwner'> & { totpEnabledAt: number | null },
+    [AccountId, string]
+  >(
+    `SELECT email, plan, is_owner AS isOwner, totp_enabled_at AS totpEnabledAt FROM accounts
      WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
   )
+  const { useFactor } = secondFactorWrites(db)
   return {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Sessions that are
      * over go with it: those begun before `startedBefore`, or not seen since `seenBefore`.
-     * Undefined, and nothing is changed, unless `passwordHash` is still the password of an account
-     * in force: whoever was let in by an older one comes too late.
+     * Undefined, and nothing is changed, unless `passwordHash` is still the password of an active
+     * account, and `factor`, where the account asks for one, was not used before.
      */
     startSession(order: {
       session: NewSession
       passwordHash: string
+      factor?: Factor | undefined
       replaces: Uint8Array | undefined
       startedBefore: number
       seenBefore: number
     }): SessionRow | undefined {
-      const { passwordHash, replaces, startedBefore, seenBefore } = order
+      const { passwordHash, factor, replaces, startedBefore, seenBefore } = order
       const { hash, ...session } = order.session
       const { accountId, createdAt } = session
-      const account = inForce.get(accountId, passwordHash)
-      if (!account) return undefined
+      const found = active.get(accountId, passwordHash)
+      if (!found) return undefined
+      const { totpEnabledAt, ...account } = found
+      if (totpEnabledAt !== null && !(factor && useFactor(accountId, factor, createdAt))) {
+        return undefined
+      }
       const isOver = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
       orm.delete(sessions).where(isOver).run()
       if (replaces)

@@ -72,7 +72,7 @@ export function markKnown(hasher: SecretHasher, random: RandomBytes, accountId: 
 const MARK_SHAPE = /^([\w-]{22})\.([\w-]{43})$/
 
 /** The device that a genuine mark of the account names: the same however the mark is written. */
-function findDevice(
+export function findDevice(
   hasher: SecretHasher,
   accountId: AccountId | undefined,
   mark = '',

@@ -20,6 +20,10 @@ const ALLOWANCES = {
   device: { burst: 10, everyMs: MINUTE },
   /** The password asked for again inside a session. */
   session: { burst: 5, everyMs: MINUTE },
+  /** Codes of two-factor sign-in, by browsers that have never signed in to the account. */
+  code: { burst: 5, everyMs: 5 * MINUTE },
+  /** The same, by one browser that has signed in to the account before. */
+  codeDevice: { burst: 5, everyMs: MINUTE },
   /** New accounts from one address, where registration is open. */
   registration: { burst: 5, everyMs: 10 * MINUTE },
 } as const satisfies Record<string, Allowance>

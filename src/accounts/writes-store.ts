@@ -183,6 +183,7 @@ export function accountWrites(db: Database) {
         ...{ email: `deleted account ${accountId}`, passwordHash: null, isOwner: 0 },
         ...{ disabledAt: now, deletedAt: now },
       })
+      accounts.clearSecondFactor(accountId)
       endSessions({ accountId })
       links.endAll('reset', accountId)
       links.endAll('invite', accountId)

@@ -13,6 +13,7 @@ export type Command =
   | { name: 'account list'; json: boolean }
   | { name: 'account set-plan'; email: string; plan: Plan }
   | { name: 'account reset-password'; email: string; json: boolean }
+  | { name: 'account reset-two-factor'; email: string }
   | { name: 'account setup-link'; json: boolean }
   | { name: 'key rotate'; email: string; now: boolean; json: boolean }
   | { name: 'key revoke'; email: string; now: boolean }
@@ -35,6 +36,7 @@ export const USAGE = `Usage: hopcode [command]
   account list                            accounts with their plans; --json for one line each
   account set-plan --email E --plan P     change a plan (free, pro, enterprise)
   account reset-password --email E        show a link that sets a new password, once; --json
+  account reset-two-factor --email E      turn two-factor sign-in off, when the device is lost
   account setup-link                      show a link that sets up the owner's account, once; --json
   key rotate --email E                    show a new key; the old one works 24 hours more
   key revoke --email E                    end the key in 24 hours, without a new one
@@ -103,6 +105,10 @@ const COMMANDS: Record<
       email: emailOf(values),
       json: values.json === true,
     }),
+  },
+  'account reset-two-factor': {
+    takes: ['email'],
+    read: (values) => ({ name: 'account reset-two-factor', email: emailOf(values) }),
   },
   'account setup-link': {
     takes: ['json'],

@@ -15,6 +15,8 @@ import { servicePages } from './pages/service.ts'
 import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
+import { signInCodePages } from './pages/sign-in-code.ts'
+import { twoFactorPages } from './pages/two-factor.ts'
 
 /** The dashboard at `/app`. Each page is a file of its own. */
 export const dashboardRoutes = (deps: DashboardDeps) =>
@@ -25,6 +27,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
       return asset
     })
     .use(signInPages(deps))
+    .use(signInCodePages(deps))
     .use(joinPages(deps))
     .use(signOutPages(deps))
     .use(linksPages(deps))
@@ -33,6 +36,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(linkPages(deps))
     .use(linkQrFiles(deps))
     .use(accountPages(deps))
+    .use(twoFactorPages(deps))
     .use(keyPages(deps))
     .use(numberPages(deps))
     .use(servicePages(deps))

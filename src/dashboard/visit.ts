@@ -1,6 +1,5 @@
-import { newToken } from '../accounts/sessions.ts'
+import { newToken, type SignInProof } from '../accounts/sessions.ts'
 import { markKnown } from '../accounts/sign-in.ts'
-import type { AccountId } from '../accounts/store.ts'
 import type { DashboardDeps } from './deps.ts'
 import { type Visitor, visitorOf } from './guard.ts'
 import type { ClientOrigin } from './origin.ts'
@@ -13,7 +12,7 @@ import { formToken } from './same-origin.ts'
 export async function beginVisit(
   deps: DashboardDeps,
   { request, origin }: { request: Request; origin: ClientOrigin },
-  proof: { accountId: AccountId; passwordHash: string },
+  proof: SignInProof,
 ): Promise<{ visitor: Visitor; cookies: string[] }> {
   const { cookies, hasher, random, sessions } = deps
   const { session, token } = await sessions.start(proof, {

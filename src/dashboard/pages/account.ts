@@ -1,7 +1,9 @@
 import { Elysia } from 'elysia'
 import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import { planName } from '../../accounts/plans.ts'
+import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { SessionView } from '../../accounts/session-store.ts'
+import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
@@ -124,6 +126,7 @@ function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
         ])}
         ${parts.card('Password', passwordForm(visitor, errors))}
       </div>
+      ${parts.card('Two-factor sign-in', twoFactor(account))}
       ${sessionsCard(deps, visitor)}
       ${parts.card('Delete the account', [
         html`<p>Its API keys, its sessions and every one of its links go for good.</p>`,
@@ -131,6 +134,13 @@ function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
       ])}`,
   })
 }
+
+const twoFactor = (account: AccountRow): Html =>
+  hasSecondFactor(account)
+    ? html`<p>On: after the password, signing in asks for a code.</p>
+        ${parts.linkButton('Turn it off…', '/app/account/two-factor')}`
+    : html`<p>Off: the password alone is enough to sign in.</p>
+        ${parts.linkButton('Set it up…', '/app/account/two-factor')}`
 
 const budget = (n: number) => (n === 0 ? 'no limit' : n.toLocaleString('en'))
 

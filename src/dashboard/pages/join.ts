@@ -3,10 +3,11 @@ import { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-link-store.ts'
 import { findOneTimeLink } from '../../accounts/one-time-links.ts'
 import { PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
+import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { AppError } from '../../errors.ts'
 import { html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
-import { button, field, form, linkButton, notice, shownOnce } from '../components.ts'
+import { button, card, field, form, linkButton, notice, shownOnce } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { readStrangersForm, type Visitor } from '../guard.ts'
 import {
@@ -23,6 +24,7 @@ import {
 } from '../join-account.ts'
 import { doorPage, page } from '../layout.ts'
 import { originOf, type RequestContext } from '../origin.ts'
+import { askForCode } from '../second-step.ts'
 import { beginVisit, strangersForm } from '../visit.ts'
 
 /** The pages that make an account, or give one a new password. */
@@ -125,14 +127,18 @@ async function enter(deps: DashboardDeps, context: RequestContext, at: At): Prom
   }
   const { accountId, hasNewKey: isNew } = joined
   recordJoin(deps, origin, { door: at.door, link, accountId, isNew })
+  const account = deps.accounts.find(accountId)
+  const next = at.door === 'setup' ? '/app/keys?done=owner' : '/app/links'
+  // A link in place of the password does not stand for the second factor too.
+  if (account && hasSecondFactor(account)) return askForCode(deps, account, next)
   const proof = { accountId, passwordHash }
   const { cookies, visitor } = await beginVisit(deps, { request, origin }, proof)
-  if (isNew) return welcome(visitor, cookies, key)
-  return goTo(at.door === 'setup' ? '/app/keys?done=owner' : '/app/links', { cookies })
+  if (isNew) return welcome(visitor, cookies, key, at.door)
+  return goTo(next, { cookies })
 }
 
 /** The first page of a new account shows its key, in this very answer and never again. */
-function welcome(visitor: Visitor, cookies: string[], key: string): Response {
+function welcome(visitor: Visitor, cookies: string[], key: string, door: Door): Response {
   return page(visitor, {
     ...{ title: 'Welcome', cookies },
     main: html`<div class="card">
@@ -144,9 +150,17 @@ function welcome(visitor: Visitor, cookies: string[], key: string): Response {
         ${linkButton('Make the first link', '/app/links', 'primary')}
         ${linkButton('How the API works', '/docs')}
       </div>
-    </div>`,
+    </div>
+    ${door === 'setup' && twoFactorCard}`,
   })
 }
+
+/** Offered to the owner, whose account is the key to all others. */
+const twoFactorCard = card('Protect your account', [
+  html`<p>You run this service: who gets into your account gets into all of it. With two-factor
+    sign-in, a stolen password is not enough. You can also set it up later, under Account.</p>`,
+  linkButton('Set up two-factor sign-in', '/app/account/two-factor'),
+])
 
 interface Shown extends At {
   link?: OneTimeLinkRow | undefined

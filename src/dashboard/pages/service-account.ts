@@ -147,6 +147,7 @@ function facts({ accounts, clock }: DashboardDeps, account: AccountRow): Html {
         ? 'none yet'
         : html`set ${parts.time(account.passwordChangedAt)}`
     }</dd>
+    <dt>Two-factor sign-in</dt><dd>${account.totpEnabledAt === null ? 'off' : 'on'}</dd>
   </dl>`
 }
 

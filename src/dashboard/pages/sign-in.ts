@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { type SignIn, signIn } from '../../accounts/sign-in.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
@@ -10,6 +11,7 @@ import { safeNext } from '../errors.ts'
 import { readStrangersForm, signedIn } from '../guard.ts'
 import { doorPage } from '../layout.ts'
 import { type ClientOrigin, originOf } from '../origin.ts'
+import { askForCode } from '../second-step.ts'
 import { beginVisit, strangersForm } from '../visit.ts'
 
 const HOME = '/app/links'
@@ -38,6 +40,7 @@ export const signInPages = (deps: DashboardDeps) =>
           : 'The e-mail address or the password is wrong.'
         return signInPage(deps, request, { next, email, problem, status: 401 })
       }
+      if (hasSecondFactor(account)) return askForCode(deps, account, next)
       const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
       const { cookies } = await beginVisit(deps, { request, origin }, proof)
       return goTo(next ?? HOME, { cookies })
@@ -82,6 +85,7 @@ const isSignedIn = ({ cookies, sessions }: DashboardDeps, request: Request): boo
 
 const DONE: Readonly<Record<string, string>> = {
   out: 'You are signed out.',
+  late: 'More than five minutes have passed, or the password was changed. Sign in again.',
   deleted: 'The account is deleted. Its links are being taken away.',
 }
 
