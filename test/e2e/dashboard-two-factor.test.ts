@@ -46,8 +46,8 @@ test('the set-up page has a QR code and a key for one secret, and a code of it t
   const svg = /src="data:image\/svg\+xml;base64,([^"]+)"/.exec(begun.text)?.[1] ?? ''
   const { text: url } = await decodeQr(Buffer.from(svg, 'base64'), 'image/svg+xml')
   expect(url).toBe(
-    `otpauth://totp/Hopcode%20(hop.test):ann%40example.com?issuer=Hopcode%20(hop.test)&secret=${key}` +
-      '&algorithm=SHA1&digits=6&period=30',
+    'otpauth://totp/Hopcode%20(hop.test):ann%40example.com?issuer=Hopcode%20(hop.test)' +
+      `&secret=${key}&algorithm=SHA1&digits=6&period=30`,
   )
   // Not on before a code has shown that the app has the secret.
   expect((await new Visitor(app).signIn(ANN)).location).toBe('/app/links')

@@ -21,7 +21,7 @@ export const keyPages = (deps: DashboardDeps) =>
     .use(signedIn(deps))
     .get('', ({ visitor, query }) => keysPage(deps, visitor, { done: query.done }))
     .post('/new', async ({ visitor, form }) => {
-      const replaces = form.text('replaces')
+      const replaces = /^\d{1,15}$/.exec(form.text('replaces'))?.[0] ?? ''
       const label = replaces === '' ? 'Create a key' : 'Rotate the key'
       const asked = await ask(deps, visitor, form, { path: 'new', label, values: { replaces } })
       if (asked) return asked
@@ -100,7 +100,7 @@ interface Shown {
 }
 
 /**
- * `replaces`: the key that the visitor saw in force, so that a form sent twice makes one key and
+ * `replaces`: the id of the key that the visitor saw in force, empty for none, so that a form sent twice makes one key and
  * the first answer's key is not replaced unseen.
  */
 async function makeKey(deps: DashboardDeps, visitor: Visitor, replaces: string): Promise<Shown> {
@@ -111,7 +111,7 @@ async function makeKey(deps: DashboardDeps, visitor: Visitor, replaces: string):
   const now = deps.clock()
   const isMade = await deps.writer.call('rotateKey', {
     ...{ accountId: visitor.account.id, next: stored, now, endsAt: now + KEY_OVERLAP_MS },
-    replaces: /^\d+$/.test(replaces) ? Number(replaces) : undefined,
+    replaces: replaces === '' ? undefined : Number(replaces),
   })
   if (isMade) record(deps, visitor, replaces === '' ? 'key.created' : 'key.rotated')
   return isMade

@@ -24,6 +24,8 @@ import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
 
 const PATH = '/app/account/two-factor'
+/** Of a recovery code with spaces. */
+const CODE_MAX_LENGTH = 40
 const WRONG_CODE = 'This code is wrong, too old, or used already.'
 
 /** Turns two-factor sign-in on and off. */
@@ -37,7 +39,7 @@ export const twoFactorPages = (deps: DashboardDeps) =>
       return asked ?? begin(deps, visitor)
     })
     .post('/confirm', async ({ visitor, form }) => {
-      const code = form.text('code')
+      const code = form.text('code').slice(0, CODE_MAX_LENGTH)
       const action = {
         path: `${PATH}/confirm`,
         label: 'Turn it on',
@@ -214,7 +216,7 @@ const codeField = (hint: string, error: string | undefined): Html =>
     hint,
     error,
     autocomplete: 'one-time-code',
-    extra: { spellcheck: 'false', maxlength: 40 },
+    extra: { spellcheck: 'false', maxlength: CODE_MAX_LENGTH },
   })
 
 async function secretPage(
@@ -241,7 +243,8 @@ async function secretPage(
     main: html`<div class="card">
       <p>1. Scan this with your authenticator app.</p>
       <p><img src="data:image/svg+xml;base64,${base64}" ${picture}></p>
-      <p>No camera? Type this key into the app: <span class="code" id="totp-key">${grouped}</span></p>
+      <p>No camera? Type this key into the app:
+        <span class="code" id="totp-key">${grouped}</span></p>
       <p>2. Enter the code that the app shows now. Every other session then ends.</p>
       ${parts.form({
         action: `${PATH}/confirm`,
