@@ -99,6 +99,8 @@ function administer(
       return accountCommands.setPlan(deps, command)
     case 'account reset-password':
       return accountCommands.resetPassword(linkDeps, command)
+    case 'account reset-two-factor':
+      return accountCommands.resetTwoFactor(deps, command)
     case 'account setup-link':
       return accountCommands.setupLink(linkDeps, command)
     case 'account disable':

@@ -1,3 +1,4 @@
+import { type SecondFactorWrites, secondFactorWrites } from './accounts/second-factor-store.ts'
 import { type SessionWrites, sessionWrites } from './accounts/session-store.ts'
 import { type AccountWrites, accountWrites } from './accounts/writes-store.ts'
 import { Checkpoints } from './db/checkpoint.ts'
@@ -20,6 +21,7 @@ export type Writes = LinkWrites &
   SettingWrites &
   AccountWrites &
   SessionWrites &
+  SecondFactorWrites &
   AccountLinkWrites &
   ModerationWrites
 
@@ -34,6 +36,7 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...settingWrites(db),
     ...accountWrites(db),
     ...sessionWrites(db),
+    ...secondFactorWrites(db),
     ...accountLinkWrites(db),
     ...moderationWrites(db),
   }

@@ -3,6 +3,7 @@ import { SECOND } from '../lib/clock.ts'
 import { FairQueue, type Pace, type Time } from '../lib/fair-queue.ts'
 import type { Thread } from '../lib/thread.ts'
 import list from './common-passwords.txt' with { type: 'text' }
+import { findWeakness } from './guessable-passwords.ts'
 import type { PasswordFunctions } from './password-thread.ts'
 
 export const PASSWORD_MIN_LENGTH = 8
@@ -34,15 +35,18 @@ const COMMON: ReadonlySet<string> = new Set(
   list.split('\n').filter((line) => line !== '' && !line.startsWith('# ')),
 )
 
-/** What is wrong with a new password, for the person who chose it; undefined if nothing is. */
-export function judgePassword(password: string): string | undefined {
+/**
+ * What is wrong with a new password, for the person who chose it; undefined if nothing is. `email`
+ * is the account's; empty where it is not known.
+ */
+export function judgePassword(password: string, email = ''): string | undefined {
   const length = [...password].length
   if (length < PASSWORD_MIN_LENGTH) return `Use at least ${PASSWORD_MIN_LENGTH} characters.`
   if (length > PASSWORD_MAX_LENGTH) return `Use at most ${PASSWORD_MAX_LENGTH} characters.`
   if (COMMON.has(password.toLowerCase())) {
     return 'This is one of the most common passwords, and the first that others would try.'
   }
-  return undefined
+  return findWeakness(password, email)
 }
 
 /** The same password however it was typed: in composed form (RFC 8265, OpaqueString). */

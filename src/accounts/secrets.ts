@@ -24,6 +24,9 @@ export type SecretPurpose =
   | 'form'
   | 'known-device'
   | 'database'
+  | 'recovery-code'
+  | 'sign-in-step'
+  | 'totp-encryption'
 
 /**
  * Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens

@@ -3,13 +3,14 @@ import type { Passwords, Requester } from './passwords.ts'
 import { SecretHasher } from './secrets.ts'
 import { signIn } from './sign-in.ts'
 import type { AccountStore } from './store.ts'
-import { type Attempt, Throttle } from './throttle.ts'
+import { type Attempt, type Gate, Throttle } from './throttle.ts'
 
 /** Keeps what it was told to count. */
 class Recorder extends Throttle {
   readonly counted: Attempt[] = []
-  override count(attempts: readonly Attempt[]): void {
+  override count(attempts: readonly Attempt[]): Gate[] {
     this.counted.push(...attempts)
+    return []
   }
 }
 

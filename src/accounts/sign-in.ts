@@ -3,7 +3,7 @@ import type { RandomBytes } from '../lib/random.ts'
 import type { Passwords, Requester } from './passwords.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
 import type { AccountId, AccountRow, AccountStore } from './store.ts'
-import type { Attempt, Throttle } from './throttle.ts'
+import type { Attempt, Gate, Throttle } from './throttle.ts'
 
 interface SignInDeps {
   accounts: AccountStore
@@ -12,13 +12,15 @@ interface SignInDeps {
   hasher: SecretHasher
 }
 
-interface SignIn {
+export interface SignIn {
   email: string
   password: string
   /** The visitor's address, as text that is the same for one visitor. */
   address: string
   /** What `markKnown` gave this browser when it last signed in, if it did. */
   known: string | undefined
+  /** Called for each gate of the throttle that this failure has closed. */
+  onEngaged?: (gate: Gate) => void
 }
 
 /**
@@ -39,8 +41,8 @@ export async function signIn(deps: SignInDeps, order: SignIn): Promise<AccountRo
   const fits = await passwords.verify(order.password, account?.passwordHash, by, {
     before: () => throttle.require(attempts),
     after: (fits) => {
-      if (!fits) throttle.count(attempts)
-      else throttle.clear(attempts.filter(({ gate }) => gate === 'pair' || gate === 'device'))
+      if (!fits) for (const gate of throttle.count(attempts)) order.onEngaged?.(gate)
+      if (fits) throttle.clear(attempts.filter(({ gate }) => gate === 'pair' || gate === 'device'))
     },
   })
   return fits ? account : undefined
@@ -74,7 +76,7 @@ export function markKnown(hasher: SecretHasher, random: RandomBytes, accountId: 
 const MARK_SHAPE = /^([\w-]{22})\.([\w-]{43})$/
 
 /** The device that a genuine mark of the account names: the same however the mark is written. */
-function findDevice(
+export function findDevice(
   hasher: SecretHasher,
   accountId: AccountId | undefined,
   mark = '',

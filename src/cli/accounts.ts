@@ -56,6 +56,14 @@ export function resetPassword(
   return `Opens once, until ${ends_at}, and sets a new password of ${email}:\n\n  ${link}\n`
 }
 
+/** For somebody whose phone and recovery codes are lost: the password alone is enough again. */
+export function resetTwoFactor({ accounts }: KeyDeps, { email }: { email: string }): string {
+  const account = getAccount({ accounts }, email)
+  if (account.totpEnabledAt === null) return `Two-factor sign-in is not on for ${email}.`
+  accounts.clearSecondFactor(account.id)
+  return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
+}
+
 /** A link with which whoever holds it becomes the owner of the service. It ends earlier ones. */
 export function setupLink(deps: LinkDeps, { json }: { json: boolean }): string {
   const { link, ends_at } = addLink(deps, { purpose: 'setup' })
@@ -118,7 +126,7 @@ export function enableAccount(db: Database, deps: KeyDeps, { email }: { email: s
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 
-function getAccount({ accounts }: KeyDeps, email: string): AccountRow {
+function getAccount({ accounts }: Pick<KeyDeps, 'accounts'>, email: string): AccountRow {
   const account = accounts.findByEmail(email)
   if (!account) throw new CommandError(`no account has the e-mail address ${email}`)
   return account

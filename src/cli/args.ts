@@ -13,6 +13,7 @@ export type Command =
   | { name: 'account list'; json: boolean }
   | { name: 'account set-plan'; email: string; plan: Plan }
   | { name: 'account reset-password'; email: string; json: boolean }
+  | { name: 'account reset-two-factor'; email: string }
   | { name: 'account setup-link'; json: boolean }
   | { name: 'account disable'; email: string; links: boolean }
   | { name: 'account enable'; email: string }
@@ -40,6 +41,7 @@ export const USAGE = `Usage: hopcode [command]
   account list                            accounts with their plans; --json for one line each
   account set-plan --email E --plan P     change a plan (free, pro, enterprise)
   account reset-password --email E        show a link that sets a new password, once; --json
+  account reset-two-factor --email E      turn two-factor sign-in off, when the device is lost
   account setup-link                      show a link that sets up the owner's account, once; --json
   account disable --email E               refuse its keys and its sign-in; --links stops its links
   account enable --email E                let it in again; its links work too
@@ -118,6 +120,10 @@ const COMMANDS: Record<
       email: emailOf(values),
       json: values.json === true,
     }),
+  },
+  'account reset-two-factor': {
+    takes: ['email'],
+    read: (values) => ({ name: 'account reset-two-factor', email: emailOf(values) }),
   },
   'account setup-link': {
     takes: ['json'],

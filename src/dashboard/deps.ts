@@ -1,6 +1,8 @@
 import type { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
 import type { OverviewReads } from '../accounts/overview-store.ts'
 import type { Passwords } from '../accounts/passwords.ts'
+import type { RecoveryCodeReads, SecondFactorWrites } from '../accounts/second-factor-store.ts'
+import type { SecurityLog } from '../accounts/security-log.ts'
 import type { SessionWrites } from '../accounts/session-store.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Throttle } from '../accounts/throttle.ts'
@@ -31,14 +33,16 @@ export interface DashboardDeps extends LinkDeps, GuardDeps {
   sessions: Sessions
   passwords: Passwords
   throttle: Throttle
+  security: SecurityLog
   oneTimeLinks: OneTimeLinkStore
+  recoveryCodes: RecoveryCodeReads
   cookies: Cookies
   deletion: AccountDeletion
   /** Changes accounts, keys, sessions and settings. */
-  writer: Caller<AccountWrites & SessionWrites & SettingWrites>
+  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites>
   /** Reads of many rows. */
   reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
-  images: Pick<QrImages, 'render'>
+  images: Pick<QrImages, 'render' | 'renderText'>
   health: Health
   moderation: Moderation
   vitals: () => Vitals

@@ -24,7 +24,10 @@ export const isDashboardPath = (path: string): boolean => /^\/app(\/|$)/.test(pa
 
 /** A refusal or a failure as a page. Who is not signed in is sent to the page for it instead. */
 export function errorPage({ refusal, requestId, request }: Failure): Response {
-  if (refusal.code === 'sign_in_needed') return toSignIn(request)
+  // Here, the second one means that the account was disabled while its form was on the way.
+  if (refusal.code === 'sign_in_needed' || refusal.code === 'invalid_api_key') {
+    return toSignIn(request)
+  }
   const { status, headers } = refusal
   if (status === 429 && isPartAsked(request)) return htmlAnswer(html``, { status, headers })
   const number = html`<p class="hint">

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import type { Origin } from '../accounts/security-log.ts'
 import type { SessionRow } from '../accounts/session-store.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
@@ -6,23 +7,27 @@ import { type Arrival, refuseDuringMaintenance } from '../guard.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { DashboardDeps } from './deps.ts'
 import { EMPTY_FORM, FORM_BYTES_MAX, type Form, readForm } from './form.ts'
+import { originOf } from './origin.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './same-origin.ts'
 
 /** Who looks at a page. */
 export interface Visitor {
   account: Account & { email: string; isOwner: boolean }
-  session: { id: number; createdAt: number }
+  session: { id: number; createdAt: number; provedAt: number }
   /** Stands in every form of the visitor's, as the hidden field `csrf`. */
   csrf: string
+  /** Where the request comes from, for the log. */
+  origin: Origin
 }
 
 export const visitorOf = (
-  { id, createdAt, accountId, plan, email, isOwner }: SessionRow,
-  csrf: string,
+  { id, createdAt, provedAt, accountId, plan, email, isOwner }: SessionRow,
+  { csrf, origin }: Pick<Visitor, 'csrf' | 'origin'>,
 ): Visitor => ({
   account: { id: accountId, plan, email, isOwner: isOwner === 1 },
-  session: { id, createdAt },
+  session: { id, createdAt, provedAt },
   csrf,
+  origin,
 })
 
 interface Demands {
@@ -43,7 +48,8 @@ export const signedIn = (
 ) =>
   new Elysia({ name: 'dashboard.signedIn', seed: { owner, formBytesMax } }).derive(
     { as: 'scoped' },
-    async ({ request, server }) => {
+    async ({ request, server, set }) => {
+      const origin = originOf(deps, { request, server, set })
       const token = deps.cookies.find('session', request)
       const session = deps.sessions.find(token)
       // Before the form is read, because that is the most expensive part.
@@ -52,7 +58,7 @@ export const signedIn = (
       const form = await readOwnForm(deps, request, token, formBytesMax)
       // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
       const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
-      const visitor = visitorOf(found, formToken(deps.hasher, token ?? ''))
+      const visitor = visitorOf(found, { csrf: formToken(deps.hasher, token ?? ''), origin })
       return { ...visitor, visitor, form }
     },
   )

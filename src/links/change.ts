@@ -2,7 +2,7 @@ import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { LinkDeps } from './deps.ts'
 import { getOwnLink, notOwn } from './own.ts'
-import type { LinkRow } from './row.ts'
+import { authorOf, type LinkRow } from './row.ts'
 import { urlKey } from './url.ts'
 
 /**
@@ -24,10 +24,16 @@ export async function change(
  * when the link is gone. Throws `url_blocked`, then `quota_exceeded`.
  */
 export async function pointAt(
-  { blocklist, links, plans }: LinkDeps,
-  { plan }: Account,
+  { blocklist, links, plans, clock }: LinkDeps,
+  owner: Account,
   { id, url }: { id: number; url: string },
 ): Promise<LinkRow | undefined> {
   if (blocklist.isBlocked(url)) throw new AppError('url_blocked')
-  return links.changeUrl({ id, url, urlKey: urlKey(url), quota: plans[plan] })
+  return links.changeUrl({
+    id,
+    url,
+    urlKey: urlKey(url),
+    quota: plans[owner.plan],
+    author: authorOf(owner, clock()),
+  })
 }

@@ -32,7 +32,13 @@ export async function create(
     const passcodeHash = deps.hasher.hash('passcode', passcode)
     return { url, urlKey: urlKey(url), code: newCode(random), passcodeHash }
   })
-  const created = await links.create({ accountId: owner.id, createdAt: clock(), items, quota })
+  const created = await links.create({
+    accountId: owner.id,
+    keyId: owner.keyId,
+    createdAt: clock(),
+    items,
+    quota,
+  })
   return mapInTurns(created, LINKS_AT_ONCE, (link, i) =>
     typeof link === 'string'
       ? quotaError(link, quota)

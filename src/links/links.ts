@@ -4,7 +4,7 @@ import type { LinkCache } from './cache.ts'
 import type { Code } from './code.ts'
 import { type Creation, packLinks, unpackReceipt } from './parcel.ts'
 import { quotaError } from './quota.ts'
-import type { CreateLinks, LinkRow } from './row.ts'
+import type { Author, CreateLinks, LinkRow } from './row.ts'
 import type { ChangeUrl, LinkWrites, ReserveCode } from './store.ts'
 
 /** Keeps the picture of each code beside its link. */
@@ -41,7 +41,7 @@ export class LinkWriter {
 
   /**
    * One link an item, in order, or the quota that has no room for it. Throws, with nothing stored,
-   * if the disk refuses, or `invalid_api_key` if the account is disabled or gone by now.
+   * if the disk refuses, or `invalid_api_key` if the account or the key is no longer active.
    */
   async create(order: CreateLinks): Promise<Creation[]> {
     const receipt = await this.#writer.call('createParcel', packLinks(order))
@@ -60,7 +60,7 @@ export class LinkWriter {
   /** Undefined when the code is in use. Throws `invalid_api_key`, `quota_exceeded`. */
   async reserve(order: ReserveCode): Promise<LinkRow | undefined> {
     const link = await this.#writer.call('reserveCode', order)
-    if (link === 'account_gone') throw new AppError('invalid_api_key')
+    if (link === 'not_active') throw new AppError('invalid_api_key')
     if (typeof link === 'string') throw quotaError(link, order.quota)
     if (link) {
       this.#cache.add(link.code)
@@ -70,9 +70,10 @@ export class LinkWriter {
     return link
   }
 
-  /** Undefined when the link is gone. Throws `quota_exceeded`. */
+  /** Undefined when the link is gone. Throws `invalid_api_key` as `create` does, `quota_exceeded`. */
   async changeUrl(change: Required<ChangeUrl>): Promise<LinkRow | undefined> {
     const link = await this.#writer.call('changeUrl', change)
+    if (link === 'not_active') throw new AppError('invalid_api_key')
     if (typeof link === 'string') throw quotaError(link, change.quota)
     if (link) {
       // A link of a commit whose news never came may be unknown here.
@@ -82,9 +83,10 @@ export class LinkWriter {
     return link
   }
 
-  /** False when the link is gone already. */
-  async delete(id: number, code: Code): Promise<boolean> {
-    const deleted = await this.#writer.call('deleteLink', { id })
+  /** False when the link is gone already. Throws `invalid_api_key` as `create` does. */
+  async delete(id: number, code: Code, author: Author): Promise<boolean> {
+    const deleted = await this.#writer.call('deleteLink', { id, author })
+    if (deleted === 'not_active') throw new AppError('invalid_api_key')
     if (deleted) {
       this.#cache.drop(code)
       this.#images.remove(code)

@@ -16,6 +16,7 @@ const BETWEEN = '\n'
 
 export interface LinkParcel {
   accountId: number
+  keyId: number | undefined
   createdAt: number
   count: number
   quota: CreateLinks['quota']
@@ -36,7 +37,8 @@ export interface Receipt {
 }
 
 /** At least one. */
-export function packLinks({ accountId, createdAt, items, quota }: CreateLinks): LinkParcel {
+export function packLinks(order: CreateLinks): LinkParcel {
+  const { accountId, keyId, createdAt, items, quota } = order
   const bytes = new Uint8Array(items.length * LINK_BYTES)
   for (const [at, { urlKey, passcodeHash }] of items.entries()) {
     assert(urlKey.length === URL_KEY_BYTES, 'a URL key has one length')
@@ -46,6 +48,7 @@ export function packLinks({ accountId, createdAt, items, quota }: CreateLinks): 
   }
   return {
     accountId,
+    keyId,
     createdAt,
     bytes,
     quota,
@@ -56,7 +59,7 @@ export function packLinks({ accountId, createdAt, items, quota }: CreateLinks): 
 }
 
 export function unpackLinks(parcel: LinkParcel): CreateLinks {
-  const { accountId, createdAt, count, bytes, quota } = parcel
+  const { accountId, keyId, createdAt, count, bytes, quota } = parcel
   const urls = parcel.urls.split(BETWEEN)
   const codes = parcel.codes.split(BETWEEN)
   assert(urls.length === count && codes.length === count, 'a parcel arrives as it was packed')
@@ -66,7 +69,7 @@ export function unpackLinks(parcel: LinkParcel): CreateLinks {
     urlKey: bytes.subarray(at * LINK_BYTES, at * LINK_BYTES + URL_KEY_BYTES),
     passcodeHash: bytes.subarray(at * LINK_BYTES + URL_KEY_BYTES, (at + 1) * LINK_BYTES),
   }))
-  return { accountId, createdAt, items, ...(quota && { quota }) }
+  return { accountId, keyId, createdAt, items, ...(quota && { quota }) }
 }
 
 export function packReceipt({ items }: CreateLinks, links: readonly Creation[]): Receipt {

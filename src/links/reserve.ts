@@ -13,6 +13,7 @@ export async function reserve(deps: LinkDeps, owner: Account, code: Code): Promi
   const link = await deps.links.reserve({
     code,
     accountId: owner.id,
+    keyId: owner.keyId,
     passcodeHash: deps.hasher.hash('passcode', passcode),
     createdAt: deps.clock(),
     quota: deps.plans[owner.plan],

@@ -7,6 +7,7 @@ import { type Code, newCode } from './code.ts'
 import { type Creation, type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
 import { exceededQuota, type QuotaName, type Stored } from './quota.ts'
 import {
+  type Author,
   type CreatedLink,
   type CreateLinks,
   LINK_COLUMNS,
@@ -32,6 +33,8 @@ export interface DestinationRow {
 
 export interface ReserveCode {
   accountId: AccountId
+  /** As in `Author`; `createdAt` is its `now`. */
+  keyId?: number | undefined
   code: Code
   passcodeHash: Uint8Array
   createdAt: number
@@ -44,6 +47,8 @@ export interface ChangeUrl {
   urlKey: Uint8Array
   /** Absent: no limit. */
   quota?: Quota
+  /** Absent: nobody is judged. */
+  author?: Author
 }
 
 /** 0 means no limit. */
@@ -92,14 +97,13 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
      UNION ALL SELECT code FROM disabled_codes WHERE code = ?1`,
   )
 
-  const accountInForce = db.prepare<{ id: AccountId }, [AccountId]>(
-    'SELECT id FROM accounts WHERE id = ? AND disabled_at IS NULL',
+  const activeAuthor = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
+    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
+     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
+       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
   )
-  /**
-   * A request is let in before its body has arrived, and the account may be gone by now: its link
-   * would be nobody's, and nobody could take it away.
-   */
-  const isInForce = (id: AccountId) => accountInForce.get(id) !== null
+  const isActive = ({ accountId, keyId, now }: Author) =>
+    activeAuthor.get(accountId, keyId ?? null, now) !== null
 
   /** Undefined when the code is held or disabled. RETURNING would take 3 µs more. */
   const insert = (
@@ -155,17 +159,17 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     createLinks: (order: Omit<CreateLinks, 'quota'>): CreatedLink[] =>
       createWithin(order).filter((link) => typeof link !== 'string'),
 
-    /** `createLinks` for another thread. Undefined when the account is disabled or gone. */
+    /** `createLinks` for another thread. Undefined when the account or the key is not active. */
     createParcel(parcel: LinkParcel): Receipt | undefined {
       const order = unpackLinks(parcel)
-      if (!isInForce(order.accountId)) return undefined
+      if (!isActive({ ...order, now: order.createdAt })) return undefined
       return packReceipt(order, createWithin(order))
     },
 
     /** Undefined when any account holds the code, or it is disabled. */
-    reserveCode(order: ReserveCode): LinkRow | 'account_gone' | QuotaName | undefined {
+    reserveCode(order: ReserveCode): LinkRow | 'not_active' | QuotaName | undefined {
       const { accountId, code, passcodeHash, createdAt, quota } = order
-      if (!isInForce(accountId)) return 'account_gone'
+      if (!isActive({ ...order, now: createdAt })) return 'not_active'
       const stored = storedBy.get(accountId) ?? { links: 0, urlBytes: 0 }
       const next = { links: stored.links + 1, urlBytes: 0 }
       const exceeded = exceededQuota(next, quota)
@@ -177,8 +181,9 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     },
 
     /** Undefined when the link is gone. A shorter URL always fits. */
-    changeUrl(change: ChangeUrl): LinkRow | QuotaName | undefined {
-      const { id, url, urlKey, quota = NO_QUOTA } = change
+    changeUrl(change: ChangeUrl): LinkRow | 'not_active' | QuotaName | undefined {
+      const { id, url, urlKey, quota = NO_QUOTA, author } = change
+      if (author && !isActive(author)) return 'not_active'
       const old = ownerOf.get(id)
       if (!old) return undefined
       const added = Buffer.byteLength(url) - old.urlBytes
@@ -193,8 +198,9 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
       return link
     },
 
-    /** False when the link is gone already. Its hits go with it. */
-    deleteLink({ id }: { id: number }): boolean {
+    /** False when the link is gone already. Its hits go with it. Without an author, as above. */
+    deleteLink({ id, author }: { id: number; author?: Author }): boolean | 'not_active' {
+      if (author && !isActive(author)) return 'not_active'
       const link = remove.get(id)
       if (!link) return false
       index.remove(link.accountId, id)

@@ -74,6 +74,11 @@ export class QrImages implements CodeImages {
     return this.#renderer.call('render', { text: this.#addresses.short(code), options })
   }
 
+  /** An image of a text that is no short link; nothing of it is stored. */
+  renderText(text: string, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#renderer.call('render', { text, options })
+  }
+
   /** Stores the images of many codes, and waits for it: for work in the background. */
   async remake(codes: readonly Code[]): Promise<void> {
     const text = (code: Code) => this.#addresses.short(code)

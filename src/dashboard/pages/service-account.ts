@@ -1,11 +1,13 @@
 import { Elysia } from 'elysia'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
-import { PLANS, planName } from '../../accounts/plans.ts'
+import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
+import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
+import { askForPassword } from '../confirm-password.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
@@ -25,15 +27,21 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       const plan = PLANS.find((name) => name === form.text('plan'))
       if (!plan) return accountPage(deps, visitor, account, { problem: 'Choose a plan.' })
       await deps.writer.call('setPlan', { accountId: account.id, plan })
+      record(deps, visitor, 'account.plan_changed', { account, plan })
       return goTo(`${ACCOUNTS}/${account.id}?done=plan`)
     })
-    .post('/reset', async ({ visitor, params }) => {
+    .post('/reset', async ({ visitor, params, form }) => {
       const account = getAccount(deps, params.id)
       if (account.disabledAt !== null) return goTo(`${ACCOUNTS}/${account.id}`)
+      // The link opens the account, this one's own too: a stolen cookie must not be enough.
+      const path = `${ACCOUNTS}/${account.id}/reset`
+      const action = { path, label: 'Create a reset link', section: 'service' } as const
+      const asked = await askForPassword(deps, visitor, form, action)
+      if (asked) return asked
       const about = { purpose: 'reset', accountId: account.id } as const
-      const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-      await deps.writer.call('addOneTimeLink', stored)
-      return accountPage(deps, visitor, account, { link: deps.baseUrl + path })
+      const link = issueOneTimeLink(deps, about, deps.clock())
+      await deps.writer.call('addOneTimeLink', link.stored)
+      return accountPage(deps, visitor, account, { link: deps.baseUrl + link.path })
     })
     .get('/disable', ({ visitor, params }) =>
       disablePage(deps, visitor, getAccount(deps, params.id)),
@@ -44,13 +52,27 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       if (!(await deps.moderation.disableAccount(account.id, { links }))) {
         return disablePage(deps, visitor, account)
       }
+      record(deps, visitor, 'account.disabled', { account })
       return goTo(`${ACCOUNTS}/${account.id}?done=disabled`)
     })
-    .post('/enable', async ({ params }) => {
+    .post('/enable', async ({ visitor, params }) => {
       const account = getAccount(deps, params.id)
       await deps.moderation.enableAccount(account.id)
+      record(deps, visitor, 'account.enabled', { account })
       return goTo(`${ACCOUNTS}/${account.id}?done=enabled`)
     })
+
+const record = (
+  { security }: DashboardDeps,
+  visitor: Visitor,
+  event: SecurityEvent,
+  { account, plan }: { account: AccountRow; plan?: Plan },
+): void =>
+  security.record(event, visitor.origin, {
+    accountId: account.id,
+    byAccountId: visitor.account.id,
+    fields: { plan },
+  })
 
 /** Throws `page_not_found` for what is no account, or one that is being deleted. */
 function getAccount({ accounts }: DashboardDeps, text: string): AccountRow {
@@ -131,6 +153,7 @@ function facts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): 
         ? 'none yet'
         : html`set ${parts.time(account.passwordChangedAt)}`
     }</dd>
+    <dt>Two-factor sign-in</dt><dd>${account.totpEnabledAt === null ? 'off' : 'on'}</dd>
   </dl>`
 }
 

@@ -4,6 +4,7 @@ import type { OneTimeLinkRow } from '../../accounts/one-time-link-store.ts'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
 import type { AccountOverview } from '../../accounts/overview-store.ts'
 import { PLANS, planName } from '../../accounts/plans.ts'
+import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
@@ -29,9 +30,13 @@ export const serviceAccountsPages = (deps: DashboardDeps) =>
       const made = await invite(deps, visitor, form)
       return accountsPage(deps, visitor, { ...made, sent: form })
     })
-    .post('/invites/end', async ({ form }) => {
+    .post('/invites/end', async ({ visitor, form }) => {
       const id = Number(form.text('invite'))
-      if (Number.isSafeInteger(id)) await deps.writer.call('endInvite', { id })
+      const isEnded = Number.isSafeInteger(id) && (await deps.writer.call('endInvite', { id }))
+      if (isEnded) {
+        const about = { accountId: visitor.account.id, fields: { invite_id: id } }
+        deps.security.record('invite.withdrawn', visitor.origin, about)
+      }
       return goTo('/app/service/accounts?done=withdrawn')
     })
 
@@ -47,7 +52,7 @@ interface Shown {
 
 async function invite(
   deps: DashboardDeps,
-  { account }: Visitor,
+  { account, origin }: Visitor,
   form: Form,
 ): Promise<Pick<Shown, 'link' | 'errors'>> {
   const { accounts, clock, oneTimeLinks, writer } = deps
@@ -67,7 +72,8 @@ async function invite(
   }
   const about = { purpose: 'invite', accountId: account.id, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
-  await writer.call('addOneTimeLink', stored)
+  if (!(await writer.call('addOneTimeLink', stored))) throw new AppError('sign_in_needed')
+  deps.security.record('invite.created', origin, { accountId: account.id, fields: { plan } })
   return { link: deps.baseUrl + path }
 }
 
