@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { csvLine, linesOf, parseUrlFile } from './csv.ts'
 
 const urlsOf = async (text: string | Uint8Array) => {
-  const parsed = await parseUrlFile(typeof text === 'string' ? Buffer.from(text) : text)
+  const parsed = await parseUrlFile(typeof text === 'string' ? Buffer.from(text) : text, 1000)
   if ('problem' in parsed) throw new Error(parsed.problem)
   return parsed.map(({ line, text: url, problem }) => (problem ? [line, 'unclear'] : [line, url]))
 }
@@ -30,7 +30,7 @@ test('whatever is written is read back as it was, by a reader that is not ours',
 })
 
 test('lines are counted as an editor counts them, and empty ones are no URLs', () => {
-  expect(linesOf('a\r\n\n  b  \rc\n')).toEqual([
+  expect(linesOf('a\r\n\n  b  \rc\n', 9)).toEqual([
     { line: 1, text: 'a' },
     { line: 3, text: 'b' },
     { line: 4, text: 'c' },
@@ -92,7 +92,7 @@ const unclear = [
 test.each(unclear)(
   'a URL is never cut at a comma: with $name its line is refused whole',
   async ({ text, line }) => {
-    const parsed = await parseUrlFile(Buffer.from(text))
+    const parsed = await parseUrlFile(Buffer.from(text), 1000)
     if ('problem' in parsed) throw new Error(parsed.problem)
     const found = parsed.find((one) => one.line === line)
     expect(found?.problem).toBeString()
@@ -105,5 +105,7 @@ const broken = [
   { name: 'an endless line', text: `url\n"${'x'.repeat(100_000)}"\n`, says: 'too long' },
 ]
 test.each(broken)('a file with $name is refused with the reason', async ({ text, says }) => {
-  expect(await parseUrlFile(Buffer.from(text))).toEqual({ problem: expect.stringContaining(says) })
+  expect(await parseUrlFile(Buffer.from(text), 1000)).toEqual({
+    problem: expect.stringContaining(says),
+  })
 })

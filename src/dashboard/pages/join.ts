@@ -94,7 +94,7 @@ interface At {
 async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Response> {
   const { request } = arrival
   const link = at.door === 'sign-up' ? undefined : requireLink(deps, at.door, at.token ?? '')
-  const sent = await readStrangersForm(deps, request)
+  const sent = await readStrangersForm(deps, arrival)
   const shown = { ...at, link, email: sent.text('email') }
   const judged = judge(at.door, link, sent)
   if ('errors' in judged) return doorForm(deps, request, { ...shown, ...judged })

@@ -20,7 +20,7 @@ export const signInPages = (deps: DashboardDeps) =>
       return signInPage(deps, request, { next, done: query.done })
     })
     .post('/sign-in', async ({ request, server }) => {
-      const sent = await readStrangersForm(deps, request)
+      const sent = await readStrangersForm(deps, { request, server })
       const next = safeNext(sent.text('next'))
       const email = sent.text('email')
       const address = addressOf(deps, { request, server })
