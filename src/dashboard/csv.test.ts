@@ -1,6 +1,7 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { parse } from 'csv-parse/sync'
 import * as fc from 'fast-check'
+import { emptyLines, oneCharacterCsv, separatorsCsv } from '../../test/abuse/bodies.ts'
 import { csvLine, linesOf, parseUrlFile } from './csv.ts'
 
 const urlsOf = async (text: string | Uint8Array) => {
@@ -108,4 +109,24 @@ test.each(broken)('a file with $name is refused with the reason', async ({ text,
   expect(await parseUrlFile(Buffer.from(text), 1000)).toEqual({
     problem: expect.stringContaining(says),
   })
+})
+
+const long = 8 * 1024 * 1024
+const hostile = [
+  { name: 'one letter a line', file: oneCharacterCsv(long), lines: 101 },
+  { name: 'separators alone', file: `url\n${separatorsCsv(60_000)}\n`.repeat(100), lines: 101 },
+]
+test.each(hostile)('a file of $name is parsed up to the limit alone', async ({ file, lines }) => {
+  using decoded = spyOn(TextDecoder.prototype, 'decode')
+  const parsed = await parseUrlFile(Buffer.from(file), 101)
+  expect('problem' in parsed ? parsed.problem : parsed.length).toBe(lines)
+  const bytes = decoded.mock.calls.reduce((sum, [part]) => sum + (part?.byteLength ?? 0), 0)
+  expect(bytes).toBeLessThan(file.length)
+  if (file.length === long) expect(bytes).toBeLessThan(256 * 1024)
+})
+
+test('pasted text is split up to the limit alone, and a line no longer than any URL is kept', () => {
+  expect(linesOf('x\n'.repeat(1000), 101)).toHaveLength(101)
+  expect(linesOf(emptyLines(long), 101)).toEqual([])
+  expect(linesOf(`\n${'x'.repeat(long)}`, 101)).toEqual([{ line: 2, text: 'x'.repeat(8193) }])
 })

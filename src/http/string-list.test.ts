@@ -1,5 +1,7 @@
+import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import { hostileJson, JSON_KINDS } from '../../test/abuse/bodies.ts'
 import { readStringList } from './string-list.ts'
 
 /** What the reader must find, by way of `JSON.parse`. */
@@ -117,3 +119,36 @@ test('any document is read as JSON.parse reads it, and so is any that is damaged
     { numRuns: 3000 },
   )
 })
+
+/** How often other work of this thread ran until the promise was settled. */
+async function ticksDuring(work: Promise<unknown>): Promise<number> {
+  let ticks = 0
+  let isDone = false
+  const count = () => {
+    ticks++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  await work.finally(() => {
+    isDone = true
+  })
+  return ticks
+}
+
+const LARGEST = 2464 * 1024
+
+test.each(JSON_KINDS.filter((kind) => kind !== 'one string' && kind !== 'escapes'))(
+  'a hostile document of %s lets other work run, and is not built in memory',
+  async (kind) => {
+    const bytes = Buffer.from(hostileJson(kind, LARGEST))
+    Bun.gc(true)
+    const before = heapStats().objectCount
+    const read = readStringList(bytes, 'urls', 101).catch(() => 'no JSON')
+    expect(await ticksDuring(read)).toBeGreaterThan(bytes.length / (64 * 1024))
+    Bun.gc(true)
+    expect(heapStats().objectCount - before).toBeLessThan(10_000)
+    const document = await read
+    if (typeof document === 'string') expect(kind).toBe('list never closed')
+    else expect(document?.urls?.length).toBeLessThanOrEqual(101)
+  },
+)
