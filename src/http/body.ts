@@ -52,11 +52,10 @@ export class RequestBodies {
     if (expected > limits.bytesMax) throw tooLarge(limits.bytesMax)
     const hold = this.#holdFor(expected, limits)
     try {
-      const isSmall = expected <= SMALL_BODY_MAX
-      const bytes =
-        declared !== null && isSmall
-          ? await readAtOnce(request, expected, hold)
-          : await readCounted(request, limits.bytesMax, declared === null ? 0 : expected, hold)
+      let bytes: Uint8Array
+      if (declared === null) bytes = await readUndeclared(request, expected, hold)
+      else if (expected <= SMALL_BODY_MAX) bytes = await readAtOnce(request, expected, hold)
+      else bytes = await readDeclared(request, expected, hold)
       return { bytes, [Symbol.dispose]: () => hold[Symbol.dispose]() }
     } catch (error) {
       hold[Symbol.dispose]()
@@ -95,22 +94,28 @@ async function readAtOnce(request: Request, bytes: number, hold: Hold): Promise<
   return await request.bytes()
 }
 
-/** Only what has arrived counts: a large body that stalls takes no more than it sent. */
-async function readCounted(
-  request: Request,
-  bytesMax: number,
-  declared: number,
-  hold: Hold,
-): Promise<Uint8Array> {
+/** Only what has arrived counts, and takes memory: a large body may stall. */
+async function readDeclared(request: Request, declared: number, hold: Hold): Promise<Uint8Array> {
   hold.requireRoom(declared)
+  const whole = new Uint8Array(declared)
+  let length = 0
+  for await (const chunk of request.body ?? []) {
+    hold.take(chunk.byteLength)
+    whole.set(chunk, length)
+    length += chunk.byteLength
+  }
+  return whole.subarray(0, length)
+}
+
+async function readUndeclared(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {
   const bytes = await readChunks(request, bytesMax, (arrived) => hold.take(arrived))
   if (!bytes) throw tooLarge(bytesMax)
   return new Uint8Array(bytes)
 }
 
 /**
- * The body in chunks, counted as they arrive: undefined past `bytesMax`. Throws if it is cut off,
- * and what `count` throws. Chunks are copied into one buffer at once: a body of single bytes would
+ * A body of undeclared length, counted as it arrives: undefined over `bytesMax`. Throws if it is cut
+ * off, and what `count` throws. Chunks are copied into one buffer at once: a body of single bytes would
  * take gigabytes as separate chunks.
  */
 export async function readChunks(

@@ -16,7 +16,8 @@ export type StringListDocument = Record<string, (string | null)[] | null> | null
 /**
  * The document as `JSON.parse` would return it, reduced: of an object only the member `field`
  * stays, of a list in it the first `itemsMax` items, and any value but a string becomes null. The
- * last of several members with the same name counts. `bytes` must be UTF-8. Throws `invalid_json`.
+ * last of several members with the same name counts. `bytes` must be UTF-8, and `field` letters.
+ * Throws `invalid_json`.
  */
 export async function readStringList(
   bytes: Uint8Array,
@@ -24,8 +25,16 @@ export async function readStringList(
   itemsMax: number,
 ): Promise<StringListDocument> {
   const scanner = new Scanner(bytes, field, itemsMax)
-  while (!scanner.scan(SLICE_BYTES)) await setImmediate()
+  while (!scanner.scan(SLICE_BYTES)) await nextSlice()
   return scanner.document
+}
+
+let lastSlice: Promise<void> = Promise.resolve()
+
+/** One slice of one document at a time, however many documents are being read. */
+function nextSlice(): Promise<void> {
+  lastSlice = lastSlice.then(() => setImmediate())
+  return lastSlice
 }
 
 const QUOTE = 0x22
@@ -49,7 +58,9 @@ const SHORT_ESCAPES = new Set([0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74])
 const LITERALS = ['true', 'false', 'null'].map((word) => Buffer.from(word))
 
 /** What the grammar allows next. */
-type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | 'comma or close' | 'end'
+type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | 'colon' | 'comma or close' | 'end'
+
+const NOT_IN_STRING = -1
 
 class Scanner {
   document: StringListDocument = null
@@ -63,8 +74,11 @@ class Scanner {
   #depth = 0
   /** The next value belongs to the member `field` of the document. */
   #isWanted = false
-  /** The list being collected, while it is open. */
-  #items: (string | null)[] | undefined
+  /** The list being collected is open. */
+  #isCollecting = false
+  readonly #items: (string | null)[] = []
+  /** Where the string that is being scanned begins, with its quote. */
+  #stringStart = NOT_IN_STRING
 
   constructor(bytes: Uint8Array, field: string, itemsMax: number) {
     this.#bytes = bytes
@@ -76,6 +90,10 @@ class Scanner {
   scan(bytesMax: number): boolean {
     const until = this.#at + bytesMax
     while (this.#at < until) {
+      if (this.#stringStart !== NOT_IN_STRING) {
+        this.#scanString(until)
+        continue
+      }
       const byte = this.#bytes[this.#at]
       if (byte === undefined) {
         if (this.#expected !== 'end') throw new AppError('invalid_json')
@@ -89,56 +107,96 @@ class Scanner {
 
   #step(byte: number): void {
     const isInObject = this.#depth > 0 && this.#open[this.#depth - 1] === 1
-    if (this.#expected === 'value') this.#readValue(byte)
-    else if (this.#expected === 'value or ]') {
-      if (byte === CLOSE_LIST) this.#close()
-      else this.#readValue(byte)
-    } else if (this.#expected === 'name') this.#readName()
-    else if (this.#expected === 'name or }') {
-      if (byte === CLOSE_OBJECT) this.#close()
-      else this.#readName()
-    } else if (this.#expected === 'comma or close' && byte === COMMA) {
+    const expected = this.#expected
+    if (expected === 'value or ]' && byte === CLOSE_LIST) this.#close()
+    else if (expected === 'value' || expected === 'value or ]') this.#beginValue(byte)
+    else if (expected === 'name or }' && byte === CLOSE_OBJECT) this.#close()
+    else if ((expected === 'name' || expected === 'name or }') && byte === QUOTE) {
+      this.#expected = 'name'
+      this.#stringStart = this.#at++
+    } else if (expected === 'colon' && byte === COLON) {
+      this.#at++
+      this.#expected = 'value'
+    } else if (expected === 'comma or close' && byte === COMMA) {
       this.#at++
       this.#expected = isInObject ? 'name' : 'value'
-    } else if (
-      this.#expected === 'comma or close' &&
-      byte === (isInObject ? CLOSE_OBJECT : CLOSE_LIST)
-    ) {
+    } else if (expected === 'comma or close' && byte === (isInObject ? CLOSE_OBJECT : CLOSE_LIST)) {
       this.#close()
     } else throw new AppError('invalid_json')
   }
 
-  #readName(): void {
-    const start = this.#at
-    this.#skipString()
-    if (this.#depth === 1) {
-      // A name that is longer, even with each letter escaped, need not be decoded.
-      const canMatch = this.#at - start <= 6 * this.#field.length + 2
-      this.#isWanted = canMatch && this.#textFrom(start) === this.#field
-    }
-    while (isSpace(this.#bytes[this.#at])) this.#at++
-    if (this.#bytes[this.#at++] !== COLON) throw new AppError('invalid_json')
-    this.#expected = 'value'
-  }
-
-  #readValue(byte: number): void {
-    const start = this.#at
-    // Items are the values directly in the list: two containers are open, the document and it.
-    const items = this.#depth === 2 ? this.#items : undefined
-    const isRoom = items !== undefined && items.length < this.#itemsMax
+  #beginValue(byte: number): void {
     if (this.#isWanted && this.document) {
-      this.#items = byte === OPEN_LIST ? [] : undefined
-      this.document[this.#field] = this.#items ?? null
+      this.#isCollecting = byte === OPEN_LIST
+      this.#items.length = 0
+      this.document[this.#field] = this.#isCollecting ? this.#items : null
       this.#isWanted = false
-    }
+    } else if (byte !== QUOTE && this.#isItem()) this.#items.push(null)
+    this.#expected = 'value'
     if (byte === OPEN_LIST || byte === OPEN_OBJECT) this.#openContainer(byte)
+    else if (byte === QUOTE) this.#stringStart = this.#at++
     else {
-      if (byte === QUOTE) this.#skipString()
-      else if (byte === MINUS || isDigit(byte)) this.#skipNumber()
+      if (byte === MINUS || isDigit(byte)) this.#skipNumber()
       else this.#skipLiteral()
       this.#endValue()
     }
-    if (isRoom) items.push(byte === QUOTE ? this.#textFrom(start) : null)
+  }
+
+  /** Whether the value here stands in the wanted list, which has room for it. */
+  #isItem(): boolean {
+    // Two containers are open, the document and the list: not one within it.
+    return this.#isCollecting && this.#depth === 2 && this.#items.length < this.#itemsMax
+  }
+
+  /** Up to the closing quote, or about up to `until`. */
+  #scanString(until: number): void {
+    const bytes = this.#bytes
+    let at = this.#at
+    while (at < until) {
+      const byte = bytes[at]
+      if (byte === QUOTE) {
+        this.#at = at + 1
+        this.#endString()
+        return
+      }
+      if (byte === BACKSLASH) at = this.#afterEscape(at + 1)
+      else if (byte === undefined || byte < SPACE) throw new AppError('invalid_json')
+      else at++
+    }
+    this.#at = at
+  }
+
+  #endString(): void {
+    const start = this.#stringStart
+    this.#stringStart = NOT_IN_STRING
+    if (this.#expected === 'name') {
+      this.#isWanted = this.#depth === 1 && this.#isField(start)
+      this.#expected = 'colon'
+    } else {
+      if (this.#isItem()) this.#items.push(this.#textFrom(start))
+      this.#endValue()
+    }
+  }
+
+  /** Whether the string from `start` to here is the name `field`. Allocates nothing. */
+  #isField(start: number): boolean {
+    let at = start + 1
+    for (let n = 0; n < this.#field.length; n++) {
+      const isEscaped = this.#bytes[at] === BACKSLASH && this.#bytes[at + 1] === LETTER_U
+      const unit = isEscaped ? this.#escapedUnit(at + 2) : this.#bytes[at]
+      if (unit !== this.#field.charCodeAt(n)) return false
+      at += isEscaped ? 6 : 1
+    }
+    return at === this.#at - 1
+  }
+
+  #escapedUnit(at: number): number {
+    let unit = 0
+    for (let digit = at; digit < at + 4; digit++) {
+      const byte = this.#bytes[digit] ?? 0
+      unit = 16 * unit + (isDigit(byte) ? byte - ZERO : (byte | 0x20) - 0x57)
+    }
+    return unit
   }
 
   #openContainer(byte: number): void {
@@ -154,7 +212,7 @@ class Scanner {
   }
 
   #close(): void {
-    if (this.#depth === 2) this.#items = undefined
+    if (this.#depth === 2) this.#isCollecting = false
     this.#depth--
     this.#at++
     this.#endValue()
@@ -162,20 +220,6 @@ class Scanner {
 
   #endValue(): void {
     this.#expected = this.#depth === 0 ? 'end' : 'comma or close'
-  }
-
-  #skipString(): void {
-    const bytes = this.#bytes
-    if (bytes[this.#at] !== QUOTE) throw new AppError('invalid_json')
-    let at = this.#at + 1
-    for (;;) {
-      const byte = bytes[at]
-      if (byte === QUOTE) break
-      if (byte === BACKSLASH) at = this.#afterEscape(at + 1)
-      else if (byte === undefined || byte < SPACE) throw new AppError('invalid_json')
-      else at++
-    }
-    this.#at = at + 1
   }
 
   #afterEscape(at: number): number {
