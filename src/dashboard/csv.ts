@@ -73,33 +73,38 @@ const TOO_MANY =
  * Gives the reason where the file is none.
  */
 export async function parseUrlFile(
-  bytes: Uint8Array,
+  file: Blob,
   linesMax: number,
 ): Promise<UrlLine[] | { problem: string }> {
   try {
-    return await readLines(bytes, linesMax)
+    return await readLines(file, linesMax)
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     return { problem: problemOf(error) }
   }
 }
 
+type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be'
+
 /** UTF-8, or UTF-16 where the file begins with its mark, as spreadsheets save it. */
-function encodingOf([first, second]: Uint8Array): 'utf-8' | 'utf-16le' | 'utf-16be' {
+function encodingOf([first, second]: Uint8Array): Encoding {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
   return 'utf-8'
 }
 
 /** The file's text in pieces, decoded as they are needed: a large file is not in memory twice. */
-async function* textOf(bytes: Uint8Array) {
-  const decoder = new TextDecoder(encodingOf(bytes))
-  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+async function* textOf(file: Blob, encoding: Encoding) {
+  const decoder = new TextDecoder(encoding)
+  for (let at = 0; at < file.size; at += SLICE_BYTES) {
     if (at > 0) await setImmediate()
-    yield decoder.decode(bytes.subarray(at, at + SLICE_BYTES), { stream: true })
+    yield decoder.decode(await partOf(file, at, at + SLICE_BYTES), { stream: true })
   }
   yield decoder.decode()
 }
+
+const partOf = async (file: Blob, start: number, end: number): Promise<Uint8Array> =>
+  new Uint8Array(await file.slice(start, end).arrayBuffer())
 
 interface CsvRow {
   line: number
@@ -113,9 +118,11 @@ interface Parsed {
   raw: string
 }
 
-async function readLines(bytes: Uint8Array, linesMax: number): Promise<UrlLine[]> {
+async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
+  const start = await partOf(file, 0, RECORD_BYTES_MAX)
+  const encoding = encodingOf(start)
   const parser = parse({
-    delimiter: delimiterOf(bytes),
+    delimiter: delimiterOf(new TextDecoder(encoding).decode(start)),
     max_record_size: RECORD_BYTES_MAX,
     relax_column_count: true,
     relax_quotes: true,
@@ -123,9 +130,8 @@ async function readLines(bytes: Uint8Array, linesMax: number): Promise<UrlLine[]
     trim: true,
     info: true,
     raw: true,
-    to: linesMax + 1,
   })
-  const source = Readable.from(textOf(bytes))
+  const source = Readable.from(textOf(file, encoding))
   source.pipe(parser)
   const lines: UrlLine[] = []
   let lineOf: ((row: CsvRow) => UrlLine) | undefined
@@ -138,14 +144,14 @@ async function readLines(bytes: Uint8Array, linesMax: number): Promise<UrlLine[]
       if (lines.length === linesMax) break
     }
   } finally {
+    source.unpipe(parser)
     source.destroy()
   }
   return lines
 }
 
 /** Spreadsheets write what their language calls a list separator. */
-function delimiterOf(bytes: Uint8Array): string {
-  const start = new TextDecoder(encodingOf(bytes)).decode(bytes.subarray(0, RECORD_BYTES_MAX))
+function delimiterOf(start: string): string {
   const first = /^[^\r\n]*/.exec(start)?.[0] ?? ''
   const count = (sign: string) => first.split(sign).length
   const [most = ','] = [',', ';', '\t'].toSorted((a, b) => count(b) - count(a))

@@ -53,7 +53,7 @@ function keptText(form: Form, bulkMax: number): string {
 async function shortenAll(deps: DashboardDeps, visitor: Visitor, form: Form): Promise<Outcome> {
   const { bulkMax } = deps.plans[visitor.account.plan]
   const file = form.file('file')
-  const fromFile = file ? await parseUrlFile(await file.bytes(), bulkMax + 1) : []
+  const fromFile = file ? await parseUrlFile(file, bulkMax + 1) : []
   if ('problem' in fromFile) return { problem: fromFile.problem, field: 'file' }
   const lines = [
     ...linesOf(form.raw('urls'), bulkMax + 1).map((line) => ({
