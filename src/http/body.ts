@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
 import { AppError } from '../errors.ts'
-import type { Hold, Owner } from './byte-budget.ts'
-import { ByteBudget } from './byte-budget.ts'
+import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -114,9 +113,9 @@ async function readUndeclared(request: Request, bytesMax: number, hold: Hold): P
 }
 
 /**
- * A body of undeclared length, counted as it arrives: undefined over `bytesMax`. Throws if it is cut
- * off, and what `count` throws. Chunks are copied into one buffer at once: a body of single bytes would
- * take gigabytes as separate chunks.
+ * A body of undeclared length, counted as it arrives: undefined over `bytesMax`. Throws if it is
+ * cut off, and what `count` throws. Chunks are copied into one buffer at once: a body of single
+ * bytes would take gigabytes as separate chunks.
  */
 export async function readChunks(
   request: Request,

@@ -46,7 +46,7 @@ export class ByteBudget {
   }
 }
 
-/** The bytes of one request or response. Disposing it gives them back; doing so twice is harmless. */
+/** The bytes of one request or response. Disposing it releases them; doing so twice is harmless. */
 export class Hold implements Disposable {
   readonly #budget: ByteBudget
   readonly #options: HoldOptions
