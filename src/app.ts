@@ -23,12 +23,14 @@ import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
 import { MarkPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
+import { RequestBodies } from './http/body.ts'
 import { ClientAddress } from './http/client-address.ts'
 import { closingConnections } from './http/closing-connections.ts'
 import { errorAnswers } from './http/errors.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
 import { securityHeaders } from './http/security-headers.ts'
+import { countUnsent, UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
 import { diskRefusal } from './lib/disk-refusal.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
@@ -221,6 +223,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
+    bodies: new RequestBodies(),
+    unsent: new UnsentResponses(),
     health: new Health({ hits, writer, threads, watch }),
   }
 
@@ -276,6 +280,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
         findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
       }),
     )
+    .use(countUnsent(deps))
     .use(linkWriteRoutes(deps))
     .use(linkListRoutes(deps))
     .use(linkLookupRoutes(deps))

@@ -1,3 +1,4 @@
+import { lengthOf } from '../http/unsent.ts'
 import type { Html } from '../lib/html.ts'
 
 /** Stands on every answer of the dashboard but its files, which may be kept. */
@@ -32,10 +33,9 @@ export interface Extra {
 
 /** A page, or a part of one for htmx. */
 export function htmlAnswer(markup: Html, { status = 200, cookies, headers }: Extra = {}): Response {
-  return new Response(markup.toString(), {
-    status,
-    headers: gather({ 'content-type': 'text/html; charset=utf-8', ...headers }, cookies),
-  })
+  const text = markup.toString()
+  const own = { 'content-type': 'text/html; charset=utf-8', 'content-length': lengthOf(text) }
+  return new Response(text, { status, headers: gather({ ...own, ...headers }, cookies) })
 }
 
 /** See Other: after a form, or to where the visitor was going. `path` is our own. */
@@ -46,15 +46,15 @@ export function goTo(path: string, { cookies, headers }: Extra = {}): Response {
   })
 }
 
-/** A file to save, made as it is sent. */
+/** A file to save, made as it is sent if it is a stream. */
 export function fileAnswer(
   body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | string,
   { name, type }: { name: string; type: string },
 ): Response {
   const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
-  return new Response(body, {
-    headers: gather({ 'content-type': type, 'content-disposition': disposition }),
-  })
+  const headers = gather({ 'content-type': type, 'content-disposition': disposition })
+  if (typeof body === 'string') headers.set('content-length', lengthOf(body))
+  return new Response(body, { headers })
 }
 
 function gather(own: Record<string, string>, cookies: readonly string[] = []): Headers {

@@ -12,6 +12,8 @@ import type { SettingWrites } from '../db/settings.ts'
 import type { GuardDeps } from '../guard.ts'
 import type { HitSeries } from '../hits/hits.ts'
 import type { SeriesReads } from '../hits/series.ts'
+import type { RequestBodies } from '../http/body.ts'
+import type { UnsentResponses } from '../http/unsent.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkDeps } from '../links/deps.ts'
@@ -37,6 +39,8 @@ export interface DashboardDeps extends LinkDeps, GuardDeps {
   oneTimeLinks: OneTimeLinkStore
   recoveryCodes: RecoveryCodeReads
   cookies: Cookies
+  bodies: RequestBodies
+  unsent: UnsentResponses
   deletion: AccountDeletion
   /** Changes accounts, keys, sessions and settings. */
   writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites>

@@ -41,14 +41,16 @@ const responses = {
   404: refusal('The code does not exist, or has no destination to follow.'),
   409: refusal('The code is in use.'),
   410: refusal('The operator has disabled the link.'),
-  413: refusal(REFUSALS.body_too_large.say()),
+  413: refusal('The request body is too large: over 64 KiB, or too large for a batch.'),
   415: refusal(REFUSALS.unsupported_media_type.say()),
   422: refusal(REFUSALS.url_blocked.say()),
   429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
   500: refusal(REFUSALS.internal.say(), FailureView),
-  503: refusal('Planned maintenance, or the database does not answer.', UnavailableView, [
-    'Retry-After',
-  ]),
+  503: refusal(
+    'Planned maintenance, too much data in transit, or a failing database.',
+    UnavailableView,
+    ['Retry-After'],
+  ),
 }
 
 export const document = (baseUrl: string) => ({

@@ -35,6 +35,8 @@ export interface MetricsDeps extends TrafficDeps {
   blocklist: Blocklist
   maintenance: MaintenanceMode
   health: Health
+  bodies: { readonly bytesInFlight: number }
+  unsent: { readonly bytes: number }
   logLinesDropped: () => number
 }
 
@@ -74,7 +76,7 @@ export class Metrics {
   }
 
   #writeService(out: Exposition): void {
-    const { health, writer, maintenance, logLinesDropped } = this.#deps
+    const { health, writer, maintenance, logLinesDropped, bodies, unsent } = this.#deps
     out
       .gauge('hopcode_build_info', 'Always 1; the labels say what runs.', [
         { labels: { version: VERSION, bun: Bun.version }, value: 1 },
@@ -85,6 +87,16 @@ export class Metrics {
         '1 while writes are refused or hang: the last one was refused, or the writer thread has ' +
           'ended or has not answered for 5 seconds.',
         Number(writer.failing),
+      )
+      .gauge(
+        'hopcode_request_body_bytes',
+        'Request bodies in memory, received and being received.',
+        bodies.bytesInFlight,
+      )
+      .gauge(
+        'hopcode_unsent_response_bytes',
+        'Responses over 64 KiB in memory that are not sent yet.',
+        unsent.bytes,
       )
       .gauge('hopcode_maintenance', '1 during planned maintenance.', Number(isOn(maintenance)))
       .counter(

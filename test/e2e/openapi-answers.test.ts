@@ -113,7 +113,7 @@ async function seeSuccesses(see: See): Promise<void> {
 }
 
 async function seeRefusals(see: See): Promise<void> {
-  const tooLong = ' '.repeat(16 * 1024 * 1024 + 1)
+  const tooLong = ' '.repeat(32 * 1024 * 1024 + 1)
   for (const endpoint of WRITES) {
     const name = nameOf(endpoint)
     await see(name, { json: {} })

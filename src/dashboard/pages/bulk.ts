@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { AppError } from '../../errors.ts'
+import { SMALL_BODY_MAX } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { bulk, judgeUrl } from '../../links/bulk.ts'
 import { fileAnswer } from '../answers.ts'
@@ -13,19 +14,19 @@ import { signedIn, spendWrite, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
 import { count } from '../link-parts.ts'
 
-/** Room for a plan's whole batch of common URLs. */
-const FORM_BYTES_MAX = 8 * 1024 * 1024
+/** Pasted text up to this length is shown again after any refusal, of whatever it consists. */
+const KEPT_LENGTH_MAX = SMALL_BODY_MAX
 
 /** Many URLs at once: pasted, or from a CSV file. */
 export const bulkPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.bulk', prefix: '/app/links/bulk' })
-    .use(signedIn(deps, { formBytesMax: FORM_BYTES_MAX }))
+    .use(signedIn(deps, { bulk: true }))
     .get('', ({ visitor }) => bulkPage(deps, visitor, {}))
-    .post('', async ({ visitor, form }) => {
-      const sent = { pasted: form.raw('urls') }
+    .post('', async ({ visitor, form, isCharged }) => {
+      const sent = { pasted: keptText(form, deps.plans[visitor.account.plan].bulkMax) }
       const tried = await attempt(async () => {
-        // First, because reading a file is the dearest part.
-        spendWrite(deps, visitor.account)
+        // First, because reading a file is the most expensive part.
+        if (!isCharged) spendWrite(deps, visitor.account)
         return shortenAll(deps, visitor, form)
       })
       if ('refused' in tried) return bulkPage(deps, visitor, { ...sent, refused: tried.refused })
@@ -62,25 +63,38 @@ const bytesOf = (markup: Html): number => Buffer.byteLength(markup.toString())
 /** Characters of a file's name that stand beside each of its lines. */
 const FILE_NAME_MAX = 60
 
-type Outcome = { items: BulkItem[] } | { problem: string; field: 'urls' | 'file'; pasted?: string }
+type Outcome = { items: BulkItem[] } | { problem: string; field: 'urls' | 'file' }
+
+/** What was pasted, or of very much text one batch. */
+function keptText(form: Form, bulkMax: number): string {
+  const pasted = form.raw('urls')
+  if (pasted.length <= KEPT_LENGTH_MAX) return pasted
+  return linesOf(pasted, bulkMax)
+    .map(({ text }) => text)
+    .join('\n')
+}
 
 async function shortenAll(deps: DashboardDeps, visitor: Visitor, form: Form): Promise<Outcome> {
+  const { bulkMax } = deps.plans[visitor.account.plan]
   const file = form.file('file')
-  const fromFile = file ? await parseUrlFile(await file.bytes()) : []
+  const fromFile = file ? await parseUrlFile(file, bulkMax + 1) : []
   if ('problem' in fromFile) return { problem: fromFile.problem, field: 'file' }
   const fileName = file?.name.slice(0, FILE_NAME_MAX)
   const lines = [
-    ...linesOf(form.raw('urls')).map((line) => ({ ...line, place: `Line ${line.line}` })),
+    ...linesOf(form.raw('urls'), bulkMax + 1).map((line) => ({
+      ...line,
+      place: `Line ${line.line}`,
+    })),
     ...fromFile.map((line) => ({ ...line, place: `${fileName}, line ${line.line}` })),
   ]
-  const { bulkMax } = deps.plans[visitor.account.plan]
   if (lines.length === 0) {
     return { problem: 'Paste at least one URL, or choose a file.', field: 'urls' }
   }
   if (lines.length > bulkMax) {
+    const most = count(bulkMax)
     return {
-      problem: `These are ${count(lines.length)} URLs: your plan takes ${count(bulkMax)} at once.`,
-      ...{ field: 'urls', pasted: lines.map(({ text }) => text).join('\n') },
+      problem: `These are more than ${most} URLs: your plan accepts ${most} at once.`,
+      field: fromFile.length > bulkMax ? 'file' : 'urls',
     }
   }
   return { items: await shortenLines(deps, visitor, lines) }

@@ -102,7 +102,7 @@ async function enter(deps: DashboardDeps, context: RequestContext, at: At): Prom
   const { request } = context
   const origin = originOf(deps, context)
   const link = at.door === 'sign-up' ? undefined : requireLink(deps, at.door, at.token ?? '')
-  const sent = await readStrangersForm(deps, request)
+  const sent = await readStrangersForm(deps, context)
   const current = sent.raw('current')
   const shown = { ...at, link, email: sent.text('email'), asksCurrent: current !== '' }
   const judged = judgeJoin(sent, findAddress(deps, at.door, link))

@@ -23,7 +23,7 @@ export const signInCodePages = (deps: DashboardDeps) =>
     })
     .post('', async ({ request, server, set }) => {
       const origin = originOf(deps, { request, server, set })
-      const sent = await readStrangersForm(deps, request)
+      const sent = await readStrangersForm(deps, { request, server })
       const next = safeNext(sent.text('next'))
       const account = findAccount(deps, request)
       if (!account) return startAgain()

@@ -27,7 +27,7 @@ export const signInPages = (deps: DashboardDeps) =>
     })
     .post('/sign-in', async ({ request, server, set }) => {
       const origin = originOf(deps, { request, server, set })
-      const sent = await readStrangersForm(deps, request)
+      const sent = await readStrangersForm(deps, { request, server })
       const next = safeNext(sent.text('next'))
       const email = sent.text('email')
       const account = await judgeSignIn(deps, origin, {
