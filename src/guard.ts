@@ -43,27 +43,15 @@ export function admit(
   { budget, duringMaintenance = false }: Demands,
 ): Account | undefined {
   const { limiter, address, requestIds } = deps
+  const { headers } = request
   set.headers[REQUEST_ID] = requestIds.next()
-  const account = identify(deps, { request, server })
+  const account = findAccount(deps, headers.get('x-api-key'))
+  const peer = server?.requestIP(request)?.address ?? ''
+  address.resolve(peer, headers.get('x-forwarded-for'))
   const passes = limiter.take(budget, account, address)
   describeLimit(limiter, set)
   if (!duringMaintenance) refuseDuringMaintenance(deps)
   if (!passes) throw rateLimited(limiter)
-  return account
-}
-
-/**
- * Sets `deps.address` to the client's, until another request arrives. Returns the account of a
- * valid key.
- */
-export function identify(
-  deps: GuardDeps,
-  { request, server }: Omit<Arrival, 'set'>,
-): Account | undefined {
-  const { headers } = request
-  const account = findAccount(deps, headers.get('x-api-key'))
-  const peer = server?.requestIP(request)?.address ?? ''
-  deps.address.resolve(peer, headers.get('x-forwarded-for'))
   return account
 }
 
