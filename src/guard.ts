@@ -48,6 +48,7 @@ export function admit(
   { budget, duringMaintenance = false, reportsState = false }: Demands,
 ): Account | undefined {
   const { limiter, address, requestIds } = deps
+  const { headers } = request
   set.headers[REQUEST_ID] = requestIds.next()
   let isReadable = true
   const read = <Found>(find: () => Found): Found | undefined => {
@@ -59,27 +60,15 @@ export function admit(
       return undefined
     }
   }
-  const account = read(() => identify(deps, { request, server }))
+  const account = read(() => findAccount(deps, headers.get('x-api-key')))
+  const peer = server?.requestIP(request)?.address ?? ''
+  address.resolve(peer, headers.get('x-forwarded-for'))
   const passes = limiter.take(budget, account, address)
   describeLimit(limiter, set)
   if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
   if (!passes) throw rateLimited(limiter)
   if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
   return account
-}
-
-/**
- * Sets `deps.address` to the client's, until another request arrives. Returns the account of a
- * valid key.
- */
-export function identify(
-  deps: GuardDeps,
-  { request, server }: Omit<Arrival, 'set'>,
-): Account | undefined {
-  const { headers } = request
-  const peer = server?.requestIP(request)?.address ?? ''
-  deps.address.resolve(peer, headers.get('x-forwarded-for'))
-  return findAccount(deps, headers.get('x-api-key'))
 }
 
 /** Says in the headers what the limiter's last decision left. */

@@ -130,15 +130,20 @@ export class RateLimiter {
    * Spends one request of the caller's budget; false when there is none left, and then nothing is
    * spent.
    */
-  take(charge: Charge, account: Account | undefined, address: AddressKey): boolean {
-    const { plans, anonymous, monotonic } = this.#options
+  take(
+    charge: Charge,
+    account: Account | undefined,
+    address: AddressKey,
+    now = this.#options.monotonic(),
+  ): boolean {
+    const { plans, anonymous } = this.#options
     if (account) {
       const group = charge === 'redirect' ? 'read' : charge
       const window = this.#accounts[group]
-      return this.#takeFrom(window, plans[account.plan][group], 0, account.id, monotonic())
+      return this.#takeFrom(window, plans[account.plan][group], 0, account.id, now)
     }
     const window = this.#addresses[charge]
-    return this.#takeFrom(window, anonymous[charge], address.keyHigh, address.keyLow, monotonic())
+    return this.#takeFrom(window, anonymous[charge], address.keyHigh, address.keyLow, now)
   }
 
   /**
@@ -148,17 +153,22 @@ export class RateLimiter {
    * look-ups a minute, so that links go on working beside a scanner behind the same address.
    */
   mayLookUp(found: Charge, account: Account | undefined, address: AddressKey): boolean {
-    const spent = [found, 'read' as const].find((charge) => this.#isSpent(charge, account, address))
-    if (spent === undefined) return true
     const now = Math.floor(this.#options.monotonic())
+    const charges = [found, 'read'] as const
+    const spent = charges.find((charge) => this.#isSpent(charge, account, address, now))
+    if (spent === undefined) return true
     const { keyHigh, keyLow } = address
     if (!account && this.#lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now)) return true
-    return this.take(spent, account, address)
+    return this.take(spent, account, address, now)
   }
 
-  #isSpent(charge: Charge, account: Account | undefined, address: AddressKey): boolean {
-    const { plans, anonymous, monotonic } = this.#options
-    const now = Math.floor(monotonic())
+  #isSpent(
+    charge: Charge,
+    account: Account | undefined,
+    address: AddressKey,
+    now: number,
+  ): boolean {
+    const { plans, anonymous } = this.#options
     if (account) {
       const budget = plans[account.plan].read
       return budget !== 0 && this.#accounts.read.isSpent(0, account.id, budget, now)

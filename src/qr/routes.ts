@@ -1,7 +1,6 @@
 import { Elysia } from 'elysia'
-import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { describeLimit, type GuardDeps, identify, publicly, rateLimited } from '../guard.ts'
+import { describeLimit, type GuardDeps, publicly, rateLimited } from '../guard.ts'
 import type { Headed } from '../http/errors.ts'
 import { operation } from '../http/operation.ts'
 import type { AddressKey } from '../limits/budgets.ts'
@@ -95,8 +94,9 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
 
 /**
  * The stored images, where `CDN_URL` is ours. One that is stored costs no budget, because a proxy
- * that caches them fetches thousands. An unknown code and an image that must be made are charged
- * to the caller's reads, or codes could be guessed here without a limit.
+ * that caches them fetches thousands. An unknown code and an image that must be created are charged
+ * to the reads of the address, or codes could be guessed here without a limit. No API key is looked
+ * at, because clients of images have none.
  */
 export const qrFileRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.files' }).get(
@@ -105,10 +105,11 @@ export const qrFileRoutes = (deps: QrDeps) =>
       const { file } = params
       if (!file.endsWith('.png')) throw new AppError('path_not_found')
       const name = file.slice(0, -'.png'.length)
-      const account = identify(deps, { request, server })
+      const peer = server?.requestIP(request)?.address ?? ''
+      deps.address.resolve(peer, request.headers.get('x-forwarded-for'))
       // Copied, because other requests arrive during the wait.
       const { keyHigh, keyLow } = deps.address
-      const caller = { account, address: { keyHigh, keyLow }, set: set as Headed }
+      const caller = { address: { keyHigh, keyLow }, set: set as Headed }
       let image = await deps.images.find(getFileCode(deps, name, caller))
       if (!image) {
         spendRead(deps, caller)
@@ -122,7 +123,6 @@ export const qrFileRoutes = (deps: QrDeps) =>
   )
 
 interface FileCaller {
-  account: Account | undefined
   address: AddressKey
   set: Headed
 }
@@ -133,8 +133,7 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   const code = toCode(text)
   let found = code && cache.findInMemory(code)
   if (code !== undefined && found === undefined) {
-    const passes = limiter.mayLookUp('read', caller.account, caller.address)
-    if (!passes) throw limited(deps, caller)
+    if (!limiter.mayLookUp('read', undefined, caller.address)) throw limited(deps, caller)
     found = cache.lookUp(code)
   }
   if (code !== undefined && found) return code
@@ -143,7 +142,7 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
 }
 
 function spendRead(deps: QrDeps, caller: FileCaller): void {
-  if (!deps.limiter.take('read', caller.account, caller.address)) throw limited(deps, caller)
+  if (!deps.limiter.take('read', undefined, caller.address)) throw limited(deps, caller)
   describeLimit(deps.limiter, caller.set)
 }
 
