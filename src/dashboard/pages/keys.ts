@@ -100,8 +100,8 @@ interface Shown {
 }
 
 /**
- * `replaces`: the id of the key that the visitor saw in force, empty for none, so that a form sent twice makes one key and
- * the first answer's key is not replaced unseen.
+ * `replaces`: the id of the key that the visitor saw in force, empty for none, so that a form sent
+ * twice makes one key and the first answer's key is not replaced unseen.
  */
 async function makeKey(deps: DashboardDeps, visitor: Visitor, replaces: string): Promise<Shown> {
   if (listKeys(deps, visitor).length >= KEYS_MAX) {
