@@ -5,6 +5,7 @@ import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { disableLink } from '../support/moderation.ts'
 import { addMany, fillAccount, follow, judge, LONGEST_CODE, watch } from '../support/screens.ts'
 import { codeOf } from '../support/totp.ts'
 
@@ -215,6 +216,9 @@ test(
     await makeMember(app, 'pro@example.com')
     await makeMember(app, 'somebody.with.a.long.address@department.example.org')
     await fillAccount(app, key)
+    await app.claim('DISABLED26', `https://example.com/${'endless'.repeat(100)}`, key)
+    await app.claim('ACTIVE26', 'https://example.com/', key)
+    disableLink(app, 'DISABLED26', 'Reported '.repeat(20))
     await using watched = await watch(browser, app)
     const { page, said } = watched
     const faults: string[] = []
@@ -222,6 +226,8 @@ test(
     await signIn(page, app)
     await page.waitForURL('**/app/links')
     for (const path of [
+      ...['service/links', 'service/links/DISABLED26', 'service/links/ACTIVE26'],
+      ...['service/links?code=NOBODYS1', 'links', 'links/DISABLED26'],
       ...['keys', 'keys/revoke', 'numbers', 'numbers?range=24h', 'numbers?range=72h'],
       ...['numbers?range=year', 'service', 'service/accounts', 'service/accounts/1'],
       ...['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete'],
