@@ -1,7 +1,5 @@
 import { join } from 'node:path'
 import { Elysia, type InternalRoute } from 'elysia'
-import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
-import { issueOneTimeLink } from './accounts/one-time-links.ts'
 import type { PasswordFunctions } from './accounts/password-thread.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
@@ -11,16 +9,13 @@ import type { Config } from './config.ts'
 import { type Dashboard, openDashboard } from './dashboard/build.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
-import { makeDataFolder, openDataFolder } from './data-folder.ts'
-import { FolderLock } from './db/lock.ts'
-import { closeOpenFiles } from './db/modes.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
 import { refuseUnrouted } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
-import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
+import { HitCounts, HitSeries, journalFile } from './hits/hits.ts'
 import { MarkPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
 import { RequestBodies } from './http/body.ts'
@@ -32,7 +27,6 @@ import { observeRequests, RequestTally } from './http/requests.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { countUnsent, UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
-import { diskRefusal } from './lib/disk-refusal.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
@@ -53,8 +47,9 @@ import { MaintenanceLog } from './maintenance/watch.ts'
 import { Moderation } from './moderation/moderation.ts'
 import { ModerationReads } from './moderation/store.ts'
 import { openapiRoutes } from './openapi/routes.ts'
+import { prepare } from './prepare.ts'
 import { QrImages } from './qr/images.ts'
-import { Remake, retireStaleImages } from './qr/remake.ts'
+import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
 import type { Reads } from './reader-thread.ts'
@@ -120,7 +115,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const redirectSeconds = new Histogram(LATENCY_BOUNDS)
   const writerWork = new WriterWork()
 
-  const prepared = prepare(config, outside, imageDir)
+  const prepared = prepare(config, { ...outside, imageDir })
   const { lock, journal, remakeImages, fresh, setupLink, hasher } = prepared
 
   /** Starts a thread of the service; the log says when it ends by a fault. */
@@ -344,47 +339,4 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
 function refuseUnknown(): never {
   throw new AppError('path_not_found')
-}
-
-/**
- * Runs a write that redirects do not need. Where the disk refuses it, the start goes on without,
- * and the next start tries again.
- */
-function unlessRefused<Result>(log: Log, what: string, work: () => Result): Result | undefined {
-  try {
-    return work()
-  } catch (error) {
-    const reason = diskRefusal(error)
-    if (!reason) throw error
-    log.warn('start.write_refused', { what, reason })
-    return undefined
-  }
-}
-
-/** Gets the data folder ready. The one time that this thread writes: nobody is served yet. */
-function prepare(config: Config, outside: Outside, imageDir: string) {
-  const { clock, random, log, journalEntries } = outside
-  const { dataDir, baseUrl } = config
-  makeDataFolder(dataDir)
-  const closed = closeOpenFiles(dataDir)
-  if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
-  const lock = FolderLock.claim(dataDir)
-  try {
-    const { db, accounts, hasher } = openDataFolder(dataDir)
-    const journal = openJournal(db, dataDir, log, journalEntries, clock)
-    const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
-      retireStaleImages(new SettingStore(db), imageDir, baseUrl),
-    )
-    const fresh = accounts.isEmpty()
-    const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {
-      if (accounts.countOwners() > 0) return undefined
-      const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
-      new OneTimeLinkStore(db).add(stored)
-      return baseUrl + path
-    })
-    return { db, lock, journal, remakeImages, fresh, setupLink, hasher }
-  } catch (error) {
-    lock.release()
-    throw error
-  }
 }

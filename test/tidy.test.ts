@@ -28,7 +28,7 @@ const COLUMNS_MAX = 100
 const LAYERS = [
   ...['lib', 'errors', 'config', 'http', 'db', 'accounts', 'data-folder', 'limits', 'maintenance'],
   ...['guard', 'blocklist', 'hits', 'links', 'moderation', 'redirect', 'qr', 'status'],
-  ...['dashboard', 'openapi', 'client', 'backup', 'app', 'cli', 'main'],
+  ...['dashboard', 'openapi', 'client', 'backup', 'prepare', 'app', 'cli', 'main'],
 ]
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

@@ -70,7 +70,7 @@ export class LinkWriter {
     return link
   }
 
-  /** Undefined when the link is gone. Throws `invalid_api_key` as `create` does, `quota_exceeded`. */
+  /** Undefined when the link is gone. Throws `invalid_api_key`, `quota_exceeded`. */
   async changeUrl(change: Required<ChangeUrl>): Promise<LinkRow | undefined> {
     const link = await this.#writer.call('changeUrl', change)
     if (link === 'not_active') throw new AppError('invalid_api_key')
