@@ -115,9 +115,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a body may have any size',
     file: 'src/http/body.ts',
-    changes: [['const BODY_BYTES_MAX = 16 * ', 'const BODY_BYTES_MAX = 1600 * ']],
+    changes: [['SMALL_BODY_MAX = 64 * KIB', 'SMALL_BODY_MAX = 64_000 * KIB']],
     test: 'test/durability/raw-connections.test.ts',
-    title: 'over 16 MiB',
+    title: 'over 64 KiB',
   },
   {
     name: 'the file is opened beside its connections',

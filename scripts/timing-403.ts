@@ -227,7 +227,7 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
     // The pace of a crowd would only make the sampling long.
     time: { monotonic: monotonicClock, rest: async () => {} },
   })
-  const passwordHash = await passwords.hash('seven purple otters')
+  const passwordHash = await passwords.hash('seven purple otters', { queue: 'known', key: '' })
   const deps = {
     ...{ passwords, hasher: new SecretHasher(Buffer.alloc(32)) },
     throttle: { require() {}, count() {}, clear() {} } as unknown as Throttle,

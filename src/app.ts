@@ -1,35 +1,36 @@
 import { join } from 'node:path'
 import { Elysia, type InternalRoute } from 'elysia'
-import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
-import { issueOneTimeLink } from './accounts/one-time-links.ts'
 import type { PasswordFunctions } from './accounts/password-thread.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
-import { discardRestore } from './backup/switch.ts'
+import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import type { Config } from './config.ts'
 import { type Dashboard, openDashboard } from './dashboard/build.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
-import { makeDataFolder, openDataFolder } from './data-folder.ts'
-import { FolderLock } from './db/lock.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
 import { refuseUnrouted } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
-import { HitCounts, HitSeries, journalFile, openJournal } from './hits/hits.ts'
+import { HitCounts, HitSeries, journalFile } from './hits/hits.ts'
 import { BucketPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
+import { RequestBodies } from './http/body.ts'
 import { ClientAddress } from './http/client-address.ts'
+import { closingConnections } from './http/closing-connections.ts'
 import { errorAnswers } from './http/errors.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
+import { securityHeaders } from './http/security-headers.ts'
+import { countUnsent, UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
+import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Addresses } from './links/addresses.ts'
@@ -37,22 +38,29 @@ import { LinkCache } from './links/cache.ts'
 import { DatabaseLookUps } from './links/database-look-ups.ts'
 import { SearchIndexer } from './links/indexer.ts'
 import { KnownCodes } from './links/known-codes.ts'
+import { LinkPages } from './links/link-pages.ts'
 import { LinkWriter } from './links/links.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { LinkReads } from './links/store.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
+import { Moderation } from './moderation/moderation.ts'
+import { ModerationReads } from './moderation/store.ts'
 import { openapiRoutes } from './openapi/routes.ts'
+import { prepare } from './prepare.ts'
 import { QrImages } from './qr/images.ts'
-import { Remake, retireStaleImages } from './qr/remake.ts'
+import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
 import type { Reads } from './reader-thread.ts'
 import { follower } from './redirect/follow.ts'
 import { logged, timed } from './redirect/observe.ts'
 import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
+import { DataWatch } from './status/data-watch.ts'
+import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
+import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
 import type { Writes } from './writer-thread.ts'
 
@@ -64,6 +72,8 @@ export interface Outside {
   log: Log
   /** Entries of the hit journal, when a new one is made. */
   journalEntries?: number
+  /** Addresses that the limiter tells apart at once. */
+  addressesMax?: number
   /** Lines that the log could not write. */
   logLinesDropped?: () => number
 }
@@ -81,6 +91,10 @@ export interface App {
    * so: it would take longer than a stop may.
    */
   beginStop(): void
+  /** Watches over file descriptors once the ports are open. */
+  descriptors: Descriptors
+  /** Hits not counted in the database yet. */
+  hitsWaiting(): number
   /**
    * Ends the background work, counts the last hits and closes the database. After that, images and
    * passwords under way are waited for, `patienceMs` at most. Throws if the disk refuses.
@@ -96,11 +110,11 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const file = databaseFile(config.dataDir)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
   const tally = new RequestTally()
-  const outcomes = { foundByHead: 0, notFound: 0, limited: 0, failed: 0 }
+  const outcomes = { foundByHead: 0, notFound: 0, disabled: 0, limited: 0, failed: 0 }
   const redirectSeconds = new Histogram(LATENCY_BOUNDS)
   const writerWork = new WriterWork()
 
-  const prepared = prepare(config, outside, imageDir)
+  const prepared = prepare(config, { ...outside, imageDir })
   const { lock, journal, remakeImages, fresh, setupLink, hasher } = prepared
 
   /** Starts a thread of the service; the log says when it ends by a fault. */
@@ -113,8 +127,25 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     Thread.start<Calls>(new Worker(url), settings, {
       batchMax: 1,
       queueMax: CALLS_MAX,
-      onDeath: (error) => log.error('thread.ended', { thread }, error),
       ...options,
+      onDeath: (error) => {
+        log.error('thread.ended', { thread }, error)
+        options.onDeath?.(error)
+      },
+    })
+
+  /** The same, of a thread without state, which is started again when it ends. */
+  const startAgain = <Calls extends Functions<Calls>>(
+    thread: string,
+    url: URL,
+    settings: unknown,
+    onRestart = () => {},
+  ) =>
+    RestartingThread.start<Calls>((onDeath) => start(thread, url, settings, { onDeath }), {
+      onRestart() {
+        log.info('thread.restarted', { thread })
+        onRestart()
+      },
     })
 
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
@@ -124,24 +155,38 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       { file, journal: journalFile(config.dataDir) },
       { batchMax: 1000, observe: writerWork.observe },
     ),
-    start<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }),
-    start<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), { dir: imageDir }),
+    startAgain<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }, () =>
+      codes.retry(),
+    ),
+    startAgain<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), {
+      dir: imageDir,
+    }),
     Blocklist.open({
       files: config.blocklistFiles,
       ownHosts: [config.baseUrl, config.cdnUrl],
+      ownAddress: new OwnAddress({
+        host: config.host,
+        port: (): number | undefined => http.server?.port,
+      }),
       log,
     }),
   ])
 
   // Not sooner: the last connection to close would first fold in all that a crash left in the log.
   prepared.db.close()
-  const writer = new Writer<Writes>(writerThread)
   const threads = { writer: writerThread, reader: lists, qr: renderer }
+  const watch = new ThreadWatch({ threads, log })
+  const data = new DataWatch({ dataDir: config.dataDir, journal, log })
+  const descriptors = new Descriptors({ log })
+  const writer = new Writer<Writes>(writerThread, {
+    data,
+    isHanging: () => watch.isHanging('writer'),
+  })
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
   const codes = new KnownCodes({ lists, log })
   const lookUps = new DatabaseLookUps(reads)
-  const cache = new LinkCache({ reads: lookUps, codes, max: config.linkCacheMax })
+  const cache = new LinkCache({ reads: lookUps, codes, blocklist, max: config.linkCacheMax })
   const hits = new HitCounts(new HitReads(db), journal)
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const pruner = new BucketPruner({ writer, clock })
@@ -151,17 +196,30 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     ? new Remake({ images, reads, lists, writer, baseUrl: config.baseUrl, log })
     : undefined
   const indexer = new SearchIndexer(writer)
+  const moderation = new Moderation({
+    ...{ reads: new ModerationReads(db), writer, cache, blocklist, clock },
+  })
   const plans = planLimits(config)
   const deps = {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
-    ...{ images, plans, hasher },
+    ...{ images, plans, hasher, moderation },
+    pages: new LinkPages(lists),
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
-    limiter: new RateLimiter({ plans, anonymous: anonymousBudgets(config), clock, monotonic }),
+    limiter: new RateLimiter({
+      plans,
+      anonymous: anonymousBudgets(config),
+      pagesPerMinute: config.dashboardRequestsPerMinute,
+      addressesMax: outside.addressesMax,
+      clock,
+      monotonic,
+    }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
-    health: new Health({ hits, writer, threads }),
+    bodies: new RequestBodies(),
+    unsent: new UnsentResponses(),
+    health: new Health({ hits, writer, threads, watch }),
   }
 
   const dashboard: Dashboard = openDashboard({
@@ -184,6 +242,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const metrics = new Metrics({
     ...deps,
     ...{ tally, outcomes, redirectSeconds, lookUps, flusher, writer, writerWork, threads },
+    watch,
+    descriptors,
     databaseFile: file,
     logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
@@ -203,7 +263,9 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       routes: nativeRedirect(follow),
     },
   })
+    .headers(securityHeaders(config.baseUrl))
     .use(observeRequests({ ...deps, log, tally, logs: config.logRequests !== 'none' }))
+    .use(closingConnections(deps))
     .use(
       errorAnswers({
         ...{ ...deps, log },
@@ -211,6 +273,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
         findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
       }),
     )
+    .use(countUnsent(deps))
     .use(linkWriteRoutes(deps))
     .use(linkListRoutes(deps))
     .use(linkLookupRoutes(deps))
@@ -219,7 +282,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(qrFileRoutes(deps))
     .use(statusRoutes(deps))
     .use(probeRoutes(deps))
-    .use(config.metricsListen ? new Elysia() : metricsRoutes({ metrics, admits: isLocal }))
+    .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard.deps))
     .use(openapiRoutes(config.baseUrl, routes))
@@ -239,13 +302,19 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     http: http as unknown as Elysia,
     operators: operators as unknown as Elysia | undefined,
     ...{ fresh, setupLink },
+    descriptors,
     beginStop() {
       deps.health.beginStop()
+      descriptors.close()
       void dashboard.deps.passwords.close()
     },
+    hitsWaiting: () => journal.pending,
     async close(patienceMs) {
+      data.close()
       metrics.close()
+      watch.close()
       indexer.close()
+      moderation.close()
       pruner.close()
       await Promise.all([codes.close(), dashboard.close(), blocklist.close()])
       // Their threads stand behind every other: on a busy machine the data would wait for seconds.
@@ -267,29 +336,4 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 
 function refuseUnknown(): never {
   throw new AppError('path_not_found')
-}
-
-/** Gets the data folder ready. The one time that this thread writes: nobody is served yet. */
-function prepare(config: Config, outside: Outside, imageDir: string) {
-  const { clock, random, log, journalEntries } = outside
-  const { dataDir, baseUrl } = config
-  makeDataFolder(dataDir)
-  const lock = FolderLock.claim(dataDir)
-  try {
-    discardRestore(dataDir)
-    const { db, accounts, hasher } = openDataFolder(dataDir)
-    const journal = openJournal(db, dataDir, log, journalEntries, clock)
-    const remakeImages = retireStaleImages(new SettingStore(db), imageDir, baseUrl)
-    const fresh = accounts.isEmpty()
-    let setupLink: string | undefined
-    if (accounts.countOwners() === 0) {
-      const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
-      new OneTimeLinkStore(db).add(stored)
-      setupLink = baseUrl + path
-    }
-    return { db, lock, journal, remakeImages, fresh, setupLink, hasher }
-  } catch (error) {
-    lock.release()
-    throw error
-  }
 }

@@ -11,9 +11,16 @@ test('every setting has its documented default', () => {
     dataDir: `${process.cwd()}/data`,
     trustedProxies: [],
     anonymousReadsPerMinute: 300,
+    anonymousRedirectsPerMinute: 6000,
     enterpriseWritesPerMinute: 6000,
     enterpriseReadsPerMinute: 30_000,
     enterpriseBulkMax: 5000,
+    dashboardRequestsPerMinute: 600,
+    quotas: {
+      free: { linksMax: 100_000, urlBytesMax: 32 * 1024 * 1024 },
+      pro: { linksMax: 1_000_000, urlBytesMax: 1024 * 1024 * 1024 },
+      enterprise: { linksMax: 0, urlBytesMax: 0 },
+    },
     blocklistFiles: [],
     linkCacheMax: 200_000,
     hitFlushMs: 250,
@@ -23,6 +30,7 @@ test('every setting has its documented default', () => {
     logLevel: 'info',
     logRequests: 'none',
     metricsListen: undefined,
+    localMetrics: true,
   })
 })
 
@@ -42,13 +50,19 @@ const bad: Record<string, string>[] = [
   { BASE_URL: 'hop.example' },
   { BASE_URL: 'https://hop.example/?a=1' },
   { BASE_URL: 'https://user:pass@hop.example' },
-  { BASE_URL: `https://hop.example/${'x'.repeat(100)}` },
+  { BASE_URL: `https://${'x'.repeat(90)}.hop.example` },
+  { BASE_URL: 'https://hop.example/s' },
+  { BASE_URL: 'https://hop.example/s/' },
+  { BASE_URL: 'https://hop.example/%20' },
   { CDN_URL: 'javascript:alert(1)' },
   { TRUSTED_PROXIES: '10.0.0.0/8,nonsense' },
   { TRUSTED_PROXIES: '10.0.0.0/33' },
   { ANONYMOUS_READS_PER_MINUTE: '1.5' },
+  { ANONYMOUS_REDIRECTS_PER_MINUTE: '1000001' },
   { ENTERPRISE_BULK_MAX: '0' },
   { HIT_FLUSH_MS: '0' },
+  { FREE_LINKS_MAX: '-1' },
+  { PRO_URL_BYTES_MAX: '1 GiB' },
   { LOG_LEVEL: 'loud' },
   { LOG_REQUESTS: 'some' },
   { METRICS_LISTEN: '9100' },
@@ -76,10 +90,21 @@ test.each([
   expect(readConfig({ METRICS_LISTEN: text }).metricsListen).toEqual({ host, port })
 })
 
+test.each([
+  [{ BASE_URL: 'https://hop.example' }, false],
+  [{ TRUSTED_PROXIES: '127.0.0.1' }, false],
+  [{ METRICS_LISTEN: '127.0.0.1:9100' }, false],
+  [{ BASE_URL: 'http://hop.example' }, true],
+])('with %j alone, the public address shows metrics to this machine: %j', (env, shown) => {
+  expect(readConfig(env).localMetrics).toBe(shown)
+})
+
 test('with BASE_URL the port may be any that is free', () => {
   expect(readConfig({ PORT: '0', BASE_URL: 'https://hop.example' }).port).toBe(0)
 })
 
 test('a budget of 0 is accepted: it means no limit', () => {
   expect(readConfig({ ANONYMOUS_READS_PER_MINUTE: '0' }).anonymousReadsPerMinute).toBe(0)
+  const redirects = readConfig({ ANONYMOUS_REDIRECTS_PER_MINUTE: '0' })
+  expect(redirects.anonymousRedirectsPerMinute).toBe(0)
 })

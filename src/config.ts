@@ -27,24 +27,41 @@ const list = z.string().transform((text) =>
 )
 
 const BUDGET_MAX = 1_000_000
+const MIB = 1024 * 1024
+/** Link ids have 32 bits. */
+const LINKS_MAX = 2 ** 32 - 1
+const URL_BYTES_MAX = Number.MAX_SAFE_INTEGER
 const LOG_REQUESTS = ['none', 'api', 'all'] as const
 
 const Environment = z.object({
   PORT: wholeNumber(0, 65_535).default(3000),
   HOST: z.string().min(1, 'must not be empty').default('0.0.0.0'),
   BASE_URL: Address.refine(
-    (url) => url.length <= BASE_URL_MAX_LENGTH,
-    `must have at most ${BASE_URL_MAX_LENGTH} characters`,
-  ).optional(),
+    (url) => new URL(url).pathname === '/',
+    'must have no path: Hopcode serves its pages and short links at the root of a host',
+  )
+    .refine(
+      (url) => url.length <= BASE_URL_MAX_LENGTH,
+      `must have at most ${BASE_URL_MAX_LENGTH} characters`,
+    )
+    .optional(),
   CDN_URL: Address.optional(),
   DATA_DIR: z.string().min(1, 'must not be empty').default('./data'),
   TRUSTED_PROXIES: list
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([]),
   ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(300),
+  ANONYMOUS_REDIRECTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
   ENTERPRISE_WRITES_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
   ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(30_000),
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
+  DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(600),
+  FREE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(100_000),
+  FREE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(32 * MIB),
+  PRO_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(1_000_000),
+  PRO_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(1024 * MIB),
+  ENTERPRISE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(0),
+  ENTERPRISE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(0),
   BLOCKLIST_FILES: list.default([]),
   LINK_CACHE_MAX: wholeNumber(1, 10_000_000).default(200_000),
   HIT_FLUSH_MS: wholeNumber(1, 60_000).default(250),
@@ -68,9 +85,15 @@ export interface Config {
   trustedProxies: readonly string[]
   /** Requests in any 60 s; 0 means no limit. */
   anonymousReadsPerMinute: number
+  /** Redirects that find their link; those that do not are reads. */
+  anonymousRedirectsPerMinute: number
   enterpriseWritesPerMinute: number
   enterpriseReadsPerMinute: number
   enterpriseBulkMax: number
+  /** Of an account's sessions, or of an address without a session. */
+  dashboardRequestsPerMinute: number
+  /** What each plan stores; 0 means no limit. */
+  quotas: Readonly<Record<'free' | 'pro' | 'enterprise', Quota>>
   blocklistFiles: readonly string[]
   linkCacheMax: number
   hitFlushMs: number
@@ -83,6 +106,17 @@ export interface Config {
   logRequests: (typeof LOG_REQUESTS)[number]
   /** Where metrics and probes are served apart from the public address; undefined for nowhere. */
   metricsListen: Listen | undefined
+  /**
+   * Whether the public address shows metrics to callers on this machine. Behind a proxy every
+   * caller may look like one.
+   */
+  localMetrics: boolean
+}
+
+export interface Quota {
+  linksMax: number
+  /** Bytes of all stored URLs in UTF-8. */
+  urlBytesMax: number
 }
 
 interface Listen {
@@ -120,9 +154,19 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     dataDir: resolve(env.DATA_DIR),
     trustedProxies: env.TRUSTED_PROXIES,
     anonymousReadsPerMinute: env.ANONYMOUS_READS_PER_MINUTE,
+    anonymousRedirectsPerMinute: env.ANONYMOUS_REDIRECTS_PER_MINUTE,
     enterpriseWritesPerMinute: env.ENTERPRISE_WRITES_PER_MINUTE,
     enterpriseReadsPerMinute: env.ENTERPRISE_READS_PER_MINUTE,
     enterpriseBulkMax: env.ENTERPRISE_BULK_MAX,
+    dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
+    quotas: {
+      free: { linksMax: env.FREE_LINKS_MAX, urlBytesMax: env.FREE_URL_BYTES_MAX },
+      pro: { linksMax: env.PRO_LINKS_MAX, urlBytesMax: env.PRO_URL_BYTES_MAX },
+      enterprise: {
+        linksMax: env.ENTERPRISE_LINKS_MAX,
+        urlBytesMax: env.ENTERPRISE_URL_BYTES_MAX,
+      },
+    },
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
     hitFlushMs: env.HIT_FLUSH_MS,
@@ -132,8 +176,13 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logLevel: env.LOG_LEVEL,
     logRequests: env.LOG_REQUESTS,
     metricsListen: env.METRICS_LISTEN,
+    localMetrics: !env.METRICS_LISTEN && !isPublic(baseUrl, env.TRUSTED_PROXIES),
   }
 }
+
+/** TLS ends at a proxy. */
+const isPublic = (baseUrl: string, proxies: readonly string[]): boolean =>
+  baseUrl.startsWith('https:') || proxies.length > 0
 
 function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)

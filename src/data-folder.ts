@@ -1,10 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { mkdirSync } from 'node:fs'
-import { readSecretKey, SecretHasher } from './accounts/secrets.ts'
+import { join } from 'node:path'
+import { claimKey, readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
 import { DataError } from './db/data-error.ts'
 import { migrate } from './db/migrate.ts'
 import { databaseFile, openWritable, refuseUnusable } from './db/open.ts'
+import { refuseLink } from './db/symbolic-links.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
 
 export interface DataFolder {
   /** A connection that may write; the caller closes it. */
@@ -22,6 +25,17 @@ export function makeDataFolder(dataDir: string): void {
   }
 }
 
+/** Where a link would lead the program to files outside of its folder. */
+const NAMES = [
+  ...['hopcode.db', 'secret.key', 'hits.journal', 'serving.lock', 'serving.pid'],
+  ...['.restore-decided', 'cdn', 'cdn/qr'],
+]
+
+/** Throws DataError when this process is root and the folder holds a link that it would follow. */
+export function refuseLinks(dataDir: string): void {
+  for (const name of NAMES) refuseLink(join(dataDir, name))
+}
+
 /**
  * Opens `DATA_DIR`, making what is missing and bringing the database up to date. Throws DataError.
  */
@@ -33,10 +47,21 @@ export function openDataFolder(dataDir: string): DataFolder {
   try {
     migrate(db)
     const accounts = new AccountStore(db)
-    const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: accounts.isEmpty() }))
+    const fresh = accounts.isEmpty()
+    const hasher = new SecretHasher(readSecretKey(dataDir, { fresh }))
+    claimKeyWhereThereIsRoom(db, hasher, { dataDir, fresh })
     return { db, accounts, hasher }
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/** A full disk refuses the first claim after an upgrade: the next start makes it. */
+function claimKeyWhereThereIsRoom(...args: Parameters<typeof claimKey>): void {
+  try {
+    claimKey(...args)
+  } catch (error) {
+    if (!diskRefusal(error)) throw error
   }
 }

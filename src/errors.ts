@@ -18,11 +18,21 @@ export const REFUSALS = {
     say: (code: string) => `Invalid passcode for code ${shown(code)}`,
   },
   code_not_found: { status: 404, say: (code: string) => `Code not found: ${shown(code)}` },
+  link_disabled: { status: 410, say: (code: string) => `Link disabled: ${code}` },
   path_not_found: fixed(404, 'Not found'),
   method_not_allowed: { status: 405, say: (method: string) => `Method not allowed: ${method}` },
   code_in_use: { status: 409, say: (code: string) => `Code already in use: ${code}` },
-  body_too_large: fixed(413, 'Request body too large: at most 16 MiB'),
+  invalid_utf8: fixed(400, 'Invalid JSON: the request body is not valid UTF-8'),
+  body_too_large: {
+    status: 413,
+    say: (limit: string) => `Request body too large: at most ${limit}`,
+  },
   unsupported_media_type: fixed(415, 'Unsupported media type: send Content-Type: application/json'),
+  unsupported_charset: fixed(415, 'Unsupported charset: send the request body in UTF-8'),
+  unsupported_encoding: fixed(
+    415,
+    'Unsupported content encoding: send the request body uncompressed',
+  ),
   url_blocked: fixed(422, 'Destination URL is not allowed (host on abuse blocklist)'),
   rate_limited: {
     status: 429,
@@ -36,19 +46,29 @@ export const REFUSALS = {
     403,
     'This form is no longer valid, or was sent from another site. Open the page again and retry.',
   ),
-  form_too_large: worded(413),
+  form_too_large: {
+    status: 413,
+    say: (limit: string) => `The form is too large: at most ${limit}.`,
+  },
+  too_many_fields: fixed(400, 'The form has too many fields.'),
   unsupported_form: fixed(415, 'This is not a form that the page understands.'),
   sign_in_needed: fixed(401, 'Sign in first.'),
   page_not_found: fixed(404, 'There is no such page.'),
   link_over: fixed(404, 'This link has been used, has been replaced, or is too old.'),
   internal: fixed(500, 'Internal server error'),
   maintenance: { status: 503, say: (until: string) => `Service under maintenance until ${until}` },
+  overloaded: fixed(503, 'Too much data is being transferred. Try again in a few seconds.'),
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
+  search_timeout: fixed(503, 'The search took too long. Try again in a moment.'),
+  quota_exceeded: { status: 422, say: (quota: string) => `Quota exceeded: ${quota}` },
   stopping: fixed(503, 'Service is stopping'),
   thread_ended: {
     status: 503,
-    say: (name: string) =>
-      `Service degraded: its ${name} thread has ended, so it must be restarted`,
+    say: (name: string) => `Service degraded: its ${name} thread has ended`,
+  },
+  thread_hanging: {
+    status: 503,
+    say: (name: string) => `Service degraded: its ${name} thread does not answer`,
   },
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
@@ -78,3 +98,13 @@ export class AppError extends Error {
     this.fields = fields
   }
 }
+
+/** The 503 of a service that runs but is unhealthy. `thread`: the name of the one at fault. */
+export const degradedError = (
+  code: 'thread_ended' | 'thread_hanging' | 'unhealthy',
+  { thread = '', database }: { thread?: string; database: 'ok' | 'error' },
+): AppError =>
+  new AppError(code, thread, {
+    headers: { 'retry-after': '1' },
+    fields: { status: 'degraded', database },
+  })

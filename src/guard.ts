@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { findAccount, type KeyDeps } from './accounts/keys.ts'
 import type { BudgetGroup } from './accounts/plans.ts'
 import type { Account } from './accounts/store.ts'
-import { AppError } from './errors.ts'
+import { AppError, degradedError } from './errors.ts'
 import type { ClientAddress } from './http/client-address.ts'
 import { type Headed, REQUEST_ID, type Unrouted } from './http/errors.ts'
 import { methodsOf } from './http/methods.ts'
@@ -30,6 +30,11 @@ interface Demands {
   budget: BudgetGroup
   /** The endpoint goes on during maintenance: redirects and images do. */
   duringMaintenance?: boolean
+  /**
+   * The endpoint reports the service's state: while the account or the maintenance cannot be looked
+   * up, the request is charged to its address and answered with 503 `degraded`.
+   */
+  reportsState?: boolean
 }
 
 /**
@@ -40,24 +45,42 @@ interface Demands {
 export function admit(
   deps: GuardDeps,
   { request, server, set }: Arrival,
-  { budget, duringMaintenance = false }: Demands,
+  { budget, duringMaintenance = false, reportsState = false }: Demands,
 ): Account | undefined {
   const { limiter, address, requestIds } = deps
   const { headers } = request
   set.headers[REQUEST_ID] = requestIds.next()
-  const account = findAccount(deps, headers.get('x-api-key'))
+  let isReadable = true
+  const read = <Found>(find: () => Found): Found | undefined => {
+    try {
+      return find()
+    } catch (error) {
+      if (!reportsState || error instanceof AppError) throw error
+      isReadable = false
+      return undefined
+    }
+  }
+  const account = read(() => findAccount(deps, headers.get('x-api-key')))
   const peer = server?.requestIP(request)?.address ?? ''
   address.resolve(peer, headers.get('x-forwarded-for'))
   const passes = limiter.take(budget, account, address)
+  describeLimit(limiter, set)
+  if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
+  if (!passes) throw rateLimited(limiter)
+  if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
+  return account
+}
+
+/** Says in the headers what the limiter's last decision left. */
+export function describeLimit(limiter: RateLimiter, set: Headed): void {
   set.headers['x-ratelimit-limit'] = limiter.limit
   set.headers['x-ratelimit-remaining'] = limiter.remaining
   set.headers['x-ratelimit-reset'] = limiter.resetAt
-  if (!duringMaintenance) refuseDuringMaintenance(deps)
-  if (!passes) {
-    const { retryAfter: seconds } = limiter
-    throw new AppError('rate_limited', String(seconds), retryAfter(seconds))
-  }
-  return account
+}
+
+/** The limiter's last decision as a refusal. */
+export function rateLimited({ retryAfter: seconds }: RateLimiter): AppError {
+  return new AppError('rate_limited', String(seconds), retryAfter(seconds))
 }
 
 /** Throws `maintenance` while one is planned to last. */

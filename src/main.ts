@@ -5,23 +5,28 @@ import { backup, STREAM } from './cli/backup.ts'
 import { check } from './cli/check.ts'
 import { CommandError } from './cli/command-error.ts'
 import { health } from './cli/health.ts'
+import * as linkCommands from './cli/links.ts'
 import * as maintenance from './cli/maintenance.ts'
 import { finishInterruptedRestore, restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { ConfigError, readConfig } from './config.ts'
-import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { type DataFolder, openDataFolder, refuseLinks } from './data-folder.ts'
 import { DataError } from './db/data-error.ts'
 import { SettingStore } from './db/settings.ts'
+import { cFunction } from './lib/c-library.ts'
 import { wallClock } from './lib/clock.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
 import { print, printError } from './lib/log.ts'
 import { secureRandom } from './lib/random.ts'
+import { messageOf } from './lib/thread.ts'
 import { VERSION } from './lib/version.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
-/** The stop as a whole, whatever a client or the disk does. */
-const STOP_DEADLINE_MS = 9000
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+/** Without a handler they would end the process at once; other programs send them by habit. */
+const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2'] as const
 
 async function run(command: Command): Promise<void> {
   if (command.name === 'serve') await serveUntilSignal()
@@ -50,8 +55,12 @@ async function tend(command: DataCommand): Promise<void> {
 }
 
 function finishRestore(dataDir: string): void {
+  refuseLinks(dataDir)
   const words = finishInterruptedRestore(dataDir)
-  if (words) printError(`hopcode: ${words}`)
+  if (!words) return
+  printError(`hopcode: ${words}`)
+  // What it moved into place has not been looked at yet.
+  refuseLinks(dataDir)
 }
 
 async function answer(command: Exclude<Command, { name: 'serve' } | DataCommand>): Promise<string> {
@@ -90,8 +99,20 @@ function administer(
       return accountCommands.setPlan(deps, command)
     case 'account reset-password':
       return accountCommands.resetPassword(linkDeps, command)
+    case 'account reset-two-factor':
+      return accountCommands.resetTwoFactor(deps, command)
     case 'account setup-link':
       return accountCommands.setupLink(linkDeps, command)
+    case 'account disable':
+      return accountCommands.disableAccount(db, deps, command)
+    case 'account enable':
+      return accountCommands.enableAccount(db, deps, command)
+    case 'link disable':
+      return linkCommands.disable(db, wallClock, command)
+    case 'link enable':
+      return linkCommands.enable(db, command)
+    case 'link disabled':
+      return linkCommands.list(db, command)
     case 'key rotate':
       return accountCommands.rotate(deps, command)
     case 'key revoke':
@@ -109,16 +130,24 @@ async function serveUntilSignal(): Promise<void> {
   // Listened to before the start: a signal that comes during it stops the service right after it.
   const signalled = new Promise<void>((resolve) => {
     // A second signal changes nothing: the deadline ends the stop anyway.
-    process.on('SIGTERM', () => resolve())
-    process.on('SIGINT', () => resolve())
+    for (const signal of STOP_SIGNALS) process.on(signal, () => resolve())
   })
+  for (const signal of IGNORED_SIGNALS) process.on(signal, () => {})
   const config = readConfig()
   finishRestore(config.dataDir)
   const stop = await serve(config)
   await signalled
-  setTimeout(() => process.exit(EXIT_FAILED), STOP_DEADLINE_MS).unref()
-  await stop()
-  process.exit(0)
+  if (await stop()) process.exit(0)
+  exitAtOnce(EXIT_FAILED)
+}
+
+/**
+ * Bun closes every database as it exits, and so waits for a disk that hangs. This does not: what is
+ * acknowledged is on disk, and the next start finds the rest as after a crash.
+ */
+function exitAtOnce(code: number): never {
+  cFunction<(code: number) => void>('_exit', { args: ['i32'], returns: 'void' })?.(code)
+  process.exit(code)
 }
 
 function fail(error: unknown): never {
@@ -126,11 +155,18 @@ function fail(error: unknown): never {
     printError(`hopcode: ${error.message}\nTry: hopcode --help`)
     process.exit(EXIT_USAGE)
   }
+  const refusal = diskRefusal(error)
+  if (refusal) {
+    printError(`hopcode: ${refusal}: ${messageOf(error)}`)
+    process.exit(EXIT_FAILED)
+  }
   const expected = [ConfigError, DataError, CommandError].some((kind) => error instanceof kind)
   printError(`hopcode: ${expected ? (error as Error).message : Bun.inspect(error)}`)
   process.exit(EXIT_FAILED)
 }
 
+// Of all threads: whatever this program creates is for its own user. The images set their own mode.
+process.umask(0o077)
 try {
   await run(parseCommand(process.argv.slice(2)))
 } catch (error) {

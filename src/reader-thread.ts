@@ -6,7 +6,6 @@ import { runCall, serveThread } from './lib/thread.ts'
 import { type CodeFilterReads, codeFilterReads } from './links/code-filter-store.ts'
 import { type ExportReads, exportReads } from './links/export-store.ts'
 import { type LinkLists, linkLists } from './links/lists.ts'
-import { type NewestReads, newestReads } from './links/newest-store.ts'
 import { type TopReads, topReads } from './links/top-store.ts'
 import { type StatusReads, statusReads } from './status/store.ts'
 
@@ -17,7 +16,6 @@ export type Reads = LinkLists &
   SeriesReads &
   TopReads &
   ExportReads &
-  NewestReads &
   OverviewReads
 
 /** The thread for reads of many rows, so that no redirect waits for a search. */
@@ -31,7 +29,6 @@ serveThread(({ file }: { file: string }) => {
     ...seriesReads(db),
     ...topReads(db),
     ...exportReads(db),
-    ...newestReads(db),
     ...overviewReads(db),
   }
   return {

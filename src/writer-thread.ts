@@ -1,3 +1,4 @@
+import { type SecondFactorWrites, secondFactorWrites } from './accounts/second-factor-store.ts'
 import { type SessionWrites, sessionWrites } from './accounts/session-store.ts'
 import { type AccountWrites, accountWrites } from './accounts/writes-store.ts'
 import { Checkpoints } from './db/checkpoint.ts'
@@ -9,8 +10,9 @@ import { type HitWrites, hitWrites } from './hits/store.ts'
 import { giveWay } from './lib/priority.ts'
 import { serveThread } from './lib/thread.ts'
 import { type AccountLinkWrites, accountLinkWrites } from './links/account-links-store.ts'
-import { type SearchWrites, searchWrites } from './links/search.ts'
+import { type SearchWrites, searchWrites } from './links/search-index.ts'
 import { type LinkWrites, linkWrites } from './links/store.ts'
+import { type ModerationWrites, moderationWrites } from './moderation/store.ts'
 
 /** The one thread that writes the database while the service runs. */
 export type Writes = LinkWrites &
@@ -19,7 +21,9 @@ export type Writes = LinkWrites &
   SettingWrites &
   AccountWrites &
   SessionWrites &
-  AccountLinkWrites
+  SecondFactorWrites &
+  AccountLinkWrites &
+  ModerationWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
   giveWay()
@@ -32,7 +36,9 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...settingWrites(db),
     ...accountWrites(db),
     ...sessionWrites(db),
+    ...secondFactorWrites(db),
     ...accountLinkWrites(db),
+    ...moderationWrites(db),
   }
   return {
     answer: (calls) => commitTogether(db, functions, calls),

@@ -27,8 +27,8 @@ const COLUMNS_MAX = 100
 /** A file imports from its own layer or one above it in this list. */
 const LAYERS = [
   ...['lib', 'errors', 'config', 'http', 'db', 'accounts', 'data-folder', 'limits', 'maintenance'],
-  ...['guard', 'blocklist', 'hits', 'links', 'redirect', 'qr', 'status', 'dashboard', 'openapi'],
-  ...['client', 'backup', 'app', 'cli', 'main'],
+  ...['guard', 'blocklist', 'hits', 'links', 'moderation', 'redirect', 'qr', 'status'],
+  ...['dashboard', 'openapi', 'client', 'backup', 'prepare', 'app', 'cli', 'main'],
 ]
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

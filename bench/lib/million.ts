@@ -27,7 +27,7 @@ import { wallClock } from '../../src/lib/clock.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { newCode } from '../../src/links/code.ts'
 import type { NewLink } from '../../src/links/row.ts'
-import { searchWrites } from '../../src/links/search.ts'
+import { searchWrites } from '../../src/links/search-index.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { urlKey } from '../../src/links/url.ts'
 import { TEXT_LENGTH } from './raw-client.ts'
@@ -159,7 +159,11 @@ function fill(db: Database, accountId: number): void {
     const createdAt = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
     const items = Array.from({ length: CHUNK }, (_, n) => newLink(random, first + n))
     inTransaction(db, () => writes.createLinks({ accountId, createdAt, items }))
-    while (inTransaction(db, () => search.indexLinks({ most: CHUNK }))) {}
+    while (
+      inTransaction(db, () =>
+        search.indexLinks({ rowsMax: CHUNK, charactersMax: Number.POSITIVE_INFINITY }),
+      )
+    ) {}
   }
 }
 

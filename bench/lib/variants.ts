@@ -57,7 +57,9 @@ export function hopcodeSettings(dataDir: string, port: number): Record<string, s
     DATA_DIR: dataDir,
     LOG_LEVEL: 'warn',
     ANONYMOUS_READS_PER_MINUTE: String(BUDGET_MAX),
+    ANONYMOUS_REDIRECTS_PER_MINUTE: String(BUDGET_MAX),
     ENTERPRISE_READS_PER_MINUTE: String(BUDGET_MAX),
+    DASHBOARD_REQUESTS_PER_MINUTE: String(BUDGET_MAX),
     ENTERPRISE_WRITES_PER_MINUTE: String(BUDGET_MAX),
   }
 }
@@ -65,7 +67,9 @@ export function hopcodeSettings(dataDir: string, port: number): Record<string, s
 /** For scenarios that are not about the limiter: it lets everything pass and counts nothing. */
 export const WITHOUT_LIMITS: Record<string, string> = {
   ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_READS_PER_MINUTE: '0',
+  DASHBOARD_REQUESTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 }
 

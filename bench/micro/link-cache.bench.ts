@@ -79,7 +79,11 @@ function measure(name: Variant): Timing {
   Bun.gc(true)
   const before = process.memoryUsage.rss()
   const cache = VARIANTS[name]()
-  const destination = (id: number) => ({ id, location: realisticUrl(random, id) })
+  const destination = (id: number) => ({
+    id,
+    isDisabled: false,
+    location: realisticUrl(random, id),
+  })
   for (let i = 0; i < HELD; i++) cache.set(codeAt(i), destination(i))
   for (const i of [0, 1, HELD - 1]) {
     if (cache.find(codeAt(i))?.id !== i) throw new Error(`${codeAt(i)} leads elsewhere`)

@@ -77,12 +77,14 @@ export class OneTimeLinkStore {
       .run()
   }
 
-  /** Takes an invitation back. */
-  endInvite(id: number): void {
-    this.#orm
+  /** Takes an invitation back. False when there is none with this id. */
+  endInvite(id: number): boolean {
+    const ended = this.#orm
       .delete(oneTimeLinks)
       .where(and(eq(oneTimeLinks.id, id), eq(oneTimeLinks.purpose, 'invite')))
-      .run()
+      .returning({ id: oneTimeLinks.id })
+      .all()
+    return ended.length > 0
   }
 
   markUsed(id: number, now: number): void {

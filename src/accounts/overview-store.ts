@@ -9,6 +9,7 @@ export interface AccountOverview {
   plan: Plan
   isOwner: number
   linkCount: number
+  urlBytes: number
   createdAt: number
   disabledAt: number | null
   /** The newest use of a key or a session that is still kept; null for neither. */
@@ -27,7 +28,7 @@ export function overviewReads(db: Database) {
   const isMeant = `deleted_at IS NULL AND (?1 = '' OR instr(lower(email), lower(?1)) > 0)`
   const page = db.prepare<AccountOverview, [string, number, number]>(
     `SELECT id, email, plan, is_owner AS isOwner, link_count AS linkCount,
-       created_at AS createdAt, disabled_at AS disabledAt,
+       url_bytes AS urlBytes,       created_at AS createdAt, disabled_at AS disabledAt,
        nullif(max(
          coalesce((SELECT max(seen_at) FROM sessions WHERE account_id = accounts.id), 0),
          coalesce((SELECT max(last_used_at) FROM api_keys WHERE account_id = accounts.id), 0)

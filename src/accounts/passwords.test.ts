@@ -40,6 +40,9 @@ function fakeThread({ failedStarts = 0, rest = async () => {}, begun = Promise.r
 }
 
 const HASH = '$argon2id$v=19$m=19456,t=2,p=1$salt$hash'
+const ANONYMOUS = { queue: 'anonymous', key: '192.0.2.0/24' } as const
+const KNOWN = { queue: 'known', key: '1' } as const
+const INVITED = { queue: 'oneTimeLink', key: '1' } as const
 
 test.each([
   ['1234567', 'at least 8'],
@@ -53,16 +56,16 @@ test.each([
   expect(judgePassword(password)).toContain(says)
 })
 
-test.each(['seven purple otters', '水'.repeat(8), '🦆'.repeat(128), 'x9'.repeat(64)])(
+test.each(['seven purple otters', '水火'.repeat(4), '🦆🐝'.repeat(64), 'x9'.repeat(64)])(
   '%j is good enough',
   (password) => expect(judgePassword(password)).toBeUndefined(),
 )
 
 test('an account without a password costs the same work as one with, and nothing fits it', async () => {
   const { passwords, asked } = fakeThread()
-  expect(await passwords.verify('right', HASH)).toBe(true)
-  expect(await passwords.verify('right', undefined)).toBe(false)
-  expect(await passwords.verify('right', null)).toBe(false)
+  expect(await passwords.verify('right', HASH, ANONYMOUS)).toBe(true)
+  expect(await passwords.verify('right', undefined, ANONYMOUS)).toBe(false)
+  expect(await passwords.verify('right', null, ANONYMOUS)).toBe(false)
   expect(asked).toHaveLength(3)
   const parameters = asked.map(({ hash }) => hash.split('$').slice(0, 4).join('$'))
   expect(new Set(parameters)).toEqual(new Set(['$argon2id$v=19$m=19456,t=2,p=1']))
@@ -71,17 +74,17 @@ test('an account without a password costs the same work as one with, and nothing
 test('one password is worked on at a time, and the thread is started at the first', async () => {
   const { passwords, asked, seen } = fakeThread()
   expect(seen.starts).toBe(0)
-  await Promise.all(Array.from({ length: 40 }, () => passwords.verify('right', HASH)))
+  await Promise.all(Array.from({ length: 40 }, () => passwords.verify('right', HASH, ANONYMOUS)))
   expect(seen).toMatchObject({ starts: 1, mostAway: 1 })
   expect(asked).toHaveLength(40)
 })
 
 test('a crowd comes in ten a second, at once those that are known', async () => {
   const { passwords, asked, seen } = fakeThread({ rest: () => new Promise(() => {}) })
-  const crowd = Array.from({ length: 20 }, () => passwords.verify('right', HASH))
+  const crowd = Array.from({ length: 20 }, () => passwords.verify('right', HASH, ANONYMOUS))
   await Promise.all(crowd.slice(0, 10))
   expect(seen.rests).toEqual([100])
-  expect(await passwords.verify('right', HASH, { isKnown: true })).toBe(true)
+  expect(await passwords.verify('right', HASH, KNOWN)).toBe(true)
   expect(asked).toHaveLength(11)
 })
 
@@ -97,7 +100,7 @@ test('what one attempt teaches counts for those that were waiting behind it', as
     },
   }
   const all = await Promise.allSettled(
-    Array.from({ length: 20 }, () => passwords.verify('wrong', HASH, turn)),
+    Array.from({ length: 20 }, () => passwords.verify('wrong', HASH, ANONYMOUS, turn)),
   )
   expect(all.filter(({ status }) => status === 'rejected')).toHaveLength(17)
   expect(asked).toHaveLength(3)
@@ -107,17 +110,17 @@ test('what one attempt teaches counts for those that were waiting behind it', as
 
 test('more than 128 at the door are asked to come again, with a time', async () => {
   const { passwords } = fakeThread()
-  const all = Array.from({ length: 130 }, () => passwords.verify('right', HASH))
+  const all = Array.from({ length: 130 }, () => passwords.verify('right', HASH, ANONYMOUS))
   const outcomes = await Promise.allSettled(all)
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
   expect(refused).toHaveLength(2)
   expect(refused[0]?.reason).toMatchObject({ status: 503, headers: { 'retry-after': '13' } })
-  expect(await passwords.verify('right', HASH)).toBe(true)
+  expect(await passwords.verify('right', HASH, ANONYMOUS)).toBe(true)
 })
 
 test('a letter typed in pieces is the same password', async () => {
   const { passwords, asked } = fakeThread()
-  await passwords.verify('cafe\u0301 au lait', HASH)
+  await passwords.verify('cafe\u0301 au lait', HASH, ANONYMOUS)
   expect(asked[0]?.password).toBe('caf\u00e9 au lait')
 })
 
@@ -125,21 +128,31 @@ test('text that is too long to be a password is not put in composed form, and fi
   const { passwords, asked } = fakeThread()
   // Composing so many marks would take minutes.
   const marks = '\u0301'.repeat(200_000) + '\u0316'.repeat(200_000)
-  expect(await passwords.verify(`a${marks}`, HASH)).toBe(false)
+  expect(await passwords.verify(`a${marks}`, HASH, ANONYMOUS)).toBe(false)
   expect(asked[0]?.password.length).toBeLessThan(10)
   const longest = '\u1f82'.repeat(128)
-  await passwords.verify(longest.normalize('NFD'), HASH)
+  await passwords.verify(longest.normalize('NFD'), HASH, ANONYMOUS)
   expect(asked[1]?.password).toBe(longest)
 })
 
-test('when all places for strangers are taken, there is one for a browser that is known', async () => {
+test('a full queue of anonymous networks takes no place of known browsers and one-time links', async () => {
   const { passwords } = fakeThread()
-  const crowd = Array.from({ length: 128 }, () => passwords.verify('wrong', undefined))
-  expect(passwords.verify('wrong', undefined)).rejects.toThrow('Many people')
-  const known = Array.from({ length: 32 }, () => passwords.verify('right', HASH, { isKnown: true }))
-  expect(passwords.verify('right', HASH, { isKnown: true })).rejects.toThrow('Many people')
-  expect(new Set(await Promise.all(known))).toEqual(new Set([true]))
-  await Promise.all(crowd)
+  const flood = Array.from({ length: 128 }, (_, i) =>
+    passwords.verify('wrong', undefined, { queue: 'anonymous', key: `10.0.${i}.0/24` }),
+  )
+  expect(passwords.verify('wrong', undefined, ANONYMOUS)).rejects.toThrow('Many people')
+  expect(await passwords.verify('right', HASH, KNOWN)).toBe(true)
+  expect(await passwords.verify('right', HASH, INVITED)).toBe(true)
+  await Promise.all(flood)
+})
+
+test('a member who has taken every place gives one up, and another member is served next', async () => {
+  const { passwords } = fakeThread()
+  const flood = Array.from({ length: 128 }, () => passwords.verify('right', HASH, KNOWN))
+  const settled = Promise.allSettled(flood)
+  expect(await passwords.verify('right', HASH, { queue: 'known', key: '2' })).toBe(true)
+  const refused = (await settled).filter(({ status }) => status === 'rejected')
+  expect(refused).toHaveLength(1)
 })
 
 test('should the thread end, the next password has a new one, but for a service that closes', async () => {
@@ -151,21 +164,21 @@ test('should the thread end, the next password has a new one, but for a service 
       return Thread.start<PasswordFunctions>(worker, {}, { batchMax: 1, queueMax: 10 })
     },
   })
-  const hash = await passwords.hash('seven purple otters')
+  const hash = await passwords.hash('seven purple otters', ANONYMOUS)
   const ended = new Promise((resolve) => workers[0]?.addEventListener('close', resolve))
   workers[0]?.terminate()
   await ended
-  expect(await passwords.verify('seven purple otters', hash)).toBe(true)
+  expect(await passwords.verify('seven purple otters', hash, ANONYMOUS)).toBe(true)
   expect(workers).toHaveLength(2)
   await passwords.close()
-  expect(passwords.verify('seven purple otters', hash)).rejects.toThrow('stopping')
+  expect(passwords.verify('seven purple otters', hash, ANONYMOUS)).rejects.toThrow('stopping')
   expect(workers).toHaveLength(2)
 })
 
 test('a password that waits for its thread to start is refused when the service closes', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const { passwords, asked, seen } = fakeThread({ begun })
-  const verified = passwords.verify('right', HASH)
+  const verified = passwords.verify('right', HASH, ANONYMOUS)
   await Bun.sleep(0)
   expect(seen.starts).toBe(1)
   const closed = passwords.close()
@@ -177,13 +190,13 @@ test('a password that waits for its thread to start is refused when the service 
 
 test('a stranger and somebody known who come first share one thread', async () => {
   const { passwords, seen } = fakeThread()
-  await Promise.all([passwords.hash('one'), passwords.hash('other', { isKnown: true })])
+  await Promise.all([passwords.hash('one', ANONYMOUS), passwords.hash('other', KNOWN)])
   expect(seen.starts).toBe(1)
 })
 
 test('a thread that could not start is started at the next password', async () => {
   const { passwords, seen } = fakeThread({ failedStarts: 1 })
-  expect(passwords.verify('right', HASH)).rejects.toThrow('no thread')
-  expect(await passwords.verify('right', HASH)).toBe(true)
+  expect(passwords.verify('right', HASH, ANONYMOUS)).rejects.toThrow('no thread')
+  expect(await passwords.verify('right', HASH, ANONYMOUS)).toBe(true)
   expect(seen.starts).toBe(2)
 })

@@ -1,8 +1,9 @@
 import { AppError } from '../errors.ts'
 import { SECOND } from '../lib/clock.ts'
-import { type Pace, PacedQueue, type Time } from '../lib/paced-queue.ts'
+import { FairQueue, type Pace, type Time } from '../lib/fair-queue.ts'
 import type { Thread } from '../lib/thread.ts'
 import list from './common-passwords.txt' with { type: 'text' }
+import { findWeakness } from './guessable-passwords.ts'
 import type { PasswordFunctions } from './password-thread.ts'
 
 export const PASSWORD_MIN_LENGTH = 8
@@ -12,10 +13,8 @@ const PASSWORD_MAX_LENGTH = 128
  * text is not even put in composed form, which takes minutes for a mebibyte of combining marks.
  */
 const SENT_MAX_LENGTH = 8 * PASSWORD_MAX_LENGTH
-/** People waiting for their turn; beyond this, they are asked to come again. */
+/** Passwords waiting in each queue; beyond this, the answer is to try again. */
 const WAITING_MAX = 128
-/** The same for those that are known: no crowd of strangers takes their places. */
-const KNOWN_WAITING_MAX = 32
 /**
  * A team comes in at once. A crowd, or somebody who guesses, takes about a quarter of a core, at
  * some 25 ms a password, and leaves the rest to redirects.
@@ -36,15 +35,18 @@ const COMMON: ReadonlySet<string> = new Set(
   list.split('\n').filter((line) => line !== '' && !line.startsWith('# ')),
 )
 
-/** What is wrong with a new password, for the person who chose it; undefined if nothing is. */
-export function judgePassword(password: string): string | undefined {
+/**
+ * What is wrong with a new password, for the person who chose it; undefined if nothing is. `email`
+ * is the account's; empty where it is not known.
+ */
+export function judgePassword(password: string, email = ''): string | undefined {
   const length = [...password].length
   if (length < PASSWORD_MIN_LENGTH) return `Use at least ${PASSWORD_MIN_LENGTH} characters.`
   if (length > PASSWORD_MAX_LENGTH) return `Use at most ${PASSWORD_MAX_LENGTH} characters.`
   if (COMMON.has(password.toLowerCase())) {
     return 'This is one of the most common passwords, and the first that others would try.'
   }
-  return undefined
+  return findWeakness(password, email)
 }
 
 /** The same password however it was typed: in composed form (RFC 8265, OpaqueString). */
@@ -58,37 +60,52 @@ interface PasswordsOptions {
 }
 
 /**
- * Hashes and verifies on a thread of its own, one password at a time and ten a second, so that
- * neither the work nor its memory grows with the number of people at the door. Those that are known
- * do not stand behind strangers. Throws `busy` when too many wait.
+ * On whose behalf a password is hashed or verified. The queues are served apart, each at the same
+ * pace, and the keys of one queue in turn:
+ * - `anonymous`, by network: a browser that is not known.
+ * - `known`, by account: inside a session, or a browser that has signed in to the account before.
+ * - `oneTimeLink`, by link: a valid link of a set-up, an invitation or a reset.
+ */
+export interface Requester {
+  queue: 'anonymous' | 'known' | 'oneTimeLink'
+  key: string
+}
+
+interface VerifyOptions {
+  before?: () => void
+  after?: (fits: boolean) => void
+}
+
+/**
+ * Hashes and verifies on a thread of its own, one password at a time and ten a second: CPU and
+ * memory stay bounded under a login flood. Throws `busy` when too many wait.
  */
 export class Passwords {
   readonly #start: () => Promise<Thread<PasswordFunctions>>
-  readonly #strangers: PacedQueue
-  readonly #known: PacedQueue
+  readonly #queues: Readonly<Record<Requester['queue'], FairQueue>>
   #thread: Promise<Thread<PasswordFunctions>> | undefined
   #closed: Promise<void> | undefined
 
   constructor({ start, time }: PasswordsOptions) {
     this.#start = start
-    this.#strangers = new PacedQueue({ ...PACE, time, places: WAITING_MAX })
-    this.#known = new PacedQueue({ ...PACE, time, places: KNOWN_WAITING_MAX })
+    const queue = () => new FairQueue({ ...PACE, places: WAITING_MAX, full: busy, time })
+    this.#queues = { anonymous: queue(), known: queue(), oneTimeLink: queue() }
   }
 
-  hash(password: string, { isKnown = false }: Pick<Turn, 'isKnown'> = {}): Promise<string> {
-    return this.#inTurn((thread) => thread.call('hash', normalized(password)), isKnown)
+  hash(password: string, by: Requester): Promise<string> {
+    return this.#run(by, (thread) => thread.call('hash', normalized(password)))
   }
 
   /**
    * Whether the password fits; never without a stored hash, which takes the same time. `before`
-   * runs when the turn has come, before the work, and may refuse it by throwing; `after` runs
-   * before the next one's turn. So what one attempt teaches counts for all those behind it, known
-   * and unknown apart.
+   * runs when the password is next, before the work, and may refuse it by throwing; `after` runs
+   * before the next one. So what one attempt teaches counts for all behind it in the queue.
    */
   verify(
     password: string,
     hash: string | null | undefined,
-    { before = () => {}, after = () => {}, isKnown = false }: Turn = {},
+    by: Requester,
+    { before, after = () => {} }: VerifyOptions = {},
   ): Promise<boolean> {
     const work = async (thread: Thread<PasswordFunctions>) => {
       const canFit = typeof hash === 'string' && password.length <= SENT_MAX_LENGTH
@@ -99,7 +116,7 @@ export class Passwords {
       after(fits)
       return fits
     }
-    return this.#inTurn(work, isKnown, before)
+    return this.#run(by, work, before)
   }
 
   /** Finishes the work under way; who still waits, and who comes, is refused. */
@@ -109,28 +126,23 @@ export class Passwords {
   }
 
   async #end(): Promise<void> {
-    this.#strangers.close()
-    this.#known.close()
+    for (const queue of Object.values(this.#queues)) queue.close()
     await (await this.#thread?.catch(() => undefined))?.close()
   }
 
-  async #inTurn<Result>(
+  #run<Result>(
+    { queue, key }: Requester,
     work: (thread: Thread<PasswordFunctions>) => Promise<Result>,
-    isKnown: boolean,
     before?: () => void,
   ): Promise<Result> {
-    const queue = isKnown ? this.#known : this.#strangers
-    if (queue.isFull) {
-      throw new AppError('busy', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })
-    }
-    return queue.run(async () => work(await this.#open()), before)
+    return this.#queues[queue].run(key, async () => work(await this.#open()), before)
   }
 
   async #open(): Promise<Thread<PasswordFunctions>> {
     const found = this.#thread
     let thread = await found?.catch(() => undefined)
     if (!this.#closed && (!thread || thread.isDead)) {
-      // The other queue may have started one meanwhile.
+      // Another queue may have started one meanwhile.
       if (!this.#thread || this.#thread === found) this.#thread = this.#start()
       thread = await this.#thread
     }
@@ -139,9 +151,5 @@ export class Passwords {
   }
 }
 
-interface Turn {
-  /** Somebody with a session, or a browser that has signed in before: no crowd keeps it out. */
-  isKnown?: boolean
-  before?: () => void
-  after?: (fits: boolean) => void
-}
+const busy = () =>
+  new AppError('busy', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config, Quota } from '../config.ts'
 
 export const PLANS = ['free', 'pro', 'enterprise'] as const
 export type Plan = (typeof PLANS)[number]
@@ -11,7 +11,7 @@ export type BudgetGroup = 'read' | 'write'
 /** Requests in any 60 seconds; 0 means no limit. */
 export type Budgets = Readonly<Record<BudgetGroup, number>>
 
-export interface PlanLimits extends Budgets {
+export interface PlanLimits extends Budgets, Quota {
   /** URLs in one bulk request. */
   bulkMax: number
 }
@@ -19,9 +19,10 @@ export interface PlanLimits extends Budgets {
 /** The spec's chapter "Limits"; Enterprise's numbers are settings. */
 export function planLimits(config: Config): Readonly<Record<Plan, PlanLimits>> {
   return {
-    free: { write: 60, read: 300, bulkMax: 100 },
-    pro: { write: 600, read: 3000, bulkMax: 1000 },
+    free: { write: 60, read: 300, bulkMax: 100, ...config.quotas.free },
+    pro: { write: 600, read: 3000, bulkMax: 1000, ...config.quotas.pro },
     enterprise: {
+      ...config.quotas.enterprise,
       write: config.enterpriseWritesPerMinute,
       read: config.enterpriseReadsPerMinute,
       bulkMax: config.enterpriseBulkMax,
@@ -29,7 +30,17 @@ export function planLimits(config: Config): Readonly<Record<Plan, PlanLimits>> {
   }
 }
 
-/** What a caller without a valid key may do: its writes are all refused with 401. */
-export function anonymousBudgets(config: Config): Budgets {
-  return { read: config.anonymousReadsPerMinute, write: 60 }
+/** Of one address. An account's redirects are charged to its reads instead. */
+export interface AnonymousBudgets extends Budgets {
+  /** Redirects that find their link. */
+  redirect: number
+}
+
+/** What a client without a valid key may do: its writes are all refused with 401. */
+export function anonymousBudgets(config: Config): AnonymousBudgets {
+  return {
+    read: config.anonymousReadsPerMinute,
+    write: 60,
+    redirect: config.anonymousRedirectsPerMinute,
+  }
 }

@@ -1,7 +1,19 @@
+import type { Database } from 'bun:sqlite'
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError } from '../db/data-error.ts'
+import { SettingStore } from '../db/settings.ts'
+import { NO_FOLLOW } from '../db/symbolic-links.ts'
 import { flushToDisk } from '../lib/flush.ts'
 
 export type SecretPurpose =
@@ -11,6 +23,10 @@ export type SecretPurpose =
   | 'one-time-link'
   | 'form'
   | 'known-device'
+  | 'database'
+  | 'recovery-code'
+  | 'sign-in-step'
+  | 'totp-encryption'
 
 /**
  * Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens
@@ -62,9 +78,49 @@ export function readSecretKey(dataDir: string, { fresh }: { fresh: boolean }): B
   return readSecretKey(dataDir, { fresh: false })
 }
 
+/** The setting that tells which key the hashes of a database depend on. */
+const FINGERPRINT = 'secret_key_fingerprint'
+
+const fingerprintOf = (hasher: SecretHasher) => hasher.hash('database', 'hopcode').toString('hex')
+
+/**
+ * Whether the hashes of a database depend on this key. A database that only earlier releases have
+ * opened does not tell, and counts as its own.
+ */
+export function isKeyOf(db: Database, hasher: SecretHasher): boolean {
+  const found = new SettingStore(db).find(FINGERPRINT)
+  return found === undefined || found === fingerprintOf(hasher)
+}
+
+/**
+ * Notes in the database which key its hashes depend on; `fresh` as above. Throws DataError when
+ * that is another key: with this one, every API key and passcode would be refused.
+ */
+export function claimKey(
+  db: Database,
+  hasher: SecretHasher,
+  { dataDir, fresh }: { dataDir: string; fresh: boolean },
+): void {
+  if (!fresh && !isKeyOf(db, hasher))
+    throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
+  const settings = new SettingStore(db)
+  const fingerprint = fingerprintOf(hasher)
+  if (settings.find(FINGERPRINT) !== fingerprint) settings.set(FINGERPRINT, fingerprint)
+}
+
+export const foreignKey = (dataDir: string): string =>
+  `${secretFile(dataDir)} is the key of another database: no API key or passcode works with it.`
+export const FOREIGN_ADVICE =
+  'Put its own key back, or restore a backup, which holds the database and its key.'
+
 function readIfThere(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    const descriptor = openSync(file, constants.O_RDONLY | NO_FOLLOW)
+    try {
+      return readFileSync(descriptor, 'utf8')
+    } finally {
+      closeSync(descriptor)
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw new DataError(
@@ -78,7 +134,8 @@ function readIfThere(file: string): string | undefined {
 /** Writes a whole file, or leaves the one that another process wrote first. */
 function writeOnce(file: string, text: string): void {
   const beside = `${file}.${process.pid}.tmp`
-  const descriptor = openSync(beside, 'w', 0o600)
+  rmSync(beside, { force: true })
+  const descriptor = openSync(beside, 'wx', 0o600)
   writeSync(descriptor, text)
   fsyncSync(descriptor)
   closeSync(descriptor)

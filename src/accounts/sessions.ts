@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
+import type { Factor } from './second-factor-store.ts'
 import type { SecretHasher } from './secrets.ts'
 import type { SessionReads, SessionRow, SessionView, SessionWrites } from './session-store.ts'
 import type { AccountId } from './store.ts'
@@ -12,6 +13,15 @@ const TOKEN_SHAPE = /^[\w-]{43}$/
 const AGENT_MAX_LENGTH = 200
 /** Sightings on their way to the disk at once; beyond this, one waits for the next request. */
 const TOUCHES_MAX = 1000
+
+/** What a session is started with. */
+export interface SignInProof {
+  accountId: AccountId
+  /** The stored hash that the password was verified against. */
+  passwordHash: string
+  /** Needed where two-factor sign-in is on. */
+  factor?: Factor
+}
 
 interface SessionsOptions {
   reads: SessionReads
@@ -41,19 +51,20 @@ export class Sessions {
   /**
    * Signs in: the new session, and the token that opens it. `replaces`: the token that the browser
    * had. Throws `sign_in_needed` when the password that let the visitor in is no longer the
-   * account's.
+   * account's, or the account asks for a second factor that was not given or is used up.
    */
   async start(
-    { accountId, passwordHash }: { accountId: AccountId; passwordHash: string },
+    { accountId, passwordHash, factor }: SignInProof,
     from: { address: string; agent: string; replaces: string | undefined },
   ): Promise<{ session: SessionRow; token: string }> {
     const { writer, clock, idleMs, maxMs } = this.#options
-    const token = newToken(this.#options.random)
+    const { token, hash } = this.newToken()
     const now = clock()
     const session = await writer.call('startSession', {
       passwordHash,
+      factor,
       session: {
-        ...{ hash: this.#hash(token), accountId, createdAt: now, address: from.address },
+        ...{ hash, accountId, createdAt: now, address: from.address },
         agent: from.agent.slice(0, AGENT_MAX_LENGTH),
       },
       replaces: from.replaces === undefined ? undefined : this.#hash(from.replaces),
@@ -78,6 +89,12 @@ export class Sessions {
   list(accountId: AccountId): SessionView[] {
     const now = this.#options.clock()
     return this.#options.reads.list(accountId).filter((session) => !this.#isOver(session, now))
+  }
+
+  /** A token to take the place of a session's own, and the hash to store of it. */
+  newToken(): { token: string; hash: Buffer } {
+    const token = newToken(this.#options.random)
+    return { token, hash: this.#hash(token) }
   }
 
   end(id: number, accountId: AccountId): Promise<void> {

@@ -1,35 +1,43 @@
 import { expect, test } from 'bun:test'
-import type { Passwords } from './passwords.ts'
+import type { Passwords, Requester } from './passwords.ts'
 import { SecretHasher } from './secrets.ts'
 import { signIn } from './sign-in.ts'
 import type { AccountStore } from './store.ts'
-import { type Attempt, Throttle } from './throttle.ts'
+import { type Attempt, type Gate, Throttle } from './throttle.ts'
 
 /** Keeps what it was told to count. */
 class Recorder extends Throttle {
   readonly counted: Attempt[] = []
-  override count(attempts: readonly Attempt[]): void {
+  override count(attempts: readonly Attempt[]): Gate[] {
     this.counted.push(...attempts)
+    return []
   }
 }
 
-async function fail(email: string): Promise<Attempt[]> {
+interface VerifyHooks {
+  after: (fits: boolean) => void
+}
+
+const asked: Requester[] = []
+
+async function fail(email: string, address = '192.0.2.1'): Promise<Attempt[]> {
   const throttle = new Recorder(() => 0)
   const accounts = { findByEmail: () => undefined } as unknown as AccountStore
   const passwords = {
-    async verify(_: string, __: unknown, { after }: { after: (fits: boolean) => void }) {
+    async verify(_: string, __: unknown, by: Requester, { after }: VerifyHooks) {
+      asked.push(by)
       after(false)
       return false
     },
   } as unknown as Passwords
   const deps = { accounts, passwords, throttle, hasher: new SecretHasher(Buffer.alloc(32)) }
-  await signIn(deps, { email, password: 'x', address: '192.0.2.1', known: undefined })
+  await signIn(deps, { email, password: 'x', address, known: undefined })
   return throttle.counted
 }
 
 test('what the throttle remembers of a stranger is short, however long the text that was sent', async () => {
   const counted = await fail('a'.repeat(15_000))
-  expect(counted.map(({ gate }) => gate)).toEqual(['pair', 'address', 'account'])
+  expect(counted.map(({ gate }) => gate)).toEqual(['pair', 'address', 'network', 'account'])
   for (const { key } of counted) expect(key.length).toBeLessThan(100)
 })
 
@@ -38,3 +46,16 @@ test('an address is one account’s in any letter case, and differs from every o
   expect(await keys('Ann@Example.com')).toEqual(await keys('ann@example.com'))
   expect(await keys('ann@example.com')).not.toEqual(await keys('bob@example.com'))
 })
+
+test.each([
+  ['198.51.100.7', '198.51.100.0/24'],
+  ['2001:db8:7:abcd::/64', '2001:db8:7::/48'],
+  ['unknown', 'unknown'],
+])(
+  'a failure from %s counts for %s too, and waits among those of that network',
+  async (from, network) => {
+    const counted = await fail('ann@example.com', from)
+    expect(counted).toContainEqual({ gate: 'network', key: network })
+    expect(asked.at(-1)).toEqual({ queue: 'anonymous', key: network })
+  },
+)

@@ -1,8 +1,9 @@
+import { networkOf } from '../http/client-network.ts'
 import type { RandomBytes } from '../lib/random.ts'
-import type { Passwords } from './passwords.ts'
+import type { Passwords, Requester } from './passwords.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
 import type { AccountId, AccountRow, AccountStore } from './store.ts'
-import type { Attempt, Throttle } from './throttle.ts'
+import type { Attempt, Gate, Throttle } from './throttle.ts'
 
 interface SignInDeps {
   accounts: AccountStore
@@ -11,13 +12,15 @@ interface SignInDeps {
   hasher: SecretHasher
 }
 
-interface SignIn {
+export interface SignIn {
   email: string
   password: string
   /** The visitor's address, as text that is the same for one visitor. */
   address: string
   /** What `markKnown` gave this browser when it last signed in, if it did. */
   known: string | undefined
+  /** Called for each gate of the throttle that this failure has closed. */
+  onEngaged?: (gate: Gate) => void
 }
 
 /**
@@ -32,12 +35,14 @@ export async function signIn(deps: SignInDeps, order: SignIn): Promise<AccountRo
   const account = accounts.findByEmail(email)
   const attempts = attemptsOf(deps, { ...order, email }, account?.id)
   throttle.require(attempts)
-  const fits = await passwords.verify(order.password, account?.passwordHash, {
-    isKnown: attempts.some(({ gate }) => gate === 'device'),
+  const by: Requester = attempts.some(({ gate }) => gate === 'device')
+    ? { queue: 'known', key: String(account?.id) }
+    : { queue: 'anonymous', key: networkOf(order.address) }
+  const fits = await passwords.verify(order.password, account?.passwordHash, by, {
     before: () => throttle.require(attempts),
     after: (fits) => {
-      if (!fits) throttle.count(attempts)
-      else throttle.clear(attempts.filter(({ gate }) => gate === 'pair' || gate === 'device'))
+      if (!fits) for (const gate of throttle.count(attempts)) order.onEngaged?.(gate)
+      if (fits) throttle.clear(attempts.filter(({ gate }) => gate === 'pair' || gate === 'device'))
     },
   })
   return fits ? account : undefined
@@ -55,6 +60,7 @@ function attemptsOf(
   return [
     { gate: 'pair', key: `${name} ${address}` },
     { gate: 'address', key: address },
+    { gate: 'network', key: networkOf(address) },
     { gate: 'account', key: name },
   ]
 }
@@ -70,7 +76,7 @@ export function markKnown(hasher: SecretHasher, random: RandomBytes, accountId: 
 const MARK_SHAPE = /^([\w-]{22})\.([\w-]{43})$/
 
 /** The device that a genuine mark of the account names: the same however the mark is written. */
-function findDevice(
+export function findDevice(
   hasher: SecretHasher,
   accountId: AccountId | undefined,
   mark = '',

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, gt, isNull, lte, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
-import { accounts, apiKeys } from '../db/schema.ts'
+import { accounts, apiKeys, recoveryCodes } from '../db/schema.ts'
 import { HOUR } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
 
@@ -14,6 +14,8 @@ export type AccountId = number
 export interface Account {
   id: AccountId
   plan: Plan
+  /** The API key that the request came with; absent in the dashboard, which has sessions. */
+  keyId?: number
 }
 
 /** Flags of the database are 0 and 1; see db/schema.ts for what each column means. */
@@ -141,6 +143,12 @@ export class AccountStore {
 
   setPlan(id: AccountId, plan: Plan): void {
     this.change(id, { plan })
+  }
+
+  /** From now on the password alone is enough. */
+  clearSecondFactor(id: AccountId): void {
+    this.change(id, { totpSecret: null, totpEnabledAt: null, totpLastStep: null })
+    this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.accountId, id)).run()
   }
 
   /** Takes the account and its keys away for good. Its links must be gone. */

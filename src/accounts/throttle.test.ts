@@ -51,3 +51,21 @@ test('the longest of several waits is told, with a header', () => {
     expect.objectContaining({ status: 429, headers: { 'retry-after': '60' } }),
   )
 })
+
+test('a network has 120 failures, however many addresses it has, then one in ten seconds', () => {
+  const time = { now: 1000 }
+  const throttle = throttleAt(time)
+  const attemptsOf = (i: number) =>
+    [
+      { gate: 'address', key: `2001:db8:7:${i}::/64` },
+      { gate: 'network', key: '2001:db8:7::/48' },
+    ] as const
+  for (let i = 0; i < 120; i++) {
+    throttle.require(attemptsOf(i))
+    throttle.count(attemptsOf(i))
+  }
+  expect(() => throttle.require(attemptsOf(120))).toThrow('Try again in 10 seconds.')
+  time.now += 10 * SECOND
+  throttle.require(attemptsOf(120))
+  throttle.require([{ gate: 'network', key: '2001:db8:8::/48' }])
+})

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import { MINUTE, SECOND } from '../lib/clock.ts'
 
-/** `burst` failures at once, then one more each `everyMs`. */
+/** `burst` attempts at once, then one more each `everyMs`. Only `session` counts a success. */
 interface Allowance {
   burst: number
   everyMs: number
@@ -14,12 +14,18 @@ const ALLOWANCES = {
   pair: { burst: 5, everyMs: MINUTE },
   /** One address, whatever it tries. */
   address: { burst: 30, everyMs: 30 * SECOND },
+  /** One /24 of IPv4 or /48 of IPv6, which may be one customer's: its addresses cost nothing. */
+  network: { burst: 120, everyMs: 10 * SECOND },
   /** One account from everywhere, by browsers that have never signed in to it. */
   account: { burst: 50, everyMs: MINUTE },
   /** A browser that has signed in to the account before: it is held to itself alone. */
   device: { burst: 10, everyMs: MINUTE },
-  /** The password asked for again inside a session. */
+  /** The password asked for again inside a session: every attempt counts, a right one too. */
   session: { burst: 5, everyMs: MINUTE },
+  /** Codes of two-factor sign-in, by browsers that have never signed in to the account. */
+  code: { burst: 5, everyMs: 5 * MINUTE },
+  /** The same, by one browser that has signed in to the account before. */
+  codeDevice: { burst: 5, everyMs: MINUTE },
   /** New accounts from one address, where registration is open. */
   registration: { burst: 5, everyMs: 10 * MINUTE },
 } as const satisfies Record<string, Allowance>
@@ -62,13 +68,19 @@ export class Throttle {
     })
   }
 
-  /** Counts one more failure for each. */
-  count(attempts: readonly Attempt[]): void {
+  /** Counts one more failure for each. Returns the gates that refuse from now on, and did not. */
+  count(attempts: readonly Attempt[]): Gate[] {
     const now = this.#clock()
+    const engaged: Gate[] = []
     for (const { gate, key } of attempts) {
       const keys = this.#of(gate)
-      keys.set(key, Math.max(keys.get(key) ?? 0, now) + ALLOWANCES[gate].everyMs)
+      const { burst, everyMs } = ALLOWANCES[gate]
+      const before = Math.max(keys.get(key) ?? 0, now)
+      const refusedFrom = now + (burst - 1) * everyMs
+      keys.set(key, before + everyMs)
+      if (before <= refusedFrom && before + everyMs > refusedFrom) engaged.push(gate)
     }
+    return engaged
   }
 
   /** Forgets the failures of each. */

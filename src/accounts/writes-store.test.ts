@@ -25,7 +25,7 @@ test('a session that has ended meanwhile changes no password', () => {
   })
   const keep = new SessionReads(db).findByHash(hash)?.id ?? 0
   const { changePassword } = accountWrites(db)
-  const order = { accountId: id, keep, now: 1001 }
+  const order = { accountId: id, keep, tokenHash: Buffer.alloc(32, 2), now: 1001 }
   expect(changePassword({ ...order, passwordHash: 'new' })).toBe(true)
   sessionWrites(db).endSessions({ accountId: id })
   expect(changePassword({ ...order, passwordHash: 'stolen' })).toBe(false)

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { moderationCounter } from '../db/moderation-counter.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-link-store.ts'
 import type { Plan } from './plans.ts'
 import { sessionWrites } from './session-store.ts'
@@ -10,7 +11,7 @@ import { type AccountId, AccountStore, type NewKey, type Signing } from './store
  */
 export type Joined =
   | { accountId: AccountId; hasNewKey: boolean }
-  | { refused: 'link_over' | 'email_taken' }
+  | { refused: 'link_over' | 'email_taken' | 'password_needed' }
 
 interface Joining {
   tokenHash: Uint8Array
@@ -31,7 +32,8 @@ export interface NewAccount extends Signing {
 export function accountWrites(db: Database) {
   const accounts = new AccountStore(db)
   const links = new OneTimeLinkStore(db)
-  const { endSessions, hasSession } = sessionWrites(db)
+  const { endSessions, hasSession, renewSession } = sessionWrites(db)
+  const noteModeration = moderationCounter(db)
 
   const setPassword = (id: AccountId, passwordHash: string, now: number) => {
     accounts.change(id, { passwordHash, passwordChangedAt: now })
@@ -42,18 +44,39 @@ export function accountWrites(db: Database) {
     accounts.create(email, plan, { ...key, hash: Buffer.from(key.hash) }, now, signing)
 
   return {
-    addOneTimeLink: (link: NewOneTimeLink): void => links.add(link),
-    endInvite: ({ id }: { id: number }): void => links.endInvite(id),
+    /** False, and nothing is stored, for an invitation of an account that is disabled or gone. */
+    addOneTimeLink(link: NewOneTimeLink): boolean {
+      const { purpose, accountId } = link
+      if (purpose === 'invite' && accountId && accounts.find(accountId)?.disabledAt !== null) {
+        return false
+      }
+      links.add(link)
+      return true
+    },
+    endInvite: ({ id }: { id: number }): boolean => links.endInvite(id),
 
-    /** Makes the owner, or makes the account that has the address already the owner. */
-    setUpOwner({ tokenHash, now, ...account }: Joining): Joined {
+    /**
+     * Creates the owner, or makes the account that has the address the owner: then its sessions,
+     * its keys and the links that it can still use end, whoever holds them. `provedHash` is the
+     * stored hash that a password was verified against. An account that has another one keeps
+     * everything; one without a password, which only the command line creates, has nothing to
+     * prove.
+     */
+    setUpOwner(order: Joining & { provedHash: string | null }): Joined {
+      const { tokenHash, now, provedHash, ...account } = order
       const link = links.find('setup', tokenHash, now)
       if (!link) return { refused: 'link_over' }
-      links.markUsed(link.id, now)
       const existing = accounts.findByEmail(account.email)
+      if (existing && existing.passwordHash !== provedHash) return { refused: 'password_needed' }
+      links.markUsed(link.id, now)
       if (existing) {
         setPassword(existing.id, account.passwordHash, now)
-        accounts.change(existing.id, { isOwner: 1, disabledAt: null })
+        const enabled = { disabledAt: null, linksDisabledAt: null }
+        accounts.change(existing.id, { isOwner: 1, ...enabled })
+        noteModeration()
+        accounts.revokeKeys(existing.id, now)
+        endSessions({ accountId: existing.id })
+        links.endAll('invite', existing.id)
         return { accountId: existing.id, hasNewKey: false }
       }
       const id = create({ ...account, plan: 'enterprise', isOwner: true, now })
@@ -86,36 +109,50 @@ export function accountWrites(db: Database) {
     },
 
     /**
-     * Ends every session but `keep`. False, and nothing is changed, when that one has ended itself:
-     * a reset came first.
+     * Ends every session but `keep`, which gets a new token. False, and nothing is changed, when
+     * that one has ended itself: a reset came first.
      */
     changePassword(order: {
       accountId: AccountId
       passwordHash: string
       keep: number
+      /** Of the new token. */
+      tokenHash: Uint8Array
       now: number
     }): boolean {
-      if (!hasSession({ id: order.keep, accountId: order.accountId })) return false
-      setPassword(order.accountId, order.passwordHash, order.now)
-      endSessions(order)
+      const { accountId, keep, tokenHash, now } = order
+      if (!hasSession({ id: keep, accountId })) return false
+      setPassword(accountId, order.passwordHash, now)
+      renewSession({ id: keep, hash: tokenHash, provedAt: now })
+      endSessions({ accountId, keep })
       return true
     },
 
     setPlan: ({ accountId, plan }: { accountId: AccountId; plan: Plan }): void =>
       accounts.setPlan(accountId, plan),
 
-    /** Refuses its keys and ends its sessions; its links go on. False for the last owner. */
-    disableAccount({ accountId, now }: { accountId: AccountId; now: number }): boolean {
+    /**
+     * Refuses its keys and ends its sessions. `links`: visitors of its links get 410, until the
+     * account is enabled. False for the last owner.
+     */
+    disableAccount(command: { accountId: AccountId; links?: boolean; now: number }): boolean {
+      const { accountId, links: withLinks = false, now } = command
       if (isLastOwner(accounts, accountId)) return false
-      accounts.change(accountId, { disabledAt: now })
+      const account = accounts.find(accountId)
+      const disabledAt = account?.disabledAt ?? now
+      const linksDisabledAt = account?.linksDisabledAt ?? (withLinks ? now : null)
+      accounts.change(accountId, { disabledAt, linksDisabledAt })
+      noteModeration()
       endSessions({ accountId })
       links.endAll('reset', accountId)
+      links.endAll('invite', accountId)
       return true
     },
 
     enableAccount({ accountId }: { accountId: AccountId }): void {
       if (accounts.find(accountId)?.deletedAt === null) {
-        accounts.change(accountId, { disabledAt: null })
+        accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
+        noteModeration()
       }
     },
 
@@ -159,8 +196,10 @@ export function accountWrites(db: Database) {
         ...{ email: `deleted account ${accountId}`, passwordHash: null, isOwner: 0 },
         ...{ disabledAt: now, deletedAt: now },
       })
+      accounts.clearSecondFactor(accountId)
       endSessions({ accountId })
       links.endAll('reset', accountId)
+      links.endAll('invite', accountId)
       return true
     },
 

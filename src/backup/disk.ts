@@ -1,6 +1,7 @@
 import {
   existsSync,
   linkSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
   renameSync,
@@ -46,7 +47,8 @@ const SCRATCH = '.hopcode-backup-'
  */
 export function scratchFolder(parent: string): Disposable & { path: string } {
   for (const name of readdirSync(parent)) {
-    if (name.startsWith(SCRATCH)) removeUnlessHeld(join(parent, name))
+    const path = join(parent, name)
+    if (name.startsWith(SCRATCH) && lstatSync(path).isDirectory()) removeUnlessHeld(path)
   }
   const path = mkdtempSync(join(parent, SCRATCH))
   const lock = FolderLock.claim(path)

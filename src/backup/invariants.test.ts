@@ -24,8 +24,8 @@ function setUp(path: string, migrations = MIGRATIONS) {
   adoptJournal(db, 'journal')
   if (migrations === MIGRATIONS) hitAdder(db)({ linkIds: Uint32Array.of(1, 1, 1, 1, 9), end: 5 })
   if (migrations.length > 1) {
-    db.run(`INSERT INTO links_search (rowid, code, url)
-            VALUES (1 << 32 | 1, 'SPRING26', 'https://example.com/')`)
+    const columns = migrations.length > 6 ? '(rowid, text)' : '(rowid, url)'
+    db.run(`INSERT INTO links_search ${columns} VALUES (1 << 32 | 1, 'https://example.com/')`)
     db.run('UPDATE search_progress SET indexed_to = 1')
   }
   return db
@@ -61,7 +61,7 @@ const DAMAGE: [check: string, sql: string][] = [
   ['hits of accounts', 'UPDATE account_hits SET count = 3'],
   ['search index', 'UPDATE search_progress SET indexed_to = 2'],
   ['search index', 'DELETE FROM links_search WHERE rowid = 1 << 32 | 1'],
-  ['search index', `INSERT INTO links_search (rowid, code, url) VALUES (1 << 32 | 99, 'A', 'b')`],
+  ['search index', `INSERT INTO links_search (rowid, text) VALUES (1 << 32 | 99, 'abc')`],
   ['version', 'PRAGMA user_version = 99'],
 ]
 test.each(DAMAGE)('%s: a problem is found after %s', (check, sql) => {

@@ -68,6 +68,14 @@ const INVARIANTS: readonly Invariant[] = [
           WHERE link_count <> (SELECT count(*) FROM links WHERE account_id = accounts.id)`,
   },
   {
+    check: 'stored bytes',
+    holds: "every account's bytes are those of its URLs",
+    broken: 'accounts whose bytes are not those of their URLs',
+    since: 6,
+    sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
+            SELECT coalesce(sum(octet_length(url)), 0) FROM links WHERE account_id = accounts.id)`,
+  },
+  {
     check: 'hits',
     holds: 'every hit is of a link, and the total is no smaller than their sum',
     broken: 'hits of no link, or beyond the total',

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import { isKeyOf, readSecretKey, SecretHasher, secretFile } from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
 import { versionOf } from '../db/migrate.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
@@ -56,9 +56,12 @@ function prepareDatabase(
     const contents = takeContents(db, from)
     const secretKey = contents?.secretKey ?? readFolderKey(dataDir, from)
     writeFileSync(secretFile(folder), secretKey, { mode: 0o600, flag: 'wx' })
-    readSecretKey(folder, { fresh: false })
+    const hasher = new SecretHasher(readSecretKey(folder, { fresh: false }))
     for (const { status, says } of checkDatabase(db)) {
       if (status === 'problem') throw new DataError(`${from} is not restored: ${says}.`)
+    }
+    if (!isKeyOf(db, hasher)) {
+      throw new DataError(`${from} is not restored: its secret.key is that of another database.`)
     }
     const manifest = contents?.manifest ?? manifestOf(db, from)
     using journal = JournalFile.open(journalFile(folder))

@@ -1,5 +1,11 @@
-import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs'
-import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import {
+  FOREIGN_ADVICE,
+  foreignKey,
+  isKeyOf,
+  readSecretKey,
+  SecretHasher,
+} from '../accounts/secrets.ts'
 import { DataError } from '../db/data-error.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { databaseFile, inTransaction, openReadonly, openWritable } from '../db/open.ts'
@@ -33,8 +39,7 @@ export function takeSnapshot(dataDir: string, copy: string, now: number): Manife
   const file = databaseFile(dataDir)
   // Before the copy: what the service counts in between is in both, and told apart by its position.
   const waiting = findWaiting(dataDir, file)
-  readSecretKey(dataDir, { fresh: false })
-  const secretKey = readFileSync(secretFile(dataDir), 'utf8')
+  const key = readSecretKey(dataDir, { fresh: false })
   // Created here, so that others can never read it.
   closeSync(openSync(copy, 'wx', 0o600))
   copyDatabase(file, copy)
@@ -42,13 +47,15 @@ export function takeSnapshot(dataDir: string, copy: string, now: number): Manife
   try {
     // Counting takes the newest tables. An older folder's copy gets them here, the folder later.
     migrate(db, MIGRATIONS, { isCopy: true })
+    if (!isKeyOf(db, new SecretHasher(key)))
+      throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
     inTransaction(db, () => {
       countWaiting(hitAdder(db), findMark(db), waiting)
       adoptJournal(db, NO_JOURNAL)
     })
     const facts = { database_version: versionOf(db), ...countContents(db) }
     const manifest = newManifest({ hopcode: VERSION, created_at: isoTime(now), ...facts })
-    addContents(db, manifest, secretKey)
+    addContents(db, manifest, `${key.toString('hex')}\n`)
     closeAlone(db)
     return manifest
   } catch (error) {
@@ -81,8 +88,7 @@ function findWaiting(dataDir: string, file: string): Waiting | undefined {
 
 /**
  * Adds to a copy the hits that it lacks, where `copied` is how far it had counted. Between the two
- * marks a service counts entry by entry, so the first of the waiting ones are the counted ones; a
- * start in between moves the position past all of them.
+ * positions a service counts entry by entry, so the first of the waiting ones are the counted ones.
  */
 export function countWaiting(
   add: ReturnType<typeof hitAdder>,

@@ -1,7 +1,11 @@
 import {
+  closeSync,
+  constants,
   existsSync,
   lchownSync,
+  lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -9,7 +13,9 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { DataError } from '../db/data-error.ts'
 import { FolderLock } from '../db/lock.ts'
+import { NO_FOLLOW, refuseLink } from '../db/symbolic-links.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { QrFiles } from '../qr/files.ts'
 
@@ -70,8 +76,10 @@ export function finishRestore(dataDir: string): boolean {
 /** For the holder of the folder's lock. Stops after each move, and can be begun again at any. */
 export function* moves(dataDir: string): Generator<string> {
   const decided = join(dataDir, DECIDED)
+  refuseLink(decided)
   if (!existsSync(decided)) return
-  const aside = join(dataDir, readFileSync(join(decided, ASIDE), 'utf8').trim())
+  const aside = join(dataDir, readAside(decided))
+  refuseLink(aside)
   const waits = (name: string) => existsSync(join(decided, name))
 
   function* putAside(name: string) {
@@ -105,11 +113,30 @@ export function* moves(dataDir: string): Generator<string> {
   flushToDisk(dirname(decided))
 }
 
+/** A name of this program's own making: another could lead out of the folder. */
+function readAside(decided: string): string {
+  const descriptor = openSync(nameAside(decided), constants.O_RDONLY | NO_FOLLOW)
+  try {
+    const name = readFileSync(descriptor, 'utf8').trim()
+    if (/^before-restore-[\w.]+$/.test(name)) return name
+  } finally {
+    closeSync(descriptor)
+  }
+  throw new DataError(
+    `${nameAside(decided)} does not name a folder for the old files: this program did not write ` +
+      `it. Move ${decided} away.`,
+  )
+}
+
 /** A restore by root leaves nothing that the service's own user could not open. */
 function giveToOwner(dataDir: string): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(dataDir)
-  for (const name of readdirSync(dataDir)) lchownSync(join(dataDir, name), uid, gid)
+  for (const name of readdirSync(dataDir)) {
+    const found = lstatSync(join(dataDir, name))
+    // A file with a further name may be anybody's.
+    if (found.isDirectory() || found.nlink === 1) lchownSync(join(dataDir, name), uid, gid)
+  }
 }
 
 export const nameAside = (folder: string): string => join(folder, ASIDE)

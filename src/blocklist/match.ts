@@ -22,17 +22,42 @@ export function canonicalHost(hostname: string): string {
 }
 
 /**
- * Prefixes of 96 bits under which IPv4 is reached by IPv6: mapped, compatible (RFC 4291), NAT64
- * (RFC 6052).
+ * The IPv4 address that an IPv6 address reaches, else the address itself. `address` is compressed
+ * and in brackets. These prefixes carry IPv4 in their last 32 bits, unless said otherwise: mapped
+ * and compatible (RFC 4291), translated by SIIT (RFC 2765), NAT64 (RFC 6052) and its local prefix
+ * (RFC 8215), 6to4 (RFC 3056: in words 1 and 2), Teredo (RFC 4380: inverted).
  */
-const CARRIES_IPV4 = /^\[(?:::ffff:|::|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/
-
 function unmapped(address: string): string {
-  const [, high, low] = CARRIES_IPV4.exec(address) ?? []
-  if (high === undefined || low === undefined) return address
-  const [first, last] = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
-  return [first >> 8, first & 255, last >> 8, last & 255].join('.')
+  const words = wordsOf(address)
+  const [w0, w1, w2, w3, w4, w5, w6, w7] = words
+  if (w0 === 0x2002) return ipv4Of(w1, w2)
+  if (w0 === 0x2001 && w1 === 0) return ipv4Of(w6 ^ 0xffff, w7 ^ 0xffff)
+  if (w0 === 0x64 && w1 === 0xff9b) {
+    const isWellKnown = w2 === 0 && w3 === 0 && w4 === 0 && w5 === 0
+    return isWellKnown || w2 === 1 ? ipv4Of(w6, w7) : address
+  }
+  if (w0 !== 0 || w1 !== 0 || w2 !== 0 || w3 !== 0) return address
+  const isTranslated = w4 === 0xffff && w5 === 0
+  const isMapped = w4 === 0 && w5 === 0xffff
+  // Below 1.0.0 a compatible address is one of IPv6's own, like ::1.
+  const isCompatible = w4 === 0 && w5 === 0 && w6 !== 0
+  return isTranslated || isMapped || isCompatible ? ipv4Of(w6, w7) : address
 }
+
+type Words = [number, number, number, number, number, number, number, number]
+
+/** The eight words of an address, whose longest run of zeros may be written `::`. */
+function wordsOf(address: string): Words {
+  const [before = '', after] = address.slice(1, -1).split('::')
+  const [head, tail] = [before, after ?? ''].map((part) =>
+    part === '' ? [] : part.split(':').map((word) => Number.parseInt(word, 16)),
+  )
+  const zeros = new Array(8 - (head?.length ?? 0) - (tail?.length ?? 0)).fill(0)
+  return [...(head ?? []), ...zeros, ...(tail ?? [])] as Words
+}
+
+const ipv4Of = (high: number, low: number): string =>
+  [high >> 8, high & 255, low >> 8, low & 255].join('.')
 
 /** A set of hosts, flat and in shared memory: it crosses threads without being copied. */
 export interface PackedHosts {

@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises'
 import { type Clock, SECOND, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, Thread } from '../lib/thread.ts'
-import { HostSet, hostOf } from './match.ts'
+import { canonicalHost, HostSet, hostOf } from './match.ts'
+import type { OwnAddress } from './own-address.ts'
 import type { HostList } from './parse.ts'
 import type { Loaded, LoaderCalls } from './thread.ts'
 
@@ -12,6 +13,8 @@ interface BlocklistOptions {
    * Our own hosts, as URLs (`BASE_URL`, `CDN_URL`) or bare hosts: blocked on every port and scheme.
    */
   ownHosts: readonly string[]
+  /** Where the service itself listens; absent: nowhere. */
+  ownAddress?: Pick<OwnAddress, 'isOwn'>
   log: Log
   /** How often the files are looked at. */
   intervalMs?: number
@@ -59,9 +62,10 @@ export class Blocklist {
   #timer: ReturnType<typeof setTimeout> | undefined
   #turn: Promise<void> = Promise.resolve()
   #isClosed = false
+  #version = 0
 
   private constructor(options: BlocklistOptions) {
-    this.#options = { intervalMs: SECOND, clock: wallClock, ...options }
+    this.#options = { intervalMs: SECOND, clock: wallClock, ownAddress: NOWHERE, ...options }
     this.#ownHosts = new Set(options.ownHosts.map(ownHostOf))
     this.#files = [...new Set(options.files)].map((file) => ({
       file,
@@ -92,8 +96,15 @@ export class Blocklist {
    * is none.
    */
   isBlocked(url: string): boolean {
-    const host = hostOf(url)
-    return this.#isOurs(host) || this.#files.some((list) => isListed(list, host))
+    const parsed = new URL(url)
+    const host = canonicalHost(parsed.hostname)
+    if (this.#isOurs(host) || this.#options.ownAddress.isOwn(host, parsed)) return true
+    return this.#files.some((list) => isListed(list, host))
+  }
+
+  /** Differs after every list that was loaded. */
+  get version(): number {
+    return this.#version
   }
 
   state(): BlocklistState {
@@ -189,6 +200,7 @@ export class Blocklist {
       return
     }
     Object.assign(list, setsOf(loaded.list))
+    this.#version++
     list.loadedAt = this.#options.clock()
     list.error = null
     list.reported = ''
@@ -208,6 +220,8 @@ export class Blocklist {
     this.#options.log.error('blocklist.file_failed', { file, reason: error, entries_kept: entries })
   }
 }
+
+const NOWHERE = { isOwn: () => false }
 
 function ownHostOf(text: string): string {
   return text.includes('://') ? hostOf(text) : hostOf(`http://${text}`)

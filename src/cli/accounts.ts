@@ -1,8 +1,11 @@
+import type { Database } from 'bun:sqlite'
 import { issueKey, KEY_OVERLAP_MS, type KeyDeps, revokeKey, rotateKey } from '../accounts/keys.ts'
 import type { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
 import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow } from '../accounts/store.ts'
+import { accountWrites } from '../accounts/writes-store.ts'
+import { inTransaction } from '../db/open.ts'
 import { isoTime } from '../lib/clock.ts'
 import { CommandError } from './command-error.ts'
 
@@ -53,6 +56,14 @@ export function resetPassword(
   return `Opens once, until ${ends_at}, and sets a new password of ${email}:\n\n  ${link}\n`
 }
 
+/** For somebody whose phone and recovery codes are lost: the password alone is enough again. */
+export function resetTwoFactor({ accounts }: KeyDeps, { email }: { email: string }): string {
+  const account = getAccount({ accounts }, email)
+  if (account.totpEnabledAt === null) return `Two-factor sign-in is not on for ${email}.`
+  accounts.clearSecondFactor(account.id)
+  return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
+}
+
 /** A link with which whoever holds it becomes the owner of the service. It ends earlier ones. */
 export function setupLink(deps: LinkDeps, { json }: { json: boolean }): string {
   const { link, ends_at } = addLink(deps, { purpose: 'setup' })
@@ -94,7 +105,28 @@ function ending({ clock }: KeyDeps, now: boolean): string {
   return now ? 'has ended' : `works until ${isoTime(clock() + KEY_OVERLAP_MS)}`
 }
 
-function getAccount({ accounts }: KeyDeps, email: string): AccountRow {
+/** Refuses its keys and ends its sessions; with `links`, visitors of its links get 410. */
+export function disableAccount(
+  db: Database,
+  deps: KeyDeps,
+  { email, links }: { email: string; links: boolean },
+): string {
+  const { id: accountId } = getAccount(deps, email)
+  const command = { accountId, links, now: deps.clock() }
+  if (!inTransaction(db, () => accountWrites(db).disableAccount(command))) {
+    throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
+  }
+  const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links go on as before.'
+  return `${email} is disabled: its keys are refused, its sessions have ended. ${itsLinks}`
+}
+
+export function enableAccount(db: Database, deps: KeyDeps, { email }: { email: string }): string {
+  const { id: accountId } = getAccount(deps, email)
+  inTransaction(db, () => accountWrites(db).enableAccount({ accountId }))
+  return `${email} is enabled: its keys, its sign-in and its links work.`
+}
+
+function getAccount({ accounts }: Pick<KeyDeps, 'accounts'>, email: string): AccountRow {
   const account = accounts.findByEmail(email)
   if (!account) throw new CommandError(`no account has the e-mail address ${email}`)
   return account

@@ -4,6 +4,7 @@ import { type Command, parseCommand, parseUntil, UsageError } from './args.ts'
 
 const parse = (line: string) => parseCommand(line.split(' ').filter((word) => word !== ''))
 
+const disableSpring: Command = { name: 'link disable', code: 'spring26', reason: 'Phishing' }
 const commands: [string, Command][] = [
   ['', { name: 'serve' }],
   ['serve', { name: 'serve' }],
@@ -34,6 +35,18 @@ const commands: [string, Command][] = [
     { name: 'key rotate', email: 'a@example.com', now: true, json: true },
   ],
   ['key revoke --email a@example.com', { name: 'key revoke', email: 'a@example.com', now: false }],
+  ['link disable spring26 --reason Phishing', disableSpring],
+  ['link enable SPRING26', { name: 'link enable', code: 'SPRING26' }],
+  ['link disabled --json', { name: 'link disabled', json: true }],
+  [
+    'account disable --email a@example.com --links',
+    { name: 'account disable', email: 'a@example.com', links: true },
+  ],
+  [
+    'account disable --email a@example.com',
+    { name: 'account disable', email: 'a@example.com', links: false },
+  ],
+  ['account enable --email a@example.com', { name: 'account enable', email: 'a@example.com' }],
   ['maintenance on --until 30m', { name: 'maintenance on', until: '30m' }],
   ['maintenance off', { name: 'maintenance off' }],
   ['maintenance status', { name: 'maintenance status' }],
@@ -63,6 +76,11 @@ const senseless: [string, string][] = [
   ['backup', 'backup needs a file, or - for a pipe'],
   ['restore one.hopcode two.hopcode', 'restore takes one file, not also two.hopcode'],
   ['backup one.hopcode --json', 'backup takes no --json'],
+  ['link', 'unknown command: link'],
+  ['link disable', 'link disable needs a code'],
+  ['link disable SPRING26', '--reason is missing'],
+  ['link disable SPRING26 SUMMER26 --reason x', 'link disable takes one code, not also SUMMER26'],
+  ['link disabled SPRING26', 'unknown command: link disabled SPRING26'],
   ['check one.hopcode', 'unknown command: check one.hopcode'],
 ]
 test.each(senseless)('hopcode %s makes no sense', (line, message) => {

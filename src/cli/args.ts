@@ -13,7 +13,13 @@ export type Command =
   | { name: 'account list'; json: boolean }
   | { name: 'account set-plan'; email: string; plan: Plan }
   | { name: 'account reset-password'; email: string; json: boolean }
+  | { name: 'account reset-two-factor'; email: string }
   | { name: 'account setup-link'; json: boolean }
+  | { name: 'account disable'; email: string; links: boolean }
+  | { name: 'account enable'; email: string }
+  | { name: 'link disable'; code: string; reason: string }
+  | { name: 'link enable'; code: string }
+  | { name: 'link disabled'; json: boolean }
   | { name: 'key rotate'; email: string; now: boolean; json: boolean }
   | { name: 'key revoke'; email: string; now: boolean }
   | { name: 'maintenance on'; until: string }
@@ -35,7 +41,13 @@ export const USAGE = `Usage: hopcode [command]
   account list                            accounts with their plans; --json for one line each
   account set-plan --email E --plan P     change a plan (free, pro, enterprise)
   account reset-password --email E        show a link that sets a new password, once; --json
+  account reset-two-factor --email E      turn two-factor sign-in off, when the device is lost
   account setup-link                      show a link that sets up the owner's account, once; --json
+  account disable --email E               refuse its keys and its sign-in; --links stops its links
+  account enable --email E                let it in again; its links work too
+  link disable CODE --reason TEXT         answer visitors of the code 410; nobody can claim it
+  link enable CODE                        redirect its visitors again
+  link disabled                           disabled codes with reasons; --json for one line each
   key rotate --email E                    show a new key; the old one works 24 hours more
   key revoke --email E                    end the key in 24 hours, without a new one
       --now                               end the old key at once; rotate takes --json too
@@ -53,6 +65,8 @@ const OPTIONS = {
   email: { type: 'string' },
   plan: { type: 'string' },
   until: { type: 'string' },
+  reason: { type: 'string' },
+  links: { type: 'boolean' },
   now: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -62,13 +76,16 @@ const OPTIONS = {
 type Values = ReturnType<typeof parse>['values']
 type OptionName = keyof typeof OPTIONS
 
+/** What a command says when it is missing. */
+const OPERANDS = { file: 'a file, or - for a pipe', code: 'a code' } as const
+
 const COMMANDS: Record<
   string,
   {
     takes: readonly OptionName[]
-    /** The command is followed by a file. */
-    takesFile?: boolean
-    read: (values: Values, file: string) => Command
+    /** What follows the command's name. */
+    operand?: keyof typeof OPERANDS
+    read: (values: Values, operand: string) => Command
   }
 > = {
   serve: { takes: [], read: () => ({ name: 'serve' }) },
@@ -103,9 +120,42 @@ const COMMANDS: Record<
       json: values.json === true,
     }),
   },
+  'account reset-two-factor': {
+    takes: ['email'],
+    read: (values) => ({ name: 'account reset-two-factor', email: emailOf(values) }),
+  },
   'account setup-link': {
     takes: ['json'],
     read: (values) => ({ name: 'account setup-link', json: values.json === true }),
+  },
+  'account disable': {
+    takes: ['email', 'links'],
+    read: (values) => ({
+      name: 'account disable',
+      email: emailOf(values),
+      links: values.links === true,
+    }),
+  },
+  'account enable': {
+    takes: ['email'],
+    read: (values) => ({ name: 'account enable', email: emailOf(values) }),
+  },
+  'link disable': {
+    takes: ['reason'],
+    operand: 'code',
+    read: ({ reason }, code) => {
+      if (reason === undefined) throw new UsageError('--reason is missing')
+      return { name: 'link disable', code, reason }
+    },
+  },
+  'link enable': {
+    takes: [],
+    operand: 'code',
+    read: (_, code) => ({ name: 'link enable', code }),
+  },
+  'link disabled': {
+    takes: ['json'],
+    read: ({ json }) => ({ name: 'link disabled', json: json === true }),
   },
   'key rotate': {
     takes: ['email', 'now', 'json'],
@@ -133,8 +183,8 @@ const COMMANDS: Record<
   },
   'maintenance off': { takes: [], read: () => ({ name: 'maintenance off' }) },
   'maintenance status': { takes: [], read: () => ({ name: 'maintenance status' }) },
-  backup: { takes: [], takesFile: true, read: (_, file) => ({ name: 'backup', file }) },
-  restore: { takes: [], takesFile: true, read: (_, file) => ({ name: 'restore', file }) },
+  backup: { takes: [], operand: 'file', read: (_, file) => ({ name: 'backup', file }) },
+  restore: { takes: [], operand: 'file', read: (_, file) => ({ name: 'restore', file }) },
   check: {
     takes: ['json'],
     read: ({ json }) => ({ name: 'check', json: json === true }),
@@ -146,21 +196,26 @@ export function parseCommand(argv: readonly string[]): Command {
   const { values, positionals } = parse(argv)
   if (values.help) return { name: 'help' }
   if (values.version) return { name: 'version' }
-  const { name, file } = nameAndFile(positionals)
+  const { name, operand } = nameAndOperand(positionals)
   const command = findCommand(name)
   if (!command) throw new UsageError(`unknown command: ${name}`)
   for (const option of Object.keys(values) as OptionName[]) {
     if (!command.takes.includes(option)) throw new UsageError(`${name} takes no --${option}`)
   }
-  return command.read(values, file)
+  return command.read(values, operand)
 }
 
-function nameAndFile(positionals: readonly string[]): { name: string; file: string } {
-  const [first = '', file, ...more] = positionals
-  if (!findCommand(first)?.takesFile) return { name: positionals.join(' ') || 'serve', file: '' }
-  if (!file) throw new UsageError(`${first} needs a file, or - for a pipe`)
-  if (more.length > 0) throw new UsageError(`${first} takes one file, not also ${more[0]}`)
-  return { name: first, file }
+function nameAndOperand(positionals: readonly string[]): { name: string; operand: string } {
+  for (const words of [2, 1]) {
+    const name = positionals.slice(0, words).join(' ')
+    const needed = findCommand(name)?.operand
+    if (!needed) continue
+    const [operand, ...more] = positionals.slice(words)
+    if (!operand) throw new UsageError(`${name} needs ${OPERANDS[needed]}`)
+    if (more.length > 0) throw new UsageError(`${name} takes one ${needed}, not also ${more[0]}`)
+    return { name, operand }
+  }
+  return { name: positionals.join(' ') || 'serve', operand: '' }
 }
 
 const findCommand = (name: string) => (Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined)

@@ -1,14 +1,20 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSecretKey, secretFile } from '../accounts/secrets.ts'
+import {
+  FOREIGN_ADVICE,
+  foreignKey,
+  isKeyOf,
+  readSecretKey,
+  SecretHasher,
+} from '../accounts/secrets.ts'
 import { checkImages } from '../backup/images.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
 import { UNFINISHED } from '../backup/switch.ts'
-import { DataError } from '../db/data-error.ts'
+import { listOpenFiles } from '../db/modes.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
-import { JournalFile } from '../hits/journal-file.ts'
+import { JournalDamaged, JournalFile } from '../hits/journal-file.ts'
 import { findMark } from '../hits/store.ts'
 import { stayBehind } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -48,7 +54,8 @@ async function lookOver(dataDir: string): Promise<Finding[]> {
   }
   try {
     const isReadable = findings.every(({ status }) => status !== 'problem')
-    findings.push(checkKey(dataDir))
+    findings.push(checkKey(dataDir, isReadable ? db : undefined))
+    findings.push(checkModes(dataDir))
     if (db && isReadable) {
       findings.push(checkJournal(dataDir, db))
       findings.push(await checkImages(join(dataDir, 'cdn', 'qr'), db))
@@ -59,20 +66,33 @@ async function lookOver(dataDir: string): Promise<Finding[]> {
   return [...findings, ...noteOldFolders(dataDir)]
 }
 
-function checkKey(dataDir: string): Finding {
+function checkKey(dataDir: string, db: Database | undefined): Finding {
   const name = 'secret key'
-  const file = secretFile(dataDir)
   try {
-    readSecretKey(dataDir, { fresh: false })
+    const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: false }))
+    if (db && !isKeyOf(db, hasher)) {
+      const says = foreignKey(dataDir)
+      return { check: name, status: 'problem', says, advice: FOREIGN_ADVICE }
+    }
   } catch (error) {
     return { check: name, status: 'problem', says: messageOf(error), advice: RESTORE_ADVICE }
   }
-  if (statSync(file).mode & 0o077) {
-    const says = `${file} can be read by others`
-    return { check: name, status: 'problem', says, advice: `Run: chmod 600 ${file}` }
-  }
-  return { check: name, status: 'ok', says: 'it is whole, and its owner alone can read it' }
+  return { check: name, status: 'ok', says: 'it is whole, and belongs to the database' }
 }
+
+function checkModes(dataDir: string): Finding {
+  const check = 'file modes'
+  const open = listOpenFiles(dataDir)
+  if (open.length === 0) {
+    return { check, status: 'ok', says: 'no other user can read or write a file' }
+  }
+  const says = `other users can read or write ${open.join(', ')} in ${dataDir}`
+  const advice = 'Start the service, which closes its own files, or run chmod 600 on each.'
+  return { check, status: 'problem', says, advice }
+}
+
+const NEW_JOURNAL =
+  'The next start renames it and creates a new one: its hits are then not counted.'
 
 function checkJournal(dataDir: string, db: Database): Finding {
   const name = 'hit journal'
@@ -88,24 +108,28 @@ function checkJournal(dataDir: string, db: Database): Finding {
         check: name,
         status: 'problem',
         says: `${file} belongs to another database`,
-        advice: 'Put the right one in its place, or move it away: its hits are then not counted.',
+        advice: NEW_JOURNAL,
       }
     }
     const hits = journal.recover(mark.position).linkIds.length
     return { check: name, status: 'ok', says: `it is whole; ${hits} hits in it wait to be counted` }
   } catch (error) {
-    const advice = 'Move it away while the service is stopped: its hits are then not counted.'
-    const says = error instanceof DataError ? `${file} is not a whole journal` : messageOf(error)
-    return { check: name, status: 'problem', says, advice }
+    if (error instanceof JournalDamaged) {
+      const says = `${file} is not a whole journal`
+      return { check: name, status: 'problem', says, advice: NEW_JOURNAL }
+    }
+    const advice = 'Let the user of the service read and write it.'
+    return { check: name, status: 'problem', says: messageOf(error), advice }
   }
 }
 
 function noteOldFolders(dataDir: string): Finding[] {
   const findings: Finding[] = []
   const entries = readdirSync(dataDir)
-  const names = entries.filter((name) => /^before-restore-|\.before-/.test(name))
+  const kept = /^before-restore-|\.before-|^hits\.journal\.damaged-/
+  const names = entries.filter((name) => kept.test(name))
   if (names.length > 0) {
-    const says = `kept from before a restore or an upgrade: ${names.join(', ')}`
+    const says = `kept from before a restore or an upgrade, or damaged: ${names.join(', ')}`
     findings.push({ check: 'old files', status: 'note', says })
   }
   if (entries.includes(UNFINISHED)) {

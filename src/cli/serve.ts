@@ -3,6 +3,7 @@ import { type App, buildApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { monotonicClock, wallClock } from '../lib/clock.ts'
 import { shrinkAfterStart } from '../lib/footprint.ts'
+import { refuseConnections } from '../lib/listening-socket.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { secureRandom } from '../lib/random.ts'
@@ -10,20 +11,25 @@ import { messageOf } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
 import { CommandError } from './command-error.ts'
 
-/** How long requests in flight may take to end after a stop. */
-const GRACE_MS = 5000
+/** The stop as a whole, whatever a client or the disk does. */
+const STOP_DEADLINE_MS = 9000
 /**
- * Requests that the kernel holds and nobody has read yet look like idle connections, which a stop
- * closes: they are read first.
+ * How long open connections may send one more request, whose answer says `Connection: close`. After
+ * that, idle connections are closed.
  */
-const READ_FIRST_MS = 200
+const KEEP_ALIVE_MS = 500
+/** How long requests in flight may then take to end. */
+const GRACE_MS = 5000
 /** The same for images and passwords, once the data is closed. */
 const BEHIND_MS = 2000
 /** The last lines of a log that nobody reads are given up. */
 const LOG_DRAIN_MS = 500
 
-/** Starts the service. Resolves with the function that stops it. */
-export async function serve(config: Config): Promise<() => Promise<void>> {
+/**
+ * Starts the service. Resolves with the function that stops it, which resolves with false where
+ * the stop fails or takes too long: the log says why, and hits not counted yet stay in the journal.
+ */
+export async function serve(config: Config): Promise<() => Promise<boolean>> {
   const sink = new LogSink()
   const log = createLog({ level: config.logLevel, write: (line) => sink.write(line) })
   const app = await buildApp(config, {
@@ -34,6 +40,8 @@ export async function serve(config: Config): Promise<() => Promise<void>> {
     logLinesDropped: () => sink.dropped,
   })
   await listen(app, config)
+  const ports = [app.http.server?.port, app.operators?.server?.port]
+  app.descriptors.watch(ports.filter((port) => port !== undefined))
   shrinkAfterStart()
   welcome(config, app)
   log.info('service.started', {
@@ -43,14 +51,28 @@ export async function serve(config: Config): Promise<() => Promise<void>> {
   })
   return async () => {
     log.info('service.stopping')
-    app.beginStop()
-    await Bun.sleep(READ_FIRST_MS)
-    await stopListening(app)
-    await app.operators?.server?.stop(true)
-    await app.close(BEHIND_MS)
-    log.info('service.stopped')
+    const failure = await failureOf(stop(app), STOP_DEADLINE_MS)
+    if (failure === undefined) log.info('service.stopped')
+    else log.error('service.stop_failed', { hits_waiting: app.hitsWaiting() }, failure)
     await sink.drain(LOG_DRAIN_MS)
+    return failure === undefined
   }
+}
+
+async function stop(app: App): Promise<void> {
+  app.beginStop()
+  await stopListening(app)
+  await app.operators?.server?.stop(true)
+  await app.close(BEHIND_MS)
+}
+
+/** Why `work` failed, or was not done in time; undefined if it was. */
+async function failureOf(work: Promise<void>, deadlineMs: number): Promise<string | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<string>()
+  const timer = setTimeout(() => resolve(`not done after ${deadlineMs} ms`), deadlineMs)
+  const failure = await Promise.race([work.then(() => undefined, messageOf), late])
+  clearTimeout(timer)
+  return failure
 }
 
 async function listen(app: App, { host, port, metricsListen }: Config): Promise<void> {
@@ -67,13 +89,26 @@ async function listen(app: App, { host, port, metricsListen }: Config): Promise<
   }
 }
 
-/** Takes no new connection, lets requests in flight end, and cuts off those that do not. */
+/**
+ * Takes no new connection, answers what open ones still send, lets requests in flight end, and cuts
+ * off those that do not. What the kernel has received but Bun has not read yet would be cut off as
+ * well: so it is read before each step.
+ */
 async function stopListening({ http }: App): Promise<void> {
   const { server } = http
   if (!server) return
+  await socketsRead()
+  refuseConnections(server.port ?? 0)
+  await Bun.sleep(KEEP_ALIVE_MS)
+  await socketsRead()
   const ended = server.stop()
   await Promise.race([ended, Bun.sleep(GRACE_MS)])
   await server.stop(true)
+}
+
+/** Resolves once the event loop has accepted and read all that its sockets had. */
+async function socketsRead(): Promise<void> {
+  for (let pass = 0; pass < 2; pass++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /**

@@ -3,6 +3,8 @@ import { KeyUses } from '../accounts/key-uses.ts'
 import { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
 import type { PasswordFunctions } from '../accounts/password-thread.ts'
 import { Passwords } from '../accounts/passwords.ts'
+import { RecoveryCodeReads, type SecondFactorWrites } from '../accounts/second-factor-store.ts'
+import { SecurityLog } from '../accounts/security-log.ts'
 import { SessionReads, type SessionWrites } from '../accounts/session-store.ts'
 import { Sessions } from '../accounts/sessions.ts'
 import { Throttle } from '../accounts/throttle.ts'
@@ -22,7 +24,9 @@ type Own =
   | 'sessions'
   | 'passwords'
   | 'throttle'
+  | 'security'
   | 'oneTimeLinks'
+  | 'recoveryCodes'
   | 'cookies'
   | 'deletion'
   | 'baseUrl'
@@ -34,7 +38,9 @@ interface DashboardOptions {
   db: Database
   /** What the pages share with the rest of the service. */
   shared: Omit<DashboardDeps, Own | 'writer'> & { cache: LinkCache; images: CodeImages }
-  writer: Caller<AccountWrites & SessionWrites & SettingWrites & AccountLinkWrites>
+  writer: Caller<
+    AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites & AccountLinkWrites
+  >
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
@@ -65,13 +71,16 @@ export function openDashboard(options: DashboardOptions): Dashboard {
       ...limits,
     }),
     throttle: new Throttle(shared.monotonic),
+    security: new SecurityLog({ log, monotonic: shared.monotonic }),
     oneTimeLinks: new OneTimeLinkStore(db),
+    recoveryCodes: new RecoveryCodeReads(db),
     cookies: new Cookies({ baseUrl }),
   }
   return {
     deps,
     keyUses,
     async close() {
+      deps.security.close()
       await Promise.all([deletion.close(), keyUses.close()])
     },
   }

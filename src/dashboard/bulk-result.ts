@@ -35,6 +35,16 @@ export function rowsOf(items: readonly BulkItem[]): Rows {
 
 const COLUMNS = ['code', 'short_url', 'url', 'passcode', 'created_at', 'note']
 
+/** Rows of a page. */
+const ROWS_MAX = 100
+/** Characters of all URLs of a page, which has them in its hidden file too. */
+const TEXT_LENGTH_MAX = 100_000
+
+/** Whether a page may have room for all results: a file has in any case. */
+export const isForPage = (items: readonly BulkItem[]): boolean =>
+  items.length <= ROWS_MAX &&
+  items.reduce((length, { text }) => length + text.length, 0) <= TEXT_LENGTH_MAX
+
 /** All results, the failed ones first. The one place where the passcodes are, if it is sent. */
 export function bulkCsv(items: readonly BulkItem[]): string {
   const bad = items.filter((item): item is BulkItem & { view: Bad } => !item.view.ok)
@@ -77,11 +87,11 @@ const failedCard = async (failed: Rows['failed']): Promise<Html> =>
     parts.table({
       caption: 'Lines that failed',
       columns: [{ label: 'Where' }, { label: 'Reason' }, { label: 'URL' }],
-      rows: await inTurns(failed, ({ place, text, error }) => [
-        ...[longText(place), error, html`<span class="code">${text}</span>`],
+      rows: await inTurns(failed.slice(0, ROWS_MAX), ({ place, text, error }) => [
+        ...[longText(place), error, html`<span class="code">${beginning(text)}</span>`],
       ]),
     }),
-    html`<p class="hint">They stand in the field below, to be corrected.</p>`,
+    failed.length > ROWS_MAX && html`<p class="hint">The first ${ROWS_MAX} are shown.</p>`,
   ])
 
 const madeCard = async (made: Rows['made']): Promise<Html> =>
@@ -114,6 +124,10 @@ const reusedCard = async (reused: Rows['reused']): Promise<Html> =>
     }),
   ])
 
+const LINE_SHOWN_MAX = 100
+const beginning = (text: string): string =>
+  text.length > LINE_SHOWN_MAX ? `${text.slice(0, LINE_SHOWN_MAX)}…` : text
+
 /** A file's name may be one long word, which must break somewhere. */
 const longText = (text: string) =>
   /\S{20}/.test(text) ? html`<span class="long">${text}</span>` : text
@@ -121,5 +135,9 @@ const longText = (text: string) =>
 const COMMON = [{ label: 'Where' }, { label: 'Short URL' }, { label: 'Destination' }]
 
 const common = (place: string, { code, short_url, url }: Good, id: string) => [
-  ...[longText(place), shortUrl(short_url, { id, href: linkPath(code) }), destination(url)],
+  ...[
+    longText(place),
+    shortUrl(short_url, { id, href: linkPath(code) }),
+    destination(url, linkPath(code)),
+  ],
 ]

@@ -43,7 +43,14 @@ interface FieldOptions {
   extra?: Readonly<Record<string, string | number | boolean>>
 }
 
-/** A labelled field with its hint and its error. A password is never put back into a page. */
+/** The longest value that comes back in a page with an error: as long as a destination may be. */
+const VALUE_LENGTH_MAX = 8192
+const EMAIL_LENGTH_MAX = 254
+
+/**
+ * A labelled field with its hint and its error. A password is never put back into a page, nor is a
+ * value that is too long for its field: cut, it would be another one.
+ */
 export function field(options: FieldOptions): Html {
   const { name, label, type = 'text', value = '', hint, error, required = false } = options
   const id = `field-${name}`
@@ -55,7 +62,9 @@ export function field(options: FieldOptions): Html {
     'aria-describedby': describedBy || undefined,
     ...options.extra,
   }
-  const shown = type === 'password' || type === 'file' ? undefined : value
+  const usualMax = type === 'email' ? EMAIL_LENGTH_MAX : VALUE_LENGTH_MAX
+  const isTooLong = value.length > Number(options.extra?.maxlength ?? usualMax)
+  const shown = type === 'password' || type === 'file' || isTooLong ? undefined : value
   return html`
     <div class="field">
       <label for="${id}">${label}</label>
@@ -96,6 +105,12 @@ export function select({ name, label, choices, value, error }: SelectOptions): H
       ${error ? html`<p class="error" id="${`${id}-error`}">${error}</p>` : ''}
     </div>`
 }
+
+/** A box to tick, sent as `1`. */
+export const checkbox = ({ name, label }: { name: string; label: string }): Html => html`
+  <p class="check"><label>
+    <input type="checkbox" ${attributes({ name, value: '1' })}> ${label}
+  </label></p>`
 
 type Look = 'primary' | 'plain' | 'danger'
 
@@ -211,12 +226,6 @@ export function table({ caption, columns, rows }: TableOptions): Html {
       <thead><tr>${heads}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${cells(row)}</tr>`)}</tbody>
     </table>`
-}
-
-/** A URL as it may be shown: its host in ASCII, so that no letter passes for another. */
-export function shownUrl(url: string): string {
-  if (/^[\x21-\x7e]*$/.test(url)) return url
-  return URL.parse(url)?.href ?? url
 }
 
 export const plural = (count: number, one: string, many = `${one}s`): string =>

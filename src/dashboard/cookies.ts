@@ -1,6 +1,6 @@
 const YEAR_SECONDS = 365 * 24 * 3600
 
-type CookieName = 'session' | 'form' | 'known'
+type CookieName = 'session' | 'form' | 'known' | 'step'
 
 /**
  * The dashboard's cookies. Over https their names begin with `__Host-`, which a browser takes only
@@ -25,6 +25,8 @@ export class Cookies {
   form = (token: string): string => this.#set('form', token)
   /** Tells a browser that has signed in to an account from one that has not. */
   known = (mark: string): string => `${this.#set('known', mark)}; Max-Age=${YEAR_SECONDS}`
+  /** Between the password and the code of two-factor sign-in. */
+  step = (token: string): string => this.#set('step', token)
   end = (name: CookieName): string => `${this.#set(name, '')}; Max-Age=0`
 
   #set(name: CookieName, value: string): string {

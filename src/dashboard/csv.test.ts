@@ -1,10 +1,13 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { parse } from 'csv-parse/sync'
 import * as fc from 'fast-check'
+import { emptyLines, oneCharacterCsv, separatorsCsv } from '../../test/abuse/bodies.ts'
 import { csvLine, linesOf, parseUrlFile } from './csv.ts'
 
-const urlsOf = async (text: string | Uint8Array) => {
-  const parsed = await parseUrlFile(typeof text === 'string' ? Buffer.from(text) : text)
+const fileOf = (content: string | Uint8Array<ArrayBuffer>) => new Blob([content])
+
+const urlsOf = async (text: string | Uint8Array<ArrayBuffer>) => {
+  const parsed = await parseUrlFile(fileOf(text), 1000)
   if ('problem' in parsed) throw new Error(parsed.problem)
   return parsed.map(({ line, text: url, problem }) => (problem ? [line, 'unclear'] : [line, url]))
 }
@@ -30,7 +33,7 @@ test('whatever is written is read back as it was, by a reader that is not ours',
 })
 
 test('lines are counted as an editor counts them, and empty ones are no URLs', () => {
-  expect(linesOf('a\r\n\n  b  \rc\n')).toEqual([
+  expect(linesOf('a\r\n\n  b  \rc\n', 9)).toEqual([
     { line: 1, text: 'a' },
     { line: 3, text: 'b' },
     { line: 4, text: 'c' },
@@ -92,7 +95,7 @@ const unclear = [
 test.each(unclear)(
   'a URL is never cut at a comma: with $name its line is refused whole',
   async ({ text, line }) => {
-    const parsed = await parseUrlFile(Buffer.from(text))
+    const parsed = await parseUrlFile(fileOf(text), 1000)
     if ('problem' in parsed) throw new Error(parsed.problem)
     const found = parsed.find((one) => one.line === line)
     expect(found?.problem).toBeString()
@@ -105,5 +108,36 @@ const broken = [
   { name: 'an endless line', text: `url\n"${'x'.repeat(100_000)}"\n`, says: 'too long' },
 ]
 test.each(broken)('a file with $name is refused with the reason', async ({ text, says }) => {
-  expect(await parseUrlFile(Buffer.from(text))).toEqual({ problem: expect.stringContaining(says) })
+  expect(await parseUrlFile(fileOf(text), 1000)).toEqual({
+    problem: expect.stringContaining(says),
+  })
+})
+
+const long = 8 * 1024 * 1024
+const hostile = [
+  { name: 'one letter a line', file: oneCharacterCsv(long), lines: 101 },
+  { name: 'separators alone', file: `url\n${separatorsCsv(60_000)}\n`.repeat(100), lines: 101 },
+]
+test.each(hostile)('a file of $name is parsed up to the limit alone', async ({ file, lines }) => {
+  using decoded = spyOn(TextDecoder.prototype, 'decode')
+  const parsed = await parseUrlFile(fileOf(file), 101)
+  expect('problem' in parsed ? parsed.problem : parsed.length).toBe(lines)
+  const bytes = decoded.mock.calls.reduce((sum, [part]) => sum + (part?.byteLength ?? 0), 0)
+  expect(bytes).toBeLessThan(file.length)
+  if (file.length === long) expect(bytes).toBeLessThan(256 * 1024)
+})
+
+test('pasted text is split up to the limit alone, and a line no longer than any URL is kept', () => {
+  expect(linesOf('x\n'.repeat(1000), 101)).toHaveLength(101)
+  expect(linesOf(emptyLines(long), 101)).toEqual([])
+  expect(linesOf(`\n${'x'.repeat(long)}`, 101)).toEqual([{ line: 2, text: 'x'.repeat(8193) }])
+})
+
+test('a file of any length is parsed up to any number of lines', async () => {
+  for (const lines of [1, 99, 100, 101, 150, 500, 5000, 50_000]) {
+    for (const most of [1, 50, 101, 1001]) {
+      const parsed = await parseUrlFile(fileOf('http://a.example\n'.repeat(lines)), most)
+      expect(parsed).toHaveLength(Math.min(lines, most))
+    }
+  }
 })

@@ -60,7 +60,7 @@ export class AccountDeletion {
     while (!this.#closing) {
       const codes = await writer.call('deleteLinksOf', { accountId, most: BATCH })
       for (const code of codes) {
-        cache.delete(code)
+        cache.drop(code)
         images.remove(code)
       }
       if (codes.length === 0) return writer.call('removeAccount', { accountId })

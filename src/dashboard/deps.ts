@@ -1,6 +1,8 @@
 import type { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
 import type { OverviewReads } from '../accounts/overview-store.ts'
 import type { Passwords } from '../accounts/passwords.ts'
+import type { RecoveryCodeReads, SecondFactorWrites } from '../accounts/second-factor-store.ts'
+import type { SecurityLog } from '../accounts/security-log.ts'
 import type { SessionWrites } from '../accounts/session-store.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Throttle } from '../accounts/throttle.ts'
@@ -10,12 +12,14 @@ import type { SettingWrites } from '../db/settings.ts'
 import type { GuardDeps } from '../guard.ts'
 import type { HitSeries } from '../hits/hits.ts'
 import type { SeriesReads } from '../hits/series.ts'
+import type { RequestBodies } from '../http/body.ts'
+import type { UnsentResponses } from '../http/unsent.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkDeps } from '../links/deps.ts'
 import type { ExportReads } from '../links/export-store.ts'
-import type { NewestReads } from '../links/newest-store.ts'
 import type { TopReads } from '../links/top-store.ts'
+import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
 import type { Health } from '../status/health.ts'
 import type { Vitals } from '../status/vitals.ts'
@@ -31,15 +35,20 @@ export interface DashboardDeps extends LinkDeps, GuardDeps {
   sessions: Sessions
   passwords: Passwords
   throttle: Throttle
+  security: SecurityLog
   oneTimeLinks: OneTimeLinkStore
+  recoveryCodes: RecoveryCodeReads
   cookies: Cookies
+  bodies: RequestBodies
+  unsent: UnsentResponses
   deletion: AccountDeletion
   /** Changes accounts, keys, sessions and settings. */
-  writer: Caller<AccountWrites & SessionWrites & SettingWrites>
+  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites>
   /** Reads of many rows. */
-  reader: Caller<ExportReads & NewestReads & TopReads & SeriesReads & OverviewReads>
-  images: Pick<QrImages, 'render'>
+  reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
+  images: Pick<QrImages, 'render' | 'renderText'>
   health: Health
+  moderation: Moderation
   vitals: () => Vitals
   series: HitSeries
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { readChunks } from '../http/body.ts'
+import { type BodyLimits, type RequestBodies, sizeText } from '../http/body.ts'
 
 /** What a form sent. An absent field is empty text. */
 export interface Form {
@@ -15,27 +15,55 @@ export interface Form {
 
 const URLENCODED = /^application\/x-www-form-urlencoded[\t ]*(;|$)/i
 const MULTIPART = /^multipart\/form-data[\t ]*;/i
+const BOUNDARY = /;[\t ]*boundary=(?:"([^"]+)"|([^;\s"]+))/i
 
-export const FORM_BYTES_MAX = 1024 * 1024
+/** Our largest form has a checkbox for each link of a page. Each field costs memory and time. */
+const FIELDS_MAX = 1000
 
-/** Reads a form of at most `bytesMax`. Throws AppError: 415 for what is none, 413 past it. */
-export async function readForm(request: Request, bytesMax = FORM_BYTES_MAX): Promise<Form> {
+/**
+ * Reads a form. Throws AppError: 415 for what is none, 413 over `bytesMax`, 400 for one with too
+ * many fields, 503 while too many bytes are in flight.
+ */
+export async function readForm(
+  bodies: RequestBodies,
+  request: Request,
+  limits: BodyLimits,
+): Promise<Form> {
   const type = request.headers.get('content-type') ?? ''
   const isUrlencoded = URLENCODED.test(type)
   if (!isUrlencoded && !MULTIPART.test(type)) throw new AppError('unsupported_form')
-  const tooLarge = () => new AppError('form_too_large', sizeMessage(bytesMax))
-  const declared = request.headers.get('content-length')
-  if (Number(declared) > bytesMax) throw tooLarge()
   try {
-    const bytes = declared === null ? await readChunks(request, bytesMax) : undefined
-    if (declared === null && !bytes) throw tooLarge()
-    const whole = bytes ? new Response(bytes, { headers: { 'content-type': type } }) : request
+    using body = await bodies.read(request, limits)
+    requireFewFields(body.bytes, separatorOf(type, isUrlencoded))
+    const whole = new Response(body.bytes, { headers: { 'content-type': type } })
     return formOf(isUrlencoded ? new URLSearchParams(await whole.text()) : await whole.formData())
   } catch (error) {
-    if (error instanceof AppError) throw error
-    // No form after all, or its sender went away, and then nobody reads the answer.
+    if (error instanceof AppError && error.code === 'body_too_large') {
+      throw new AppError('form_too_large', sizeText(limits.bytesMax))
+    }
+    if (error instanceof AppError && error.code !== 'body_incomplete') throw error
+    // No form after all, or its sender disconnected, and then nobody reads the response.
     throw new AppError('unsupported_form')
   }
+}
+
+function separatorOf(type: string, isUrlencoded: boolean): string {
+  if (isUrlencoded) return '&'
+  const [, quoted, plain] = BOUNDARY.exec(type) ?? []
+  const boundary = quoted ?? plain
+  if (!boundary) throw new AppError('unsupported_form')
+  return `--${boundary}`
+}
+
+/** Before the form is parsed. A separator inside a value counts too, where it is not encoded. */
+function requireFewFields(bytes: Uint8Array, separator: string): void {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let at = -1
+  for (let count = 0; count <= FIELDS_MAX; count++) {
+    at = buffer.indexOf(separator, at + 1)
+    if (at < 0) return
+  }
+  throw new AppError('too_many_fields')
 }
 
 export const EMPTY_FORM: Form = formOf(new URLSearchParams())
@@ -51,9 +79,4 @@ function formOf(fields: { getAll(name: string): (string | Blob)[] }): Form {
     file: (name) =>
       fields.getAll(name).find((value): value is File => value instanceof File && value.size > 0),
   }
-}
-
-function sizeMessage(bytes: number): string {
-  const kib = bytes / 1024
-  return `The form is too large: at most ${kib < 1024 ? `${kib} KiB` : `${kib / 1024} MiB`}.`
 }

@@ -1,78 +1,118 @@
 import { Elysia } from 'elysia'
+import type { Origin } from '../accounts/security-log.ts'
 import type { SessionRow } from '../accounts/session-store.ts'
-import type { Account } from '../accounts/store.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { refuseDuringMaintenance } from '../guard.ts'
+import { type Arrival, refuseDuringMaintenance } from '../guard.ts'
+import { type BodyLimits, SMALL_BODY_MAX } from '../http/body.ts'
+import { clientNetwork } from '../http/client-network.ts'
+import type { RateLimiter } from '../limits/budgets.ts'
+import { bulkBytesMax } from '../links/bulk-body.ts'
 import type { DashboardDeps } from './deps.ts'
-import { EMPTY_FORM, FORM_BYTES_MAX, type Form, readForm } from './form.ts'
+import { EMPTY_FORM, type Form, readForm } from './form.ts'
+import { originOf } from './origin.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './same-origin.ts'
 
 /** Who looks at a page. */
 export interface Visitor {
   account: Account & { email: string; isOwner: boolean }
-  session: { id: number; createdAt: number }
+  session: { id: number; createdAt: number; provedAt: number }
   /** Stands in every form of the visitor's, as the hidden field `csrf`. */
   csrf: string
+  /** Where the request comes from, for the log. */
+  origin: Origin
 }
 
 export const visitorOf = (
-  { id, createdAt, accountId, plan, email, isOwner }: SessionRow,
-  csrf: string,
+  { id, createdAt, provedAt, accountId, plan, email, isOwner }: SessionRow,
+  { csrf, origin }: Pick<Visitor, 'csrf' | 'origin'>,
 ): Visitor => ({
   account: { id: accountId, plan, email, isOwner: isOwner === 1 },
-  session: { id, createdAt },
+  session: { id, createdAt, provedAt },
   csrf,
+  origin,
 })
 
 interface Demands {
   /** Only for the owner of the service: for others there is no such page. */
   owner?: boolean
-  /** The most that a form of these pages may send. */
-  formBytesMax?: number
+  /** Forms may hold a batch of URLs. One over 64 KiB is charged as a write before it is read. */
+  bulk?: boolean
 }
 
 /**
  * For pages of an account: gives `visitor`, its `account`, `session` and `csrf`, and `form`, which
  * is empty for GET. A form without the session's token, or from another site, is refused before the
- * page sees it. Who is not signed in is sent to the sign-in page.
+ * page sees it. Who is not signed in is sent to the sign-in page. `isCharged`: the form has been
+ * charged to the write budget.
  */
-export const signedIn = (
-  deps: DashboardDeps,
-  { owner = false, formBytesMax = FORM_BYTES_MAX }: Demands = {},
-) =>
-  new Elysia({ name: 'dashboard.signedIn', seed: { owner, formBytesMax } }).derive(
+export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: Demands = {}) =>
+  new Elysia({ name: 'dashboard.signedIn', seed: { owner, bulk } }).derive(
     { as: 'scoped' },
-    async ({ request }) => {
+    async ({ request, server, set }) => {
+      const origin = originOf(deps, { request, server, set })
       const token = deps.cookies.find('session', request)
-      const early = requireSession(deps, token, owner)
-      const form = await readOwnForm(deps, request, token, formBytesMax)
+      const session = deps.sessions.find(token)
+      // Before the form is read, because that is the most expensive part.
+      spendPage(deps, { request, server }, session?.accountId)
+      const early = requireSession(session, owner)
+      const { account } = visitorOf(early, { csrf: '', origin })
+      const isCharged = bulk && isLargeForm(request)
+      if (isCharged) {
+        requireSameOrigin(request, deps.baseUrl)
+        deps.unsent.requireRoom(account.id)
+        spendWrite(deps, account)
+      }
+      const bytesMax = bulk ? bulkFormBytesMax(deps, account) : SMALL_BODY_MAX
+      const limits = { owner: account.id, bytesMax }
+      const form = await readOwnForm(deps, request, token, limits)
       // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
-      const found = form === EMPTY_FORM ? early : requireSession(deps, token, owner)
-      const visitor = visitorOf(found, formToken(deps.hasher, token ?? ''))
-      return { ...visitor, visitor, form }
+      const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
+      const visitor = visitorOf(found, { csrf: formToken(deps.hasher, token ?? ''), origin })
+      return { ...visitor, visitor, form, isCharged }
     },
   )
 
-function requireSession(
-  { sessions }: DashboardDeps,
-  token: string | undefined,
-  owner: boolean,
-): SessionRow {
-  const found = sessions.find(token)
-  if (!found) throw new AppError('sign_in_needed')
-  if (owner && !found.isOwner) throw new AppError('path_not_found')
-  return found
+/** For pages that anybody may see, like the sign-in: charges them to the caller's address. */
+export const anonymously = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle(
+    { as: 'scoped' },
+    ({ request, server }) => spendPage(deps, { request, server }),
+  )
+
+/** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
+function spendPage(
+  { limiter, address }: DashboardDeps,
+  { request, server }: Pick<Arrival, 'request' | 'server'>,
+  accountId?: AccountId,
+): void {
+  if (accountId === undefined) {
+    const peer = server?.requestIP(request)?.address ?? ''
+    address.resolve(peer, request.headers.get('x-forwarded-for'))
+  }
+  if (!limiter.takePage(accountId, address)) throw rateLimited(limiter)
+}
+
+function rateLimited({ retryAfter }: RateLimiter): AppError {
+  const seconds = String(retryAfter)
+  return new AppError('rate_limited', seconds, { headers: { 'retry-after': seconds } })
+}
+
+function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
+  if (!session) throw new AppError('sign_in_needed')
+  if (owner && !session.isOwner) throw new AppError('path_not_found')
+  return session
 }
 
 async function readOwnForm(
-  { baseUrl, hasher }: DashboardDeps,
+  { baseUrl, hasher, bodies }: DashboardDeps,
   request: Request,
   cookie: string | undefined,
-  bytesMax: number,
+  limits: BodyLimits,
 ): Promise<Form> {
   if (request.method === 'GET' || request.method === 'HEAD') return EMPTY_FORM
   requireSameOrigin(request, baseUrl)
-  const form = await readForm(request, bytesMax)
+  const form = await readForm(bodies, request, limits)
   requireFormToken(hasher, cookie, form.raw('csrf'))
   return form
 }
@@ -81,8 +121,29 @@ async function readOwnForm(
 const STRANGERS_FORM_BYTES_MAX = 16 * 1024
 
 /** For forms of somebody who is not signed in: their token belongs to the browser's form cookie. */
-export const readStrangersForm = (deps: DashboardDeps, request: Request): Promise<Form> =>
-  readOwnForm(deps, request, deps.cookies.find('form', request), STRANGERS_FORM_BYTES_MAX)
+export function readStrangersForm(
+  deps: DashboardDeps,
+  { request, server }: Pick<Arrival, 'request' | 'server'>,
+): Promise<Form> {
+  const { address, cookies } = deps
+  const peer = server?.requestIP(request)?.address ?? ''
+  address.resolve(peer, request.headers.get('x-forwarded-for'))
+  const limits = { owner: clientNetwork(address), bytesMax: STRANGERS_FORM_BYTES_MAX }
+  return readOwnForm(deps, request, cookies.find('form', request), limits)
+}
+
+/** Parsing a form takes several times its bytes in memory. */
+const LARGEST_FORM_BYTES = 8 * 1024 * 1024
+
+const bulkFormBytesMax = ({ plans }: DashboardDeps, { plan }: Account): number =>
+  Math.min(bulkBytesMax(plans[plan].bulkMax), LARGEST_FORM_BYTES)
+
+/** Whether a form may be larger than an ordinary one: its length is too large, or unknown. */
+function isLargeForm({ method, headers }: Request): boolean {
+  if (method === 'GET' || method === 'HEAD') return false
+  const declared = headers.get('content-length')
+  return declared === null || Number(declared) > SMALL_BODY_MAX
+}
 
 /**
  * Charges a change to links to the account's write budget, the same that its API keys have. Throws
@@ -91,7 +152,5 @@ export const readStrangersForm = (deps: DashboardDeps, request: Request): Promis
 export function spendWrite(deps: DashboardDeps, account: Account): void {
   refuseDuringMaintenance(deps)
   const { limiter, address } = deps
-  if (limiter.take('write', account, address)) return
-  const seconds = String(limiter.retryAfter)
-  throw new AppError('rate_limited', seconds, { headers: { 'retry-after': seconds } })
+  if (!limiter.take('write', account, address)) throw rateLimited(limiter)
 }

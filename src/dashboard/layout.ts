@@ -4,7 +4,7 @@ import { ASSET_PATHS } from './assets.ts'
 import { buttonForm } from './components.ts'
 import type { Visitor } from './guard.ts'
 
-type Section = 'links' | 'numbers' | 'keys' | 'account' | 'service'
+export type Section = 'links' | 'numbers' | 'keys' | 'account' | 'service'
 
 const SECTIONS: readonly { name: Section; label: string; isForOwner: boolean }[] = [
   { name: 'links', label: 'Links', isForOwner: false },

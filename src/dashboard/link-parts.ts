@@ -1,19 +1,21 @@
 import { attributes, type Html, html } from '../lib/html.ts'
-import { copyButton, shownOnce, shownUrl } from './components.ts'
+import { copyButton, shownOnce } from './components.ts'
+import { shownUrl } from './shown-url.ts'
 
 /** What the pages of links show of one. */
 
-const PARTS = /^(https?:\/\/(?:[^/?#\\]*@)?)([^/?#\\]*)(.*)$/is
-
 /**
- * Where a link leads, as a link that gives nothing away; its host stands out, so that no name
- * before an @ passes for it.
+ * A destination as a link that gives nothing away; its host stands out. One that is too long to be
+ * shown leads to `page` instead, where the whole of it is.
  */
-export function destination(url: string): Html {
-  const shown = shownUrl(url)
-  const [, start = '', host = shown, rest = ''] = PARTS.exec(shown) ?? []
-  const all = { class: 'destination', href: shown, title: shown, rel: 'noreferrer noopener' }
-  return html`<a ${attributes(all)}>${start}<b>${host}</b>${rest}</a>`
+export function destination(url: string, page?: string): Html {
+  const { start, host, rest, isWhole } = shownUrl(url)
+  const shown = html`${start}<b>${host}</b>${rest}`
+  if (!isWhole && page === undefined) return html`<span class="destination">${shown}</span>`
+  const all = isWhole
+    ? { href: start + host + rest, rel: 'noreferrer noopener' }
+    : { href: page, title: 'The page of the link has the whole URL' }
+  return html`<a ${attributes({ class: 'destination', ...all })}>${shown}</a>`
 }
 
 export const noDestination = (): Html => html`<span class="quiet">No destination yet</span>`

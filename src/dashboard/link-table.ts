@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/store.ts'
 import { attributes, type Html, html } from '../lib/html.ts'
-import { findSoon } from '../links/find-soon.ts'
 import type { LinkRow } from '../links/row.ts'
+import { SEARCH_MAX } from '../links/schema.ts'
 import { TOP_MAX, topLinks } from '../links/top.ts'
 import * as parts from './components.ts'
 import type { DashboardDeps } from './deps.ts'
@@ -10,37 +10,36 @@ import { count, destination, linkPath, noDestination, shortUrl } from './link-pa
 /** The table of an account's links: what its address asks for, its rows, its markup. */
 
 const PAGE_SIZE = 50
-const SEARCH_MAX = 500
 const PAGE_MAX = 1_000_000_000
-/** What counting may take of the time for a page, which is a tenth of a second. */
-const PATIENCE_MS = 40
 
 interface State {
   /** Empty: all links. */
   search: string
+  /** The text was too long: `search` is its beginning. */
+  isCut: boolean
   /** From 1. */
   page: number
   /** Without a search only. */
   byHits: boolean
 }
 
-type Row = LinkRow & { hitCount: number; shortUrl: string }
+/** `disabled`: why the operator has disabled the code. */
+type Row = LinkRow & { hitCount: number; shortUrl: string; disabled: string | undefined }
 
 export interface LinkTable extends State {
-  /**
-   * All that match, on every page; of the order by hits, those that it reaches. Undefined while
-   * they are being counted.
-   */
-  total: number | undefined
+  /** All that match, on every page; of the order by hits, those that it reaches. */
+  total: number
   /** All links of the account. */
   linkCount: number
   rows: readonly Row[]
 }
 
 export function readState(query: Readonly<Record<string, string | undefined>>): State {
-  const search = (query.q ?? '').trim().slice(0, SEARCH_MAX)
+  const text = [...(query.q ?? '').trim()]
+  const search = text.slice(0, SEARCH_MAX).join('')
   const page = /^[1-9]\d*$/.test(query.page ?? '') ? Math.min(Number(query.page), PAGE_MAX) : 1
-  return { search, page, byHits: search === '' && query.sort === 'hits' }
+  const isCut = text.length > SEARCH_MAX
+  return { search, isCut, page, byHits: search === '' && query.sort === 'hits' }
 }
 
 function pathOf({ search, page, byHits }: State): string {
@@ -57,30 +56,45 @@ export async function loadTable(
   deps: DashboardDeps,
   account: Account,
   state: State,
+  signal?: AbortSignal,
 ): Promise<LinkTable> {
   const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
-  const { total, rows } = await loadRows(deps, account, state, linkCount)
-  if (rows.length > 0 || !total || state.page === 1) {
-    return { ...state, total, linkCount, rows: rows.map((row) => withShortUrl(deps, row)) }
+  const { total, rows } = await loadRows(deps, account, { state, linkCount, signal })
+  if (rows.length > 0 || total === 0 || state.page === 1) {
+    return { ...state, total, linkCount, rows: shownRows(deps, rows) }
   }
-  return loadTable(deps, account, { ...state, page: Math.min(lastPage(total), state.page - 1) })
+  const page = Math.min(lastPage(total), state.page - 1)
+  return loadTable(deps, account, { ...state, page }, signal)
 }
 
 const lastPage = (total: number) => Math.max(1, Math.ceil(total / PAGE_SIZE))
-const withShortUrl = <Of extends LinkRow>({ addresses }: DashboardDeps, row: Of) => ({
-  ...{ ...row, shortUrl: addresses.short(row.code) },
-})
+function shownRows(
+  { addresses, moderation }: DashboardDeps,
+  rows: readonly (LinkRow & { hitCount: number })[],
+): Row[] {
+  const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
+  return rows.map((row) => ({
+    ...row,
+    shortUrl: addresses.short(row.code),
+    disabled: reasons.get(row.code),
+  }))
+}
+
+interface LoadOptions {
+  state: State
+  linkCount: number
+  signal: AbortSignal | undefined
+}
 
 async function loadRows(
   deps: DashboardDeps,
   { id: accountId }: Account,
-  { search, page, byHits }: State,
-  linkCount: number,
-): Promise<{ total: number | undefined; rows: (LinkRow & { hitCount: number })[] }> {
+  { state, linkCount, signal }: LoadOptions,
+): Promise<{ total: number; rows: (LinkRow & { hitCount: number })[] }> {
+  const { search, page, byHits } = state
   const part = { accountId, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   if (byHits) return { total: Math.min(linkCount, TOP_MAX), rows: await topLinks(deps, part) }
-  const patience = { ...deps, patienceMs: PATIENCE_MS }
-  const { total, links } = await findSoon(patience, { ...part, search })
+  const { total, links } = await deps.pages.find({ ...part, search }, signal)
   const counts = deps.hits.of(links.map(({ id }) => id))
   return { total, rows: links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 })) }
 }
@@ -111,10 +125,10 @@ export function listFragment(table: LinkTable): { markup: Html; path: string } {
   return { markup: html`${list(table)}${status}`, path: pathOf(table) }
 }
 
-function found({ search, total, linkCount }: LinkTable): string {
+function found({ search, isCut, total, linkCount }: LinkTable): string {
   if (search === '') return parts.plural(linkCount, 'link')
-  if (total === undefined) return `Counting what matches of ${parts.plural(linkCount, 'link')} …`
-  return `${count(total)} of ${parts.plural(linkCount, 'link')}`
+  const text = `${count(total)} of ${parts.plural(linkCount, 'link')}`
+  return isCut ? `${text} match the first ${SEARCH_MAX} characters of your search` : text
 }
 
 function searchForm({ search }: State): Html {
@@ -135,24 +149,16 @@ function searchForm({ search }: State): Html {
 }
 
 function list(table: LinkTable): Html {
-  const { search, rows, total } = table
-  const all = attributes({ id: 'list', ...(total === undefined && asksAgain(table)) })
-  if (rows.length === 0 && total === undefined) {
-    return html`<div ${all}>${parts.emptyState(
-      'Still looking',
-      html`<p>None of the newest links holds “${search}”.
-        ${parts.linkButton('Look again', pathOf(table))}</p>`,
-    )}</div>`
-  }
+  const { search, rows } = table
   if (rows.length === 0) {
-    return html`<div ${all}>${parts.emptyState(
+    return html`<div id="list">${parts.emptyState(
       'Nothing found',
       html`<p>None of your codes and URLs holds “${search}”.</p>
         ${parts.linkButton('Show all links', '/app/links')}`,
     )}</div>`
   }
   return html`
-    <div ${all}>
+    <div id="list">
       ${orders(table)}
       ${parts.table({
         caption: 'Your links',
@@ -169,15 +175,11 @@ function list(table: LinkTable): Html {
     </div>`
 }
 
-/** The list comes again with its number; a search that begins meanwhile goes first. */
-const asksAgain = (table: LinkTable) => ({
-  ...{ 'hx-get': pathOf(table), 'hx-trigger': 'load delay:500ms', 'hx-swap': 'outerHTML' },
-  ...{ 'hx-target': 'this', 'hx-sync': '#search:abort' },
-})
-
-const cells = ({ code, url, createdAt, hitCount, shortUrl: short }: Row) => [
+const cells = ({ code, url, createdAt, hitCount, shortUrl: short, disabled }: Row) => [
   shortUrl(short, { id: `short-${code}`, href: linkPath(code) }),
-  url === null ? noDestination() : destination(url),
+  html`${url === null ? noDestination() : destination(url, linkPath(code))}${
+    disabled !== undefined && html`<div class="error">Disabled by the operator: ${disabled}</div>`
+  }`,
   parts.time(createdAt),
   count(hitCount),
   html`<a class="button plain small" ${attributes({ href: linkPath(code) })}
@@ -205,10 +207,9 @@ function orders({ search, byHits, linkCount }: LinkTable): Html {
 }
 
 function pager(table: LinkTable): Html | '' {
-  const { page, total, rows } = table
-  const last = total === undefined ? undefined : lastPage(total)
-  const hasNext = last === undefined ? rows.length === PAGE_SIZE : page < last
-  if (page === 1 && !hasNext) return ''
+  const { page, total } = table
+  const last = lastPage(total)
+  if (last === 1) return ''
   const step = (label: string, to: number, rel: string) => {
     const all = { class: 'button plain', href: pathOf({ ...table, page: to }), rel }
     return html`<a ${attributes(all)}>${label}</a>`
@@ -217,7 +218,7 @@ function pager(table: LinkTable): Html | '' {
   return html`
     <nav class="pager" aria-label="Pages">
       ${page > 1 ? step('← Previous', page - 1, 'prev') : none}
-      <span>Page ${count(page)}${last === undefined ? '' : ` of ${count(last)}`}</span>
-      ${hasNext ? step('Next →', page + 1, 'next') : none}
+      <span>Page ${count(page)} of ${count(last)}</span>
+      ${page < last ? step('Next →', page + 1, 'next') : none}
     </nav>`
 }

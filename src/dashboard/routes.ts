@@ -14,7 +14,10 @@ import { numberPages } from './pages/numbers.ts'
 import { servicePages } from './pages/service.ts'
 import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { serviceLinksPages } from './pages/service-links.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
+import { signInCodePages } from './pages/sign-in-code.ts'
+import { twoFactorPages } from './pages/two-factor.ts'
 
 /** The dashboard at `/app`. Each page is a file of its own. */
 export const dashboardRoutes = (deps: DashboardDeps) =>
@@ -25,6 +28,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
       return asset
     })
     .use(signInPages(deps))
+    .use(signInCodePages(deps))
     .use(joinPages(deps))
     .use(signOutPages(deps))
     .use(linksPages(deps))
@@ -33,8 +37,10 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(linkPages(deps))
     .use(linkQrFiles(deps))
     .use(accountPages(deps))
+    .use(twoFactorPages(deps))
     .use(keyPages(deps))
     .use(numberPages(deps))
     .use(servicePages(deps))
     .use(serviceAccountsPages(deps))
     .use(serviceAccountPages(deps))
+    .use(serviceLinksPages(deps))

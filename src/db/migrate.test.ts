@@ -25,8 +25,9 @@ test('an older file is copied and brought up to date with what it holds', () => 
           VALUES ('SPRING26', 1, 'https://example.com/spring', x'00', 0)`)
   migrate(db)
   expect(versionOf(db)).toBe(MIGRATIONS.length)
-  const found = db.query(`SELECT rowid FROM links_search WHERE links_search MATCH '"SPRING"'`)
-  expect(found.all()).toEqual([{ rowid: 2 ** 32 + 1 }])
+  // The search index is filled while the service runs.
+  expect(db.query('SELECT indexed_to FROM search_progress').all()).toEqual([{ indexed_to: 0 }])
+  expect(db.query('SELECT rowid FROM links_search').all()).toEqual([])
   const [name = ''] = copiesIn(folder.path)
   const copy = new Database(join(folder.path, name), { readonly: true })
   expect(versionOf(copy)).toBe(1)

@@ -7,7 +7,8 @@ import dashboard from '../../drizzle/0002_dashboard.sql' with { type: 'text' }
 import hitSeries from '../../drizzle/0003_hit_series.sql' with { type: 'text' }
 import linkChanges from '../../drizzle/0004_link_changes.sql' with { type: 'text' }
 import abuseProtection from '../../drizzle/0005_abuse_protection.sql' with { type: 'text' }
-import hitBuckets from '../../drizzle/0006_hit_buckets.sql' with { type: 'text' }
+import searchIndex from '../../drizzle/0006_search_index.sql' with { type: 'text' }
+import hitBuckets from '../../drizzle/0007_hit_buckets.sql' with { type: 'text' }
 import { isoTime, wallClock } from '../lib/clock.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { DataError } from './data-error.ts'
@@ -24,7 +25,8 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0003_hit_series', sql: hitSeries },
   { name: '0004_link_changes', sql: linkChanges },
   { name: '0005_abuse_protection', sql: abuseProtection },
-  { name: '0006_hit_buckets', sql: hitBuckets },
+  { name: '0006_search_index', sql: searchIndex },
+  { name: '0007_hit_buckets', sql: hitBuckets },
 ]
 
 /** How many migrations the file has had: SQLite's own `user_version`. */

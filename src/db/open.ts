@@ -1,14 +1,15 @@
-import { Database } from 'bun:sqlite'
+import { constants, Database } from 'bun:sqlite'
 import {
   accessSync,
   closeSync,
-  constants,
   existsSync,
   fstatSync,
   openSync,
   readSync,
+  constants as rights,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { diskRefusal } from '../lib/disk-refusal.ts'
 import { DataError } from './data-error.ts'
 
 /**
@@ -55,6 +56,7 @@ export function openWritable(file: string): Database {
     db.run(`PRAGMA journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`)
     db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`)
     db.run('PRAGMA temp_store = MEMORY')
+    keepLogFiles(db)
     requirePragmas(db, file, {
       busy_timeout: BUSY_TIMEOUT_MS,
       journal_mode: 'wal',
@@ -84,6 +86,14 @@ function useWriteAheadLog(db: Database): void {
       Bun.sleepSync(BUSY_PAUSE_MS)
     }
   }
+}
+
+/**
+ * Has SQLite leave the empty log and its shared memory (32 KiB) when the last connection closes.
+ * The next start needs both to read anything, and could not create them on a full disk.
+ */
+function keepLogFiles(db: Database): void {
+  db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1)
 }
 
 /**
@@ -175,7 +185,7 @@ const WAL_MAGIC = [0x377f0682, 0x377f0683]
 function refuseForeignFile(file: string): void {
   // A loss of power while the file was being made may have torn it: SQLite undoes that.
   if (!existsSync(file) || Bun.file(`${file}-journal`).size > 0) return
-  accessSync(file, constants.R_OK | constants.W_OK)
+  accessSync(file, rights.R_OK | rights.W_OK)
   const header = Buffer.alloc(HEADER_BYTES)
   const descriptor = openSync(file, 'r')
   try {
@@ -222,6 +232,8 @@ function explain(error: unknown, file: string): Error {
   const { code, message } = error as Error & { code?: string }
   if (code === 'SQLITE_NOTADB') return foreign(file)
   if (code?.startsWith('SQLITE_CORRUPT')) return damaged(file, message)
+  const refusal = diskRefusal(error)
+  if (refusal) return new DataError(`${file} cannot be opened: ${refusal}.`, { cause: error })
   return new DataError(
     `${file} cannot be opened: ${message}. Is it a file that this user may read and write?`,
     { cause: error },

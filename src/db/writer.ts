@@ -12,19 +12,33 @@ import type { SettingWrites } from './settings.ts'
 /** How often a disk that refused a write is asked again, while nobody writes. */
 const PROBE_MS = 1000
 
-/** The writer thread as the service calls it. Remembers whether the disk takes writes. */
+interface WriteGuards {
+  /** Why changes must not be written; undefined while they may be. */
+  data: { readonly problem: string | undefined }
+  /** The thread has not answered a batch for seconds. */
+  isHanging: () => boolean
+}
+
+/**
+ * The writer thread as the service calls it. Remembers whether the disk accepts writes. Refuses all
+ * but counted hits while the database is not the file that everybody else would open: a change
+ * would be acknowledged and then lost, while a hit also stays in the journal.
+ */
 export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
   readonly #thread: Thread<Calls>
+  readonly #guards: WriteGuards
   #failing = false
   #probe: Timer | undefined
 
-  constructor(thread: Thread<Calls>) {
+  constructor(thread: Thread<Calls>, guards: WriteGuards) {
     this.#thread = thread
+    this.#guards = guards
   }
 
-  /** The last write was refused, or the next one will be. */
+  /** The last write was refused, the next one will be, or one waits for a disk that hangs. */
   get failing(): boolean {
-    return this.#failing || this.#thread.isDead
+    const { data, isHanging } = this.#guards
+    return this.#failing || this.#thread.isDead || data.problem !== undefined || isHanging()
   }
 
   async call<Name extends keyof Calls & string>(
@@ -32,6 +46,8 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     args: Parameters<Calls[Name]>[0],
     options: { background?: boolean } = {},
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
+    const { problem } = this.#guards.data
+    if (problem && name !== 'countHits') throw new Error(problem)
     try {
       const value = await this.#thread.call(name, args, options)
       this.#failing = false

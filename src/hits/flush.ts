@@ -55,7 +55,7 @@ export class HitFlusher {
   }
 
   async #drain(): Promise<void> {
-    const { journal, writer, clock } = this.#options
+    const { journal, writer, clock, log } = this.#options
     // Redirects go on meanwhile: what they append after this line is the next flush's.
     let rest = journal.pending
     if (rest === 0) return
@@ -63,7 +63,8 @@ export class HitFlusher {
     while (rest > 0) {
       const length = Math.min(rest, journal.head - journal.tail, STRETCH_MAX)
       const end = journal.tail + length
-      await writer.call('countHits', { end, now: clock() })
+      const lost = await writer.call('countHits', { end, now: clock() })
+      if (lost > 0) log.error('hits.lost', { hits: lost, reason: 'the journal was cut short' })
       journal.release(end)
       rest -= length
     }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
@@ -8,12 +8,12 @@ import { createLog } from '../lib/log.ts'
 import { HitFlusher } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
 import { JournalFile } from './journal-file.ts'
-import { HitReads, hitWrites } from './store.ts'
+import { findMark, HitReads, hitWrites } from './store.ts'
 
 const silent = createLog({ level: 'silent' })
 
 /** Links 1 and 2, and a journal of 64 entries. */
-function setUp(path: string) {
+function setUp(path: string, log = silent) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
   for (const id of [1, 2]) {
@@ -22,7 +22,7 @@ function setUp(path: string) {
        VALUES (?, ?, 1, x'00', 0)`,
     ).run(id, `CODE0${id}`)
   }
-  const journal = openJournal(db, path, silent, 64)
+  const journal = openJournal(db, path, log, 64)
   const counts = new HitCounts(new HitReads(db), journal)
   const writes = hitWrites(db, JournalFile.open(journalFile(path)))
   return { db, journal, counts, writes }
@@ -56,13 +56,16 @@ test('hits of a deleted link count in the total alone', () => {
   expect(counts.total()).toBe(1)
 })
 
-test('a start counts what the last process left in the journal, once', () => {
+test('a start goes on with what the last process left in the journal, and writes nothing', () => {
   using folder = temporaryFolder()
   const first = setUp(folder.path)
   for (const id of [1, 1, 2]) first.journal.append(id)
   first.db.close()
   for (let start = 0; start < 3; start++) {
-    const { counts, db } = setUp(folder.path)
+    const { counts, db, journal, writes } = setUp(folder.path)
+    expect(new HitReads(db).totals()).toEqual({ redirects: start, position: start })
+    // One hit of each run is committed, so the next start begins after it.
+    writes.countHits({ end: journal.tail + 1, now: 0 })
     expect(counts.of([1, 2])).toEqual(
       new Map([
         [1, 2],
@@ -74,14 +77,31 @@ test('a start counts what the last process left in the journal, once', () => {
   }
 })
 
-test('a journal of another database is refused with words that name it', () => {
+test('a journal of another database is renamed and reported, and a new one takes its place', () => {
   using one = temporaryFolder()
   using other = temporaryFolder()
   setUp(one.path)
   setUp(other.path)
   rmSync(journalFile(one.path))
   Bun.spawnSync(['cp', journalFile(other.path), journalFile(one.path)])
-  expect(() => setUp(one.path)).toThrow(`${journalFile(one.path)} belongs to another database`)
+  const bytes = readFileSync(journalFile(one.path))
+  const lines: string[] = []
+  const log = createLog({ level: 'info', human: false, write: (line) => lines.push(line) })
+  const { journal, counts, db } = setUp(one.path, log)
+  journal.append(1)
+  expect(counts.total()).toBe(1)
+  expect(findMark(db)).toEqual({ journalId: journal.id, position: 0 })
+  const [renamed = ''] = readdirSync(one.path).filter((name) => name.includes('.damaged-'))
+  expect(readFileSync(join(one.path, renamed))).toEqual(bytes)
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({
+      level: 'error',
+      event: 'hits.journal_damaged',
+      file: journalFile(one.path),
+      renamed: join(one.path, renamed),
+      reason: 'it belongs to another database',
+    }),
+  ])
 })
 
 test('a missing journal is made anew, and the counts stay', () => {

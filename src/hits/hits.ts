@@ -1,22 +1,21 @@
 import type { Database } from 'bun:sqlite'
-import { existsSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { DataError } from '../db/data-error.ts'
-import { inTransaction } from '../db/open.ts'
-import { type Clock, wallClock } from '../lib/clock.ts'
+import { type Clock, isoTime, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import { HitJournal } from './journal.ts'
-import { JournalFile, type Stretch } from './journal-file.ts'
+import { JournalDamaged, JournalFile, type Stretch } from './journal-file.ts'
 import { type Bucket, type SeriesQuery, type SeriesReads, STEP_MS } from './series.ts'
-import { adoptJournal, findMark, type HitReads, hitAdder } from './store.ts'
+import { adoptJournal, findMark, type HitReads, type Mark } from './store.ts'
 
 export const journalFile = (dataDir: string): string => join(dataDir, 'hits.journal')
 
 /**
- * Opens the journal of a data folder and counts what an earlier process left in it, in one
- * transaction with the new position, as hits of the hour that `clock` tells. Throws DataError when
- * the file is not this database's.
+ * Opens the journal of a data folder and goes on with what an earlier process left in it. Writes
+ * to the database only for a new journal: a start on a full disk needs no room. A file that is no
+ * whole journal, or the journal of another database, is renamed and replaced, so that its uncounted
+ * hits never keep redirects from starting. Throws DataError when the file cannot be opened.
  */
 export function openJournal(
   db: Database,
@@ -26,25 +25,38 @@ export function openJournal(
   clock: Clock = wallClock,
 ): HitJournal {
   const file = journalFile(dataDir)
-  const missing = !existsSync(file)
-  const journal = HitJournal.open(file, entries)
   const mark = findMark(db)
-  if (mark === undefined || missing) {
-    if (mark) log.warn('hits.journal_missing', { file, lost: 'hits not yet counted' })
+  const isMissing = !existsSync(file)
+  const damage = isMissing ? undefined : findDamage(file, mark)
+  if (damage) {
+    const renamed = `${file}.damaged-${isoTime(clock()).replace(/[:-]/g, '')}`
+    renameSync(file, renamed)
+    log.error('hits.journal_damaged', { file, renamed, reason: damage, lost: LOST_HITS })
+  }
+  const journal = HitJournal.open(file, entries)
+  if (mark === undefined || isMissing || damage) {
+    if (mark && isMissing) log.warn('hits.journal_missing', { file, lost: LOST_HITS })
     adoptJournal(db, journal.id)
     return journal
   }
-  if (mark.journalId !== journal.id) {
-    throw new DataError(
-      `${file} belongs to another database. Put the right one in its place, or move it away: the ` +
-        'service then starts a new one, and the hits it held are not counted.',
-    )
-  }
   const left = recover(file, mark.position)
-  inTransaction(db, () => hitAdder(db, clock)(left))
   if (left.linkIds.length > 0) log.info('hits.recovered', { hits: left.linkIds.length })
-  journal.resume(left.end)
+  journal.resume(mark.position, left)
   return journal
+}
+
+const LOST_HITS = 'hits not yet counted'
+
+/** Why a journal's hits cannot be counted in this database; undefined when they can. */
+function findDamage(path: string, mark: Mark | undefined): string | undefined {
+  try {
+    using file = JournalFile.open(path)
+    if (mark && mark.journalId !== file.id) return 'it belongs to another database'
+    return undefined
+  } catch (error) {
+    if (error instanceof JournalDamaged) return error.reason
+    throw error
+  }
 }
 
 function recover(path: string, position: number): Stretch {

@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   readSync,
   renameSync,
+  rmSync,
   statSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DataError } from '../db/data-error.ts'
+import { NO_FOLLOW } from '../db/symbolic-links.ts'
 import { assert } from '../lib/assert.ts'
 import { flushToDisk } from '../lib/flush.ts'
 
@@ -39,6 +43,13 @@ export interface Stretch {
   end: number
 }
 
+/** Entries within one lap, the first of them at position `at`. */
+interface Chunk {
+  words: Uint32Array
+  lap: number
+  at: number
+}
+
 /**
  * Reads the file by system calls, which see what a mapping of it holds: pages that are only read
  * then take no memory of the process.
@@ -59,7 +70,7 @@ export class JournalFile implements Disposable {
     this.id = id
   }
 
-  /** Makes the file where there is none. Throws DataError when it is not a whole journal. */
+  /** Makes the file where there is none. Throws JournalDamaged when it is not a whole journal. */
   static open(path: string, entries = JOURNAL_ENTRIES): JournalFile {
     if (!existsSync(path)) create(path, entries)
     const descriptor = openReadable(path)
@@ -79,44 +90,48 @@ export class JournalFile implements Disposable {
     this.close()
   }
 
-  /** The link ids of a stretch, which must have been appended and not be overwritten yet. */
+  /**
+   * The link ids of a range, which must have been appended and not be overwritten yet. Those that
+   * the file lost since, because something cut it short, are left out.
+   */
   read(position: number, end: number): Uint32Array {
     const linkIds = new Uint32Array(end - position)
     let filled = 0
     for (const { words, lap } of this.#chunks(position, end)) {
       for (let word = 0; word < words.length; word += ENTRY_WORDS) {
-        assert(words[word + 1] === lap, 'a stretch of the journal holds what was appended')
-        linkIds[filled++] = words[word] as number
+        if (words[word + 1] === lap) linkIds[filled++] = words[word] as number
       }
     }
-    return linkIds
+    return linkIds.subarray(0, filled)
   }
 
   /**
-   * What an earlier process appended and nobody counted: every whole entry from `position` on. The
-   * stretch ends where the next lap begins, beyond anything written so far.
+   * What an earlier process appended and nobody counted: every whole entry from `position` on, and
+   * the position after the last of them. A power loss may have dropped pages between them: then the
+   * range is longer than its entries.
    */
   recover(position: number): Stretch {
     const found: Uint32Array[] = []
-    for (const { words, lap } of this.#chunks(position, position + this.entries)) {
-      // Nearly every chunk holds no such word at all, which this search tells in no time.
-      if (words.includes(lap)) found.push(idsOf(words, lap))
+    let end = position
+    for (const { words, lap, at } of this.#chunks(position, position + this.entries)) {
+      // Almost no chunk contains the lap at all, and this native search is fast.
+      if (!words.includes(lap)) continue
+      const linkIds = idsOf(words, lap)
+      if (linkIds.length > 0) end = at + lastOf(words, lap) + 1
+      found.push(linkIds)
     }
-    const linkIds = joined(found)
-    const lapsBegun = Math.ceil(position / this.entries)
-    const end = (linkIds.length > 0 ? lapsBegun + 1 : lapsBegun) * this.entries
-    return { linkIds, end }
+    return { linkIds: joined(found), end }
   }
 
   /** Pieces of a stretch in order, each within one lap. A piece is valid until the next one. */
-  *#chunks(position: number, end: number): Generator<{ words: Uint32Array; lap: number }> {
+  *#chunks(position: number, end: number): Generator<Chunk> {
     let at = position
     while (at < end) {
       const slot = at % this.entries
       const length = Math.min(end - at, this.entries - slot, CHUNK_ENTRIES)
       this.#fill(slot, length)
       const words = this.#chunk.subarray(0, length * ENTRY_WORDS)
-      yield { words, lap: Math.floor(at / this.entries) + 1 }
+      yield { words, lap: Math.floor(at / this.entries) + 1, at }
       at += length
     }
   }
@@ -148,6 +163,13 @@ function idsOf(words: Uint32Array, lap: number): Uint32Array {
   return linkIds.slice(0, filled)
 }
 
+/** The index of the last entry of a lap; -1 without one. */
+function lastOf(words: Uint32Array, lap: number): number {
+  let entry = words.length / ENTRY_WORDS - 1
+  while (entry >= 0 && words[entry * ENTRY_WORDS + 1] !== lap) entry--
+  return entry
+}
+
 function joined(parts: readonly Uint32Array[]): Uint32Array {
   const whole = new Uint32Array(parts.reduce((sum, { length }) => sum + length, 0))
   let at = 0
@@ -164,17 +186,18 @@ function joined(parts: readonly Uint32Array[]): Uint32Array {
  */
 function create(file: string, entries: number): void {
   const beside = `${file}.tmp`
-  const header = Buffer.alloc(HEADER_BYTES)
-  header.write(MAGIC, 0, 'latin1')
-  header.writeUInt32LE(entries, 8)
-  header.set(randomBytes(ID_BYTES), 16)
-  const descriptor = openSync(beside, 'w', 0o600)
+  rmSync(beside, { force: true })
+  const descriptor = openSync(beside, 'wx', 0o600)
   try {
-    writeSync(descriptor, header)
+    writeSync(descriptor, headerPage({ entries, id: randomBytes(ID_BYTES).toString('hex') }))
     const zeros = Buffer.alloc(Math.min(entries * ENTRY_BYTES, 1024 * 1024))
     let rest = entries * ENTRY_BYTES
     while (rest > 0) rest -= writeSync(descriptor, zeros, 0, Math.min(rest, zeros.length))
     fsyncSync(descriptor)
+  } catch (error) {
+    // On a full disk: what it took so far would keep others from going on.
+    rmSync(beside, { force: true })
+    throw error
   } finally {
     closeSync(descriptor)
   }
@@ -182,10 +205,29 @@ function create(file: string, entries: number): void {
   flushToDisk(dirname(file))
 }
 
+function headerPage({ entries, id }: Header): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES)
+  header.write(MAGIC, 0, 'latin1')
+  header.writeUInt32LE(entries, 8)
+  header.write(id, 16, 'hex')
+  return header
+}
+
+/** Writes the header of a journal and sets its length: for one that was cut short while mapped. */
+export function restoreJournal(path: string, header: Header): void {
+  const descriptor = openSync(path, constants.O_RDWR | NO_FOLLOW)
+  try {
+    ftruncateSync(descriptor, HEADER_BYTES + header.entries * ENTRY_BYTES)
+    writeSync(descriptor, headerPage(header), 0, HEADER_BYTES, 0)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
 function openReadable(path: string): number {
   try {
     if (!statSync(path).isFile()) throw new Error('it is not a file')
-    return openSync(path, 'r')
+    return openSync(path, constants.O_RDONLY | NO_FOLLOW)
   } catch (cause) {
     throw inaccessible(path, cause)
   }
@@ -197,6 +239,16 @@ export const inaccessible = (path: string, cause: unknown) =>
       'and write?',
     { cause },
   )
+
+/** The file is there and can be read, but its hits are lost to this program. */
+export class JournalDamaged extends DataError {
+  readonly reason: string
+
+  constructor(file: string, reason: string) {
+    super(`${file} is damaged: ${reason}. The next start renames it and creates a new one.`)
+    this.reason = reason
+  }
+}
 
 interface Header {
   entries: number
@@ -212,11 +264,6 @@ function readHeader(file: string, descriptor: number): Header {
     header.toString('latin1', 0, MAGIC.length) === MAGIC &&
     entries > 0 &&
     statSync(file).size === HEADER_BYTES + entries * ENTRY_BYTES
-  if (!whole) {
-    throw new DataError(
-      `${file} is damaged: it is not a whole hit journal. Put its backup in its place, or move ` +
-        'it away: the service then starts a new one, and the hits it held are not counted.',
-    )
-  }
+  if (!whole) throw new JournalDamaged(file, 'it is not a whole hit journal')
   return { entries, id: header.toString('hex', 16, 16 + ID_BYTES) }
 }

@@ -6,8 +6,11 @@ import {
   HEADER_BYTES,
   inaccessible,
   JournalFile,
+  restoreJournal,
+  type Stretch,
 } from './journal-file.ts'
 
+const ENTRIES_PER_PAGE = 4096 / ENTRY_BYTES
 /** Counted hits whose pages leave the process's memory together: 1 MiB. */
 const RELEASED_TOGETHER = (1024 * 1024) / ENTRY_BYTES
 
@@ -121,15 +124,44 @@ export class HitJournal {
   }
 
   /**
-   * Appends from `position` on, which must be the start of a lap: everything before it is counted.
+   * Goes on after what an earlier process left from `position` on, where counting begins: its hits
+   * are pending again, at their old positions. `left` is what `JournalFile.recover` found there.
    */
-  resume(position: number): void {
-    assert(position % this.#entries === 0, 'a journal resumes at the start of a lap')
+  resume(position: number, left: Stretch = { linkIds: new Uint32Array(), end: position }): void {
     this.#tail = position
+    this.#absent = position - (position % ENTRIES_PER_PAGE)
+    if (left.end - position > left.linkIds.length) this.#closeGaps(position, left.linkIds.length)
+    this.#seek(position + left.linkIds.length)
+  }
+
+  #seek(position: number): void {
     this.#head = position
-    this.#absent = position
-    this.#slot = 0
-    this.#lap = position / this.#entries + 1
+    this.#slot = position % this.#entries
+    this.#lap = Math.floor(position / this.#entries) + 1
+  }
+
+  /**
+   * Moves the `count` whole entries from `position` on together, over pages that a power loss
+   * dropped. Each is erased before it is written at its new place: a kill in between loses one hit
+   * and counts none twice.
+   */
+  #closeGaps(position: number, count: number): void {
+    let from = position
+    this.#seek(position)
+    while (this.#head < position + count) {
+      const word = (from % this.#entries) * ENTRY_WORDS
+      if (this.#words[word + 1] === Math.floor(from / this.#entries) + 1) {
+        const linkId = this.#words[word] as number
+        this.#words[word + 1] = 0
+        this.append(linkId)
+      }
+      from++
+    }
+  }
+
+  /** Gives a file that was cut short its header and length again. What was there is lost. */
+  restoreLength(path: string): void {
+    restoreJournal(path, this)
   }
 
   #pagesOf(slot: number, length: number): Pages {

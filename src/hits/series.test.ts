@@ -192,7 +192,7 @@ test('a hit belongs to the hour that the clock showed, ahead or back, and none i
 test('an upgrade keeps the series: what lies between two baselines becomes a bucket', async () => {
   using folder = temporaryFolder()
   const db = openWritable(join(folder.path, 'hopcode.db'))
-  migrate(db, MIGRATIONS.slice(0, 6))
+  migrate(db, MIGRATIONS.slice(0, 7))
   const day = Math.floor(NOON / 24)
   db.run(`INSERT INTO links (id, code, account_id, passcode_hash, created_at)
           VALUES (7, 'CODE07', 1, x'00', 0)`)

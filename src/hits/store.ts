@@ -83,11 +83,14 @@ export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
   return {
     /**
      * Counts what the journal holds from the committed position up to `end`, as hits of the hour
-     * that `now` is in.
+     * that `now` is in. Returns how many of them the file has lost.
      */
-    countHits({ end, now }: { end: number; now: number }): void {
+    countHits({ end, now }: { end: number; now: number }): number {
       const { position } = mark.get() ?? { position: end }
-      if (end > position) add({ linkIds: journal.read(position, end), end }, now)
+      if (end <= position) return 0
+      const linkIds = journal.read(position, end)
+      add({ linkIds, end }, now)
+      return end - position - linkIds.length
     },
 
     /** For an account that is deleted, after its links. */

@@ -1,25 +1,176 @@
+import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
 import { AppError } from '../errors.ts'
+import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
 
-/** 16 MiB. */
-const BODY_BYTES_MAX = 16 * 1024 * 1024
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** An ordinary request or form: the longest URL, with each character escaped, fits. */
+export const SMALL_BODY_MAX = 64 * KIB
+/** No plan's limit is higher. The largest batch of Pro is 23.5 MiB. */
+export const LARGE_BODY_MAX = 32 * MIB
+
+/** Bodies in flight, all connections together. Apart, so that large ones leave room for others. */
+const SMALL_TOTAL_MAX = 16 * MIB
+const LARGE_TOTAL_MAX = 48 * MIB
+/** Small bodies of one owner in flight: 64 of the largest. */
+const SMALL_SHARE_MAX = 4 * MIB
+/** Large bodies of one owner in flight. */
+const LARGE_BODIES_EACH = 4
+
+export interface BodyLimits {
+  /** Whose share of all bodies in flight it takes. */
+  owner: Owner
+  bytesMax: number
+}
+
+/** Bytes that count as in flight until they are disposed of. */
+export interface ReceivedBody extends Disposable {
+  bytes: Uint8Array
+}
+
+/** Reads request bodies, and limits how many bytes of them are in memory at once. */
+export class RequestBodies {
+  readonly #small = new ByteBudget(SMALL_TOTAL_MAX)
+  readonly #large = new ByteBudget(LARGE_TOTAL_MAX)
+
+  /** Bytes of bodies that are being received or worked on. */
+  get bytesInFlight(): number {
+    return this.#small.total + this.#large.total
+  }
+
+  /**
+   * Throws AppError: 415 for a compressed body, 413 over `bytesMax`, 503 while too many bytes are
+   * in flight, 400 for a body that is cut off.
+   */
+  async read(request: Request, limits: BodyLimits): Promise<ReceivedBody> {
+    requireUncompressed(request)
+    const declared = request.headers.get('content-length')
+    const expected = declared === null ? limits.bytesMax : Number(declared)
+    if (expected > limits.bytesMax) throw tooLarge(limits.bytesMax)
+    const hold = this.#holdFor(expected, limits)
+    try {
+      let bytes: Uint8Array
+      if (declared === null) bytes = await readUndeclared(request, expected, hold)
+      else if (expected <= SMALL_BODY_MAX) bytes = await readAtOnce(request, expected, hold)
+      else bytes = await readDeclared(request, expected, hold)
+      return { bytes, [Symbol.dispose]: () => hold[Symbol.dispose]() }
+    } catch (error) {
+      hold[Symbol.dispose]()
+      if (error instanceof AppError) throw error
+      // The sender disconnected or violated the chunked coding: no failure of ours.
+      throw new AppError('body_incomplete')
+    }
+  }
+
+  #holdFor(expected: number, { owner, bytesMax }: BodyLimits): Hold {
+    if (expected <= SMALL_BODY_MAX) {
+      return this.#small.hold({ owner, shareMax: SMALL_SHARE_MAX })
+    }
+    const shareMax = Math.min(LARGE_BODIES_EACH * bytesMax, LARGE_BODY_MAX)
+    return this.#large.hold({ owner, shareMax })
+  }
+}
+
+function tooLarge(bytesMax: number): AppError {
+  return new AppError('body_too_large', sizeText(bytesMax))
+}
+
+/** A whole number of KiB or MiB. */
+export function sizeText(bytes: number): string {
+  return bytes % MIB === 0 ? `${bytes / MIB} MiB` : `${Math.floor(bytes / KIB)} KiB`
+}
+
+function requireUncompressed({ headers }: Request): void {
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? ''
+  if (encoding !== '' && encoding !== 'identity') throw new AppError('unsupported_encoding')
+}
+
+/** Faster than chunks. Bun buffers the whole body, so all of it counts from the start. */
+async function readAtOnce(request: Request, bytes: number, hold: Hold): Promise<Uint8Array> {
+  hold.take(bytes)
+  return await request.bytes()
+}
+
+/** Only what has arrived counts, and takes memory: a large body may stall. */
+async function readDeclared(request: Request, declared: number, hold: Hold): Promise<Uint8Array> {
+  hold.requireRoom(declared)
+  const whole = new Uint8Array(declared)
+  let length = 0
+  for await (const chunk of request.body ?? []) {
+    hold.take(chunk.byteLength)
+    whole.set(chunk, length)
+    length += chunk.byteLength
+  }
+  return whole.subarray(0, length)
+}
+
+async function readUndeclared(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {
+  const bytes = await readChunks(request, bytesMax, (arrived) => hold.take(arrived))
+  if (!bytes) throw tooLarge(bytesMax)
+  return new Uint8Array(bytes)
+}
+
+/**
+ * A body of undeclared length, counted as it arrives: undefined over `bytesMax`. Throws if it is
+ * cut off, and what `count` throws. Chunks are copied into one buffer at once: a body of single
+ * bytes would take gigabytes as separate chunks.
+ */
+export async function readChunks(
+  request: Request,
+  bytesMax: number,
+  count: (bytes: number) => void = () => {},
+): Promise<ArrayBuffer | undefined> {
+  const whole = new Bun.ArrayBufferSink()
+  let length = 0
+  for await (const chunk of request.body ?? []) {
+    length += chunk.byteLength
+    if (length > bytesMax) return undefined
+    count(chunk.byteLength)
+    whole.write(chunk)
+  }
+  return whole.end() as ArrayBuffer
+}
 
 /** `application/json` in any letter case, with or without parameters. */
 const JSON_TYPE = /^application\/json[\t ]*(;|$)/i
+const CHARSET = /;[\t ]*charset[\t ]*=[\t ]*"?([^";\t ]*)/i
 
 /**
- * The request's JSON, as the schema parses it. Throws AppError: 415 for another content type, 413
- * past `BODY_BYTES_MAX`, 400 for what is cut off or no JSON, 400 with the schema's own message for
- * what it refuses.
+ * The request's JSON, as the schema parses it. Throws AppError: 415 for another content type or
+ * character set, 400 for what is not UTF-8 or not JSON, 400 with the schema's own message, and what
+ * `RequestBodies.read` throws.
  */
 export async function readBody<Schema extends z.ZodType>(
+  bodies: RequestBodies,
   request: Request,
   schema: Schema,
+  owner: Owner,
 ): Promise<z.output<Schema>> {
-  if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
-    throw new AppError('unsupported_media_type')
+  using body = await readJsonBytes(bodies, request, { owner, bytesMax: SMALL_BODY_MAX })
+  return parseWith(schema, parseJson(body.bytes))
+}
+
+/** The bytes of a JSON body, which are UTF-8 without a byte order mark. Throws like `readBody`. */
+export async function readJsonBytes(
+  bodies: RequestBodies,
+  request: Request,
+  limits: BodyLimits,
+): Promise<ReceivedBody> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!JSON_TYPE.test(type)) throw new AppError('unsupported_media_type')
+  const [, charset = 'utf-8'] = CHARSET.exec(type) ?? []
+  if (!/^utf-?8$/i.test(charset)) throw new AppError('unsupported_charset')
+  const body = await bodies.read(request, limits)
+  if (!isUtf8(body.bytes)) {
+    body[Symbol.dispose]()
+    throw new AppError('invalid_utf8')
   }
-  return parseWith(schema, parseJson(await readText(request)))
+  const [first, second, third] = body.bytes
+  const hasMark = first === 0xef && second === 0xbb && third === 0xbf
+  if (hasMark) body.bytes = body.bytes.subarray(3)
+  return body
 }
 
 /**
@@ -35,43 +186,12 @@ export function parseWith<Schema extends z.ZodType>(
   throw new AppError('invalid_value', parsed.error.issues[0]?.message)
 }
 
-function parseJson(text: string): unknown {
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(decoder.decode(bytes))
   } catch {
     throw new AppError('invalid_json')
   }
-}
-
-async function readText(request: Request): Promise<string> {
-  const declared = request.headers.get('content-length')
-  if (Number(declared) > BODY_BYTES_MAX) throw new AppError('body_too_large')
-  let bytes: ArrayBuffer | undefined
-  try {
-    if (declared !== null) return await request.text()
-    bytes = await readChunks(request, BODY_BYTES_MAX)
-  } catch {
-    // The sender went away or broke the rules of chunks: no failure of ours.
-    throw new AppError('body_incomplete')
-  }
-  if (!bytes) throw new AppError('body_too_large')
-  return new TextDecoder().decode(bytes)
-}
-
-/**
- * A body of undeclared length, counted as it arrives: undefined past `bytesMax`. Throws where it is
- * cut off. Chunks are copied into one piece at once: millions of a byte each would take gigabytes.
- */
-export async function readChunks(
-  request: Request,
-  bytesMax: number,
-): Promise<ArrayBuffer | undefined> {
-  const whole = new Bun.ArrayBufferSink()
-  let length = 0
-  for await (const chunk of request.body ?? []) {
-    length += chunk.byteLength
-    if (length > bytesMax) return undefined
-    whole.write(chunk)
-  }
-  return whole.end() as ArrayBuffer
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { ClientAddress } from './client-address.ts'
-import { clientNetwork } from './client-network.ts'
+import { clientNetwork, networkOf } from './client-network.ts'
 
 test.each([
   ['203.0.113.77', '203.0.113.0/24'],
@@ -14,3 +14,10 @@ test.each([
   address.resolve(peer, null)
   expect(clientNetwork(address)).toBe(network)
 })
+
+test.each([
+  ['203.0.113.77', '203.0.113.0/24'],
+  ['2001:db8:abcd:12::/64', '2001:db8:abcd::/48'],
+  ['0:0:0:0::/64', '0:0:0::/48'],
+  ['unknown', 'unknown'],
+])('the text %s belongs to %s', (address, network) => expect(networkOf(address)).toBe(network))

@@ -12,3 +12,7 @@ export function clientNetwork({ keyHigh, keyLow }: { keyHigh: number; keyLow: nu
   const groups = [keyHigh >>> 16, keyHigh & 0xffff, keyLow >>> 16]
   return `${groups.map((group) => group.toString(16)).join(':')}::/48`
 }
+
+/** The same network, from an address as text: `192.0.2.1`, or the /64 `2001:db8:0:1::/64`. */
+export const networkOf = (address: string): string =>
+  address.replace(/\.\d+$/, '.0/24').replace(/:[^:]*::\/64$/, '::/48')

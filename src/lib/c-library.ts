@@ -3,14 +3,24 @@ import { dlopen, type FFIFunction } from 'bun:ffi'
 /** Each C library's own name: glibc's and musl's. */
 const LIBRARIES = ['libc.so.6', `libc.musl-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}.so.1`]
 
-/** A function of the system's C library. Undefined where there is none, or not on Linux. */
+const loaded = new Map<string, unknown>()
+
+/**
+ * A function of the system's C library, always with the same signature. Undefined where there is
+ * none, or not on Linux. Loaded once, because loading takes a descriptor and memory.
+ */
 export function cFunction<Call extends (...args: never[]) => unknown>(
   name: string,
   signature: FFIFunction,
 ): Call | undefined {
+  if (!loaded.has(name)) loaded.set(name, load(name, signature))
+  return loaded.get(name) as Call | undefined
+}
+
+function load(name: string, signature: FFIFunction): unknown {
   for (const library of process.platform === 'linux' ? LIBRARIES : []) {
     try {
-      return dlopen(library, { [name]: signature }).symbols[name] as unknown as Call
+      return dlopen(library, { [name]: signature }).symbols[name]
     } catch {
       // The other library's name, or none.
     }

@@ -95,8 +95,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const UNSEEN =
   /[[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029]--[\u200c\u200d\ufe00-\ufe0f]]/gv
 
+/** Printable ASCII but for what `ENTITIES` has. */
+const PLAIN = /^[ !#-%(-;=?-~]*$/
+
 /** Text as markup that shows it. What cannot be seen is shown percent-encoded, as in a URL. */
 function escapeText(text: string): string {
+  // Most texts are: a page has thousands, and the search for what is unseen is the slow part.
+  if (PLAIN.test(text)) return text
   return text
     .replace(/[&<>"']/g, (found) => ENTITIES[found] as string)
     .replace(UNSEEN, (found) => (/[\t\n\r]/.test(found) ? found : encodeURIComponent(found)))

@@ -169,3 +169,22 @@ test('closing a thread is no death', async () => {
   await ended
   expect(told).toEqual([])
 })
+
+test('the time that a batch is away is measured from when it leaves until its answer', async () => {
+  let now = 1000
+  const options = { batchMax: 1, queueMax: 100, monotonic: () => now }
+  const thread = await start({}, options)
+  expect(thread.awayMs).toBe(0)
+  const first = thread.call('double', 1)
+  const second = thread.call('double', 2)
+  await Promise.resolve()
+  now += 6000
+  expect(thread.awayMs).toBe(6000)
+  // The second leaves with the answer of the first, and its own time begins then.
+  await first
+  expect(thread.awayMs).toBe(0)
+  await second
+  now += 6000
+  expect(thread.awayMs).toBe(0)
+  await thread.close()
+})

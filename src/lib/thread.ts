@@ -1,3 +1,4 @@
+import { type MonotonicClock, monotonicClock } from './clock.ts'
 import { shrinkAfterStart } from './footprint.ts'
 
 /** A worker thread as a typed function table: calls queue up, one batch at a time is away. */
@@ -28,6 +29,8 @@ export interface ThreadOptions {
   observe?: (calls: number, seconds: number) => void
   /** Told once if the thread ends though nobody closed it: every call is refused from then on. */
   onDeath?: (error: Error) => void
+  /** Measures how long a batch is away. Default: the machine's own. */
+  monotonic?: MonotonicClock
 }
 
 /** What a feature needs of a thread: to call its own functions there. */
@@ -43,6 +46,7 @@ export interface Caller<Calls extends Functions<Calls>> {
 export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   readonly #worker: Worker
   readonly #options: ThreadOptions
+  readonly #monotonic: MonotonicClock
   #urgent: Waiting[] = []
   #background: Waiting[] = []
   #away: Waiting[] = []
@@ -56,6 +60,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   private constructor(worker: Worker, options: ThreadOptions) {
     this.#worker = worker
     this.#options = options
+    this.#monotonic = options.monotonic ?? monotonicClock
   }
 
   /**
@@ -78,8 +83,11 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       worker.addEventListener('close', ({ code }) => end(`exit code ${code}`))
       worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
         if ('ready' in data) resolve(thread)
-        else if ('failed' in data) reject(new Error(data.failed))
-        else if ('stopped' in data) thread.#stopped?.()
+        else if ('failed' in data) {
+          thread.#dead = new Error(data.failed)
+          worker.terminate()
+          reject(thread.#dead)
+        } else if ('stopped' in data) thread.#stopped?.()
         else thread.#settle(data.outcomes)
       }
       worker.postMessage({ start: settings } satisfies ToThread)
@@ -94,6 +102,11 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   /** Calls waiting or away. */
   get pending(): number {
     return this.#urgent.length + this.#background.length + this.#away.length
+  }
+
+  /** How long the current batch has been with the thread, in milliseconds; 0 without a batch. */
+  get awayMs(): number {
+    return this.#away.length > 0 ? this.#monotonic() - this.#sentAt : 0
   }
 
   call<Name extends keyof Calls & string>(
@@ -148,14 +161,14 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     if (from.length === 0) return
     this.#away = from.splice(0, this.#options.batchMax)
     const batch = this.#away.map(({ name, args }) => ({ name, args }))
-    this.#sentAt = performance.now()
+    this.#sentAt = this.#monotonic()
     this.#worker.postMessage({ batch } satisfies ToThread)
   }
 
   #settle(outcomes: readonly Outcome[]): void {
     const answered = this.#away
+    this.#options.observe?.(answered.length, this.awayMs / 1000)
     this.#away = []
-    this.#options.observe?.(answered.length, (performance.now() - this.#sentAt) / 1000)
     this.#send()
     for (const [index, { resolve, reject }] of answered.entries()) {
       const outcome = outcomes[index]

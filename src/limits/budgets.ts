@@ -1,11 +1,17 @@
-import type { BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
-import type { Account } from '../accounts/store.ts'
+import type { AnonymousBudgets, BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
+import { IPV6_GROUPS } from './ipv6-groups.ts'
 import { SlidingWindow } from './window.ts'
 
 /** Callers remembered per window: see window.ts for what each costs. */
 const ADDRESSES_MAX = 393_216
 const ACCOUNTS_MAX = 49_152
+
+/** Addresses beyond their reads that ask for codes not in memory, and what each may have read. */
+const LOOK_UP_ADDRESSES_MAX = 49_152
+const LOOK_UP_BYTES_MAX = 2 ** 20
+const LOOK_UPS_PER_MINUTE = 60
 
 /** What the headers of a budget without a limit say: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
@@ -18,7 +24,11 @@ export interface AddressKey {
 
 interface BudgetsOptions {
   plans: Readonly<Record<Plan, Budgets>>
-  anonymous: Budgets
+  anonymous: AnonymousBudgets
+  /** Requests of the dashboard, of an account or of an address without a session; 0: no limit. */
+  pagesPerMinute: number
+  /** Addresses told apart at once; tests pass fewer. */
+  addressesMax?: number | undefined
   clock: Clock
   monotonic: MonotonicClock
 }
@@ -30,21 +40,31 @@ export interface Usage {
   used: number
 }
 
-/** One of the limiter's four windows, for those who run the service. */
+/** What a request may be charged to. A redirect of an account is charged to its reads. */
+export type Charge = BudgetGroup | 'redirect'
+
+/** One of the limiter's windows, for operators. */
 export interface LimiterWindow {
   callers: 'account' | 'address'
-  budget: BudgetGroup
-  window: Pick<SlidingWindow, 'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused'>
+  budget: Charge | 'look_up' | 'page'
+  window: Pick<
+    SlidingWindow,
+    'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused' | 'uncounted'
+  >
 }
 
 /**
  * HOT PATH. One read and one write window per account, and per address for callers without a valid
- * key. Accounts have windows of their own, so that no flood of addresses can crowd them out.
+ * key, where redirects that find their link have a third. Accounts have windows of their own, so
+ * that no flood of addresses can crowd them out. Redirects fail open: when more addresses come than
+ * can be counted, links go on working.
  */
 export class RateLimiter {
   readonly #options: BudgetsOptions
   readonly #accounts: Record<BudgetGroup, SlidingWindow>
-  readonly #addresses: Record<BudgetGroup, SlidingWindow>
+  readonly #addresses: Record<Charge, SlidingWindow>
+  readonly #lookUps: SlidingWindow
+  readonly #pages: Record<'account' | 'address', SlidingWindow>
 
   /** Of the last `take`: what `X-RateLimit-*` and `Retry-After` say. */
   limit = 0
@@ -56,19 +76,41 @@ export class RateLimiter {
 
   constructor(options: BudgetsOptions) {
     this.#options = options
-    const windows = (keysMax: number) => ({
-      read: new SlidingWindow({ keysMax }),
-      write: new SlidingWindow({ keysMax }),
+    const keysMax = options.addressesMax ?? ADDRESSES_MAX
+    const groups = IPV6_GROUPS
+    this.#accounts = {
+      read: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
+      write: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
+    }
+    this.#addresses = {
+      read: new SlidingWindow({ keysMax, groups }),
+      write: new SlidingWindow({ keysMax, groups }),
+      redirect: new SlidingWindow({ keysMax, groups, failsOpen: true }),
+    }
+    this.#lookUps = new SlidingWindow({
+      keysMax: Math.min(keysMax, LOOK_UP_ADDRESSES_MAX),
+      arenaBytesMax: LOOK_UP_BYTES_MAX,
+      groups,
+      failsOpen: true,
     })
-    this.#accounts = windows(ACCOUNTS_MAX)
-    this.#addresses = windows(ADDRESSES_MAX)
+    this.#pages = {
+      account: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
+      address: new SlidingWindow({ keysMax, groups }),
+    }
   }
 
   windows(): LimiterWindow[] {
-    return (['read', 'write'] as const).flatMap((budget) => [
-      { callers: 'account', budget, window: this.#accounts[budget] },
-      { callers: 'address', budget, window: this.#addresses[budget] },
-    ])
+    const { read, write, redirect } = this.#addresses
+    return [
+      { callers: 'account', budget: 'read', window: this.#accounts.read },
+      { callers: 'account', budget: 'write', window: this.#accounts.write },
+      { callers: 'account', budget: 'page', window: this.#pages.account },
+      { callers: 'address', budget: 'read', window: read },
+      { callers: 'address', budget: 'write', window: write },
+      { callers: 'address', budget: 'page', window: this.#pages.address },
+      { callers: 'address', budget: 'redirect', window: redirect },
+      { callers: 'address', budget: 'look_up', window: this.#lookUps },
+    ]
   }
 
   /** Spends nothing. A budget that was lowered may be used up by less than was spent of it. */
@@ -88,14 +130,60 @@ export class RateLimiter {
    * Spends one request of the caller's budget; false when there is none left, and then nothing is
    * spent.
    */
-  take(group: BudgetGroup, account: Account | undefined, address: AddressKey): boolean {
-    const { plans, anonymous, monotonic } = this.#options
+  take(
+    charge: Charge,
+    account: Account | undefined,
+    address: AddressKey,
+    now = this.#options.monotonic(),
+  ): boolean {
+    const { plans, anonymous } = this.#options
     if (account) {
+      const group = charge === 'redirect' ? 'read' : charge
       const window = this.#accounts[group]
-      return this.#takeFrom(window, plans[account.plan][group], 0, account.id, monotonic())
+      return this.#takeFrom(window, plans[account.plan][group], 0, account.id, now)
     }
-    const window = this.#addresses[group]
-    return this.#takeFrom(window, anonymous[group], address.keyHigh, address.keyLow, monotonic())
+    const window = this.#addresses[charge]
+    return this.#takeFrom(window, anonymous[charge], address.keyHigh, address.keyLow, now)
+  }
+
+  /**
+   * Whether the database may be asked for a code that memory cannot tell of; false is a refusal as
+   * by `take`. Asked before it is known what the request is charged to: `found` if somebody holds
+   * the code, else the reads. While neither is used up, yes. Beyond that an address still has a few
+   * look-ups a minute, so that links go on working beside a scanner behind the same address.
+   */
+  mayLookUp(found: Charge, account: Account | undefined, address: AddressKey): boolean {
+    const now = Math.floor(this.#options.monotonic())
+    const charges = [found, 'read'] as const
+    const spent = charges.find((charge) => this.#isSpent(charge, account, address, now))
+    if (spent === undefined) return true
+    const { keyHigh, keyLow } = address
+    if (!account && this.#lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now)) return true
+    return this.take(spent, account, address, now)
+  }
+
+  #isSpent(
+    charge: Charge,
+    account: Account | undefined,
+    address: AddressKey,
+    now: number,
+  ): boolean {
+    const { plans, anonymous } = this.#options
+    if (account) {
+      const budget = plans[account.plan].read
+      return budget !== 0 && this.#accounts.read.isSpent(0, account.id, budget, now)
+    }
+    const budget = anonymous[charge]
+    const { keyHigh, keyLow } = address
+    return budget !== 0 && this.#addresses[charge].isSpent(keyHigh, keyLow, budget, now)
+  }
+
+  /** The same for a request of the dashboard: of an account's session, or of nobody's. */
+  takePage(account: AccountId | undefined, { keyHigh, keyLow }: AddressKey): boolean {
+    const { pagesPerMinute, monotonic } = this.#options
+    return account === undefined
+      ? this.#takeFrom(this.#pages.address, pagesPerMinute, keyHigh, keyLow, monotonic())
+      : this.#takeFrom(this.#pages.account, pagesPerMinute, 0, account, monotonic())
   }
 
   #takeFrom(

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { IPV6_GROUPS } from './ipv6-groups.ts'
 import { SlidingWindow, WINDOW_MS } from './window.ts'
 
 /** A failing run prints its seed and path: put them here to see it again. */
@@ -102,44 +103,70 @@ test('after a refusal, the next request passes at resetAfterMs and not a millise
   fc.assert(property, { seed: SEED, numRuns: 200 })
 })
 
-/** Callers in slots of their own and in the overflow bucket, as plain lists. */
+interface ModelOptions {
+  keysMax: number
+  /** The group of a key as another number; the key itself where it has none. */
+  groupOf?: (key: number) => number
+  failsOpen?: boolean
+}
+
+/** Callers in slots of their own or their group's, and in the overflow bucket, as plain lists. */
 class CrowdedModel {
   readonly #keysMax: number
-  /** The callers with a slot: when they last passed (or came), and whether they may be shared. */
+  readonly #groupOf: (key: number) => number
+  readonly #failsOpen: boolean
+  /** The keys with a slot: when they last passed (or came), and whether they may be shared. */
   readonly #held = new Map<number, { newest: number; shared: boolean }>()
   readonly #own = new Log()
-  readonly #overflow: { key: number; time: number }[] = []
+  readonly #overflow: { group: number; time: number }[] = []
 
-  constructor(keysMax: number) {
+  constructor({ keysMax, groupOf = (key) => key, failsOpen = false }: ModelOptions) {
     this.#keysMax = keysMax
+    this.#groupOf = groupOf
+    this.#failsOpen = failsOpen
   }
 
   take(key: number, budget: number, now: number): boolean {
     for (const [held, { newest }] of this.#held) {
       if (newest <= now - WINDOW_MS) this.#held.delete(held)
     }
+    const group = this.#groupOf(key)
     const inOverflow = this.#overflow.filter(({ time }) => time > now - WINDOW_MS)
-    const marked = inOverflow.some((request) => request.key === key)
-    if (!this.#held.has(key) && this.#held.size < this.#keysMax) {
-      this.#held.set(key, { newest: now, shared: marked })
+    const marked = inOverflow.some((request) => request.group === group)
+    let held = this.#held.has(key) || !this.#held.has(group) ? key : group
+    if (!this.#held.has(held) && this.#held.size < this.#keysMax) {
+      if (this.#held.size > this.#keysMax / 2) held = group
+      this.#held.set(held, { newest: now, shared: marked })
     }
-    const slot = this.#held.get(key)
-    const own = slot ? this.#own.counted(key, now).length : 0
-    const shared = !slot || (slot.shared && marked) ? inOverflow.length : 0
+    const slot = this.#held.get(held)
+    if (!slot && this.#failsOpen) return true
+    if (slot && !marked) slot.shared = false
+    const own = slot ? this.#own.counted(held, now).length : 0
+    const shared = !slot || slot.shared ? inOverflow.length : 0
     if (own + shared >= budget) return false
     if (slot) {
-      this.#own.add(key, now)
+      this.#own.add(held, now)
       slot.newest = now
-    } else this.#overflow.push({ key, time: now })
+    } else this.#overflow.push({ group, time: now })
     return true
   }
+}
+
+/** Eight callers as keys of addresses: three /64 of each of two /48, and two of IPv4. */
+const addressKey = (n: number): [number, number] =>
+  n < 6 ? [0x2001_0db8, ((n % 2) << 16) | (n >> 1)] : [0xffff_0001, n]
+const networkOf = (n: number) => (n < 6 ? 100 + (n % 2) : n)
+
+/** Each call releases two expired keys: afterwards, up to four are. */
+function releaseExpired(window: SlidingWindow, now: number): void {
+  for (let i = 0; i < 2; i++) window.peek(0xffff_0001, 99, 1, now)
 }
 
 test('with more callers than slots, none gets more than its budget and only newcomers suffer', () => {
   const keysMax = fc.integer({ min: 1, max: 4 })
   const property = fc.property(keysMax, start, steps(8), (keysMax, startMs, all) => {
     const window = new SlidingWindow({ keysMax, random: seededBytes })
-    const model = new CrowdedModel(keysMax)
+    const model = new CrowdedModel({ keysMax })
     const log = new Log()
     let now = startMs
     for (const { key, budget, advanceMs, takes } of all) {
@@ -191,4 +218,77 @@ test('with a full arena, no caller gets more than its budget and a refusal ends 
     }
   })
   fc.assert(property, { seed: SEED, numRuns: 300 })
+})
+
+test('under pressure new IPv6 networks are counted by /48: none is over its budget, those held are exact', () => {
+  const keysMax = fc.integer({ min: 1, max: 4 })
+  // Half of the runs take only, so that expired keys stay longer than the model would keep them.
+  const inStep = fc.boolean()
+  const property = fc.property(
+    inStep,
+    keysMax,
+    start,
+    steps(8),
+    (inStep, keysMax, startMs, all) => {
+      const options = { keysMax, groups: IPV6_GROUPS, random: seededBytes }
+      const window = new SlidingWindow(options)
+      const model = new CrowdedModel({ keysMax, groupOf: networkOf })
+      const log = new Log()
+      let now = startMs
+      for (const { key, budget, advanceMs, takes } of all) {
+        now += advanceMs
+        const [high, low] = addressKey(key)
+        if (inStep) releaseExpired(window, now)
+        for (let i = 0; i < takes; i++) {
+          const counted = log.counted(key, now).length
+          const couldPass = inStep && window.peek(high, low, budget, now)
+          const passes = window.take(high, low, budget, now)
+          if (passes) {
+            expect(counted).toBeLessThan(budget)
+            log.add(key, now)
+          }
+          if (!inStep) continue
+          expect(couldPass).toBe(passes)
+          expect(passes).toBe(model.take(key, budget, now))
+        }
+        expect(window.size).toBeLessThanOrEqual(keysMax)
+      }
+    },
+  )
+  fc.assert(property, { seed: SEED, numRuns: 400 })
+})
+
+test('a window that fails open refuses nobody under the budget, and those with a slot exactly at it', () => {
+  const keysMax = fc.integer({ min: 1, max: 4 })
+  const arenaBytesMax = fc.constantFrom(0, 36, 72, 1 << 20)
+  const property = fc.property(
+    keysMax,
+    arenaBytesMax,
+    start,
+    steps(8),
+    (keysMax, arenaBytesMax, startMs, all) => {
+      const common = { keysMax, failsOpen: true }
+      const groups = IPV6_GROUPS
+      const window = new SlidingWindow({ ...common, groups, arenaBytesMax, random: seededBytes })
+      const model = new CrowdedModel({ ...common, groupOf: networkOf })
+      const ofNetwork = new Log()
+      let now = startMs
+      for (const { key, budget, advanceMs, takes } of all) {
+        now += advanceMs
+        const [high, low] = addressKey(key)
+        releaseExpired(window, now)
+        for (let i = 0; i < takes; i++) {
+          const passedBefore = ofNetwork.counted(networkOf(key), now).length
+          const couldPass = window.peek(high, low, budget, now)
+          const passes = window.take(high, low, budget, now)
+          expect(couldPass).toBe(passes)
+          if (!passes) expect(passedBefore).toBeGreaterThanOrEqual(budget)
+          if (passes) ofNetwork.add(networkOf(key), now)
+          if (arenaBytesMax > 100) expect(passes).toBe(model.take(key, budget, now))
+        }
+      }
+      if (arenaBytesMax > 100) expect(window.uncounted).toBe(window.overflowed)
+    },
+  )
+  fc.assert(property, { seed: SEED, numRuns: 400 })
 })

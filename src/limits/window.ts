@@ -1,6 +1,6 @@
-import type { RandomBytes } from '../lib/random.ts'
+import { CallerSlots, type CallerSlotsOptions } from './caller-slots.ts'
 import { GapQueues } from './gap-queues.ts'
-import { KeyIndex, NO_SLOT } from './key-index.ts'
+import { NO_SLOT } from './key-index.ts'
 
 /** A request at `t` is counted from `t` up to, but not at, `t + WINDOW_MS`. */
 export const WINDOW_MS = 60_000
@@ -31,7 +31,13 @@ const RELEASES_WHEN_ARENA_FULL = 64
 const MARKS = 2 ** 14
 const MARK_SHIFT = 32 - 14
 
-interface SlidingWindowOptions {
+// What a request comes to.
+const PASSES = 0
+const SPENT = 1
+const NO_MEMORY = 2
+type Verdict = typeof PASSES | typeof SPENT | typeof NO_MEMORY
+
+interface SlidingWindowOptions extends CallerSlotsOptions {
   /**
    * Callers held at once, from 1 to 16,777,216: the most in one minute that are to be told apart.
    * Each takes 40 bytes and 4 for each of its buckets, of which there are a power of two, at least
@@ -45,8 +51,11 @@ interface SlidingWindowOptions {
    * two).
    */
   arenaBytesMax?: number
-  /** Seeds the hash. */
-  random?: RandomBytes
+  /**
+   * A request that cannot be counted for want of a slot or of memory passes: where turning callers
+   * away is worse than letting some of them over the budget.
+   */
+  failsOpen?: boolean
 }
 
 /**
@@ -59,7 +68,8 @@ interface SlidingWindowOptions {
  * callers are held, those with no request left in the window go first, and no other ever goes. When
  * none can go, newcomers share one overflow bucket: it may refuse them too early, but no caller
  * gets more than its budget. When the arena is full, a caller that has requests in the window is
- * refused until they have left. Both need a flood; `overflowed` and `arenaRefused` show them.
+ * refused until they have left. Both need a flood; `overflowed` and `arenaRefused` show them. With
+ * `failsOpen`, such requests pass instead and are not counted; `uncounted` shows them.
  */
 export class SlidingWindow {
   /** Of the last take or peek: requests left in the window now, a passed one taken off. */
@@ -72,14 +82,17 @@ export class SlidingWindow {
   resetAfterMs = 0
   /** Takes so far that were refused. */
   refused = 0
-  /** Takes so far, passed or refused, that were counted in the overflow bucket. */
+  /** Takes so far, passed or refused, of callers for whom no slot was left. */
   overflowed = 0
-  /** Takes and peeks so far that were refused under the budget because the arena was full. */
+  /** Takes and peeks so far, under the budget, that the arena had no room for. */
   arenaRefused = 0
+  /** Takes so far that passed without being counted. */
+  uncounted = 0
 
-  readonly #index: KeyIndex
+  readonly #slots: CallerSlots
   readonly #gaps: GapQueues
   readonly #records: Int32Array
+  readonly #failsOpen: boolean
   /** The slot that newcomers share when no other is free. */
   readonly #overflow: number
   /** Its record, whose links are the chain's two ends. */
@@ -95,8 +108,10 @@ export class SlidingWindow {
   #summedBudget = 0
   #summedMs = 0
 
-  constructor({ keysMax, arenaBytesMax = 12 * 2 ** 20, random }: SlidingWindowOptions) {
-    this.#index = new KeyIndex(keysMax, random)
+  constructor(options: SlidingWindowOptions) {
+    const { keysMax, arenaBytesMax = 12 * 2 ** 20, failsOpen = false } = options
+    this.#slots = new CallerSlots(options)
+    this.#failsOpen = failsOpen
     this.#gaps = new GapQueues(keysMax + 2, arenaBytesMax)
     this.#records = new Int32Array((keysMax + 2) * RECORD_FIELDS)
     this.#overflow = keysMax
@@ -108,13 +123,13 @@ export class SlidingWindow {
 
   /** Keys held: those with a request in the window, and some whose last one left a moment ago. */
   get size(): number {
-    return this.#index.size
+    return this.#slots.size
   }
 
   /** Memory used, at its highest so far. */
   get bytes(): number {
-    const records = this.#index.slotsUsed * (8 + 4 * RECORD_FIELDS)
-    return this.#index.bytes + records + this.#gaps.arenaBytes + this.#marks.byteLength
+    const records = this.#slots.slotsUsed * (8 + 4 * RECORD_FIELDS)
+    return this.#slots.bytes + records + this.#gaps.arenaBytes + this.#marks.byteLength
   }
 
   /**
@@ -124,26 +139,47 @@ export class SlidingWindow {
    */
   take(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
     const now = this.#advance(nowMs)
-    const hash = this.#index.hash(keyHigh, keyLow)
-    let slot = this.#index.find(hash, keyHigh, keyLow)
-    if (slot === NO_SLOT) slot = this.#admit(hash, keyHigh, keyLow, now)
-    if (slot === this.#overflow) this.overflowed++
-    if (!this.#judge(slot, hash, budget, now)) {
-      this.refused++
-      return false
+    let slot = this.#slots.find(keyHigh, keyLow)
+    if (slot === NO_SLOT) slot = this.#admit(keyHigh, keyLow, now)
+    if (slot === this.#overflow) {
+      this.overflowed++
+      if (this.#failsOpen) return this.#passUncounted(budget)
     }
-    this.#spend(slot, hash, now)
-    return true
+    const verdict = this.#judge(slot, keyHigh, keyLow, budget, now)
+    if (verdict === PASSES) {
+      this.#spend(slot, keyHigh, keyLow, now)
+      return true
+    }
+    if (verdict === NO_MEMORY && this.#failsOpen) return this.#passUncounted(budget)
+    this.refused++
+    return false
   }
 
   /** Whether a take would pass now. Spends nothing, but fills `remaining` and `resetAfterMs`. */
   peek(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
     const now = this.#advance(nowMs)
-    const hash = this.#index.hash(keyHigh, keyLow)
-    let slot = this.#index.find(hash, keyHigh, keyLow)
-    if (slot === NO_SLOT && this.#index.isFull) slot = this.#overflow
+    let slot = this.#slots.find(keyHigh, keyLow)
+    if (slot === NO_SLOT && this.#slots.isFull && !this.#failsOpen) slot = this.#overflow
     if (slot === NO_SLOT) slot = this.#begin(this.#blank, now)
-    return this.#judge(slot, hash, budget, now)
+    const verdict = this.#judge(slot, keyHigh, keyLow, budget, now)
+    return verdict === PASSES || (verdict === NO_MEMORY && this.#failsOpen)
+  }
+
+  /**
+   * Whether the key has spent its budget, in a slot of its own or its group's. Spends nothing.
+   * False for a newcomer, though the overflow bucket may have nothing left.
+   */
+  isSpent(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
+    const now = this.#advance(nowMs)
+    const slot = this.#slots.find(keyHigh, keyLow)
+    return slot !== NO_SLOT && this.#judge(slot, keyHigh, keyLow, budget, now) === SPENT
+  }
+
+  #passUncounted(budget: number): boolean {
+    this.uncounted++
+    this.remaining = budget
+    this.resetAfterMs = 0
+    return true
   }
 
   /** The time since the origin. Releases a few keys that have nothing left in the window. */
@@ -159,15 +195,15 @@ export class SlidingWindow {
       if (slot === this.#overflow || newest > now - WINDOW_MS) break
       this.#unlink(slot)
       this.#gaps.clear(slot)
-      this.#index.remove(slot)
+      this.#slots.remove(slot)
     }
     return now
   }
 
-  /** A slot for a key that is not held: its own if one is free, else the overflow bucket. */
-  #admit(hash: number, keyHigh: number, keyLow: number, now: number): number {
-    if (this.#index.isFull) return this.#overflow
-    const slot = this.#begin(this.#index.add(hash, keyHigh, keyLow), now)
+  /** A slot for a key that is not held, if one is free, else the overflow bucket. */
+  #admit(keyHigh: number, keyLow: number, now: number): number {
+    if (this.#slots.isFull) return this.#overflow
+    const slot = this.#begin(this.#slots.add(keyHigh, keyLow), now)
     this.#linkNewest(slot)
     return slot
   }
@@ -177,20 +213,20 @@ export class SlidingWindow {
     this.#records[at + NEWEST_MS] = now
     this.#records[at + OLDEST_MS] = now
     this.#records[at + COUNT] = 0
-    this.#records[at + SHARED] = 1
+    this.#records[at + SHARED] = this.#records[this.#ends + COUNT] === 0 ? 0 : 1
     return slot
   }
 
-  /** Whether one more request passes; fills `remaining` and `resetAfterMs` as things stand. */
-  #judge(slot: number, hash: number, budget: number, now: number): boolean {
+  /** What one more request comes to; fills `remaining` and `resetAfterMs` as things stand. */
+  #judge(slot: number, keyHigh: number, keyLow: number, budget: number, now: number): Verdict {
     if (!(budget >= 1)) throw new RangeError('a budget is at least 1')
     const count = this.#countNow(slot, now)
-    const shared = this.#sharedNow(slot, hash, now)
+    const shared = this.#sharedNow(slot, keyHigh, keyLow, now)
     const left = budget - count - shared
     if (left > 0 && (count === 0 || this.#gaps.hasRoom(slot))) {
       this.remaining = left
       this.resetAfterMs = count === 0 ? 0 : this.#leavesMs(slot, 0, budget) - now
-      return true
+      return PASSES
     }
     let passes = now
     if (left > 0) {
@@ -198,14 +234,14 @@ export class SlidingWindow {
       passes = (this.#records[slot * RECORD_FIELDS + NEWEST_MS] as number) + WINDOW_MS
     } else {
       if (count >= budget) passes = this.#leavesMs(slot, count - budget, budget)
-      if (shared > 0) passes = Math.max(passes, this.#markMs(hash) + WINDOW_MS)
+      if (shared > 0) passes = Math.max(passes, this.#markMs(keyHigh, keyLow) + WINDOW_MS)
     }
     this.remaining = 0
     this.resetAfterMs = passes - now
-    return false
+    return left > 0 ? NO_MEMORY : SPENT
   }
 
-  #spend(slot: number, hash: number, now: number): void {
+  #spend(slot: number, keyHigh: number, keyLow: number, now: number): void {
     const records = this.#records
     const at = slot * RECORD_FIELDS
     if (records[at + COUNT] === 0) records[at + OLDEST_MS] = now
@@ -214,7 +250,7 @@ export class SlidingWindow {
     records[at + COUNT] = (records[at + COUNT] as number) + 1
     if (slot === this.#summedSlot) this.#summedSlot = NO_SLOT
     if (slot === this.#overflow) {
-      this.#marks[hash >>> MARK_SHIFT] = now
+      this.#marks[this.#slots.hash(keyHigh, keyLow) >>> MARK_SHIFT] = now
     } else if (slot !== records[this.#ends + OLDER]) {
       this.#unlink(slot)
       this.#linkNewest(slot)
@@ -262,17 +298,18 @@ export class SlidingWindow {
    * the same cell, pass within the window. Without it, a newcomer that is given a slot of its own
    * could spend its budget a second time.
    */
-  #sharedNow(slot: number, hash: number, now: number): number {
+  #sharedNow(slot: number, keyHigh: number, keyLow: number, now: number): number {
     const at = slot * RECORD_FIELDS + SHARED
     if (this.#records[at] === 0) return 0
-    if (this.#markMs(hash) > now - WINDOW_MS) return this.#countNow(this.#overflow, now)
+    const isMarked = this.#markMs(keyHigh, keyLow) > now - WINDOW_MS
+    if (isMarked) return this.#countNow(this.#overflow, now)
     this.#records[at] = 0
     return 0
   }
 
   /** When the overflow bucket last let a key of this cell pass. */
-  #markMs(hash: number): number {
-    return this.#marks[hash >>> MARK_SHIFT] as number
+  #markMs(keyHigh: number, keyLow: number): number {
+    return this.#marks[this.#slots.hash(keyHigh, keyLow) >>> MARK_SHIFT] as number
   }
 
   #linkNewest(slot: number): void {
@@ -297,7 +334,7 @@ export class SlidingWindow {
     const originMs = Math.floor(this.#latestMs) - ORIGIN_LAG_MS
     const byMs = originMs - this.#originMs
     const records = this.#records
-    for (let slot = -1; slot < this.#index.slotsUsed; slot++) {
+    for (let slot = -1; slot < this.#slots.slotsUsed; slot++) {
       const at = (slot === -1 ? this.#overflow : slot) * RECORD_FIELDS
       records[at + NEWEST_MS] = earlier(byMs, records[at + NEWEST_MS])
       records[at + OLDEST_MS] = earlier(byMs, records[at + OLDEST_MS])

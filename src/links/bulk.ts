@@ -10,8 +10,7 @@ type Verdict = { url: string } | { refusal: AppError }
 
 /**
  * Shortens many URLs in one transaction. A bad one fails alone; when all are bad, nothing is stored
- * and the whole request is refused: 422 if every one is blocked, else 400 with the first bad URL's
- * message.
+ * and the whole request is refused: 400 with the first invalid URL's message, or else 422.
  */
 export async function bulk(
   deps: LinkDeps,
@@ -21,12 +20,16 @@ export async function bulk(
   const verdicts = await mapInTurns(urls, LINKS_AT_ONCE, (url) => judgeUrl(deps, url))
   const good = verdicts.flatMap((verdict) => ('url' in verdict ? [verdict.url] : []))
   if (good.length === 0) throw worst(verdicts)
-  const created = await create(deps, owner.id, good)
+  const created = await create(deps, owner, good)
+  const full = created.find((view) => view instanceof AppError)
+  if (full && created.every((view) => view instanceof AppError))
+    throw worst([...verdicts, { refusal: full }])
   let next = 0
   const results = verdicts.map((verdict, i): BulkItemView => {
     if ('refusal' in verdict) return failed(urls[i], verdict.refusal)
     const view = created[next++]
     if (!view) throw new Error('every good URL has an answer')
+    if (view instanceof AppError) return failed(urls[i], view)
     return { ok: true, ...view }
   })
   return { count: results.length, results }
@@ -49,5 +52,5 @@ function failed(url: unknown, { message }: AppError): BulkItemView {
 function worst(verdicts: readonly Verdict[]): AppError {
   const refusals = verdicts.flatMap((verdict) => ('refusal' in verdict ? [verdict.refusal] : []))
   const invalid = refusals.find(({ status }) => status === REFUSALS.invalid_value.status)
-  return invalid ?? new AppError('url_blocked')
+  return invalid ?? refusals.at(-1) ?? new AppError('url_blocked')
 }

@@ -19,7 +19,9 @@ export function codeFilterReads(db: Database) {
     'SELECT coalesce(sum(link_count), 0) AS links FROM accounts',
   )
   const codes = db.prepare<[Code], [string, number]>(
-    'SELECT code FROM links WHERE code > ? ORDER BY code LIMIT ?',
+    // A disabled code without a link answers too.
+    `SELECT code FROM links WHERE code > ?1
+     UNION ALL SELECT code FROM disabled_codes WHERE code > ?1 ORDER BY code LIMIT ?2`,
   )
   return {
     countLinks: (): number => count.get()?.links ?? 0,

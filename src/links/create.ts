@@ -1,9 +1,11 @@
 import { newPasscode } from '../accounts/passcodes.ts'
-import type { AccountId } from '../accounts/store.ts'
+import type { Account } from '../accounts/store.ts'
+import type { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import { newCode } from './code.ts'
 import type { LinkDeps } from './deps.ts'
+import { quotaError } from './quota.ts'
 import type { CreatedLink, NewLink } from './row.ts'
 import type { CreatedView, ReusedView } from './schema.ts'
 import { urlKey } from './url.ts'
@@ -13,13 +15,15 @@ export const LINKS_AT_ONCE = 100
 
 /**
  * Stores URLs that have passed `Url` and the blocklist, in one transaction, and answers in order.
- * Where the account has a URL already, the answer is the existing code without a passcode.
+ * Where the account has a URL already, the answer is the existing code without a passcode. A URL
+ * that exceeds a quota is answered with the error alone.
  */
 export async function create(
   deps: LinkDeps,
-  accountId: AccountId,
+  owner: Account,
   urls: readonly string[],
-): Promise<(CreatedView | ReusedView)[]> {
+): Promise<(CreatedView | ReusedView | AppError)[]> {
+  const quota = deps.plans[owner.plan]
   const { links, clock, random } = deps
   const passcodes: string[] = []
   const items = await mapInTurns(urls, LINKS_AT_ONCE, (url): NewLink => {
@@ -28,9 +32,17 @@ export async function create(
     const passcodeHash = deps.hasher.hash('passcode', passcode)
     return { url, urlKey: urlKey(url), code: newCode(random), passcodeHash }
   })
-  const created = await links.create({ accountId, createdAt: clock(), items })
+  const created = await links.create({
+    accountId: owner.id,
+    keyId: owner.keyId,
+    createdAt: clock(),
+    items,
+    quota,
+  })
   return mapInTurns(created, LINKS_AT_ONCE, (link, i) =>
-    createdView(deps, link, passcodes[i] ?? ''),
+    typeof link === 'string'
+      ? quotaError(link, quota)
+      : createdView(deps, link, passcodes[i] ?? ''),
   )
 }
 

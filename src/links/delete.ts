@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/store.ts'
 import type { LinkDeps } from './deps.ts'
 import { permit, refused } from './permit.ts'
+import { authorOf } from './row.ts'
 import type { DeletedView } from './schema.ts'
 
 /**
@@ -14,6 +15,7 @@ export async function deleteLink(
 ): Promise<DeletedView> {
   const link = permit(deps, owner, code, passcode)
   // Another request may have deleted it between the look and the write.
-  if (!(await deps.links.delete(link.id, link.code))) throw refused(code)
+  const author = authorOf(owner, deps.clock())
+  if (!(await deps.links.delete(link.id, link.code, author))) throw refused(code)
   return { code: link.code, deleted: true }
 }

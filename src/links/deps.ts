@@ -3,17 +3,16 @@ import type { SecretHasher } from '../accounts/secrets.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
-import type { Caller } from '../lib/thread.ts'
 import type { Addresses } from './addresses.ts'
+import type { LinkPages } from './link-pages.ts'
 import type { LinkWriter } from './links.ts'
-import type { LinkLists } from './lists.ts'
 import type { LinkReads } from './store.ts'
 
 /** What the operations on links work with. */
 export interface LinkDeps {
   links: LinkWriter
   reads: LinkReads
-  lists: Caller<LinkLists>
+  pages: Pick<LinkPages, 'find'>
   hits: HitCounts
   addresses: Addresses
   blocklist: { isBlocked(url: string): boolean }

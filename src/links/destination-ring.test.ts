@@ -9,6 +9,7 @@ const code = (text: string) => text as Code
 const destination = (id: number, length = 30): Destination => ({
   id,
   location: `https://x/${id}`.padEnd(length, '.'),
+  isDisabled: false,
 })
 
 test('what was set is found, whatever its code and location', () => {
@@ -16,7 +17,8 @@ test('what was set is found, whatever its code and location', () => {
   const entries: [string, Destination][] = [
     ['ABCDEF', destination(1)],
     ['ABCDEG', destination(2, 100)],
-    ['ABCDEFG', { id: 4_294_967_295, location: null }],
+    ['ABCDEFG', { id: 4_294_967_295, location: null, isDisabled: false }],
+    ['ABCDEFH', { id: 4_294_967_294, location: null, isDisabled: true }],
     ['ABCDEFGHIJ', destination(4, 41)],
     ['ABCDEFGHIJK', destination(5, 40)],
     ['00000000000000000000', destination(6, 8192)],
@@ -28,6 +30,17 @@ test('what was set is found, whatever its code and location', () => {
   expect(cache.size).toBe(entries.length)
   for (const text of ['ABCDE0', 'ABCDEH', 'ABCDEFGHIJKL', '0000000000000000000Z']) {
     expect(cache.find(code(text))).toBeUndefined()
+  }
+})
+
+test('nothing is left after clear, and it fills again', () => {
+  const cache = ring(10)
+  for (const round of [1, 2, 3]) {
+    for (let id = 1; id <= 25; id++) cache.set(code(`CODE${10 + id}`), destination(id + round))
+    expect(cache.find(code('CODE35'))).toEqual(destination(25 + round))
+    cache.clear()
+    expect(cache.size).toBe(0)
+    for (let id = 1; id <= 25; id++) expect(cache.find(code(`CODE${10 + id}`))).toBeUndefined()
   }
 })
 
@@ -114,7 +127,8 @@ test.each([1, 2, 3, 4, 5, 6])('it never gives a wrong answer: random calls, seed
     if (what < 4) {
       const lengths = [12, 40, 41, 60, 200, 3000, 49_000]
       const next = destination(below(2 ** 31), lengths[Math.min(below(9), below(9), below(9), 6)])
-      const entry = below(20) === 0 ? { id: next.id, location: null } : next
+      const isDisabled = below(2) === 0
+      const entry = below(20) === 0 ? { id: next.id, location: null, isDisabled } : next
       cache.set(code(text), entry)
       model.set(text, entry)
       expect(cache.find(code(text))).toEqual(entry)

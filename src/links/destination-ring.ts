@@ -2,10 +2,12 @@ import { assert } from '../lib/assert.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import type { Code } from './code.ts'
 
-/** What a redirect needs of a link. `location` is null while the code is reserved. */
+/** What a redirect needs of a link. `location` is null while the code is reserved or disabled. */
 export interface Destination {
   readonly id: number
   readonly location: string | null
+  /** Visitors get 410. */
+  readonly isDisabled: boolean
 }
 
 // A code is four words of five 6-bit characters each; zeros fill what it does not use.
@@ -21,15 +23,20 @@ const HEADER_BYTES = 4 * (CODE_WORDS + 2)
 const UNIT_WORDS = 8
 const UNIT_BYTES = 4 * UNIT_WORDS
 
-// The state: how long the location is, and three marks.
+// The state: how long the location is, and four flags.
 const LENGTH_MASK = 0x00ffffff
 const IS_RESERVED = 1 << 24
 const IS_USED = 1 << 25
 const IS_DEAD = 1 << 26
+const IS_DISABLED = 1 << 27
+const HAS_NO_LOCATION = IS_RESERVED | IS_DISABLED
 
 /** Room for an entry on average; a URL of 120 characters takes 160 bytes. */
 const BYTES_PER_ENTRY = 192
-/** Several of the longest locations: 8,192 characters, each 6 bytes once it is encoded. */
+/**
+ * Room for 31 of the longest locations, 8,192 bytes each. One that was stored before that limit may
+ * be nine times as long: past a quarter of the ring it is not kept, but read at every visit.
+ */
 const RING_BYTES_MIN = 2 ** 18
 /** Entries moved on at one call, so that no redirect pays for many. */
 const CHANCES = 8
@@ -81,13 +88,16 @@ export class DestinationRing {
     const state = this.#words[at + STATE] as number
     if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
     const id = (this.#words[at + ID] as number) >>> 0
-    if (state & IS_RESERVED) return { id, location: null }
+    if (state & HAS_NO_LOCATION) {
+      return { id, location: null, isDisabled: (state & IS_DISABLED) !== 0 }
+    }
     const start = 4 * at + HEADER_BYTES
-    return { id, location: this.#bytes.toString('latin1', start, start + (state & LENGTH_MASK)) }
+    const location = this.#bytes.toString('latin1', start, start + (state & LENGTH_MASK))
+    return { id, location, isDisabled: false }
   }
 
   /** `location` is ASCII. One that is far longer than any is not kept. */
-  set(code: Code, { id, location }: Destination): void {
+  set(code: Code, { id, location, isDisabled }: Destination): void {
     this.delete(code)
     const length = location?.length ?? 0
     const words = wordsOf(length)
@@ -97,7 +107,8 @@ export class DestinationRing {
     this.#encode(code)
     this.#words.set(this.#code, at)
     this.#words[at + ID] = id
-    this.#words[at + STATE] = location === null ? IS_RESERVED : length
+    const withoutLocation = isDisabled ? IS_DISABLED : IS_RESERVED
+    this.#words[at + STATE] = location === null ? withoutLocation : length
     if (location) this.#bytes.write(location, 4 * at + HEADER_BYTES, 'latin1')
     this.#link(at)
     this.#size++
@@ -106,6 +117,13 @@ export class DestinationRing {
   delete(code: Code): void {
     const at = this.#locate(code)
     if (at >= 0) this.#drop(at)
+  }
+
+  clear(): void {
+    this.#buckets.fill(0)
+    this.#head = 0
+    this.#tail = 0
+    this.#size = 0
   }
 
   /** The entry's first word; -1 if the code is not held. */

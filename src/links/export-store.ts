@@ -6,10 +6,20 @@ interface Piece {
   accountId: AccountId
   /** Ids below this one; every id where it is absent. */
   below?: number | undefined
-  limit: number
+}
+
+export interface ExportedRows {
+  links: LinkRow[]
+  /** No further link follows. */
+  isLast: boolean
 }
 
 const NO_ID_REACHES = 2 ** 32
+/** Links of one piece: about 2 ms of the reader thread, and as much of the one that asks. */
+const LINKS_MAX = 500
+const LINKS_PER_STATEMENT = 50
+/** A piece ends past so many characters of URLs: it is in memory while its reader does not read. */
+const URL_LENGTHS_MAX = 256 * 1024
 
 /** Runs on the reader thread. */
 export function exportReads(db: Database) {
@@ -17,9 +27,19 @@ export function exportReads(db: Database) {
     `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   )
   return {
-    /** The next links of an account, newest first; fewer than `limit` at its end. */
-    linksBelow: ({ accountId, below = NO_ID_REACHES, limit }: Piece): LinkRow[] =>
-      next.all(accountId, below, limit),
+    /** The next links of an account, newest first. */
+    linksBelow({ accountId, below = NO_ID_REACHES }: Piece): ExportedRows {
+      const links: LinkRow[] = []
+      let length = 0
+      while (links.length < LINKS_MAX && length < URL_LENGTHS_MAX) {
+        const lowest = links.at(-1)?.id ?? below
+        const found = next.all(accountId, lowest, LINKS_PER_STATEMENT)
+        links.push(...found)
+        for (const { url } of found) length += url?.length ?? 0
+        if (found.length < LINKS_PER_STATEMENT) return { links, isLast: true }
+      }
+      return { links, isLast: false }
+    },
   }
 }
 

@@ -4,9 +4,6 @@ import type { Caller } from '../lib/thread.ts'
 import type { ExportReads } from './export-store.ts'
 import type { LinkRow } from './row.ts'
 
-/** Links of one piece: about 2 ms of the reader thread, and as much of this one. */
-const PIECE = 500
-
 interface ExportDeps {
   reader: Caller<ExportReads>
   hits: Pick<HitCounts, 'of'>
@@ -24,12 +21,13 @@ export async function* exportLinks(
   accountId: AccountId,
 ): AsyncGenerator<ExportedLink[], void, undefined> {
   let below: number | undefined
-  do {
-    // Behind whoever waits for a page.
-    const piece = { accountId, below, limit: PIECE }
-    const links = await reader.call('linksBelow', piece, { background: true })
+  for (;;) {
+    // Background: a list that a page waits for goes first.
+    const piece = { accountId, below }
+    const { links, isLast } = await reader.call('linksBelow', piece, { background: true })
     const counts = hits.of(links.map(({ id }) => id))
     yield links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 }))
-    below = links.length === PIECE ? links.at(-1)?.id : undefined
-  } while (below !== undefined)
+    if (isLast) return
+    below = links.at(-1)?.id
+  }
 }

@@ -1,8 +1,5 @@
 import type { Caller } from '../lib/thread.ts'
-import type { SearchWrites } from './search.ts'
-
-/** Links taken in at once: bounds how long another write waits, to about 20 ms. */
-const MOST = 200
+import type { SearchWrites } from './search-index.ts'
 
 /** Takes new links into the search index while the writer thread has nothing better to do. */
 export class SearchIndexer {
@@ -31,9 +28,8 @@ export class SearchIndexer {
   }
 
   async #run(): Promise<void> {
-    const order = { most: MOST }
     while (!this.#isClosed) {
-      if (!(await this.#writer.call('indexLinks', order, { background: true }))) return
+      if (!(await this.#writer.call('indexLinks', {}, { background: true }))) return
     }
   }
 }

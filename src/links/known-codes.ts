@@ -52,6 +52,11 @@ export class KnownCodes {
     if (this.#whole && this.#added > this.#whole.capacity) this.#fill()
   }
 
+  /** Reads the codes again where that has failed. */
+  retry(): void {
+    if (!this.#whole && !this.#isClosed) this.#fill()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#filling

@@ -4,11 +4,12 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { secureRandom } from '../lib/random.ts'
+import type { Caller } from '../lib/thread.ts'
 import { newCode } from './code.ts'
-import { findPage } from './list.ts'
+import { LinkPages } from './link-pages.ts'
 import { type LinkLists, type ListQuery, linkLists } from './lists.ts'
 import type { CreatedLink } from './row.ts'
-import { searchWrites } from './search.ts'
+import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
 import { urlKey } from './url.ts'
 
@@ -43,7 +44,7 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
     db,
     linksOf,
     lists: linkLists(openReadonly(db.filename, { cacheKiB: 1024 }), options),
-    index: (most: number) => inTransaction(db, () => indexLinks({ most })),
+    index: (rowsMax: number) => inTransaction(db, () => indexLinks({ rowsMax })),
     create(accountId: number, urls: readonly string[]): void {
       const items = urls.map((url) => ({
         ...{ url, urlKey: urlKey(url), code: newCode(secureRandom), passcodeHash },
@@ -70,9 +71,29 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
   }
 }
 
+/** Each call counts a little, and few candidates or ids are many. */
+const SMALL = {
+  chunkLinks: 8,
+  walkMax: 20,
+  sliceMs: 0,
+  search: {
+    rowsAtOnce: 16,
+    candidatesMax: 12,
+    rowsBetween: 48,
+    span: 60,
+    spanMin: 20,
+    countBytes: 5000,
+    bytesMax: 3000,
+  },
+  chunk: { bytesMax: 10_000, idsMax: 10 },
+}
+
 function seen({ total, links }: ReturnType<LinkLists['listLinks']>) {
   return { total, links: links.map(({ id, code, url }) => ({ id, code, url })) }
 }
+
+/** Its end is beyond what the index holds. */
+const LONG = `${'long/'.repeat(110)}Zend`
 
 const SEARCHES = [
   ...[
@@ -85,6 +106,12 @@ const SEARCHES = [
     'xample.com/s',
     'qqqxyzzy',
     'Ёлк',
+    'ΔΟΣ-',
+    'δος-',
+    'zend',
+    'ZEND-1',
+    'a"b',
+    'a b',
   ],
   ...['h', 'S', 'mm', 'w', 'q', 'ё', '-1', '%', '_', 'zz', '\0', 'htt\0'],
 ]
@@ -94,10 +121,10 @@ test.each([1, 2, 3])(
   (seed) => {
     using folder = temporaryFolder()
     const below = seeded(seed)
-    const app = setUp(folder.path, { stretch: 8, walkMax: 20 })
+    const app = setUp(folder.path, SMALL)
     const pick = <Item>(items: readonly Item[]) => items[below(items.length)] as Item
-    const url = () =>
-      `https://example.com/${pick(['summer', 'winter', 'Ёлка', 'zz%_', 'x'])}-${below(100_000)}`
+    const words = ['summer', 'winter', 'Ёлка', 'ΟΔΟΣ', 'zz%_', 'x', LONG]
+    const url = () => `https://example.com/${pick(words)}-${below(100_000)}`
     const query = (): ListQuery => {
       const accountId = pick([1, 1, 2, 3])
       const offset = pick([0, below(10), below(app.linksOf(accountId).length + 10)])
@@ -113,22 +140,24 @@ test.each([1, 2, 3])(
       else if (kind < 9) app.remove(accountId, link)
       else app.index(1 + below(200))
     }
-    for (let step = 0; step < 500; step++) {
+    for (let step = 0; step < 300; step++) {
       for (let n = below(4); n > 0; n--) write()
       const asked = query()
       // What was counted in a slice may have changed before the next.
       let page = app.lists.listLinksSlice(asked)
-      for (; page === undefined; page = app.lists.listLinksSlice(asked)) if (below(3) === 0) write()
+      for (; page === undefined; page = app.lists.listLinksSlice(asked))
+        if (below(20) === 0) write()
       expect({ step, asked, ...seen(page) }).toEqual({ step, asked, ...app.expected(asked) })
     }
-    expect(app.linksOf(1).length).toBeGreaterThan(400)
+    expect(app.linksOf(1).length).toBeGreaterThan(200)
   },
 )
 
 test('more changes than the log holds between two lists leave no old count behind', () => {
   using folder = temporaryFolder()
   const { db, lists, create, remove, change, index, linksOf, expected } = setUp(folder.path, {
-    ...{ stretch: 16, walkMax: 0 },
+    ...SMALL,
+    walkMax: 0,
   })
   const text = Array.from({ length: 200 }, (_, n) => `https://example.com/summer-${n}`)
   create(1, text)
@@ -152,9 +181,10 @@ test('more changes than the log holds between two lists leave no old count behin
   expect(kept).toEqual({ count: 4096 })
 })
 
-test('a search whose matches multiply in old links is counted in stretches again', () => {
+test('a search whose matches multiply in old links is counted again', () => {
   using folder = temporaryFolder()
-  const { lists, create, change, index, linksOf, expected } = setUp(folder.path, { stretch: 4 })
+  const app = setUp(folder.path, SMALL)
+  const { lists, create, change, index, linksOf, expected } = app
   create(
     1,
     Array.from({ length: 300 }, (_, n) => `https://example.com/${n % 40 ? 'x' : 'summer'}-${n}`),
@@ -168,23 +198,66 @@ test('a search whose matches multiply in old links is counted in stretches again
   expect(lists.listLinks(query).total).toBe(300)
 })
 
-test('a list that is long to count goes on behind the lists of others', async () => {
-  using folder = temporaryFolder()
-  const { lists, create, expected } = setUp(folder.path, { stretch: 2, walkMax: 0 })
-  create(
-    1,
-    Array.from({ length: 500 }, (_, n) => `https://example.com/${n}`),
-  )
-  const calls: { name: string; background: boolean }[] = []
-  const caller: Parameters<typeof findPage>[0] = {
+/** The reader thread as a function; `calls` collects what was asked. */
+function threadOf(lists: LinkLists, calls: string[]): Caller<LinkLists> {
+  return {
     call: async (name, args, { background = false } = {}) => {
-      calls.push({ name, background })
+      const { accountId, search = '' } = args as ListQuery
+      calls.push(`${accountId} ${search} ${background ? 'background' : 'urgent'}`)
       return lists[name](args as never) as never
     },
   }
-  const query = { accountId: 1, search: undefined, limit: 5, offset: 60 }
-  expect(seen(await findPage(caller, query))).toEqual(expected(query))
-  expect(calls.map(({ background }) => background)).toEqual([false, true, true, true])
-  expect(seen(await findPage(caller, query))).toEqual(expected(query))
-  expect(calls.slice(4)).toEqual([{ name: 'listLinksSlice', background: false }])
+}
+
+const numbered = (length: number) => Array.from({ length }, (_, n) => `https://example.com/${n}`)
+
+test('a list that takes long to count continues behind the lists of others', async () => {
+  using folder = temporaryFolder()
+  const { lists, create, expected } = setUp(folder.path, { ...SMALL, walkMax: 0 })
+  create(1, numbered(50))
+  const calls: string[] = []
+  const pages = new LinkPages(threadOf(lists, calls))
+  const query = { accountId: 1, search: undefined, limit: 5, offset: 20 }
+  expect(seen(await pages.find(query))).toEqual(expected(query))
+  const counted = calls.splice(0)
+  expect(counted.length).toBeGreaterThan(3)
+  expect(counted[0]).toBe('1  urgent')
+  expect(new Set(counted.slice(1))).toEqual(new Set(['1  background']))
+  expect(seen(await pages.find(query))).toEqual(expected(query))
+  expect(calls).toEqual(['1  urgent'])
+})
+
+test('searches of one account take turns with another account’s, however many there are', async () => {
+  using folder = temporaryFolder()
+  const { lists, create } = setUp(folder.path, SMALL)
+  create(1, numbered(60))
+  create(2, numbered(60))
+  const calls: string[] = []
+  const pages = new LinkPages(threadOf(lists, calls))
+  const many = ['a', 'b', 'c', 'd'].map((search) =>
+    pages.find({ accountId: 1, search, limit: 1, offset: 0 }),
+  )
+  await pages.find({ accountId: 2, search: 'e', limit: 1, offset: 0 })
+  const texts = calls.map((call) => call.split(' ')[1])
+  // Where the other account's search ended, the first account's third had not begun.
+  expect(texts).toContain('a')
+  expect(texts).not.toContain('c')
+  expect(calls.every((call) => call.endsWith('background'))).toBe(true)
+  await Promise.all(many)
+  const own = calls.map((call) => call.split(' ')[1]).filter((text) => text !== 'e')
+  expect(own).toEqual(own.toSorted())
+})
+
+test('a search whose client is gone stops, and one that takes too long says so', async () => {
+  using folder = temporaryFolder()
+  const { lists, create, expected } = setUp(folder.path, SMALL)
+  create(1, numbered(60))
+  const calls: string[] = []
+  const query = { accountId: 1, search: 'zz', limit: 1, offset: 0 }
+  const gone = new LinkPages(threadOf(lists, calls)).find(query, AbortSignal.abort())
+  expect(gone).rejects.toMatchObject({ code: 'search_timeout' })
+  const late = new LinkPages(threadOf(lists, calls), { deadlineMs: 0 }).find(query)
+  expect(late).rejects.toMatchObject({ code: 'search_timeout', headers: { 'Retry-After': '1' } })
+  expect(calls).toEqual([])
+  expect(seen(await new LinkPages(threadOf(lists, calls)).find(query))).toEqual(expected(query))
 })

@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
 import { assert } from '../lib/assert.ts'
 import { changeFollower, type LinkChange } from './changes.ts'
+import { type CHUNK_SIZES, Chunks, type IsOver, type LinkSource } from './chunks.ts'
 import type { Code } from './code.ts'
 import { LINK_COLUMNS, type LinkRow } from './row.ts'
-import { isSearchable, NTH_LINK_AFTER, type Search, searcher } from './search.ts'
-import { ID_MAX, type MatchSource, Stretches } from './stretches.ts'
+import { isSearchable, NTH_LINK_AFTER, type SEARCH_SIZES, searches } from './search.ts'
 
 export interface ListQuery {
   accountId: AccountId
@@ -20,24 +20,36 @@ export interface Matches {
   links: LinkRow[]
 }
 
-/** Links or matches of a stretch: counting it takes about half a millisecond. */
-const STRETCH = 4096
-/** Pages so near the newest link are reached by walking: some 2 ms at most. */
-const WALK_MAX = 20 * STRETCH
-/** Lists whose stretches are remembered, and their stretches together: some 20 MB. */
+/** Links of a chunk, where all links are counted: takes about 0.1 ms. */
+const CHUNK_LINKS = 4096
+/** Pages so near the newest link are found without counting: some 2 ms at most. */
+const WALK_MAX = 20 * CHUNK_LINKS
+/** How long a call works. Calls of other accounts wait for at most one slice. */
+const SLICE_MS = 2
+/** Lists whose counts are kept, and their numbers together: some 20 MB. */
 const LISTS_MAX = 256
-const STRETCHES_MAX = 65_536
+const NUMBERS_MAX = 2_500_000
 
-/** A list whose stretches are counted. `search` is absent where it is of all links. */
-interface CountedList {
-  accountId: AccountId
-  search: Search | undefined
-  source: MatchSource
-  stretches: Stretches
+/** Tests pass small sizes. */
+interface ListOptions {
+  chunkLinks?: number
+  walkMax?: number
+  sliceMs?: number
+  search?: typeof SEARCH_SIZES
+  chunk?: typeof CHUNK_SIZES
 }
 
-/** Runs on the reader thread: a list may have to count many rows. Tests pass a small `stretch`. */
-export function linkLists(db: Database, { stretch = STRETCH, walkMax = WALK_MAX } = {}) {
+interface CountedList {
+  accountId: AccountId
+  isSearch: boolean
+  chunks: Chunks
+}
+
+/** Runs on the reader thread: a list may have to count many rows. */
+export function linkLists(
+  db: Database,
+  { chunkLinks = CHUNK_LINKS, walkMax = WALK_MAX, sliceMs = SLICE_MS, ...sizes }: ListOptions = {},
+) {
   const linkCount = db.prepare<{ total: number }, [AccountId]>(
     'SELECT link_count AS total FROM accounts WHERE id = ?',
   )
@@ -51,91 +63,82 @@ export function linkLists(db: Database, { stretch = STRETCH, walkMax = WALK_MAX 
   const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
-  const allLinks = accountLinks(db, stretch)
-  const searches = searcher(db, { stretch })
+  const newest = db.prepare<{ id: number | null }, [AccountId]>(
+    'SELECT max(id) AS id FROM links WHERE account_id = ?',
+  )
+  const allLinks = accountLinks(db, chunkLinks)
+  const search = searches(db, sizes.search)
   const changesSince = changeFollower(db)
   const lists = new LRUCache<string, CountedList>({
-    ...{ max: LISTS_MAX, maxSize: STRETCHES_MAX },
-    sizeCalculation: ({ stretches }) => stretches.length,
+    max: LISTS_MAX,
+    maxSize: NUMBERS_MAX,
+    sizeCalculation: ({ chunks }) => chunks.size + 1,
   })
 
-  /** Everything that is remembered comes to speak of the snapshot that is read from now on. */
+  /** Invalidates kept counts that changes since the last read have made stale. */
   function catchUp(): void {
     const changes = changesSince()
     if (changes === undefined) lists.clear()
     if (!changes?.length) return
     for (const list of lists.values()) {
-      for (const change of changes) if (change.accountId === list.accountId) tell(list, change)
+      for (const change of changes) if (change.accountId === list.accountId) apply(list, change)
     }
   }
 
-  function open(accountId: AccountId, text: string): CountedList {
-    const search = text === '' ? undefined : searches(accountId, text)
-    const source = search?.source ?? allLinks(accountId)
-    return {
-      accountId,
-      search,
-      source,
-      stretches: new Stretches(source, { matchesMax: 2 * stretch }),
-    }
-  }
-
-  /** Works with what is remembered of a list, and remembers what comes to be counted. */
-  function withList<Result>(accountId: AccountId, text: string, work: (of: CountedList) => Result) {
+  /** Counts on in the account's list. Undefined when the slice was over first. */
+  function count(accountId: AccountId, text: string, isOver: IsOver) {
     const key = `${accountId} ${text}`
-    const list = lists.get(key) ?? open(accountId, text)
-    const result = work(list)
-    // Set anew, because its size is taken only then. A list of a single stretch is soon counted.
+    const list = lists.get(key) ?? {
+      accountId,
+      isSearch: text !== '',
+      chunks: new Chunks(text === '' ? allLinks(accountId) : search(accountId, text), sizes.chunk),
+    }
+    const total = list.chunks.count(newest.get(accountId)?.id ?? 0, isOver)
+    // Set anew, because its size is taken only then.
     lists.delete(key)
-    if (list.stretches.length > 0) lists.set(key, list)
-    return result
+    lists.set(key, list)
+    return total === undefined ? undefined : { total, chunks: list.chunks }
   }
 
   const rows = (ids: readonly number[]): LinkRow[] =>
     ids.length > 0 ? byIds.all(JSON.stringify(ids)) : []
 
-  function listAll({ accountId, limit, offset }: ListQuery, isSlice: boolean): Matches | undefined {
+  function listAll({ accountId, limit, offset }: ListQuery, isOver: IsOver): Matches | undefined {
     const total = linkCount.get(accountId)?.total ?? 0
     if (offset >= total) return { total, links: [] }
     if (offset <= walkMax) return { total, links: walk.all(accountId, limit, offset) }
-    return withList(accountId, '', ({ source, stretches }) => {
-      const isCounted = stretches.countTo(offset, total, mostOf(source, isSlice))
-      return isCounted ? { total, links: rows(stretches.page(limit, offset)) } : undefined
-    })
+    return find({ accountId, limit, offset }, '', isOver)
   }
 
-  function find(query: ListQuery, text: string, isSlice: boolean): Matches | undefined {
-    const { accountId, limit, offset } = query
-    return withList(accountId, text, ({ source, search, stretches }) => {
-      const indexed = stretches.count(mostOf(source, isSlice))
-      if (indexed === undefined) return undefined
-      const unindexed = search?.unindexed() ?? []
-      const head = unindexed.slice(offset, offset + limit)
-      const behind = Math.max(0, offset - unindexed.length)
-      const links = [...head, ...rows(stretches.page(limit - head.length, behind))]
-      return { total: unindexed.length + indexed, links }
-    })
+  function find(query: ListQuery, text: string, isOver: IsOver): Matches | undefined {
+    const counted = count(query.accountId, text, isOver)
+    if (!counted) return undefined
+    const { total, chunks } = counted
+    return { total, links: rows(chunks.page(query.limit, query.offset)) }
   }
 
-  function list(query: ListQuery, { isSlice }: { isSlice: boolean }): Matches | undefined {
+  function list(query: ListQuery, isOver: IsOver): Matches | undefined {
     return db.transaction(() => {
       catchUp()
-      const { search = '' } = query
-      if (search === '') return listAll(query, isSlice)
-      return isSearchable(search) ? find(query, search, isSlice) : { total: 0, links: [] }
+      const { search: text = '' } = query
+      if (text === '') return listAll(query, isOver)
+      return isSearchable(text) ? find(query, text, isOver) : { total: 0, links: [] }
     })()
   }
 
   return {
     /**
      * One page, newest first, and how many there are in all; both of one snapshot. Undefined when
-     * there is more to count than some milliseconds' worth: the next call goes on from there.
+     * there is more to count than fits a time slice: the next call goes on from there.
      */
-    listLinksSlice: (query: ListQuery) => list(query, { isSlice: true }),
+    listLinksSlice(query: ListQuery): Matches | undefined {
+      const endsAt = performance.now() + sliceMs
+      return list(query, () => performance.now() >= endsAt)
+    },
 
     /** The same, however long it takes. */
     listLinks(query: ListQuery): Matches {
-      const matches = list(query, { isSlice: false })
+      const matches = list(query, () => false)
       assert(matches !== undefined, 'a count without a bound comes to its end')
       return matches
     },
@@ -149,34 +152,32 @@ export function linkLists(db: Database, { stretch = STRETCH, walkMax = WALK_MAX 
 
 export type LinkLists = ReturnType<typeof linkLists>
 
-const mostOf = ({ stretchesPerSlice }: MatchSource, isSlice: boolean) => ({
-  stretchesMax: isSlice ? stretchesPerSlice : Number.POSITIVE_INFINITY,
-})
-
-function tell({ search, stretches }: CountedList, { id, isDeleted }: LinkChange): void {
-  if (search) stretches.doubt(id)
-  else if (isDeleted) stretches.remove(id)
+function apply({ isSearch, chunks }: CountedList, { id, isDeleted }: LinkChange): void {
+  if (isSearch) chunks.invalidate(id)
+  else if (isDeleted) chunks.remove(id)
 }
 
 /** All links of an account, without a search. */
-function accountLinks(db: Database, stretch: number): (accountId: AccountId) => MatchSource {
-  const end = db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER)
-  const span = 'FROM links WHERE account_id = ?1 AND id > ?2 AND id <= ?3'
-  const spanCount = db.prepare<{ count: number }, [AccountId, number, number]>(
-    `SELECT count(*) AS count ${span}`,
+function accountLinks(db: Database, chunkLinks: number): (accountId: AccountId) => LinkSource {
+  const nth = db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER)
+  const range = 'FROM links WHERE account_id = ?1 AND id > ?2 AND id <= ?3'
+  const rangeCount = db.prepare<{ count: number }, [AccountId, number, number]>(
+    `SELECT count(*) AS count ${range}`,
   )
-  const page = db.prepare<{ id: number }, [AccountId, number, number, number, number]>(
-    `SELECT id ${span} ORDER BY id DESC LIMIT ?4 OFFSET ?5`,
+  const rangeIds = db.prepare<{ id: number }, [AccountId, number, number]>(
+    `SELECT id ${range} ORDER BY id`,
   )
   return (accountId) => ({
-    stretchesPerSlice: 60,
-    next(after) {
-      const last = end.get(accountId, after, stretch - 1)?.id
-      if (last !== undefined) return { count: stretch, end: last }
-      return { ...this.count({ after, upTo: ID_MAX }), end: undefined }
+    count({ after, upTo }) {
+      const last = nth.get(accountId, after, chunkLinks - 1)?.id
+      const isWhole = last !== undefined && last <= upTo
+      const end = isWhole ? last : upTo
+      const count = isWhole ? chunkLinks : (rangeCount.get(accountId, after, end)?.count ?? 0)
+      return { upTo: end, count, ids: undefined, bytes: count * LINK_BYTES }
     },
-    count: ({ after, upTo }) => spanCount.get(accountId, after, upTo) ?? { count: 0 },
-    page: ({ after, upTo }, limit, offset) =>
-      page.all(accountId, after, upTo, limit, offset).map(({ id }) => id),
+    ids: ({ after, upTo }) => rangeIds.all(accountId, after, upTo).map(({ id }) => id),
   })
 }
+
+/** Of the index that is read, so that a chunk holds some thousand links. */
+const LINK_BYTES = 64

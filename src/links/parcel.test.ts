@@ -6,6 +6,7 @@ import { urlKey } from './url.ts'
 
 const order = (...urls: string[]): CreateLinks => ({
   accountId: 7,
+  keyId: 9,
   createdAt: 1_750_000_000_000,
   items: urls.map((url, at) => ({
     url,

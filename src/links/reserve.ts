@@ -6,14 +6,17 @@ import type { Code } from './code.ts'
 import type { LinkDeps } from './deps.ts'
 import type { ReservedView } from './schema.ts'
 
-/** Claims a code without a destination. Throws `code_in_use` if any account holds it. */
+/** Claims a code without a destination. Throws `code_in_use` if any account holds it, then
+ * `quota_exceeded`. */
 export async function reserve(deps: LinkDeps, owner: Account, code: Code): Promise<ReservedView> {
   const passcode = newPasscode(deps.random)
   const link = await deps.links.reserve({
     code,
     accountId: owner.id,
+    keyId: owner.keyId,
     passcodeHash: deps.hasher.hash('passcode', passcode),
     createdAt: deps.clock(),
+    quota: deps.plans[owner.plan],
   })
   if (!link) throw new AppError('code_in_use', code)
   return {

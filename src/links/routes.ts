@@ -1,8 +1,10 @@
 import { Elysia } from 'elysia'
 import { type GuardDeps, publicly, requireKey } from '../guard.ts'
-import { parseWith, readBody } from '../http/body.ts'
+import { parseWith, type RequestBodies, readBody } from '../http/body.ts'
 import { operation } from '../http/operation.ts'
+import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk } from './bulk.ts'
+import { readBulkBody } from './bulk-body.ts'
 import { deleteLink } from './delete.ts'
 import type { LinkDeps } from './deps.ts'
 import { list } from './list.ts'
@@ -27,7 +29,10 @@ import {
 import { shorten } from './shorten.ts'
 import { update } from './update.ts'
 
-type Deps = LinkDeps & GuardDeps
+interface Deps extends LinkDeps, GuardDeps {
+  bodies: RequestBodies
+  unsent: UnsentResponses
+}
 
 const WRITE_REFUSALS = [400, 401, 413, 415, 503]
 
@@ -44,7 +49,7 @@ export const linkWriteRoutes = (deps: Deps) => {
     .post(
       '/shorten',
       async ({ request, account, status }) => {
-        const { url } = await readBody(request, ShortenBody)
+        const { url } = await readBody(deps.bodies, request, ShortenBody, account.id)
         const view = await shorten(deps, account, url)
         return status(view.reused ? 200 : 201, view)
       },
@@ -66,7 +71,7 @@ export const linkWriteRoutes = (deps: Deps) => {
     .post(
       '/reserve',
       async ({ request, account, status }) => {
-        const { code } = await readBody(request, ReserveBody)
+        const { code } = await readBody(deps.bodies, request, ReserveBody, account.id)
         return status(201, await reserve(deps, account, code))
       },
       {
@@ -77,13 +82,16 @@ export const linkWriteRoutes = (deps: Deps) => {
           key: true,
           body: ReserveBody,
           answers: { 201: { description: 'The code, with its passcode.', view: ReservedView } },
-          refusals: [...WRITE_REFUSALS, 409],
+          refusals: [...WRITE_REFUSALS, 409, 422],
         }),
       },
     )
     .post(
       '/update',
-      async ({ request, account }) => update(deps, account, await readBody(request, UpdateBody)),
+      async ({ request, account }) => {
+        const change = await readBody(deps.bodies, request, UpdateBody, account.id)
+        return update(deps, account, change)
+      },
       {
         detail: operation({
           id: 'update',
@@ -98,8 +106,10 @@ export const linkWriteRoutes = (deps: Deps) => {
     )
     .post(
       '/delete',
-      async ({ request, account }) =>
-        deleteLink(deps, account, await readBody(request, DeleteBody)),
+      async ({ request, account }) => {
+        const named = await readBody(deps.bodies, request, DeleteBody, account.id)
+        return deleteLink(deps, account, named)
+      },
       {
         detail: operation({
           id: 'delete',
@@ -115,9 +125,12 @@ export const linkWriteRoutes = (deps: Deps) => {
     )
     .post(
       '/bulk-shorten',
-      async ({ request, account, status }) => {
-        const { urls } = await readBody(request, bulkBodies[account.plan])
-        return status(201, await bulk(deps, account, urls))
+      async ({ request, account }) => {
+        deps.unsent.requireRoom(account.id)
+        const { bulkMax } = deps.plans[account.plan]
+        using body = await readBulkBody(deps.bodies, request, account, bulkMax)
+        const { urls } = parseWith(bulkBodies[account.plan], body.document)
+        return longJson(await bulk(deps, account, urls), 201)
       },
       {
         detail: operation({
@@ -135,9 +148,12 @@ export const linkWriteRoutes = (deps: Deps) => {
 }
 
 export const linkListRoutes = (deps: Deps) =>
-  new Elysia({ name: 'links.list', prefix: '/api' })
-    .use(requireKey(deps, 'read'))
-    .get('/list', ({ account, query }) => list(deps, account, parseWith(ListQuery, query)), {
+  new Elysia({ name: 'links.list', prefix: '/api' }).use(requireKey(deps, 'read')).get(
+    '/list',
+    async ({ account, query, request }) => {
+      return longJson(await list(deps, account, parseWith(ListQuery, query), request.signal))
+    },
+    {
       detail: operation({
         id: 'list',
         summary: "The account's codes, newest first",
@@ -147,7 +163,8 @@ export const linkListRoutes = (deps: Deps) =>
         answers: { 200: { description: 'A page of codes.', view: ListView } },
         refusals: [400, 401, 503],
       }),
-    })
+    },
+  )
 
 export const linkLookupRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.lookup', prefix: '/api' })

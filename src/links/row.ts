@@ -1,4 +1,5 @@
-import type { AccountId } from '../accounts/store.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
 import type { Code } from './code.ts'
 
 /** A code as it is stored. Ids count up and are never given out again. */
@@ -20,10 +21,31 @@ export interface NewLink {
   passcodeHash: Uint8Array
 }
 
+/**
+ * On whose behalf a link is changed. A request is let in before its body has arrived, so the
+ * writer asks once more, as of `now`, whether the account and the key are active.
+ */
+export interface Author {
+  accountId: AccountId
+  /** Absent in the dashboard. */
+  keyId?: number | undefined
+  now: number
+}
+
+export const authorOf = ({ id, keyId }: Account, now: number): Author => ({
+  accountId: id,
+  keyId,
+  now,
+})
+
 export interface CreateLinks {
   accountId: AccountId
+  /** As in `Author`; `createdAt` is its `now`. */
+  keyId?: number | undefined
   createdAt: number
   items: readonly NewLink[]
+  /** Items that do not fit are refused one by one. Absent: no limit. */
+  quota?: Quota
 }
 
 /** `reused`: the account had this URL already, and this is the link it had. */

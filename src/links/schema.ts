@@ -62,6 +62,9 @@ export const bulkBody = (itemsMax: number) => {
 }
 
 const LIST_LIMIT_MAX = 200
+/** Characters: longer texts take longer to compare, and nobody searches for them. */
+export const SEARCH_MAX = 200
+const SEARCH_TOO_LONG = `Invalid search: must have at most ${SEARCH_MAX} characters`
 
 /**
  * A query is text, and what it means is a whole number: `meta` overrules the string in the API
@@ -94,8 +97,12 @@ export const ListQuery = z.object({
   }),
   search: z
     .string('Invalid search: must be a text')
+    .refine((text) => [...text].length <= SEARCH_MAX, SEARCH_TOO_LONG)
     .optional()
-    .meta({ description: 'A part of the code or the URL, in any letter case.' }),
+    .meta({
+      description: 'A part of the code or the URL, in any letter case.',
+      maxLength: SEARCH_MAX,
+    }),
 })
 
 const Count = z.int().min(0)

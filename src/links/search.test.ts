@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { migrate } from '../db/migrate.ts'
+import { MIGRATIONS, migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { secureRandom } from '../lib/random.ts'
 import { newCode } from './code.ts'
 import { linkLists } from './lists.ts'
-import { searchWrites } from './search.ts'
+import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
 import { urlKey } from './url.ts'
 
@@ -69,7 +69,7 @@ test('a search finds the same before, amid and after the indexing', () => {
   do {
     rounds++
     expect(pages()).toEqual(before)
-  } while (indexLinks({ most: 7 }))
+  } while (indexLinks({ rowsMax: 7 }))
   expect(pages()).toEqual(before)
   expect(rounds).toBe(9)
 })
@@ -80,14 +80,65 @@ test('a link that changes or goes before it is indexed is found as it is, not as
   for (const indexFirst of [false, true]) {
     const changed = create(OWNER, `https://example.com/before-${indexFirst}`)
     const deleted = create(OWNER, `https://example.com/deleted-${indexFirst}`)
-    if (indexFirst) while (indexLinks({ most: 10 }));
+    if (indexFirst) while (indexLinks({ rowsMax: 10 }));
     const url = `https://example.com/after-${indexFirst}`
     writes.changeUrl({ id: changed, url, urlKey: urlKey(url) })
     writes.deleteLink({ id: deleted })
     const totals = () =>
       ['before', 'deleted', 'after'].map((text) => search(`${text}-${indexFirst}`).total)
     expect(totals()).toEqual([0, 0, 1])
-    while (indexLinks({ most: 10 }));
+    while (indexLinks({ rowsMax: 10 }));
     expect(totals()).toEqual([0, 0, 1])
   }
+})
+
+test('after an upgrade searches are exact while the index is filled from the first link on', () => {
+  using folder = temporaryFolder()
+  const file = join(folder.path, 'hopcode.db')
+  const old = openWritable(file)
+  migrate(old, MIGRATIONS.slice(0, 6))
+  const add = old.prepare(
+    `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
+     VALUES (?, 1, ?, x'00', x'00', 0)`,
+  )
+  for (let n = 0; n < 40; n++) add.run(`CODE${100 + n}`, `https://example.com/before-${n}`)
+  old.run(`INSERT INTO links_search (rowid, code, url)
+           SELECT account_id << 32 | id, code, url FROM links`)
+  old.run('UPDATE search_progress SET indexed_to = 40')
+  old.close()
+  const { db, writes, indexLinks, search } = setUp(folder.path)
+  const totals = () => ['before', 'after', 'code1', 're-3'].map((text) => search(text).total)
+  expect(totals()).toEqual([40, 0, 40, 11])
+  indexLinks({ rowsMax: 10 })
+  for (const id of [3, 33]) {
+    const url = `https://example.com/after-${id}`
+    writes.changeUrl({ id, url, urlKey: urlKey(url) })
+  }
+  for (const id of [4, 34]) writes.deleteLink({ id })
+  expect(totals()).toEqual([36, 2, 38, 8])
+  while (indexLinks({ rowsMax: 10 }));
+  expect(totals()).toEqual([36, 2, 38, 8])
+  const ids = db.query('SELECT count(*) AS n FROM links_search_docsize').get()
+  expect(ids).toEqual({ n: 38 })
+})
+
+test('a step of the index is bounded by its text, and a long URL is indexed by its beginning', () => {
+  using folder = temporaryFolder()
+  const { db, create, search, indexLinks } = setUp(folder.path)
+  const letters = (length: number) =>
+    Array.from({ length }, () => String.fromCharCode(97 + Math.random() * 26)).join('')
+  const urls = Array.from({ length: 100 }, (_, n) => `https://x.example/${letters(8000)}/end${n}`)
+  for (const url of urls) create(OWNER, url)
+  const indexedTo = () => db.query('SELECT indexed_to AS id FROM search_progress').get()
+  expect(indexLinks({})).toBe(true)
+  expect(indexedTo()).toEqual({ id: 24 })
+  while (indexLinks({}));
+  expect(indexedTo()).toEqual({ id: 100 })
+  const index = db
+    .query<{ bytes: number }, []>('SELECT sum(length(block)) AS bytes FROM links_search_data')
+    .get()
+  expect(index?.bytes).toBeLessThan(urls.join('').length)
+  expect(search('/END7').total).toBe(11)
+  expect(search(urls[3]?.slice(5000, 5150) ?? '').total).toBe(1)
+  expect(search('not/there').total).toBe(0)
 })

@@ -1,211 +1,251 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { assert } from '../lib/assert.ts'
+import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './chunks.ts'
 import type { Code } from './code.ts'
-import { LINK_COLUMNS, type LinkRow } from './row.ts'
-import { type Counted, ID_MAX, type MatchSource, type Span } from './stretches.ts'
+import type { LinkRow } from './row.ts'
 
 /**
- * Substring search over code and URL. The index costs ten times what storing a link does, so links
- * enter it behind their creation, in the order of their ids: those up to
- * `search_progress.indexed_to` are looked up in it, the few after that are read. A search sees
- * every link either way.
+ * Substring search over code and URL in two steps: a trigram index names candidates, and each
+ * candidate's row is compared with the whole text. Links up to `search_progress.indexed_to` are in
+ * the index; newer ones are compared without it. A search sees every link either way.
  */
 
-/** The index knows three characters and more; a shorter text is looked for row by row. */
+/** What is compared: a text without letter case. Greek has two small forms of one sigma. */
+const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
+
+/** Characters in one entry of the index. */
 const TRIGRAM = 3
-/** Of account ?1 and link ?2: see drizzle/0001_search.sql. */
-const ROWID = '(?1 << 32 | ?2)'
+/** The index has the first bytes of a text: a longer one is always a candidate. */
+export const INDEXED_BYTES = 512
+/** Marks such a text in the index. Neither a code nor a URL contains a space. */
+const LONG = '   '
+/** More trigrams exclude hardly any further link, and each takes time. */
+const TRIGRAMS_MAX = 4
+
+/** What the index stores of a link. */
+export function indexText(code: Code, url: string | null): string {
+  const text = fold(`${code} ${url ?? ''}`)
+  const bytes = Buffer.from(text)
+  if (bytes.length <= INDEXED_BYTES) return text
+  return `${LONG}${bytes.toString('utf8', 0, INDEXED_BYTES)}`
+}
+
+/** Whether any link can contain it: no URL contains a space or a control character. */
+export const isSearchable = (text: string): boolean => !/[\p{Cc}\p{Z}]/u.test(text)
+
+/** An FTS5 query for the candidates; undefined where the text is too short for the index. */
+function candidatesQuery(folded: string): string | undefined {
+  const characters = [...folded]
+  const last = characters.length - TRIGRAM
+  if (last < 0) return undefined
+  const starts = Array.from({ length: TRIGRAMS_MAX }, (_, n) =>
+    Math.round((n * last) / (TRIGRAMS_MAX - 1)),
+  )
+  const trigrams = starts.map((at) => quoted(characters.slice(at, at + TRIGRAM).join('')))
+  return `${quoted(LONG)} OR (${[...new Set(trigrams)].join(' AND ')})`
+}
+
+const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
+
+/** Tests pass smaller ones. */
+export const SEARCH_SIZES = {
+  /** Rows that are read together: some milliseconds even where each is as long as can be. */
+  rowsAtOnce: 128,
+  /** Candidates of one statement. */
+  candidatesMax: 1024,
+  /** Rows that are read without the index after it excluded less than three quarters of them. */
+  rowsBetween: 65_536,
+  /** Ids that the first statement on the index covers; adapted, so that it takes 1 to 4 ms. */
+  span: 65_536,
+  spanMin: 8192,
+  /** Bytes of rows after which a call ends, so that its range is cheap to count again. */
+  countBytes: 128 * 1024,
+  /** Bytes of rows after which the other candidates of a statement are left for the next one. */
+  bytesMax: 512 * 1024,
+}
+
+const STATEMENT_FAST_MS = 1
+const STATEMENT_SLOW_MS = 4
+/** A row's own fields and its share of the pages. */
+const ROW_BYTES = 128
+/** A statement on the index takes as long as reading so many bytes of rows. */
+const STATEMENT_BYTES = 32 * 1024
 
 /** The link of account ?1 that comes ?3 links after the next one after the id ?2. */
 export const NTH_LINK_AFTER =
   'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3'
 
-/**
- * Pieces of the index that are merged into one. With SQLite's own 4 every link is written again
- * more often: taking one in costs twice as much. From 16 on a merge comes all at once.
- */
-const MERGED_TOGETHER = 8
+/** One account's search on one connection. */
+type Searches = (accountId: AccountId, text: string) => LinkSource
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function searchWrites(db: Database) {
-  const progress = db.prepare<{ indexedTo: number }, []>(
-    'SELECT indexed_to AS indexedTo FROM search_progress',
-  )
-  const waiting = db.prepare<LinkRow, [number, number]>(
-    `SELECT ${LINK_COLUMNS} FROM links WHERE id > ? ORDER BY id LIMIT ?`,
-  )
-  const advance = db.prepare<null, [number]>('UPDATE search_progress SET indexed_to = ?')
-  const insert = db.prepare<null, [AccountId, number, Code, string]>(
-    `INSERT INTO links_search (rowid, code, url) VALUES (${ROWID}, ?3, ?4)`,
-  )
-  const merged = db.prepare<{ v: number }, []>(
-    `SELECT v FROM links_search_config WHERE k = 'automerge'`,
-  )
-  const setMerged = db.prepare<null, [number]>(
-    `INSERT INTO links_search (links_search, rank) VALUES ('automerge', ?)`,
-  )
+/** The statements of one connection. The text of a search is searchable and not empty. */
+export function searches(db: Database, sizes = SEARCH_SIZES): Searches {
+  const statements = prepare(db, sizes)
+  return (accountId, text) => new Search({ statements, sizes, accountId, folded: fold(text) })
+}
+
+type Statements = ReturnType<typeof prepare>
+
+type Row = Pick<LinkRow, 'id' | 'code' | 'url'>
+
+function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZES) {
   return {
-    /** Takes the next links into the index, at most `most`. Returns whether others may wait. */
-    indexLinks({ most }: { most: number }): boolean {
-      if (merged.get()?.v !== MERGED_TOGETHER) setMerged.run(MERGED_TOGETHER)
-      const links = waiting.all(progress.get()?.indexedTo ?? 0, most)
-      for (const { id, accountId, code, url } of links) insert.run(accountId, id, code, url ?? '')
-      const last = links.at(-1)
-      if (last) advance.run(last.id)
-      return links.length === most
-    },
+    indexedTo: db.prepare<{ id: number }, []>('SELECT indexed_to AS id FROM search_progress'),
+    candidates: db.prepare<{ id: number }, [AccountId, string, number, number]>(
+      `SELECT rowid & ${ID_MAX} AS id FROM links_search WHERE links_search MATCH ?2
+         AND rowid BETWEEN (?1 << 32 | ?3) + 1 AND (?1 << 32 | ?4)
+       ORDER BY rowid LIMIT ${candidatesMax}`,
+    ),
+    byIds: db.prepare<Row, [string]>(
+      `SELECT id, code, url FROM links WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+    ),
+    next: db.prepare<Row, [AccountId, number, number]>(
+      `SELECT id, code, url FROM links WHERE account_id = ?1 AND id > ?2 AND id <= ?3
+       ORDER BY id LIMIT ${rowsAtOnce}`,
+    ),
+    /** The same without the index on accounts, which takes half as long again per link. */
+    nextById: db.prepare<Row, [AccountId, number, number]>(
+      `SELECT id, code, url FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3
+       ORDER BY id`,
+    ),
+    nth: db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER),
   }
 }
 
-export type SearchWrites = ReturnType<typeof searchWrites>
+interface SearchOptions {
+  statements: Statements
+  sizes: typeof SEARCH_SIZES
+  accountId: AccountId
+  folded: string
+}
 
-/** Keeps the index true to a link that changes or goes. One that is not in it yet costs nothing. */
-export function indexKeeper(db: Database) {
-  const update = db.prepare<null, [AccountId, number, Code, string]>(
-    `UPDATE links_search SET code = ?3, url = ?4 WHERE rowid = ${ROWID}`,
-  )
-  const remove = db.prepare<null, [AccountId, number]>(
-    `DELETE FROM links_search WHERE rowid = ${ROWID}`,
-  )
-  return {
-    update: ({ accountId, id, code, url }: LinkRow) => update.run(accountId, id, code, url ?? ''),
-    remove: (accountId: AccountId, id: number) => remove.run(accountId, id),
+class Search implements LinkSource {
+  readonly #statements: Statements
+  readonly #sizes: typeof SEARCH_SIZES
+  readonly #accountId: AccountId
+  readonly #folded: string
+  /** The text as codes would have it. */
+  readonly #code: string
+  readonly #query: string | undefined
+  #span: number
+  /** Rows to read before the index is asked again. */
+  #rowsLeft = 0
+  /** Most links around the last ones are of this account, as those of a bulk are. */
+  #isClustered = false
+
+  constructor({ statements, sizes, accountId, folded }: SearchOptions) {
+    this.#statements = statements
+    this.#sizes = sizes
+    this.#span = sizes.span
+    this.#accountId = accountId
+    this.#folded = folded
+    this.#code = folded.replace(/[a-z]/g, (letter) => letter.toUpperCase())
+    this.#query = candidatesQuery(folded)
   }
-}
 
-/** One search over one account: most of its matches by id, and the newest links one by one. */
-export interface Search {
-  source: MatchSource
-  /** Matches among the links that are not in the index yet, newest first: none is in `source`. */
-  unindexed(): LinkRow[]
-}
-
-/** `text` is not empty. */
-export type Searcher = (accountId: AccountId, text: string) => Search
-
-/** Makes the searches of one connection. `stretch`: how many matches or links a stretch has. */
-export function searcher(db: Database, { stretch }: { stretch: number }): Searcher {
-  const byIndex = indexSearch(db, stretch)
-  const byRow = rowSearch(db, stretch)
-  return (accountId, text) => {
-    const search = [...text].length >= TRIGRAM ? byIndex : byRow
-    return search(accountId, text)
+  count({ after, upTo }: IdRange, isOver: IsOver): Counted {
+    const indexedTo = this.#statements.indexedTo.get()?.id ?? 0
+    const ids: number[] = []
+    let [at, bytes] = [after, 0]
+    do {
+      const isIndexed = this.#query !== undefined && this.#rowsLeft <= 0 && at < indexedTo
+      const part = isIndexed
+        ? this.#countByIndex({ after: at, upTo: Math.min(upTo, indexedTo) })
+        : this.#countByRow({ after: at, upTo })
+      for (const id of part.ids) ids.push(id)
+      at = part.upTo
+      bytes += part.bytes
+    } while (at < upTo && bytes < this.#sizes.countBytes && !isOver())
+    return { upTo: at, count: ids.length, ids, bytes }
   }
-}
 
-/** Whether any stored text can hold it: none holds a NUL, where SQLite would end a search term. */
-export const isSearchable = (text: string): boolean => !text.includes('\0')
-
-/** A stretch has `stretch` matches, however many links lie between them. */
-function indexSearch(db: Database, stretch: number): Searcher {
-  const unindexed = db.prepare<LinkRow, [AccountId]>(
-    `SELECT ${LINK_COLUMNS} FROM links
-     WHERE account_id = ?1 AND id > (SELECT indexed_to FROM search_progress) ORDER BY id DESC`,
-  )
-  const matches = `FROM links_search WHERE links_search MATCH ?2
-    AND rowid BETWEEN (?1 << 32 | ?3) + 1 AND (?1 << 32 | ?4)`
-  const count = db.prepare<{ count: number }, [AccountId, string, number, number]>(
-    `SELECT count(*) AS count ${matches}`,
-  )
-  const next = db.prepare<
-    { count: number; end: number },
-    [AccountId, string, number, number, number]
-  >(
-    `SELECT count(*) AS count, max(rowid) & ${ID_MAX} AS end
-     FROM (SELECT rowid ${matches} ORDER BY rowid LIMIT ?5)`,
-  )
-  const page = db.prepare<{ id: number }, [AccountId, string, number, number, number, number]>(
-    `SELECT rowid & ${ID_MAX} AS id ${matches} ORDER BY rowid DESC LIMIT ?5 OFFSET ?6`,
-  )
-  return (accountId, text) => {
-    const lowerCase = text.toLowerCase()
-    const term = `"${text.replaceAll('"', '""')}"`
-    return {
-      source: {
-        stretchesPerSlice: 6,
-        next(after) {
-          const found = next.get(accountId, term, after, ID_MAX, stretch)
-          if (found?.count === stretch) return found
-          return { count: found?.count ?? 0, end: undefined }
-        },
-        count: ({ after, upTo }) => count.get(accountId, term, after, upTo) ?? { count: 0 },
-        page: ({ after, upTo }, limit, offset) =>
-          page.all(accountId, term, after, upTo, limit, offset).map(({ id }) => id),
-      },
-      unindexed: () =>
-        unindexed
-          .all(accountId)
-          .filter(
-            ({ code, url }) => holds(code, lowerCase) || (url !== null && holds(url, lowerCase)),
-          ),
+  ids({ after, upTo }: IdRange): number[] {
+    const ids: number[] = []
+    for (let at = after; at < upTo; ) {
+      const part = this.count({ after: at, upTo }, () => false)
+      for (const id of part.ids ?? []) ids.push(id)
+      at = part.upTo
     }
+    return ids
+  }
+
+  #countByRow({ after, upTo }: IdRange): Part {
+    const { rows, end } = this.#nextRows({ after, upTo })
+    this.#rowsLeft -= rows.length
+    return { ...this.#compare(rows), upTo: end }
+  }
+
+  /** The next rows, and the id up to which they are all. */
+  #nextRows({ after, upTo }: IdRange): { rows: Row[]; end: number } {
+    const { rowsAtOnce } = this.#sizes
+    if (this.#isClustered) {
+      const end = Math.min(upTo, after + rowsAtOnce)
+      const rows = this.#statements.nextById.all(this.#accountId, after, end)
+      this.#isClustered = rows.length > rowsAtOnce / 2
+      return { rows, end }
+    }
+    const rows = this.#statements.next.all(this.#accountId, after, upTo)
+    const last = rows.at(-1)?.id
+    if (rows.length < rowsAtOnce || last === undefined) return { rows, end: upTo }
+    this.#isClustered = last - after < 2 * rowsAtOnce
+    return { rows, end: last }
+  }
+
+  #countByIndex({ after, upTo }: IdRange): Part {
+    const { candidatesMax, rowsAtOnce, rowsBetween } = this.#sizes
+    const part: Part = { ids: [], bytes: STATEMENT_BYTES, upTo: Math.min(upTo, after + this.#span) }
+    const candidates = this.#findCandidates({ after, upTo: part.upTo })
+    if (candidates.length === candidatesMax) {
+      part.upTo = candidates.at(-1) ?? part.upTo
+      if (this.#isDense({ after, upTo: part.upTo })) this.#rowsLeft = rowsBetween
+    }
+    for (let at = 0; at < candidates.length; at += rowsAtOnce) {
+      const some = candidates.slice(at, at + rowsAtOnce)
+      const { ids, bytes } = this.#compare(this.#statements.byIds.all(JSON.stringify(some)))
+      part.ids.push(...ids)
+      part.bytes += bytes
+      // Only long rows take so many bytes: the others are compared to the last.
+      if (part.bytes > this.#sizes.bytesMax && at + rowsAtOnce < candidates.length) {
+        part.upTo = some.at(-1) ?? part.upTo
+        break
+      }
+    }
+    return part
+  }
+
+  #findCandidates({ after, upTo }: IdRange): number[] {
+    const startedAt = performance.now()
+    const found = this.#statements.candidates.all(this.#accountId, this.#query ?? '', after, upTo)
+    const tookMs = performance.now() - startedAt
+    if (tookMs < STATEMENT_FAST_MS) this.#span = Math.min(this.#span * 4, ID_MAX)
+    else if (tookMs > STATEMENT_SLOW_MS)
+      this.#span = Math.max(Math.ceil(this.#span / 2), this.#sizes.spanMin)
+    return found.map(({ id }) => id)
+  }
+
+  /** Whether at least a quarter of the account's links in the range are candidates. */
+  #isDense({ after, upTo }: IdRange): boolean {
+    const beyond = this.#statements.nth.get(
+      this.#accountId,
+      after,
+      4 * this.#sizes.candidatesMax,
+    )?.id
+    return beyond === undefined || beyond > upTo
+  }
+
+  #compare(rows: readonly Row[]): { ids: number[]; bytes: number } {
+    const ids: number[] = []
+    let bytes = 0
+    for (const { id, code, url } of rows) {
+      bytes += ROW_BYTES + (url?.length ?? 0)
+      if (code.includes(this.#code) || (url && fold(url).includes(this.#folded))) ids.push(id)
+    }
+    return { ids, bytes }
   }
 }
 
-const holds = (text: string, lowerCase: string) => text.toLowerCase().includes(lowerCase)
-
-/** Matches of a stretch that are remembered one by one: its rows need not be read for a page. */
-const FEW = 16
-
-/** A stretch has `stretch` links, however few of them match: no count reads more rows. */
-function rowSearch(db: Database, stretch: number): Searcher {
-  const end = db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER)
-  const statements = Array.from({ length: SPELLINGS_MAX }, (_, index) => {
-    const likes = Array.from({ length: index + 1 }, (_, n) => {
-      return `url LIKE ?${n + 4} ESCAPE '\\' OR code LIKE ?${n + 4} ESCAPE '\\'`
-    })
-    const matches = `FROM links
-      WHERE account_id = ?1 AND id > ?2 AND id <= ?3 AND (${likes.join(' OR ')})`
-    return {
-      page: db.prepare<{ id: number }, (number | string)[]>(
-        `SELECT id ${matches} ORDER BY id DESC LIMIT ? OFFSET ?`,
-      ),
-      count: db.prepare<{ count: number }, (number | string)[]>(
-        `SELECT count(*) AS count ${matches}`,
-      ),
-    }
-  })
-  return (accountId, text) => {
-    const terms = spellings(text).map((spelling) => `%${spelling.replace(/[\\%_]/g, '\\$&')}%`)
-    const statement = statements[terms.length - 1]
-    assert(statement !== undefined, 'a short text has few spellings')
-    const page = ({ after, upTo }: Span, limit: number, offset: number) =>
-      statement.page.all(accountId, after, upTo, ...terms, limit, offset).map(({ id }) => id)
-    const count = (span: Span): Counted => {
-      const ids = page(span, FEW + 1, 0)
-      if (ids.length <= FEW) return { count: ids.length, ids }
-      return statement.count.get(accountId, span.after, span.upTo, ...terms) ?? { count: 0 }
-    }
-    return {
-      source: {
-        stretchesPerSlice: 12,
-        next(after) {
-          const last = end.get(accountId, after, stretch - 1)?.id
-          return { ...count({ after, upTo: last ?? ID_MAX }), end: last }
-        },
-        count,
-        page,
-      },
-      unindexed: () => [],
-    }
-  }
-}
-
-/** Of one or two letters, each in two cases. */
-const SPELLINGS_MAX = 4
-
-/**
- * The ways to write a short text that SQLite's LIKE leaves apart: it knows ASCII's letters alone,
- * in either case. A letter whose other case is in ASCII is not taken for it.
- */
-function spellings(text: string): string[] {
-  const lettersOf = (letter: string) => {
-    const [lower, upper] = [letter.toLowerCase(), letter.toUpperCase()]
-    return letter < '\x80' || upper === lower || /[A-Z]/.test(upper) ? [lower] : [lower, upper]
-  }
-  return [...text].reduce(
-    (starts, letter) => starts.flatMap((start) => lettersOf(letter).map((end) => start + end)),
-    [''],
-  )
+interface Part {
+  ids: number[]
+  bytes: number
+  upTo: number
 }

@@ -1,16 +1,19 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type Code, newCode } from './code.ts'
-import { type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
+import { type Creation, type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
+import { exceededQuota, type QuotaName, type Stored } from './quota.ts'
 import {
+  type Author,
   type CreatedLink,
   type CreateLinks,
   LINK_COLUMNS,
   type LinkRow,
   type NewLink,
 } from './row.ts'
-import { indexKeeper } from './search.ts'
+import { indexKeeper } from './search-index.ts'
 
 /** What is asked of a link before its passcode changes it. */
 export interface SecretLinkRow {
@@ -20,12 +23,35 @@ export interface SecretLinkRow {
   passcodeHash: Uint8Array
 }
 
+/** `isDisabled`: 1 if the operator has disabled the code, or all links of its account. */
+export interface DestinationRow {
+  id: number
+  url: string | null
+  isDisabled: number
+}
+
 export interface ReserveCode {
   accountId: AccountId
+  /** As in `Author`; `createdAt` is its `now`. */
+  keyId?: number | undefined
   code: Code
   passcodeHash: Uint8Array
   createdAt: number
+  quota: Quota
 }
+
+export interface ChangeUrl {
+  id: number
+  url: string
+  urlKey: Uint8Array
+  /** Absent: no limit. */
+  quota?: Quota
+  /** Absent: nobody is judged. */
+  author?: Author
+}
+
+/** 0 means no limit. */
+const NO_QUOTA: Quota = { linksMax: 0, urlBytesMax: 0 }
 
 const DRAWS_MAX = 100
 
@@ -42,30 +68,43 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     [Code, AccountId, string | null, Uint8Array | null, Uint8Array, number]
   >(
     `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6
+     WHERE NOT EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
+     ON CONFLICT (code) DO NOTHING`,
   )
   const index = indexKeeper(db)
   const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
     `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
   )
-  const remove = db.prepare<{ accountId: AccountId }, [number]>(
-    'DELETE FROM links WHERE id = ? RETURNING account_id AS accountId',
+  const owner = `account_id AS accountId, coalesce(octet_length(url), 0) AS urlBytes`
+  const ownerOf = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
+    `SELECT ${owner} FROM links WHERE id = ?`,
+  )
+  const remove = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
+    `DELETE FROM links WHERE id = ? RETURNING ${owner}`,
   )
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
-  const count = db.prepare<null, [number, AccountId]>(
-    'UPDATE accounts SET link_count = link_count + ? WHERE id = ?',
+  const storedBy = db.prepare<Stored, [AccountId]>(
+    'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',
+  )
+  const count = db.prepare<null, [number, number, AccountId]>(
+    'UPDATE accounts SET link_count = link_count + ?, url_bytes = url_bytes + ? WHERE id = ?',
   )
 
-  const accountInForce = db.prepare<{ id: AccountId }, [AccountId]>(
-    'SELECT id FROM accounts WHERE id = ? AND disabled_at IS NULL',
+  const holdsCode = db.prepare<{ code: Code }, [Code]>(
+    `SELECT code FROM links WHERE code = ?1
+     UNION ALL SELECT code FROM disabled_codes WHERE code = ?1`,
   )
-  /**
-   * A request is let in before its body has arrived, and the account may be gone by now: its link
-   * would be nobody's, and nobody could take it away.
-   */
-  const isInForce = (id: AccountId) => accountInForce.get(id) !== null
 
-  /** Undefined when any account holds the code. RETURNING would take 3 µs more. */
+  const activeAuthor = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
+    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
+     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
+       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
+  )
+  const isActive = ({ accountId, keyId, now }: Author) =>
+    activeAuthor.get(accountId, keyId ?? null, now) !== null
+
+  /** Undefined when the code is held or disabled. RETURNING would take 3 µs more. */
   const insert = (
     link: Pick<LinkRow, 'code' | 'accountId' | 'url' | 'createdAt'>,
     urlKey: Uint8Array | null,
@@ -91,58 +130,81 @@ export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
     throw new Error(`${DRAWS_MAX} generated codes were taken`)
   }
 
-  const createLinks = ({ accountId, createdAt, items }: CreateLinks): CreatedLink[] => {
-    let added = 0
-    const links = items.map((item) => {
+  const createWithin = (order: CreateLinks): Creation[] => {
+    const { accountId, createdAt, items, quota = NO_QUOTA } = order
+    const before = storedBy.get(accountId) ?? { links: 0, urlBytes: 0 }
+    let stored = before
+    const links = items.map((item): Creation => {
       const existing = byUrl.get(accountId, item.urlKey)
       if (existing) return { ...existing, reused: true }
-      const link = insertNew(item, accountId, createdAt)
-      added++
-      return { ...link, reused: false }
+      const next = {
+        links: stored.links + 1,
+        urlBytes: stored.urlBytes + Buffer.byteLength(item.url),
+      }
+      const exceeded = exceededQuota(next, quota)
+      if (exceeded) return exceeded
+      stored = next
+      return { ...insertNew(item, accountId, createdAt), reused: false }
     })
-    count.run(added, accountId)
+    count.run(stored.links - before.links, stored.urlBytes - before.urlBytes, accountId)
     return links
   }
 
   return {
     /**
      * One link an item, in order: a new one, or the one that the account has for the URL. All or
-     * none.
+     * none, without a quota.
      */
-    createLinks,
+    createLinks: (order: Omit<CreateLinks, 'quota'>): CreatedLink[] =>
+      createWithin(order).filter((link) => typeof link !== 'string'),
 
-    /** `createLinks` for another thread. Undefined when the account is disabled or gone. */
+    /** `createLinks` for another thread. Undefined when the account or the key is not active. */
     createParcel(parcel: LinkParcel): Receipt | undefined {
       const order = unpackLinks(parcel)
-      if (!isInForce(order.accountId)) return undefined
-      return packReceipt(order, createLinks(order))
+      if (!isActive({ ...order, now: order.createdAt })) return undefined
+      return packReceipt(order, createWithin(order))
     },
 
-    /** Undefined when any account holds the code. */
-    reserveCode(order: ReserveCode): LinkRow | 'account_gone' | undefined {
-      const { accountId, code, passcodeHash, createdAt } = order
-      if (!isInForce(accountId)) return 'account_gone'
+    /** Undefined when any account holds the code, or it is disabled. */
+    reserveCode(order: ReserveCode): LinkRow | 'not_active' | QuotaName | undefined {
+      const { accountId, code, passcodeHash, createdAt, quota } = order
+      if (!isActive({ ...order, now: createdAt })) return 'not_active'
+      const stored = storedBy.get(accountId) ?? { links: 0, urlBytes: 0 }
+      const next = { links: stored.links + 1, urlBytes: 0 }
+      const exceeded = exceededQuota(next, quota)
+      if (exceeded) return holdsCode.get(code) ? undefined : exceeded
       const link = insert({ code, accountId, url: null, createdAt }, null, passcodeHash)
       if (!link) return undefined
-      count.run(1, accountId)
+      count.run(1, 0, accountId)
       return link
     },
 
-    /** Undefined when the link is gone. */
-    changeUrl(change: { id: number; url: string; urlKey: Uint8Array }): LinkRow | undefined {
-      const link = setUrl.get(change.url, change.urlKey, change.id)
+    /** Undefined when the link is gone. A shorter URL always fits. */
+    changeUrl(change: ChangeUrl): LinkRow | 'not_active' | QuotaName | undefined {
+      const { id, url, urlKey, quota = NO_QUOTA, author } = change
+      if (author && !isActive(author)) return 'not_active'
+      const old = ownerOf.get(id)
+      if (!old) return undefined
+      const added = Buffer.byteLength(url) - old.urlBytes
+      const stored = storedBy.get(old.accountId) ?? { links: 0, urlBytes: 0 }
+      const next = { links: 0, urlBytes: stored.urlBytes + added }
+      const exceeded = added > 0 ? exceededQuota(next, quota) : undefined
+      if (exceeded) return exceeded
+      const link = setUrl.get(url, urlKey, id)
       if (!link) return undefined
-      index.update(link)
+      count.run(0, added, old.accountId)
+      index.update(link.accountId, link.id, link.code, link.url)
       return link
     },
 
-    /** False when the link is gone already. Its count goes with it. */
-    deleteLink({ id }: { id: number }): boolean {
+    /** False when the link is gone already. Its count goes with it. Without an author, as above. */
+    deleteLink({ id, author }: { id: number; author?: Author }): boolean | 'not_active' {
+      if (author && !isActive(author)) return 'not_active'
       const link = remove.get(id)
       if (!link) return false
       index.remove(link.accountId, id)
       removeHits.run(id)
-      count.run(-1, link.accountId)
+      count.run(-1, -link.urlBytes, link.accountId)
       return true
     },
   }
@@ -155,6 +217,7 @@ export class LinkReads {
   readonly #byCode
   readonly #nearest
   readonly #destination
+  readonly #disabledCode
 
   constructor(db: Database) {
     this.#byCode = db.prepare<LinkRow, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
@@ -162,8 +225,15 @@ export class LinkReads {
       `SELECT id, code, account_id AS accountId, passcode_hash AS passcodeHash
        FROM links WHERE code > ? ORDER BY code LIMIT 1`,
     )
-    this.#destination = db.prepare<{ id: number; url: string | null }, [Code]>(
-      'SELECT id, url FROM links WHERE code = ?',
+    this.#destination = db.prepare<DestinationRow, [Code]>(
+      `SELECT id, url,
+         EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
+         OR EXISTS (SELECT 1 FROM accounts
+                    WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled
+       FROM links WHERE code = ?1`,
+    )
+    this.#disabledCode = db.prepare<DestinationRow, [Code]>(
+      'SELECT 0 AS id, NULL AS url, 1 AS isDisabled FROM disabled_codes WHERE code = ?',
     )
   }
 
@@ -179,9 +249,9 @@ export class LinkReads {
     return this.#nearest.get(justBefore(code)) ?? undefined
   }
 
-  /** What a redirect needs. */
-  findDestination(code: Code): { id: number; url: string | null } | undefined {
-    return this.#destination.get(code) ?? undefined
+  /** What a redirect needs. A disabled code stays so after its link was deleted. */
+  findDestination(code: Code): DestinationRow | undefined {
+    return this.#destination.get(code) ?? this.#disabledCode.get(code) ?? undefined
   }
 }
 

@@ -12,7 +12,7 @@ interface Change {
 
 /**
  * Points a code at another URL; doing it again gives the same. Throws `invalid_passcode`, then
- * `url_blocked`.
+ * `url_blocked`, then `quota_exceeded`.
  */
 export async function update(
   deps: LinkDeps,
@@ -20,7 +20,7 @@ export async function update(
   { code, passcode, url }: Change,
 ): Promise<UpdatedView> {
   const { id } = permit(deps, owner, code, passcode)
-  const link = await pointAt(deps, id, url)
+  const link = await pointAt(deps, owner, { id, url })
   // Deleted between the look and the write.
   if (!link) throw refused(code)
   return { code: link.code, url, short_url: deps.addresses.short(link.code), updated: true }

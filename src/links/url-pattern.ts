@@ -1,8 +1,8 @@
 /**
- * What the API description says of a URL, as a pattern. Whatever matches is taken. What does not
- * match is refused, but for hosts that no pattern can tell: those of other scripts, those in
- * percent-encoding, and rare spellings of an IP address. Written so that ECMAScript, Python and
- * Rust read it alike.
+ * What the API description says of a URL, as a pattern. Whatever matches is accepted, unless it is
+ * too long once it is percent-encoded. What does not match is refused, but for hosts that no
+ * pattern can tell: those of other scripts, those in percent-encoding, and rare spellings of an IP
+ * address. Written so that ECMAScript, Python and Rust read it alike.
  */
 
 /** Latin, Cyrillic, Kana, Han and Hangul: no letter that the parser refuses or drops. */

@@ -10,6 +10,7 @@ const good = [
   `https://example.com/${'x'.repeat(8192 - 20)}`,
   'https://example.com/%20%00?a=b&c=[d]|{e}',
   'https://example.com/😀',
+  `https://example.com/${'ü'.repeat(1362)}`,
 ]
 test.each(good)('a URL is given back as it was sent: %s', (url) => {
   expect(Url.parse(url)).toBe(url)
@@ -17,6 +18,7 @@ test.each(good)('a URL is given back as it was sent: %s', (url) => {
 
 const START = 'Invalid URL: must start with http:// or https://'
 const LONG = 'Invalid URL: must be at most 8192 characters'
+const ENCODED = 'Invalid URL: must be at most 8192 characters, also when encoded'
 const SIGNS = 'Invalid URL: must not contain spaces, control characters or lone surrogates'
 const HOST = 'Invalid URL: must be a well-formed address with a host'
 const bad: [unknown, string][] = [
@@ -32,6 +34,9 @@ const bad: [unknown, string][] = [
   ['https:/example.com', START],
   ['//example.com', START],
   [`https://example.com/${'x'.repeat(8193 - 20)}`, LONG],
+  [`https://example.com/${'ü'.repeat(1363)}`, ENCODED],
+  [`https://example.com/${'字'.repeat(8000)}`, ENCODED],
+  [`https://example.com?${'x'.repeat(8192 - 20)}`, ENCODED],
   ['https://example.com/a b', SIGNS],
   ['https://example.com/\n', SIGNS],
   ['https://exa\tmple.com/', SIGNS],

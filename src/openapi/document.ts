@@ -18,7 +18,10 @@ const text = { type: 'string' as const }
 const count = { type: 'integer' as const, minimum: 0 }
 
 const headers = {
-  'X-RateLimit-Limit': { description: "The budget of the endpoint's group.", schema: count },
+  'X-RateLimit-Limit': {
+    description: 'The budget that the request was charged to.',
+    schema: count,
+  },
   'X-RateLimit-Remaining': { description: 'Requests left in the window.', schema: count },
   'X-RateLimit-Reset': {
     description: 'Unix seconds at which the oldest request counted leaves the window.',
@@ -37,14 +40,17 @@ const responses = {
   403: refusal("The passcode is wrong, the code unknown, or another account's."),
   404: refusal('The code does not exist, or has no destination to follow.'),
   409: refusal('The code is in use.'),
-  413: refusal(REFUSALS.body_too_large.say()),
+  410: refusal('The operator has disabled the link.'),
+  413: refusal('The request body is too large: over 64 KiB, or too large for a batch.'),
   415: refusal(REFUSALS.unsupported_media_type.say()),
   422: refusal(REFUSALS.url_blocked.say()),
   429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
   500: refusal(REFUSALS.internal.say(), FailureView),
-  503: refusal('Planned maintenance, or the database does not answer.', UnavailableView, [
-    'Retry-After',
-  ]),
+  503: refusal(
+    'Planned maintenance, too much data in transit, or a failing database.',
+    UnavailableView,
+    ['Retry-After'],
+  ),
 }
 
 export const document = (baseUrl: string) => ({

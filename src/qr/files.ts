@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { assert } from '../lib/assert.ts'
@@ -29,12 +39,13 @@ export class QrFiles {
 
   /**
    * Makes the folder and clears what a crash left unfinished: for the one that writes, before its
-   * first write. The promise is of `deleteRetired`; nothing needs to wait for it.
+   * first write. The promise is of `deleteRetired`; nothing needs to wait for it. Rejects if the
+   * disk refuses: the first write tries again.
    */
-  open(): Promise<void> {
+  async open(): Promise<void> {
     rmSync(this.#unfinished, { recursive: true, force: true })
     this.#makeFolders()
-    return this.deleteRetired()
+    await this.deleteRetired()
   }
 
   /** Where the image of a code is or would be. Throws if `code` is not 6 to 20 of A–Z and 0–9. */
@@ -96,17 +107,46 @@ export class QrFiles {
 
   #writeFlushed(path: string, bytes: Uint8Array): void {
     try {
-      writeFileSync(path, bytes, { flush: true, flag: 'wx' })
+      writePublic(path, bytes)
     } catch (error) {
       if (!isMissing(error)) throw error
       // Whoever empties the data folder of a running server wants the images made anew.
       this.#makeFolders()
-      writeFileSync(path, bytes, { flush: true, flag: 'wx' })
+      writePublic(path, bytes)
     }
   }
 
   #makeFolders(): void {
-    mkdirSync(this.#unfinished, { recursive: true })
+    // Undefined where all are there: their modes are the operator's.
+    const first = mkdirSync(this.#unfinished, { recursive: true })
+    for (const folder of [dirname(this.#dir), this.#dir]) {
+      if (first && folder.length >= first.length) publish(() => chmodSync(folder, FOLDER_MODE))
+    }
+  }
+}
+
+/**
+ * Images are public, and a web server may read them as another user through a mount of `cdn`; the
+ * rest of the data folder is closed to it. The umask of the process would close them too.
+ */
+const IMAGE_MODE = 0o644
+const FOLDER_MODE = 0o755
+
+function publish(change: () => void): void {
+  try {
+    change()
+  } catch {
+    // A file system without modes: what other users may read is up to its mount.
+  }
+}
+
+function writePublic(path: string, bytes: Uint8Array): void {
+  const descriptor = openSync(path, 'wx', IMAGE_MODE)
+  try {
+    publish(() => fchmodSync(descriptor, IMAGE_MODE))
+    writeFileSync(descriptor, bytes, { flush: true })
+  } finally {
+    closeSync(descriptor)
   }
 }
 

@@ -15,7 +15,7 @@ const MADE_AT_ONCE = 4
 const PAUSE_MS = 100
 
 interface QrImagesOptions {
-  renderer: Thread<Renderer>
+  renderer: Pick<Thread<Renderer>, 'call' | 'close'>
   dir: string
   addresses: Addresses
   log: Log
@@ -25,7 +25,7 @@ interface QrImagesOptions {
  * Each code's picture: made by the QR thread, stored as a file, made again whenever it is missing.
  */
 export class QrImages implements CodeImages {
-  readonly #renderer: Thread<Renderer>
+  readonly #renderer: QrImagesOptions['renderer']
   readonly #files: QrFiles
   readonly #addresses: Addresses
   readonly #log: Log
@@ -72,6 +72,11 @@ export class QrImages implements CodeImages {
 
   render(code: Code, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
     return this.#renderer.call('render', { text: this.#addresses.short(code), options })
+  }
+
+  /** An image of a text that is no short link; nothing of it is stored. */
+  renderText(text: string, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#renderer.call('render', { text, options })
   }
 
   /** Stores the images of many codes, and waits for it: for work in the background. */

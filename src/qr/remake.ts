@@ -81,7 +81,7 @@ export class Remake {
         return
       }
       // Asked again in this turn: an image made for a code deleted meanwhile would stay for good.
-      const codes = links.map(({ code }) => code).filter((code) => reads.findDestination(code))
+      const codes = links.map(({ code }) => code).filter((code) => reads.findByCode(code))
       await images.remake(codes)
       made += links.length
       last = links.at(-1)?.id ?? last

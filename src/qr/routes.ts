@@ -1,7 +1,9 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
-import { type GuardDeps, publicly } from '../guard.ts'
+import { describeLimit, type GuardDeps, publicly, rateLimited } from '../guard.ts'
+import type { Headed } from '../http/errors.ts'
 import { operation } from '../http/operation.ts'
+import type { AddressKey } from '../limits/budgets.ts'
 import type { Addresses } from '../links/addresses.ts'
 import type { LinkCache } from '../links/cache.ts'
 import { type Code, toCode } from '../links/code.ts'
@@ -90,19 +92,64 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
       },
     )
 
-/** The stored images, where `CDN_URL` is ours: outside the API, with neither budget nor account. */
+/**
+ * The stored images, where `CDN_URL` is ours. One that is stored costs no budget, because a proxy
+ * that caches them fetches thousands. An unknown code and an image that must be created are charged
+ * to the reads of the address, or codes could be guessed here without a limit. No API key is looked
+ * at, because clients of images have none.
+ */
 export const qrFileRoutes = (deps: QrDeps) =>
-  new Elysia({ name: 'qr.files' }).get('/cdn/qr/:file', async ({ params, set }) => {
-    const { file } = params
-    if (!file.endsWith('.png')) throw new AppError('path_not_found')
-    const name = file.slice(0, -'.png'.length)
-    // Asked again after the wait: an image made for a code deleted meanwhile would stay for good.
-    const image =
-      (await deps.images.find(getCode(deps, name))) ?? (await deps.images.make(getCode(deps, name)))
-    set.headers['cache-control'] = IMAGE_CACHING
-    set.headers['content-type'] = TYPES.png
-    return new Response(image)
-  })
+  new Elysia({ name: 'qr.files' }).get(
+    '/cdn/qr/:file',
+    async ({ params, request, server, set }) => {
+      const { file } = params
+      if (!file.endsWith('.png')) throw new AppError('path_not_found')
+      const name = file.slice(0, -'.png'.length)
+      const peer = server?.requestIP(request)?.address ?? ''
+      deps.address.resolve(peer, request.headers.get('x-forwarded-for'))
+      // Copied, because other requests arrive during the wait.
+      const { keyHigh, keyLow } = deps.address
+      const caller = { address: { keyHigh, keyLow }, set: set as Headed }
+      let image = await deps.images.find(getFileCode(deps, name, caller))
+      if (!image) {
+        spendRead(deps, caller)
+        // Asked again after the wait: the image of a code deleted meanwhile would stay for good.
+        image = await deps.images.make(getCode(deps, name))
+      }
+      set.headers['cache-control'] = IMAGE_CACHING
+      set.headers['content-type'] = TYPES.png
+      return new Response(image)
+    },
+  )
+
+interface FileCaller {
+  address: AddressKey
+  set: Headed
+}
+
+/** The code that somebody holds, free of charge. Throws `code_not_found` or `rate_limited`. */
+function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
+  const { cache, limiter } = deps
+  const code = toCode(text)
+  let found = code && cache.findInMemory(code)
+  if (code !== undefined && found === undefined) {
+    if (!limiter.mayLookUp('read', undefined, caller.address)) throw limited(deps, caller)
+    found = cache.lookUp(code)
+  }
+  if (code !== undefined && found) return code
+  spendRead(deps, caller)
+  throw new AppError('code_not_found', text.toUpperCase())
+}
+
+function spendRead(deps: QrDeps, caller: FileCaller): void {
+  if (!deps.limiter.take('read', undefined, caller.address)) throw limited(deps, caller)
+  describeLimit(deps.limiter, caller.set)
+}
+
+function limited({ limiter }: QrDeps, { set }: FileCaller): AppError {
+  describeLimit(limiter, set)
+  return rateLimited(limiter)
+}
 
 /** The code that somebody holds. Throws `code_not_found`. */
 function getCode({ cache }: QrDeps, text: string): Code {

@@ -1,11 +1,12 @@
 import { findAccount } from '../accounts/keys.ts'
+import type { Account } from '../accounts/store.ts'
 import { REFUSALS } from '../errors.ts'
 import type { GuardDeps } from '../guard.ts'
 import type { HitJournal } from '../hits/journal.ts'
 import { HeaderLine } from '../http/header-line.ts'
 import type { Log } from '../lib/log.ts'
 import type { LinkCache } from '../links/cache.ts'
-import { toCode } from '../links/code.ts'
+import { type Code, toCode } from '../links/code.ts'
 
 export interface RedirectDeps extends GuardDeps {
   cache: LinkCache
@@ -14,12 +15,14 @@ export interface RedirectDeps extends GuardDeps {
   /** Whether `X-Forwarded-For` can say anything: some proxy is trusted. */
   behindProxy: boolean
   outcomes: RedirectOutcomes
+  health: { onStop(begin: () => void): void }
 }
 
 /** Answers so far. A found code asked for with GET is not here: the journal counts it. */
 export interface RedirectOutcomes {
   foundByHead: number
   notFound: number
+  disabled: number
   limited: number
   failed: number
 }
@@ -41,6 +44,22 @@ export function follower(deps: RedirectDeps): Follow {
   const serviceCode = found.line('X-Service-Code')
   const init = { status: 302, headers: found.headers }
   const refuse = refuser(deps)
+  const failed = new AnswerHeaders(deps, {})
+
+  const refuseLimited = () => {
+    outcomes.limited++
+    return refuse('rate_limited', String(limiter.retryAfter))
+  }
+
+  const lookUp = (code: Code, account: Account | undefined) => {
+    try {
+      return cache.lookUp(code)
+    } catch (error) {
+      // A failed request is charged too, and its headers are about its own caller.
+      limiter.take('read', account, address)
+      throw error
+    }
+  }
 
   const answer: Follow = (text, request, server) => {
     const { headers } = request
@@ -48,13 +67,20 @@ export function follower(deps: RedirectDeps): Follow {
     const account = key === null ? undefined : findAccount(deps, key)
     const peer = server?.requestIP(request)?.address ?? ''
     address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
-    if (!limiter.take('read', account, address)) {
-      outcomes.limited++
-      return refuse('rate_limited', String(limiter.retryAfter))
-    }
     const code = toCode(text)
-    const destination = code && cache.find(code)
+    let destination = code && cache.findInMemory(code)
+    if (code !== undefined && destination === undefined) {
+      if (!limiter.mayLookUp('redirect', account, address)) return refuseLimited()
+      destination = lookUp(code, account)
+    }
+    // Known first: a link that is found has a budget of its own.
+    const charge = destination?.location ? 'redirect' : 'read'
+    if (!limiter.take(charge, account, address)) return refuseLimited()
     if (!destination?.location) {
+      if (destination?.isDisabled) {
+        outcomes.disabled++
+        return refuse('link_disabled', text.toUpperCase())
+      }
       outcomes.notFound++
       return refuse('code_not_found', text.toUpperCase())
     }
@@ -70,7 +96,7 @@ export function follower(deps: RedirectDeps): Follow {
     try {
       return answer(text, request, server)
     } catch (error) {
-      return failure(deps, error, request)
+      return failure(deps, failed, error, request)
     }
   }
 }
@@ -81,7 +107,7 @@ function refuser(deps: RedirectDeps) {
   const refused = new AnswerHeaders(deps, json)
   const limited = new AnswerHeaders(deps, json)
   const retryAfter = limited.line('Retry-After')
-  return (code: 'rate_limited' | 'code_not_found', detail: string): Response => {
+  return (code: 'rate_limited' | 'code_not_found' | 'link_disabled', detail: string): Response => {
     const { status, say } = REFUSALS[code]
     const answer = code === 'rate_limited' ? limited : refused
     if (code === 'rate_limited') retryAfter.set(detail)
@@ -97,9 +123,13 @@ function refuser(deps: RedirectDeps) {
 }
 
 /** The database does not answer, and the code is not in memory. */
-function failure(deps: RedirectDeps, cause: unknown, { method }: Request): Response {
+function failure(
+  deps: RedirectDeps,
+  answer: AnswerHeaders,
+  cause: unknown,
+  { method }: Request,
+): Response {
   deps.outcomes.failed++
-  const answer = new AnswerHeaders(deps, {})
   const request_id = answer.fill()
   deps.log.error('request.failed', { request_id, method, path: '/:code' }, cause)
   const { status, say } = REFUSALS.internal
@@ -119,12 +149,14 @@ class AnswerHeaders {
   readonly #requestId: HeaderLine
 
   constructor(deps: RedirectDeps, fixed: Record<string, string>) {
-    this.headers = new Headers(fixed)
+    this.headers = new Headers({ ...fixed, 'X-Content-Type-Options': 'nosniff' })
     this.#deps = deps
     this.#limit = this.line('X-RateLimit-Limit')
     this.#remaining = this.line('X-RateLimit-Remaining')
     this.#reset = this.line('X-RateLimit-Reset')
     this.#requestId = this.line('X-Request-Id')
+    // Once for all answers to come, so that the check costs no redirect anything.
+    deps.health.onStop(() => this.headers.set('Connection', 'close'))
   }
 
   line(name: string): HeaderLine {

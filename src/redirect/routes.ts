@@ -21,7 +21,10 @@ export const redirectRoutes = (follow: Follow) =>
       detail: operation({
         id: 'follow',
         summary: 'Follow a short link',
-        description: 'Counts one hit. Goes on during maintenance.',
+        description: [
+          'Counts one hit. Goes on during maintenance. Without an API key, a redirect is charged',
+          'to a limit of its own, and an unknown code to that of the other reads.',
+        ].join(' '),
         tag: 'Redirects',
         code: true,
         answers: {
@@ -30,7 +33,7 @@ export const redirectRoutes = (follow: Follow) =>
             headers: ['Location', 'Cache-Control', 'X-Service-Code'],
           },
         },
-        refusals: [404],
+        refusals: [404, 410],
       }),
     },
   )

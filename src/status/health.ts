@@ -5,6 +5,7 @@ interface HealthDeps {
   writer: { readonly failing: boolean }
   /** By name. */
   threads: Readonly<Record<string, { readonly isDead: boolean }>>
+  watch: { readonly hangingThread: string | undefined }
 }
 
 /**
@@ -13,6 +14,7 @@ interface HealthDeps {
  */
 export class Health {
   readonly #deps: HealthDeps
+  readonly #stopListeners: (() => void)[] = []
   #isStopping = false
 
   constructor(deps: HealthDeps) {
@@ -22,19 +24,31 @@ export class Health {
   /** The service is about to stop: from now on nobody should send it anything new. */
   beginStop(): void {
     this.#isStopping = true
+    for (const begin of this.#stopListeners.splice(0)) begin()
+  }
+
+  /** Runs `begin` when the service is about to stop. */
+  onStop(begin: () => void): void {
+    this.#stopListeners.push(begin)
   }
 
   get isStopping(): boolean {
     return this.#isStopping
   }
 
-  /** The name of a thread that has ended: only a restart brings it back. */
+  /** The name of a thread that has ended. The writer comes back with a restart of the service. */
   get deadThread(): string | undefined {
     return Object.entries(this.#deps.threads).find(([, { isDead }]) => isDead)?.[0]
   }
 
+  /** The name of a thread that has not answered for seconds. */
+  get hangingThread(): string | undefined {
+    return this.#deps.watch.hangingThread
+  }
+
   isReady(): boolean {
-    return !this.#isStopping && !this.deadThread && this.totalRedirects() !== undefined
+    if (this.#isStopping || this.deadThread || this.hangingThread) return false
+    return this.totalRedirects() !== undefined
   }
 
   /**

@@ -29,10 +29,14 @@ export interface MetricsDeps extends TrafficDeps {
   writer: { readonly failing: boolean }
   writerWork: WriterWork
   threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
+  watch: { isHanging(thread: string): boolean }
+  descriptors: { readonly areExhausted: boolean; readonly ended: number }
   lists: Caller<StatusReads>
   blocklist: Blocklist
   maintenance: MaintenanceMode
   health: Health
+  bodies: { readonly bytesInFlight: number }
+  unsent: { readonly bytes: number }
   logLinesDropped: () => number
 }
 
@@ -66,12 +70,13 @@ export class Metrics {
     this.#writeTotals(out)
     this.#writeBlocklist(out)
     writeProcess(out)
+    this.#writeDescriptors(out)
     this.#refreshTotals()
     return out.toString()
   }
 
   #writeService(out: Exposition): void {
-    const { health, writer, maintenance, logLinesDropped } = this.#deps
+    const { health, writer, maintenance, logLinesDropped, bodies, unsent } = this.#deps
     out
       .gauge('hopcode_build_info', 'Always 1; the labels say what runs.', [
         { labels: { version: VERSION, bun: Bun.version }, value: 1 },
@@ -79,8 +84,19 @@ export class Metrics {
       .gauge('hopcode_ready', '1 while /-/ready says so.', Number(health.isReady()))
       .gauge(
         'hopcode_writes_failing',
-        '1 while writes are refused: the last one was, or the writer thread has ended.',
+        '1 while writes are refused or hang: the last one was refused, or the writer thread has ' +
+          'ended or has not answered for 5 seconds.',
         Number(writer.failing),
+      )
+      .gauge(
+        'hopcode_request_body_bytes',
+        'Request bodies in memory, received and being received.',
+        bodies.bytesInFlight,
+      )
+      .gauge(
+        'hopcode_unsent_response_bytes',
+        'Responses over 64 KiB in memory that are not sent yet.',
+        unsent.bytes,
       )
       .gauge('hopcode_maintenance', '1 during planned maintenance.', Number(isOn(maintenance)))
       .counter(
@@ -133,14 +149,22 @@ export class Metrics {
   }
 
   #writeThreads(out: Exposition): void {
-    const { threads, writerWork } = this.#deps
-    const each = (value: (thread: (typeof threads)[string]) => number) =>
-      Object.entries(threads).map(([thread, its]) => ({ labels: { thread }, value: value(its) }))
+    const { threads, writerWork, watch } = this.#deps
+    const each = (value: (thread: (typeof threads)[string], name: string) => number) =>
+      Object.entries(threads).map(([thread, its]) => ({
+        labels: { thread },
+        value: value(its, thread),
+      }))
     out
       .gauge(
         'hopcode_thread_running',
-        '1 while the thread runs. One that has ended comes back with a restart alone.',
+        '1 while the thread runs. A writer that has ended comes back with a restart alone.',
         each(({ isDead }) => Number(!isDead)),
+      )
+      .gauge(
+        'hopcode_thread_hanging',
+        '1 while a call has been with the thread for more than 5 seconds.',
+        each((_, name) => Number(watch.isHanging(name))),
       )
       .gauge(
         'hopcode_thread_calls_pending',
@@ -190,6 +214,21 @@ export class Metrics {
         'hopcode_blocklist_loaded_timestamp_seconds',
         'When a list was last loaded, as Unix time; 0 for never.',
         (loadedAt ?? 0) / 1000,
+      )
+  }
+
+  #writeDescriptors(out: Exposition): void {
+    const { areExhausted, ended } = this.#deps.descriptors
+    out
+      .gauge(
+        'hopcode_descriptors_exhausted',
+        '1 while file descriptors are used up, or were within the last minute.',
+        Number(areExhausted),
+      )
+      .counter(
+        'hopcode_connections_ended_total',
+        'Quiet connections that were ended to free their file descriptors.',
+        ended,
       )
   }
 

@@ -1,18 +1,27 @@
-import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { readdirSync, statfsSync, statSync } from 'node:fs'
+import { descriptorsMax } from './descriptors.ts'
 import type { Exposition } from './exposition.ts'
 
 /** What the operating system knows of this process. A figure that is not to be had is left out. */
 export function writeProcess(out: Exposition): void {
-  const { rss, heapTotal } = process.memoryUsage()
+  // Bun reads it from a file, which takes a descriptor.
+  const memory = attempt(() => process.memoryUsage())
   const { user, system } = process.cpuUsage()
+  if (memory) {
+    out
+      .gauge(
+        'hopcode_process_resident_memory_bytes',
+        'Memory resident, of all threads.',
+        memory.rss,
+      )
+      // Not `heapUsed`: that counts memory outside the heap too, resident or not.
+      .gauge(
+        'hopcode_process_heap_bytes',
+        'JavaScript heap of the HTTP thread, without large arrays, buffers and texts.',
+        memory.heapTotal,
+      )
+  }
   out
-    .gauge('hopcode_process_resident_memory_bytes', 'Memory resident, of all threads.', rss)
-    // Not `heapUsed`: that counts memory outside the heap too, resident or not.
-    .gauge(
-      'hopcode_process_heap_bytes',
-      'JavaScript heap of the HTTP thread, without large arrays, buffers and texts.',
-      heapTotal,
-    )
     .counter('hopcode_process_cpu_seconds_total', 'Processor time of all threads, by mode.', [
       { labels: { mode: 'user' }, value: user / 1e6 },
       { labels: { mode: 'system' }, value: system / 1e6 },
@@ -22,11 +31,12 @@ export function writeProcess(out: Exposition): void {
       'When the process began, as Unix time.',
       Math.round(performance.timeOrigin) / 1000,
     )
-  const open = attempt(() => readdirSync('/proc/self/fd').length)
+  limitSeen = descriptorsMax() ?? limitSeen
+  const most = limitSeen
+  const open = descriptorsOpen() ?? most
   if (open !== undefined) {
     out.gauge('hopcode_process_open_fds', 'File descriptors open: connections and files.', open)
   }
-  const most = attempt(descriptorsMax)
   if (most) out.gauge('hopcode_process_max_fds', 'The most file descriptors allowed.', most)
 }
 
@@ -58,12 +68,17 @@ export function writeDisk(out: Exposition, databaseFile: string): void {
     )
 }
 
-function descriptorsMax(): number {
-  const limits = readFileSync('/proc/self/limits', 'utf8')
-  return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1])
+/** The limit as it could last be read: that takes a descriptor too. */
+let limitSeen: number | undefined
+
+/** Undefined where it is not known, and where it cannot be counted because none is free. */
+function descriptorsOpen(): number | undefined {
+  // Linux 6.2 and later tell their number as the folder's size.
+  const size = attempt(() => statSync('/proc/self/fd').size)
+  return size || attempt(() => readdirSync('/proc/self/fd').length)
 }
 
-function attempt<Result>(work: () => Result): Result | undefined {
+export function attempt<Result>(work: () => Result): Result | undefined {
   try {
     return work()
   } catch {

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
-import { AppError } from '../errors.ts'
+import { AppError, degradedError } from '../errors.ts'
 import { type GuardDeps, publicly } from '../guard.ts'
 import { operation } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -24,7 +24,7 @@ type StatusView = z.infer<typeof StatusView>
 
 export const statusRoutes = (deps: StatusDeps) =>
   new Elysia({ name: 'status.api', prefix: '/api' })
-    .use(publicly(deps, { budget: 'read' }))
+    .use(publicly(deps, { budget: 'read', reportsState: true }))
     .get('/status', () => status(deps), {
       detail: operation({
         id: 'status',
@@ -89,7 +89,8 @@ export function isLocal(request: Request, server: Peers | null): boolean {
 function status({ health, clock, monotonic }: StatusDeps): StatusView {
   const start = monotonic()
   const totalRedirects = health.totalRedirects()
-  if (totalRedirects === undefined || health.deadThread) throw degraded(health)
+  const { deadThread, hangingThread } = health
+  if (totalRedirects === undefined || deadThread || hangingThread) throw degraded(health)
   return {
     status: 'operational',
     database: 'ok',
@@ -101,10 +102,9 @@ function status({ health, clock, monotonic }: StatusDeps): StatusView {
 }
 
 function degraded(health: Health): AppError {
-  const { deadThread } = health
+  const { deadThread, hangingThread } = health
   const database = health.totalRedirects() === undefined ? 'error' : 'ok'
-  return new AppError(deadThread ? 'thread_ended' : 'unhealthy', deadThread, {
-    headers: { 'retry-after': '1' },
-    fields: { status: 'degraded', database },
-  })
+  if (deadThread) return degradedError('thread_ended', { thread: deadThread, database })
+  if (hangingThread) return degradedError('thread_hanging', { thread: hangingThread, database })
+  return degradedError('unhealthy', { database })
 }

@@ -47,11 +47,12 @@ function writeRequests(out: Exposition, { tally, outcomes }: TrafficDeps, hits: 
 }
 
 function redirectAnswers(outcomes: RedirectOutcomes, hits: number) {
-  const { foundByHead, notFound, limited, failed } = outcomes
+  const { foundByHead, notFound, disabled, limited, failed } = outcomes
   const answers = [
     ['GET', 302, hits],
     ['HEAD', 302, foundByHead],
     ['GET', 404, notFound],
+    ['GET', 410, disabled],
     ['GET', 429, limited],
     ['GET', 500, failed],
   ] as const
@@ -63,14 +64,14 @@ function redirectAnswers(outcomes: RedirectOutcomes, hits: number) {
 
 function writeRedirects(out: Exposition, deps: TrafficDeps, hits: number): void {
   const { outcomes, redirectSeconds, cache, lookUps } = deps
-  const { foundByHead, notFound, limited, failed } = outcomes
+  const { foundByHead, notFound, disabled, limited, failed } = outcomes
   const byOutcome = { found: hits + foundByHead, not_found: notFound }
   const { known, unknown } = lookUps
   out
     .counter(
       'hopcode_redirects_total',
       'Short links asked for, by outcome.',
-      samples('outcome', { ...byOutcome, limited, failed }),
+      samples('outcome', { ...byOutcome, disabled, limited, failed }),
     )
     .histogram(
       'hopcode_redirect_duration_seconds',
@@ -114,12 +115,17 @@ function writeLimits(out: Exposition, { limiter }: TrafficDeps): void {
     )
     .counter(
       'hopcode_limiter_overflow_total',
-      'Requests of callers that share one window because there are too many callers.',
+      'Requests of callers for whom no window was left because there are too many callers.',
       each(({ overflowed }) => overflowed),
     )
     .counter(
+      'hopcode_limiter_uncounted_total',
+      'Requests that passed without being counted because the windows are full.',
+      each(({ uncounted }) => uncounted),
+    )
+    .counter(
       'hopcode_limiter_memory_refusals_total',
-      'Requests refused under the budget because the memory of the windows is full.',
+      'Requests under the budget for which the memory of the windows was full.',
       each(({ arenaRefused }) => arenaRefused),
     )
 }

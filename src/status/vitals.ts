@@ -1,6 +1,6 @@
 import type { HitJournal } from '../hits/journal.ts'
 import type { Health } from './health.ts'
-import { readDisk } from './process.ts'
+import { attempt, readDisk } from './process.ts'
 
 /** How the service is, in figures for a person. Sizes are bytes. */
 export interface Vitals {
@@ -9,8 +9,8 @@ export interface Vitals {
   isWriteFailing: boolean
   hits: { pending: number; journalFill: number; areOverflowing: boolean }
   disk: { database: number; log: number; free: number | undefined }
-  /** Memory resident, of all threads. */
-  memory: number
+  /** Memory resident, of all threads; undefined while no file descriptor is free to read it. */
+  memory: number | undefined
   /** Epoch ms. */
   startedAt: number
 }
@@ -30,7 +30,7 @@ export function readVitals({ health, writer, journal, databaseFile }: VitalsDeps
     isWriteFailing: writer.failing,
     hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflowing },
     disk: readDisk(databaseFile),
-    memory: process.memoryUsage.rss(),
+    memory: attempt(() => process.memoryUsage.rss()),
     startedAt: performance.timeOrigin,
   }
 }

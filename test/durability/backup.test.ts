@@ -10,6 +10,7 @@ import { temporaryFolder } from '../support/folder.ts'
 const unlimited = (dataDir: string): Settings => ({
   DATA_DIR: dataDir,
   ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 })
 

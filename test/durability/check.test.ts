@@ -26,9 +26,9 @@ test('a check while serving exits 0, and 1 with advice when something is wrong',
   const problems = findings.filter(({ status }: { status: string }) => status === 'problem')
   expect(problems).toEqual([
     {
-      check: 'secret key',
+      check: 'file modes',
       status: 'problem',
-      says: expect.stringContaining('can be read by others'),
+      says: expect.stringContaining('can read or write secret.key'),
       advice: expect.stringContaining('chmod 600'),
     },
   ])

@@ -156,7 +156,7 @@ test.skipIf(!FAKETIME)(
     const dataDir = join(folder.path, 'data')
     const step = join(folder.path, 'step')
     writeFileSync(step, '+0')
-    const env = { DATA_DIR: dataDir, HIT_FLUSH_MS: '10', ANONYMOUS_READS_PER_MINUTE: '6' }
+    const env = { DATA_DIR: dataDir, HIT_FLUSH_MS: '10', ANONYMOUS_REDIRECTS_PER_MINUTE: '6' }
     const key = await makeAccount(env)
     await using service = await Service.start({
       ...env,

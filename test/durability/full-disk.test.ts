@@ -16,6 +16,7 @@ test('a disk that refuses writes: writes are 500 with request_id, redirects go o
   const env = {
     DATA_DIR: folder.path,
     ANONYMOUS_READS_PER_MINUTE: '0',
+    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
     ENTERPRISE_WRITES_PER_MINUTE: '0',
     HIT_FLUSH_MS: '20',
   }

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { eventually } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
 import { canTrace } from '../support/debian.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -26,6 +27,7 @@ const FAULTS: (Omit<FaultWords, 'files'> & { name: string })[] = [
 const unlimited = (dataDir: string) => ({
   DATA_DIR: dataDir,
   ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
   ENTERPRISE_READS_PER_MINUTE: '0',
   HIT_FLUSH_MS: '20',
@@ -199,6 +201,55 @@ test.skipIf(!CAN_TRACE)(
     expect(await service.end('SIGTERM')).toBe(0)
     expect(await service.errors).not.toContain('qr.remade')
     expect(statSync(join(folder.path, 'hopcode.db-wal')).size).toBe(0)
+  },
+  60_000,
+)
+
+test.skipIf(!CAN_TRACE)(
+  'a disk that hangs for seconds: writes are reported as failing and it is not ready until it answers',
+  async () => {
+    using folder = temporaryFolder()
+    const env = unlimited(folder.path)
+    const key = await makeAccount(env)
+    await using service = await Service.start(env)
+    const code = await service.shorten(key, 'https://example.com/before')
+    {
+      await using _ = await DiskFault.begin(service.pid, {
+        calls: SYNCS,
+        fault: { delayMs: 8000 },
+        files: databaseFiles(folder.path),
+        when: '1',
+      })
+      const created = service.post('/api/shorten', key, { url: 'https://example.com/slow' })
+      await eventually('the service is not ready', async () => {
+        return (await service.fetch('/-/ready')).status === 503
+      })
+      const status = await service.fetch('/api/status')
+      expect(status.status).toBe(503)
+      expect(await status.json()).toMatchObject({
+        error: 'Service degraded: its writer thread does not answer',
+        status: 'degraded',
+        database: 'error',
+      })
+      const metrics = await (await service.fetch('/-/metrics')).text()
+      expect(metrics).toContain('hopcode_writes_failing 1\n')
+      expect(metrics).toContain('hopcode_ready 0\n')
+      expect(metrics).toContain('hopcode_thread_hanging{thread="writer"} 1\n')
+      expect(metrics).toContain('hopcode_thread_hanging{thread="reader"} 0\n')
+      expect((await service.fetch('/-/live')).status).toBe(200)
+      expect((await service.fetch(`/${code}`)).status).toBe(302)
+      expect((await created).status).toBe(201)
+    }
+    await recovered(service)
+    expect((await service.fetch('/-/ready')).status).toBe(200)
+    const metrics = await (await service.fetch('/-/metrics')).text()
+    expect(metrics).toContain('hopcode_writes_failing 0\n')
+    expect(await service.end('SIGTERM')).toBe(0)
+    const lines = (await service.errors).split('\n').filter((line) => line.includes('"thread.'))
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 'error', event: 'thread.hanging', thread: 'writer', ms: expect.any(Number) },
+      { level: 'info', event: 'thread.recovered', thread: 'writer' },
+    ])
   },
   60_000,
 )

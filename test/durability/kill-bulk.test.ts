@@ -7,6 +7,7 @@ const ROUNDS = 12
 const unlimited = (dataDir: string) => ({
   DATA_DIR: dataDir,
   ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 })
 

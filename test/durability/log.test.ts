@@ -30,6 +30,7 @@ test.each(sinks)('with standard error as $name it serves, counts and stops', asy
   const env = {
     ...{ ...data, FIFO: join(folder.path, 'fifo'), PATH: String(process.env.PATH) },
     ...{ LOG_REQUESTS: 'all', ANONYMOUS_READS_PER_MINUTE: '0' },
+    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   }
   await using service = await Service.start(env, ['sh', '-c', words])
   const code = await service.shorten(key, 'https://example.com/start')

@@ -140,6 +140,7 @@ async function record(
   const env = {
     DATA_DIR: dataDir,
     ANONYMOUS_READS_PER_MINUTE: '0',
+    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
     ENTERPRISE_WRITES_PER_MINUTE: '0',
     HIT_FLUSH_MS: '10',
   }

@@ -7,7 +7,8 @@ import { LANDING, startTarget } from './lib/hostile-service.ts'
 
 /** Connections that are slow, idle, cut short or full, beside others that must be served. */
 
-const MIB = 1024 * 1024
+const KIB = 1024
+const MIB = 1024 * KIB
 
 const folder = temporaryFolder()
 let service: Service
@@ -169,7 +170,7 @@ test('a refusal before the body has come does not spoil the connection', async (
   }
 })
 
-test('a body over 16 MiB is refused, whether it is declared, sent or neither', async () => {
+test('a body over 64 KiB is refused, whether it is declared, sent or neither', async () => {
   const part = `${MIB.toString(16)}\r\n${'a'.repeat(MIB)}\r\n`
   const cases = [
     { send: [post(declared(17 * MIB), '')], rest: 'a'.repeat(17 * MIB) },
@@ -181,13 +182,13 @@ test('a body over 16 MiB is refused, whether it is declared, sent or neither', a
     using client = await Conversation.open(service.url)
     for (const bytes of send) client.send(bytes)
     const [answer] = await client.answers(1)
-    expect(answer).toMatchObject({ status: 413, text: expect.stringContaining('16 MiB') })
+    expect(answer).toMatchObject({ status: 413, text: expect.stringContaining('64 KiB') })
     client.send(rest + REDIRECT)
     expect((await client.answers(2)).map(({ status }) => status)).toEqual([413, 302])
     await othersAreServed()
   }
   using client = await Conversation.open(service.url)
-  client.send(post(declared(16 * MIB), 'a'.repeat(16 * MIB)))
+  client.send(post(declared(64 * KIB), 'a'.repeat(64 * KIB)))
   expect((await client.answers(1))[0]?.text).toContain('Invalid JSON')
 })
 

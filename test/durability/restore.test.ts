@@ -21,6 +21,7 @@ import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 const unlimited = (dataDir: string): Settings => ({
   DATA_DIR: dataDir,
   ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 })
 

@@ -163,11 +163,11 @@ describe('with a blocked host', () => {
 
 // design: 4.14 our own hosts
 test('our own hosts are blocked on every port and scheme, without any list', async () => {
-  const env = { BASE_URL: 'https://Hop.Test/s', CDN_URL: 'http://192.0.2.80:8080/images' }
+  const env = { BASE_URL: 'https://Hop.Test', CDN_URL: 'http://192.0.2.80:8080/images' }
   await using app = await testApp({ env })
   const { code } = await app.shorten('https://www.example/')
   for (const url of [
-    `https://hop.test/s/${code}`,
+    `https://hop.test/${code}`,
     'http://hop.test/anything',
     'https://HOP.test:8443/',
     'https://hop.test./',
@@ -186,6 +186,21 @@ test('our own hosts are blocked on every port and scheme, without any list', asy
   ]) {
     expect([url, (await shorten(app, url)).status]).toEqual([url, 201])
   }
+})
+
+// design: 4.14 to prevent loops
+test('a link to the address on which the service listens is refused: it would loop', async () => {
+  await using app = await testApp()
+  const { port } = new URL(app.url)
+  const forms = ['127.0.0.1', 'localhost', '127.1', '[::1]', '0.0.0.0', '[::ffff:127.0.0.1]']
+  for (const host of forms) {
+    const { status, body } = await shorten(app, `http://${host}:${port}/LOOP0001`)
+    expect([host, status, body]).toEqual([host, 422, { error: BLOCKED }])
+  }
+  const { code, passcode } = await app.claim('LOOP0001')
+  const json = { code, passcode, url: `${app.url}/LOOP0001` }
+  expect((await app.call('POST', '/api/update', { key: 'free', json })).status).toBe(422)
+  expect((await shorten(app, 'http://127.0.0.1:9/other')).status).toBe(201)
 })
 
 /** In one step: a reader sees the old file or the new one. */
@@ -210,7 +225,7 @@ test('a changed list is in force within seconds: what it adds is refused, what i
   // The account has this URL already: a blocked one is refused all the same.
   await eventually('two.example is blocked', () => isBlocked(app, 'https://two.example/'))
   expect(await isBlocked(app, 'https://one.example/')).toBe(false)
-  expect((await app.call('GET', `/${body.code}`)).status).toBe(302)
+  expect((await app.call('GET', `/${body.code}`)).status).toBe(410)
   replace(file, 'one.example\n')
   await eventually('one.example is blocked', () => isBlocked(app, 'https://one.example/'))
   expect(await isBlocked(app, 'https://two.example/')).toBe(false)

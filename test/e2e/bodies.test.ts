@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { longestUrls } from '../abuse/bodies.ts'
 import { eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
 import { Conversation } from '../support/conversation.ts'
 import { nameOf, WRITES } from '../support/endpoints.ts'
@@ -7,20 +8,26 @@ import { rawRequest } from '../support/raw-http.ts'
 
 /** What the service takes as a JSON body, and how it refuses the rest. */
 
-const MIB = 1024 * 1024
-const LIMIT = 16 * MIB
+const KIB = 1024
+const LIMIT = 64 * KIB
+/** 24 KiB for each URL of a batch of Free, and 64 KiB. */
+const BULK_LIMIT = 2464 * KIB
+const limitOf = (path: string) => (path === '/api/bulk-shorten' ? BULK_LIMIT : LIMIT)
 const NOT_JSON = expect.stringMatching(/^Invalid JSON/)
 
-/** A creation's body, padded with spaces to a length in bytes. */
-function bodyOf(length: number): Uint8Array<ArrayBuffer> {
+/** A document, a creation's by default, padded with spaces to a length in bytes. */
+function bodyOf(
+  length: number,
+  document = '{"url":"https://example.com/"}',
+): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length).fill(0x20)
-  bytes.set(new TextEncoder().encode('{"url":"https://example.com/"}'))
+  bytes.set(new TextEncoder().encode(document))
   return bytes
 }
 
 /** In chunks of undeclared total length. */
 async function sendChunked(app: TestApp, bytes: Uint8Array, path = '/api/shorten', key = 'free') {
-  const chunk = 256 * 1024
+  const chunk = 16 * KIB
   let offset = 0
   const body = new ReadableStream({
     pull(controller) {
@@ -109,7 +116,7 @@ test('400: what is not JSON, at every write', async () => {
     'not a number': '{"url":NaN}',
     undefined: 'undefined',
     'a raw newline in a string': '{"url":"https://example.com/\n"}',
-    'a hundred thousand open brackets': '['.repeat(100_000),
+    'sixty thousand open brackets': '['.repeat(60_000),
     'UTF-16': '\u0000{\u0000}',
   }
   for (const endpoint of WRITES) {
@@ -139,8 +146,8 @@ test('unknown fields are ignored, and a field called __proto__ is one of them', 
   expect(body.passcode).not.toBe(json.passcode)
 })
 
-// design: 4.16 bodies of at most 16 MiB
-test('a body of exactly 16 MiB is read, declared or in chunks', async () => {
+// design: 4.16 bodies up to the limit of the endpoint
+test('a body of exactly the limit of its endpoint is read, declared or in chunks', async () => {
   await using app = await testApp()
   const headers = { 'content-type': JSON_TYPE }
   const raw = bodyOf(LIMIT)
@@ -149,15 +156,20 @@ test('a body of exactly 16 MiB is read, declared or in chunks', async () => {
     body: { url: 'https://example.com/' },
   })
   expect(await sendChunked(app, raw)).toMatchObject({ status: 200, body: { reused: true } })
+  const bulk = bodyOf(BULK_LIMIT, '{"urls":["https://example.com/"]}')
+  const answer = await app.call('POST', '/api/bulk-shorten', { key: 'free', raw: bulk, headers })
+  expect(answer).toMatchObject({ status: 201, body: { count: 1 } })
+  expect(await sendChunked(app, bulk, '/api/bulk-shorten')).toMatchObject({ status: 201 })
 })
 
 // design: 4.16 a larger body is 413
-test('413: a body of one byte more than 16 MiB, declared or in chunks, at every write', async () => {
+test('413 with the limit: a body of one byte more, declared or in chunks, at every write', async () => {
   await using app = await testApp()
   const headers = { 'content-type': JSON_TYPE }
-  const raw = bodyOf(LIMIT + 1)
   for (const { path } of WRITES) {
-    const body = { error: expect.stringMatching(/^Request body too large/) }
+    const raw = bodyOf(limitOf(path) + 1)
+    const limit = `${limitOf(path) / KIB} KiB`
+    const body = { error: `Request body too large: at most ${limit}` }
     const answer = await app.call('POST', path, { key: 'free', raw, headers })
     expect(outcome(path, answer)).toEqual({ at: path, status: 413, body })
     expect(await sendChunked(app, raw, path)).toEqual({ status: 413, body })
@@ -165,9 +177,46 @@ test('413: a body of one byte more than 16 MiB, declared or in chunks, at every 
   await expectNothingStored(app)
 })
 
+test('the limit of a batch follows the plan, up to 32 MiB', async () => {
+  await using app = await testApp({ env: { ENTERPRISE_BULK_MAX: '2' } })
+  const headers = { 'content-type': JSON_TYPE }
+  const limits = { free: 2464 * KIB, pro: 24_064 * KIB, enterprise: 112 * KIB }
+  for (const [key, limit] of Object.entries(limits)) {
+    const raw = bodyOf(limit + 1)
+    const answer = await app.call('POST', '/api/bulk-shorten', { key, raw, headers })
+    const error = `Request body too large: at most ${limit / KIB} KiB`
+    expect({ key, status: answer.status, body: answer.body }).toEqual({
+      key,
+      status: 413,
+      body: { error },
+    })
+  }
+  await using large = await testApp({ env: { ENTERPRISE_BULK_MAX: '5000' } })
+  const raw = bodyOf(32 * KIB * KIB + 1)
+  const answer = await large.call('POST', '/api/bulk-shorten', { key: 'enterprise', raw, headers })
+  expect(answer).toMatchObject({ status: 413, body: { error: expect.stringContaining('32 MiB') } })
+})
+
+test('a whole batch of the longest URLs is accepted, with each character escaped too', async () => {
+  await using app = await testApp()
+  const urls = longestUrls(100)
+  const answer = await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
+  expect(answer).toMatchObject({ status: 201, body: { count: 100 } })
+  expect((answer.body.results as { url: string }[]).map(({ url }) => url)).toEqual(urls)
+  // As Python's json.dumps writes it.
+  const escaped = `https://example.com/${'\\u4e2d'.repeat(900)}`
+  const raw = `{"urls":[${Array(100).fill(`"${escaped}"`).join()}]}`
+  const headers = { 'content-type': JSON_TYPE }
+  const again = await app.call('POST', '/api/bulk-shorten', { key: 'free', raw, headers })
+  expect(again).toMatchObject({ status: 201, body: { count: 100 } })
+  const longest = `{"url":"https://example.com/${'\\u0061'.repeat(8172)}"}`
+  const one = await app.call('POST', '/api/shorten', { key: 'free', raw: longest, headers })
+  expect(one.status).toBe(201)
+})
+
 test('413 in JSON: a body that is declared far larger is not waited for', async () => {
   await using app = await testApp()
-  for (const bytes of [LIMIT + 1, 2 * LIMIT, 2 * LIMIT + 1, 1024 * MIB]) {
+  for (const bytes of [LIMIT + 1, 2 * LIMIT, 16 * KIB * KIB, KIB * KIB * KIB]) {
     const { status, text, headers } = await rawRequest(app.url, [
       'POST /api/shorten HTTP/1.1',
       `X-API-Key: ${app.key('free')}`,
@@ -183,9 +232,67 @@ test('413 in JSON: a body that is declared far larger is not waited for', async 
   }
 })
 
+test('400: a body that is not UTF-8 is not stored with other characters in its place', async () => {
+  await using app = await testApp()
+  const headers = { 'content-type': JSON_TYPE }
+  const [start, end] = [Buffer.from('{"url":"https://a.example/'), Buffer.from('"}')]
+  const bodies = [
+    [0xff, 0xfe],
+    [0xc0, 0xaf],
+    [0xed, 0xa0, 0x80],
+    [0xe4, 0xb8],
+    [0xf4, 0x90, 0x80, 0x80],
+  ]
+  for (const { path } of WRITES) {
+    for (const bytes of bodies) {
+      const raw = new Uint8Array(Buffer.concat([start, Buffer.from(bytes), end]))
+      const answer = await app.call('POST', path, { key: 'pro', raw, headers })
+      const body = { error: 'Invalid JSON: the request body is not valid UTF-8' }
+      expect(outcome(path, answer)).toEqual({ at: path, status: 400, body })
+    }
+  }
+  await expectNothingStored(app)
+})
+
+test('a byte order mark before the document is not part of it', async () => {
+  await using app = await testApp()
+  const headers = { 'content-type': JSON_TYPE }
+  const shorten = { key: 'free', raw: '\ufeff{"url":"https://a.example/"}', headers }
+  expect(await app.call('POST', '/api/shorten', shorten)).toMatchObject({ status: 201 })
+  const bulk = { key: 'free', raw: '\ufeff{"urls":["https://a.example/"]}', headers }
+  expect(await app.call('POST', '/api/bulk-shorten', bulk)).toMatchObject({ status: 201 })
+})
+
+test('415: a compressed body, and one in another charset than UTF-8, are not misread', async () => {
+  await using app = await testApp()
+  const raw = JSON.stringify({ url: 'https://example.com/', urls: ['https://example.com/'] })
+  const refused: [Record<string, string>, RegExp][] = [
+    [{ 'content-encoding': 'gzip' }, /^Unsupported content encoding/],
+    [{ 'content-encoding': 'identity, br' }, /^Unsupported content encoding/],
+    [{ 'content-type': 'application/json; charset=utf-16' }, /^Unsupported charset/],
+    [{ 'content-type': 'application/json;a=b; Charset = "latin1"' }, /^Unsupported charset/],
+  ]
+  for (const { path } of WRITES) {
+    for (const [more, error] of refused) {
+      const headers = { 'content-type': JSON_TYPE, ...more }
+      const answer = await app.call('POST', path, { key: 'pro', raw, headers })
+      const body = { error: expect.stringMatching(error) }
+      expect(outcome(JSON.stringify(more), answer)).toMatchObject({ status: 415, body })
+    }
+  }
+  for (const more of [
+    { 'content-encoding': 'Identity' },
+    { 'content-type': 'application/json; charset=UTF8' },
+  ]) {
+    const headers = { 'content-type': JSON_TYPE, ...more }
+    const answer = await app.call('POST', '/api/shorten', { key: 'free', raw, headers })
+    expect(answer.status).toBeOneOf([200, 201])
+  }
+})
+
 test('a caller without a key learns nothing from a body: it is 401 whatever was sent', async () => {
   await using app = await testApp()
-  const raws = ['', '{', 'url=x', bodyOf(LIMIT + 1)]
+  const raws = ['', '{', 'url=x', bodyOf(BULK_LIMIT + 1)]
   for (const { path } of WRITES) {
     for (const raw of raws) {
       for (const type of [JSON_TYPE, 'text/plain']) {

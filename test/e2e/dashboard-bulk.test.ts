@@ -90,15 +90,16 @@ test('where every line fails, nothing is made, each has its own reason, and all 
   expect(await totalOf(app)).toBe(0)
 })
 
-test('one click more than the plan takes makes nothing and loses nothing, of a file neither', async () => {
+test('more URLs than the plan accepts create nothing, and what was pasted stays', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
   const urls = Array.from({ length: 101 }, (_, n) => `https://example.com/${n}`).join('\n')
-  for (const sent of [{ urls }, { file: urls }]) {
+  for (const sent of [{ urls }, { urls, file: urls }, { file: `url\n${urls}` }, { file: urls }]) {
     const { status, text } = await send(app, free, sent)
     expect(status).toBe(422)
-    expect(text).toContain('These are 101 URLs: your plan takes 100 at once.')
-    expect(kept(text)).toBe(urls)
+    expect(text).toContain('These are more than 100 URLs: your plan accepts 100 at once.')
+    // A form sends the ends of lines as CR LF.
+    expect(kept(text).replaceAll('\r', '')).toBe(sent.urls ?? '')
   }
   expect(await totalOf(app)).toBe(0)
   const { text } = await send(app, free, { urls: urls.split('\n').slice(1).join('\n') })
@@ -173,9 +174,13 @@ test('the file that the page saves by itself has the same rows', async () => {
   expect(row?.passcode).toMatch(/^[A-Z0-9]{24}$/)
 })
 
-test('a form of more than 8 MiB is refused', async () => {
+test('the form accepts 24 KiB for each URL of the plan’s batch, and 8 MiB at most', async () => {
   await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  const { status } = await send(app, free, { urls: 'x'.repeat(8 * 1024 * 1024) })
-  expect(status).toBe(413)
+  const limits = { free: '2464 KiB', pro: '8 MiB', enterprise: '8 MiB' }
+  for (const [plan, limit] of Object.entries(limits)) {
+    const member = await makeMember(app, `${plan}@example.com`)
+    const { status, text } = await send(app, member, { urls: 'x'.repeat(8 * 1024 * 1024) })
+    expect({ plan, status }).toEqual({ plan, status: 413 })
+    expect(text).toContain(`at most ${limit}`)
+  }
 })

@@ -64,17 +64,17 @@ test('looking at a one-time link does not use it up, and 24 hours later it is ov
   expect((await stranger.get(setupPath(app))).status).toBe(404)
 })
 
-test('the set-up makes an account that the command line made the owner, with its keys', async () => {
+test('the set-up makes an account of the command line the owner, asks for no password that it has not, and ends its keys', async () => {
   await using app = await testApp()
   const key = app.key('pro')
   const owner = new Visitor(app)
   const sent = { email: 'PRO@example.com', password: PASSWORD }
   const seen = await owner.post(setupPath(app), sent)
   expect({ status: seen.status, location: seen.location }).toEqual({
-    ...{ status: 303, location: '/app/links' },
+    ...{ status: 303, location: '/app/keys?done=owner' },
   })
   expect((await owner.get('/app/account')).text).toContain('/app/service')
-  expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 200 })
+  expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 401 })
 })
 
 test('an invitation makes an account of its plan and address, once', async () => {

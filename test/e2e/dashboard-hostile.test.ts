@@ -1,37 +1,14 @@
 import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { type TestApp, testApp } from '../support/app.ts'
-import { Conversation, type Told } from '../support/conversation.ts'
+import { testApp } from '../support/app.ts'
+import { Conversation } from '../support/conversation.ts'
 import { PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
+import { firstAnswer, slowly } from '../support/late-body.ts'
 import { makeMember } from '../support/members.ts'
 
 /** Requests that are slow, broken off, or many at once, to get past what judges them. */
 
 const FORM = 'application/x-www-form-urlencoded'
-
-/** Sends a request up to the middle of its body, then does `meanwhile`, then sends the rest. */
-async function slowly(
-  app: TestApp,
-  { head, body }: { head: string[]; body: string },
-  meanwhile: () => Promise<unknown>,
-): Promise<Told> {
-  using conversation = await Conversation.open(app.url)
-  const length = `Content-Length: ${body.length}`
-  conversation.send(
-    `${[...head, 'Host: hop.test', length, '', ''].join('\r\n')}${body.slice(0, 3)}`,
-  )
-  // A whole request on another connection: the first one has been let in by then.
-  for (let i = 0; i < 20; i++) await app.call('GET', '/-/live')
-  await meanwhile()
-  conversation.send(body.slice(3))
-  return await firstAnswer(conversation)
-}
-
-async function firstAnswer(conversation: Conversation): Promise<Told> {
-  const [told] = await conversation.answers(1)
-  if (!told) throw new Error('the service closed the connection without an answer')
-  return told
-}
 
 test('a form that arrives after its session has ended changes nothing', async () => {
   await using app = await testApp()

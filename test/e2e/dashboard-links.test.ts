@@ -152,6 +152,18 @@ test('a search finds parts of codes and URLs in any case, and keeps to them on t
   expect(none.text).toContain('value="&lt;script&gt;"')
 })
 
+test('a search text that is too long is cut, and the page says so', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const start = `https://example.com/${'x'.repeat(180)}`
+  await app.shorten(`${start}-1`)
+  const found = await free.get(`${LINKS}?q=${encodeURIComponent(`${start}${'y'.repeat(5000)}`)}`)
+  expect(found.status).toBe(200)
+  expect(codesOf(found)).toHaveLength(1)
+  expect(found.text).toContain('1 of 1 link match the first 200 characters of your search')
+  expect(found.text).not.toContain('y'.repeat(10))
+})
+
 test('what htmx asks for while somebody types is the list alone, and the address that it has', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')

@@ -5,6 +5,7 @@ import type { DashboardDeps } from '../../src/dashboard/deps.ts'
 import { servicePages } from '../../src/dashboard/pages/service.ts'
 import { serviceAccountPages } from '../../src/dashboard/pages/service-account.ts'
 import { serviceAccountsPages } from '../../src/dashboard/pages/service-accounts.ts'
+import { serviceLinksPages } from '../../src/dashboard/pages/service-links.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, PASSWORD, type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
@@ -42,6 +43,10 @@ const ROUTES = [
   ['GET', `${ACCOUNTS}/1/disable`],
   ['POST', `${ACCOUNTS}/1/disable`],
   ['POST', `${ACCOUNTS}/1/enable`],
+  ['GET', '/app/service/links'],
+  ['GET', '/app/service/links/SPRING26'],
+  ['POST', '/app/service/links/SPRING26/disable'],
+  ['POST', '/app/service/links/SPRING26/enable'],
 ] as const
 
 test('for everybody but the owner there is no page of the service, and nothing is changed', async () => {
@@ -72,8 +77,11 @@ test('for everybody but the owner there is no page of the service, and nothing i
 test('that list of pages and forms is whole', () => {
   // Routes are known before anything that they work with.
   const deps = {} as DashboardDeps
-  const found = [servicePages, serviceAccountsPages, serviceAccountPages].flatMap((pages) =>
-    pages(deps).routes.map(({ method, path }) => `${method} ${path.replace(':id', '1')}`),
+  const all = [servicePages, serviceAccountsPages, serviceAccountPages, serviceLinksPages]
+  const found = all.flatMap((pages) =>
+    pages(deps).routes.map(
+      ({ method, path }) => `${method} ${path.replace(':id', '1').replace(':code', 'SPRING26')}`,
+    ),
   )
   expect(found.sort()).toEqual(ROUTES.map((route) => route.join(' ')).sort())
 })

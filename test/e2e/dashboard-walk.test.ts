@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { type TestApp, testApp } from '../support/app.ts'
+import { testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { disableLink } from '../support/moderation.ts'
 import { addMany, fillAccount, follow, judge, LONGEST_CODE, watch } from '../support/screens.ts'
+import {
+  WALK_ENV as ENV,
+  keyField,
+  listWith,
+  passwordField,
+  press,
+  setupAddress,
+  signIn,
+} from '../support/walk.ts'
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
-
-const ENV = {
-  ...{ BASE_URL: 'http://go.example.com', HIT_FLUSH_MS: '1' },
-  ...{ ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '720' },
-}
 
 let browser: Browser
 
@@ -20,22 +25,6 @@ beforeAll(async () => {
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
-
-const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
-const setupAddress = (app: TestApp) => app.url + new URL(app.setupLink).pathname
-const passwordField = (page: Page) => page.getByLabel('Password', { exact: true })
-const keyField = (page: Page) => page.getByLabel('API key', { exact: true })
-
-async function signIn(page: Page, app: TestApp, password = PASSWORD): Promise<void> {
-  await page.goto(`${app.url}/app`)
-  await page.getByLabel('E-mail address').fill(OWNER)
-  await passwordField(page).fill(password)
-  await press(page, 'Sign in')
-}
-
-/** The status of the API for a key. */
-const listWith = async (app: TestApp, key: string): Promise<number> =>
-  (await app.call('GET', '/api/list', { key })).status
 
 async function deleteInDashboard(page: Page, code: string): Promise<void> {
   await page.getByRole('link', { name: 'Delete the code…' }).click()
@@ -213,6 +202,9 @@ test(
     await makeMember(app, 'pro@example.com')
     await makeMember(app, 'somebody.with.a.long.address@department.example.org')
     await fillAccount(app, key)
+    await app.claim('DISABLED26', `https://example.com/${'endless'.repeat(100)}`, key)
+    await app.claim('ACTIVE26', 'https://example.com/', key)
+    disableLink(app, 'DISABLED26', 'Reported '.repeat(20))
     await using watched = await watch(browser, app)
     const { page, said } = watched
     const faults: string[] = []
@@ -220,9 +212,12 @@ test(
     await signIn(page, app)
     await page.waitForURL('**/app/links')
     for (const path of [
+      ...['service/links', 'service/links/DISABLED26', 'service/links/ACTIVE26'],
+      ...['service/links?code=NOBODYS1', 'links', 'links/DISABLED26'],
       ...['keys', 'keys/revoke', 'numbers', 'numbers?range=24h', 'numbers?range=72h'],
       ...['numbers?range=year', 'service', 'service/accounts', 'service/accounts/1'],
       ...['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete'],
+      'account/two-factor',
     ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))

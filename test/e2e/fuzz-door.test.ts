@@ -9,6 +9,7 @@ import { rawRequest } from '../support/raw-http.ts'
 
 const UNLIMITED = {
   ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_READS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 }

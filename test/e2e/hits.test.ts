@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/folder.ts'
 /** What the spec says of `hit_count` and `total_redirects`, and design 4.17 of both. */
 
 /** These tests follow links hundreds of times and are not about the read budget. */
-const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0' }
+const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0', ANONYMOUS_REDIRECTS_PER_MINUTE: '0' }
 
 const DESTINATION = 'https://example.com/landing'
 

@@ -219,6 +219,7 @@ test('another plan gives another budget at once, with the requests made so far c
 test('a budget of 0 means no limit, and its headers are still whole numbers', async () => {
   const env = {
     ANONYMOUS_READS_PER_MINUTE: '0',
+    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
     ENTERPRISE_READS_PER_MINUTE: '0',
     ENTERPRISE_WRITES_PER_MINUTE: '0',
   }

@@ -116,22 +116,28 @@ test('answers are counted by route, method and status, and never by path', async
 })
 
 test('redirects are told by outcome, and a refused one by its limit', async () => {
-  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '3' } })
+  const env = { ANONYMOUS_READS_PER_MINUTE: '1', ANONYMOUS_REDIRECTS_PER_MINUTE: '2' }
+  await using app = await testApp({ env })
   await app.claim('SPRING26')
   const from = '198.51.100.7'
-  for (const path of ['/SPRING26', '/SPRING26', '/NOBODY99', '/SPRING26', '/SPRING26']) {
-    await app.call('GET', path, { from })
-  }
+  const paths = ['/SPRING26', '/SPRING26', '/NOBODY99', '/SPRING26', '/NOBODY99', '/NOBODY98']
+  for (const path of paths) await app.call('GET', path, { from })
   const page = await scrape(app)
   expect(linesOf(page, 'hopcode_redirects_total')).toEqual([
     'hopcode_redirects_total{outcome="found"} 2',
     'hopcode_redirects_total{outcome="not_found"} 1',
-    'hopcode_redirects_total{outcome="limited"} 2',
+    'hopcode_redirects_total{outcome="disabled"} 0',
+    'hopcode_redirects_total{outcome="limited"} 3',
     'hopcode_redirects_total{outcome="failed"} 0',
   ])
-  const refusals = 'hopcode_limiter_refusals_total{callers="address",budget="read"}'
-  expect(valueAt(page, refusals)).toBe(2)
-  expect(valueAt(page, 'hopcode_limiter_callers{callers="address",budget="read"}')).toBe(1)
+  const refusals = (budget: string) =>
+    `hopcode_limiter_refusals_total{callers="address",budget="${budget}"}`
+  expect(valueAt(page, refusals('read'))).toBe(2)
+  expect(valueAt(page, refusals('redirect'))).toBe(1)
+  for (const budget of ['read', 'redirect']) {
+    const callers = `hopcode_limiter_callers{callers="address",budget="${budget}"}`
+    expect([budget, valueAt(page, callers)]).toEqual([budget, 1])
+  }
   expect(valueAt(page, 'hopcode_redirect_duration_seconds_count')).toBe(1)
 })
 
@@ -227,6 +233,17 @@ test.each([
   expect(answer.status).toBe(404)
   expect(await answer.json()).toEqual({ error: 'Not found' })
   expect(unknown.status).toBe(404)
+})
+
+// A proxy that adds no header makes every caller one of this machine.
+test.each([
+  { BASE_URL: 'https://hop.test', TRUSTED_PROXIES: '' },
+  { BASE_URL: 'http://hop.test', TRUSTED_PROXIES: '127.0.0.1' },
+])('behind a proxy the public address has no metrics, for this machine either: %j', async (env) => {
+  await using app = await testApp({ env, localMetrics: false })
+  const answer = await fetch(`${app.url}/-/metrics`)
+  expect([answer.status, await answer.json()]).toEqual([404, { error: 'Not found' }])
+  expect((await fetch(`${app.url}/-/ready`)).status).toBe(200)
 })
 
 test('with METRICS_LISTEN the page is at that address alone, and the probes at both', async () => {

@@ -159,6 +159,7 @@ test('no API key, passcode, password, session or one-time token is in any file o
     LOG_LEVEL: 'debug',
     LOG_REQUESTS: 'all',
     ANONYMOUS_READS_PER_MINUTE: '0',
+    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
     ENTERPRISE_WRITES_PER_MINUTE: '0',
   }
   const secrets: Secrets = new Map()

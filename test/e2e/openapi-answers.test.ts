@@ -5,6 +5,7 @@ import { type CallOptions, JSON_TYPE, testApp } from '../support/app.ts'
 import { breakDatabase } from '../support/broken-database.ts'
 import { ENDPOINTS, nameOf, pathOf, WITH_KEY, WRITES } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { disableLink } from '../support/moderation.ts'
 import { describeApi } from '../support/openapi.ts'
 
 /** Whether the service answers as its own description says. */
@@ -58,6 +59,9 @@ test('every answer is as documented, and every documented answer can happen', as
   }
   await seeSuccesses(see)
   await seeRefusals(see)
+  await app.claim('DISABLED')
+  disableLink(app, 'DISABLED', 'Reported')
+  await see('GET /{code}', { key: 'enterprise-2' }, '/DISABLED')
 
   for (const endpoint of ENDPOINTS) {
     for (let i = 0; i < 2; i++) {
@@ -109,7 +113,7 @@ async function seeSuccesses(see: See): Promise<void> {
 }
 
 async function seeRefusals(see: See): Promise<void> {
-  const tooLong = ' '.repeat(16 * 1024 * 1024 + 1)
+  const tooLong = ' '.repeat(32 * 1024 * 1024 + 1)
   for (const endpoint of WRITES) {
     const name = nameOf(endpoint)
     await see(name, { json: {} })

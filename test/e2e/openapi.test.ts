@@ -123,7 +123,7 @@ test('the parameters have the defaults and the bounds of the contract', async ()
 /** As the contract lists them, with what design decisions add. */
 const STATUSES: Record<string, number[]> = {
   'POST /api/shorten': [200, 201, 400, 401, 413, 415, 422, 429, 500, 503],
-  'POST /api/reserve': [201, 400, 401, 409, 413, 415, 429, 500, 503],
+  'POST /api/reserve': [201, 400, 401, 409, 413, 415, 422, 429, 500, 503],
   'POST /api/update': [200, 400, 401, 403, 413, 415, 422, 429, 500, 503],
   'POST /api/delete': [200, 400, 401, 403, 413, 415, 429, 500, 503],
   'POST /api/bulk-shorten': [201, 400, 401, 413, 415, 422, 429, 500, 503],
@@ -132,7 +132,7 @@ const STATUSES: Record<string, number[]> = {
   'GET /api/qr/{code}': [200, 400, 404, 429, 500, 503],
   'GET /qr/{code}': [302, 404, 429, 500],
   'GET /api/qr-image/{code}': [200, 404, 429, 500, 503],
-  'GET /{code}': [302, 404, 429, 500],
+  'GET /{code}': [302, 404, 410, 429, 500],
   'GET /api/status': [200, 429, 500, 503],
 }
 

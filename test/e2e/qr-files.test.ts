@@ -186,22 +186,22 @@ test('after a restart with another BASE_URL every image encodes the new address,
   const [gone, ...rest] = codes as [string, ...string[]]
   await app.call('POST', '/api/delete', { key: 'enterprise', json: links[0] })
   await app.stop()
-  const env = { ...UNLIMITED, BASE_URL: 'https://new.test/to' }
+  const env = { ...UNLIMITED, BASE_URL: 'https://new.test' }
   await using again = await testApp({ dataDir: app.dataDir, env })
   const asked = rest[5] as string
-  const shortUrl = `https://new.test/to/${asked}`
+  const shortUrl = `https://new.test/${asked}`
   for (const path of [`/cdn/qr/${asked}.png`, `/api/qr/${asked}`, `/api/qr/${asked}?format=svg`]) {
     const { bytes } = await again.call('GET', path)
     expect([path, await textIn(bytes)]).toEqual([path, shortUrl])
   }
   expect((await again.call('GET', `/api/qr-image/${asked}`)).body).toMatchObject({
     short_url: shortUrl,
-    qr_url: `https://new.test/to/qr/${asked}`,
-    qr_storage_url: `https://new.test/to/cdn/qr/${asked}.png`,
+    qr_url: `https://new.test/qr/${asked}`,
+    qr_storage_url: `https://new.test/cdn/qr/${asked}.png`,
   })
   await stored(again, rest)
   for (const code of rest) {
-    expect(await textIn(readFileSync(fileOf(again, code)))).toBe(`https://new.test/to/${code}`)
+    expect(await textIn(readFileSync(fileOf(again, code)))).toBe(`https://new.test/${code}`)
   }
   expect(storedCodes(again)).not.toContain(gone)
 })

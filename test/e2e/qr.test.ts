@@ -80,7 +80,7 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789'
 test.each([
   { size: 64, code: 'SPRING', base: 'http://hop.test' },
   { size: 65, code: LONGEST_CODE, base: 'http://hop.test' },
-  { size: 333, code: 'SPRING', base: 'https://hop.test/short' },
+  { size: 333, code: 'SPRING', base: 'https://hop.test:8443' },
   { size: 64, code: LONGEST_CODE, base: LONGEST_BASE },
   { size: 2048, code: LONGEST_CODE, base: LONGEST_BASE },
 ])(

@@ -35,8 +35,8 @@ test('GET /{code} answers anyone 302 with Location, Cache-Control: no-store and 
     location: DESTINATION,
     'cache-control': 'no-store',
     'x-service-code': code,
-    'x-ratelimit-limit': '300',
-    'x-ratelimit-remaining': '299',
+    'x-ratelimit-limit': '6000',
+    'x-ratelimit-remaining': '5999',
     'x-ratelimit-reset': String(START / 1000 + 60),
   })
   for (const name of ['set-cookie', 'content-type', 'retry-after', 'expires', 'etag']) {
@@ -150,7 +150,7 @@ test('HEAD on a short link gives the headers of GET without a body, and counts n
   expect(headers.get('location')).toBe(DESTINATION)
   expect(headers.get('cache-control')).toBe('no-store')
   expect(headers.get('x-service-code')).toBe('SPRING26')
-  expect(headers.get('x-ratelimit-remaining')).toBe('299')
+  expect(headers.get('x-ratelimit-remaining')).toBe('5999')
   const unknown = await app.call('HEAD', '/NOBODY1')
   expect([unknown.status, unknown.bytes.length]).toEqual([404, 0])
   expect(await hitsOf(app, 'SPRING26')).toBe(0)
@@ -172,8 +172,9 @@ test('another method on a short link is 405 with Allow, leads nowhere and counts
 
 // spec: Errors | 429 rate limit exceeded
 // spec: Limits | Read budget, Free
-test('a redirect beyond the read budget is 429 with Retry-After and counts no hit', async () => {
-  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '2' } })
+// design: 4.5 redirects that find their link have a limit of their own
+test('a redirect beyond its budget is 429 with Retry-After and counts no hit', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_REDIRECTS_PER_MINUTE: '2' } })
   await app.claim('SPRING26', DESTINATION)
   for (const remaining of ['1', '0']) {
     const { status, headers } = await app.call('GET', '/SPRING26')

@@ -146,6 +146,39 @@ test('a database that does not answer makes status 503 and look-ups 500, and say
   expect((await app.call('GET', '/api/status')).body.total_redirects).toBe(2)
 })
 
+// design: 4.12 unhealthy status
+test.each([
+  ['the accounts cannot be read', 'accounts', 'pro'],
+  ['the settings cannot be read', 'settings', undefined],
+  ['the settings cannot be read, with a key', 'settings', 'pro'],
+] as const)(
+  'status is 503 degraded while %s, charged to the address, and no failure is logged',
+  async (_, table, key) => {
+    await using app = await testApp({ env: { HIT_FLUSH_MS: '60000' } })
+    if (key) app.key(key)
+    meddle(app, `ALTER TABLE ${table} RENAME TO elsewhere`)
+    const options = key ? { key } : {}
+    const { status, body, headers } = await app.call('GET', '/api/status', options)
+    expect(status).toBe(503)
+    expect(body).toMatchObject({ status: 'degraded', database: 'error' })
+    expect(body.request_id).toBe(headers.get('x-request-id') as string)
+    expect(headers.get('retry-after')).toBe('1')
+    const isAccountKnown = key && table === 'settings'
+    expect(headers.get('x-ratelimit-limit')).toBe(isAccountKnown ? '3000' : '300')
+    expect(app.log.filter((line) => line.includes('request.failed'))).toEqual([])
+    meddle(app, `ALTER TABLE elsewhere RENAME TO ${table}`)
+    expect((await app.call('GET', '/api/status', options)).status).toBe(200)
+  },
+)
+
+test('status beyond the read budget is 429 even while the database cannot be read', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
+  meddle(app, 'ALTER TABLE settings RENAME TO elsewhere')
+  expect((await app.call('GET', '/api/status')).status).toBe(503)
+  expect((await app.call('GET', '/api/status')).status).toBe(429)
+  meddle(app, 'ALTER TABLE elsewhere RENAME TO settings')
+})
+
 /** The service, and a way to end one of its threads as a fault of the runtime would. */
 async function mortalApp() {
   const workers = new Map<string, Worker>()
@@ -164,44 +197,63 @@ async function mortalApp() {
   }
 }
 
-const threads = [
-  { file: 'writer', name: 'writer', database: 'error' },
-  { file: 'reader', name: 'reader', database: 'ok' },
-  { file: 'renderer', name: 'qr', database: 'ok' },
-]
-test.each(threads)(
-  'a $name thread that ends makes the probes and status 503, is logged once, and redirects go on',
-  async ({ file, name, database }) => {
-    const { app, end } = await mortalApp()
-    await using _ = app
-    await app.claim('SPRING26')
-    end(file)
-    await eventually('the probe says so', async () => {
-      return (await app.call('GET', '/-/live')).status === 503
-    })
-    for (const path of ['/-/live', '/-/ready', '/api/status']) {
-      const { status, body } = await app.call('GET', path)
-      expect([path, status]).toEqual([path, 503])
-      expect(body).toMatchObject({ status: 'degraded', database })
-      expect(body.error).toContain(`${name} thread has ended`)
-    }
-    const text = await (await fetch(`${app.url}/-/metrics`)).text()
-    expect(text).toContain('hopcode_ready 0')
-    for (const other of threads) {
-      const running = Number(other.name !== name)
-      expect(text).toContain(`hopcode_thread_running{thread="${other.name}"} ${running}`)
-    }
-    expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-    const logged = app.log.filter((line) => line.includes('"thread.ended"'))
-    expect(logged.map((line) => JSON.parse(line))).toMatchObject([{ level: 'error', thread: name }])
+test('a writer thread that ends makes the probes and status 503, is logged once, and redirects go on', async () => {
+  const { app, end } = await mortalApp()
+  await using _ = app
+  await app.claim('SPRING26')
+  end('writer')
+  await eventually('the probe says so', async () => {
+    return (await app.call('GET', '/-/live')).status === 503
+  })
+  for (const path of ['/-/live', '/-/ready', '/api/status']) {
+    const { status, body } = await app.call('GET', path)
+    expect([path, status]).toEqual([path, 503])
+    expect(body).toMatchObject({ status: 'degraded', database: 'error' })
+    expect(body.error).toContain('writer thread has ended')
+  }
+  const text = await (await fetch(`${app.url}/-/metrics`)).text()
+  expect(text).toContain('hopcode_ready 0')
+  expect(text).toContain('hopcode_thread_running{thread="writer"} 0')
+  expect(text).toContain('hopcode_thread_running{thread="reader"} 1')
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+  expect(eventsOf(app, 'thread.')).toMatchObject([{ event: 'thread.ended', thread: 'writer' }])
 
-    // Without a writer the hit cannot be counted any more: it waits for the next start.
-    await app.stop().catch(() => {})
-    await using next = await testApp({ dataDir: app.dataDir })
-    expect((await next.call('GET', '/-/ready')).status).toBe(200)
-    expect((await next.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(1)
-  },
-)
+  // Without a writer the hit cannot be counted any more: it waits for the next start.
+  await app.stop().catch(() => {})
+  await using next = await testApp({ dataDir: app.dataDir })
+  expect((await next.call('GET', '/-/ready')).status).toBe(200)
+  expect((await next.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(1)
+})
+
+test.each([
+  ['reader', 'reader'],
+  ['qr', 'renderer'],
+])('a %s thread that ends is started again, and the log says both', async (name, file) => {
+  const { app, end } = await mortalApp()
+  await using _ = app
+  const { code } = await app.shorten('https://example.com/landing')
+  end(file)
+  await eventually('it runs again', () => eventsOf(app, 'thread.restarted').length === 1)
+  expect(eventsOf(app, 'thread.')).toMatchObject([
+    { level: 'error', event: 'thread.ended', thread: name },
+    { level: 'info', event: 'thread.restarted', thread: name },
+  ])
+  for (const path of ['/-/live', '/-/ready', '/api/status']) {
+    expect([path, (await app.call('GET', path)).status]).toEqual([path, 200])
+  }
+  const list = await app.call('GET', '/api/list', { key: 'free' })
+  expect([list.status, list.body.total]).toEqual([200, 1])
+  // No stored image serves this one.
+  const image = await app.call('GET', `/api/qr/${code}?format=svg`)
+  expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+  const stored = await app.call('GET', `/cdn/qr/${code}.png`)
+  expect(stored.status).toBe(200)
+})
+
+function eventsOf(app: TestApp, name: string): Record<string, unknown>[] {
+  const events = app.log.map((line) => JSON.parse(line) as Record<string, unknown>)
+  return events.filter(({ event }) => String(event).startsWith(name))
+}
 
 // design: 3 /-/live, /-/ready
 test('the probes answer without a key and outside every budget, during maintenance too', async () => {

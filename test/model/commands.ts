@@ -96,8 +96,14 @@ const nameOf = (path: string) =>
     .replace(/\?.*/, '')
     .replace(/^(\/api\/(?:lookup|qr|qr-image)\/|\/qr\/|\/)(?!api\/)[^/]+$/, '$1{code}')
 
-/** A stored image is there exactly while its code is held. */
-async function checkImage({ model }: Scene, service: Service, { path, from }: Call): Promise<void> {
+let imageChecks = 0
+
+/**
+ * A stored image is there exactly while its code is held. Asked for from a new address each time:
+ * whether a read is charged depends on whether the image is stored already.
+ */
+async function checkImage({ model }: Scene, service: Service, { path }: Call): Promise<void> {
+  const from = `2001:db8:ffff:${(imageChecks++ & 0xffff).toString(16)}::1`
   const code = decodeURIComponent(path.slice('/qr/'.length))
   if (!/^\w+$/.test(code)) return
   const file = `/cdn/qr/${code.toUpperCase()}.png`

@@ -11,6 +11,7 @@ export function urlFault(url: unknown): string | RegExp | undefined {
     [...url].some(isForbidden) ||
     !URL.canParse(url) ||
     hostOf(url) === '' ||
+    new URL(url).href.length > URL_MAX_LENGTH ||
     /^[^/]*\/\/([/\\?#]|$)/.test(url)
   return isBad ? /^Invalid URL: / : undefined
 }

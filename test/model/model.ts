@@ -31,7 +31,7 @@ export interface ModelSettings {
   baseUrl: string
   cdnUrl: string
   plans: Record<Plan, { read: number; write: number; bulk: number }>
-  anonymous: { read: number; write: number }
+  anonymous: { read: number; write: number; redirect: number }
   blockedHosts: readonly string[]
 }
 
@@ -62,9 +62,13 @@ export class Model {
     const { pathname, searchParams } = new URL(call.path, 'http://x')
     const route = routeOf(pathname)
     const account = accountOf(this.accounts, call.key, moment.now)
-    const limits = account ? this.settings.plans[account.plan] : this.settings.anonymous
-    const caller = `${route.budget} of ${account?.name ?? groupOf(call.from)}`
-    const rate = this.windows.take(caller, limits[route.budget], moment.elapsed)
+    const rate = account
+      ? this.windows.take(
+          `${route.budget} of ${account.name}`,
+          this.settings.plans[account.plan][route.budget],
+          moment.elapsed,
+        )
+      : this.#chargeAddress(call, route, moment)
     const answer = outcomeOf(() => {
       this.#refuseEarly(rate, route, moment)
       refuseMethod(call, route)
@@ -88,6 +92,15 @@ export class Model {
         ...answer.headers,
       },
     }
+  }
+
+  /** A redirect that finds its link has a window of its own. */
+  #chargeAddress(call: Call, route: Route, { elapsed }: Moment): Rate {
+    const isRead = call.method === 'GET' || call.method === 'HEAD'
+    const isFound = route.name === 'follow' && this.links.find(route.code)?.url
+    const charge = isRead && isFound ? 'redirect' : route.budget
+    const limit = this.settings.anonymous[charge]
+    return this.windows.take(`${charge} of ${groupOf(call.from)}`, limit, elapsed)
   }
 
   #refuseEarly(rate: Rate, { goesOn }: Route, { now }: Moment): void {

@@ -24,7 +24,7 @@ export const SETTINGS: ModelSettings = {
     pro: { read: 3000, write: 600, bulk: 1000 },
     enterprise: { read: 9, write: 7, bulk: 5 },
   },
-  anonymous: { read: 12, write: 60 },
+  anonymous: { read: 12, write: 60, redirect: 15 },
   blockedHosts: ['hop.test', 'blocked.example'],
 }
 
@@ -52,6 +52,7 @@ export class Service implements AsyncDisposable {
         ...{ PORT: '0', HOST: '127.0.0.1', BASE_URL: SETTINGS.baseUrl, DATA_DIR: this.#dataDir },
         ...{ TRUSTED_PROXIES: '127.0.0.1', BLOCKLIST_FILES: this.#blocklist, HIT_FLUSH_MS: '100' },
         ANONYMOUS_READS_PER_MINUTE: String(SETTINGS.anonymous.read),
+        ANONYMOUS_REDIRECTS_PER_MINUTE: String(SETTINGS.anonymous.redirect),
         ENTERPRISE_READS_PER_MINUTE: String(SETTINGS.plans.enterprise.read),
         ENTERPRISE_WRITES_PER_MINUTE: String(SETTINGS.plans.enterprise.write),
         ENTERPRISE_BULK_MAX: String(SETTINGS.plans.enterprise.bulk),

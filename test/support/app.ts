@@ -44,6 +44,13 @@ interface TestAppOptions {
   dataDir?: string
   random?: RandomBytes
   journalEntries?: number
+  /** Addresses that the limiter tells apart at once. */
+  addressesMax?: number
+  /**
+   * True: tests read metrics at the public address, although they trust a proxy. `METRICS_LISTEN`
+   * or false: as the settings say.
+   */
+  localMetrics?: boolean
 }
 
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
@@ -60,12 +67,14 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     LOG_LEVEL: 'debug',
     ...options.env,
   })
-  const app = await buildApp(config, {
+  const { localMetrics = config.metricsListen === undefined } = options
+  const app = await buildApp(localMetrics ? { ...config, localMetrics } : config, {
     clock: () => time.now,
     monotonic: () => time.monotonic,
     random: options.random ?? secureRandom,
     log: createLog({ level: 'debug', human: false, write: (line) => lines.push(line) }),
     journalEntries: options.journalEntries ?? 4096,
+    ...(options.addressesMax !== undefined && { addressesMax: options.addressesMax }),
   })
   app.http.listen({ hostname: config.host, port: 0 })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })

@@ -79,6 +79,7 @@ export function hitService(path: string) {
     kill() {
       running.file.close()
       running = start()
+      this.flush()
     },
     prune(most = 2) {
       while (inTransaction(db, () => running.writes.pruneBuckets({ now: clock(), most })));

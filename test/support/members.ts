@@ -2,7 +2,7 @@ import { OneTimeLinkStore, type Purpose } from '../../src/accounts/one-time-link
 import { issueOneTimeLink } from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
 import { accountWrites } from '../../src/accounts/writes-store.ts'
-import { resetPassword } from '../../src/cli/accounts.ts'
+import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { eventually, type TestApp } from './app.ts'
@@ -64,17 +64,26 @@ export const disable = (app: TestApp, email: string): void =>
     accountWrites(folder.db).disableAccount({ accountId: idOf(folder, email), now: app.now() })
   })
 
+const commandDeps = (app: TestApp, { db, accounts, hasher }: DataFolder) => ({
+  accounts,
+  hasher,
+  random: secureRandom,
+  clock: () => app.now(),
+  oneTimeLinks: new OneTimeLinkStore(db),
+  baseUrl: app.url,
+})
+
 /** What `hopcode account reset-password --json` prints. */
 export const resetPasswordByCommand = (app: TestApp, email: string): string =>
-  administer(app, ({ db, accounts, hasher }) =>
-    resetPassword(
-      {
-        ...{ accounts, hasher, random: secureRandom, clock: () => app.now() },
-        ...{ oneTimeLinks: new OneTimeLinkStore(db), baseUrl: app.url },
-      },
-      { email, json: true },
-    ),
-  )
+  administer(app, (folder) => resetPassword(commandDeps(app, folder), { email, json: true }))
+
+/** What `hopcode account reset-two-factor` prints. */
+export const resetTwoFactorByCommand = (app: TestApp, email: string): string =>
+  administer(app, (folder) => resetTwoFactor(commandDeps(app, folder), { email }))
+
+/** The link that `hopcode account setup-link` prints. */
+export const setupLinkByCommand = (app: TestApp): string =>
+  administer(app, (folder) => JSON.parse(setupLink(commandDeps(app, folder), { json: true })).link)
 
 /** When the account's newest key was last used. */
 export const lastUseOfKey = (app: TestApp, email: string): number | null | undefined =>

@@ -35,7 +35,14 @@ interface ObjectSchema {
 }
 
 /** Headers that HTTP itself or the server adds: the API description need not name them. */
-const PLAIN_HEADERS = ['content-type', 'content-length', 'date', 'connection', 'vary']
+const PLAIN_HEADERS = [
+  'content-type',
+  'content-length',
+  'date',
+  'connection',
+  'vary',
+  'x-content-type-options',
+]
 
 /** A 503 says how long to wait only where somebody knows. */
 const OPTIONAL_HEADERS = ['503 Retry-After']

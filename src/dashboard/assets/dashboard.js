@@ -110,6 +110,14 @@
     button.setAttribute('aria-pressed', String(shows))
   })
 
+  /** Lets a form be sent again. */
+  const unlock = (form) => {
+    delete form.dataset.sent
+    for (const button of form.querySelectorAll('[aria-disabled]')) {
+      button.removeAttribute('aria-disabled')
+    }
+  }
+
   // A second click on a slow form would send it twice.
   document.addEventListener('submit', (event) => {
     const { target } = event
@@ -123,6 +131,8 @@
     })
     if (target.dataset.sent && !target.matches('[hx-post]')) event.preventDefault()
     target.dataset.sent = 'yes'
+    // A large answer comes as a file, and no event tells that the page stays.
+    if (target.dataset.mayDownload !== undefined) setTimeout(() => unlock(target), 10_000)
   })
   // A time is typed in the visitor's own zone: the field that it names takes it in UTC.
   document.addEventListener(
@@ -161,12 +171,7 @@
   })
 
   addEventListener('pageshow', () => {
-    for (const form of document.querySelectorAll('form[data-sent]')) {
-      delete form.dataset.sent
-      for (const button of form.querySelectorAll('[aria-disabled]')) {
-        button.removeAttribute('aria-disabled')
-      }
-    }
+    for (const form of document.querySelectorAll('form[data-sent]')) unlock(form)
   })
 
   // What asks again and again rests while nobody looks.
@@ -178,11 +183,7 @@
   document.addEventListener('htmx:afterSwap', () => enhance(document))
   document.addEventListener('htmx:afterRequest', ({ detail }) => {
     const form = detail.elt.closest('form')
-    if (!form) return
-    delete form.dataset.sent
-    for (const button of form.querySelectorAll('[aria-disabled]')) {
-      button.removeAttribute('aria-disabled')
-    }
+    if (form) unlock(form)
   })
   document.addEventListener('htmx:responseError', ({ detail }) => {
     const wait = detail.xhr.getResponseHeader('Retry-After')

@@ -1,14 +1,18 @@
 import { Elysia } from 'elysia'
 import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import { planName } from '../../accounts/plans.ts'
+import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { SessionView } from '../../accounts/session-store.ts'
+import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
+import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../confirm-password.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
+import { storedFacts } from '../stored-facts.ts'
 
 /** Deleting so many links takes no longer than a visitor waits; more go on behind the answer. */
 const LINKS_AWAITED_MAX = 2000
@@ -19,12 +23,13 @@ export const accountPages = (deps: DashboardDeps) =>
     .use(signedIn(deps))
     .get('', ({ visitor, query }) => accountPage(deps, visitor, { done: query.done }))
     .post('/password', async ({ visitor, form }) => {
-      const errors = await changePassword(deps, visitor, {
+      const changed = await changePassword(deps, visitor, {
         current: form.raw('current'),
         next: form.raw('password'),
       })
-      if (errors) return accountPage(deps, visitor, { errors })
-      return goTo('/app/account?done=password')
+      if ('errors' in changed) return accountPage(deps, visitor, changed)
+      const cookies = [deps.cookies.session(changed.token)]
+      return goTo('/app/account?done=password', { cookies })
     })
     .post('/sessions/end', async ({ account, form }) => {
       const id = Number(form.text('session'))
@@ -38,11 +43,14 @@ export const accountPages = (deps: DashboardDeps) =>
     .get('/delete', ({ visitor }) => deletePage(deps, visitor, {}))
     .post('/delete', async ({ visitor, form }) => {
       const { account } = visitor
-      const problem = await proveSelf(deps, visitor, form.raw('current'))
-      if (problem) return deletePage(deps, visitor, { problem })
+      if (!(await verifyOwnPassword(deps, visitor, form.raw('current')))) {
+        return deletePage(deps, visitor, { problem: WRONG_PASSWORD })
+      }
       const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
       const deletion = await deps.deletion.begin(account.id, deps.clock())
       if (!deletion) return deletePage(deps, visitor, {})
+      const about = { accountId: account.id }
+      deps.security.record('account.deletion_started', visitor.origin, about)
       if (linkCount <= LINKS_AWAITED_MAX) await deletion.done
       return goTo('/app/sign-in?done=deleted', { cookies: [deps.cookies.end('session')] })
     })
@@ -52,37 +60,32 @@ interface Errors {
   password?: string | undefined
 }
 
-/** What is wrong with it; undefined when the password is changed and other sessions have ended. */
+/**
+ * Changes the password, ends every other session, and gives this one a new token, so that copies
+ * of its cookie open nothing. Returns what is wrong if nothing was changed.
+ */
 async function changePassword(
   deps: DashboardDeps,
   visitor: Visitor,
   { current, next }: { current: string; next: string },
-): Promise<Errors | undefined> {
-  const password = judgePassword(next)
-  if (password) return { password }
-  const problem = await proveSelf(deps, visitor, current)
-  if (problem) return { current: problem }
+): Promise<{ errors: Errors } | { token: string }> {
+  const password = judgePassword(next, visitor.account.email)
+  if (password) return { errors: { password } }
+  if (!(await verifyOwnPassword(deps, visitor, current))) {
+    return { errors: { current: WRONG_PASSWORD } }
+  }
+  const passwordHash = await deps.passwords.hash(next, requesterOf(visitor))
+  const { token, hash: tokenHash } = deps.sessions.newToken()
   const isChanged = await deps.writer.call('changePassword', {
-    ...{ accountId: visitor.account.id, keep: visitor.session.id, now: deps.clock() },
-    passwordHash: await deps.passwords.hash(next, { isKnown: true }),
+    accountId: visitor.account.id,
+    keep: visitor.session.id,
+    passwordHash,
+    tokenHash,
+    now: deps.clock(),
   })
   if (!isChanged) throw new AppError('sign_in_needed')
-  return undefined
-}
-
-/** Asks for the password again, so that a browser left open is not enough. */
-async function proveSelf(
-  { accounts, passwords, throttle }: DashboardDeps,
-  { account, session }: Visitor,
-  password: string,
-): Promise<string | undefined> {
-  const attempts = [{ gate: 'session', key: String(session.id) }] as const
-  const fits = await passwords.verify(password, accounts.find(account.id)?.passwordHash, {
-    isKnown: true,
-    before: () => throttle.require(attempts),
-    after: (fits) => (fits ? throttle.clear(attempts) : throttle.count(attempts)),
-  })
-  return fits ? undefined : 'This is not your password.'
+  deps.security.record('password.changed', visitor.origin, { accountId: visitor.account.id })
+  return { token }
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -118,12 +121,13 @@ function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
             <dt>Changes a minute</dt><dd>${budget(limits.write)}</dd>
             <dt>Reads a minute</dt><dd>${budget(limits.read)}</dd>
             <dt>URLs in one bulk</dt><dd>${limits.bulkMax.toLocaleString('en')}</dd>
-            <dt>Links</dt><dd>${account.linkCount.toLocaleString('en')}</dd>
+            ${storedFacts(account, limits)}
             <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
           </dl>`,
         ])}
         ${parts.card('Password', passwordForm(visitor, errors))}
       </div>
+      ${parts.card('Two-factor sign-in', twoFactor(account))}
       ${sessionsCard(deps, visitor)}
       ${parts.card('Delete the account', [
         html`<p>Its API keys, its sessions and every one of its links go for good.</p>`,
@@ -131,6 +135,13 @@ function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
       ])}`,
   })
 }
+
+const twoFactor = (account: AccountRow): Html =>
+  hasSecondFactor(account)
+    ? html`<p>On: after the password, signing in asks for a code.</p>
+        ${parts.linkButton('Turn it off…', '/app/account/two-factor')}`
+    : html`<p>Off: the password alone is enough to sign in.</p>
+        ${parts.linkButton('Set it up…', '/app/account/two-factor')}`
 
 const budget = (n: number) => (n === 0 ? 'no limit' : n.toLocaleString('en'))
 

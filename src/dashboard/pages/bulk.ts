@@ -1,10 +1,11 @@
 import { Elysia } from 'elysia'
 import type { AppError } from '../../errors.ts'
-import { html } from '../../lib/html.ts'
+import { SMALL_BODY_MAX } from '../../http/body.ts'
+import { type Html, html } from '../../lib/html.ts'
 import { bulk, judgeUrl } from '../../links/bulk.ts'
 import { fileAnswer } from '../answers.ts'
 import { attempt, isForLater, refusedAs } from '../attempt.ts'
-import { type BulkItem, bulkCsv, resultCards, rowsOf } from '../bulk-result.ts'
+import { type BulkItem, bulkCsv, isForPage, resultCards, rowsOf } from '../bulk-result.ts'
 import * as parts from '../components.ts'
 import { CSV_TYPE, linesOf, parseUrlFile, type UrlLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -13,49 +14,87 @@ import { signedIn, spendWrite, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
 import { count } from '../link-parts.ts'
 
-/** Room for a plan's whole batch of common URLs. */
-const FORM_BYTES_MAX = 8 * 1024 * 1024
+/** Pasted text up to this length is shown again after any refusal, of whatever it consists. */
+const KEPT_LENGTH_MAX = SMALL_BODY_MAX
 
 /** Many URLs at once: pasted, or from a CSV file. */
 export const bulkPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.bulk', prefix: '/app/links/bulk' })
-    .use(signedIn(deps, { formBytesMax: FORM_BYTES_MAX }))
+    .use(signedIn(deps, { bulk: true }))
     .get('', ({ visitor }) => bulkPage(deps, visitor, {}))
-    .post('', async ({ visitor, form }) => {
-      const sent = { pasted: form.raw('urls') }
+    .post('', async ({ visitor, form, isCharged }) => {
+      const sent = { pasted: keptText(form, deps.plans[visitor.account.plan].bulkMax) }
       const tried = await attempt(async () => {
-        // First, because reading a file is the dearest part.
-        spendWrite(deps, visitor.account)
+        // First, because reading a file is the most expensive part.
+        if (!isCharged) spendWrite(deps, visitor.account)
         return shortenAll(deps, visitor, form)
       })
       if ('refused' in tried) return bulkPage(deps, visitor, { ...sent, refused: tried.refused })
       if ('problem' in tried.done) return bulkPage(deps, visitor, { ...sent, ...tried.done })
-      const { items } = tried.done
-      if (form.text('as') === 'csv' && items.some(({ view }) => view.ok)) {
-        return fileAnswer(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
-      }
-      const failed = items.filter(({ view }) => !view.ok)
-      return bulkPage(deps, visitor, { items, pasted: failed.map(({ text }) => text).join('\n') })
+      return resultAnswer(deps, visitor, tried.done.items, form.text('as') === 'csv')
     })
 
-type Outcome = { items: BulkItem[] } | { problem: string; field: 'urls' | 'file'; pasted?: string }
+/**
+ * A page where it has room for every result, else the file: it may have any size, and no passcode
+ * is lost. A page where all failed shows the first ones.
+ */
+async function resultAnswer(
+  deps: DashboardDeps,
+  visitor: Visitor,
+  items: BulkItem[],
+  isFileAsked: boolean,
+): Promise<Response> {
+  const failed = items.filter(({ view }) => !view.ok)
+  const pasted = failed.map(({ text }) => text).join('\n')
+  const isAllBad = failed.length === items.length
+  const isPage = isAllBad || (!isFileAsked && isForPage(items))
+  if (isPage) {
+    const cards = await resultCards(rowsOf(items))
+    const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
+    if (isAllBad || hasRoom) return bulkPage(deps, visitor, { items, cards, pasted })
+  }
+  return fileAnswer(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
+}
+
+/** Of the results and of the text field, so that the whole page stays below 200 kB. */
+const CONTENT_BYTES_MAX = 185_000
+const bytesOf = (markup: Html): number => Buffer.byteLength(markup.toString())
+
+/** Characters of a file's name that stand beside each of its lines. */
+const FILE_NAME_MAX = 60
+
+type Outcome = { items: BulkItem[] } | { problem: string; field: 'urls' | 'file' }
+
+/** What was pasted, or of very much text one batch. */
+function keptText(form: Form, bulkMax: number): string {
+  const pasted = form.raw('urls')
+  if (pasted.length <= KEPT_LENGTH_MAX) return pasted
+  return linesOf(pasted, bulkMax)
+    .map(({ text }) => text)
+    .join('\n')
+}
 
 async function shortenAll(deps: DashboardDeps, visitor: Visitor, form: Form): Promise<Outcome> {
-  const file = form.file('file')
-  const fromFile = file ? await parseUrlFile(await file.bytes()) : []
-  if ('problem' in fromFile) return { problem: fromFile.problem, field: 'file' }
-  const lines = [
-    ...linesOf(form.raw('urls')).map((line) => ({ ...line, place: `Line ${line.line}` })),
-    ...fromFile.map((line) => ({ ...line, place: `${file?.name}, line ${line.line}` })),
-  ]
   const { bulkMax } = deps.plans[visitor.account.plan]
+  const file = form.file('file')
+  const fromFile = file ? await parseUrlFile(file, bulkMax + 1) : []
+  if ('problem' in fromFile) return { problem: fromFile.problem, field: 'file' }
+  const fileName = file?.name.slice(0, FILE_NAME_MAX)
+  const lines = [
+    ...linesOf(form.raw('urls'), bulkMax + 1).map((line) => ({
+      ...line,
+      place: `Line ${line.line}`,
+    })),
+    ...fromFile.map((line) => ({ ...line, place: `${fileName}, line ${line.line}` })),
+  ]
   if (lines.length === 0) {
     return { problem: 'Paste at least one URL, or choose a file.', field: 'urls' }
   }
   if (lines.length > bulkMax) {
+    const most = count(bulkMax)
     return {
-      problem: `These are ${count(lines.length)} URLs: your plan takes ${count(bulkMax)} at once.`,
-      ...{ field: 'urls', pasted: lines.map(({ text }) => text).join('\n') },
+      problem: `These are more than ${most} URLs: your plan accepts ${most} at once.`,
+      field: fromFile.length > bulkMax ? 'file' : 'urls',
     }
   }
   return { items: await shortenLines(deps, visitor, lines) }
@@ -86,6 +125,7 @@ async function shortenLines(
 
 interface Shown {
   items?: BulkItem[]
+  cards?: Html
   refused?: AppError
   problem?: string
   field?: 'urls' | 'file'
@@ -93,22 +133,29 @@ interface Shown {
   pasted?: string
 }
 
-async function bulkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Promise<Response> {
-  const { items = [], refused, problem } = shown
+function bulkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Response {
+  const { items = [], cards, refused, problem, pasted = '' } = shown
   const isFailed = problem !== undefined || (items.length > 0 && !items.some(({ view }) => view.ok))
+  const room = CONTENT_BYTES_MAX - (cards ? bytesOf(cards) : 0)
+  const hasRoom = pasted.length <= room && bytesOf(html`${pasted}`) <= room
   return page(visitor, {
     ...{ title: 'Many links at once', current: 'links', status: isFailed ? 422 : 200 },
     ...(refused && refusedAs(refused)),
     main: html`
       <p><a href="/app/links">All links</a></p>
       ${refused && parts.notice('bad', html`<p>${refused.message}</p>`)}
-      ${items.length > 0 && (await resultCards(rowsOf(items)))}
+      ${cards}
       <section class="card">
         ${items.length > 0 && html`<h2>${isAllGood(items) ? 'More' : 'Correct and try again'}</h2>`}
-        ${bulkForm(deps, visitor, shown)}
+        ${hasRoom || parts.notice('note', html`<p>${TOO_LONG}</p>`)}
+        ${bulkForm(deps, visitor, { ...shown, pasted: hasRoom ? pasted : '' })}
       </section>`,
   })
 }
+
+const TOO_LONG =
+  'What you sent is too long to be shown here again. Correct it where you have it, and send it ' +
+  'once more: as a file, or in smaller parts.'
 
 const isAllGood = (items: readonly BulkItem[]) => items.every(({ view }) => view.ok)
 
@@ -119,7 +166,7 @@ function bulkForm(deps: DashboardDeps, visitor: Visitor, shown: Shown) {
   const lost = refused && isForLater(refused) ? ' Choose it again after a refusal.' : ''
   return parts.form({
     ...{ action: '/app/links/bulk', csrf: visitor.csrf },
-    extra: { enctype: 'multipart/form-data' },
+    extra: { enctype: 'multipart/form-data', 'data-may-download': true },
     children: [
       parts.field({
         ...{ name: 'urls', label: 'URLs, one a line', type: 'textarea', value: pasted },
@@ -138,7 +185,8 @@ function bulkForm(deps: DashboardDeps, visitor: Visitor, shown: Shown) {
         })}
       </div>
       <p class="hint after">Each new link has a passcode that is shown once: on the page that
-      follows, or in the file that you download in its place.</p>`,
+      follows, or in the file that you download in its place. More results than a page has room for,
+      about a hundred, always come as the file.</p>`,
     ],
   })
 }

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import type { Hold } from '../../http/byte-budget.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type ExportedLink, exportLinks } from '../../links/export.ts'
 import { fileAnswer } from '../answers.ts'
@@ -12,10 +13,15 @@ export const exportPages = (deps: DashboardDeps) =>
     .use(signedIn(deps))
     .get('/export.csv', ({ account }) => {
       const day = isoTime(deps.clock()).slice(0, 10)
-      return fileAnswer(csvOf(deps, exportLinks(deps, account.id)), {
+      const hold = deps.unsent.hold(account.id)
+      hold.take(EXPORT_BYTES)
+      return fileAnswer(csvOf(deps, exportLinks(deps, account.id), hold), {
         ...{ name: `hopcode-links-${day}.csv`, type: CSV_TYPE },
       })
     })
+
+/** What an export holds in memory while its client does not read: two pieces, about. */
+const EXPORT_BYTES = 1024 * 1024
 
 const COLUMNS = ['code', 'short_url', 'url', 'created_at', 'hits']
 
@@ -23,19 +29,32 @@ const COLUMNS = ['code', 'short_url', 'url', 'created_at', 'hits']
 function csvOf(
   { addresses }: DashboardDeps,
   pieces: AsyncGenerator<ExportedLink[], void, undefined>,
+  hold: Hold,
 ): ReadableStream<Uint8Array> {
   const line = ({ code, url, createdAt, hitCount }: ExportedLink) =>
     csvLine([code, addresses.short(code), url, isoTime(createdAt), hitCount])
   const encoder = new TextEncoder()
+  const next = async () => {
+    let isLast = true
+    try {
+      const piece = await pieces.next()
+      isLast = piece.done === true
+      return piece
+    } finally {
+      // A failing read ends the stream too.
+      if (isLast) hold[Symbol.dispose]()
+    }
+  }
   return new ReadableStream<Uint8Array>(
     {
       start: (controller) => controller.enqueue(encoder.encode(csvLine(COLUMNS))),
       async pull(controller) {
-        const { done, value } = await pieces.next()
+        const { done, value } = await next()
         if (done) return controller.close()
         controller.enqueue(encoder.encode(value.map(line).join('')))
       },
       async cancel() {
+        hold[Symbol.dispose]()
         await pieces.return()
       },
     },

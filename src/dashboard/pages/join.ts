@@ -1,29 +1,41 @@
 import { Elysia } from 'elysia'
-import { parseEmail } from '../../accounts/email.ts'
 import { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-link-store.ts'
 import { findOneTimeLink } from '../../accounts/one-time-links.ts'
-import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
-import type { AccountId } from '../../accounts/store.ts'
-import type { Joined } from '../../accounts/writes-store.ts'
+import { PASSWORD_MIN_LENGTH, type Requester } from '../../accounts/passwords.ts'
+import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { AppError } from '../../errors.ts'
+import { networkOf } from '../../http/client-network.ts'
 import { html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
-import { button, field, form, linkButton, notice, shownOnce } from '../components.ts'
+import { button, card, field, form, linkButton, notice, shownOnce } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
-import type { Form } from '../form.ts'
-import { readStrangersForm } from '../guard.ts'
+import { anonymously, readStrangersForm, type Visitor } from '../guard.ts'
+import {
+  type At,
+  countRegistration,
+  type Door,
+  type Errors,
+  findAddress,
+  judgeJoin,
+  PASSWORD_NEEDED,
+  proveExisting,
+  recordJoin,
+  storeJoin,
+} from '../join-account.ts'
 import { doorPage, page } from '../layout.ts'
-import { type Arrival, addressOf, beginVisit, strangersForm } from '../visit.ts'
+import { originOf, type RequestContext } from '../origin.ts'
+import { askForCode } from '../second-step.ts'
+import { beginVisit, strangersForm } from '../visit.ts'
 
 /** The pages that make an account, or give one a new password. */
-
-type Door = 'setup' | 'join' | 'reset' | 'sign-up'
 
 const TEXTS: Readonly<Record<Door, { title: string; lead: string; button: string }>> = {
   setup: {
     title: 'Set up Hopcode',
-    lead: 'Make the account of the owner: it sees to the service and invites others.',
+    lead:
+      'Create the owner account. The owner runs this service and can invite people. An address ' +
+      'that has an account already needs its password, and its API keys end.',
     button: 'Make the account',
   },
   join: {
@@ -49,15 +61,15 @@ const PURPOSES = { setup: 'setup', join: 'invite', reset: 'reset' } as const sat
 >
 
 export const joinPages = (deps: DashboardDeps) => {
-  const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' })
+  const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' }).use(anonymously(deps))
   for (const door of ['setup', 'join', 'reset'] as const) {
     pages
       .get(`/${door}/:token`, ({ request, params }) => {
         const link = requireLink(deps, door, params.token)
         return doorForm(deps, request, { door, token: params.token, link })
       })
-      .post(`/${door}/:token`, ({ request, server, params }) =>
-        enter(deps, { request, server }, { door, token: params.token }),
+      .post(`/${door}/:token`, ({ request, server, set, params }) =>
+        enter(deps, { request, server, set }, { door, token: params.token }),
       )
   }
   return pages
@@ -65,9 +77,9 @@ export const joinPages = (deps: DashboardDeps) => {
       requireOpen(deps)
       return doorForm(deps, request, { door: 'sign-up' })
     })
-    .post('/sign-up', ({ request, server }) => {
+    .post('/sign-up', ({ request, server, set }) => {
       requireOpen(deps)
-      return enter(deps, { request, server }, { door: 'sign-up' })
+      return enter(deps, { request, server, set }, { door: 'sign-up' })
     })
 }
 
@@ -85,86 +97,52 @@ function requireOpen({ signUp }: DashboardDeps): void {
   if (signUp !== 'open') throw new AppError('page_not_found')
 }
 
-interface At {
-  door: Door
-  token?: string
-}
-
 /** Judges what was sent, stores it, and signs the visitor in. */
-async function enter(deps: DashboardDeps, arrival: Arrival, at: At): Promise<Response> {
-  const { request } = arrival
+async function enter(deps: DashboardDeps, context: RequestContext, at: At): Promise<Response> {
+  const { request } = context
+  const origin = originOf(deps, context)
   const link = at.door === 'sign-up' ? undefined : requireLink(deps, at.door, at.token ?? '')
-  const sent = await readStrangersForm(deps, request)
-  const shown = { ...at, link, email: sent.text('email') }
-  const judged = judge(at.door, link, sent)
+  const sent = await readStrangersForm(deps, context)
+  const current = sent.raw('current')
+  const shown = { ...at, link, email: sent.text('email'), asksCurrent: current !== '' }
+  const judged = judgeJoin(sent, findAddress(deps, at.door, link))
   if ('errors' in judged) return doorForm(deps, request, { ...shown, ...judged })
 
-  const address = addressOf(deps, arrival)
-  const registration = { gate: 'registration', key: address } as const
-  if (at.door === 'sign-up') {
-    deps.throttle.require([registration])
-    // At once, so that of many sent together none slips through.
-    deps.throttle.count([registration])
-  }
-  const passwordHash = await deps.passwords.hash(judged.password)
+  if (at.door === 'sign-up') countRegistration(deps, origin)
+  const by: Requester = link
+    ? { queue: 'oneTimeLink', key: String(link.id) }
+    : { queue: 'anonymous', key: networkOf(origin.address) }
+  const proved =
+    at.door === 'setup' && link
+      ? await proveExisting(deps, { link, origin, email: judged.email, current })
+      : { hash: null }
+  if ('errors' in proved) return doorForm(deps, request, { ...shown, ...proved })
+  const passwordHash = await deps.passwords.hash(judged.password, by)
   const { key, stored } = issueKey(deps)
-  const joined = await store(deps, at, { email: judged.email, passwordHash, key: stored })
+  const newcomer = { email: judged.email, passwordHash, key: stored, provedHash: proved.hash }
+  const joined = await storeJoin(deps, at, newcomer)
   if ('refused' in joined) {
     if (joined.refused === 'link_over') throw new AppError('link_over')
-    const errors = { email: 'This address has an account already. Sign in with it.' }
+    const errors =
+      joined.refused === 'password_needed'
+        ? { current: PASSWORD_NEEDED }
+        : { email: 'This address has an account already. Sign in with it.' }
     return doorForm(deps, request, { ...shown, errors })
   }
-  const proof = { accountId: joined.accountId, passwordHash }
-  return welcome(deps, { request, address }, proof, joined.hasNewKey ? key : undefined)
-}
-
-interface Errors {
-  email?: string | undefined
-  password?: string | undefined
-}
-
-type Judged = { email: string; password: string } | { errors: Errors }
-
-function judge(door: Door, link: OneTimeLinkRow | undefined, sent: Form): Judged {
-  const isNamed = door === 'reset' || Boolean(link?.email)
-  const email = isNamed ? (link?.email ?? '') : parseEmail(sent.text('email'))
-  const password = sent.raw('password')
-  const errors: Errors = {
-    email: email === undefined ? 'Write an address like name@example.com.' : undefined,
-    password: judgePassword(password),
-  }
-  if (email === undefined || errors.password) return { errors }
-  return { email, password }
-}
-
-type NewcomersKey = ReturnType<typeof issueKey>['stored']
-
-async function store(
-  { writer, hasher, clock }: DashboardDeps,
-  { door, token = '' }: At,
-  newcomer: { email: string; passwordHash: string; key: NewcomersKey },
-): Promise<Joined> {
-  const now = clock()
-  const tokenHash = hasher.hash('one-time-link', token)
-  if (door === 'setup') return writer.call('setUpOwner', { ...newcomer, tokenHash, now })
-  if (door === 'join') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
-  if (door === 'reset') {
-    const { passwordHash } = newcomer
-    return writer.call('resetPassword', { tokenHash, passwordHash, now })
-  }
-  const accountId = await writer.call('createAccount', { ...newcomer, plan: 'free', now })
-  return accountId === undefined ? { refused: 'email_taken' } : { accountId, hasNewKey: true }
+  const { accountId, hasNewKey: isNew } = joined
+  recordJoin(deps, origin, { door: at.door, link, accountId, isNew })
+  const account = deps.accounts.find(accountId)
+  const next = at.door === 'setup' ? '/app/keys?done=owner' : '/app/links'
+  // A link in place of the password does not stand for the second factor too.
+  if (account && hasSecondFactor(account)) return askForCode(deps, account, next)
+  const proof = { accountId, passwordHash }
+  const { cookies, visitor } = await beginVisit(deps, { request, origin }, proof)
+  if (isNew) return welcome(visitor, cookies, key, at.door)
+  return goTo(next, { cookies })
 }
 
 /** The first page of a new account shows its key, in this very answer and never again. */
-async function welcome(
-  deps: DashboardDeps,
-  from: { request: Request; address: string },
-  proof: { accountId: AccountId; passwordHash: string },
-  key: string | undefined,
-): Promise<Response> {
-  const { visitor, cookies } = await beginVisit(deps, from, proof)
-  if (key === undefined) return goTo('/app/links', { cookies })
+function welcome(visitor: Visitor, cookies: string[], key: string, door: Door): Response {
   return page(visitor, {
     ...{ title: 'Welcome', cookies },
     main: html`<div class="card">
@@ -176,13 +154,23 @@ async function welcome(
         ${linkButton('Make the first link', '/app/links', 'primary')}
         ${linkButton('How the API works', '/docs')}
       </div>
-    </div>`,
+    </div>
+    ${door === 'setup' && twoFactorCard}`,
   })
 }
+
+/** Offered to the owner, whose account is the key to all others. */
+const twoFactorCard = card('Protect your account', [
+  html`<p>You run this service: who gets into your account gets into all of it. With two-factor
+    sign-in, a stolen password is not enough. You can also set it up later, under Account.</p>`,
+  linkButton('Set up two-factor sign-in', '/app/account/two-factor'),
+])
 
 interface Shown extends At {
   link?: OneTimeLinkRow | undefined
   email?: string
+  /** The form has a field for the password that the account has now. */
+  asksCurrent?: boolean
   errors?: Errors
 }
 
@@ -190,17 +178,32 @@ function doorForm(deps: DashboardDeps, request: Request, shown: Shown): Response
   const { csrf, cookies } = strangersForm(deps, request)
   const { door, token, link, email = '', errors = {} } = shown
   const { title, lead, button: label } = TEXTS[door]
-  const account = door === 'reset' && link?.accountId ? deps.accounts.find(link.accountId) : null
-  const address = account?.email ?? link?.email
+  const address = findAddress(deps, door, link)
   const beginsAtPassword = Boolean(address) || (!errors.email && Boolean(errors.password))
+  const asksCurrent = shown.asksCurrent || errors.current !== undefined
+  const isRefused = Boolean(errors.email || errors.password || errors.current)
   const fields = html`
     ${field({
       ...{ name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username' },
       ...{ value: address ?? email, error: errors.email, required: true },
-      extra: { readonly: Boolean(address), autofocus: !beginsAtPassword },
+      extra: { readonly: Boolean(address), autofocus: !beginsAtPassword && !errors.current },
     })}
+    ${
+      asksCurrent &&
+      field({
+        name: 'current',
+        label: 'Current password of this account',
+        type: 'password',
+        required: true,
+        hint: html`Its sessions, its API keys and its pending links then end.`,
+        error: errors.current,
+        autocomplete: 'current-password',
+        extra: { autofocus: Boolean(errors.current) },
+      })
+    }
     ${field({
-      ...{ name: 'password', label: 'Password', type: 'password', required: true },
+      ...{ name: 'password', type: 'password', required: true },
+      label: asksCurrent ? 'New password' : 'Password',
       hint: html`At least ${PASSWORD_MIN_LENGTH} characters.
         A few words that only you put together are best.`,
       ...{ error: errors.password, autocomplete: 'new-password' },
@@ -209,7 +212,7 @@ function doorForm(deps: DashboardDeps, request: Request, shown: Shown): Response
     ${button(label)}`
   const action = token === undefined ? `/app/${door}` : `/app/${door}/${token}`
   return doorPage({
-    ...{ title, cookies, status: errors.email || errors.password ? 422 : 200 },
+    ...{ title, cookies, status: isRefused ? 422 : 200 },
     main: html`<p>${lead}</p>
       ${form({ action, csrf, children: fields })}
       <p class="hint after">Have an account? <a href="/app/sign-in">Sign in</a></p>`,

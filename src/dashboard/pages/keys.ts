@@ -1,10 +1,12 @@
 import { Elysia } from 'elysia'
 import { issueKey, KEY_OVERLAP_MS } from '../../accounts/keys.ts'
+import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { KeyRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
+import { askForPassword } from '../confirm-password.ts'
 import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../form.ts'
 import { signedIn, type Visitor } from '../guard.ts'
@@ -19,7 +21,11 @@ export const keyPages = (deps: DashboardDeps) =>
     .use(signedIn(deps))
     .get('', ({ visitor, query }) => keysPage(deps, visitor, { done: query.done }))
     .post('/new', async ({ visitor, form }) => {
-      const made = await makeKey(deps, visitor, form.text('replaces'))
+      const replaces = /^\d{1,15}$/.exec(form.text('replaces'))?.[0] ?? ''
+      const label = replaces === '' ? 'Create a key' : 'Rotate the key'
+      const asked = await ask(deps, visitor, form, { path: 'new', label, values: { replaces } })
+      if (asked) return asked
+      const made = await makeKey(deps, visitor, replaces)
       return keysPage(deps, visitor, made)
     })
     .get('/revoke', ({ visitor }) => {
@@ -28,10 +34,15 @@ export const keyPages = (deps: DashboardDeps) =>
     })
     .post('/revoke', async ({ visitor, form }) => {
       const key = keyOf(deps, visitor, form)
+      const values = { key: String(key.id) }
+      const label = 'Revoke it in 24 hours'
+      const asked = await ask(deps, visitor, form, { path: 'revoke', label, values })
+      if (asked) return asked
       // One that was replaced since ends by itself, and the one in its place is not meant.
       if (!isLasting(key)) return goTo('/app/keys?done=ending')
       const endsAt = deps.clock() + KEY_OVERLAP_MS
       await deps.writer.call('revokeKeys', { accountId: visitor.account.id, endsAt })
+      record(deps, visitor, 'key.revoked', key.id)
       return goTo('/app/keys?done=revoked')
     })
     .get('/end', ({ visitor, query }) => {
@@ -41,10 +52,33 @@ export const keyPages = (deps: DashboardDeps) =>
     })
     .post('/end', async ({ visitor, form }) => {
       const { id: keyId } = keyOf(deps, visitor, form)
+      const values = { key: String(keyId) }
+      const label = 'End the key now'
+      const asked = await ask(deps, visitor, form, { path: 'end', label, values })
+      if (asked) return asked
       const order = { accountId: visitor.account.id, keyId, now: deps.clock() }
-      await deps.writer.call('endKey', order)
+      if (await deps.writer.call('endKey', order)) record(deps, visitor, 'key.ended', keyId)
       return goTo('/app/keys?done=ended')
     })
+
+/** Asks for the password before a key changes hands. */
+const ask = (
+  deps: DashboardDeps,
+  visitor: Visitor,
+  form: Form,
+  action: { path: string; label: string; values: Readonly<Record<string, string>> },
+): Promise<Response | undefined> => {
+  const { label, values } = action
+  const path = `/app/keys/${action.path}`
+  return askForPassword(deps, visitor, form, { path, label, values, section: 'keys' })
+}
+
+const record = (
+  { security }: DashboardDeps,
+  { account, origin }: Visitor,
+  event: SecurityEvent,
+  keyId?: number,
+): void => security.record(event, origin, { accountId: account.id, fields: { key_id: keyId } })
 
 const listKeys = ({ accounts, clock }: DashboardDeps, { account }: Visitor): KeyRow[] =>
   accounts.listKeys(account.id, clock())
@@ -66,8 +100,8 @@ interface Shown {
 }
 
 /**
- * `replaces`: the key that the visitor saw in force, so that a form sent twice makes one key and
- * the first answer's key is not replaced unseen.
+ * `replaces`: the id of the key that the visitor saw in force, empty for none, so that a form sent
+ * twice makes one key and the first answer's key is not replaced unseen.
  */
 async function makeKey(deps: DashboardDeps, visitor: Visitor, replaces: string): Promise<Shown> {
   if (listKeys(deps, visitor).length >= KEYS_MAX) {
@@ -77,8 +111,9 @@ async function makeKey(deps: DashboardDeps, visitor: Visitor, replaces: string):
   const now = deps.clock()
   const isMade = await deps.writer.call('rotateKey', {
     ...{ accountId: visitor.account.id, next: stored, now, endsAt: now + KEY_OVERLAP_MS },
-    replaces: /^\d+$/.test(replaces) ? Number(replaces) : undefined,
+    replaces: replaces === '' ? undefined : Number(replaces),
   })
+  if (isMade) record(deps, visitor, replaces === '' ? 'key.created' : 'key.rotated')
   return isMade
     ? { secret: key }
     : {
@@ -89,6 +124,9 @@ async function makeKey(deps: DashboardDeps, visitor: Visitor, replaces: string):
 }
 
 const DONE: Readonly<Record<string, string>> = {
+  owner:
+    'You are the owner of this service. The API keys and the sessions that this account had ' +
+    'before have ended.',
   revoked: 'The key is revoked: it stops in 24 hours.',
   ending: 'The key stops as it was going to.',
   ended: 'The key has ended: from now on it is refused.',

@@ -16,7 +16,7 @@ import { signedIn } from '../guard.ts'
 import { linkPath, qrPicture } from '../link-parts.ts'
 import { scanWarning } from '../qr-contrast.ts'
 
-/** A link's QR code: chosen size and colors, a preview, files. It costs nobody's read budget. */
+/** A link's QR code: chosen size and colors, a preview, files. Charged like pages. */
 
 type Query = Readonly<Record<string, string | undefined>>
 
@@ -46,6 +46,8 @@ interface Chosen {
   sizeError?: string | undefined
 }
 
+const SIZE_TEXT_MAX = 20
+
 /** A bad size is shown with its fault; a bad color, which no color field sends, is the default. */
 export function chooseQr(query: Query): Chosen {
   const { shape } = QrQuery
@@ -53,7 +55,7 @@ export function chooseQr(query: Query): Chosen {
   const color = (name: 'dark' | 'light') =>
     shape[name].safeParse(query[name]).data ?? shape[name].parse(undefined)
   const options = { size: size.data ?? 512, dark: color('dark'), light: color('light') }
-  const sizeText = query.size ?? String(options.size)
+  const sizeText = (query.size ?? String(options.size)).slice(0, SIZE_TEXT_MAX)
   return { options, sizeText, sizeError: size.error?.issues[0]?.message }
 }
 

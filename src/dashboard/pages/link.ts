@@ -93,6 +93,7 @@ async function linkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Pr
           answers “not found” until you set a destination.</p>`,
         )
       }
+      ${stoppedNotice(deps, link)}
       <div class="cards">
         ${aboutCard(deps, link, shortUrl)}
         ${destinationCard(visitor, shown)}
@@ -106,11 +107,31 @@ async function linkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Pr
   })
 }
 
+/** Why visitors get 410, where they do. */
+function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: LinkRow): Html | false {
+  const disabled = moderation.reads.find(link.code)
+  if (disabled) {
+    return parts.notice(
+      'bad',
+      html`<p><strong>The operator of this service has disabled this link.</strong> Its visitors
+        get “Link disabled”. The reason: ${disabled.reason}</p>`,
+    )
+  }
+  if (link.url === null || !blocklist.isBlocked(link.url)) return false
+  return parts.notice(
+    'bad',
+    html`<p><strong>This link does not redirect:</strong> the host of its destination is on the
+      abuse blocklist. Its visitors get “Link disabled”.</p>`,
+  )
+}
+
 const aboutCard = (deps: DashboardDeps, link: LinkRow, shortUrl: string): Html =>
   parts.card('Short link', [
     copyField('Short URL', shortUrl, 'short-url'),
     html`<dl class="facts">
-      <dt>Leads to</dt><dd>${link.url === null ? 'nowhere yet' : destination(link.url)}</dd>
+      <dt>Leads to</dt><dd>${
+        link.url === null ? 'nowhere yet' : destination(link.url, '#field-url')
+      }</dd>
       <dt>Created</dt><dd>${parts.time(link.createdAt)}</dd>
       <dt>Hits</dt><dd>${hits(deps, link, 0)}</dd>
     </dl>`,
@@ -166,7 +187,7 @@ function deletePage(
         would lead where they want. There is no way back.</p>`,
       )}
       <dl class="facts">
-        <dt>Leads to</dt><dd>${url === null ? 'nowhere yet' : destination(url)}</dd>
+        <dt>Leads to</dt><dd>${url === null ? 'nowhere yet' : destination(url, linkPath(code))}</dd>
         <dt>Hits</dt><dd>${count(hitCount)}, which go with it</dd>
       </dl>
       <p>To lead visitors elsewhere, <a href="${linkPath(code)}">change the destination</a>

@@ -4,6 +4,7 @@ import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { judgeUrl } from '../../links/bulk.ts'
 import { change } from '../../links/change.ts'
+import { release } from '../../links/release.ts'
 import { reserve } from '../../links/reserve.ts'
 import { ReserveBody, ShortenBody } from '../../links/schema.ts'
 import { shorten } from '../../links/shorten.ts'
@@ -28,7 +29,7 @@ export const linksPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.links', prefix: '/app/links' })
     .use(signedIn(deps))
     .get('', async ({ visitor, query, request }) => {
-      const table = await loadTable(deps, visitor.account, readState(query))
+      const table = await loadTable(deps, visitor.account, readState(query), request.signal)
       if (request.headers.get('hx-target') !== 'list' || !wantsFragment(request)) {
         return linksPage(visitor, { table, done: query.done })
       }
@@ -75,7 +76,10 @@ interface Claim {
 
 type ClaimRefused = { refused: AppError; field: 'code' | 'destination' }
 
-/** A destination is judged first, so that nothing is reserved for one that is refused. */
+/**
+ * A destination is checked first, so that nothing is reserved for one that is refused. One that the
+ * quota has no room for is known only later: the code is free again then.
+ */
 async function claimFor(
   deps: DashboardDeps,
   { account }: Visitor,
@@ -91,7 +95,13 @@ async function claimFor(
   if (judged && 'refusal' in judged) return { refused: judged.refusal, field: 'destination' }
   const view = reserved.done
   if (!view) throw new Error('a code with a good destination is reserved')
-  if (judged) await change(deps, account, { code: view.code, url: judged.url })
+  if (judged) {
+    const set = await attempt(() => change(deps, account, { code: view.code, url: judged.url }))
+    if ('refused' in set) {
+      await release(deps, account, view.code)
+      return { ...set, field: 'destination' }
+    }
+  }
   const { short_url: shortUrl, passcode } = view
   const made = { kind: 'reserved', code: view.code, shortUrl, passcode } as const
   return { made: { ...made, url: judged?.url ?? null } }
@@ -152,7 +162,7 @@ function madeCard({ kind, code, shortUrl, url, passcode }: Made): Html {
     url === null
       ? html`It leads nowhere yet: <a href="${linkPath(code)}">set its
     destination</a>.`
-      : html`It leads to ${destination(url)}`
+      : html`It leads to ${destination(url, linkPath(code))}`
   return html`
     <section class="card made" tabindex="-1" autofocus aria-labelledby="made-title">
       ${qrPicture(code, { size: 132 })}

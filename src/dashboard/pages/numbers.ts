@@ -21,6 +21,7 @@ import {
   refreshedHits,
 } from '../hit-chart.ts'
 import { fragment, page, wantsFragment } from '../layout.ts'
+import { shownUrl } from '../shown-url.ts'
 
 const TOP = 10
 
@@ -143,11 +144,14 @@ const FIRST = { limit: TOP, offset: 0 }
 function topTable(links: Awaited<ReturnType<typeof topLinks>>): Html {
   const rows = links
     .filter(({ hitCount }) => hitCount > 0)
-    .map(({ code, url, hitCount }) => [
-      html`<a class="code" href="${`/app/links/${code}`}">${code}</a>
-        <div class="hint cut">${url === null ? 'reserved' : parts.shownUrl(url)}</div>`,
-      hitCount.toLocaleString('en'),
-    ])
+    .map(({ code, url, hitCount }) => {
+      const { start, host, rest } = shownUrl(url ?? '')
+      return [
+        html`<a class="code" href="${`/app/links/${code}`}">${code}</a>
+          <div class="hint cut">${url === null ? 'reserved' : start + host + rest}</div>`,
+        hitCount.toLocaleString('en'),
+      ]
+    })
   const columns = [{ label: 'Link' }, { label: 'Hits', isNumber: true }]
   return parts.table({ caption: 'The links with the most hits of all time', columns, rows })
 }

@@ -1,14 +1,17 @@
 import { Elysia } from 'elysia'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
-import { PLANS, planName } from '../../accounts/plans.ts'
+import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
+import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
+import { askForPassword } from '../confirm-password.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedIn, type Visitor } from '../guard.ts'
 import { page } from '../layout.ts'
+import { storedFacts } from '../stored-facts.ts'
 
 const ACCOUNTS = '/app/service/accounts'
 
@@ -24,32 +27,52 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       const plan = PLANS.find((name) => name === form.text('plan'))
       if (!plan) return accountPage(deps, visitor, account, { problem: 'Choose a plan.' })
       await deps.writer.call('setPlan', { accountId: account.id, plan })
+      record(deps, visitor, 'account.plan_changed', { account, plan })
       return goTo(`${ACCOUNTS}/${account.id}?done=plan`)
     })
-    .post('/reset', async ({ visitor, params }) => {
+    .post('/reset', async ({ visitor, params, form }) => {
       const account = getAccount(deps, params.id)
       if (account.disabledAt !== null) return goTo(`${ACCOUNTS}/${account.id}`)
+      // The link opens the account, this one's own too: a stolen cookie must not be enough.
+      const path = `${ACCOUNTS}/${account.id}/reset`
+      const action = { path, label: 'Create a reset link', section: 'service' } as const
+      const asked = await askForPassword(deps, visitor, form, action)
+      if (asked) return asked
       const about = { purpose: 'reset', accountId: account.id } as const
-      const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-      await deps.writer.call('addOneTimeLink', stored)
-      return accountPage(deps, visitor, account, { link: deps.baseUrl + path })
+      const link = issueOneTimeLink(deps, about, deps.clock())
+      await deps.writer.call('addOneTimeLink', link.stored)
+      return accountPage(deps, visitor, account, { link: deps.baseUrl + link.path })
     })
     .get('/disable', ({ visitor, params }) =>
       disablePage(deps, visitor, getAccount(deps, params.id)),
     )
-    .post('/disable', async ({ visitor, params }) => {
+    .post('/disable', async ({ visitor, params, form }) => {
       const account = getAccount(deps, params.id)
-      const order = { accountId: account.id, now: deps.clock() }
-      if (!(await deps.writer.call('disableAccount', order))) {
+      const links = form.text('links') === '1'
+      if (!(await deps.moderation.disableAccount(account.id, { links }))) {
         return disablePage(deps, visitor, account)
       }
+      record(deps, visitor, 'account.disabled', { account })
       return goTo(`${ACCOUNTS}/${account.id}?done=disabled`)
     })
-    .post('/enable', async ({ params }) => {
+    .post('/enable', async ({ visitor, params }) => {
       const account = getAccount(deps, params.id)
-      await deps.writer.call('enableAccount', { accountId: account.id })
+      await deps.moderation.enableAccount(account.id)
+      record(deps, visitor, 'account.enabled', { account })
       return goTo(`${ACCOUNTS}/${account.id}?done=enabled`)
     })
+
+const record = (
+  { security }: DashboardDeps,
+  visitor: Visitor,
+  event: SecurityEvent,
+  { account, plan }: { account: AccountRow; plan?: Plan },
+): void =>
+  security.record(event, visitor.origin, {
+    accountId: account.id,
+    byAccountId: visitor.account.id,
+    fields: { plan },
+  })
 
 /** Throws `page_not_found` for what is no account, or one that is being deleted. */
 function getAccount({ accounts }: DashboardDeps, text: string): AccountRow {
@@ -67,7 +90,7 @@ export const planSelect = (value: string, error?: string): Html =>
 const DONE: Readonly<Record<string, string>> = {
   plan: 'The plan is changed. Its limits hold from now on.',
   disabled: 'The account is disabled: its keys are refused, its sessions have ended.',
-  enabled: 'The account is enabled: its keys work again, and its owner can sign in.',
+  enabled: 'The account is enabled: its keys and its links work, and its owner can sign in.',
 }
 
 interface Shown {
@@ -107,17 +130,22 @@ function accountPage(
   })
 }
 
-function facts({ accounts, clock }: DashboardDeps, account: AccountRow): Html {
+function facts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
   const keys = accounts.listKeys(account.id, clock())
   const lasting = keys.filter(({ endsAt }) => endsAt === null).length
   const state =
     account.disabledAt === null
       ? 'active'
       : html`<strong>disabled</strong> since ${parts.time(account.disabledAt)}`
+  const linksDisabled =
+    account.linksDisabledAt !== null &&
+    html`<dt>Its links</dt><dd><strong>disabled</strong> since
+      ${parts.time(account.linksDisabledAt)}</dd>`
   return html`<dl class="facts">
     <dt>State</dt><dd>${state}</dd>
     ${account.isOwner === 1 && html`<dt>Role</dt><dd>owner of the service</dd>`}
-    <dt>Links</dt><dd>${account.linkCount.toLocaleString('en')}</dd>
+    ${storedFacts(account, plans[account.plan])}
+    ${linksDisabled}
     <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
     <dt>API key</dt><dd>${lasting > 0 ? 'in force' : keys.length > 0 ? 'ending' : 'none'}</dd>
     <dt>Password</dt><dd>${
@@ -125,6 +153,7 @@ function facts({ accounts, clock }: DashboardDeps, account: AccountRow): Html {
         ? 'none yet'
         : html`set ${parts.time(account.passwordChangedAt)}`
     }</dd>
+    <dt>Two-factor sign-in</dt><dd>${account.totpEnabledAt === null ? 'off' : 'on'}</dd>
   </dl>`
 }
 
@@ -144,12 +173,24 @@ const password = (visitor: Visitor, account: AccountRow, path: string): Html =>
 
 const access = (visitor: Visitor, account: AccountRow, path: string): Html =>
   account.disabledAt === null
-    ? html`<p>Disabling refuses its API keys and ends its sessions at once. Its links go on.</p>
+    ? html`<p>Disabling refuses its API keys and ends its sessions at once. Its links go on, unless
+        you stop them too.</p>
       ${parts.linkButton('Disable the account…', `${path}/disable`, 'danger')}`
-    : html`<p>Its API keys are refused and nobody can sign in. Its links go on.</p>
+    : html`<p>Its API keys are refused and nobody can sign in. ${
+        account.linksDisabledAt === null ? 'Its links go on.' : 'Visitors of its links get 410.'
+      }</p>
+      ${account.linksDisabledAt === null && disableLinksForm(visitor, path)}
       ${parts.buttonForm(visitor, {
         ...{ action: `${path}/enable`, label: 'Enable the account', look: 'primary' },
       })}`
+
+const disableLinksForm = (visitor: Visitor, path: string): Html =>
+  parts.buttonForm(visitor, {
+    action: `${path}/disable`,
+    label: 'Disable its links too',
+    look: 'danger',
+    values: { links: '1' },
+  })
 
 function disablePage({ accounts }: DashboardDeps, visitor: Visitor, account: AccountRow): Response {
   const path = `${ACCOUNTS}/${account.id}`
@@ -170,15 +211,21 @@ function disablePage({ accounts }: DashboardDeps, visitor: Visitor, account: Acc
         'bad',
         html`<p><strong>${account.email} is shut out at this moment.</strong>
           Its API keys are refused with 401 and its sessions end. Its
-          ${parts.plural(account.linkCount, 'link')} and their QR codes go on. You can enable it
-          again.${isSelf && html` <strong>This is your own account.</strong>`}</p>`,
+          ${parts.plural(account.linkCount, 'link')} and their QR codes go on, unless you tick the
+          box. You can enable it again.
+          ${isSelf && html` <strong>This is your own account.</strong>`}</p>`,
       )}
-      <div class="row">
-        ${parts.buttonForm(visitor, {
-          ...{ action: `${path}/disable`, label: 'Disable the account', look: 'danger' },
-        })}
-        ${parts.linkButton('Leave it as it is', path)}
-      </div>
+      ${parts.form({
+        action: `${path}/disable`,
+        csrf: visitor.csrf,
+        children: [
+          parts.checkbox({ name: 'links', label: 'Its links stop too: visitors get 410' }),
+          html`<div class="row">
+            ${parts.button('Disable the account', 'danger')}
+            ${parts.linkButton('Leave it as it is', path)}
+          </div>`,
+        ],
+      })}
     </div>`,
   })
 }

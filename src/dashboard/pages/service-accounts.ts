@@ -4,6 +4,8 @@ import type { OneTimeLinkRow } from '../../accounts/one-time-link-store.ts'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
 import type { AccountOverview } from '../../accounts/overview-store.ts'
 import { PLANS, planName } from '../../accounts/plans.ts'
+import { AppError } from '../../errors.ts'
+import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import * as parts from '../components.ts'
@@ -28,9 +30,13 @@ export const serviceAccountsPages = (deps: DashboardDeps) =>
       const made = await invite(deps, visitor, form)
       return accountsPage(deps, visitor, { ...made, sent: form })
     })
-    .post('/invites/end', async ({ form }) => {
+    .post('/invites/end', async ({ visitor, form }) => {
       const id = Number(form.text('invite'))
-      if (Number.isSafeInteger(id)) await deps.writer.call('endInvite', { id })
+      const isEnded = Number.isSafeInteger(id) && (await deps.writer.call('endInvite', { id }))
+      if (isEnded) {
+        const about = { accountId: visitor.account.id, fields: { invite_id: id } }
+        deps.security.record('invite.withdrawn', visitor.origin, about)
+      }
       return goTo('/app/service/accounts?done=withdrawn')
     })
 
@@ -46,7 +52,7 @@ interface Shown {
 
 async function invite(
   deps: DashboardDeps,
-  { account }: Visitor,
+  { account, origin }: Visitor,
   form: Form,
 ): Promise<Pick<Shown, 'link' | 'errors'>> {
   const { accounts, clock, oneTimeLinks, writer } = deps
@@ -66,7 +72,8 @@ async function invite(
   }
   const about = { purpose: 'invite', accountId: account.id, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
-  await writer.call('addOneTimeLink', stored)
+  if (!(await writer.call('addOneTimeLink', stored))) throw new AppError('sign_in_needed')
+  deps.security.record('invite.created', origin, { accountId: account.id, fields: { plan } })
   return { link: deps.baseUrl + path }
 }
 
@@ -125,18 +132,24 @@ function accountTable(
     return html`<p>${text} ${all}</p>`
   }
   const rows = items.map((account) => [
-    html`<a href="${`/app/service/accounts/${account.id}`}">${account.email}</a>${
+    html`<a href="${`/app/service/accounts/${account.id}`}">${shownEmail(account.email)}</a>${
       account.isOwner === 1 && html` <span class="hint">owner</span>`
     }`,
     planName(account.plan),
     account.linkCount.toLocaleString('en'),
+    formatBytes(account.urlBytes),
     parts.time(account.createdAt),
     account.seenAt === null ? 'not lately' : parts.time(account.seenAt),
     account.disabledAt === null ? 'active' : html`<strong>disabled</strong>`,
   ])
   const columns = [
     ...[{ label: 'Account' }, { label: 'Plan' }, { label: 'Links', isNumber: true }],
-    ...[{ label: 'Since' }, { label: 'Last seen' }, { label: 'State' }],
+    ...[
+      { label: 'Stored URLs', isNumber: true },
+      { label: 'Since' },
+      { label: 'Last seen' },
+      { label: 'State' },
+    ],
   ]
   return html`${parts.table({ caption: 'Accounts, newest first', columns, rows })}
     <p class="hint">Last seen: the newest use of an API key or of a session that is still kept.</p>`
@@ -184,7 +197,7 @@ function invites({ oneTimeLinks, clock }: DashboardDeps, visitor: Visitor): Html
     return html`<p>None waits. One that is used, withdrawn or over is gone.</p>`
   const rows = waiting.map((link: OneTimeLinkRow) => [
     link.email
-      ? html`<span class="long">${link.email}</span>`
+      ? html`<span class="long">${shownEmail(link.email)}</span>`
       : html`<span class="quiet">whoever has the link</span>`,
     planName(link.plan ?? 'free'),
     parts.countdown(link.endsAt, now),
@@ -200,4 +213,11 @@ function invites({ oneTimeLinks, clock }: DashboardDeps, visitor: Visitor): Html
   return parts.table({ caption: 'Invitations that wait', columns, rows })
 }
 
-const guestOf = ({ email, id }: OneTimeLinkRow): string => email ?? `whoever has link ${id}`
+const guestOf = ({ email, id }: OneTimeLinkRow): string =>
+  email ? shownEmail(email) : `whoever has link ${id}`
+
+const EMAIL_SHOWN_MAX = 60
+
+/** Its beginning and its end, where it is longer than any that a person has. */
+const shownEmail = (email: string): string =>
+  email.length > EMAIL_SHOWN_MAX ? `${email.slice(0, 30)}…${email.slice(-29)}` : email

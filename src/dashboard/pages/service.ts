@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { formatBytes } from '../../lib/bytes.ts'
 import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -96,7 +97,7 @@ function servicePage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Respo
 }
 
 /** Leads from one page of the service to the other. */
-export function serviceTabs(current: 'state' | 'accounts'): Html {
+export function serviceTabs(current: 'state' | 'accounts' | 'links'): Html {
   const tab = (name: string, href: string, label: string) => {
     const all = attributes({ href, 'aria-current': name === current ? 'page' : undefined })
     return html`<li><a ${all}>${label}</a></li>`
@@ -104,6 +105,7 @@ export function serviceTabs(current: 'state' | 'accounts'): Html {
   return html`<nav class="tabs" aria-label="Service"><ul>
     ${tab('state', '/app/service', 'Health')}
     ${tab('accounts', '/app/service/accounts', 'Accounts')}
+    ${tab('links', '/app/service/links', 'Links')}
   </ul></nav>`
 }
 
@@ -138,9 +140,9 @@ function health(deps: DashboardDeps): Html {
         html`<p>${isDatabaseWell ? 'It answers.' : 'It does not answer as it should.'}
           ${isWriteFailing ? 'The disk refuses writes.' : 'The disk takes writes.'}</p>`,
         facts([
-          ['Size', size(disk.database)],
-          ['Write-ahead log', size(disk.log)],
-          ['Room on the disk', disk.free === undefined ? 'unknown' : size(disk.free)],
+          ['Size', formatBytes(disk.database)],
+          ['Write-ahead log', formatBytes(disk.log)],
+          ['Room on the disk', disk.free === undefined ? 'unknown' : formatBytes(disk.free)],
         ]),
       ])}
       ${parts.card('Hits on their way', [
@@ -158,7 +160,7 @@ function health(deps: DashboardDeps): Html {
         facts([
           ['Version', VERSION],
           ['Running for', duration(uptime)],
-          ['Memory', size(memory)],
+          ['Memory', memory === undefined ? 'unknown' : formatBytes(memory)],
         ]),
       ])}
     </div>`
@@ -167,17 +169,6 @@ function health(deps: DashboardDeps): Html {
 function facts(all: readonly (readonly [string, string])[]): Html {
   const pairs = all.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)
   return html`<dl class="facts">${pairs}</dl>`
-}
-
-function size(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  let value = bytes
-  let unit = 0
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024
-    unit++
-  }
-  return `${value < 10 && unit > 0 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
 function duration(ms: number): string {
@@ -248,7 +239,8 @@ function blocklist(deps: DashboardDeps): Html {
   const columns = [{ label: 'File' }, { label: 'Hosts', isNumber: true }, { label: 'Loaded' }]
   return html`
     <p>${parts.plural(entries, 'host')} that no link may lead to, from
-      ${parts.plural(files.length, 'file')}. Files are read again when they change.</p>
+      ${parts.plural(files.length, 'file')}. Files are read again when they change, and links to a
+      listed host stop redirecting.</p>
     ${failing > 0 && parts.notice('bad', html`<p>${failed}</p>`)}
     ${parts.table({ caption: 'Files of the blocklist', columns, rows })}`
 }

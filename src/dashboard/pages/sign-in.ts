@@ -1,31 +1,38 @@
 import { Elysia } from 'elysia'
-import { signIn } from '../../accounts/sign-in.ts'
+import { hasSecondFactor } from '../../accounts/second-factor.ts'
+import { type SignIn, signIn } from '../../accounts/sign-in.ts'
+import type { AccountRow } from '../../accounts/store.ts'
+import { AppError } from '../../errors.ts'
 import { html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import { button, field, form, notice } from '../components.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
-import { readStrangersForm, signedIn } from '../guard.ts'
+import { anonymously, readStrangersForm, signedIn } from '../guard.ts'
 import { doorPage } from '../layout.ts'
-import { addressOf, beginVisit, strangersForm } from '../visit.ts'
+import { type ClientOrigin, originOf } from '../origin.ts'
+import { askForCode } from '../second-step.ts'
+import { beginVisit, strangersForm } from '../visit.ts'
 
 const HOME = '/app/links'
 
 export const signInPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.signIn', prefix: '/app' })
+    .use(anonymously(deps))
     .get('', ({ request }) => goTo(isSignedIn(deps, request) ? HOME : '/app/sign-in'))
     .get('/sign-in', ({ request, query }) => {
       const next = safeNext(query.next)
       if (isSignedIn(deps, request)) return goTo(next ?? HOME)
       return signInPage(deps, request, { next, done: query.done })
     })
-    .post('/sign-in', async ({ request, server }) => {
-      const sent = await readStrangersForm(deps, request)
+    .post('/sign-in', async ({ request, server, set }) => {
+      const origin = originOf(deps, { request, server, set })
+      const sent = await readStrangersForm(deps, { request, server })
       const next = safeNext(sent.text('next'))
       const email = sent.text('email')
-      const address = addressOf(deps, { request, server })
-      const account = await signIn(deps, {
-        ...{ email, password: sent.raw('password'), address },
+      const account = await judgeSignIn(deps, origin, {
+        email,
+        password: sent.raw('password'),
         known: deps.cookies.find('known', request),
       })
       if (!account || account.disabledAt !== null) {
@@ -34,10 +41,37 @@ export const signInPages = (deps: DashboardDeps) =>
           : 'The e-mail address or the password is wrong.'
         return signInPage(deps, request, { next, email, problem, status: 401 })
       }
+      if (hasSecondFactor(account)) return askForCode(deps, account, next)
       const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
-      const { cookies } = await beginVisit(deps, { request, address }, proof)
+      const { cookies } = await beginVisit(deps, { request, origin }, proof)
       return goTo(next ?? HOME, { cookies })
     })
+
+/** As `signIn`, and says in the log why somebody is refused. */
+async function judgeSignIn(
+  deps: DashboardDeps,
+  origin: ClientOrigin,
+  sent: Pick<SignIn, 'email' | 'password' | 'known'>,
+): Promise<AccountRow | undefined> {
+  const { security, accounts } = deps
+  const accountId = accounts.findByEmail(sent.email)?.id
+  const refused = (reason: string) =>
+    security.record('session.refused', origin, { accountId, fields: { reason } })
+  try {
+    const account = await signIn(deps, {
+      ...sent,
+      address: origin.address,
+      onEngaged: (gate) =>
+        security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
+    })
+    if (!account) refused('password')
+    else if (account.disabledAt !== null) refused('disabled')
+    return account
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'too_many_attempts') refused('throttled')
+    throw error
+  }
+}
 
 export const signOutPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.signOut', prefix: '/app' })
@@ -52,6 +86,7 @@ const isSignedIn = ({ cookies, sessions }: DashboardDeps, request: Request): boo
 
 const DONE: Readonly<Record<string, string>> = {
   out: 'You are signed out.',
+  late: 'More than five minutes have passed, or the password was changed. Sign in again.',
   deleted: 'The account is deleted. Its links are being taken away.',
 }
 

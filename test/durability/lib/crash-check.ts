@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { findAccount } from '../../../src/accounts/keys.ts'
 import { openDataFolder } from '../../../src/data-folder.ts'
-import { journalFile, openJournal } from '../../../src/hits/hits.ts'
+import { HitCounts, journalFile, openJournal } from '../../../src/hits/hits.ts'
 import { HitReads } from '../../../src/hits/store.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { secureRandom } from '../../../src/lib/random.ts'
@@ -138,8 +138,9 @@ export function judge(folder: string, progress: Progress): string[] {
         if (!findAccount(deps, key)) wrong.push(`the key ${key} does not work`)
       }
       const committed = new HitReads(db).totals().redirects
-      openJournal(db, folder, silent, NEW_JOURNAL_ENTRIES)
-      wrong.push(...judgeHits(committed, new HitReads(db).totals().redirects, progress))
+      const journal = openJournal(db, folder, silent, NEW_JOURNAL_ENTRIES)
+      const counted = new HitCounts(new HitReads(db), journal).total()
+      wrong.push(...judgeHits(committed, counted, progress))
       const links = db
         .query<FoundLink, []>('SELECT code, url, passcode_hash AS hash FROM links')
         .all()

@@ -10,6 +10,7 @@ export async function startTarget(dataDir: string): Promise<{ service: Service; 
     DATA_DIR: dataDir,
     BASE_URL: 'http://hop.test',
     ANONYMOUS_READS_PER_MINUTE: '0',
+    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
     ENTERPRISE_WRITES_PER_MINUTE: '0',
   }
   const key = await makeAccount(env)

@@ -3,6 +3,8 @@ import { connect, type Socket } from 'node:net'
 export interface KeepAliveAnswer {
   status: number
   body: string
+  /** The answer says that the service closes the connection behind it. */
+  isLast: boolean
 }
 
 /**
@@ -66,7 +68,8 @@ export class KeepAlive {
     if (this.#received.length < whole) return
     const body = this.#received.toString('utf8', end + 4, whole)
     this.#received = this.#received.subarray(whole)
-    this.#waiting?.resolve({ status: Number(head.split(' ')[1]), body })
+    const isLast = /^connection: close\r?$/im.test(head)
+    this.#waiting?.resolve({ status: Number(head.split(' ')[1]), body, isLast })
     this.#waiting = undefined
   }
 

@@ -73,6 +73,7 @@ class Victim {
     this.#env = {
       ...{ DATA_DIR: dataDir, BASE_URL: 'http://hop.test' },
       ...{ ANONYMOUS_READS_PER_MINUTE: '0', ENTERPRISE_READS_PER_MINUTE: '0' },
+      ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
       ENTERPRISE_WRITES_PER_MINUTE: '0',
     }
     this.#keys = new KeyChain(program, this.#env)

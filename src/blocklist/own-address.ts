@@ -1,0 +1,68 @@
+import { networkInterfaces } from 'node:os'
+import { type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
+import { canonicalHost } from './match.ts'
+
+/** A machine may get an address while the service runs. */
+const READ_AGAIN_MS = 10 * SECOND
+
+const LOOPBACK = ['127.0.0.1', '[::1]']
+/** Linux takes a connection to these as one to itself. */
+const UNSPECIFIED = ['0.0.0.0', '[::]']
+
+interface OwnAddressOptions {
+  /** Where the service listens: an address, a name or all addresses (`0.0.0.0`, `::`). */
+  host: string
+  /** The port that it listens on; undefined before that. */
+  port: () => number | undefined
+  /** This machine's addresses, as `os.networkInterfaces` gives them. */
+  machine?: () => string[]
+  monotonic?: MonotonicClock
+}
+
+/** Tells URLs that lead to the port on which this service listens: a link to one could loop. */
+export class OwnAddress {
+  readonly #options: Required<OwnAddressOptions>
+  #own: ReadonlySet<string> = new Set()
+  #readAgainAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: OwnAddressOptions) {
+    this.#options = { machine: machineAddresses, monotonic: monotonicClock, ...options }
+  }
+
+  /** `host`: in the form of `hostOf`. `port`: what `URL.port` says, empty for the scheme's own. */
+  isOwn(host: string, { port, protocol }: Pick<URL, 'port' | 'protocol'>): boolean {
+    const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+    if (number !== this.#options.port()) return false
+    const address = isLocalhost(host) ? '127.0.0.1' : host
+    return this.#addresses().has(address.startsWith('127.') ? '127.0.0.1' : address)
+  }
+
+  #addresses(): ReadonlySet<string> {
+    const now = this.#options.monotonic()
+    if (now >= this.#readAgainAt) {
+      this.#readAgainAt = now + READ_AGAIN_MS
+      this.#own = this.#read()
+    }
+    return this.#own
+  }
+
+  #read(): ReadonlySet<string> {
+    const { host: text, machine } = this.#options
+    const host = URL.parse(text.includes(':') ? `http://[${text}]` : `http://${text}`)?.hostname
+    const own = canonicalHost(host ?? '')
+    if (UNSPECIFIED.includes(own)) return new Set([...UNSPECIFIED, ...LOOPBACK, ...machine()])
+    if (isLocalhost(own) || LOOPBACK.includes(own)) return new Set([...UNSPECIFIED, ...LOOPBACK])
+    return new Set([own])
+  }
+}
+
+const isLocalhost = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost')
+
+function machineAddresses(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  return all.flatMap(({ address }) => {
+    const plain = address.replace(/%.*$/, '')
+    const host = URL.parse(`http://${plain.includes(':') ? `[${plain}]` : plain}`)?.hostname
+    return host === undefined ? [] : [canonicalHost(host)]
+  })
+}

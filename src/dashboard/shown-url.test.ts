@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test'
+import { shownUrl } from './shown-url.ts'
+
+const textOf = (url: string) => {
+  const { start, host, rest } = shownUrl(url)
+  return start + host + rest
+}
+
+test.each([
+  'https://example.com/',
+  'https://example.com',
+  'HTTPS://Example.com:8443/a?b=c&d=%20#e',
+  'http://ann:secret@example.com/@x',
+  `https://example.com/${'a'.repeat(180)}`,
+])('%s is shown as it is', (url) => {
+  expect(textOf(url)).toBe(url)
+  expect(shownUrl(url).isWhole).toBe(true)
+})
+
+test.each([
+  ['https://例え.jp/道?q=水', 'https://xn--r8jz45g.jp/%E9%81%93?q=%E6%B0%B4', 'xn--r8jz45g.jp'],
+  ['https:////evil.example/x', 'https:////evil.example/x', 'evil.example'],
+  ['https:\\\\evil.example\\x', 'https:\\\\evil.example\\x', 'evil.example'],
+  ['https://bank.example@evil.example', 'https://bank.example@evil.example', 'evil.example'],
+  ['https://a@b@evil.example/', 'https://a@b@evil.example/', 'evil.example'],
+])('%s is shown as %s, on the host %s', (url, text, host) => {
+  expect(textOf(url)).toBe(text)
+  expect(shownUrl(url)).toMatchObject({ host, isWhole: true })
+})
+
+test.each([
+  ['a long path', `https://example.com/${'a'.repeat(8000)}`, /^https:\/\/example.com\/a{180}…$/],
+  ['a path of Chinese letters', `https://example.com/${'水'.repeat(8000)}`, /(%E6%B0%B4)+…$/],
+  ['ampersands', `https://example.com/?${'&'.repeat(190)}`, /^https:\/\/example.com\/\?&{30}…$/],
+  ['a long user', `https://${'u'.repeat(8000)}@evil.example/`, /^https:\/\/u{30}…@evil.example\/$/],
+  ['a long host', `https://${'h'.repeat(8000)}.evil.example`, /^https:\/\/…h+\.evil.example$/],
+  ['a long host of emoji', `https://${'🦆'.repeat(4000)}.evil.example`, /%86\.evil.example$/],
+  ['a long scheme', `https:${'/'.repeat(8000)}evil.example/`, /^https:\/+evil.example\/$/],
+])('%s is cut, and the end of the host stays', (_, url, shape) => {
+  const shown = textOf(url)
+  expect(shown).toMatch(shape)
+  expect(shown.length).toBeLessThanOrEqual(202)
+  expect(shownUrl(url).isWhole).toBe(false)
+})
+
+test('an emoji that is cut in two is no error', () => {
+  for (let i = 0; i < 12; i++) {
+    const shown = textOf(`https://x.example/${'a'.repeat(170 + i)}${'🦆'.repeat(3000)}`)
+    expect(shown).toMatch(/^https:\/\/x\.example\/a*[%\dA-F]*…$/)
+  }
+})

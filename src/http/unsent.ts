@@ -1,0 +1,140 @@
+import { Elysia } from 'elysia'
+import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
+import type { ClientAddress } from './client-address.ts'
+import { clientNetwork } from './client-network.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** A response up to this size is not counted: the kernel's send buffer takes most of it. */
+const UNCOUNTED_MAX = 64 * KIB
+/** Unsent bytes of all responses together. */
+const TOTAL_MAX = 64 * MIB
+/** Unsent bytes of one owner: three of the largest lists. */
+const SHARE_MAX = 16 * MIB
+/**
+ * Counted bytes after which garbage is collected. What a response was made from, several times its
+ * length, otherwise stays in memory until the heap has tripled. A collection takes about 16 ms.
+ */
+const GARBAGE_BYTES = 24 * MIB
+/** Bytes given to a connection at once. */
+const CHUNK_BYTES = 64 * KIB
+
+/** Limits the bytes of responses that wait in memory for their clients to read them. */
+export class UnsentResponses {
+  readonly #budget = new ByteBudget(TOTAL_MAX)
+  #sinceCollection = 0
+
+  get bytes(): number {
+    return this.#budget.total
+  }
+
+  /** Once for each counted response. */
+  collectGarbage(bytes: number): void {
+    this.#sinceCollection += bytes
+    if (this.#sinceCollection < GARBAGE_BYTES) return
+    this.#sinceCollection = 0
+    Bun.gc(true)
+  }
+
+  hold(owner: Owner): Hold {
+    return this.#budget.hold({ owner, shareMax: SHARE_MAX })
+  }
+
+  /**
+   * Throws `overloaded` if the owner, or all owners together, have no room left. For an operation
+   * with a large response that must be sent once the operation is done.
+   */
+  requireRoom(owner: Owner): void {
+    this.hold(owner).requireRoom(1)
+  }
+}
+
+/** JSON that may be long: a response with its length, so that `countUnsent` can count it. */
+export function longJson(view: unknown, status = 200): Response {
+  const text = JSON.stringify(view)
+  return new Response(text, {
+    status,
+    headers: { 'content-type': 'application/json;charset=utf-8', 'content-length': lengthOf(text) },
+  })
+}
+
+/** The value of `Content-Length`. */
+export const lengthOf = (text: string): string => String(Buffer.byteLength(text))
+
+interface UnsentDeps {
+  unsent: UnsentResponses
+  address: ClientAddress
+}
+
+/** What Elysia's context holds once the handler has returned. */
+interface Handled {
+  request: Request
+  server: Bun.Server<unknown> | null
+  account?: { id: number }
+  responseValue?: unknown
+}
+
+/**
+ * Counts each response with a `Content-Length` over `UNCOUNTED_MAX` until it is sent or its
+ * connection is closed, and refuses a GET with 503 when too many bytes are unsent. Must be used
+ * before the routes: hooks apply only to those registered later.
+ */
+export const countUnsent = ({ unsent, address }: UnsentDeps) =>
+  new Elysia({ name: 'http.unsent' }).onAfterHandle({ as: 'global' }, (context) => {
+    const { request, server, account, responseValue } = context as unknown as Handled
+    if (!(responseValue instanceof Response)) return
+    const bytes = Number(responseValue.headers.get('content-length') ?? 0)
+    if (bytes <= UNCOUNTED_MAX) return
+    const hold = unsent.hold(account?.id ?? networkOf(address, request, server))
+    // What was written cannot be undone, and its response may hold passcodes that are shown once.
+    if (request.method === 'GET' || request.method === 'HEAD') hold.take(bytes)
+    else hold.force(bytes)
+    unsent.collectGarbage(bytes)
+    return inChunks(responseValue, hold)
+  })
+
+function networkOf(
+  address: ClientAddress,
+  request: Request,
+  server: Bun.Server<unknown> | null,
+): string {
+  const peer = server?.requestIP(request)?.address ?? ''
+  address.resolve(peer, request.headers.get('x-forwarded-for'))
+  return clientNetwork(address)
+}
+
+/**
+ * The same response as a stream. Bun pulls the next chunk when the connection has taken the last
+ * one, and cancels a stream whose connection is closed or whose request was HEAD.
+ */
+function inChunks(response: Response, hold: Hold): Response {
+  let source: Response | undefined = response
+  let whole: Uint8Array = new Uint8Array()
+  let at = 0
+  const release = () => {
+    source = undefined
+    whole = new Uint8Array()
+    hold[Symbol.dispose]()
+  }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (source) {
+          whole = await source.bytes()
+          source = undefined
+        }
+        controller.enqueue(whole.subarray(at, at + CHUNK_BYTES))
+        at += CHUNK_BYTES
+        if (at < whole.length) return
+        release()
+        controller.close()
+      },
+      cancel: release,
+    },
+    { highWaterMark: 0 },
+  )
+  const headers = new Headers(response.headers)
+  headers.delete('content-length')
+  return new Response(body, { status: response.status, headers })
+}

@@ -1,0 +1,109 @@
+import { expect, test } from 'bun:test'
+import { FairQueue } from './fair-queue.ts'
+
+const full = () => new Error('full')
+
+/** A queue whose rests pass at once on its own clock. */
+function fairQueue({ places = 100 } = {}) {
+  const rests: number[] = []
+  const time = {
+    now: 0,
+    monotonic: () => time.now,
+    async rest(ms: number) {
+      rests.push(ms)
+      time.now += ms
+    },
+  }
+  const queue = new FairQueue({ burst: 3, everyMs: 100, places, full, time })
+  const arrive = (jobs: number) =>
+    Promise.all(Array.from({ length: jobs }, () => queue.run('a', async () => {})))
+  return { queue, time, rests, arrive }
+}
+
+test('a few jobs run at once, more at the pace, and after a quiet time at once again', async () => {
+  const { time, rests, arrive } = fairQueue()
+  await arrive(3)
+  expect(rests).toEqual([])
+  await arrive(3)
+  expect(rests).toEqual([100, 100, 100])
+  time.now += 50
+  await arrive(2)
+  expect(rests.slice(3)).toEqual([50, 100])
+  time.now += 60_000
+  await arrive(3)
+  expect(rests).toHaveLength(5)
+})
+
+test('a job that took longer than the pace makes nobody wait for it', async () => {
+  const { queue, time, rests } = fairQueue()
+  const slow = async () => {
+    time.now += 150
+  }
+  await Promise.all(Array.from({ length: 10 }, () => queue.run('a', slow)))
+  expect(rests).toEqual([])
+})
+
+test('jobs of a key run one at a time in the order they came, also behind one that fails', async () => {
+  const { queue } = fairQueue()
+  const order: string[] = []
+  const job = (name: string) => async () => {
+    order.push(`${name} begins`)
+    await Promise.resolve()
+    order.push(`${name} ends`)
+    if (name === 'a') throw new Error('a failed')
+    return name
+  }
+  const [a, b] = await Promise.allSettled([queue.run('k', job('a')), queue.run('k', job('b'))])
+  expect(a).toMatchObject({ status: 'rejected', reason: { message: 'a failed' } })
+  expect(b).toEqual({ status: 'fulfilled', value: 'b' })
+  expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends'])
+})
+
+test('a job that is refused at its turn costs nobody any time, and the next one runs', async () => {
+  const { queue, rests, arrive } = fairQueue()
+  const refuse = () => {
+    throw new Error('refused')
+  }
+  const refused = Array.from({ length: 20 }, () => queue.run('a', async () => {}, refuse))
+  const outcomes = await Promise.allSettled(refused)
+  expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
+  await arrive(3)
+  expect(rests).toEqual([])
+})
+
+/** Begins a job for each key, in order. Returns what has become of each, by its number. */
+async function settle(queue: FairQueue, keys: string): Promise<string> {
+  const order: string[] = []
+  const jobs = [...keys].map((key) => queue.run(key, async () => void order.push(key)))
+  const outcomes = await Promise.allSettled(jobs)
+  const refused = outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))
+  return `${order.join('')} refused ${refused.join()}`
+}
+
+test('keys are served in turn, whatever one of them has waiting', async () => {
+  expect(await settle(fairQueue().queue, 'aaaaabbc')).toBe('aabcabaa refused ')
+})
+
+test('one key may take every place; beyond them it is refused', async () => {
+  const { queue, arrive } = fairQueue({ places: 4 })
+  expect(await settle(queue, 'aaaaaa')).toBe('aaaa refused 4,5')
+  await arrive(4)
+})
+
+test('in a full queue a new key displaces the latest job of the key that has the most', async () => {
+  const { queue } = fairQueue({ places: 6 })
+  expect(await settle(queue, 'aaaabbcd')).toBe('aabcdb refused 2,3')
+})
+
+test('a queue that is full of keys with one job each refuses a new one', async () => {
+  const { queue, arrive } = fairQueue({ places: 4 })
+  expect(await settle(queue, 'abcde')).toBe('abcd refused 4')
+  await arrive(4)
+})
+
+test('once it is closed nobody waits for the pace', async () => {
+  const { queue, rests, arrive } = fairQueue()
+  queue.close()
+  await arrive(20)
+  expect(rests).toEqual([])
+})

@@ -1,0 +1,85 @@
+import { expect, test } from 'bun:test'
+import { RestartingThread } from './restarting-thread.ts'
+import { Thread } from './thread.ts'
+
+interface Calls {
+  double: (n: number) => number
+  end: (args: null) => never
+}
+
+const SERVICE = `
+  import { runCall, serveThread } from '${new URL('./thread.ts', import.meta.url).pathname}'
+  serveThread((settings) => {
+    if (settings.broken) throw new Error('no such file')
+    const functions = { double: (n) => n * 2, end: () => process.exit(3) }
+    return {
+      answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
+      close: () => {},
+    }
+  })
+`
+
+/** `broken`: the starts, from 0, that fail. */
+async function startRestarting(broken: readonly number[] = []) {
+  const seen = { starts: 0, restarts: 0 }
+  let restarted = () => {}
+  const file = new File([SERVICE], 'service.js', { type: 'text/javascript' })
+  const thread = await RestartingThread.start<Calls>(
+    (onDeath) =>
+      Thread.start<Calls>(
+        new Worker(URL.createObjectURL(file)),
+        { broken: broken.includes(seen.starts++) },
+        { batchMax: 1, queueMax: 100, onDeath },
+      ),
+    {
+      pauseMs: 1,
+      onRestart() {
+        seen.restarts++
+        restarted()
+      },
+    },
+  )
+  const nextRestart = () =>
+    new Promise<void>((resolve) => {
+      restarted = resolve
+    })
+  return { thread, seen, nextRestart }
+}
+
+test('a thread that ends refuses its calls, and its successor answers those that come later', async () => {
+  const { thread, seen, nextRestart } = await startRestarting()
+  for (let death = 1; death <= 3; death++) {
+    const restarted = nextRestart()
+    const outcomes = await Promise.allSettled([thread.call('end', null), thread.call('double', 1)])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(thread.isDead).toBe(true)
+    expect(thread.call('double', 1)).rejects.toThrow('exit code 3')
+    await restarted
+    expect([thread.isDead, thread.pending, thread.awayMs]).toEqual([false, 0, 0])
+    expect(await thread.call('double', 4)).toBe(8)
+    expect(seen).toEqual({ starts: death + 1, restarts: death })
+  }
+  await thread.close()
+})
+
+test('a restart that fails is tried again', async () => {
+  const { thread, seen, nextRestart } = await startRestarting([1, 2])
+  const restarted = nextRestart()
+  await thread.call('end', null).catch(() => {})
+  await restarted
+  expect(seen).toEqual({ starts: 4, restarts: 1 })
+  expect(await thread.call('double', 4)).toBe(8)
+  await thread.close()
+})
+
+test('a first start that fails is not tried again', async () => {
+  expect(startRestarting([0])).rejects.toThrow('no such file')
+})
+
+test('a thread that is closed is not restarted', async () => {
+  const { thread, seen } = await startRestarting()
+  await thread.call('end', null).catch(() => {})
+  await thread.close()
+  await Bun.sleep(20)
+  expect(seen).toEqual({ starts: 1, restarts: 0 })
+})

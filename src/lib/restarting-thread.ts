@@ -1,0 +1,99 @@
+import { MINUTE, SECOND } from './clock.ts'
+import type { Caller, Functions, Thread } from './thread.ts'
+
+const PAUSE_MIN_MS = 100
+const PAUSE_MAX_MS = 30 * SECOND
+/** A thread that ran for so long is restarted after the shortest pause again. */
+const SOUND_MS = MINUTE
+
+/** Starts the thread, and calls `onDeath` if it ends later though nobody closed it. */
+type Open<Calls extends Functions<Calls>> = (onDeath: () => void) => Promise<Thread<Calls>>
+
+interface Options {
+  /** Called once a thread runs in place of the one that ended. */
+  onRestart?: () => void
+  /** The pause before the first restart; each one that follows soon waits twice as long. */
+  pauseMs?: number
+}
+
+/**
+ * A thread without state of its own, which is started again when it ends: for reads and images.
+ * Calls under way are refused then, and so are those until the new thread runs. The writer is not
+ * such a thread: see docs/decisions/018-the-writer-is-not-restarted.md.
+ */
+export class RestartingThread<Calls extends Functions<Calls>> implements Caller<Calls> {
+  readonly #open: Open<Calls>
+  readonly #onRestart: () => void
+  readonly #pauseMinMs: number
+  #thread: Thread<Calls>
+  #startedAt = performance.now()
+  #pauseMs: number
+  #timer: Timer | undefined
+  #restarting: Promise<void> | undefined
+  #isClosed = false
+
+  private constructor(open: Open<Calls>, thread: Thread<Calls>, options: Options) {
+    this.#open = open
+    this.#thread = thread
+    this.#onRestart = options.onRestart ?? (() => {})
+    this.#pauseMinMs = options.pauseMs ?? PAUSE_MIN_MS
+    this.#pauseMs = this.#pauseMinMs
+  }
+
+  /** Rejects if the first start fails; later ones are tried again. */
+  static async start<Calls extends Functions<Calls>>(
+    open: Open<Calls>,
+    options: Options = {},
+  ): Promise<RestartingThread<Calls>> {
+    let restart = () => {}
+    const it = new RestartingThread(open, await open(() => restart()), options)
+    restart = () => it.#restartLater()
+    if (it.isDead) restart()
+    return it
+  }
+
+  get isDead(): boolean {
+    return this.#thread.isDead
+  }
+
+  get pending(): number {
+    return this.#thread.pending
+  }
+
+  get awayMs(): number {
+    return this.#thread.awayMs
+  }
+
+  call: Caller<Calls>['call'] = (name, args, options) => this.#thread.call(name, args, options)
+
+  async close(options?: Parameters<Thread<Calls>['close']>[0]): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#restarting
+    await this.#thread.close(options)
+  }
+
+  #restartLater(): void {
+    if (this.#isClosed || this.#restarting) return
+    const isSound = performance.now() - this.#startedAt >= SOUND_MS
+    if (isSound) this.#pauseMs = this.#pauseMinMs
+    this.#timer = setTimeout(() => {
+      this.#restarting = this.#restart().finally(() => {
+        this.#restarting = undefined
+        if (this.isDead) this.#restartLater()
+      })
+    }, this.#pauseMs)
+    this.#pauseMs = Math.min(PAUSE_MAX_MS, this.#pauseMs * 2)
+  }
+
+  async #restart(): Promise<void> {
+    try {
+      this.#thread = await this.#open(() => this.#restartLater())
+    } catch {
+      // The old thread is still the one that is dead, and so the next attempt follows.
+      return
+    }
+    this.#startedAt = performance.now()
+    if (!this.#isClosed) this.#onRestart()
+  }
+}

@@ -1,0 +1,188 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { ADDRESSES_MAX, freshIpv4, ipv6Networks } from '../../test/abuse/addresses.ts'
+import { ClientAddress } from '../http/client-address.ts'
+import { type AddressKey, RateLimiter } from './budgets.ts'
+
+const WINDOW_MS = 60_000
+const LOOK_UPS = 60
+const SEED = 4_052_611
+
+const PLANS = {
+  free: { read: 5, write: 4 },
+  pro: { read: 50, write: 40 },
+  enterprise: { read: 0, write: 0 },
+}
+
+interface Setup {
+  anonymous?: { read: number; write: number; redirect: number }
+  addressesMax?: number
+}
+
+/** A limiter on a clock that only `at` moves. */
+function limiterOf({ anonymous, addressesMax }: Setup = {}) {
+  const time = { ms: 1000 }
+  const limiter = new RateLimiter({
+    plans: PLANS,
+    anonymous: anonymous ?? { read: 300, write: 60, redirect: 6000 },
+    pagesPerMinute: 600,
+    addressesMax,
+    clock: () => time.ms,
+    monotonic: () => time.ms,
+  })
+  return { limiter, time }
+}
+
+function keyOf(text: string): AddressKey {
+  const address = new ClientAddress([])
+  address.resolve(text, null)
+  return { keyHigh: address.keyHigh, keyLow: address.keyLow }
+}
+
+const windowOf = (limiter: RateLimiter, budget: string) =>
+  limiter.windows().find((one) => one.callers === 'address' && one.budget === budget)?.window
+
+const SCHOOL = keyOf('198.51.100.20')
+
+/** How many of `times` takes in a row pass. */
+function passed(limiter: RateLimiter, charge: 'read' | 'redirect', key: AddressKey, times: number) {
+  let count = 0
+  for (let i = 0; i < times; i++) if (limiter.take(charge, undefined, key)) count++
+  return count
+}
+
+test('redirects of an address have a window of their own, and an account’s are its reads', () => {
+  const { limiter } = limiterOf()
+  expect(passed(limiter, 'read', SCHOOL, 400)).toBe(300)
+  expect(passed(limiter, 'redirect', SCHOOL, 7000)).toBe(6000)
+  expect(limiter).toMatchObject({ limit: 6000, remaining: 0, retryAfter: 60 })
+  const account = { id: 1, plan: 'free' as const, keyId: 1 }
+  for (const charge of ['redirect', 'read', 'redirect', 'read', 'redirect'] as const) {
+    expect(limiter.take(charge, account, SCHOOL)).toBe(true)
+  }
+  expect(limiter.take('redirect', account, SCHOOL)).toBe(false)
+  expect(limiter).toMatchObject({ limit: 5, remaining: 0 })
+})
+
+const step = fc.record({
+  address: fc.nat({ max: 2 }),
+  act: fc.constantFrom('read', 'redirect', 'lookUp' as const),
+  advanceMs: fc.oneof(fc.constant(0), fc.nat({ max: 30_000 }), fc.constantFrom(59_999, 60_001)),
+  times: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 70 })),
+})
+
+// design: 4.5 the window is exact
+test('reads, redirects and look-ups of addresses agree with plain logs, and never meddle with each other', () => {
+  const budgets = { read: 7, write: 1, redirect: 11 }
+  const steps = fc.array(step, { maxLength: 60, size: 'max' })
+  const property = fc.property(steps, (all) => {
+    const { limiter, time } = limiterOf({ anonymous: budgets })
+    const logs = new Map<string, number[]>()
+    const counted = (name: string) => {
+      const times = (logs.get(name) ?? []).filter((at) => at > time.ms - WINDOW_MS)
+      logs.set(name, times)
+      return times
+    }
+    for (const { address, act, advanceMs, times } of all) {
+      time.ms += advanceMs
+      const key = keyOf(`198.51.100.${address}`)
+      const isSpent = (charge: 'read' | 'redirect') =>
+        counted(`${charge} ${address}`).length >= budgets[charge]
+      for (let i = 0; i < times; i++) {
+        if (act !== 'lookUp') {
+          const log = counted(`${act} ${address}`)
+          const passes = log.length < budgets[act]
+          expect(limiter.take(act, undefined, key)).toBe(passes)
+          if (passes) log.push(time.ms)
+          const remaining = budgets[act] - log.length
+          const resetAt = Math.ceil(((log[0] ?? 0) + WINDOW_MS) / 1000)
+          expect(limiter).toMatchObject({ limit: budgets[act], remaining, resetAt })
+          continue
+        }
+        const lookUps = counted(`lookUp ${address}`)
+        const isAnySpent = isSpent('read') || isSpent('redirect')
+        const passes = !isAnySpent || lookUps.length < LOOK_UPS
+        expect(limiter.mayLookUp('redirect', undefined, key)).toBe(passes)
+        if (isAnySpent && passes) lookUps.push(time.ms)
+        if (passes) continue
+        // The headers of the refusal are those of the window that is used up.
+        const spent = isSpent('redirect') ? 'redirect' : 'read'
+        const leaves = (counted(`${spent} ${address}`)[0] ?? 0) + WINDOW_MS
+        const retryAfter = Math.ceil((leaves - time.ms) / 1000)
+        expect(limiter).toMatchObject({ limit: budgets[spent], remaining: 0, retryAfter })
+      }
+    }
+  })
+  fc.assert(property, { seed: SEED, numRuns: 200 })
+})
+
+test('an image is looked up for by the reads alone', () => {
+  const { limiter } = limiterOf({ anonymous: { read: 2, write: 1, redirect: 1 } })
+  expect(passed(limiter, 'redirect', SCHOOL, 2)).toBe(1)
+  for (let i = 0; i < 100; i++) expect(limiter.mayLookUp('read', undefined, SCHOOL)).toBe(true)
+  passed(limiter, 'read', SCHOOL, 2)
+  let allowed = 0
+  for (let i = 0; i < 100; i++) if (limiter.mayLookUp('read', undefined, SCHOOL)) allowed++
+  expect(allowed).toBe(LOOK_UPS)
+})
+
+test('an account beyond its reads gets no look-up, and one without a limit gets each', () => {
+  const { limiter } = limiterOf()
+  const free = { id: 1, plan: 'free' as const, keyId: 1 }
+  for (let i = 0; i < 5; i++) {
+    expect(limiter.mayLookUp('redirect', free, SCHOOL)).toBe(true)
+    limiter.take('redirect', free, SCHOOL)
+  }
+  expect(limiter.mayLookUp('redirect', free, SCHOOL)).toBe(false)
+  expect(limiter).toMatchObject({ limit: 5, remaining: 0, retryAfter: 60 })
+  const enterprise = { id: 2, plan: 'enterprise' as const, keyId: 2 }
+  expect(limiter.mayLookUp('redirect', enterprise, SCHOOL)).toBe(true)
+})
+
+test('after 393,216 IPv4 addresses in a minute, 400 new visitors follow links', () => {
+  const { limiter } = limiterOf()
+  const address = new ClientAddress([])
+  for (const text of freshIpv4(ADDRESSES_MAX, 10)) {
+    address.resolve(text, null)
+    if (!limiter.take('redirect', undefined, address)) throw new Error(`${text} is refused`)
+    limiter.take('read', undefined, address)
+  }
+  expect(windowOf(limiter, 'redirect')?.size).toBe(ADDRESSES_MAX)
+  for (const text of freshIpv4(400, 100)) {
+    const key = keyOf(text)
+    expect([text, limiter.mayLookUp('redirect', undefined, key)]).toEqual([text, true])
+    expect([text, limiter.take('redirect', undefined, key)]).toEqual([text, true])
+  }
+  expect(windowOf(limiter, 'redirect')).toMatchObject({ refused: 0, uncounted: 400 })
+  // Reads stay strict: newcomers share one budget.
+  let reads = 0
+  for (const text of freshIpv4(400, 100)) {
+    if (limiter.take('read', undefined, keyOf(text))) reads++
+  }
+  expect(reads).toBe(300)
+})
+
+test('an IPv6 /45 with 393,216 networks takes little more than half of the table, and all visitors are counted', () => {
+  const { limiter } = limiterOf()
+  const address = new ClientAddress([])
+  for (const text of ipv6Networks(ADDRESSES_MAX, { prefixLength: 45 })) {
+    address.resolve(text, null)
+    limiter.take('redirect', undefined, address)
+    limiter.take('read', undefined, address)
+  }
+  for (const budget of ['redirect', 'read']) {
+    expect(windowOf(limiter, budget)).toMatchObject({
+      size: ADDRESSES_MAX / 2 + 1 + 8,
+      overflowed: 0,
+      uncounted: 0,
+    })
+  }
+  for (const text of freshIpv4(400, 100)) {
+    expect(limiter.take('redirect', undefined, keyOf(text))).toBe(true)
+    expect(limiter.remaining).toBe(5999)
+  }
+  // A network that came before the flood keeps its own count.
+  const [early] = ipv6Networks(1)
+  expect(limiter.take('read', undefined, keyOf(early as string))).toBe(true)
+  expect(limiter.remaining).toBe(298)
+})

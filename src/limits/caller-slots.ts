@@ -1,0 +1,87 @@
+import type { RandomBytes } from '../lib/random.ts'
+import { KeyIndex, NO_SLOT } from './key-index.ts'
+
+/** Which keys may be counted together, and under which key. */
+export interface KeyGroups {
+  has(keyHigh: number): boolean
+  high(keyHigh: number, keyLow: number): number
+  low(keyHigh: number, keyLow: number): number
+}
+
+export interface CallerSlotsOptions {
+  /** Slots, from 1 to 16,777,216: see `KeyIndex` for what each takes. */
+  keysMax: number
+  /**
+   * A caller that comes while more than half of the slots are taken shares the slot of its group,
+   * until that slot is released. Callers with a slot keep it.
+   */
+  groups?: KeyGroups | undefined
+  /** Seeds the hash. */
+  random?: RandomBytes | undefined
+}
+
+/**
+ * HOT PATH. The slot in which a caller is counted: one of its own or that of its group, never both
+ * at a time. Nothing is allocated after construction.
+ */
+export class CallerSlots {
+  readonly #index: KeyIndex
+  readonly #groups: KeyGroups | undefined
+  readonly #ownMax: number
+
+  constructor({ keysMax, groups, random }: CallerSlotsOptions) {
+    this.#index = new KeyIndex(keysMax, random)
+    this.#groups = groups
+    this.#ownMax = keysMax / 2
+  }
+
+  get size(): number {
+    return this.#index.size
+  }
+
+  get isFull(): boolean {
+    return this.#index.isFull
+  }
+
+  /** Slots that have ever been used. */
+  get slotsUsed(): number {
+    return this.#index.slotsUsed
+  }
+
+  /** Memory used, at its highest so far. */
+  get bytes(): number {
+    return this.#index.bytes
+  }
+
+  /** The caller's slot, or NO_SLOT. */
+  find(keyHigh: number, keyLow: number): number {
+    const index = this.#index
+    const slot = index.find(index.hash(keyHigh, keyLow), keyHigh, keyLow)
+    const groups = this.#groups
+    if (slot !== NO_SLOT || !groups?.has(keyHigh)) return slot
+    const high = groups.high(keyHigh, keyLow)
+    const low = groups.low(keyHigh, keyLow)
+    return index.find(index.hash(high, low), high, low)
+  }
+
+  /** Gives a slot to a caller that has none, or to its group. Throws when full. */
+  add(keyHigh: number, keyLow: number): number {
+    const index = this.#index
+    const groups = index.size > this.#ownMax ? this.#groups : undefined
+    if (!groups?.has(keyHigh)) return index.add(index.hash(keyHigh, keyLow), keyHigh, keyLow)
+    const high = groups.high(keyHigh, keyLow)
+    const low = groups.low(keyHigh, keyLow)
+    return index.add(index.hash(high, low), high, low)
+  }
+
+  remove(slot: number): void {
+    this.#index.remove(slot)
+  }
+
+  /** Spreads callers over 32 bits: all those of a group alike, for they may share a slot later. */
+  hash(keyHigh: number, keyLow: number): number {
+    const groups = this.#groups
+    if (!groups?.has(keyHigh)) return this.#index.hash(keyHigh, keyLow)
+    return this.#index.hash(groups.high(keyHigh, keyLow), groups.low(keyHigh, keyLow))
+  }
+}

@@ -1,0 +1,87 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+import type { Code } from './code.ts'
+import type { LinkRow } from './row.ts'
+import { INDEXED_BYTES, indexText } from './search.ts'
+
+/**
+ * The writer's side of the search index. It costs several times what storing a link does, so links
+ * enter it after their creation, in the order of their ids; `search_progress` says how far it is.
+ */
+
+/** Of account ?1 and link ?2: see drizzle/0006_search_index.sql. */
+const ROWID = '(?1 << 32 | ?2)'
+
+/** Rows of one step. Random text of `STEP_CHARACTERS_MAX` takes some 5 ms. */
+const STEP_ROWS_MAX = 200
+const STEP_CHARACTERS_MAX = 12 * 1024
+
+/**
+ * Pieces of the index that are merged into one. With SQLite's own 4 every link is written again
+ * more often: taking one in costs twice as much. From 16 on a merge comes all at once.
+ */
+const AUTOMERGE = 8
+
+type WaitingRow = Pick<LinkRow, 'id' | 'accountId' | 'code' | 'url'>
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function searchWrites(db: Database) {
+  const progress = db.prepare<{ indexedTo: number }, []>(
+    'SELECT indexed_to AS indexedTo FROM search_progress',
+  )
+  const waiting = db.prepare<WaitingRow, [number, number]>(
+    `SELECT id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url
+     FROM links WHERE id > ? ORDER BY id LIMIT ?`,
+  )
+  const advance = db.prepare<null, [number]>('UPDATE search_progress SET indexed_to = ?')
+  const insert = db.prepare<null, [AccountId, number, string]>(
+    `INSERT INTO links_search (rowid, text) VALUES (${ROWID}, ?3)`,
+  )
+  const automerge = db.prepare<{ v: number }, []>(
+    `SELECT v FROM links_search_config WHERE k = 'automerge'`,
+  )
+  const setAutomerge = db.prepare<null, [number]>(
+    `INSERT INTO links_search (links_search, rank) VALUES ('automerge', ?)`,
+  )
+  return {
+    /**
+     * Adds the next links to the index: at most `rowsMax`, and as many as their text allows.
+     * Returns whether others may wait.
+     */
+    indexLinks({ rowsMax = STEP_ROWS_MAX, charactersMax = STEP_CHARACTERS_MAX }): boolean {
+      if (automerge.get()?.v !== AUTOMERGE) setAutomerge.run(AUTOMERGE)
+      const links = waiting.all(progress.get()?.indexedTo ?? 0, rowsMax)
+      let last: number | undefined
+      let characters = 0
+      for (const { id, accountId, code, url } of links) {
+        if (characters >= charactersMax) break
+        const text = indexText(code, url)
+        insert.run(accountId, id, text)
+        characters += text.length
+        last = id
+      }
+      if (last !== undefined) advance.run(last)
+      return links.length === rowsMax || last !== links.at(-1)?.id
+    },
+  }
+}
+
+export type SearchWrites = ReturnType<typeof searchWrites>
+
+/** Keeps the index true to a link that changes or goes. A link that is not in it costs nothing. */
+export function indexKeeper(db: Database) {
+  const update = db.prepare<null, [AccountId, number, string]>(
+    `UPDATE links_search SET text = ?3 WHERE rowid = ${ROWID}`,
+  )
+  const remove = db.prepare<null, [AccountId, number]>(
+    `DELETE FROM links_search WHERE rowid = ${ROWID}`,
+  )
+  return {
+    update(accountId: AccountId, id: number, code: Code, url: string | null): void {
+      update.run(accountId, id, indexText(code, url))
+    },
+    remove(accountId: AccountId, id: number): void {
+      remove.run(accountId, id)
+    },
+  }
+}

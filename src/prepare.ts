@@ -1,0 +1,67 @@
+import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
+import { issueOneTimeLink } from './accounts/one-time-links.ts'
+import { discardRestore } from './backup/switch.ts'
+import type { Config } from './config.ts'
+import { makeDataFolder, openDataFolder } from './data-folder.ts'
+import { FolderLock } from './db/lock.ts'
+import { closeOpenFiles } from './db/modes.ts'
+import { SettingStore } from './db/settings.ts'
+import { openJournal } from './hits/hits.ts'
+import type { Clock } from './lib/clock.ts'
+import { diskRefusal } from './lib/disk-refusal.ts'
+import type { Log } from './lib/log.ts'
+import type { RandomBytes } from './lib/random.ts'
+import { retireStaleImages } from './qr/remake.ts'
+
+/**
+ * Runs a write that redirects do not need. Where the disk refuses it, the start goes on without,
+ * and the next start tries again.
+ */
+function unlessRefused<Result>(log: Log, what: string, work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch (error) {
+    const reason = diskRefusal(error)
+    if (!reason) throw error
+    log.warn('start.write_refused', { what, reason })
+    return undefined
+  }
+}
+
+interface PrepareOptions {
+  clock: Clock
+  random: RandomBytes
+  log: Log
+  /** Entries of the hit journal, when a new one is made. */
+  journalEntries?: number
+  imageDir: string
+}
+
+/** Gets the data folder ready, before anybody is served: later, only the writer thread writes. */
+export function prepare(config: Config, options: PrepareOptions) {
+  const { clock, random, log, journalEntries, imageDir } = options
+  const { dataDir, baseUrl } = config
+  makeDataFolder(dataDir)
+  const closed = closeOpenFiles(dataDir)
+  if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
+  const lock = FolderLock.claim(dataDir)
+  try {
+    unlessRefused(log, 'the removal of an unfinished restore', () => discardRestore(dataDir))
+    const { db, accounts, hasher } = openDataFolder(dataDir)
+    const journal = openJournal(db, dataDir, log, journalEntries, clock)
+    const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
+      retireStaleImages(new SettingStore(db), imageDir, baseUrl),
+    )
+    const fresh = accounts.isEmpty()
+    const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {
+      if (accounts.countOwners() > 0) return undefined
+      const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
+      new OneTimeLinkStore(db).add(stored)
+      return baseUrl + path
+    })
+    return { db, lock, journal, remakeImages, fresh, setupLink, hasher }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}

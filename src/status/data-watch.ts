@@ -1,0 +1,124 @@
+import { type BigIntStats, statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HitJournal } from '../hits/journal.ts'
+import { SECOND } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+
+/** Files that the service keeps open from its start to its end, under the same names. */
+const WATCHED = ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-shm', 'hits.journal', 'serving.lock']
+const JOURNAL = 'hits.journal'
+
+interface DataWatchOptions {
+  dataDir: string
+  journal: Pick<HitJournal, 'restoreLength'>
+  log: Log
+  intervalMs?: number
+}
+
+type FileIdentity = Pick<BigIntStats, 'dev' | 'ino' | 'size'>
+
+/**
+ * Notices within a second when a file of the data folder is deleted, replaced or cut short while
+ * the service has it open: what is written to it from then on is lost at the next start. Compares
+ * device, inode and size by path. It never opens the database: closing its descriptor would give up
+ * SQLite's locks (decision 15).
+ */
+export class DataWatch {
+  readonly #options: DataWatchOptions
+  readonly #opened: ReadonlyMap<string, FileIdentity>
+  #problem: string | undefined
+  /** The last look found the journal at another length than at the start. */
+  #isCut = false
+  #timer: Timer | undefined
+  #isClosed = false
+
+  /** Call it once every file is open. */
+  constructor(options: DataWatchOptions) {
+    this.#options = options
+    const opened = new Map<string, FileIdentity>()
+    for (const name of WATCHED) {
+      const file = join(options.dataDir, name)
+      const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+      // The log of a database that is a symbolic link lies where the link leads.
+      if (found) opened.set(name, found)
+    }
+    this.#opened = opened
+    this.#schedule()
+  }
+
+  /** Why changes are not safe; undefined while every file is the one that was opened. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  /** What happens every second. Throws nothing. */
+  async look(): Promise<void> {
+    let problem: string | undefined
+    for (const [name, opened] of this.#opened) {
+      const file = join(this.#options.dataDir, name)
+      const found = await identify(file)
+      if (this.#isClosed) return
+      // The disk does not say: reads and writes report that themselves.
+      if (found === 'unknown') continue
+      if (!found) problem ??= `${file} was deleted while the service runs`
+      else if (!isSame(found, opened)) problem ??= `${file} was replaced while the service runs`
+      else if (name === JOURNAL) this.#keepLength(file, found.size, opened.size)
+    }
+    this.#report(problem)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(): void {
+    const { intervalMs = SECOND } = this.#options
+    this.#timer = setTimeout(
+      () => void this.look().then(() => this.#isClosed || this.#schedule()),
+      intervalMs,
+    )
+    this.#timer.unref()
+  }
+
+  #report(problem: string | undefined): void {
+    const { log } = this.#options
+    if (problem === this.#problem) return
+    this.#problem = problem
+    if (problem) log.error('data.file_replaced', { problem, effect: 'writes are refused' })
+    else log.info('data.file_restored')
+  }
+
+  /** An append to a page past the end of the file would kill the process. */
+  #keepLength(file: string, found: bigint, opened: bigint): void {
+    const { journal, log } = this.#options
+    const wasCut = this.#isCut
+    this.#isCut = found !== opened
+    if (!this.#isCut) return
+    try {
+      journal.restoreLength(file)
+      log.error('hits.journal_cut', {
+        file,
+        bytes: Number(found),
+        effect: 'its length is restored',
+      })
+    } catch (error) {
+      // Tried again every second, and reported once.
+      if (!wasCut) log.error('hits.journal_cut', { file, bytes: Number(found) }, error)
+    }
+  }
+}
+
+const isSame = (one: FileIdentity, other: FileIdentity) =>
+  one.dev === other.dev && one.ino === other.ino
+
+/** Undefined where no file has the name. */
+async function identify(file: string): Promise<FileIdentity | 'unknown' | undefined> {
+  try {
+    return await stat(file, { bigint: true })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : 'unknown'
+  }
+}

@@ -1,0 +1,146 @@
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { MINUTE, type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
+import { ListenerPause } from '../lib/listening-socket.ts'
+import type { Log } from '../lib/log.ts'
+import { endQuietConnections } from '../lib/quiet-connections.ts'
+
+const INTERVAL_MS = 50
+/** Without a free descriptor, Bun takes a whole core after a resume, until the next check. */
+const FIRST_CHECK_MS = 5
+/** The shortest pause. */
+const PAUSE_MS = SECOND
+/** A connection whose client has sent nothing for so long may be ended. */
+const QUIET_MS = 2 * SECOND
+/** So long without a pause, and the log and the metrics call it over. */
+const CALM_MS = MINUTE
+/** Descriptors kept for the service's own files. */
+const RESERVE_MAX = 64
+const RESERVE_SHARE = 1 / 8
+/** What ending connections makes free. */
+const ROOM_SHARE = 1 / 4
+
+interface DescriptorsOptions {
+  log: Log
+  monotonic?: MonotonicClock
+  /** The most descriptors allowed; undefined where not known. Default: the process's limit. */
+  limit?: number | undefined
+  /** The lowest free descriptor: all below it are in use. Undefined where none is free. */
+  lowestFree?: () => number | undefined
+  endConnections?: typeof endQuietConnections
+}
+
+/**
+ * Keeps the service working when connections use up its file descriptors: no more are accepted for
+ * a second or more, and quiet ones are ended, those of the addresses with the most first.
+ */
+export class Descriptors {
+  /** Connections ended to make room. */
+  ended = 0
+  readonly #log: Log
+  readonly #monotonic: MonotonicClock
+  readonly #limit: number | undefined
+  readonly #lowestFree: () => number | undefined
+  readonly #endConnections: typeof endQuietConnections
+  #listeners: readonly Pick<ListenerPause, 'pause' | 'resume'>[] = []
+  #timer: Timer | undefined
+  /** When accepting was last stopped; undefined while the log calls it over. */
+  #exhaustedAt: number | undefined
+  #isPaused = false
+
+  constructor(options: DescriptorsOptions) {
+    this.#log = options.log
+    this.#monotonic = options.monotonic ?? monotonicClock
+    this.#limit = 'limit' in options ? options.limit : descriptorsMax()
+    this.#lowestFree = options.lowestFree ?? lowestFree
+    this.#endConnections = options.endConnections ?? endQuietConnections
+  }
+
+  /** Every descriptor but a reserve is in use, or was within the last minute. */
+  get areExhausted(): boolean {
+    return this.#exhaustedAt !== undefined
+  }
+
+  /** Begins, once the ports are open. Does nothing where the limit is not known. */
+  watch(ports: readonly number[]): void {
+    const found = ports.map((port) => ListenerPause.find(port))
+    this.watchListeners(found.filter((listener) => listener !== undefined))
+    // Loads what it needs while descriptors are free, and ends nothing.
+    this.#endConnections(0, QUIET_MS, 0)
+    this.#timer = setInterval(() => this.check(), INTERVAL_MS)
+    this.#timer.unref()
+  }
+
+  watchListeners(listeners: readonly Pick<ListenerPause, 'pause' | 'resume'>[]): void {
+    this.#listeners = listeners
+  }
+
+  /** Before the ports are closed: a listener must not be resumed after that. */
+  close(): void {
+    clearInterval(this.#timer)
+    this.#listeners = []
+  }
+
+  /** What happens at every interval. */
+  check(): void {
+    if (this.#limit === undefined) return
+    const now = this.#monotonic()
+    const open = this.#lowestFree() ?? this.#limit
+    const reserve = Math.min(RESERVE_MAX, Math.floor(this.#limit * RESERVE_SHARE))
+    if (this.#isPaused) {
+      if (now - (this.#exhaustedAt ?? now) >= PAUSE_MS) this.#endPause(now, open, reserve)
+    } else if (open >= this.#limit - reserve) {
+      this.#beginPause(now, open)
+    } else if (this.#exhaustedAt !== undefined && now - this.#exhaustedAt >= CALM_MS) {
+      this.#exhaustedAt = undefined
+      this.#log.info('service.descriptors_free', { connections_ended: this.ended })
+    }
+  }
+
+  #beginPause(now: number, open: number): void {
+    if (this.#exhaustedAt === undefined) {
+      const fields = { open, limit: this.#limit }
+      this.#log.error('service.descriptors_exhausted', fields)
+    }
+    this.#exhaustedAt = now
+    this.#isPaused = true
+    for (const listener of this.#listeners) listener.pause()
+    this.#makeRoom(open)
+  }
+
+  #endPause(now: number, open: number, reserve: number): void {
+    this.#exhaustedAt = now
+    if (open >= (this.#limit ?? 0) - 2 * reserve) {
+      this.#makeRoom(open)
+      return
+    }
+    this.#isPaused = false
+    for (const listener of this.#listeners) listener.resume()
+    setTimeout(() => this.check(), FIRST_CHECK_MS).unref()
+  }
+
+  #makeRoom(open: number): void {
+    const limit = this.#limit ?? 0
+    const wanted = open - Math.floor(limit * (1 - ROOM_SHARE))
+    if (wanted > 0) this.ended += this.#endConnections(wanted, QUIET_MS, limit)
+  }
+}
+
+/** The most descriptors that this process may have; undefined where it is not known. */
+export function descriptorsMax(): number | undefined {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8')
+    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1]) || undefined
+  } catch {
+    return undefined
+  }
+}
+
+function lowestFree(): number | undefined {
+  try {
+    const descriptor = openSync('/dev/null', 'r')
+    closeSync(descriptor)
+    return descriptor
+  } catch {
+    return undefined
+  }
+}

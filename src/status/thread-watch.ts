@@ -1,0 +1,78 @@
+import { type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+
+/** A call that takes longer hangs: no call of the service needs a tenth of it on a sound disk. */
+const HANGING_MS = 5 * SECOND
+const INTERVAL_MS = 500
+/** A longer gap between two checks means that this thread, or the whole process, was stopped. */
+const GAP_MAX_MS = 2 * SECOND
+
+interface ThreadWatchOptions {
+  /** By name. */
+  threads: Readonly<Record<string, { readonly awayMs: number }>>
+  log: Log
+  monotonic?: MonotonicClock
+}
+
+/**
+ * Reports threads that hang, for example in a write to a disk that does not answer. The state is
+ * computed when it is read, so it recovers with the answer; a timer only writes the log.
+ */
+export class ThreadWatch {
+  readonly #threads: ThreadWatchOptions['threads']
+  readonly #log: Log
+  readonly #monotonic: MonotonicClock
+  readonly #timer: Timer
+  /** Threads that the log reports as hanging, with the longest time seen. */
+  readonly #logged = new Map<string, number>()
+  #checkedAt: number
+  /** Since when this thread runs without a gap, and so could have read an answer. */
+  #runningSince: number
+
+  constructor({ threads, log, monotonic = monotonicClock }: ThreadWatchOptions) {
+    this.#threads = threads
+    this.#log = log
+    this.#monotonic = monotonic
+    this.#checkedAt = monotonic()
+    this.#runningSince = this.#checkedAt
+    this.#timer = setInterval(() => this.check(), INTERVAL_MS)
+    this.#timer.unref()
+  }
+
+  /** The name of the first thread that hangs. */
+  get hangingThread(): string | undefined {
+    return Object.keys(this.#threads).find((name) => this.isHanging(name))
+  }
+
+  isHanging(name: string): boolean {
+    const runningMs = this.#runningMs()
+    return Math.min(this.#threads[name]?.awayMs ?? 0, runningMs) > HANGING_MS
+  }
+
+  /** Logs each thread that begins to hang, and each that answers again. */
+  check(): void {
+    for (const [thread, { awayMs }] of Object.entries(this.#threads)) {
+      const loggedMs = this.#logged.get(thread)
+      if (this.isHanging(thread)) {
+        const ms = Math.round(awayMs)
+        if (loggedMs === undefined) this.#log.error('thread.hanging', { thread, ms })
+        this.#logged.set(thread, ms)
+      } else if (loggedMs !== undefined) {
+        this.#logged.delete(thread)
+        this.#log.info('thread.recovered', { thread, hung_ms: loggedMs })
+      }
+    }
+  }
+
+  close(): void {
+    this.check()
+    clearInterval(this.#timer)
+  }
+
+  #runningMs(): number {
+    const now = this.#monotonic()
+    if (now - this.#checkedAt > GAP_MAX_MS) this.#runningSince = now
+    this.#checkedAt = now
+    return now - this.#runningSince
+  }
+}

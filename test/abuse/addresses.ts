@@ -1,0 +1,68 @@
+/** Client addresses and requests of floods, for tests of the limits. Starts no service. */
+
+/**
+ * A request as a flood sends it through a trusted proxy: `from` is its `X-Forwarded-For`.
+ */
+export interface FloodRequest {
+  from: string
+  path: string
+}
+
+/** The addresses that the limiter tells apart at once. */
+export const ADDRESSES_MAX = 393_216
+
+/** `count` IPv4 addresses of `<network>.0.0.0/8`, each once. At most 16,777,216. */
+export function* freshIpv4(count: number, network: number): Generator<string> {
+  for (let i = 0; i < count; i++) {
+    yield `${network}.${(i >>> 16) & 255}.${(i >>> 8) & 255}.${i & 255}`
+  }
+}
+
+/**
+ * `count` addresses, each in an IPv6 /64 of its own, all in one network of `prefixLength` bits, 32
+ * to 48. Spread over its /48 in turn, so that few networks of 48 bits have many of 64 each.
+ */
+export function* ipv6Networks(
+  count: number,
+  { prefixLength = 45, start = 0x2001_0db8 } = {},
+): Generator<string> {
+  const siblings = 2 ** (48 - prefixLength)
+  const head = `${(start >>> 16).toString(16)}:${(start & 0xffff).toString(16)}`
+  for (let i = 0; i < count; i++) {
+    const site = (i % siblings).toString(16)
+    const subnet = (Math.floor(i / siblings) & 0xffff).toString(16)
+    yield `${head}:${site}:${subnet}::1`
+  }
+}
+
+/** `count` codes that nobody holds, unless by chance: `salt` and a number, 8 to 20 characters. */
+export function* guessedCodes(count: number, salt = 'NO'): Generator<string> {
+  for (let i = 0; i < count; i++) {
+    yield `${salt.toUpperCase()}${i.toString(36).toUpperCase().padStart(8, '0')}`
+  }
+}
+
+/** One request from each of many /64 networks of a /45: what fills the table of addresses. */
+export function* ipv6Flood(code: string, count = ADDRESSES_MAX): Generator<FloodRequest> {
+  for (const from of ipv6Networks(count)) yield { from, path: `/${code}` }
+}
+
+/** The same from IPv4 addresses, which are not grouped. */
+export function* ipv4Flood(code: string, count = ADDRESSES_MAX): Generator<FloodRequest> {
+  for (const from of freshIpv4(count, 10)) yield { from, path: `/${code}` }
+}
+
+/** Visitors that come after a flood: one request each, from addresses that no flood above uses. */
+export function* newVisitors(code: string, count = 400): Generator<FloodRequest> {
+  for (const from of freshIpv4(count, 100)) yield { from, path: `/${code}` }
+}
+
+/** One address that guesses codes by short link, or by stored image. */
+export function* scan(
+  count: number,
+  { from = '198.51.100.7', images = false } = {},
+): Generator<FloodRequest> {
+  for (const code of guessedCodes(count)) {
+    yield { from, path: images ? `/cdn/qr/${code}.png` : `/${code}` }
+  }
+}

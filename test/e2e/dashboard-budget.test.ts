@@ -1,0 +1,99 @@
+import { expect, test } from 'bun:test'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { AUTH_PATHS, filePaths, pagePaths } from '../abuse/pages.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { type Seen, Visitor } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+
+/** Every request of the dashboard is charged to a rate limit of its account, or of its address. */
+
+/** The default of `DASHBOARD_REQUESTS_PER_MINUTE`. */
+const PAGES_PER_MINUTE = 600
+
+async function spendAll(visitor: Visitor, path: string): Promise<Seen> {
+  const statuses: number[] = []
+  for (let sent = 0; sent <= PAGES_PER_MINUTE; sent += 25) {
+    const seen = await Promise.all(Array.from({ length: 25 }, () => visitor.get(path)))
+    statuses.push(...seen.map(({ status }) => status))
+  }
+  const passed = statuses.indexOf(429)
+  expect(passed).toBeGreaterThan(0)
+  expect(statuses.slice(passed).every((status) => status === 429)).toBe(true)
+  return visitor.get(path)
+}
+
+/** The account has one link, and no request left. */
+async function spentMember(app: TestApp): Promise<{ member: Visitor; code: string }> {
+  const member = await makeMember(app, 'free@example.com')
+  const { code } = await app.shorten('https://a.example/')
+  await spendAll(member, '/app/links/claim')
+  return { member, code }
+}
+
+test('pages of a session end at a limit, with a page that says when to come again', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const seen = await spendAll(free, '/app/links/claim')
+  expect(seen.status).toBe(429)
+  expect(seen.headers.get('retry-after')).toBe('60')
+  expect(seen.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(seen.text).toContain('Rate limit exceeded. Retry in 60 seconds.')
+  app.advance(MINUTE)
+  expect((await free.get('/app/links')).status).toBe(200)
+})
+
+test('pages, fragments, QR files, exports, searches and forms: each is charged', async () => {
+  await using app = await testApp()
+  const { member, code } = await spentMember(app)
+  for (const path of [...pagePaths(code), ...filePaths(code), '/app/service/accounts']) {
+    expect({ path, status: (await member.get(path)).status }).toEqual({ path, status: 429 })
+  }
+  for (const path of ['/app/links', '/app/links/bulk', '/app/keys/new', '/app/sign-out']) {
+    const { status } = await member.post(path, { csrf: 'of another session', url: 'x' })
+    expect({ path, status }).toEqual({ path, status: 429 })
+  }
+})
+
+test('a part of a page that is refused is empty, and says when to come again', async () => {
+  await using app = await testApp()
+  const { member, code } = await spentMember(app)
+  const seen = await member.get(`/app/links/${code}/hits?n=1`, { 'hx-request': 'true' })
+  expect({ status: seen.status, text: seen.text }).toEqual({ status: 429, text: '' })
+  expect(seen.headers.get('retry-after')).toBe('60')
+})
+
+test('pages take nothing of the API’s budgets, of another account, or of the auth pages', async () => {
+  await using app = await testApp()
+  const other = await makeMember(app, 'other@example.com')
+  const { member } = await spentMember(app)
+  const { headers } = await app.call('GET', '/api/list', { key: 'free' })
+  expect(headers.get('x-ratelimit-remaining')).toBe('299')
+  expect((await other.get('/app/links')).status).toBe(200)
+  const page = await other.get('/app/links')
+  const script = /src="(\/app\/assets\/[^"]+)"/.exec(page.text)?.[1] ?? ''
+  expect((await member.get(script)).status).toBe(200)
+  expect((await new Visitor(app).get('/app/sign-in')).status).toBe(200)
+})
+
+test('auth pages are charged to the address, and its sessions go on', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const anonymous = new Visitor(app)
+  expect((await spendAll(anonymous, '/app/sign-in')).status).toBe(429)
+  for (const path of AUTH_PATHS) {
+    expect({ path, status: (await anonymous.get(path)).status }).toEqual({ path, status: 429 })
+  }
+  expect((await free.get('/app/links')).status).toBe(200)
+  const elsewhere = new Visitor(app, { from: '203.0.113.9' })
+  expect((await elsewhere.get('/app/sign-in')).status).toBe(200)
+  expect((await app.call('GET', '/api/status', { from: '192.0.2.50' })).status).toBe(200)
+})
+
+test('a limit of 0 is none', async () => {
+  await using app = await testApp({ env: { DASHBOARD_REQUESTS_PER_MINUTE: '0' } })
+  const free = await makeMember(app, 'free@example.com')
+  for (let sent = 0; sent <= PAGES_PER_MINUTE; sent += 50) {
+    const seen = Array.from({ length: 50 }, () => free.get('/app/links/claim'))
+    for (const { status } of await Promise.all(seen)) expect(status).toBe(303)
+  }
+})

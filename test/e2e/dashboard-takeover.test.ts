@@ -1,0 +1,231 @@
+import { expect, test } from 'bun:test'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { OWNER, PASSWORD, type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
+import { addOneTimeLink, makeMember, setupLinkByCommand } from '../support/members.ts'
+
+/** Nobody gets into an account, or keeps it, with less than its password. */
+
+const NEW_PASSWORD = 'eleven silent bees'
+const ACCOUNTS = '/app/service/accounts'
+
+const setupPath = (app: TestApp) => new URL(app.setupLink).pathname
+const keyIn = ({ text }: Seen): string => /value="(hop_\w+)"/.exec(text)?.[1] ?? ''
+const linkIn = ({ text }: Seen): string => /value="http:\/\/hop\.test([^"]+)"/.exec(text)?.[1] ?? ''
+
+/** Somebody who signs up with the owner's address before the owner does. */
+async function signUpAs(app: TestApp, email: string, password: string) {
+  const eve = new Visitor(app, { from: '192.0.2.66' })
+  const seen = await eve.post('/app/sign-up', { email, password })
+  return { eve, key: keyIn(seen) }
+}
+
+test('who registered the owner’s address first does not become owner: set-up asks for the password of that account', async () => {
+  await using app = await testApp({ env: { SIGNUP: 'open' } })
+  const { eve, key } = await signUpAs(app, 'Owner@Example.com', PASSWORD)
+  const owner = new Visitor(app)
+  for (const current of [undefined, '', NEW_PASSWORD, 'not this one']) {
+    const sent = { email: OWNER, password: NEW_PASSWORD, ...(current !== undefined && { current }) }
+    const { status, text } = await owner.post(setupPath(app), sent)
+    expect([current, status]).toEqual([current, 422])
+    expect(text).toMatch(/id="field-current"[^>]* aria-invalid="true"/)
+    expect(text).not.toContain(NEW_PASSWORD)
+  }
+  expect((await eve.get('/app/account')).status).toBe(200)
+  expect((await eve.get('/app/service')).status).toBe(404)
+  expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 200 })
+  // The link still works, for an address of one's own.
+  const other = await owner.post(setupPath(app), { email: 'me@example.com', password: PASSWORD })
+  expect(keyIn(other)).toMatch(/^hop_/)
+  expect((await owner.get('/app/service')).status).toBe(200)
+  expect((await eve.get('/app/service')).status).toBe(404)
+})
+
+test('set-up over an account, with its password, ends its sessions, keys and pending links at once', async () => {
+  await using app = await testApp({ env: { SIGNUP: 'open' } })
+  const { eve, key } = await signUpAs(app, OWNER, PASSWORD)
+  const reset = addOneTimeLink(app, { purpose: 'reset', email: OWNER })
+  const owner = new Visitor(app)
+  const sent = { email: OWNER, password: NEW_PASSWORD, current: PASSWORD }
+  const seen = await owner.post(setupPath(app), sent)
+  expect([seen.status, seen.location]).toEqual([303, '/app/keys?done=owner'])
+  expect((await owner.get('/app/keys?done=owner')).text).toContain('No API key')
+  expect((await owner.get('/app/service')).status).toBe(200)
+  expect((await eve.get('/app/account')).location).toStartWith('/app/sign-in')
+  expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 401 })
+  expect((await new Visitor(app).get(reset)).status).toBe(404)
+  expect((await new Visitor(app).signIn(OWNER)).status).toBe(401)
+  expect((await new Visitor(app).signIn(OWNER, NEW_PASSWORD)).status).toBe(303)
+})
+
+test('a set-up link of the command line makes no member an owner without the member’s password', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const ann = await makeMember(app, 'ann@example.com')
+  const invite = linkIn(
+    await owner.post(`${ACCOUNTS}/invites`, { email: '', plan: 'pro' }, { from: ACCOUNTS }),
+  )
+  const path = new URL(setupLinkByCommand(app)).pathname
+  const operator = new Visitor(app)
+  const sent = { email: 'ann@example.com', password: NEW_PASSWORD }
+  expect((await operator.post(path, sent)).status).toBe(422)
+  expect((await ann.get('/app/service')).status).toBe(404)
+  expect((await operator.post(path, { ...sent, current: PASSWORD })).status).toBe(303)
+  expect((await operator.get('/app/service')).status).toBe(200)
+  expect((await ann.get('/app/account')).status).toBe(303)
+  // Those of others go on.
+  expect((await owner.get('/app/account')).status).toBe(200)
+  expect((await new Visitor(app).get(invite)).status).toBe(200)
+})
+
+test('set-up over an account has five guesses at its password, then one a minute', async () => {
+  await using app = await testApp({ env: { SIGNUP: 'open' } })
+  await signUpAs(app, OWNER, PASSWORD)
+  const owner = new Visitor(app)
+  const guess = async (current: string) =>
+    (await owner.post(setupPath(app), { email: OWNER, password: NEW_PASSWORD, current })).status
+  const statuses: number[] = []
+  for (let i = 0; i < 6; i++) statuses.push(await guess(`guess number ${i}`))
+  expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
+  app.advance(MINUTE)
+  expect(await guess(PASSWORD)).toBe(303)
+})
+
+test('a copied session cookie is worth nothing once its owner has changed the password', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'ann@example.com')
+  const thief = new Visitor(app, { from: '192.0.2.66' })
+  for (const [name, value] of ann.cookies) thief.cookies.set(name, value)
+  expect((await thief.get('/app/account')).status).toBe(200)
+  const sent = { current: PASSWORD, password: NEW_PASSWORD }
+  const seen = await ann.post('/app/account/password', sent, { from: '/app/account' })
+  expect(seen.location).toBe('/app/account?done=password')
+  expect(seen.setCookies.join()).toMatch(/hopcode=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax/)
+  expect((await thief.get('/app/account')).status).toBe(303)
+  expect((await ann.get('/app/account')).status).toBe(200)
+})
+
+/** What a cookie alone must not be enough for, and a part of what follows once it is done. */
+const guarded = [
+  {
+    name: 'a key rotated',
+    path: '/app/keys/new',
+    fields: { replaces: '1' },
+    done: 'shown this once',
+  },
+  { name: 'a key revoked', path: '/app/keys/revoke', fields: { key: '1' }, done: 'done=revoked' },
+  { name: 'a key ended', path: '/app/keys/end', fields: { key: '1' }, done: 'done=ended' },
+  {
+    name: 'a reset link made',
+    path: `${ACCOUNTS}/1/reset`,
+    fields: {},
+    done: '/app/reset/',
+  },
+]
+test.each(guarded)(
+  'ten minutes after the password was entered, it is asked for again before $name',
+  async ({ path, fields, done }) => {
+    await using app = await testApp()
+    const { owner, key } = await setUpOwner(app)
+    app.advance(10 * MINUTE)
+    const keysBefore = (await owner.get('/app/keys')).text.match(/End now…/g)
+    const asked = await owner.post(path, fields, { from: '/app/account' })
+    expect(asked.status).toBe(403)
+    expect(asked.text).toContain('Confirm your password')
+    expect(asked.text).toContain(`action="${path}"`)
+    for (const [name, value] of Object.entries(fields)) {
+      expect(asked.text).toContain(`<input type="hidden" name="${name}" value="${value}">`)
+    }
+    const { csrf } = asked
+    const wrong = await owner.post(path, { ...fields, csrf, current: 'not this one' })
+    expect(wrong.status).toBe(422)
+    expect(wrong.text).toMatch(/id="field-current"[^>]* aria-invalid="true"/)
+    expect((await owner.get('/app/keys')).text.match(/End now…/g)).toEqual(keysBefore)
+    expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 200 })
+    const seen = await owner.post(path, { ...fields, csrf, current: PASSWORD })
+    expect(`${seen.location}${seen.text}`).toContain(done)
+    // Entered once, it holds for ten minutes more.
+    app.advance(10 * MINUTE - 1)
+    const again = await owner.post('/app/keys/new', { replaces: '' }, { from: '/app/account' })
+    expect(again.text).not.toContain('Confirm your password')
+    app.advance(1)
+    const late = await owner.post('/app/keys/new', { replaces: '' }, { from: '/app/account' })
+    expect(late.text).toContain('Confirm your password')
+  },
+)
+
+test('within ten minutes of signing in, the password is not asked for again', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  app.advance(10 * MINUTE - 1)
+  const seen = await owner.post('/app/keys/new', { replaces: '1' }, { from: '/app/keys' })
+  expect(keyIn(seen)).toMatch(/^hop_/)
+})
+
+test('a confirmed password holds for its own session alone, and for none after the clock was set back', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const there = new Visitor(app)
+  await there.signIn(OWNER)
+  app.advance(10 * MINUTE)
+  const ask = (visitor: Visitor, fields: Record<string, string>) =>
+    visitor.post('/app/keys/new', fields, { from: '/app/account' })
+  expect((await ask(owner, { replaces: '', current: PASSWORD })).status).toBe(422)
+  expect((await ask(there, { replaces: '' })).status).toBe(403)
+  app.stepWall(-5 * MINUTE)
+  expect((await ask(owner, { replaces: '' })).status).toBe(403)
+})
+
+test('the password asked for again has five guesses in a session, then one a minute', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  app.advance(10 * MINUTE)
+  const statuses: number[] = []
+  for (let i = 0; i < 6; i++) {
+    const sent = { replaces: '1', current: `guess number ${i}` }
+    statuses.push((await owner.post('/app/keys/new', sent, { from: '/app/account' })).status)
+  }
+  expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
+})
+
+test('an invitation ends when the account that sent it is disabled or deleted', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const path = new URL(setupLinkByCommand(app)).pathname
+  const other = new Visitor(app)
+  await other.post(path, { email: 'other@example.com', password: PASSWORD })
+  const invite = async (sender: Visitor) =>
+    linkIn(await sender.post(`${ACCOUNTS}/invites`, { email: '', plan: 'pro' }, { from: ACCOUNTS }))
+  const kept = await invite(owner)
+  const status = async (link: string) => (await new Visitor(app).get(link)).status
+
+  const first = await invite(other)
+  await owner.post(`${ACCOUNTS}/2/disable`, {}, { from: ACCOUNTS })
+  await owner.post(`${ACCOUNTS}/2/enable`, {}, { from: ACCOUNTS })
+  expect([await status(first), await status(kept)]).toEqual([404, 200])
+  const sent = { email: 'guest@example.com', password: 'eleven silent bees' }
+  expect((await new Visitor(app).post(first, sent, { from: '/app/sign-in' })).status).toBe(404)
+
+  await other.signIn('other@example.com')
+  const second = await invite(other)
+  expect(await status(second)).toBe(200)
+  await other.post('/app/account/delete', { current: PASSWORD })
+  expect([await status(second), await status(kept)]).toEqual([404, 200])
+})
+
+test.each(['owner@example.com', 'Owner2026!', 'hopcode123', ' '.repeat(8), 'Summer2025'])(
+  'set-up, a changed password and a reset all refuse the guessable password %p',
+  async (password) => {
+    await using app = await testApp()
+    const refused = await new Visitor(app).post(setupPath(app), { email: OWNER, password })
+    expect([refused.status, keyIn(refused)]).toEqual([422, ''])
+    const { owner } = await setUpOwner(app)
+    const sent = { current: PASSWORD, password }
+    const changed = await owner.post('/app/account/password', sent, { from: '/app/account' })
+    expect(changed.status).toBe(422)
+    expect(changed.text).toMatch(/id="field-password"[^>]* aria-invalid="true"/)
+    const reset = addOneTimeLink(app, { purpose: 'reset', email: OWNER })
+    expect((await new Visitor(app).post(reset, { password })).status).toBe(422)
+    expect((await owner.get('/app/account')).status).toBe(200)
+  },
+)

@@ -1,0 +1,215 @@
+import { expect, spyOn, test } from 'bun:test'
+import {
+  csvForm,
+  hostileJson,
+  JSON_KINDS,
+  MULTIPART_TYPE,
+  manyFieldsForm,
+  manyPartsForm,
+  oneCharacterCsv,
+} from '../abuse/bodies.ts'
+import { eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
+import { Conversation } from '../support/conversation.ts'
+import type { Visitor } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+import { rawRequest } from '../support/raw-http.ts'
+
+/** Bytes in memory: what requests bring, and what waits to be read. */
+
+const KIB = 1024
+const MIB = 1024 * KIB
+/** The largest bodies of Free: see bodies.test.ts. */
+const BULK_LIMIT = 2464 * KIB
+const BULK = '/app/links/bulk'
+
+const bodyBytes = async (app: TestApp): Promise<number> => {
+  const text = await (await fetch(`${app.operatorsUrl}/-/metrics`)).text()
+  return Number(/^hopcode_request_body_bytes (\d+)/m.exec(text)?.[1])
+}
+
+const cookieOf = ({ cookies }: Visitor) =>
+  [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+
+/** Sends a form of any type and content, with the cookies of somebody who is signed in. */
+async function sendForm(
+  app: TestApp,
+  visitor: Visitor,
+  { path = BULK, type, body }: { path?: string; type: string; body: string },
+) {
+  const headers = {
+    cookie: cookieOf(visitor),
+    'sec-fetch-site': 'same-origin',
+    'content-type': type,
+  }
+  const answer = await fetch(app.url + path, { method: 'POST', headers, body })
+  return { status: answer.status, text: await answer.text() }
+}
+
+test.each(JSON_KINDS)(
+  'a hostile body of %s is refused at every write without JSON.parse',
+  async (kind) => {
+    await using app = await testApp()
+    const headers = { 'content-type': JSON_TYPE }
+    const raw = hostileJson(kind, BULK_LIMIT)
+    app.key('free')
+    using parse = spyOn(JSON, 'parse')
+    for (const path of ['/api/shorten', '/api/reserve', '/api/update', '/api/delete']) {
+      const answer = await app.call('POST', path, { key: 'free', raw, headers })
+      expect({ path, status: answer.status }).toEqual({ path, status: 413 })
+    }
+    const answer = await app.call('POST', '/api/bulk-shorten', { key: 'free', raw, headers })
+    expect(answer.status).toBe(400)
+    const longest = Math.max(...parse.mock.calls.map(([text]) => String(text).length))
+    // The one string is an item of the list, and each answer is read by this test.
+    expect(longest).toBeLessThan(kind === 'escapes' ? BULK_LIMIT : 64 * KIB)
+  },
+)
+
+test('stalled bodies take one account’s share and no more: 503 with Retry-After', async () => {
+  await using app = await testApp({ env: { METRICS_LISTEN: '127.0.0.1:0' } })
+  const stalled: Conversation[] = []
+  const head = [
+    'POST /api/bulk-shorten HTTP/1.1',
+    'Host: hop.test',
+    `X-API-Key: ${app.key('free')}`,
+    `Content-Type: ${JSON_TYPE}`,
+    `Content-Length: ${BULK_LIMIT}`,
+  ]
+  const parked = Buffer.alloc(BULK_LIMIT - 1, ' ')
+  for (let n = 1; n <= 4; n++) {
+    const sender = await Conversation.open(app.url)
+    sender.send(`${head.join('\r\n')}\r\n\r\n`)
+    sender.send(parked)
+    stalled.push(sender)
+  }
+  await eventually('they have arrived', async () => (await bodyBytes(app)) === 4 * parked.length)
+  const raw = ' '.repeat(BULK_LIMIT)
+  const headers = { 'content-type': JSON_TYPE }
+  const call = (key: string) => app.call('POST', '/api/bulk-shorten', { key, raw, headers })
+  const refused = await call('free')
+  expect(refused).toMatchObject({
+    status: 503,
+    body: { error: expect.stringMatching(/^Too much/) },
+  })
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(refused.body.request_id).toBeString()
+  // Refused before it is sent.
+  const early = await rawRequest(app.url, head)
+  expect(early.status).toBe(503)
+  // Ordinary requests of the account, and batches of others, go on.
+  expect((await app.shorten('https://example.com/')).code).toBeString()
+  expect((await call('pro')).status).toBe(400)
+  for (const sender of stalled) sender[Symbol.dispose]()
+  await eventually('the bytes are given back', async () => (await bodyBytes(app)) === 0)
+  expect((await call('free')).status).toBe(400)
+})
+
+test('bodies of every ending give their bytes back', async () => {
+  await using app = await testApp({ env: { METRICS_LISTEN: '127.0.0.1:0' } })
+  const headers = { 'content-type': JSON_TYPE }
+  const json = { urls: ['https://example.com/'] }
+  const raws = ['{', JSON.stringify({ urls: [1] }), ' '.repeat(BULK_LIMIT), ' '.repeat(100 * KIB)]
+  expect((await app.call('POST', '/api/bulk-shorten', { key: 'free', json })).status).toBe(201)
+  for (const raw of [...raws, new Uint8Array([0xff])]) {
+    expect(
+      (await app.call('POST', '/api/bulk-shorten', { key: 'free', raw, headers })).status,
+    ).toBe(400)
+  }
+  const member = await makeMember(app, 'free@example.com')
+  for (const type of [MULTIPART_TYPE, 'application/x-www-form-urlencoded', 'text/plain']) {
+    await sendForm(app, member, { type, body: 'csrf=x' })
+  }
+  expect(await bodyBytes(app)).toBe(0)
+})
+
+test('a CSV file of one letter a line is refused: over the plan’s limit with 413, below it with 422', async () => {
+  await using app = await testApp()
+  for (const [plan, bytes, status, says] of [
+    ['free', 8 * MIB - KIB, 413, 'at most 2464 KiB'],
+    ['free', BULK_LIMIT - KIB, 422, 'more than 100 URLs'],
+    ['enterprise', 8 * MIB - KIB, 422, 'more than 5,000 URLs'],
+  ] as const) {
+    const member = await makeMember(app, `${plan}@example.com`)
+    const { csrf } = await member.get(BULK)
+    const body = csvForm(csrf, oneCharacterCsv(bytes))
+    const seen = await sendForm(app, member, { type: MULTIPART_TYPE, body })
+    expect({ plan, bytes, status: seen.status }).toEqual({ plan, bytes, status })
+    expect(seen.text).toContain(says)
+    expect(seen.text.length).toBeLessThan(64 * KIB)
+  }
+})
+
+const manyFields = [
+  { type: 'application/x-www-form-urlencoded', body: manyFieldsForm(60 * KIB) },
+  { type: MULTIPART_TYPE, body: manyPartsForm(60 * KIB) },
+]
+test.each(manyFields)('a form of very many fields is refused unparsed: $type', async (form) => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'free@example.com')
+  using urlencoded = spyOn(URLSearchParams.prototype, 'getAll')
+  for (const path of ['/app/links', BULK]) {
+    const { status, text } = await sendForm(app, member, { ...form, path })
+    expect({ path, status }).toEqual({ path, status: 400 })
+    expect(text).toContain('too many fields')
+  }
+  expect(urlencoded).not.toHaveBeenCalled()
+})
+
+test('a form over 64 KiB is accepted by the page for batches alone', async () => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'free@example.com')
+  const body = csvForm('wrong', 'x'.repeat(64 * KIB))
+  for (const path of ['/app/links', '/app/keys/new', '/app/account/password', '/app/sign-out']) {
+    const { status } = await sendForm(app, member, { path, type: MULTIPART_TYPE, body })
+    expect({ path, status }).toEqual({ path, status: 413 })
+  }
+  expect((await sendForm(app, member, { type: MULTIPART_TYPE, body })).status).toBe(403)
+})
+
+test('a large form is charged before it is read: with no budget left it is not waited for', async () => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'free@example.com')
+  const head = (cookie: string) => [
+    `POST ${BULK} HTTP/1.1`,
+    'Sec-Fetch-Site: same-origin',
+    `Cookie: ${cookie}`,
+    `Content-Type: ${MULTIPART_TYPE}`,
+    `Content-Length: ${MIB}`,
+  ]
+  const left = async () => {
+    const { headers } = await app.call('POST', '/api/reserve', { key: 'free', json: {} })
+    return Number(headers.get('x-ratelimit-remaining'))
+  }
+  const before = await left()
+  const body = csvForm('wrong', oneCharacterCsv(100 * KIB))
+  expect((await sendForm(app, member, { type: MULTIPART_TYPE, body })).status).toBe(403)
+  const after = await left()
+  expect(before - after).toBe(2)
+  for (let n = after; n > 0; n--) await left()
+  const { status, headers } = await rawRequest(app.url, head(cookieOf(member)))
+  expect(status).toBe(429)
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+})
+
+test('a long list is whole, and HEAD has its headers', async () => {
+  await using app = await testApp()
+  for (const part of [0, 1]) {
+    const urls = Array.from({ length: 100 }, (_, n) =>
+      `https://a.example/${part}/${n}/`.padEnd(8000, 'ü'),
+    )
+    const { status } = await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
+    expect(status).toBe(201)
+  }
+  for (const limit of [200, 1]) {
+    const path = `/api/list?limit=${limit}`
+    const { status, headers, body } = await app.call('GET', path, { key: 'free' })
+    expect({ status, total: body.total, count: body.count }).toEqual({
+      ...{ status: 200, total: 200, count: limit },
+    })
+    const head = await app.call('HEAD', path, { key: 'free' })
+    // Bun sends no Date in answer to HEAD.
+    const names = [...headers.keys()].filter((name) => name !== 'date')
+    expect([...head.headers.keys()].sort()).toEqual(names.sort())
+    expect(headers.get('x-ratelimit-limit')).toBe('300')
+  }
+})
