@@ -21,6 +21,8 @@ function setUp(path: string, migrations = MIGRATIONS) {
           VALUES (1, ${HASH}, 'abcd', 0)`)
   db.run(`${LINK} VALUES ('SPRING26', 1, 'https://example.com/', ${KEY}, ${HASH}, 0),
                          ('RESERVED', 1, NULL, NULL, ${HASH}, 0)`)
+  if (migrations.length > 5)
+    db.run(`UPDATE accounts SET url_bytes = length('https://example.com/')`)
   adoptJournal(db, 'journal')
   if (migrations === MIGRATIONS) hitAdder(db)({ linkIds: Uint32Array.of(1, 1, 1, 1, 9), end: 5 })
   if (migrations.length > 1) {
@@ -59,6 +61,7 @@ const DAMAGE: [check: string, sql: string][] = [
   ['hits', 'UPDATE hits SET link_id = 99'],
   ['hits of accounts', 'UPDATE hits SET account_id = 9'],
   ['hits of accounts', 'UPDATE account_hits SET count = 3'],
+  ['stored bytes', 'UPDATE accounts SET url_bytes = url_bytes + 1'],
   ['search index', 'UPDATE search_progress SET indexed_to = 2'],
   ['search index', 'DELETE FROM links_search WHERE rowid = 1 << 32 | 1'],
   ['search index', `INSERT INTO links_search (rowid, text) VALUES (1 << 32 | 99, 'abc')`],
@@ -95,7 +98,7 @@ test('two links of one URL are told, not blamed: an update may make them', () =>
   using folder = temporaryFolder()
   const db = setUp(folder.path)
   db.run(`${LINK} SELECT 'AGAIN2026', 1, url, url_key, passcode_hash, 0 FROM links WHERE id = 1`)
-  db.run('UPDATE accounts SET link_count = 3')
+  db.run('UPDATE accounts SET link_count = 3, url_bytes = 2 * url_bytes')
   expect(problems(db)).toEqual([])
   expect([...checkDatabase(db)]).toContainEqual({
     check: 'duplicates',

@@ -18,7 +18,7 @@ test('a stop waits for no more than the batch under way, and leaves the account 
       },
     } as unknown as Options['writer'],
     accounts: { listDeleted: () => [] } as unknown as Options['accounts'],
-    cache: { delete: (code: string) => gone.push(code) } as unknown as Options['cache'],
+    cache: { drop: (code: string) => gone.push(code) } as unknown as Options['cache'],
     images: { remove: () => {} } as unknown as Options['images'],
     log: createLog({ level: 'silent' }),
   })

@@ -25,7 +25,7 @@ const CHUNK_LINKS = 4096
 /** Pages so near the newest link are found without counting: some 2 ms at most. */
 const WALK_MAX = 20 * CHUNK_LINKS
 /** How long a call works. Calls of other accounts wait for at most one slice. */
-const SLICE_MS = 2
+const SLICE_MS = 3
 /** Lists whose counts are kept, and their numbers together: some 20 MB. */
 const LISTS_MAX = 256
 const NUMBERS_MAX = 2_500_000

@@ -64,6 +64,9 @@ export const SEARCH_SIZES = {
   bytesMax: 512 * 1024,
 }
 
+/** LIKE is twice as fast as a comparison here, but for long rows and texts it may be quadratic. */
+const LIKE_TEXT_MAX = 16
+const LIKE_ROW_BYTES_MAX = 1024
 const STATEMENT_FAST_MS = 1
 const STATEMENT_SLOW_MS = 4
 /** A row's own fields and its share of the pages. */
@@ -86,6 +89,13 @@ export function searches(db: Database, sizes = SEARCH_SIZES): Searches {
 
 type Statements = ReturnType<typeof prepare>
 
+interface Compared {
+  /** A JSON array of the ids that match, in order. */
+  ids: string
+  rows: number
+  urlBytes: number
+}
+
 type Row = Pick<LinkRow, 'id' | 'code' | 'url'>
 
 function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZES) {
@@ -107,6 +117,12 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
     nextById: db.prepare<Row, [AccountId, number, number]>(
       `SELECT id, code, url FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3
        ORDER BY id`,
+    ),
+    likeById: db.prepare<Compared, [AccountId, number, number, string]>(
+      `SELECT json_group_array(id) FILTER (WHERE url LIKE ?4 ESCAPE '\\'
+         OR code LIKE ?4 ESCAPE '\\') AS ids, count(*) AS rows,
+         coalesce(sum(octet_length(url)), 0) AS urlBytes
+       FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3`,
     ),
     nth: db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER),
   }
@@ -132,6 +148,9 @@ class Search implements LinkSource {
   #rowsLeft = 0
   /** Most links around the last ones are of this account, as those of a bulk are. */
   #isClustered = false
+  /** Undefined where the text is too long for LIKE, or LIKE does not know its letter cases. */
+  readonly #like: string | undefined
+  #areRowsShort = false
 
   constructor({ statements, sizes, accountId, folded }: SearchOptions) {
     this.#statements = statements
@@ -141,6 +160,8 @@ class Search implements LinkSource {
     this.#folded = folded
     this.#code = folded.replace(/[a-z]/g, (letter) => letter.toUpperCase())
     this.#query = candidatesQuery(folded)
+    const isPlain = folded.length <= LIKE_TEXT_MAX && /^[\x21-\x7e]*$/.test(folded)
+    this.#like = isPlain ? `%${folded.replace(/[\\%_]/g, '\\$&')}%` : undefined
   }
 
   count({ after, upTo }: IdRange, isOver: IsOver): Counted {
@@ -170,9 +191,29 @@ class Search implements LinkSource {
   }
 
   #countByRow({ after, upTo }: IdRange): Part {
+    if (this.#isClustered && this.#areRowsShort && this.#like !== undefined) {
+      return this.#countByLike({ after, upTo }, this.#like)
+    }
     const { rows, end } = this.#nextRows({ after, upTo })
-    this.#rowsLeft -= rows.length
-    return { ...this.#compare(rows), upTo: end }
+    const { ids, bytes } = this.#compare(rows)
+    this.#noteRows(rows.length, bytes)
+    return { ids, bytes, upTo: end }
+  }
+
+  #countByLike({ after, upTo }: IdRange, like: string): Part {
+    const { rowsAtOnce } = this.#sizes
+    const end = Math.min(upTo, after + rowsAtOnce)
+    const found = this.#statements.likeById.get(this.#accountId, after, end, like)
+    const { ids, rows, urlBytes } = found ?? { ids: '[]', rows: 0, urlBytes: 0 }
+    this.#isClustered = rows > rowsAtOnce / 2
+    const bytes = rows * ROW_BYTES + urlBytes
+    this.#noteRows(rows, bytes)
+    return { ids: JSON.parse(ids), bytes, upTo: end }
+  }
+
+  #noteRows(rows: number, bytes: number): void {
+    this.#rowsLeft -= rows
+    this.#areRowsShort = bytes <= rows * LIKE_ROW_BYTES_MAX
   }
 
   /** The next rows, and the id up to which they are all. */

@@ -173,7 +173,11 @@ export const signIns: Attack = {
       hold(i, () => post(attacked, '/app/account/password', own, '192.0.2.7', changes)),
     )
     await Bun.sleep(500)
-    const refusedKnown = await refusedSignIns(attacked, () => known, times)
+    const browserWithoutSession = () => {
+      known.cookies.delete('hopcode')
+      return known
+    }
+    const refusedKnown = await refusedSignIns(attacked, browserWithoutSession, times)
     isDone = true
     await Promise.all(loop)
     return [

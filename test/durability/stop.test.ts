@@ -2,6 +2,8 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { databaseFile } from '../../src/db/open.ts'
+import { repeatedUrls } from '../abuse/search.ts'
 import { eventually } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
@@ -70,6 +72,28 @@ test('SIGTERM at full load with clients that never finish: nothing in flight fai
   const list = await next.fetch('/api/list?limit=1', { headers: { 'x-api-key': key } })
   const { total } = (await list.json()) as { total: number }
   expect(total).toBe(1 + urls.length + load.created.length)
+}, 60_000)
+
+test('SIGTERM while searches run that are costly to compare: exit 0 within 10 s, and the log is folded in', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(folder.path)
+  const key = await makeAccount(env)
+  await using service = await Service.start(env)
+  const urls = repeatedUrls(100)
+  expect((await service.post('/api/bulk-shorten', key, { urls })).status).toBe(201)
+  const search = async (text: string) => {
+    const path = `/api/list?limit=1&search=${text}`
+    return (await service.fetch(path, { headers: { 'x-api-key': key } })).status
+  }
+  const searches = ['a'.repeat(15_000), `${'a'.repeat(14_999)}b`, 'a'.repeat(200)].map(search)
+  await Bun.sleep(100)
+  const start = performance.now()
+  expect(await service.end('SIGTERM')).toBe(0)
+  expect(performance.now() - start).toBeLessThan(STOP_DEADLINE_MS)
+  expect(await Promise.all(searches)).toEqual([400, 400, 200])
+  expect(await service.errors).toContain('service.stopped')
+  const wal = Bun.file(`${databaseFile(folder.path)}-wal`)
+  expect((await wal.exists()) ? wal.size : 0).toBe(0)
 }, 60_000)
 
 test('SIGTERM while keep-alive clients go on asking: none is cut off without Connection: close, and the counts are exact', async () => {

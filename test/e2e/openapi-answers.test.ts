@@ -48,8 +48,14 @@ test('every answer is as documented, and every documented answer can happen', as
   const list = join(folder.path, 'hosts.txt')
   writeFileSync(list, 'blocked.example\n')
   // One link in memory: of any other that is held, the database has to tell.
-  const env = { BLOCKLIST_FILES: list, ENTERPRISE_WRITES_PER_MINUTE: '1', LINK_CACHE_MAX: '1' }
-  await using app = await testApp({ env: { ...env, ENTERPRISE_READS_PER_MINUTE: '1' } })
+  const env = {
+    BLOCKLIST_FILES: list,
+    ENTERPRISE_WRITES_PER_MINUTE: '1',
+    ENTERPRISE_READS_PER_MINUTE: '1',
+    LINK_CACHE_MAX: '1',
+    FREE_LINKS_MAX: '2',
+  }
+  await using app = await testApp({ env })
   const api = await describeApi(app)
   const faults: string[] = []
   const see = async (name: string, options: CallOptions = {}, path = name.split(' ')[1]) => {
@@ -76,6 +82,7 @@ test('every answer is as documented, and every documented answer can happen', as
   app.maintenance(undefined)
   await app.claim('UNCACHED')
   await app.claim('CACHED26')
+  await see('POST /api/reserve', { key: 'free', json: { code: 'THIRD26' } })
   using _broken = breakDatabase(app.dataDir)
   for (const endpoint of ENDPOINTS) {
     const json = { code: 'UNCACHED', passcode, url: 'https://example.com/new', urls: [url] }
