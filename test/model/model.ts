@@ -5,7 +5,7 @@
 
 import { type Account, accountOf, type Plan } from './accounts.ts'
 import { type Expected, Refusal, type Success } from './expected.ts'
-import { qrFault } from './judge.ts'
+import { isBlocked, qrFault } from './judge.ts'
 import { Links } from './links.ts'
 import { type Rate, Windows } from './windows.ts'
 
@@ -148,6 +148,8 @@ export class Model {
       return { status: 302, body: undefined, headers }
     }
     if (url === null) throw new Refusal(404, `Code not found: ${code}`)
+    // Its host was listed after it was created.
+    if (isBlocked(url, this.settings.blockedHosts)) throw new Refusal(410, `Link disabled: ${code}`)
     if (call.method === 'GET') {
       link.hits++
       this.totalRedirects++
