@@ -4,7 +4,7 @@ import { ListenerPause } from '../lib/listening-socket.ts'
 import type { Log } from '../lib/log.ts'
 import { endQuietConnections } from '../lib/quiet-connections.ts'
 
-const INTERVAL_MS = 50
+const INTERVAL_MS = 250
 /** Without a free descriptor, Bun takes a whole core after a resume, until the next check. */
 const FIRST_CHECK_MS = 5
 /** The shortest pause. */
