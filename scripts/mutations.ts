@@ -47,25 +47,6 @@ export const MUTATIONS: readonly Mutation[] = [
     quick: true,
   },
   {
-    name: 'hashes are compared byte by byte',
-    file: 'src/accounts/secrets.ts',
-    changes: [['timingSafeEqual(one, other)', 'Buffer.from(one).equals(other)']],
-    test: 'test/constant-time.test.ts',
-    quick: true,
-  },
-  {
-    name: 'passcode hashes are compared as texts',
-    file: 'src/links/permit.ts',
-    changes: [
-      [
-        'hashesEqual(presented, link?.passcodeHash ?? NO_HASH)',
-        "presented.toString('hex') === Buffer.from(link?.passcodeHash ?? NO_HASH).toString('hex')",
-      ],
-    ],
-    test: 'test/constant-time.test.ts',
-    quick: true,
-  },
-  {
     name: 'only a known code’s passcode is hashed',
     file: 'src/links/permit.ts',
     changes: [

@@ -96,7 +96,7 @@ test('every code of 6 to 20 letters and digits can be claimed and used', async (
 const BAD_CODE = 'Invalid code: must be 6-20 alphanumeric characters'
 const BAD_CODES: unknown[] = [
   ...[undefined, null, 123456, true, ['SPRING26'], { code: 'SPRING26' }],
-  ...['', 'ABCDE', 'A'.repeat(21), 'A'.repeat(100_000), 'MY-CODE', 'MY_CODE', 'MY CODE'],
+  ...['', 'ABCDE', 'A'.repeat(21), 'A'.repeat(60_000), 'MY-CODE', 'MY_CODE', 'MY CODE'],
   ...[' SPRING26', 'SPRING26 ', 'SPRING26\n', 'SPRING\0', 'SPRING.6', 'SPRING+26', '../../'],
   ...[
     'ÄBCDEF',
