@@ -4,7 +4,7 @@ import type { SessionRow } from '../accounts/session-store.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import { type Arrival, refuseDuringMaintenance } from '../guard.ts'
-import { type BodyLimits, SMALL_BODY_MAX } from '../http/body.ts'
+import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../http/body.ts'
 import { clientNetwork } from '../http/client-network.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import { bulkBytesMax } from '../links/bulk-body.ts'
@@ -139,10 +139,9 @@ const bulkFormBytesMax = ({ plans }: DashboardDeps, { plan }: Account): number =
   Math.min(bulkBytesMax(plans[plan].bulkMax), LARGEST_FORM_BYTES)
 
 /** Whether a form may be larger than an ordinary one: its length is too large, or unknown. */
-function isLargeForm({ method, headers }: Request): boolean {
-  if (method === 'GET' || method === 'HEAD') return false
-  const declared = headers.get('content-length')
-  return declared === null || Number(declared) > SMALL_BODY_MAX
+function isLargeForm(request: Request): boolean {
+  if (request.method === 'GET' || request.method === 'HEAD') return false
+  return (declaredLength(request) ?? Number.POSITIVE_INFINITY) > SMALL_BODY_MAX
 }
 
 /**

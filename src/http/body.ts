@@ -46,13 +46,13 @@ export class RequestBodies {
    */
   async read(request: Request, limits: BodyLimits): Promise<ReceivedBody> {
     requireUncompressed(request)
-    const declared = request.headers.get('content-length')
-    const expected = declared === null ? limits.bytesMax : Number(declared)
+    const declared = declaredLength(request)
+    const expected = declared ?? limits.bytesMax
     if (expected > limits.bytesMax) throw tooLarge(limits.bytesMax)
     const hold = this.#holdFor(expected, limits)
     try {
       let bytes: Uint8Array
-      if (declared === null) bytes = await readUndeclared(request, expected, hold)
+      if (declared === undefined) bytes = await readUndeclared(request, expected, hold)
       else if (expected <= SMALL_BODY_MAX) bytes = await readAtOnce(request, expected, hold)
       else bytes = await readDeclared(request, expected, hold)
       return { bytes, [Symbol.dispose]: () => hold[Symbol.dispose]() }
@@ -71,6 +71,12 @@ export class RequestBodies {
     const shareMax = Math.min(LARGE_BODIES_EACH * bytesMax, LARGE_BODY_MAX)
     return this.#large.hold({ owner, shareMax })
   }
+}
+
+/** Undefined where it is absent, or sent more than once. */
+export function declaredLength({ headers }: Request): number | undefined {
+  const text = headers.get('content-length') ?? ''
+  return /^\d+$/.test(text) ? Number(text) : undefined
 }
 
 function tooLarge(bytesMax: number): AppError {

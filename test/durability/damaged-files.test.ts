@@ -57,36 +57,37 @@ const DB = 'hopcode.db'
 const LOG = 'hopcode.db-wal'
 const KEY = 'secret.key'
 const JOURNAL = 'hits.journal'
-const BACKUP = /[Pp]ut (a|its) backup in its place/
+const RESTORE = /Run "hopcode restore" with a backup/
+const KEY_BACKUP = /[Pp]ut its backup in its place/
 const ACCESS = /Is it a file that this user may read and write\?/
 
 const DAMAGES: Damage[] = [
-  { file: DB, name: 'empty', damage: empty, says: BACKUP },
-  { file: DB, name: 'missing', damage: remove, says: BACKUP },
-  { file: DB, name: 'garbled at its start', damage: (f) => garble(f, 0, 100), says: BACKUP },
+  { file: DB, name: 'empty', damage: empty, says: RESTORE },
+  { file: DB, name: 'missing', damage: remove, says: RESTORE },
+  { file: DB, name: 'garbled at its start', damage: (f) => garble(f, 0, 100), says: RESTORE },
   {
     file: DB,
     name: 'garbled in its first page',
     damage: (f) => garble(f, 100, 3996),
-    says: BACKUP,
+    says: RESTORE,
   },
-  { file: DB, name: 'garbled in the middle', damage: middle, says: BACKUP },
-  { file: DB, name: 'cut to a few bytes', damage: (f) => truncateSync(f, 50), says: BACKUP },
-  { file: DB, name: 'cut to its first page', damage: (f) => truncateSync(f, 4096), says: BACKUP },
+  { file: DB, name: 'garbled in the middle', damage: middle, says: RESTORE },
+  { file: DB, name: 'cut to a few bytes', damage: (f) => truncateSync(f, 50), says: RESTORE },
+  { file: DB, name: 'cut to its first page', damage: (f) => truncateSync(f, 4096), says: RESTORE },
   {
     file: DB,
     name: 'cut by its last byte',
     damage: (f) => truncateSync(f, sizeOf(f) - 1),
-    says: BACKUP,
+    says: RESTORE,
   },
   { file: DB, name: 'a folder', damage: folderInPlace, says: ACCESS },
   { file: DB, name: 'not to be read', damage: forbidden, says: ACCESS },
   { file: DB, name: 'not to be written', damage: readOnly, says: ACCESS },
-  { file: LOG, name: 'garbled at its start', damage: (f) => garble(f, 0, 32), says: BACKUP },
-  { file: KEY, name: 'empty', damage: empty, says: BACKUP },
-  { file: KEY, name: 'missing', damage: remove, says: BACKUP },
-  { file: KEY, name: 'garbled', damage: (f) => garble(f, 20, 20), says: BACKUP },
-  { file: KEY, name: 'cut by its last byte', damage: (f) => truncateSync(f, 64), says: BACKUP },
+  { file: LOG, name: 'garbled at its start', damage: (f) => garble(f, 0, 32), says: RESTORE },
+  { file: KEY, name: 'empty', damage: empty, says: KEY_BACKUP },
+  { file: KEY, name: 'missing', damage: remove, says: KEY_BACKUP },
+  { file: KEY, name: 'garbled', damage: (f) => garble(f, 20, 20), says: KEY_BACKUP },
+  { file: KEY, name: 'cut by its last byte', damage: (f) => truncateSync(f, 64), says: KEY_BACKUP },
   { file: KEY, name: 'a folder', damage: folderInPlace, says: ACCESS },
   { file: KEY, name: 'not to be read', damage: forbidden, says: ACCESS },
   { file: JOURNAL, name: 'a folder', damage: folderInPlace, says: ACCESS },

@@ -65,7 +65,7 @@ test('every answer is as documented, and every documented answer can happen', as
   }
   await seeSuccesses(see)
   await seeRefusals(see)
-  await app.claim('DISABLED')
+  await app.claim('DISABLED', url, 'pro-2')
   disableLink(app, 'DISABLED', 'Reported')
   await see('GET /{code}', { key: 'enterprise-2' }, '/DISABLED')
 
