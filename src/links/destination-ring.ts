@@ -2,6 +2,9 @@ import { assert } from '../lib/assert.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import type { Code } from './code.ts'
 
+/** The id of a disabled code whose link was deleted. */
+export const NO_LINK = 0
+
 /** What a redirect needs of a link. `location` is null while the code is reserved or disabled. */
 export interface Destination {
   readonly id: number

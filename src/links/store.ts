@@ -3,6 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type Code, newCode } from './code.ts'
+import { NO_LINK } from './destination-ring.ts'
 import { type Creation, type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
 import { exceededQuota, type QuotaName, type Stored } from './quota.ts'
 import {
@@ -233,7 +234,7 @@ export class LinkReads {
        FROM links WHERE code = ?1`,
     )
     this.#disabledCode = db.prepare<DestinationRow, [Code]>(
-      'SELECT 0 AS id, NULL AS url, 1 AS isDisabled FROM disabled_codes WHERE code = ?',
+      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled FROM disabled_codes WHERE code = ?`,
     )
   }
 

@@ -7,6 +7,7 @@ import type { AddressKey } from '../limits/budgets.ts'
 import type { Addresses } from '../links/addresses.ts'
 import type { LinkCache } from '../links/cache.ts'
 import { type Code, toCode } from '../links/code.ts'
+import { type Destination, NO_LINK } from '../links/destination-ring.ts'
 import { getLink } from '../links/lookup.ts'
 import type { LinkReads } from '../links/store.ts'
 import type { QrImages } from './images.ts'
@@ -136,7 +137,7 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
     if (!limiter.mayLookUp('read', undefined, caller.address)) throw limited(deps, caller)
     found = cache.lookUp(code)
   }
-  if (code !== undefined && found) return code
+  if (code !== undefined && isHeld(found)) return code
   spendRead(deps, caller)
   throw new AppError('code_not_found', text.toUpperCase())
 }
@@ -151,10 +152,14 @@ function limited({ limiter }: QrDeps, { set }: FileCaller): AppError {
   return rateLimited(limiter)
 }
 
+/** A disabled code whose link was deleted has a destination without a link. */
+const isHeld = (destination: Destination | null | undefined): boolean =>
+  destination != null && destination.id !== NO_LINK
+
 /** The code that somebody holds. Throws `code_not_found`. */
 function getCode({ cache }: QrDeps, text: string): Code {
   const code = toCode(text)
-  if (!code || !cache.find(code)) throw new AppError('code_not_found', text.toUpperCase())
+  if (!code || !isHeld(cache.find(code))) throw new AppError('code_not_found', text.toUpperCase())
   return code
 }
 

@@ -77,7 +77,15 @@ test('a disabled code stays disabled after its link is deleted, and nobody can c
   const deletion = { key: 'free', json: { code, passcode } }
   expect((await app.call('POST', '/api/delete', deletion)).status).toBe(200)
   expectGone(await visit(app, code), code)
-  expect((await app.call('GET', `/api/lookup/${code}`)).status).toBe(404)
+  for (const path of [
+    `/api/lookup/${code}`,
+    `/api/qr/${code}`,
+    `/qr/${code}`,
+    `/cdn/qr/${code}.png`,
+  ]) {
+    const { status } = await app.call('GET', path)
+    expect([path, status]).toEqual([path, 404])
+  }
   const claim = () => app.call('POST', '/api/reserve', { key: 'pro', json: { code } })
   const refused = await claim()
   expect([refused.status, refused.body]).toEqual([409, { error: `Code already in use: ${code}` }])
