@@ -64,8 +64,8 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/hits/store.ts',
     changes: [
       [
-        'advance.run(end, hour, linkIds.length)',
-        'queueMicrotask(() => advance.run(end, hour, linkIds.length))',
+        'advance.run(end, linkIds.length)',
+        'queueMicrotask(() => advance.run(end, linkIds.length))',
       ],
     ],
     test: 'src/hits/hits.test.ts',

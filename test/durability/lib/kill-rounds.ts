@@ -139,7 +139,7 @@ class Victim {
 
   /** `hopcode check` on what the kill left. */
   async #check(): Promise<string[]> {
-    const args = ['check', '--all', '--json']
+    const args = ['check', '--json']
     const { out, err } = await runProgram(this.#program, args, this.#env)
     if (out === '') return [`check: ${err}`]
     const { findings } = JSON.parse(out) as { findings: Finding[] }
