@@ -29,6 +29,7 @@ import { countUnsent, UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
+import { limitLines } from './lib/log-limit.ts'
 import type { RandomBytes } from './lib/random.ts'
 import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
@@ -106,7 +107,8 @@ const CALLS_MAX = 200_000
 
 /** Builds the whole service over `config.dataDir`, without listening. Throws DataError. */
 export async function buildApp(config: Config, outside: Outside): Promise<App> {
-  const { clock, monotonic, random, log } = outside
+  const { clock, monotonic, random } = outside
+  const log = limitLines(outside.log, monotonic)
   const file = databaseFile(config.dataDir)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
   const tally = new RequestTally()
@@ -114,7 +116,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const redirectSeconds = new Histogram(LATENCY_BOUNDS)
   const writerWork = new WriterWork()
 
-  const prepared = prepare(config, { ...outside, imageDir })
+  const prepared = prepare(config, { ...outside, log, imageDir })
   const { lock, journal, remakeImages, fresh, setupLink, hasher } = prepared
 
   /** Starts a thread of the service; the log says when it ends by a fault. */
@@ -329,6 +331,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
         await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })
         await (patienceMs === undefined ? behind : Promise.race([behind, Bun.sleep(patienceMs)]))
         lock.release()
+        log.close()
       }
     },
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { ConfigError, readConfig } from './config.ts'
+import { ConfigError, readConfig, urlHost } from './config.ts'
 
 test('every setting has its documented default', () => {
   const config = readConfig({})
@@ -57,6 +57,9 @@ const bad: Record<string, string>[] = [
   { CDN_URL: 'javascript:alert(1)' },
   { TRUSTED_PROXIES: '10.0.0.0/8,nonsense' },
   { TRUSTED_PROXIES: '10.0.0.0/33' },
+  { TRUSTED_PROXIES: ', ,' },
+  { BLOCKLIST_FILES: ',' },
+  { DATA_DIR: `/srv/${'a/'.repeat(250)}` },
   { ANONYMOUS_READS_PER_MINUTE: '1.5' },
   { ANONYMOUS_REDIRECTS_PER_MINUTE: '1000001' },
   { ENTERPRISE_BULK_MAX: '0' },
@@ -107,4 +110,8 @@ test('a budget of 0 is accepted: it means no limit', () => {
   expect(readConfig({ ANONYMOUS_READS_PER_MINUTE: '0' }).anonymousReadsPerMinute).toBe(0)
   const redirects = readConfig({ ANONYMOUS_REDIRECTS_PER_MINUTE: '0' })
   expect(redirects.anonymousRedirectsPerMinute).toBe(0)
+})
+
+test('an IPv6 address stands in brackets in a URL', () => {
+  expect(['::1', '0.0.0.0', 'localhost'].map(urlHost)).toEqual(['[::1]', '0.0.0.0', 'localhost'])
 })

@@ -19,12 +19,18 @@ const Address = z
   .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== ''),
-)
+const list = z
+  .string()
+  .refine((text) => text === '' || /[^,\s]/.test(text), 'must name something between its commas')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  )
+
+/** SQLite opens no file whose path has more than 512 bytes, and ours lie in folders of this one. */
+const DATA_DIR_MAX_BYTES = 400
 
 const BUDGET_MAX = 1_000_000
 const MIB = 1024 * 1024
@@ -46,7 +52,14 @@ const Environment = z.object({
     )
     .optional(),
   CDN_URL: Address.optional(),
-  DATA_DIR: z.string().min(1, 'must not be empty').default('./data'),
+  DATA_DIR: z
+    .string()
+    .min(1, 'must not be empty')
+    .refine(
+      (path) => Buffer.byteLength(resolve(path)) <= DATA_DIR_MAX_BYTES,
+      `must be a path of at most ${DATA_DIR_MAX_BYTES} bytes`,
+    )
+    .default('./data'),
   TRUSTED_PROXIES: list
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([]),
@@ -204,3 +217,6 @@ function parseListen(text: string, context: z.RefinementCtx): Listen {
 function isAddressRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
+
+/** A host as it stands in a URL: an IPv6 address in brackets. */
+export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -23,7 +23,7 @@ interface Case {
   name: string
   /** Hits are of one of so many links, each as likely. */
   links: number
-  /** When every one of them was followed already: a first hit of an hour writes a mark. */
+  /** When every one of them was followed already: a first hit of an hour inserts a row. */
   followed: 'never' | 'today' | 'this hour'
 }
 

@@ -34,7 +34,7 @@ export function requireRoom(folder: string, bytes: number): void {
   if (bavail * bsize >= bytes) return
   const mib = (count: number) => Math.ceil(count / 2 ** 20)
   throw new DataError(
-    `${folder} has ${mib(bavail * bsize)} MiB free, and this needs ${mib(bytes)}: ` +
+    `${folder} needs ${mib(bytes - bavail * bsize)} MiB more free space for this: ` +
       'make room, or choose another place.',
   )
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type App, buildApp } from '../app.ts'
-import type { Config } from '../config.ts'
+import { type Config, urlHost } from '../config.ts'
 import { monotonicClock, wallClock } from '../lib/clock.ts'
 import { shrinkAfterStart } from '../lib/footprint.ts'
 import { refuseConnections } from '../lib/listening-socket.ts'
@@ -117,7 +117,7 @@ async function socketsRead(): Promise<void> {
  * owner while the link works. Each start makes a new one until there is an owner.
  */
 function welcome({ baseUrl, host, dataDir }: Config, { fresh, setupLink, http }: App): void {
-  print(`Hopcode listens on http://${host}:${http.server?.port} as ${baseUrl}`)
+  print(`Hopcode listens on http://${urlHost(host)}:${http.server?.port} as ${baseUrl}`)
   print(`API page: ${baseUrl}/docs`)
   if (setupLink) {
     print('Dashboard: make the owner’s account in a browser. This link opens once, for 24 hours:')

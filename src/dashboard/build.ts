@@ -71,7 +71,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
       ...limits,
     }),
     throttle: new Throttle(shared.monotonic),
-    security: new SecurityLog({ log, monotonic: shared.monotonic }),
+    security: new SecurityLog(log),
     oneTimeLinks: new OneTimeLinkStore(db),
     recoveryCodes: new RecoveryCodeReads(db),
     cookies: new Cookies({ baseUrl }),
@@ -80,7 +80,6 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     deps,
     keyUses,
     async close() {
-      deps.security.close()
       await Promise.all([deletion.close(), keyUses.close()])
     },
   }
