@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/store.ts'
 import { attributes, type Html, html } from '../lib/html.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { LinkRow } from '../links/row.ts'
 import { SEARCH_MAX } from '../links/schema.ts'
 import { TOP_MAX, topLinks } from '../links/top.ts'
@@ -31,8 +32,14 @@ export interface LinkTable extends State {
   total: number
   /** All links of the account. */
   linkCount: number
-  rows: readonly Row[]
+  /** The cells of each row. */
+  rows: readonly Cells[]
 }
+
+type Cells = ReturnType<typeof cells>
+
+/** A page is laid out in parts, so that redirects do not wait for the whole of it. */
+const ROWS_AT_ONCE = 5
 
 export function readState(query: Readonly<Record<string, string | undefined>>): State {
   const text = [...(query.q ?? '').trim()]
@@ -61,23 +68,22 @@ export async function loadTable(
   const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
   const { total, rows } = await loadRows(deps, account, { state, linkCount, signal })
   if (rows.length > 0 || total === 0 || state.page === 1) {
-    return { ...state, total, linkCount, rows: shownRows(deps, rows) }
+    return { ...state, total, linkCount, rows: await layOut(deps, rows) }
   }
   const page = Math.min(lastPage(total), state.page - 1)
   return loadTable(deps, account, { ...state, page }, signal)
 }
 
 const lastPage = (total: number) => Math.max(1, Math.ceil(total / PAGE_SIZE))
-function shownRows(
+
+function layOut(
   { addresses, moderation }: DashboardDeps,
   rows: readonly (LinkRow & { hitCount: number })[],
-): Row[] {
+): Promise<Cells[]> {
   const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
-  return rows.map((row) => ({
-    ...row,
-    shortUrl: addresses.short(row.code),
-    disabled: reasons.get(row.code),
-  }))
+  return mapInTurns(rows, ROWS_AT_ONCE, (row) =>
+    cells({ ...row, shortUrl: addresses.short(row.code), disabled: reasons.get(row.code) }),
+  )
 }
 
 interface LoadOptions {
@@ -169,7 +175,7 @@ function list(table: LinkTable): Html {
             { label: 'Its page', isHidden: true },
           ],
         ],
-        rows: rows.map(cells),
+        rows,
       })}
       ${pager(table)}
     </div>`

@@ -29,6 +29,7 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
   readonly #guards: WriteGuards
   #failing = false
   #probe: Timer | undefined
+  #askedAt = 0
 
   constructor(thread: Thread<Calls>, guards: WriteGuards) {
     this.#thread = thread
@@ -41,6 +42,11 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     return this.#failing || this.#thread.isDead || data.problem !== undefined || isHanging()
   }
 
+  /** Milliseconds since the last call that somebody waits for. */
+  get idleMs(): number {
+    return performance.now() - this.#askedAt
+  }
+
   async call<Name extends keyof Calls & string>(
     name: Name,
     args: Parameters<Calls[Name]>[0],
@@ -48,6 +54,7 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
     const { problem } = this.#guards.data
     if (problem && name !== 'countHits') throw new Error(problem)
+    if (!options.background) this.#askedAt = performance.now()
     try {
       const value = await this.#thread.call(name, args, options)
       this.#failing = false

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
+import { nextTurn } from '../lib/turns.ts'
 
 /**
  * Reads one list of strings from a large JSON document without building the rest of the document in
@@ -25,16 +25,8 @@ export async function readStringList(
   itemsMax: number,
 ): Promise<StringListDocument> {
   const scanner = new Scanner(bytes, field, itemsMax)
-  while (!scanner.scan(SLICE_BYTES)) await nextSlice()
+  while (!scanner.scan(SLICE_BYTES)) await nextTurn()
   return scanner.document
-}
-
-let lastSlice: Promise<void> = Promise.resolve()
-
-/** One slice of one document at a time, however many documents are being read. */
-function nextSlice(): Promise<void> {
-  lastSlice = lastSlice.then(() => setImmediate())
-  return lastSlice
 }
 
 const QUOTE = 0x22

@@ -26,3 +26,21 @@ test('what the function throws ends the work', async () => {
   await expect(mapped).rejects.toThrow('no')
   expect(seen).toEqual([0, 1])
 })
+
+test('of many callers one goes on in a round of the event loop', async () => {
+  const rounds: number[] = []
+  let round = 0
+  let isDone = false
+  const count = () => {
+    round++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  const work = Array.from({ length: 4 }, () =>
+    mapInTurns([0, 1, 2], 1, (item) => item > 0 && rounds.push(round)),
+  )
+  await Promise.all(work)
+  isDone = true
+  expect(rounds).toHaveLength(8)
+  expect(new Set(rounds).size).toBe(8)
+})

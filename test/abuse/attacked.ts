@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { command, Service, type Settings } from '../support/binary.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
-import type { Observed, ProbeTarget } from './probe.ts'
+import { COUNTER, type Observed, type ProbeTarget } from './probe.ts'
 
 /** One figure of an attack, and the most that it may be. */
 export interface Figure {
@@ -46,6 +46,8 @@ export const median = (sorted: readonly number[]): number =>
   sorted[Math.floor(sorted.length / 2)] ?? 0
 export const highest = (values: readonly number[]): number => Math.max(0, ...values)
 
+type Probe = Pick<ProbeTarget, 'request' | 'status'>
+
 const PROXY = '127.0.0.1'
 const DESTINATION = 'https://example.com/followed'
 
@@ -81,8 +83,11 @@ export class Attacked implements AsyncDisposable {
   }
 
   /** `settings`: beside the attack's own. The attacker and the victim are on the Free plan. */
-  static async start(program: string, settings: Settings = {}): Promise<Attacked> {
-    const folder = temporaryFolderInMemory()
+  static async start(
+    program: string,
+    settings: Settings = {},
+    folder = temporaryFolderInMemory(),
+  ): Promise<Attacked> {
     const env: Settings = {
       DATA_DIR: folder.path,
       LOG_LEVEL: 'warn',
@@ -116,15 +121,18 @@ export class Attacked implements AsyncDisposable {
     return visitor
   }
 
-  /** What a visitor of the link sees while the attack runs, and the memory that it costs. */
-  async observe(attack: () => Promise<void>): Promise<Observed> {
+  /**
+   * What a client sees while the attack runs, a visitor of the link if not told otherwise, and the
+   * memory that the attack costs.
+   */
+  async observe(attack: () => Promise<void>, probe: Probe = this.visit()): Promise<Observed> {
     const worker = new Worker(new URL('./probe.ts', import.meta.url))
     const observed = new Promise<Observed>((resolve, reject) => {
       worker.onmessage = ({ data }: MessageEvent<Observed>) => resolve(data)
       worker.onerror = ({ message }) => reject(new Error(message))
     })
-    const { port, path } = this
-    worker.postMessage({ port, path, pid: this.service.pid } satisfies ProbeTarget)
+    const target: ProbeTarget = { ...probe, port: this.port, pid: this.service.pid }
+    worker.postMessage(target)
     // The first look at memory comes before the attack.
     await Bun.sleep(100)
     try {
@@ -135,6 +143,24 @@ export class Attacked implements AsyncDisposable {
     const result = await observed
     worker.terminate()
     return result
+  }
+
+  /** Follows the link. */
+  visit(): Probe {
+    return { request: `GET ${this.path} HTTP/1.1\r\nHost: hop.test\r\n\r\n`, status: 302 }
+  }
+
+  /** Creates one link after the other. */
+  create({ key }: Member): Probe {
+    const body = `{"url":"https://victim.example/${COUNTER}"}`
+    const head = [
+      'POST /api/shorten HTTP/1.1',
+      'Host: hop.test',
+      `X-API-Key: ${key}`,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ]
+    return { request: `${head.join('\r\n')}\r\n\r\n${body}`, status: 201 }
   }
 
   /** Milliseconds, ascending, of `times` calls one after the other. */

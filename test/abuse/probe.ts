@@ -1,20 +1,26 @@
 /**
- * A visitor beside an attack, on a thread of its own: follows one short link over one connection
- * every few milliseconds, and watches the service's memory.
+ * A client beside an attack, on a thread of its own: sends a request over one connection every few
+ * milliseconds, and watches the service's memory.
  */
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 
 export interface ProbeTarget {
   port: number
-  path: string
+  /** The whole request. Of `COUNTER`, each has a number of its own. */
+  request: string
+  /** The status of a request that succeeds. */
+  status: number
   pid: number
 }
 
+/** As long as the number that takes its place. */
+export const COUNTER = '########'
+
 export interface Observed {
-  /** Milliseconds, ascending, of each redirect. */
+  /** Milliseconds, ascending, of each request. */
   latencies: number[]
-  /** Redirects that were answered with anything but 302. */
+  /** Requests with another status than the expected one. */
   failed: number
   /** MiB resident at the beginning, and at the highest. */
   residentBefore: number
@@ -68,22 +74,24 @@ const open = (port: number) =>
     socket.once('error', reject)
   })
 
-async function follow({ port, path, pid }: ProbeTarget, stopped: () => boolean): Promise<Observed> {
+async function repeat(target: ProbeTarget, stopped: () => boolean): Promise<Observed> {
+  const { port, pid } = target
   const before = residentMebibytes(pid)
   const observed: Observed = { latencies: [], failed: 0, residentBefore: before, residentMost: 0 }
   const look = () => {
     observed.residentMost = Math.max(observed.residentMost, residentMebibytes(pid))
   }
   const timer = setInterval(look, MEMORY_EVERY_MS)
-  const request = `GET ${path} HTTP/1.1\r\nHost: hop.test\r\n\r\n`
   let socket: Socket | undefined
+  let sent = 0
   while (!stopped()) {
     try {
       socket ??= await open(port)
       const start = performance.now()
-      const status = await exchange(socket, request)
+      const number = String(sent++).padStart(COUNTER.length, '0')
+      const status = await exchange(socket, target.request.replace(COUNTER, number))
       observed.latencies.push(performance.now() - start)
-      if (status !== 302) observed.failed++
+      if (status !== target.status) observed.failed++
     } catch {
       socket?.destroy()
       socket = undefined
@@ -102,6 +110,6 @@ let isStopped = false
 if (!Bun.isMainThread) {
   self.onmessage = async ({ data }: MessageEvent<ProbeTarget | 'stop'>) => {
     if (data === 'stop') isStopped = true
-    else self.postMessage(await follow(data, () => isStopped))
+    else self.postMessage(await repeat(data, () => isStopped))
   }
 }
