@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts'
 import { type Arrival, refuseDuringMaintenance } from '../guard.ts'
 import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../http/body.ts'
 import { clientNetwork } from '../http/client-network.ts'
+import { nextTurn } from '../lib/turns.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import { bulkBytesMax } from '../links/bulk-body.ts'
 import type { DashboardDeps } from './deps.ts'
@@ -65,6 +66,8 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: D
       }
       const bytesMax = bulk ? bulkFormBytesMax(deps, account) : SMALL_BODY_MAX
       const limits = { owner: account.id, bytesMax }
+      // One page a round of the event loop: redirects do not wait for a crowd of pages.
+      await nextTurn()
       const form = await readOwnForm(deps, request, token, limits)
       // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
       const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
