@@ -2,11 +2,10 @@ import type { HopcodeClient } from './hopcode-client.ts'
 import type { Server } from './server.ts'
 import { BUDGET_MAX, type Link } from './variants.ts'
 
-/** What an answer may carry, besides these two that a server adds by itself. */
+/** What every variant's answer carries, besides these two that a server adds by itself. */
 const HEADERS = [
   'cache-control',
   'location',
-  'x-content-type-options',
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',

@@ -134,7 +134,6 @@ ${links.map(({ code, url }) => `    /${code} "${url}";`).join('\n')}
     if ($destination = "") { return 404; }
     location ~ ^/(?<code>[A-Z0-9]+)$ {
       add_header Cache-Control no-store;
-      add_header X-Content-Type-Options nosniff;
       add_header X-Service-Code $code;
       add_header X-RateLimit-Limit 1000000;
       add_header X-RateLimit-Remaining 999999;

@@ -20,7 +20,6 @@ Bun.serve({
         headers: {
           Location: url,
           'Cache-Control': 'no-store',
-          'X-Content-Type-Options': 'nosniff',
           'X-Service-Code': code,
           'X-RateLimit-Limit': '1000000',
           'X-RateLimit-Remaining': '999999',
