@@ -18,6 +18,9 @@ export interface RedirectDeps extends GuardDeps {
   health: { onStop(begin: () => void): void }
 }
 
+/** For answers with a body; a redirect has none. */
+const NO_SNIFFING = { 'X-Content-Type-Options': 'nosniff' }
+
 /** Answers so far. A found code asked for with GET is not here: the journal counts it. */
 export interface RedirectOutcomes {
   foundByHead: number
@@ -44,7 +47,7 @@ export function follower(deps: RedirectDeps): Follow {
   const serviceCode = found.line('X-Service-Code')
   const init = { status: 302, headers: found.headers }
   const refuse = refuser(deps)
-  const failed = new AnswerHeaders(deps, {})
+  const failed = new AnswerHeaders(deps, NO_SNIFFING)
 
   const refuseLimited = () => {
     outcomes.limited++
@@ -103,7 +106,7 @@ export function follower(deps: RedirectDeps): Follow {
 
 /** A refusal is a value here: an Error with its stack would cost more than the whole answer. */
 function refuser(deps: RedirectDeps) {
-  const json = { 'Content-Type': 'application/json;charset=utf-8' }
+  const json = { 'Content-Type': 'application/json;charset=utf-8', ...NO_SNIFFING }
   const refused = new AnswerHeaders(deps, json)
   const limited = new AnswerHeaders(deps, json)
   const retryAfter = limited.line('Retry-After')
@@ -149,7 +152,7 @@ class AnswerHeaders {
   readonly #requestId: HeaderLine
 
   constructor(deps: RedirectDeps, fixed: Record<string, string>) {
-    this.headers = new Headers({ ...fixed, 'X-Content-Type-Options': 'nosniff' })
+    this.headers = new Headers(fixed)
     this.#deps = deps
     this.#limit = this.line('X-RateLimit-Limit')
     this.#remaining = this.line('X-RateLimit-Remaining')
