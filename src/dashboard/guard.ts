@@ -54,6 +54,8 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: D
       const origin = originOf(deps, { request, server, set })
       const token = deps.cookies.find('session', request)
       const session = deps.sessions.find(token)
+      // One request a round of the event loop: redirects do not wait for a crowd of them.
+      if (session) await nextTurn()
       // Before the form is read, because that is the most expensive part.
       spendPage(deps, { request, server }, session?.accountId)
       const early = requireSession(session, owner)
@@ -66,8 +68,6 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: D
       }
       const bytesMax = bulk ? bulkFormBytesMax(deps, account) : SMALL_BODY_MAX
       const limits = { owner: account.id, bytesMax }
-      // One page a round of the event loop: redirects do not wait for a crowd of pages.
-      await nextTurn()
       const form = await readOwnForm(deps, request, token, limits)
       // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
       const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
