@@ -1,5 +1,5 @@
 import { type Html, html, type Value } from '../lib/html.ts'
-import { mapInTurns } from '../lib/turns.ts'
+import { batchTurns } from '../lib/turns.ts'
 import type { BulkItemView } from '../links/schema.ts'
 import * as parts from './components.ts'
 import { csvLine } from './csv.ts'
@@ -80,7 +80,7 @@ export async function resultCards({ failed, made, reused }: Rows): Promise<Html>
 const ROWS_AT_ONCE = 100
 
 const inTurns = <Item>(items: readonly Item[], row: (item: Item, at: number) => Value[]) =>
-  mapInTurns(items, ROWS_AT_ONCE, row)
+  batchTurns.map(items, ROWS_AT_ONCE, row)
 
 const failedCard = async (failed: Rows['failed']): Promise<Html> =>
   parts.card('Failed', [

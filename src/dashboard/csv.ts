@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { nextTurn } from '../lib/turns.ts'
+import { batchTurns } from '../lib/turns.ts'
 import { URL_MAX_LENGTH } from '../links/url.ts'
 
 /** Tables as text: RFC 4180 out, whatever a spreadsheet writes in. */
@@ -97,7 +97,7 @@ function encodingOf([first, second]: Uint8Array): Encoding {
 async function* textOf(file: Blob, encoding: Encoding) {
   const decoder = new TextDecoder(encoding)
   for (let at = 0; at < file.size; at += SLICE_BYTES) {
-    if (at > 0) await nextTurn()
+    if (at > 0) await batchTurns.next()
     yield decoder.decode(await partOf(file, at, at + SLICE_BYTES), { stream: true })
   }
   yield decoder.decode()

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import { type Arrival, refuseDuringMaintenance } from '../guard.ts'
 import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../http/body.ts'
 import { clientNetwork } from '../http/client-network.ts'
-import { nextTurn } from '../lib/turns.ts'
+import { pageTurns } from '../lib/turns.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import { bulkBytesMax } from '../links/bulk-body.ts'
 import type { DashboardDeps } from './deps.ts'
@@ -55,7 +55,7 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: D
       const token = deps.cookies.find('session', request)
       const session = deps.sessions.find(token)
       // One request a round of the event loop: redirects do not wait for a crowd of them.
-      if (session) await nextTurn()
+      if (session) await pageTurns.next()
       // Before the form is read, because that is the most expensive part.
       spendPage(deps, { request, server }, session?.accountId)
       const early = requireSession(session, owner)

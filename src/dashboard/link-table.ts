@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/store.ts'
 import { attributes, type Html, html } from '../lib/html.ts'
-import { mapInTurns } from '../lib/turns.ts'
+import { pageTurns } from '../lib/turns.ts'
 import type { LinkRow } from '../links/row.ts'
 import { SEARCH_MAX } from '../links/schema.ts'
 import { TOP_MAX, topLinks } from '../links/top.ts'
@@ -81,7 +81,7 @@ function layOut(
   rows: readonly (LinkRow & { hitCount: number })[],
 ): Promise<Cells[]> {
   const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
-  return mapInTurns(rows, ROWS_AT_ONCE, (row) =>
+  return pageTurns.map(rows, ROWS_AT_ONCE, (row) =>
     cells({ ...row, shortUrl: addresses.short(row.code), disabled: reasons.get(row.code) }),
   )
 }

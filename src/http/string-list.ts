@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { nextTurn } from '../lib/turns.ts'
+import { batchTurns } from '../lib/turns.ts'
 
 /**
  * Reads one list of strings from a large JSON document without building the rest of the document in
@@ -25,7 +25,7 @@ export async function readStringList(
   itemsMax: number,
 ): Promise<StringListDocument> {
   const scanner = new Scanner(bytes, field, itemsMax)
-  while (!scanner.scan(SLICE_BYTES)) await nextTurn()
+  while (!scanner.scan(SLICE_BYTES)) await batchTurns.next()
   return scanner.document
 }
 

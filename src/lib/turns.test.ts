@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
-import { mapInTurns } from './turns.ts'
+import { Turns } from './turns.ts'
+
+const mapInTurns: Turns['map'] = (items, most, map) => new Turns().map(items, most, map)
 
 test('every item is mapped, in order, with its index', async () => {
   for (const most of [1, 2, 3, 4]) {
@@ -36,11 +38,24 @@ test('of many callers one goes on in a round of the event loop', async () => {
     if (!isDone) setImmediate(count)
   }
   setImmediate(count)
+  const turns = new Turns()
   const work = Array.from({ length: 4 }, () =>
-    mapInTurns([0, 1, 2], 1, (item) => item > 0 && rounds.push(round)),
+    turns.map([0, 1, 2], 1, (item) => item > 0 && rounds.push(round)),
   )
   await Promise.all(work)
   isDone = true
   expect(rounds).toHaveLength(8)
   expect(new Set(rounds).size).toBe(8)
+})
+
+test('work of one kind does not wait for the turns of another', async () => {
+  const [crowded, quiet] = [new Turns(), new Turns()]
+  const crowd = Array.from({ length: 50 }, () => crowded.next())
+  let areCrowdsTurnsOver = false
+  const end = Promise.all(crowd).then(() => {
+    areCrowdsTurnsOver = true
+  })
+  await quiet.next()
+  expect(areCrowdsTurnsOver).toBe(false)
+  await end
 })

@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/store.ts'
 import { AppError, REFUSALS } from '../errors.ts'
-import { mapInTurns } from '../lib/turns.ts'
+import { batchTurns } from '../lib/turns.ts'
 import { create, LINKS_AT_ONCE } from './create.ts'
 import type { LinkDeps } from './deps.ts'
 import type { BulkItemView, BulkView } from './schema.ts'
@@ -17,7 +17,7 @@ export async function bulk(
   owner: Account,
   urls: readonly unknown[],
 ): Promise<BulkView> {
-  const verdicts = await mapInTurns(urls, LINKS_AT_ONCE, (url) => judgeUrl(deps, url))
+  const verdicts = await batchTurns.map(urls, LINKS_AT_ONCE, (url) => judgeUrl(deps, url))
   const good = verdicts.flatMap((verdict) => ('url' in verdict ? [verdict.url] : []))
   if (good.length === 0) throw worst(verdicts)
   const created = await create(deps, owner, good)

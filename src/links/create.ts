@@ -2,7 +2,7 @@ import { newPasscode } from '../accounts/passcodes.ts'
 import type { Account } from '../accounts/store.ts'
 import type { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
-import { mapInTurns } from '../lib/turns.ts'
+import { batchTurns } from '../lib/turns.ts'
 import { newCode } from './code.ts'
 import type { LinkDeps } from './deps.ts'
 import { quotaError } from './quota.ts'
@@ -26,7 +26,7 @@ export async function create(
   const quota = deps.plans[owner.plan]
   const { links, clock, random } = deps
   const passcodes: string[] = []
-  const items = await mapInTurns(urls, LINKS_AT_ONCE, (url): NewLink => {
+  const items = await batchTurns.map(urls, LINKS_AT_ONCE, (url): NewLink => {
     const passcode = newPasscode(random)
     passcodes.push(passcode)
     const passcodeHash = deps.hasher.hash('passcode', passcode)
@@ -39,7 +39,7 @@ export async function create(
     items,
     quota,
   })
-  return mapInTurns(created, LINKS_AT_ONCE, (link, i) =>
+  return batchTurns.map(created, LINKS_AT_ONCE, (link, i) =>
     typeof link === 'string'
       ? quotaError(link, quota)
       : createdView(deps, link, passcodes[i] ?? ''),
