@@ -34,7 +34,9 @@ import type { RandomBytes } from './lib/random.ts'
 import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
+import { Pace } from './limits/pace.ts'
 import { Addresses } from './links/addresses.ts'
+import { BULK_BYTES_PER_SECOND } from './links/bulk.ts'
 import { LinkCache } from './links/cache.ts'
 import { DatabaseLookUps } from './links/database-look-ups.ts'
 import { SearchIndexer } from './links/indexer.ts'
@@ -206,6 +208,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
     ...{ images, plans, hasher, moderation },
     pages: new LinkPages(lists),
+    pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
     limiter: new RateLimiter({

@@ -6,6 +6,12 @@ import type { LinkDeps } from './deps.ts'
 import type { BulkItemView, BulkView } from './schema.ts'
 import { Url } from './url.ts'
 
+/**
+ * An account's batches are written no faster, so that creates of others meet one only now and then.
+ * Typical URLs arrive more slowly than this.
+ */
+export const BULK_BYTES_PER_SECOND = 20_000_000
+
 type Verdict = { url: string } | { refusal: AppError }
 
 /**
@@ -20,6 +26,8 @@ export async function bulk(
   const verdicts = await batchTurns.map(urls, LINKS_AT_ONCE, (url) => judgeUrl(deps, url))
   const good = verdicts.flatMap((verdict) => ('url' in verdict ? [verdict.url] : []))
   if (good.length === 0) throw worst(verdicts)
+  const bytes = good.reduce((sum, url) => sum + Buffer.byteLength(url), 0)
+  await deps.pace.wait(owner.id, bytes)
   const created = await create(deps, owner, good)
   const full = created.find((view) => view instanceof AppError)
   if (full && created.every((view) => view instanceof AppError))

@@ -46,6 +46,10 @@ export const median = (sorted: readonly number[]): number =>
   sorted[Math.floor(sorted.length / 2)] ?? 0
 export const highest = (values: readonly number[]): number => Math.max(0, ...values)
 
+/** Distinct URLs, of which each ends as `tail` says. */
+export const longUrls = (count: number, tail: (i: number) => string) =>
+  Array.from({ length: count }, (_, i) => `https://x.example/${i}/${tail(i)}`)
+
 type Probe = Pick<ProbeTarget, 'request' | 'status'>
 
 const PROXY = '127.0.0.1'
@@ -151,16 +155,14 @@ export class Attacked implements AsyncDisposable {
   }
 
   /** Creates one link after the other. */
-  create({ key }: Member): Probe {
-    const body = `{"url":"https://victim.example/${COUNTER}"}`
-    const head = [
-      'POST /api/shorten HTTP/1.1',
-      'Host: hop.test',
-      `X-API-Key: ${key}`,
-      'Content-Type: application/json',
-      `Content-Length: ${body.length}`,
-    ]
-    return { request: `${head.join('\r\n')}\r\n\r\n${body}`, status: 201 }
+  create(member: Member): Probe {
+    return postProbe('/api/shorten', member, { url: `https://victim.example/${COUNTER}` })
+  }
+
+  /** Creates 100 links at once, again and again. */
+  bulk(member: Member): Probe {
+    const urls = longUrls(100, (i) => `${i}/${COUNTER}`)
+    return postProbe('/api/bulk-shorten', member, { urls })
   }
 
   /** Milliseconds, ascending, of `times` calls one after the other. */
@@ -200,6 +202,18 @@ export class Attacked implements AsyncDisposable {
     await this.service[Symbol.asyncDispose]()
     this.#folder[Symbol.dispose]()
   }
+}
+
+function postProbe(path: string, { key }: Member, json: object): Probe {
+  const body = JSON.stringify(json)
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'Host: hop.test',
+    `X-API-Key: ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ]
+  return { request: `${head.join('\r\n')}\r\n\r\n${body}`, status: 201 }
 }
 
 /** An account of the attacked service. */

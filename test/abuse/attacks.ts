@@ -1,6 +1,6 @@
 import type { Attack } from './attacked.ts'
 import { bodies, csv, parked } from './byte-attacks.ts'
-import { bulks, pages, search } from './data-attacks.ts'
+import { bulks, crowds, pages, search } from './data-attacks.ts'
 import { addresses, codes, signIns } from './network-attacks.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
@@ -11,6 +11,7 @@ export const ATTACKS: readonly Attack[] = [
   search,
   bulks,
   pages,
+  crowds,
   signIns,
   addresses,
   codes,

@@ -1,5 +1,14 @@
 import { temporaryFolder } from '../support/folder.ts'
-import { type Attack, Attacked, highest, Member, median, structure, timing } from './attacked.ts'
+import {
+  type Attack,
+  Attacked,
+  highest,
+  longUrls,
+  Member,
+  median,
+  structure,
+  timing,
+} from './attacked.ts'
 
 /** Attacks with what an account stores: searches, long URLs, large pages. */
 
@@ -11,9 +20,6 @@ function randomText(length: number): string {
   const bytes = crypto.getRandomValues(new Uint8Array(length))
   return Array.from(bytes, (byte) => LETTERS[byte & 63]).join('')
 }
-
-const longUrls = (count: number, tail: (i: number) => string) =>
-  Array.from({ length: count }, (_, i) => `https://x.example/${i}/${tail(i)}`)
 
 /** Links of an account, made as fast as the largest plan allows. */
 async function fill(attacked: Attacked, { key, email }: Member, urls: string[]): Promise<void> {
@@ -200,6 +206,32 @@ export const pages: Attack = {
       structure('pages in a minute', served, isShort ? Number.MAX_SAFE_INTEGER : 1200),
       structure('redirects that failed', beside.failed, 0),
       timing('redirects, beside alone', median(beside.latencies) / median(quiet.latencies), 2, '×'),
+    ]
+  },
+}
+
+export const crowds: Attack = {
+  name: 'crowds',
+  about: 'dashboard pages over 400 connections, nearly all of them refused',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, UNLIMITED)
+    const { attacker, env } = attacked
+    const member = await Member.create(program, env, 'member@example.com', 'enterprise')
+    const browser = await attacked.signIn(attacker, '192.0.2.7')
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const until = performance.now() + (isShort ? 1000 : 5000)
+    const load = async () => {
+      while (performance.now() < until) {
+        const answer = await attacked.service.fetch('/app/account', { headers: { cookie } })
+        await answer.arrayBuffer()
+      }
+    }
+    const beside = await attacked.observe(async () => {
+      await Promise.all(Array.from({ length: isShort ? 50 : 400 }, load))
+    }, attacked.bulk(member))
+    return [
+      structure('batches of another account that failed', beside.failed, 0),
+      timing('slowest batch of another account', highest(beside.latencies), 500, 'ms'),
     ]
   },
 }

@@ -89,7 +89,7 @@ async function repeat(target: ProbeTarget, stopped: () => boolean): Promise<Obse
       socket ??= await open(port)
       const start = performance.now()
       const number = String(sent++).padStart(COUNTER.length, '0')
-      const status = await exchange(socket, target.request.replace(COUNTER, number))
+      const status = await exchange(socket, target.request.replaceAll(COUNTER, number))
       observed.latencies.push(performance.now() - start)
       if (status !== target.status) observed.failed++
     } catch {

@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import { Pace } from './pace.ts'
+
+function pace() {
+  const rests: number[] = []
+  let now = 5000
+  const subject = new Pace({
+    bytesPerSecond: 1000,
+    monotonic: () => now,
+    rest: async (ms) => void rests.push(ms),
+  })
+  return {
+    subject,
+    rests,
+    advance: (ms: number) => {
+      now += ms
+    },
+  }
+}
+
+test('a call waits for the time of the bytes before it, and not for its own', async () => {
+  const { subject, rests, advance } = pace()
+  await subject.wait(1, 300)
+  expect(rests).toEqual([])
+  await subject.wait(1, 200)
+  expect(rests).toEqual([300])
+  advance(100)
+  await subject.wait(1, 1)
+  expect(rests).toEqual([300, 400])
+})
+
+test('an account does not wait for the bytes of another', async () => {
+  const { subject, rests } = pace()
+  await subject.wait(1, 1_000_000)
+  await subject.wait(2, 5)
+  expect(rests).toEqual([])
+})
+
+test('unused time is not saved up', async () => {
+  const { subject, rests, advance } = pace()
+  await subject.wait(1, 100)
+  advance(60_000)
+  await subject.wait(1, 100)
+  await subject.wait(1, 100)
+  expect(rests).toEqual([100])
+})
+
+test('an account whose bytes have had their time is forgotten', async () => {
+  const { subject, advance } = pace()
+  for (let account = 0; account < 100; account++) await subject.wait(account, 10)
+  expect(subject.size).toBe(100)
+  advance(10)
+  await subject.wait(100, 10)
+  expect(subject.size).toBe(1)
+})
