@@ -17,17 +17,14 @@ const EVERY_LINUX: readonly Product[] = [
   { outfile: 'dist/hopcode-linux-arm64', target: 'bun-linux-arm64' },
 ]
 
-/** Worker entries are `thread.ts` or `<name>-thread.ts`; what lies in lib/ is for importing. */
-function workerEntries(): string[] {
-  const found = new Bun.Glob('src/**/{thread,*-thread}.ts').scanSync(ROOT)
-  return [...found].filter((file) => !file.startsWith('src/lib/')).sort()
-}
+/** Each thread's module, which no other imports. */
+const workerEntries = () => [...new Bun.Glob('src/threads/*.ts').scanSync(ROOT)].sort()
 
 async function build({ outfile, target }: Product): Promise<void> {
   const { outputs } = await Bun.build({
     entrypoints: [MAIN, ...workerEntries()].map((file) => `${ROOT}/${file}`),
     // Workers keep their path below src/, and main lies at the root of the embedded files:
-    // `new URL('./qr/x-thread.ts', import.meta.url)` in src/*.ts finds them there as in the tree.
+    // `new URL('./threads/x.ts', import.meta.url)` in src/*.ts finds them there as in the tree.
     root: `${ROOT}/src`,
     target: 'bun',
     format: 'esm',

@@ -73,11 +73,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the leftmost forwarded address is believed',
-    file: 'src/http/client-address.ts',
+    file: 'src/hot/client-address.ts',
     changes: [
       ['      this.#setKey()\n      if (!this.#isTrusted()) return\n', '      this.#setKey()\n'],
     ],
-    test: 'src/http/client-address.vectors.test.ts',
+    test: 'src/hot/client-address.vectors.test.ts',
     quick: true,
   },
   {

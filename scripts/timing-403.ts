@@ -8,7 +8,7 @@
 import { parseArgs } from 'node:util'
 import { issueKey } from '../src/accounts/keys.ts'
 import { newPasscode } from '../src/accounts/passcodes.ts'
-import type { PasswordFunctions } from '../src/accounts/password-thread.ts'
+import type { PasswordFunctions } from '../src/accounts/password-hash.ts'
 import { Passwords } from '../src/accounts/passwords.ts'
 import { SecretHasher } from '../src/accounts/secrets.ts'
 import { signIn } from '../src/accounts/sign-in.ts'
@@ -220,7 +220,7 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
   const passwords = new Passwords({
     start: () =>
       Thread.start<PasswordFunctions>(
-        new Worker(new URL('../src/accounts/password-thread.ts', import.meta.url)),
+        new Worker(new URL('../src/threads/passwords.ts', import.meta.url)),
         {},
         { batchMax: 1, queueMax: 10 },
       ),

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Elysia, type InternalRoute } from 'elysia'
-import type { PasswordFunctions } from './accounts/password-thread.ts'
+import type { PasswordFunctions } from './accounts/password-hash.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
@@ -13,15 +13,15 @@ import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { AppError } from './errors.ts'
-import { refuseUnrouted } from './guard.ts'
 import { HitFlusher } from './hits/flush.ts'
 import { HitCounts, HitSeries, journalFile } from './hits/hits.ts'
 import { BucketPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
+import { ClientAddress } from './hot/client-address.ts'
 import { RequestBodies } from './http/body.ts'
-import { ClientAddress } from './http/client-address.ts'
 import { closingConnections } from './http/closing-connections.ts'
 import { errorAnswers } from './http/errors.ts'
+import { refuseUnrouted } from './http/guard.ts'
 import { RequestIds } from './http/request-id.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
 import { securityHeaders } from './http/security-headers.ts'
@@ -54,7 +54,6 @@ import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
-import type { Reads } from './reader-thread.ts'
 import { follower } from './redirect/follow.ts'
 import { logged, timed } from './redirect/observe.ts'
 import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
@@ -65,7 +64,8 @@ import { Metrics, WriterWork } from './status/metrics.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
-import type { Writes } from './writer-thread.ts'
+import type { Reads } from './threads/reader.ts'
+import type { Writes } from './threads/writer.ts'
 
 /** What the app takes from outside itself: tests pass their own. */
 export interface Outside {
@@ -155,18 +155,19 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
     start<Writes>(
       'writer',
-      new URL('./writer-thread.ts', import.meta.url),
+      new URL('./threads/writer.ts', import.meta.url),
       { file, journal: journalFile(config.dataDir) },
       { batchMax: 1000, observe: writerWork.observe },
     ),
-    startAgain<Reads>('reader', new URL('./reader-thread.ts', import.meta.url), { file }, () =>
+    startAgain<Reads>('reader', new URL('./threads/reader.ts', import.meta.url), { file }, () =>
       codes.retry(),
     ),
-    startAgain<Renderer>('qr', new URL('./qr/renderer-thread.ts', import.meta.url), {
+    startAgain<Renderer>('qr', new URL('./threads/qr.ts', import.meta.url), {
       dir: imageDir,
     }),
     Blocklist.open({
       files: config.blocklistFiles,
+      thread: new URL('./threads/blocklist.ts', import.meta.url),
       ownHosts: [config.baseUrl, config.cdnUrl],
       ownAddress: new OwnAddress({
         host: config.host,
@@ -235,11 +236,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       vitals: () => readVitals({ ...deps, writer, databaseFile: file }),
     },
     startPasswords: () =>
-      start<PasswordFunctions>(
-        'passwords',
-        new URL('./accounts/password-thread.ts', import.meta.url),
-        {},
-      ),
+      start<PasswordFunctions>('passwords', new URL('./threads/passwords.ts', import.meta.url), {}),
   })
   // Known to the guards of the API too, which come by the same object.
   Object.assign(deps, { keyUses: dashboard.keyUses })

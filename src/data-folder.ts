@@ -3,11 +3,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { claimKey, readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
-import { DataError } from './db/data-error.ts'
 import { migrate } from './db/migrate.ts'
 import { databaseFile, openWritable, refuseUnusable } from './db/open.ts'
-import { refuseLink } from './db/symbolic-links.ts'
+import { DataError } from './lib/data-error.ts'
 import { diskRefusal } from './lib/disk-refusal.ts'
+import { refuseLink } from './lib/symbolic-links.ts'
 
 export interface DataFolder {
   /** A connection that may write; the caller closes it. */

@@ -26,15 +26,15 @@ const COLUMNS_MAX = 100
 
 /** A file imports from its own layer or one above it in this list. */
 const LAYERS = [
-  ...['lib', 'errors', 'config', 'http', 'db', 'accounts', 'data-folder', 'limits', 'maintenance'],
-  ...['guard', 'blocklist', 'hits', 'links', 'moderation', 'redirect', 'qr', 'status'],
-  ...['dashboard', 'openapi', 'client', 'backup', 'prepare', 'app', 'cli', 'main'],
+  ...['lib', 'errors', 'config', 'hot', 'db', 'accounts', 'data-folder', 'limits', 'maintenance'],
+  ...['http', 'blocklist', 'hits', 'links', 'moderation', 'redirect', 'qr', 'status'],
+  ...['dashboard', 'openapi', 'client', 'backup', 'prepare', 'threads', 'app', 'cli', 'main'],
 ]
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)
 const isProgram = (path: string) => /^src\/.*\.ts$/.test(path) && !isTest(path)
 const isCode = (path: string) => /\.(ts|mjs|js)$/.test(path)
-const isWorkerEntry = (path: string) => /(^|[/-])thread\.ts$/.test(path)
+const isWorkerEntry = (path: string) => path.startsWith('src/threads/')
 
 // Strings end with their line at the latest, so that a quote in a pattern hides no more than that.
 const COMMENT_OR_STRING =
@@ -93,11 +93,10 @@ function importsOf({ path, text }: Source): { target: string; isType: boolean }[
   }))
 }
 
-/** The feature's folder, or the file's own name where it lies at the top; workers are the app's. */
+/** The feature's folder, or the file's own name where it lies at the top. */
 function layerOf(path: string): string {
   const [, first = '', second] = path.split('/')
-  if (second !== undefined) return first
-  return isWorkerEntry(path) ? 'app' : basename(first, '.ts')
+  return second === undefined ? basename(first, '.ts') : first
 }
 
 function findImportsAgainstTheOrder(source: Source): string[] {
@@ -143,12 +142,12 @@ const RULES: readonly Rule[] = [
       source('src/lib/a.ts', "import { b } from '../links/b.ts'"),
       source('src/links/a.ts', "import type { B } from '../qr/b.ts'"),
       source('src/qr/a.ts', 'export {', '  b,', "} from '../app.ts'"),
-      source('src/hits/a.ts', "const b = await import('../writer-thread.ts')"),
+      source('src/hits/a.ts', "const b = await import('../threads/writer.ts')"),
       source('src/novel/a.ts', ''),
     ],
     fine: [
       source('src/qr/a.ts', "import { b } from '../links/b.ts'"),
-      source('src/app.ts', "import type { Writes } from './writer-thread.ts'"),
+      source('src/app.ts', "import type { Writes } from './threads/writer.ts'"),
       source('src/lib/a.ts', "// Not: import { b } from '../links/b.ts'"),
     ],
   },
@@ -194,7 +193,7 @@ const RULES: readonly Rule[] = [
     applies: isCode,
     find: ({ path }) => (/(^|\/)(index|utils?|helpers?|types)\.\w+$/.test(path) ? [path] : []),
     bad: [source('src/links/index.ts'), source('test/support/helpers.ts')],
-    fine: [source('src/limits/key-index.ts')],
+    fine: [source('src/hot/key-index.ts')],
   },
   {
     says: 'file names are kebab-case',
@@ -341,7 +340,7 @@ test('no imports go in a circle', () => {
 test('a unit test stands beside the file that it tests', () => {
   const paths = new Set(project.map(({ path }) => path))
   const subject = (path: string) => path.replace(/(\.[a-z]+)?\.test\.ts$/, '.ts')
-  expect(subject('src/limits/window.oracle.test.ts')).toBe('src/limits/window.ts')
+  expect(subject('src/hot/sliding-window.oracle.test.ts')).toBe('src/hot/sliding-window.ts')
   const units = [...paths].filter((path) => path.startsWith('src/') && isTest(path))
   expect(units.filter((path) => !paths.has(subject(path)))).toEqual([])
 })

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
-import { newCode } from '../../src/links/code.ts'
+import { newCode } from '../../src/lib/code.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'

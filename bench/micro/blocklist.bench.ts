@@ -26,7 +26,8 @@ type Lookup = (url: string) => boolean
 const VARIANTS = {
   async hopcode(file: string): Promise<Lookup> {
     const log = createLog({ level: 'error' })
-    const blocklist = await Blocklist.open({ files: [file], ownHosts: [], log })
+    const thread = new URL('../../src/threads/blocklist.ts', import.meta.url)
+    const blocklist = await Blocklist.open({ files: [file], ownHosts: [], log, thread })
     return (url) => blocklist.isBlocked(url)
   },
   async set(file: string): Promise<Lookup> {

@@ -2,7 +2,7 @@
 // bun bench/micro/client-address.bench.ts
 
 import ipaddr from 'ipaddr.js'
-import { ClientAddress } from '../../src/http/client-address.ts'
+import { ClientAddress } from '../../src/hot/client-address.ts'
 import { describeMachine } from '../lib/machine.ts'
 import { median } from '../lib/rounds.ts'
 

@@ -2,9 +2,9 @@
 // bun bench/micro/link-cache.bench.ts
 
 import { LRUCache } from 'lru-cache'
-import type { Code } from '../../src/links/code.ts'
-import { newCode } from '../../src/links/code.ts'
-import { type Destination, DestinationRing } from '../../src/links/destination-ring.ts'
+import { type Destination, DestinationRing } from '../../src/hot/destination-cache.ts'
+import type { Code } from '../../src/lib/code.ts'
+import { newCode } from '../../src/lib/code.ts'
 import { describeMachine } from '../lib/machine.ts'
 import { realisticUrl, seededBytes, seededRandom } from '../lib/realistic-urls.ts'
 import { median } from '../lib/rounds.ts'

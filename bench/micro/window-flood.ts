@@ -1,7 +1,7 @@
 // What do 20 million strangers add to the process, and does a caller at its limit stay refused?
 // bun bench/micro/window-flood.ts [keysMax]
 
-import { SlidingWindow, WINDOW_MS } from '../../src/limits/window.ts'
+import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
 import { describeMachine } from '../lib/machine.ts'
 import { residentMebibytesOf } from '../lib/process-stats.ts'
 

@@ -1,7 +1,7 @@
 // How long does a take of the sliding window need, beside a plain Map<string, number[]> log?
 // bun bench/micro/window.bench.ts
 
-import { SlidingWindow, WINDOW_MS } from '../../src/limits/window.ts'
+import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
 import { describeMachine } from '../lib/machine.ts'
 import { median } from '../lib/rounds.ts'
 

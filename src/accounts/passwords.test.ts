@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Thread } from '../lib/thread.ts'
-import type { PasswordFunctions } from './password-thread.ts'
+import type { PasswordFunctions } from './password-hash.ts'
 import { judgePassword, Passwords } from './passwords.ts'
 
 interface Order {
@@ -159,7 +159,7 @@ test('should the thread end, the next password has a new one, but for a service 
   const workers: Worker[] = []
   const passwords = new Passwords({
     start: () => {
-      const worker = new Worker(new URL('./password-thread.ts', import.meta.url))
+      const worker = new Worker(new URL('../threads/passwords.ts', import.meta.url))
       workers.push(worker)
       return Thread.start<PasswordFunctions>(worker, {}, { batchMax: 1, queueMax: 10 })
     },

@@ -4,7 +4,7 @@ import { FairQueue, type Pace, type Time } from '../lib/fair-queue.ts'
 import type { Thread } from '../lib/thread.ts'
 import list from './common-passwords.txt' with { type: 'text' }
 import { findWeakness } from './guessable-passwords.ts'
-import type { PasswordFunctions } from './password-thread.ts'
+import type { PasswordFunctions } from './password-hash.ts'
 
 export const PASSWORD_MIN_LENGTH = 8
 const PASSWORD_MAX_LENGTH = 128

@@ -11,10 +11,10 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { DataError } from '../db/data-error.ts'
 import { SettingStore } from '../db/settings.ts'
-import { NO_FOLLOW } from '../db/symbolic-links.ts'
+import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
 export type SecretPurpose =
   | 'api-key'

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { z } from 'zod'
-import { DataError } from '../db/data-error.ts'
+import { DataError } from '../lib/data-error.ts'
 
 /**
  * A backup is one SQLite database, compressed with zstd: the tables of the service, and a table

@@ -9,8 +9,8 @@ import {
   statfsSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { DataError } from '../db/data-error.ts'
 import { FolderLock } from '../db/lock.ts'
+import { DataError } from '../lib/data-error.ts'
 
 /** Gives a finished file its name, which must be free. Throws DataError when it is not. */
 export function nameWithoutReplacing(from: string, to: string): void {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
-import type { Stretch } from '../hits/journal-file.ts'
+import type { Stretch } from '../hot/journal-file.ts'
 import { countWaiting, takeSnapshot } from './snapshot.ts'
 
 const JOURNAL = { journalId: 'one' }

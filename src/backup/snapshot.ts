@@ -6,13 +6,13 @@ import {
   readSecretKey,
   SecretHasher,
 } from '../accounts/secrets.ts'
-import { DataError } from '../db/data-error.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { databaseFile, inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
-import { JournalFile } from '../hits/journal-file.ts'
 import { adoptJournal, findMark, hitAdder, type Mark } from '../hits/store.ts'
+import { JournalFile } from '../hot/journal-file.ts'
 import { isoTime } from '../lib/clock.ts'
+import { DataError } from '../lib/data-error.ts'
 import { VERSION } from '../lib/version.ts'
 import { addContents, type Manifest, newManifest } from './backup-file.ts'
 import { closeAlone, copyDatabase, countContents } from './store.ts'

@@ -13,10 +13,10 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { DataError } from '../db/data-error.ts'
 import { FolderLock } from '../db/lock.ts'
-import { NO_FOLLOW, refuseLink } from '../db/symbolic-links.ts'
+import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 import { QrFiles } from '../qr/files.ts'
 
 /**

@@ -167,6 +167,7 @@ beforeAll(async () => {
   blocklist = await Blocklist.open({
     files: [file],
     ownHosts: ['https://hop.test', 'https://cdn.test/images'],
+    thread: new URL('../threads/blocklist.ts', import.meta.url),
     log: createLog({ level: 'silent' }),
   })
   await blocklist.close()
@@ -212,7 +213,8 @@ const LOADING = `
   const log = { debug: silent, info: silent, warn: silent, error: silent }
   const mostMib = () => /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1] / 1024
   const before = mostMib()
-  const blocklist = await Blocklist.open({ files: [process.argv[1]], ownHosts: [], log })
+  const thread = '${join(import.meta.dir, '../threads/blocklist.ts')}'
+  const blocklist = await Blocklist.open({ files: [process.argv[1]], ownHosts: [], log, thread })
   await blocklist.close()
   console.log(JSON.stringify([blocklist.state().entries, mostMib() - before]))
 `

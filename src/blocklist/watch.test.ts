@@ -6,6 +6,8 @@ import { createLog } from '../lib/log.ts'
 import { Blocklist } from './watch.ts'
 
 /** Longer than any test: no look at the files happens by itself. */
+const THREAD = new URL('../threads/blocklist.ts', import.meta.url)
+
 const NEVER_MS = 3_600_000
 
 interface Line {
@@ -49,7 +51,8 @@ function setting() {
         waiting = { wanted, resolve }
       }),
     open: async (files: string[], { ownHosts = [] as string[], intervalMs = NEVER_MS } = {}) => {
-      const blocklist = await Blocklist.open({ files, ownHosts, log, intervalMs, clock: () => 42 })
+      const options = { files, ownHosts, log, thread: THREAD, intervalMs, clock: () => 42 }
+      const blocklist = await Blocklist.open(options)
       ended.push(() => blocklist.close())
       return blocklist
     },

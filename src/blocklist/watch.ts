@@ -2,10 +2,10 @@ import { stat } from 'node:fs/promises'
 import { type Clock, SECOND, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, Thread } from '../lib/thread.ts'
+import type { Loaded, LoaderCalls } from './load.ts'
 import { canonicalHost, HostSet, hostOf } from './match.ts'
 import type { OwnAddress } from './own-address.ts'
 import type { HostList } from './parse.ts'
-import type { Loaded, LoaderCalls } from './thread.ts'
 
 interface BlocklistOptions {
   files: readonly string[]
@@ -16,6 +16,8 @@ interface BlocklistOptions {
   /** Where the service itself listens; absent: nowhere. */
   ownAddress?: Pick<OwnAddress, 'isOwn'>
   log: Log
+  /** The module of the thread that reads the files: `threads/blocklist.ts`. */
+  thread: URL
   /** How often the files are looked at. */
   intervalMs?: number
   clock?: Clock
@@ -185,13 +187,17 @@ export class Blocklist {
     let thread: Thread<LoaderCalls> | undefined
     for (const list of due) {
       try {
-        if (!thread || thread.isDead) thread = await startLoader()
+        if (!thread || thread.isDead) thread = await this.#startThread()
         this.#take(list, await thread.call('load', { file: list.file }))
       } catch (error) {
         this.#keep(list, `cannot be read: ${messageOf(error)}`, { retry: true })
       }
     }
     await thread?.close()
+  }
+
+  #startThread(): Promise<Thread<LoaderCalls>> {
+    return Thread.start(new Worker(this.#options.thread), null, { batchMax: 1, queueMax: 1 })
   }
 
   #take(list: Watched, loaded: Loaded): void {
@@ -253,14 +259,4 @@ async function lookAt(file: string): Promise<{ version: string; error?: string }
     const reason = messageOf(error)
     return { version: reason, error: `cannot be read: ${reason}` }
   }
-}
-
-/**
- * The thread's module lies beside this one in the tree, but below the root in a compiled binary.
- */
-const LOADER = Bun.isStandaloneExecutable ? './blocklist/thread.ts' : './thread.ts'
-
-function startLoader(): Promise<Thread<LoaderCalls>> {
-  const worker = new Worker(new URL(LOADER, import.meta.url))
-  return Thread.start(worker, null, { batchMax: 1, queueMax: 1 })
 }

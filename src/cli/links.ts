@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { inTransaction } from '../db/open.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
-import { type Code, toCode } from '../links/code.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import { BAD_REASON, parseReason } from '../moderation/reason.ts'
 import { ModerationReads, moderationWrites } from '../moderation/store.ts'
 import { UsageError } from './args.ts'

@@ -1,8 +1,8 @@
 import type { AppError } from '../errors.ts'
 import { html } from '../lib/html.ts'
 import { goTo, htmlAnswer } from './answers.ts'
-import { notice } from './components.ts'
-import { doorPage } from './layout.ts'
+import { notice } from './ui/components.ts'
+import { doorPage } from './ui/layout.ts'
 
 const TITLES: Readonly<Record<number, string>> = {
   403: 'Not allowed',

@@ -1,9 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { DataError } from '../lib/data-error.ts'
 import { diskRefusal } from '../lib/disk-refusal.ts'
-import { DataError } from './data-error.ts'
-import { NO_FOLLOW, refuseLink } from './symbolic-links.ts'
+import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 
 /**
  * One service per data folder: two would write one journal. The lock is SQLite's own on a file that

@@ -10,8 +10,8 @@ import abuseProtection from '../../drizzle/0005_abuse_protection.sql' with { typ
 import searchIndex from '../../drizzle/0006_search_index.sql' with { type: 'text' }
 import hitBuckets from '../../drizzle/0007_hit_buckets.sql' with { type: 'text' }
 import { isoTime, wallClock } from '../lib/clock.ts'
+import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
-import { DataError } from './data-error.ts'
 import { inTransaction, refuseDamaged } from './open.ts'
 
 /**

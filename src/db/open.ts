@@ -9,8 +9,8 @@ import {
   constants as rights,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { DataError } from '../lib/data-error.ts'
 import { diskRefusal } from '../lib/disk-refusal.ts'
-import { DataError } from './data-error.ts'
 
 /**
  * How long a connection waits for another process (a command line beside the server) to finish its

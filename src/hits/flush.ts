@@ -1,8 +1,8 @@
+import type { HitJournal } from '../hot/journal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
-import type { HitJournal } from './journal.ts'
 import type { HitWrites } from './store.ts'
 
 /** Hits in one commit: bounds how long other writes wait behind them. */

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
+import { JournalFile } from '../hot/journal-file.ts'
 import { createLog } from '../lib/log.ts'
 import { HitFlusher } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
-import { JournalFile } from './journal-file.ts'
 import { findMark, HitReads, hitWrites } from './store.ts'
 
 const silent = createLog({ level: 'silent' })

@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { HitJournal } from '../hot/journal.ts'
+import { JournalDamaged, JournalFile, type Stretch } from '../hot/journal-file.ts'
 import { type Clock, isoTime, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
-import { HitJournal } from './journal.ts'
-import { JournalDamaged, JournalFile, type Stretch } from './journal-file.ts'
 import { type Bucket, type SeriesQuery, type SeriesReads, STEP_MS } from './series.ts'
 import { adoptJournal, findMark, type HitReads, type Mark } from './store.ts'
 

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
+import type { JournalFile, Stretch } from '../hot/journal-file.ts'
 import { type Clock, wallClock } from '../lib/clock.ts'
 import { ACCOUNT, bucketAdder, bucketWrites, hourOf, LINK } from './buckets.ts'
-import type { JournalFile, Stretch } from './journal-file.ts'
 
 /** How far a journal is counted: every entry before `position` is. */
 export interface Mark {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Elysia, redirect } from 'elysia'
+import { ClientAddress } from '../hot/client-address.ts'
 import { createLog } from '../lib/log.ts'
-import { ClientAddress } from './client-address.ts'
 import { observeRequests, RequestTally } from './requests.ts'
 
 const silent = createLog({ level: 'silent' })

@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
+import type { ClientAddress } from '../hot/client-address.ts'
+import { clientNetwork } from '../hot/client-network.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
-import type { ClientAddress } from './client-address.ts'
-import { clientNetwork } from './client-network.ts'
 import { REQUEST_ID } from './errors.ts'
 
 /** Answers alike in route, method and status. */

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { Elysia } from 'elysia'
 import { eventually } from '../../test/support/app.ts'
 import { AppError } from '../errors.ts'
-import { ClientAddress } from './client-address.ts'
+import { ClientAddress } from '../hot/client-address.ts'
 import { countUnsent, longJson, UnsentResponses } from './unsent.ts'
 
 const MIB = 1024 * 1024

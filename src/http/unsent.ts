@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
+import type { ClientAddress } from '../hot/client-address.ts'
+import { clientNetwork } from '../hot/client-network.ts'
 import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
-import type { ClientAddress } from './client-address.ts'
-import { clientNetwork } from './client-network.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

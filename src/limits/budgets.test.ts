@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ADDRESSES_MAX, freshIpv4, ipv6Networks } from '../../test/abuse/addresses.ts'
-import { ClientAddress } from '../http/client-address.ts'
+import { ClientAddress } from '../hot/client-address.ts'
 import { type AddressKey, RateLimiter } from './budgets.ts'
 
 const WINDOW_MS = 60_000

@@ -1,8 +1,8 @@
 import type { AnonymousBudgets, BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
+import { IPV6_GROUPS } from '../hot/ipv6-groups.ts'
+import { SlidingWindow } from '../hot/sliding-window.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
-import { IPV6_GROUPS } from './ipv6-groups.ts'
-import { SlidingWindow } from './window.ts'
 
 /** Callers remembered per window: see window.ts for what each costs. */
 const ADDRESSES_MAX = 393_216

@@ -1,4 +1,4 @@
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 
 /** The public addresses of a code. */
 export class Addresses {

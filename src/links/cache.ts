@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { Code } from './code.ts'
-import { type Destination, DestinationRing } from './destination-ring.ts'
+import { type Destination, DestinationRing } from '../hot/destination-cache.ts'
+import type { Code } from '../lib/code.ts'
 import type { KnownCodes } from './known-codes.ts'
 import type { DestinationRow, LinkReads } from './store.ts'
 import { locationOf } from './url.ts'

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 import { CodeFilter } from './code-filter.ts'
 
 export interface FillFilter {

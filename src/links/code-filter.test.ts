@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
-import { newCode } from './code.ts'
 import { CodeFilter } from './code-filter.ts'
 
 const draw = (count: number) => Array.from({ length: count }, () => newCode(secureRandom))

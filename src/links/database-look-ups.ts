@@ -1,4 +1,4 @@
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 import type { LinkReads } from './store.ts'
 
 type Finds = Pick<LinkReads, 'findDestination'>

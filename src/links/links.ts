@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
+import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkCache } from './cache.ts'
-import type { Code } from './code.ts'
 import { type Creation, packLinks, unpackReceipt } from './parcel.ts'
 import { quotaError } from './quota.ts'
 import type { Author, CreateLinks, LinkRow } from './row.ts'

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
-import { toCode } from './code.ts'
+import { toCode } from '../lib/code.ts'
 import type { LinkDeps } from './deps.ts'
 import type { LinkRow } from './row.ts'
 import type { LookupView } from './schema.ts'

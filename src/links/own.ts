@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { toCode } from './code.ts'
+import { toCode } from '../lib/code.ts'
 import type { LinkDeps } from './deps.ts'
 import type { LinkRow } from './row.ts'
 

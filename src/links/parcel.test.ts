@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 import { packLinks, packReceipt, unpackLinks, unpackReceipt } from './parcel.ts'
 import type { CreateLinks } from './row.ts'
 import { urlKey } from './url.ts'

@@ -1,5 +1,5 @@
 import { assert } from '../lib/assert.ts'
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 import type { QuotaName } from './quota.ts'
 import type { CreatedLink, CreateLinks } from './row.ts'
 import { URL_KEY_BYTES } from './url.ts'

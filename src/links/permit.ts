@@ -1,7 +1,7 @@
 import { hashesEqual } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { type Code, toCode } from './code.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { LinkDeps } from './deps.ts'
 import type { SecretLinkRow } from './store.ts'
 

@@ -2,7 +2,7 @@ import { newPasscode } from '../accounts/passcodes.ts'
 import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import { isoTime } from '../lib/clock.ts'
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 import type { LinkDeps } from './deps.ts'
 import type { ReservedView } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { type GuardDeps, publicly, requireKey } from '../guard.ts'
 import { parseWith, type RequestBodies, readBody } from '../http/body.ts'
+import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk } from './bulk.ts'

@@ -1,6 +1,6 @@
 import type { Account, AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 
 /** A code as it is stored. Ids count up and are never given out again. */
 export interface LinkRow {

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Code } from './code.ts'
+import type { Code } from '../lib/code.ts'
 import type { LinkRow } from './row.ts'
 import { INDEXED_BYTES, indexText } from './search.ts'
 

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import type { Code } from '../lib/code.ts'
 import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './chunks.ts'
-import type { Code } from './code.ts'
 import type { LinkRow } from './row.ts'
 
 /**

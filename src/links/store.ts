@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
+import { NO_LINK } from '../hot/destination-cache.ts'
+import { type Code, newCode } from '../lib/code.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
-import { type Code, newCode } from './code.ts'
-import { NO_LINK } from './destination-ring.ts'
 import { type Creation, type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
 import { exceededQuota, type QuotaName, type Stored } from './quota.ts'
 import {

@@ -1,8 +1,8 @@
 import type { AccountId } from '../accounts/store.ts'
 import type { AccountWrites } from '../accounts/writes-store.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { Code } from '../links/code.ts'
 import type { ModerationReads, ModerationWrites } from './store.ts'
 
 /** A change made by a command, which is another process, applies within this time. */

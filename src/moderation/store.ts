@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { moderationCount, moderationCounter } from '../db/moderation-counter.ts'
-import type { Code } from '../links/code.ts'
+import type { Code } from '../lib/code.ts'
 
 /** A code whose visitors get 410, and that nobody can claim. */
 export interface DisabledCode {

@@ -1,7 +1,7 @@
+import type { Code } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { Addresses } from '../links/addresses.ts'
-import type { Code } from '../links/code.ts'
 import type { CodeImages } from '../links/links.ts'
 import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'

@@ -1,12 +1,12 @@
 import { findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import { REFUSALS } from '../errors.ts'
-import type { GuardDeps } from '../guard.ts'
-import type { HitJournal } from '../hits/journal.ts'
+import type { HitJournal } from '../hot/journal.ts'
+import type { GuardDeps } from '../http/guard.ts'
 import { HeaderLine } from '../http/header-line.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import type { LinkCache } from '../links/cache.ts'
-import { type Code, toCode } from '../links/code.ts'
 
 export interface RedirectDeps extends GuardDeps {
   cache: LinkCache

@@ -1,5 +1,5 @@
-import type { ClientAddress } from '../http/client-address.ts'
-import { clientNetwork } from '../http/client-network.ts'
+import type { ClientAddress } from '../hot/client-address.ts'
+import { clientNetwork } from '../hot/client-network.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import type { Histogram } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'

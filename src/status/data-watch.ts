@@ -1,7 +1,7 @@
 import { type BigIntStats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { HitJournal } from '../hits/journal.ts'
+import type { HitJournal } from '../hot/journal.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 

@@ -1,6 +1,6 @@
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { HitFlusher } from '../hits/flush.ts'
-import type { HitJournal } from '../hits/journal.ts'
+import type { HitJournal } from '../hot/journal.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import type { Caller } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError, degradedError } from '../errors.ts'
-import { type GuardDeps, publicly } from '../guard.ts'
+import { type GuardDeps, publicly } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
 import { VERSION } from '../lib/version.ts'

@@ -1,4 +1,4 @@
-import type { HitJournal } from '../hits/journal.ts'
+import type { HitJournal } from '../hot/journal.ts'
 import type { Health } from './health.ts'
 import { attempt, readDisk } from './process.ts'
 

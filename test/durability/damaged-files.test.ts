@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { JournalFile } from '../../src/hits/journal-file.ts'
+import { JournalFile } from '../../src/hot/journal-file.ts'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolderInMemory as temporaryFolder } from '../support/folder.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { JournalFile } from '../../src/hits/journal-file.ts'
+import { JournalFile } from '../../src/hot/journal-file.ts'
 import { eventually } from '../support/app.ts'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { canMount, SmallDisk } from './lib/small-disk.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { JournalFile } from '../../src/hits/journal-file.ts'
+import { JournalFile } from '../../src/hot/journal-file.ts'
 import { makeAccount, Service } from '../support/binary.ts'
 import { canTrace } from '../support/debian.ts'
 import { temporaryFolder, temporaryFolderInMemory } from '../support/folder.ts'

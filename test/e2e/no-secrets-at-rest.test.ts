@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { JournalFile } from '../../src/hits/journal-file.ts'
+import { JournalFile } from '../../src/hot/journal-file.ts'
 import { command, makeAccount, Service, type Settings } from '../support/binary.ts'
 import { ENDPOINTS, pathOf } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'

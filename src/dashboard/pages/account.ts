@@ -7,12 +7,12 @@ import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
-import * as parts from '../components.ts'
-import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../confirm-password.ts'
+import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
+import { signedIn, type Visitor } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedIn, type Visitor } from '../guard.ts'
-import { page } from '../layout.ts'
 import { storedFacts } from '../stored-facts.ts'
+import * as parts from '../ui/components.ts'
+import { page } from '../ui/layout.ts'
 
 /** Deleting so many links takes no longer than a visitor waits; more go on behind the answer. */
 const LINKS_AWAITED_MAX = 2000

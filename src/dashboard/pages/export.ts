@@ -3,9 +3,9 @@ import type { Hold } from '../../http/byte-budget.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type ExportedLink, exportLinks } from '../../links/export.ts'
 import { fileAnswer } from '../answers.ts'
+import { signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedIn } from '../guard.ts'
 
 /** Every link of the account as one file, made as it is sent. */
 export const exportPages = (deps: DashboardDeps) =>

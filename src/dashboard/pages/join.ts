@@ -5,12 +5,10 @@ import { findOneTimeLink } from '../../accounts/one-time-links.ts'
 import { PASSWORD_MIN_LENGTH, type Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { AppError } from '../../errors.ts'
-import { networkOf } from '../../http/client-network.ts'
+import { networkOf } from '../../hot/client-network.ts'
 import { html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
-import { button, card, field, form, linkButton, notice, shownOnce } from '../components.ts'
-import type { DashboardDeps } from '../deps.ts'
-import { anonymously, readStrangersForm, type Visitor } from '../guard.ts'
+import { anonymously, readStrangersForm, type Visitor } from '../auth/guard.ts'
 import {
   type At,
   countRegistration,
@@ -22,11 +20,13 @@ import {
   proveExisting,
   recordJoin,
   storeJoin,
-} from '../join-account.ts'
-import { doorPage, page } from '../layout.ts'
-import { originOf, type RequestContext } from '../origin.ts'
-import { askForCode } from '../second-step.ts'
-import { beginVisit, strangersForm } from '../visit.ts'
+} from '../auth/join-account.ts'
+import { originOf, type RequestContext } from '../auth/origin.ts'
+import { askForCode } from '../auth/second-step.ts'
+import { beginVisit, strangersForm } from '../auth/session.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { button, card, field, form, linkButton, notice, shownOnce } from '../ui/components.ts'
+import { doorPage, page } from '../ui/layout.ts'
 
 /** The pages that make an account, or give one a new password. */
 

@@ -5,12 +5,12 @@ import type { KeyRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
-import * as parts from '../components.ts'
-import { askForPassword } from '../confirm-password.ts'
+import { askForPassword } from '../auth/confirm-password.ts'
+import { signedIn, type Visitor } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import type { Form } from '../form.ts'
-import { signedIn, type Visitor } from '../guard.ts'
-import { page } from '../layout.ts'
+import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
+import { page } from '../ui/layout.ts'
 
 /** Keys that work at once: a page for a person, not for a program that makes them in a loop. */
 const KEYS_MAX = 10

@@ -10,11 +10,11 @@ import {
   SIZE_MIN_PX,
 } from '../../qr/options.ts'
 import { fileAnswer } from '../answers.ts'
-import * as parts from '../components.ts'
+import { signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedIn } from '../guard.ts'
-import { linkPath, qrPicture } from '../link-parts.ts'
-import { scanWarning } from '../qr-contrast.ts'
+import * as parts from '../ui/components.ts'
+import { linkPath, qrPicture } from '../ui/link-parts.ts'
+import { scanWarning } from '../ui/qr-contrast.ts'
 
 /** A link's QR code: chosen size and colors, a preview, files. Charged like pages. */
 

@@ -10,10 +10,10 @@ import { ReserveBody, ShortenBody } from '../../links/schema.ts'
 import { shorten } from '../../links/shorten.ts'
 import { goTo } from '../answers.ts'
 import { attempt, isForLater, refusedAs } from '../attempt.ts'
-import * as parts from '../components.ts'
+import { signedIn, spendWrite, type Visitor } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedIn, spendWrite, type Visitor } from '../guard.ts'
-import { fragment, page, wantsFragment } from '../layout.ts'
+import * as parts from '../ui/components.ts'
+import { fragment, page, wantsFragment } from '../ui/layout.ts'
 import {
   copyField,
   destination,
@@ -21,8 +21,14 @@ import {
   passcodeOnce,
   qrPicture,
   swapsMain,
-} from '../link-parts.ts'
-import { type LinkTable, listFragment, listSection, loadTable, readState } from '../link-table.ts'
+} from '../ui/link-parts.ts'
+import {
+  type LinkTable,
+  listFragment,
+  listSection,
+  loadTable,
+  readState,
+} from '../ui/link-table.ts'
 
 /** The account's links: making one, and the list of them all. */
 export const linksPages = (deps: DashboardDeps) =>

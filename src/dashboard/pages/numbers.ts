@@ -7,9 +7,9 @@ import { getOwnLink } from '../../links/own.ts'
 import type { LinkRow } from '../../links/row.ts'
 import { topLinks } from '../../links/top.ts'
 import { goTo } from '../answers.ts'
-import * as parts from '../components.ts'
+import { signedIn, type Visitor } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { signedIn, type Visitor } from '../guard.ts'
+import * as parts from '../ui/components.ts'
 import {
   type HitChart,
   hitChart,
@@ -19,9 +19,9 @@ import {
   type RangeName,
   rangeNamed,
   refreshedHits,
-} from '../hit-chart.ts'
-import { fragment, page, wantsFragment } from '../layout.ts'
-import { shownUrl } from '../shown-url.ts'
+} from '../ui/hit-chart.ts'
+import { fragment, page, wantsFragment } from '../ui/layout.ts'
+import { shownUrl } from '../ui/shown-url.ts'
 
 const TOP = 10
 

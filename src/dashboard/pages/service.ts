@@ -6,11 +6,11 @@ import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
 import { goTo } from '../answers.ts'
-import * as parts from '../components.ts'
+import { signedIn, type Visitor } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import type { Form } from '../form.ts'
-import { signedIn, type Visitor } from '../guard.ts'
-import { fragment, page, wantsFragment } from '../layout.ts'
+import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
+import { fragment, page, wantsFragment } from '../ui/layout.ts'
 
 const DAY = 24 * HOUR
 /** Maintenance longer than this is a mistyped date. */

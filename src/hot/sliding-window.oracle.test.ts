@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { IPV6_GROUPS } from './ipv6-groups.ts'
-import { SlidingWindow, WINDOW_MS } from './window.ts'
+import { SlidingWindow, WINDOW_MS } from './sliding-window.ts'
 
 /** A failing run prints its seed and path: put them here to see it again. */
 const SEED = 4_052_600

@@ -1,5 +1,5 @@
-import { isoTime } from '../lib/clock.ts'
-import { attributes, type Html, html } from '../lib/html.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
 
 /** How the script writes a moment in the visitor's own zone. */
 type TimeForm = 'hour' | 'moment'

@@ -1,8 +1,4 @@
-/** The blocklist's thread: reads and packs one file a call. It lives for one loading only. */
-
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
-import { giveWay } from '../lib/priority.ts'
-import { runCall, serveThread } from '../lib/thread.ts'
 import { BlocklistError, type HostList, parseBlocklist } from './parse.ts'
 
 const CHUNK_BYTES = 256 * 1024
@@ -12,7 +8,8 @@ const FILE_BYTES_MAX = 512 * 1024 * 1024
 /** `refused`: the file was read and is no blocklist. Throws if it cannot be read. */
 export type Loaded = { list: HostList } | { refused: string }
 
-const functions = {
+/** What the blocklist's thread does: reads and packs one file a call. */
+export const loader = {
   load({ file }: { file: string }): Loaded {
     const [seed = 0] = crypto.getRandomValues(new Int32Array(1))
     const bytesExpected = Math.min(statSync(file).size, FILE_BYTES_MAX)
@@ -25,7 +22,7 @@ const functions = {
   },
 }
 
-export type LoaderCalls = typeof functions
+export type LoaderCalls = typeof loader
 
 function* chunksOf(file: string): Generator<Uint8Array> {
   const descriptor = openSync(file, 'r')
@@ -45,11 +42,3 @@ function* chunksOf(file: string): Generator<Uint8Array> {
     closeSync(descriptor)
   }
 }
-
-serveThread(() => {
-  giveWay()
-  return {
-    answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
-    close() {},
-  }
-})

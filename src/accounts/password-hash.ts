@@ -1,6 +1,3 @@
-import { stayBehind } from '../lib/priority.ts'
-import { runCall, serveThread } from '../lib/thread.ts'
-
 /**
  * Argon2id as OWASP's Password Storage Cheat Sheet recommends it at least: 19 MiB, two passes, one
  * lane. Its stronger rows cost the memory and the time of a sign-in threefold, on a service whose
@@ -8,19 +5,11 @@ import { runCall, serveThread } from '../lib/thread.ts'
  */
 const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 
-const functions = {
+/** What the password thread does: some 25 ms of a processor a call. */
+export const passwordFunctions = {
   hash: (password: string): string => Bun.password.hashSync(password, ARGON2ID),
   verify: ({ password, hash }: { password: string; hash: string }): boolean =>
     Bun.password.verifySync(password, hash),
 }
 
-export type PasswordFunctions = typeof functions
-
-serveThread(() => {
-  // A sign-in can wait; redirects must not.
-  stayBehind()
-  return {
-    answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
-    close: () => {},
-  }
-})
+export type PasswordFunctions = typeof passwordFunctions

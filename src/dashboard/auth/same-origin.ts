@@ -1,6 +1,6 @@
-import type { SecretHasher } from '../accounts/secrets.ts'
-import { hashesEqual } from '../accounts/secrets.ts'
-import { AppError } from '../errors.ts'
+import type { SecretHasher } from '../../accounts/secrets.ts'
+import { hashesEqual } from '../../accounts/secrets.ts'
+import { AppError } from '../../errors.ts'
 
 /**
  * Throws `form_expired` unless a form was sent from a page of our own. Browsers say so in

@@ -1,8 +1,8 @@
-import { attributes, type Html, html, type Value } from '../lib/html.ts'
-import { type Extra, htmlAnswer } from './answers.ts'
-import { ASSET_PATHS } from './assets.ts'
+import { attributes, type Html, html, type Value } from '../../lib/html.ts'
+import { type Extra, htmlAnswer } from '../answers.ts'
+import { ASSET_PATHS } from '../assets.ts'
+import type { Visitor } from '../auth/guard.ts'
 import { buttonForm } from './components.ts'
-import type { Visitor } from './guard.ts'
 
 export type Section = 'links' | 'numbers' | 'keys' | 'account' | 'service'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { halfSipHash } from './key-index.ts'
-import { SlidingWindow, WINDOW_MS } from './window.ts'
+import { SlidingWindow, WINDOW_MS } from './sliding-window.ts'
 
 /** How many of `times` requests in a row pass. */
 function passed(window: SlidingWindow, key: number, budget: number, now: number, times = 1) {

@@ -13,10 +13,10 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { DataError } from '../db/data-error.ts'
-import { NO_FOLLOW } from '../db/symbolic-links.ts'
 import { assert } from '../lib/assert.ts'
+import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
 /**
  * The file of the hit journal: a ring. Little-endian: a header page (magic, entries, journal id),

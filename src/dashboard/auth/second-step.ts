@@ -1,7 +1,7 @@
-import { newStepToken } from '../accounts/second-factor.ts'
-import type { AccountRow } from '../accounts/store.ts'
-import { goTo } from './answers.ts'
-import type { DashboardDeps } from './deps.ts'
+import { newStepToken } from '../../accounts/second-factor.ts'
+import type { AccountRow } from '../../accounts/store.ts'
+import { goTo } from '../answers.ts'
+import type { DashboardDeps } from '../deps.ts'
 
 export const SECOND_STEP = '/app/sign-in/code'
 

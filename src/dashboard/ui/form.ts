@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts'
-import { type BodyLimits, type RequestBodies, sizeText } from '../http/body.ts'
+import { AppError } from '../../errors.ts'
+import { type BodyLimits, type RequestBodies, sizeText } from '../../http/body.ts'
 
 /** What a form sent. An absent field is empty text. */
 export interface Form {

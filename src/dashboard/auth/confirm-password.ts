@@ -1,12 +1,12 @@
-import type { Requester } from '../accounts/passwords.ts'
-import { AppError } from '../errors.ts'
-import { MINUTE } from '../lib/clock.ts'
-import { html } from '../lib/html.ts'
-import * as parts from './components.ts'
-import type { DashboardDeps } from './deps.ts'
-import type { Form } from './form.ts'
+import type { Requester } from '../../accounts/passwords.ts'
+import { AppError } from '../../errors.ts'
+import { MINUTE } from '../../lib/clock.ts'
+import { html } from '../../lib/html.ts'
+import type { DashboardDeps } from '../deps.ts'
+import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
+import { page, type Section } from '../ui/layout.ts'
 import type { Visitor } from './guard.ts'
-import { page, type Section } from './layout.ts'
 
 /** How long a password that was entered in a session holds for actions that ask for it again. */
 const PROOF_LIFE_MS = 10 * MINUTE

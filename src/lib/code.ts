@@ -1,4 +1,4 @@
-import { type RandomBytes, randomString } from '../lib/random.ts'
+import { type RandomBytes, randomString } from './random.ts'
 
 declare const brand: unique symbol
 

@@ -1,6 +1,6 @@
-import { isoTime } from '../lib/clock.ts'
-import { attributes, type Html, html, type Value } from '../lib/html.ts'
-import type { Visitor } from './guard.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { attributes, type Html, html, type Value } from '../../lib/html.ts'
+import type { Visitor } from '../auth/guard.ts'
 
 /** Parts of pages. All text that goes in is escaped. */
 

@@ -1,13 +1,13 @@
-import { type OverviewReads, overviewReads } from './accounts/overview-store.ts'
-import { openReadonly } from './db/open.ts'
-import { type SeriesReads, seriesReads } from './hits/series.ts'
-import { giveWay } from './lib/priority.ts'
-import { runCall, serveThread } from './lib/thread.ts'
-import { type CodeFilterReads, codeFilterReads } from './links/code-filter-store.ts'
-import { type ExportReads, exportReads } from './links/export-store.ts'
-import { type LinkLists, linkLists } from './links/lists.ts'
-import { type TopReads, topReads } from './links/top-store.ts'
-import { type StatusReads, statusReads } from './status/store.ts'
+import { type OverviewReads, overviewReads } from '../accounts/overview-store.ts'
+import { openReadonly } from '../db/open.ts'
+import { type SeriesReads, seriesReads } from '../hits/series.ts'
+import { giveWay } from '../lib/priority.ts'
+import { runCall, serveThread } from '../lib/thread.ts'
+import { type CodeFilterReads, codeFilterReads } from '../links/code-filter-store.ts'
+import { type ExportReads, exportReads } from '../links/export-store.ts'
+import { type LinkLists, linkLists } from '../links/lists.ts'
+import { type TopReads, topReads } from '../links/top-store.ts'
+import { type StatusReads, statusReads } from '../status/store.ts'
 
 /** Reads of many rows. */
 export type Reads = LinkLists &

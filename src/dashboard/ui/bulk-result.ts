@@ -1,8 +1,8 @@
-import { type Html, html, type Value } from '../lib/html.ts'
-import { batchTurns } from '../lib/turns.ts'
-import type { BulkItemView } from '../links/schema.ts'
+import { type Html, html, type Value } from '../../lib/html.ts'
+import { batchTurns } from '../../lib/turns.ts'
+import type { BulkItemView } from '../../links/schema.ts'
+import { csvLine } from '../csv.ts'
 import * as parts from './components.ts'
-import { csvLine } from './csv.ts'
 import { destination, linkPath, shortUrl } from './link-parts.ts'
 
 /** What became of each URL of a bulk, as a page and as a file. */

@@ -1,8 +1,8 @@
-import type { Origin } from '../accounts/security-log.ts'
-import type { GuardDeps } from '../guard.ts'
-import { KEY_HIGH_IPV4, KEY_HIGH_UNKNOWN } from '../http/client-address.ts'
-import { clientNetwork } from '../http/client-network.ts'
-import { type Headed, REQUEST_ID } from '../http/errors.ts'
+import type { Origin } from '../../accounts/security-log.ts'
+import { KEY_HIGH_IPV4, KEY_HIGH_UNKNOWN } from '../../hot/client-address.ts'
+import { clientNetwork } from '../../hot/client-network.ts'
+import { type Headed, REQUEST_ID } from '../../http/errors.ts'
+import type { GuardDeps } from '../../http/guard.ts'
 
 /** What Elysia's context gives of a request. */
 export interface RequestContext {

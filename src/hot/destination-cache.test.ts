@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { seededRandom } from '../../bench/lib/realistic-urls.ts'
-import type { Code } from './code.ts'
-import { type Destination, DestinationRing } from './destination-ring.ts'
+import type { Code } from '../lib/code.ts'
+import { type Destination, DestinationRing } from './destination-cache.ts'
 
 const ring = (max: number) =>
   new DestinationRing({ max, random: (length) => new Uint8Array(length).fill(7) })

@@ -1,6 +1,6 @@
 import { assert } from '../lib/assert.ts'
+import type { Code } from '../lib/code.ts'
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
-import type { Code } from './code.ts'
 
 /** The id of a disabled code whose link was deleted. */
 export const NO_LINK = 0

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { secureRandom } from '../lib/random.ts'
 import { newCode, toCode } from './code.ts'
+import { secureRandom } from './random.ts'
 
 // spec: What the service does | Codes are always uppercase
 test('lowercase input for a code is uppercased', () => {

@@ -1,11 +1,11 @@
-import type { Account } from '../accounts/store.ts'
-import { attributes, type Html, html } from '../lib/html.ts'
-import { pageTurns } from '../lib/turns.ts'
-import type { LinkRow } from '../links/row.ts'
-import { SEARCH_MAX } from '../links/schema.ts'
-import { TOP_MAX, topLinks } from '../links/top.ts'
+import type { Account } from '../../accounts/store.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
+import { pageTurns } from '../../lib/turns.ts'
+import type { LinkRow } from '../../links/row.ts'
+import { SEARCH_MAX } from '../../links/schema.ts'
+import { TOP_MAX, topLinks } from '../../links/top.ts'
+import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
-import type { DashboardDeps } from './deps.ts'
 import { count, destination, linkPath, noDestination, shortUrl } from './link-parts.ts'
 
 /** The table of an account's links: what its address asks for, its rows, its markup. */

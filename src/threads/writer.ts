@@ -1,0 +1,51 @@
+import { type SecondFactorWrites, secondFactorWrites } from '../accounts/second-factor-store.ts'
+import { type SessionWrites, sessionWrites } from '../accounts/session-store.ts'
+import { type AccountWrites, accountWrites } from '../accounts/writes-store.ts'
+import { Checkpoints } from '../db/checkpoint.ts'
+import { closeWritable, openWritable } from '../db/open.ts'
+import { type SettingWrites, settingWrites } from '../db/settings.ts'
+import { commitTogether } from '../db/writer.ts'
+import { type HitWrites, hitWrites } from '../hits/store.ts'
+import { JournalFile } from '../hot/journal-file.ts'
+import { giveWay } from '../lib/priority.ts'
+import { serveThread } from '../lib/thread.ts'
+import { type AccountLinkWrites, accountLinkWrites } from '../links/account-links-store.ts'
+import { type SearchWrites, searchWrites } from '../links/search-index.ts'
+import { type LinkWrites, linkWrites } from '../links/store.ts'
+import { type ModerationWrites, moderationWrites } from '../moderation/store.ts'
+
+/** The one thread that writes the database while the service runs. */
+export type Writes = LinkWrites &
+  SearchWrites &
+  HitWrites &
+  SettingWrites &
+  AccountWrites &
+  SessionWrites &
+  SecondFactorWrites &
+  AccountLinkWrites &
+  ModerationWrites
+
+serveThread(({ file, journal }: { file: string; journal: string }) => {
+  giveWay()
+  const db = openWritable(file)
+  const checkpoints = new Checkpoints(db)
+  const functions: Writes = {
+    ...linkWrites(db),
+    ...searchWrites(db),
+    ...hitWrites(db, JournalFile.open(journal)),
+    ...settingWrites(db),
+    ...accountWrites(db),
+    ...sessionWrites(db),
+    ...secondFactorWrites(db),
+    ...accountLinkWrites(db),
+    ...moderationWrites(db),
+  }
+  return {
+    answer: (calls) => commitTogether(db, functions, calls),
+    afterwards: () => checkpoints.afterCommit(),
+    close: () => {
+      checkpoints.close()
+      closeWritable(db)
+    },
+  }
+})
