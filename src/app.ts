@@ -205,10 +205,11 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     ...{ reads: new ModerationReads(db), writer, cache, blocklist, clock },
   })
   const plans = planLimits(config)
+  const unsent = new UnsentResponses()
   const deps = {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
     ...{ images, plans, hasher, moderation },
-    pages: new LinkPages(lists),
+    pages: new LinkPages(lists, { requireRoom: (account) => unsent.requireRoom(account) }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
     accounts: new AccountStore(db),
     links: new LinkWriter({ writer, cache, images, indexer }),
@@ -224,7 +225,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
     bodies: new RequestBodies(),
-    unsent: new UnsentResponses(),
+    unsent,
     health: new Health({ hits, writer, threads, watch }),
   }
 

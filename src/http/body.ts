@@ -51,10 +51,10 @@ export class RequestBodies {
     if (expected > limits.bytesMax) throw tooLarge(limits.bytesMax)
     const hold = this.#holdFor(expected, limits)
     try {
-      let bytes: Uint8Array
-      if (declared === undefined) bytes = await readUndeclared(request, expected, hold)
-      else if (expected <= SMALL_BODY_MAX) bytes = await readAtOnce(request, expected, hold)
-      else bytes = await readDeclared(request, expected, hold)
+      const bytes =
+        declared === undefined
+          ? await readUndeclared(request, expected, hold)
+          : await readDeclared(request, declared, hold)
       return { bytes, [Symbol.dispose]: () => hold[Symbol.dispose]() }
     } catch (error) {
       hold[Symbol.dispose]()
@@ -93,23 +93,10 @@ function requireUncompressed({ headers }: Request): void {
   if (encoding !== '' && encoding !== 'identity') throw new AppError('unsupported_encoding')
 }
 
-/** Faster than chunks. Bun buffers the whole body, so all of it counts from the start. */
-async function readAtOnce(request: Request, bytes: number, hold: Hold): Promise<Uint8Array> {
+/** Bun collects the body in one piece, which takes half the memory of chunks: all of it counts. */
+async function readDeclared(request: Request, bytes: number, hold: Hold): Promise<Uint8Array> {
   hold.take(bytes)
   return await request.bytes()
-}
-
-/** Only what has arrived counts, and takes memory: a large body may stall. */
-async function readDeclared(request: Request, declared: number, hold: Hold): Promise<Uint8Array> {
-  hold.requireRoom(declared)
-  const whole = new Uint8Array(declared)
-  let length = 0
-  for await (const chunk of request.body ?? []) {
-    hold.take(chunk.byteLength)
-    whole.set(chunk, length)
-    length += chunk.byteLength
-  }
-  return whole.subarray(0, length)
 }
 
 async function readUndeclared(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {

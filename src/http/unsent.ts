@@ -16,7 +16,7 @@ const SHARE_MAX = 16 * MIB
  * Counted bytes after which garbage is collected. What a response was made from, several times its
  * length, otherwise stays in memory until the heap has tripled. A collection takes about 16 ms.
  */
-const GARBAGE_BYTES = 24 * MIB
+const GARBAGE_BYTES = 12 * MIB
 /** Bytes given to a connection at once. */
 const CHUNK_BYTES = 64 * KIB
 
@@ -29,7 +29,7 @@ export class UnsentResponses {
     return this.#budget.total
   }
 
-  /** Once for each counted response. */
+  /** Once for each long response. */
   collectGarbage(bytes: number): void {
     this.#sinceCollection += bytes
     if (this.#sinceCollection < GARBAGE_BYTES) return
@@ -86,11 +86,12 @@ export const countUnsent = ({ unsent, address }: UnsentDeps) =>
     if (!(responseValue instanceof Response)) return
     const bytes = Number(responseValue.headers.get('content-length') ?? 0)
     if (bytes <= UNCOUNTED_MAX) return
+    // Refused ones too: they were made like all others.
+    unsent.collectGarbage(bytes)
     const hold = unsent.hold(account?.id ?? networkOf(address, request, server))
     // What was written cannot be undone, and its response may hold passcodes that are shown once.
     if (request.method === 'GET' || request.method === 'HEAD') hold.take(bytes)
     else hold.force(bytes)
-    unsent.collectGarbage(bytes)
     return inChunks(responseValue, hold)
   })
 
