@@ -19,7 +19,7 @@ interface Options {
 /**
  * A thread without state of its own, which is started again when it ends: for reads and images.
  * Calls under way are refused then, and so are those until the new thread runs. The writer is not
- * such a thread: see docs/decisions/018-the-writer-is-not-restarted.md.
+ * such a thread: see docs/decisions/018-do-not-restart-the-writer-thread.md.
  */
 export class RestartingThread<Calls extends Functions<Calls>> implements Caller<Calls> {
   readonly #open: Open<Calls>
