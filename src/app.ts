@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { Elysia, type InternalRoute } from 'elysia'
+import { KeyUses } from './accounts/key-uses.ts'
 import type { PasswordFunctions } from './accounts/password-hash.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
@@ -206,12 +207,14 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   })
   const plans = planLimits(config)
   const unsent = new UnsentResponses()
+  const keyUses = new KeyUses(writer)
   const deps = {
     ...{ clock, monotonic, random, reads, lists, cache, hits, journal, addresses, blocklist },
     ...{ images, plans, hasher, moderation },
     pages: new LinkPages(lists, { requireRoom: (account) => unsent.requireRoom(account) }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
     accounts: new AccountStore(db),
+    keyUses,
     links: new LinkWriter({ writer, cache, images, indexer }),
     limiter: new RateLimiter({
       plans,
@@ -239,8 +242,6 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     startPasswords: () =>
       start<PasswordFunctions>('passwords', new URL('./threads/passwords.ts', import.meta.url), {}),
   })
-  // Known to the guards of the API too, which come by the same object.
-  Object.assign(deps, { keyUses: dashboard.keyUses })
 
   const metrics = new Metrics({
     ...deps,
@@ -319,7 +320,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       indexer.close()
       moderation.close()
       pruner.close()
-      await Promise.all([codes.close(), dashboard.close(), blocklist.close()])
+      await Promise.all([codes.close(), keyUses.close(), dashboard.close(), blocklist.close()])
       // Their threads stand behind every other: on a busy machine the data would wait for seconds.
       const remade = remake?.close()
       const behind = Promise.all([images.close(), dashboard.deps.passwords.close()])

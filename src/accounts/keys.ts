@@ -16,19 +16,22 @@ export interface KeyDeps {
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
-  /** Told of every key that is used, where somebody keeps that. */
-  keyUses?: { note(keyId: number, now: number): void }
+}
+
+export interface KeyCheckDeps extends KeyDeps {
+  /** Records when each key was last used. */
+  keyUses: { note(keyId: number, now: number): void }
 }
 
 /**
  * The account that an `X-API-Key` header speaks for; undefined for an absent, malformed, unknown or
  * ended key.
  */
-export function findAccount(deps: KeyDeps, key: string | null): Account | undefined {
+export function findAccount(deps: KeyCheckDeps, key: string | null): Account | undefined {
   if (key === null || !isApiKey(key)) return undefined
   const now = deps.clock()
   const account = deps.accounts.findByKeyHash(deps.hasher.hash('api-key', key), now)
-  if (account) deps.keyUses?.note(account.keyId, now)
+  if (account) deps.keyUses.note(account.keyId, now)
   return account
 }
 

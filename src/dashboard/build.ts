@@ -1,5 +1,4 @@
 import type { Database } from 'bun:sqlite'
-import { KeyUses } from '../accounts/key-uses.ts'
 import { OneTimeLinkStore } from '../accounts/one-time-link-store.ts'
 import type { PasswordFunctions } from '../accounts/password-hash.ts'
 import { Passwords } from '../accounts/passwords.ts'
@@ -31,7 +30,6 @@ type Own =
   | 'deletion'
   | 'baseUrl'
   | 'signUp'
-  | 'keyUses'
 
 interface DashboardOptions {
   config: Config
@@ -46,8 +44,7 @@ interface DashboardOptions {
 
 export interface Dashboard {
   deps: DashboardDeps
-  keyUses: KeyUses
-  /** Ends what writes; the passwords are left to whoever began their thread. */
+  /** Stops background writers. `app.ts` closes the password thread. */
   close(): Promise<void>
 }
 
@@ -59,7 +56,6 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
   }
-  const keyUses = new KeyUses(writer)
   const passwords = new Passwords({ start: options.startPasswords })
   const deletion = new AccountDeletion({ writer, accounts, cache, images, log })
   const limits = { idleMs: sessionIdleMinutes * MINUTE, maxMs: sessionMaxHours * HOUR }
@@ -78,9 +74,6 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   }
   return {
     deps,
-    keyUses,
-    async close() {
-      await Promise.all([deletion.close(), keyUses.close()])
-    },
+    close: () => deletion.close(),
   }
 }

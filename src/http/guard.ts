@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { findAccount, type KeyDeps } from '../accounts/keys.ts'
+import { findAccount, type KeyCheckDeps } from '../accounts/keys.ts'
 import type { BudgetGroup } from '../accounts/plans.ts'
 import type { Account } from '../accounts/store.ts'
 import { AppError, degradedError } from '../errors.ts'
@@ -11,7 +11,7 @@ import { type Headed, REQUEST_ID, type Unrouted } from './errors.ts'
 import { methodsOf } from './methods.ts'
 import type { RequestIds } from './request-id.ts'
 
-export interface GuardDeps extends KeyDeps {
+export interface GuardDeps extends KeyCheckDeps {
   limiter: RateLimiter
   maintenance: MaintenanceMode
   address: ClientAddress

@@ -134,7 +134,8 @@ export function judge(folder: string, progress: Progress): string[] {
     const { db, accounts, hasher } = openDataFolder(folder)
     try {
       for (const key of progress.keys) {
-        const deps = { accounts, hasher, clock: Date.now, random: secureRandom }
+        const keyUses = { note: () => {} }
+        const deps = { accounts, hasher, clock: Date.now, random: secureRandom, keyUses }
         if (!findAccount(deps, key)) wrong.push(`the key ${key} does not work`)
       }
       const committed = new HitReads(db).totals().redirects
