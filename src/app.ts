@@ -41,7 +41,6 @@ import { BULK_BYTES_PER_SECOND } from './links/bulk.ts'
 import { LinkCache } from './links/cache.ts'
 import { DatabaseLookUps } from './links/database-look-ups.ts'
 import { SearchIndexer } from './links/indexer.ts'
-import { KnownCodes } from './links/known-codes.ts'
 import { LinkPages } from './links/link-pages.ts'
 import { LinkWriter } from './links/links.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
@@ -144,13 +143,9 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     thread: string,
     url: URL,
     settings: unknown,
-    onRestart = () => {},
   ) =>
     RestartingThread.start<Calls>((onDeath) => start(thread, url, settings, { onDeath }), {
-      onRestart() {
-        log.info('thread.restarted', { thread })
-        onRestart()
-      },
+      onRestart: () => log.info('thread.restarted', { thread }),
     })
 
   const [writerThread, lists, renderer, blocklist] = await Promise.all([
@@ -160,9 +155,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       { file, journal: journalFile(config.dataDir) },
       { batchMax: 1000, observe: writerWork.observe },
     ),
-    startAgain<Reads>('reader', new URL('./threads/reader.ts', import.meta.url), { file }, () =>
-      codes.retry(),
-    ),
+    startAgain<Reads>('reader', new URL('./threads/reader.ts', import.meta.url), { file }),
     startAgain<Renderer>('qr', new URL('./threads/qr.ts', import.meta.url), {
       dir: imageDir,
     }),
@@ -190,9 +183,8 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   })
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
-  const codes = new KnownCodes({ lists, log })
   const lookUps = new DatabaseLookUps(reads)
-  const cache = new LinkCache({ reads: lookUps, codes, blocklist, max: config.linkCacheMax })
+  const cache = new LinkCache({ reads: lookUps, blocklist, max: config.linkCacheMax })
   const hits = new HitCounts(new HitReads(db), journal)
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const pruner = new BucketPruner({ writer, clock })
@@ -320,7 +312,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
       indexer.close()
       moderation.close()
       pruner.close()
-      await Promise.all([codes.close(), keyUses.close(), dashboard.close(), blocklist.close()])
+      await Promise.all([keyUses.close(), dashboard.close(), blocklist.close()])
       // Their threads stand behind every other: on a busy machine the data would wait for seconds.
       const remade = remake?.close()
       const behind = Promise.all([images.close(), dashboard.deps.passwords.close()])

@@ -90,14 +90,14 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
         value: ratio('scan'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1 },
+        demand: { sense: '≤', bar: 1.6 },
       },
       {
         label: 'CPU per request, repeated unknown codes / warm redirects',
         value: ratio('repeated'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1 },
+        demand: { sense: '≤', bar: 1.6 },
       },
     ],
     notes: [
