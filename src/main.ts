@@ -15,7 +15,7 @@ import { SettingStore } from './db/settings.ts'
 import { cFunction } from './lib/c-library.ts'
 import { wallClock } from './lib/clock.ts'
 import { DataError } from './lib/data-error.ts'
-import { diskRefusal } from './lib/disk-refusal.ts'
+import { machineFailure } from './lib/disk-refusal.ts'
 import { print, printError } from './lib/log.ts'
 import { secureRandom } from './lib/random.ts'
 import { messageOf } from './lib/thread.ts'
@@ -155,9 +155,9 @@ function fail(error: unknown): never {
     printError(`hopcode: ${error.message}\nTry: hopcode --help`)
     process.exit(EXIT_USAGE)
   }
-  const refusal = diskRefusal(error)
-  if (refusal) {
-    printError(`hopcode: ${refusal}: ${messageOf(error)}`)
+  const failure = machineFailure(error)
+  if (failure) {
+    printError(`hopcode: ${failure}: ${messageOf(error)}`)
     process.exit(EXIT_FAILED)
   }
   const expected = [ConfigError, DataError, CommandError].some((kind) => error instanceof kind)

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DataError } from '../lib/data-error.ts'
-import { diskRefusal } from '../lib/disk-refusal.ts'
+import { machineFailure } from '../lib/disk-refusal.ts'
 
 /**
  * How long a connection waits for another process (a command line beside the server) to finish its
@@ -232,8 +232,9 @@ function explain(error: unknown, file: string): Error {
   const { code, message } = error as Error & { code?: string }
   if (code === 'SQLITE_NOTADB') return foreign(file)
   if (code?.startsWith('SQLITE_CORRUPT')) return damaged(file, message)
-  const refusal = diskRefusal(error)
-  if (refusal) return new DataError(`${file} cannot be opened: ${refusal}.`, { cause: error })
+  // SQLite says that it cannot open a file for more reasons than a machine that fails.
+  const failure = code === 'SQLITE_CANTOPEN' ? undefined : machineFailure(error)
+  if (failure) return new DataError(`${file} cannot be opened: ${failure}.`, { cause: error })
   return new DataError(
     `${file} cannot be opened: ${message}. Is it a file that this user may read and write?`,
     { cause: error },

@@ -1,4 +1,5 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
+import { DataError } from './data-error.ts'
 import { shrinkAfterStart } from './footprint.ts'
 
 /** Typed calls to functions on a worker thread. Calls queue up; one batch is sent at a time. */
@@ -91,7 +92,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
         if ('ready' in data) resolve(thread)
         else if ('failed' in data) {
-          thread.#dead = new Error(data.failed)
+          thread.#dead = new DataError(data.failed)
           worker.terminate()
           reject(thread.#dead)
         } else if ('stopped' in data) thread.#stopped?.()
