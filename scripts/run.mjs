@@ -153,8 +153,13 @@ async function downloadBun(name) {
   try {
     fs.mkdirSync(folder, { recursive: true })
     const { code, output, missing } = await run(npm[0], [
-      ...[...npm.slice(1), 'install', '--prefix', folder],
-      ...[...flags, ...retries, `${name}@${BUN_VERSION}`],
+      ...npm.slice(1),
+      'install',
+      '--prefix',
+      folder,
+      ...flags,
+      ...retries,
+      `${name}@${BUN_VERSION}`,
     ])
     if (stopSignal) return undefined
     if (missing) {

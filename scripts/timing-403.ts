@@ -229,7 +229,8 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
   })
   const passwordHash = await passwords.hash('seven purple otters', { queue: 'known', key: '' })
   const deps = {
-    ...{ passwords, hasher: new SecretHasher(Buffer.alloc(32)) },
+    passwords,
+    hasher: new SecretHasher(Buffer.alloc(32)),
     throttle: { require() {}, count() {}, clear() {} } as unknown as Throttle,
     accounts: {
       findByEmail: (email: string) =>

@@ -30,7 +30,9 @@ test.each(unseen)(
   'a fault that no test sees is reported: $name',
   ({ name, to, why }) => {
     const fault: Mutation = {
-      ...{ name, file: 'src/db/writer.ts', test: 'src/db/writer.busy.test.ts' },
+      name,
+      file: 'src/db/writer.ts',
+      test: 'src/db/writer.busy.test.ts',
       changes: [['Group commit: ', to]],
     }
     expect(tryMutation(fault)).toMatchObject({ isSeen: false, why })

@@ -138,7 +138,10 @@ test('a comment belongs to the test that it stands in, or else to the next', () 
 test('a row without a test, an unknown row, several rows and a lost comment are problems', () => {
   const kept = needed.filter(({ chapter }) => chapter === 'Limits')
   const markers = ['Limits | Budget, Free', 'Limits | Budget', 'Nowhere | 1'].map((text, i) => ({
-    ...{ kind: 'spec' as const, text, file: 'a.test.ts', line: i + 1 },
+    kind: 'spec' as const,
+    text,
+    file: 'a.test.ts',
+    line: i + 1,
     title: i === 0 ? undefined : 'a title',
   }))
   expect(cover(kept, markers).problems).toEqual([

@@ -42,7 +42,9 @@ test.each(Object.entries(GROUPS))(
     const rows = rowsUnder(heading)
     const told = rows.map(([name, version, licence, others]) => [name, version, licence, others])
     const expected = Object.entries(group).map(([name, version]) => [
-      ...[name, version, licenceOf(name) ?? 'MIT'],
+      name,
+      version,
+      licenceOf(name) ?? 'MIT',
       String(closure(lock, [name]).length - 1),
     ])
     expect(told).toEqual(expected)

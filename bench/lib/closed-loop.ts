@@ -1,10 +1,8 @@
 import { Histogram } from './histogram.ts'
-import { isInstalled } from './machine.ts'
 import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
 import { Connection, RequestBytes, type Target } from './raw-client.ts'
 import type { ResponseScanner } from './response-scanner.ts'
 import { type LoadResult, LoadTally } from './tally.ts'
-import { fitsWrk, wrkClosedLoop } from './wrk.ts'
 
 export interface ClosedLoopOptions {
   hostname: string
@@ -33,16 +31,6 @@ export interface ClosedLoopFigures {
   failed: number
   /** User and system time of the generator. */
   cpuSeconds: number
-}
-
-/**
- * As fast as the server answers: with wrk where it is installed, which costs less than our own
- * generator.
- */
-export function closedLoop(options: ClosedLoopOptions): Promise<ClosedLoopFigures> {
-  return isInstalled('wrk') && fitsWrk(options.targets)
-    ? wrkClosedLoop(options)
-    : ownClosedLoop(options)
 }
 
 /** Our generator in a process of its own, which judges every answer. */

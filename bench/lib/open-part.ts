@@ -61,8 +61,13 @@ export async function measurePeak(
 ): Promise<number> {
   const seconds = Math.min(load.seconds, PEAK_SECONDS_MAX)
   const { result } = await openLoopProcess({
-    ...{ hostname: HOSTNAME, port: server.port, restMs: RESTING_MS, ...load, seconds },
-    ...{ ratePerSecond: BEYOND_ANY_PEAK, backlogMax: BEYOND_ANY_PEAK * seconds },
+    hostname: HOSTNAME,
+    port: server.port,
+    restMs: RESTING_MS,
+    ...load,
+    seconds,
+    ratePerSecond: BEYOND_ANY_PEAK,
+    backlogMax: BEYOND_ANY_PEAK * seconds,
     drainSeconds: 0,
   })
   requireFaultless({ ...result, unanswered: 0, unsent: 0 }, `${server.name}, at its peak`)

@@ -66,7 +66,10 @@ async function signIn(
   over: AbortSignal,
 ): Promise<string | undefined> {
   const sent = fetch(`${origin}/app/sign-in`, {
-    ...{ method: 'POST', redirect: 'manual', headers: { cookie }, signal: over },
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie },
+    signal: over,
     body: new URLSearchParams({ csrf, email, password }),
   })
   const answer = await sent.catch((error) => {

@@ -95,7 +95,11 @@ export const redirectFacts = (
   settings: {
     program: source ? 'source' : 'binary',
     codes: CODES,
-    ...{ seconds, rounds, warmUp, connections, rate },
+    seconds,
+    rounds,
+    warmUp,
+    connections,
+    rate,
     closedLoopGenerator: isInstalled('wrk') ? 'wrk' : 'own',
   },
   plot: `${name}: latency at ${rate} requests/s`,

@@ -13,7 +13,13 @@ const CHUNKED = [
   'Transfer-Encoding: chunked',
   'Location: x',
   '',
-  ...['5', 'hello', 'a;n=1', '0123456789', '0', 'Trailer: 1', '\r\n'],
+  '5',
+  'hello',
+  'a;n=1',
+  '0123456789',
+  '0',
+  'Trailer: 1',
+  '\r\n',
 ].join('\r\n')
 
 const scan = (scanner: ResponseScanner, text: string, step: number) => {

@@ -5,7 +5,8 @@ test('a run of everything is shorter than a run of what is named', () => {
   expect(readOptions([]).load).toMatchObject({ seconds: 2, rounds: 2, warmUp: 1, connections: 64 })
   expect(readOptions(['scan']).load).toMatchObject({ seconds: 3, rounds: 5 })
   expect(readOptions(['--seconds', '7', '--rounds', '1']).load).toMatchObject({
-    ...{ seconds: 7, rounds: 1 },
+    seconds: 7,
+    rounds: 1,
   })
 })
 

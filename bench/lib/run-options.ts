@@ -54,8 +54,14 @@ function parse(args: string[]) {
       args,
       allowPositionals: true,
       options: {
-        ...{ seconds: number, rounds: number, 'warm-up': number, connections: number },
-        ...{ rate: number, redirects: number, source: flag, readme: flag },
+        seconds: number,
+        rounds: number,
+        'warm-up': number,
+        connections: number,
+        rate: number,
+        redirects: number,
+        source: flag,
+        readme: flag,
       },
     })
   } catch (error) {

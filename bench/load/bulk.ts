@@ -94,23 +94,29 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: 'durable links/s in bulks of 1,000, among a million',
         value: medianOf(variants, 'bulks', 'linksPerSecond'),
-        ...{ unit: ' /s', digits: 0, isMain: true },
+        unit: ' /s',
+        digits: 0,
+        isMain: true,
         demand: { sense: '≥', bar: 20_000, stretch: 50_000 },
       },
       {
         label: 'the same until all are in the search index too',
         value: medianOf(variants, 'bulks', 'indexedPerSecond'),
-        ...{ unit: ' /s', digits: 0 },
+        unit: ' /s',
+        digits: 0,
       },
       {
         label: 'redirect during bulks, median',
         value: medianOf(variants, 'both', 'openP50') / 1000,
-        ...{ unit: ' ms', digits: 2, demand: { sense: '≤', bar: 10 } },
+        unit: ' ms',
+        digits: 2,
+        demand: { sense: '≤', bar: 10 },
       },
       {
         label: 'redirect during bulks, p99',
         value: medianOf(variants, 'both', 'openP99') / 1000,
-        ...{ unit: ' ms', digits: 1 },
+        unit: ' ms',
+        digits: 1,
       },
     ],
     notes: [
@@ -142,7 +148,8 @@ async function measureRound(
 
   const targets = all.slice(WARMING_BULKS)
   const redirectLoad = {
-    ...{ targets: targetsOf(links), ratePerSecond: REDIRECTS_PER_SECOND },
+    targets: targetsOf(links),
+    ratePerSecond: REDIRECTS_PER_SECOND,
     restMs: RESTING_MS,
   }
   await hits.begin()
@@ -165,7 +172,8 @@ async function measureRound(
   return {
     figures: {
       ...(made && perLink(made.figures, { isAlone: !redirects })),
-      ...{ searchMs, indexedPerSecond },
+      searchMs,
+      indexedPerSecond,
       ...followed?.figures,
     },
     ...(followed && { latency: followed.latency }),

@@ -39,7 +39,8 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const bar = (label: string, key: string): Bar => ({
     label: `${label}, ${after.ref} / ${before.ref}`,
     value: medianRatio(variants, after.ref, before.ref, key),
-    ...{ unit: '×', digits: 2 },
+    unit: '×',
+    digits: 2,
   })
   const facts = redirectFacts({ ...options, source: false }, compare.name)
   return {

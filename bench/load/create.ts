@@ -59,7 +59,10 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: `durable links/s one by one, ${connections} connections`,
         value: medianOf(variants, 'hopcode', 'requestsPerSecond'),
-        ...{ unit: ' /s', digits: 0, isMain: true, demand: { sense: '≥', bar: 8000 } },
+        unit: ' /s',
+        digits: 0,
+        isMain: true,
+        demand: { sense: '≥', bar: 8000 },
       },
       {
         label: `the same where a flush takes ${FLUSH_MS} ms, beside a commit per request`,
@@ -69,7 +72,9 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
           'commit each, slow disk',
           'requestsPerSecond',
         ),
-        ...{ unit: '×', digits: 1, demand: { sense: '≥', bar: 10 } },
+        unit: '×',
+        digits: 1,
+        demand: { sense: '≥', bar: 10 },
       },
     ],
     notes: [

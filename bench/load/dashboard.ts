@@ -81,7 +81,9 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       (['p99', 'first'] as const).map((key) => ({
         label: `${key === 'p99' ? 'p99' : 'the first one'} of ${name}, of a million links`,
         value: medianOf(variants, name, key),
-        ...{ unit: ' ms', digits: 1, demand: { sense: '≤', bar: BAR_MS } as const },
+        unit: ' ms',
+        digits: 1,
+        demand: { sense: '≤', bar: BAR_MS } as const,
       })),
     ),
     notes: [
@@ -122,7 +124,10 @@ async function measureRound(
   const counted = performance.now() - startedAt
   const before = server.cpuSeconds()
   const result = await ownClosedLoop({
-    ...{ hostname: HOSTNAME, port: server.port, seconds, connections: 1 },
+    hostname: HOSTNAME,
+    port: server.port,
+    seconds,
+    connections: 1,
     targets: [{ path, headers, status: 200 }],
   })
   const cpuSeconds = server.cpuSeconds() - before
@@ -154,7 +159,8 @@ async function signIn({ origin }: Server, path: string): Promise<string> {
   const door = await fetch(origin + path)
   const csrf = /name="csrf" value="([^"]+)"/.exec(await door.text())?.[1] ?? ''
   const answer = await fetch(origin + path, {
-    ...{ method: 'POST', redirect: 'manual' },
+    method: 'POST',
+    redirect: 'manual',
     headers: { cookie: cookiesOf(door) },
     body: new URLSearchParams({ csrf, password: PASSWORD }),
   })

@@ -72,7 +72,10 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     { name: COMMON, offset: 0, search: 'https', demand: SEARCH },
     { name: `its page at ${MIDDLE}`, offset: MIDDLE, search: 'https', demand: SEARCH },
     {
-      ...{ name: 'the same right after a creation', offset: 0, search: 'https', creates: true },
+      name: 'the same right after a creation',
+      offset: 0,
+      search: 'https',
+      creates: true,
       demand: SEARCH,
     },
     { name: 'a search of two characters', offset: 0, search: 'qu', demand: SEARCH },
@@ -82,7 +85,9 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const expected = new Map(contenders.map((variant) => [variant, expectedOf(folder, variant)]))
   const measure = (variant: Variant) =>
     measureRound(variant, expected.get(variant) ?? { total: 0, codes: [] }, {
-      ...{ launch, folder, seconds: options.seconds },
+      launch,
+      folder,
+      seconds: options.seconds,
     })
   const variants = await alternate(contenders, options.rounds, measure, say)
   return {
@@ -95,12 +100,16 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       ...contenders.map(({ name, demand }) => ({
         label: `p99 of ${name}, of a million links`,
         value: medianOf(variants, name, 'p99'),
-        ...{ unit: ' ms', digits: 1, isMain: name === RARE, demand },
+        unit: ' ms',
+        digits: 1,
+        isMain: name === RARE,
+        demand,
       })),
       ...[`the page at ${MIDDLE}`, COMMON, 'a search of two characters'].map((name) => ({
         label: `the first request after a start: ${name}`,
         value: medianOf(variants, name, 'first'),
-        ...{ unit: ' ms', digits: 1 },
+        unit: ' ms',
+        digits: 1,
       })),
     ],
     notes: [
@@ -164,7 +173,10 @@ async function measureRound(
     return { figures: { ...figures, first } }
   }
   const result = await ownClosedLoop({
-    ...{ hostname: HOSTNAME, port: server.port, seconds, connections: 1 },
+    hostname: HOSTNAME,
+    port: server.port,
+    seconds,
+    connections: 1,
     targets: [{ path: `/api/list?${query}`, headers: accountHeaders(folder.apiKey), status: 200 }],
   })
   if (result.failed > 0) throw new Error(`${result.failed} of ${result.requests} requests failed`)

@@ -91,12 +91,17 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: 'p99 of redirects while all else runs, beside redirects alone',
         value: medianRatio(variants, 'mixed', 'alone', 'openP99'),
-        ...{ unit: '×', digits: 2, isMain: true, demand: { sense: '≤', bar: 2, stretch: 1.3 } },
+        unit: '×',
+        digits: 2,
+        isMain: true,
+        demand: { sense: '≤', bar: 2, stretch: 1.3 },
       },
       {
         label: 'p99.9 of redirects while all else runs',
         value: medianOf(variants, 'mixed', 'openP999') / 1000,
-        ...{ unit: ' ms', digits: 1, demand: { sense: '≤', bar: 20 } },
+        unit: ' ms',
+        digits: 1,
+        demand: { sense: '≤', bar: 20 },
       },
     ],
     notes: [
@@ -149,7 +154,11 @@ async function measureRound(
   const cpuBefore = server.cpuSeconds()
   const startedAt = performance.now()
   const redirects = await measureOpen(server, {
-    ...{ targets, connections, seconds, ratePerSecond, restMs: RESTING_MS },
+    targets,
+    connections,
+    seconds,
+    ratePerSecond,
+    restMs: RESTING_MS,
   })
   const elapsed = (performance.now() - startedAt) / 1000
   const cpuPercent = ((server.cpuSeconds() - cpuBefore) / elapsed) * 100
@@ -208,8 +217,14 @@ async function sendAllElse(
   const get = (path: string): Target => ({ path, headers, status: 200 })
   const send = async (ratePerSecond: number, targets: Target[]) => {
     const { result } = await openLoopProcess({
-      ...{ hostname: HOSTNAME, port: server.port, targets, ratePerSecond, seconds },
-      ...{ connections: BACKGROUND_CONNECTIONS, drainSeconds: 10, restMs: RESTING_MS },
+      hostname: HOSTNAME,
+      port: server.port,
+      targets,
+      ratePerSecond,
+      seconds,
+      connections: BACKGROUND_CONNECTIONS,
+      drainSeconds: 10,
+      restMs: RESTING_MS,
       isBackground: true,
     })
     requireFaultless(result, `${targets[0]?.path}, …`)

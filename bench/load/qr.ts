@@ -61,12 +61,15 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     {
       label: `QR images/s of ${size} px`,
       value: medianOf(variants, `and ${size} px`, 'requestsPerSecond'),
-      ...{ unit: ' /s', digits: 0, isMain: size === 512 },
+      unit: ' /s',
+      digits: 0,
+      isMain: size === 512,
     },
     {
       label: `p99 of redirects beside images of ${size} px`,
       value: medianOf(variants, `and ${size} px`, 'openP99') / 1000,
-      ...{ unit: ' ms', digits: 1 },
+      unit: ' ms',
+      digits: 1,
     },
   ])
   return {
@@ -115,8 +118,11 @@ async function measureRound(
   await hits.begin()
   const [followed, drawn] = await Promise.all([
     measureOpen(server, {
-      ...{ targets: redirectTargets, connections, seconds },
-      ...{ ratePerSecond: REDIRECTS_PER_SECOND, restMs: RESTING_MS },
+      targets: redirectTargets,
+      connections,
+      seconds,
+      ratePerSecond: REDIRECTS_PER_SECOND,
+      restMs: RESTING_MS,
     }),
     targets.length > 0
       ? measureClosed(server, { targets, connections: CONNECTIONS, seconds })

@@ -85,12 +85,15 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: 'CPU per redirect, cold / warm',
         value: ratio('cold', 'countedMicros'),
-        ...{ unit: '×', digits: 2, demand: { sense: '≤', bar: 1.5, stretch: 1.25 } },
+        unit: '×',
+        digits: 2,
+        demand: { sense: '≤', bar: 1.5, stretch: 1.25 },
       },
       {
         label: 'CPU per redirect on the HTTP thread, cold / warm',
         value: ratio('cold', 'httpMicros'),
-        ...{ unit: '×', digits: 2 },
+        unit: '×',
+        digits: 2,
       },
     ],
     notes: [

@@ -88,12 +88,16 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: 'CPU per request, new unknown codes / warm redirects',
         value: ratio('scan'),
-        ...{ unit: '×', digits: 2, demand: { sense: '≤', bar: 1 } },
+        unit: '×',
+        digits: 2,
+        demand: { sense: '≤', bar: 1 },
       },
       {
         label: 'CPU per request, repeated unknown codes / warm redirects',
         value: ratio('repeated'),
-        ...{ unit: '×', digits: 2, demand: { sense: '≤', bar: 1 } },
+        unit: '×',
+        digits: 2,
+        demand: { sense: '≤', bar: 1 },
       },
     ],
     notes: [

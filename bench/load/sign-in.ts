@@ -75,7 +75,9 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: `memory on top while ${PEOPLE} sign in at once`,
         value: medianOf(variants, 'and sign-ins', 'growth'),
-        ...{ unit: ' MiB', digits: 0, demand: { sense: '≤', bar: 300 } },
+        unit: ' MiB',
+        digits: 0,
+        demand: { sense: '≤', bar: 300 },
       },
     ],
     notes: [
@@ -92,7 +94,10 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
 
 const p99Bar = (rate: number, value: number): Bar => ({
   label: `p99 of ${rate} redirects/s while ${PEOPLE} sign in at once, beside redirects alone`,
-  ...{ value, unit: '×', digits: 2, demand: { sense: '≤', bar: 2 } },
+  value,
+  unit: '×',
+  digits: 2,
+  demand: { sense: '≤', bar: 2 },
 })
 
 async function measureRound(
@@ -124,8 +129,12 @@ async function measureRound(
     )
     const { openP99: fewP99 = NaN, latenessP99: fewLateness = NaN } = few.figures
     const figures = {
-      ...{ ...many.figures, ...signedIn, fewP99, fewLateness },
-      ...{ resident, growth: highest - resident },
+      ...many.figures,
+      ...signedIn,
+      fewP99,
+      fewLateness,
+      resident,
+      growth: highest - resident,
     }
     return { figures, latency: many.latency }
   } finally {
@@ -139,7 +148,10 @@ async function sendPeople({ origin }: Server, seconds: number) {
   const doors = []
   for (let i = 0; i < PEOPLE; i++) doors.push(await openDoor(`${origin}/app/sign-in`))
   const ended = signInAgainAndAgain({
-    ...{ origin, doors, email: EMAIL, password: PASSWORD },
+    origin,
+    doors,
+    email: EMAIL,
+    password: PASSWORD,
     seconds: seconds + 2 * LEAD_SECONDS,
   })
   // A failure is told where the end is waited for.
@@ -154,7 +166,9 @@ async function setPassword({ launch, dataDir }: Place): Promise<void> {
   await using server = await startServer(launch)
   const { csrf, cookie } = await openDoor(server.origin + path)
   const answer = await fetch(server.origin + path, {
-    ...{ method: 'POST', redirect: 'manual', headers: { cookie } },
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie },
     body: new URLSearchParams({ csrf, password: PASSWORD }),
   })
   if (answer.status !== 303) throw new Error(`setting the password gave ${answer.status}`)

@@ -77,12 +77,16 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
 
   const atEnd = memoryAt(samples, redirects, WINDOW)
   const figures = {
-    ...{ millions: redirects / 1e6, perSecond: requests / seconds, atStart, atEnd },
+    millions: redirects / 1e6,
+    perSecond: requests / seconds,
+    atStart,
+    atEnd,
     highest: Math.max(...samples.map(({ mebibytes }) => mebibytes)),
     growth: memoryAt(samples, redirects, STRETCH) - memoryAt(samples, redirects - STRETCH, STRETCH),
     growthHalf:
       memoryAt(samples, redirects, redirects / 4) - memoryAt(samples, redirects / 2, redirects / 4),
-    ...{ uncounted, catchUpSeconds },
+    uncounted,
+    catchUpSeconds,
   }
   const isLong = redirects >= JUDGED_FROM
   return {
@@ -101,17 +105,23 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: `memory after ${(redirects / 1e6).toFixed(1)} million redirects of a million codes`,
         value: atEnd,
-        ...{ unit: ' MiB', digits: 0, isMain: true, demand: { sense: '≤', bar: 250 } },
+        unit: ' MiB',
+        digits: 0,
+        isMain: true,
+        demand: { sense: '≤', bar: 250 },
       },
       {
         label: 'hits only in the journal at the end',
         value: uncounted,
-        ...{ unit: '', digits: 0 },
+        unit: '',
+        digits: 0,
       },
       {
         label: 'growth over the last 10 million of 50 and more',
         value: isLong ? figures.growth : Number.NaN,
-        ...{ unit: ' MiB', digits: 1, demand: { sense: '≤', bar: 1 } },
+        unit: ' MiB',
+        digits: 1,
+        demand: { sense: '≤', bar: 1 },
       },
     ],
     notes: [

@@ -69,18 +69,24 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       {
         label: 'start to first redirect, a million links',
         value: medianOf(variants, 'a million', 'firstMs'),
-        ...{ unit: ' ms', digits: 0, isMain: true },
+        unit: ' ms',
+        digits: 0,
+        isMain: true,
         demand: { sense: '≤', bar: 200, stretch: 100 },
       },
       {
         label: 'the same after kill -9',
         value: medianOf(variants, 'a million, after kill -9', 'firstMs'),
-        ...{ unit: ' ms', digits: 0 },
+        unit: ' ms',
+        digits: 0,
       },
       {
         label: 'memory after the start, a million links',
         value: medianOf(variants, 'a million', 'resident'),
-        ...{ unit: ' MiB', digits: 0, isMain: true, demand: { sense: '≤', bar: 90 } },
+        unit: ' MiB',
+        digits: 0,
+        isMain: true,
+        demand: { sense: '≤', bar: 90 },
       },
     ],
     notes: [

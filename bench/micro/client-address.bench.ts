@@ -16,7 +16,9 @@ const CASES = [
   { name: 'IPv6', peer: '2001:db8:1:2:3:4:5:6', header: null, client: '2001:db8:1:2::' },
   {
     name: 'IPv4 behind two proxies',
-    ...{ peer: '::ffff:10.0.0.1', header: '203.0.113.77, 10.1.2.3', client: '203.0.113.77' },
+    peer: '::ffff:10.0.0.1',
+    header: '203.0.113.77, 10.1.2.3',
+    client: '203.0.113.77',
   },
 ]
 

@@ -1,7 +1,7 @@
 // What do two HTTP threads in one process give, sharing a counter as they would share the journal?
 // bun bench/micro/http-threads.bench.ts
 
-import { closedLoop } from '../lib/closed-loop.ts'
+import { closedLoop } from '../lib/closed-part.ts'
 import { describeMachine } from '../lib/machine.ts'
 import { cpuSecondsOf } from '../lib/process-stats.ts'
 import { alternate, medianOf, medianRatio } from '../lib/rounds.ts'

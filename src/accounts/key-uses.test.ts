@@ -1,16 +1,11 @@
 import { expect, test } from 'bun:test'
 import { MINUTE } from '../lib/clock.ts'
-import type { Caller } from '../lib/thread.ts'
-import { KeyUses } from './key-uses.ts'
-import type { AccountWrites } from './writes-store.ts'
+import { Thread } from '../lib/thread.ts'
+import { KeyUses, type KeyUseWrites } from './key-uses.ts'
 
 function recorder() {
   const written: unknown[] = []
-  const writer = {
-    async call(_: string, uses: unknown) {
-      written.push(uses)
-    },
-  } as unknown as Caller<AccountWrites>
+  const writer = Thread.inProcess<KeyUseWrites>({ noteKeyUses: (uses) => void written.push(uses) })
   return { uses: new KeyUses(writer), written }
 }
 

@@ -2,6 +2,8 @@ import { MINUTE } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { AccountWrites } from './writes-store.ts'
 
+export type KeyUseWrites = Pick<AccountWrites, 'noteKeyUses'>
+
 /** Keys remembered at once; beyond this all are forgotten, which costs writes and nothing else. */
 const KEYS_MAX = 10_000
 /** How long noted uses gather before they are written together. */
@@ -12,12 +14,12 @@ const GATHER_MS = 1000
  * Stands on the redirect path: a note costs one look into a table.
  */
 export class KeyUses {
-  readonly #writer: Caller<AccountWrites>
+  readonly #writer: Caller<KeyUseWrites>
   readonly #noted = new Map<number, number>()
   #waiting: { keyId: number; at: number }[] = []
   #timer: Timer | undefined
 
-  constructor(writer: Caller<AccountWrites>) {
+  constructor(writer: Caller<KeyUseWrites>) {
     this.#writer = writer
   }
 

@@ -12,16 +12,18 @@ interface Order {
 function fakeThread({ failedStarts = 0, rest = async () => {}, begun = Promise.resolve() } = {}) {
   const asked: Order[] = []
   const seen = { away: 0, mostAway: 0, starts: 0, rests: [] as number[] }
-  const thread = {
-    async call(_: string, order: Order) {
+  const thread = Thread.inProcess<PasswordFunctions>({
+    async hash(password) {
+      return password
+    },
+    async verify(order) {
       asked.push(order)
       seen.mostAway = Math.max(seen.mostAway, ++seen.away)
       await Promise.resolve()
       seen.away--
       return order.password === 'right'
     },
-    async close() {},
-  } as unknown as Thread<PasswordFunctions>
+  })
   const passwords = new Passwords({
     start: async () => {
       if (++seen.starts <= failedStarts) throw new Error('no thread')

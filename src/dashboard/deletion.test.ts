@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
+import { type Code, toCode } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
-import { AccountDeletion } from './deletion.ts'
+import { Thread } from '../lib/thread.ts'
+import { AccountDeletion, type DeletionWrites } from './deletion.ts'
 
 type Options = ConstructorParameters<typeof AccountDeletion>[0]
 
@@ -8,15 +10,19 @@ test('a stop waits for no more than the batch under way, and leaves the account 
   const calls: string[] = []
   const gone: string[] = []
   const deletion = new AccountDeletion({
-    writer: {
-      async call(name: string) {
-        calls.push(name)
-        if (name !== 'deleteLinksOf') return true
+    writer: Thread.inProcess<DeletionWrites>({
+      beginDeletion() {
+        calls.push('beginDeletion')
+        return true
+      },
+      deleteLinksOf() {
+        calls.push('deleteLinksOf')
         if (calls.length > 10) return []
         void deletion.close()
-        return ['SPRING26']
+        return [toCode('SPRING26') as Code]
       },
-    } as unknown as Options['writer'],
+      removeAccount: () => void calls.push('removeAccount'),
+    }),
     accounts: { listDeleted: () => [] } as unknown as Options['accounts'],
     cache: { drop: (code: string) => gone.push(code) } as unknown as Options['cache'],
     images: { remove: () => {} } as unknown as Options['images'],

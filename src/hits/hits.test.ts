@@ -6,9 +6,10 @@ import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { createLog } from '../lib/log.ts'
+import { Thread } from '../lib/thread.ts'
 import { HitFlusher } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
-import { findMark, HitReads, hitWrites } from './store.ts'
+import { findMark, HitReads, type HitWrites, hitWrites } from './store.ts'
 
 const silent = createLog({ level: 'silent' })
 
@@ -120,13 +121,12 @@ test('a flush that the disk refuses leaves every hit in the journal, and the nex
   using folder = temporaryFolder()
   const { journal, counts, writes } = setUp(folder.path)
   const disk = { full: true }
-  const writer = {
-    async call(name: string, order: unknown) {
-      if (name !== 'countHits') return undefined as never
+  const writer = Thread.inProcess<Pick<HitWrites, 'countHits'>>({
+    countHits(order) {
       if (disk.full) throw new Error('database or disk is full')
-      return writes.countHits(order as { end: number; now: number }) as never
+      return writes.countHits(order)
     },
-  }
+  })
   const flusher = new HitFlusher({ journal, writer, clock: () => 0, flushMs: 60_000, log: silent })
   journal.append(1)
   expect(flusher.flush()).rejects.toThrow('disk is full')

@@ -1,17 +1,19 @@
 import { expect, test } from 'bun:test'
+import { Thread } from '../lib/thread.ts'
+import type { BucketWrites } from './buckets.ts'
 import { BucketPruner } from './pruner.ts'
 
 /** A writer that has so many batches of old buckets to remove. */
 function setUp(batches: number) {
   const orders: { now: number; most: number }[] = []
   const state = { isFull: false }
-  const writer = {
-    async call(_: 'pruneBuckets', order: { now: number; most: number }) {
+  const writer = Thread.inProcess<BucketWrites>({
+    pruneBuckets(order) {
       orders.push(order)
       if (state.isFull) throw new Error('database or disk is full')
-      return (orders.length < batches) as never
+      return orders.length < batches
     },
-  }
+  })
   const pruner = new BucketPruner({ writer, clock: () => 77 })
   return { orders, state, pruner }
 }

@@ -8,14 +8,11 @@ interface Calls {
 }
 
 const SERVICE = `
-  import { runCall, serveThread } from '${new URL('./thread.ts', import.meta.url).pathname}'
+  import { functionService, serveThread } from '${new URL('./thread.ts', import.meta.url).pathname}'
   serveThread((settings) => {
     if (settings.broken) throw new Error('no such file')
     const functions = { double: (n) => n * 2, end: () => process.exit(3) }
-    return {
-      answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
-      close: () => {},
-    }
+    return functionService(functions)
   })
 `
 

@@ -12,7 +12,7 @@ interface Calls {
 }
 
 const SERVICE = `
-  import { runCall, serveThread } from '${new URL('./thread.ts', import.meta.url).pathname}'
+  import { functionService, serveThread } from '${new URL('./thread.ts', import.meta.url).pathname}'
   serveThread((settings) => {
     if (settings.broken) throw new Error('no such file')
     let size = 0
@@ -26,13 +26,14 @@ const SERVICE = `
         ? process.exit(3)
         : new Promise(() => setTimeout(() => { throw new Error('out of luck') })),
     }
+    const service = functionService(functions)
     return {
+      ...service,
       answer: (calls) => {
         size = calls.length
-        return Promise.all(calls.map((call) => runCall(functions, call)))
+        return service.answer(calls)
       },
-      afterwards: () => { followUps++ },
-      close: () => {},
+      onBatchDone: () => { followUps++ },
     }
   })
 `
@@ -187,4 +188,30 @@ test('the time that a batch is away is measured from when it leaves until its an
   now += 6000
   expect(thread.awayMs).toBe(0)
   await thread.close()
+})
+
+test('in process, calls of one tick are one batch, and a throw or a rejection is the error of its call', async () => {
+  const sizes: number[] = []
+  const thread = Thread.inProcess<Pick<Calls, 'double' | 'fail'>>(
+    {
+      double: async (n) => n * 2,
+      fail(message) {
+        throw new Error(message)
+      },
+    },
+    { batchMax: 2, observe: (calls) => void sizes.push(calls) },
+  )
+  const outcomes = await Promise.allSettled([
+    thread.call('double', 4),
+    thread.call('fail', 'changed its mind'),
+    thread.call('double', 5, { background: true }),
+  ])
+  expect(outcomes).toMatchObject([
+    { value: 8 },
+    { reason: { message: 'changed its mind' } },
+    { value: 10 },
+  ])
+  expect(sizes).toEqual([2, 1])
+  await thread.close()
+  expect(thread.call('double', 1)).rejects.toThrow('closed')
 })

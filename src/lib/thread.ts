@@ -1,9 +1,16 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
 import { shrinkAfterStart } from './footprint.ts'
 
-/** A worker thread as a typed function table: calls queue up, one batch at a time is away. */
+/** Typed calls to functions on a worker thread. Calls queue up; one batch is sent at a time. */
 
 export type Functions<Calls> = { [Name in keyof Calls]: (args: never) => unknown }
+
+/** The same functions, each free to return a promise. */
+type InProcess<Calls extends Functions<Calls>> = {
+  [Name in keyof Calls]: (
+    args: Parameters<Calls[Name]>[0],
+  ) => ReturnType<Calls[Name]> | Promise<Awaited<ReturnType<Calls[Name]>>>
+}
 
 interface Call {
   name: string
@@ -21,19 +28,19 @@ interface Waiting extends Call {
 }
 
 export interface ThreadOptions {
-  /** The most calls sent together; the thread answers them together. */
+  /** Maximum number of calls in a batch. The thread answers a batch as a whole. */
   batchMax: number
-  /** Calls waiting beyond this are refused with an error, so that memory stays bounded. */
+  /** Calls beyond this many pending ones are refused with an error: memory stays bounded. */
   queueMax: number
-  /** Told of each answered batch: how many calls, and how long it was away. */
+  /** Called after each answered batch, with its size and the time until its answer. */
   observe?: (calls: number, seconds: number) => void
-  /** Told once if the thread ends though nobody closed it: every call is refused from then on. */
+  /** Called once if the thread ends without `close`. Every call is refused from then on. */
   onDeath?: (error: Error) => void
-  /** Measures how long a batch is away. Default: the machine's own. */
+  /** Measures how long a batch takes. Default: the machine's clock. */
   monotonic?: MonotonicClock
 }
 
-/** What a feature needs of a thread: to call its own functions there. */
+/** The calling side of a thread, as a feature sees it: it calls its own functions only. */
 export interface Caller<Calls extends Functions<Calls>> {
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -42,9 +49,9 @@ export interface Caller<Calls extends Functions<Calls>> {
   ): Promise<Awaited<ReturnType<Calls[Name]>>>
 }
 
-/** The calling side. Calls marked `background` go only when no other call waits. */
+/** The calling side. A `background` call is sent only when no other call waits. */
 export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
-  readonly #worker: Worker
+  readonly #worker: Pick<Worker, 'postMessage' | 'terminate'>
   readonly #options: ThreadOptions
   readonly #monotonic: MonotonicClock
   #urgent: Waiting[] = []
@@ -53,19 +60,19 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   #drained: (() => void) | undefined
   #stopped: (() => void) | undefined
   #dead: Error | undefined
-  /** What calls are told from the beginning of a close on. */
+  /** The error of every call made after `close`. */
   #closing: Error | undefined
   #sentAt = 0
 
-  private constructor(worker: Worker, options: ThreadOptions) {
+  private constructor(worker: Pick<Worker, 'postMessage' | 'terminate'>, options: ThreadOptions) {
     this.#worker = worker
     this.#options = options
     this.#monotonic = options.monotonic ?? monotonicClock
   }
 
   /**
-   * Resolves once the thread has made its functions from `settings`; rejects with its reason if it
-   * cannot.
+   * Resolves once the thread has created its functions from `settings`. Rejects with the thread's
+   * error if it cannot.
    */
   static start<Calls extends Functions<Calls>>(
     worker: Worker,
@@ -94,17 +101,38 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     })
   }
 
-  /** The thread has ended, and takes no more calls. */
+  /**
+   * For tests: runs the functions in the calling thread, with the same queue and batches. Needs no
+   * `close`.
+   */
+  static inProcess<Calls extends Functions<Calls>>(
+    functions: InProcess<Calls>,
+    options: Partial<ThreadOptions> = {},
+  ): Thread<Calls> {
+    const { answer } = functionService(functions)
+    const worker = {
+      postMessage(message: ToThread) {
+        if ('stop' in message) thread.#stopped?.()
+        if (!('batch' in message)) return
+        void Promise.resolve(answer(message.batch)).then((outcomes) => thread.#settle(outcomes))
+      },
+      terminate() {},
+    }
+    const thread = new Thread<Calls>(worker, { batchMax: 100, queueMax: 1000, ...options })
+    return thread
+  }
+
+  /** The thread has ended and accepts no more calls. */
   get isDead(): boolean {
     return this.#dead !== undefined
   }
 
-  /** Calls waiting or away. */
+  /** Number of calls without an answer. */
   get pending(): number {
     return this.#urgent.length + this.#background.length + this.#away.length
   }
 
-  /** How long the current batch has been with the thread, in milliseconds; 0 without a batch. */
+  /** Milliseconds since the current batch was sent; 0 without a batch. */
   get awayMs(): number {
     return this.#away.length > 0 ? this.#monotonic() - this.#sentAt : 0
   }
@@ -123,13 +151,13 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       const waiting = { name, args, resolve, reject } as Waiting
       if (background) this.#background.push(waiting)
       else this.#urgent.push(waiting)
-      // The rest of this turn may add calls: they leave together.
+      // Calls that the rest of this tick adds are sent in the same batch.
       if (this.pending === 1) queueMicrotask(() => this.#send())
     })
   }
 
   /**
-   * Lets waiting calls finish, but for background ones of the names in `drop`, and refuses others;
+   * Refuses new calls, rejects waiting background calls named in `drop`, finishes all others, and
    * then ends the thread.
    */
   async close({ drop = [] }: { drop?: readonly (keyof Calls)[] } = {}): Promise<void> {
@@ -192,18 +220,16 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
 }
 
 interface Service {
-  /** Answers a batch, one outcome a call, in order. Must not throw. */
+  /** Returns one outcome per call, in order. Must not throw. */
   answer(calls: readonly Call[]): Outcome[] | Promise<Outcome[]>
-  /** Work that may follow each batch, once its answers have left. Must not throw. */
-  afterwards?(): void
+  /** Runs after the answers of a batch are sent. Must not throw. */
+  onBatchDone?(): void
   close(): void
 }
 
 declare const self: Worker
 
-/**
- * The thread's side: `open` makes the functions from the settings that `Thread.start` was given.
- */
+/** The thread's side. `open` receives the settings passed to `Thread.start`. */
 export function serveThread<Settings>(
   open: (settings: Settings) => Service | Promise<Service>,
 ): void {
@@ -223,13 +249,21 @@ export function serveThread<Settings>(
       post({ stopped: true })
     } else if (service) {
       post({ outcomes: await service.answer(data.batch) })
-      service.afterwards?.()
+      service.onBatchDone?.()
     }
   }
 }
 
-/** Runs one call of a function table; a throw becomes its outcome. */
-export async function runCall(functions: object, { name, args }: Call): Promise<Outcome> {
+/** Answers each call by itself, from a function table. */
+export function functionService(functions: object, close = () => {}): Service {
+  return {
+    answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
+    close,
+  }
+}
+
+/** An error becomes the outcome of its call. */
+async function runCall(functions: object, { name, args }: Call): Promise<Outcome> {
   try {
     return { value: await functionOf(functions, name)(args) }
   } catch (error) {

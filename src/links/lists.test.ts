@@ -5,7 +5,7 @@ import { migrate } from '../db/migrate.ts'
 import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
-import type { Caller } from '../lib/thread.ts'
+import { type Caller, Thread } from '../lib/thread.ts'
 import { LinkPages } from './link-pages.ts'
 import { type LinkLists, type ListQuery, linkLists } from './lists.ts'
 import type { CreatedLink } from './row.ts'
@@ -200,11 +200,12 @@ test('a search whose matches multiply in old links is counted again', () => {
 
 /** The reader thread as a function; `calls` collects what was asked. */
 function threadOf(lists: LinkLists, calls: string[]): Caller<LinkLists> {
+  const thread = Thread.inProcess(lists)
   return {
-    call: async (name, args, { background = false } = {}) => {
+    call(name, args, { background = false } = {}) {
       const { accountId, search = '' } = args as ListQuery
       calls.push(`${accountId} ${search} ${background ? 'background' : 'urgent'}`)
-      return lists[name](args as never) as never
+      return thread.call(name, args, { background })
     },
   }
 }

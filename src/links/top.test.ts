@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import type { Caller } from '../lib/thread.ts'
+import { Thread } from '../lib/thread.ts'
 import { TOP_MAX, topLinks } from './top.ts'
 import { type TopReads, topReads } from './top-store.ts'
 
@@ -33,12 +33,13 @@ function setUp(db: Database, counts: readonly number[], slice: number) {
   })()
   const reads = topReads(db, { slice })
   const asked: { keep?: number }[] = []
-  const reader = {
-    async call(name: keyof TopReads, args: never) {
-      asked.push(args)
-      return reads[name](args)
+  const reader = Thread.inProcess<TopReads>({
+    rankSlice(slice) {
+      asked.push(slice)
+      return reads.rankSlice(slice)
     },
-  } as Caller<TopReads>
+    linksByIds: reads.linksByIds,
+  })
   const hits = {
     of: (ids: readonly number[]) => new Map(ids.map((id) => [id, (counts[id - 1] ?? 0) + 1000])),
   }

@@ -2,7 +2,7 @@ import { type OverviewReads, overviewReads } from '../accounts/overview-store.ts
 import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { giveWay } from '../lib/priority.ts'
-import { runCall, serveThread } from '../lib/thread.ts'
+import { functionService, serveThread } from '../lib/thread.ts'
 import { type CodeFilterReads, codeFilterReads } from '../links/code-filter-store.ts'
 import { type ExportReads, exportReads } from '../links/export-store.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
@@ -31,8 +31,5 @@ serveThread(({ file }: { file: string }) => {
     ...exportReads(db),
     ...overviewReads(db),
   }
-  return {
-    answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
-    close: () => db.close(),
-  }
+  return functionService(functions, () => db.close())
 })

@@ -42,7 +42,7 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
   }
   return {
     answer: (calls) => commitTogether(db, functions, calls),
-    afterwards: () => checkpoints.afterCommit(),
+    onBatchDone: () => checkpoints.afterCommit(),
     close: () => {
       checkpoints.close()
       closeWritable(db)

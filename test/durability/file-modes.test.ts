@@ -16,8 +16,13 @@ function modesOf(dataDir: string): Record<string, string> {
 }
 
 const CREATED = [
-  ...['hits.journal', 'hopcode.db', 'hopcode.db-shm', 'hopcode.db-wal'],
-  ...['secret.key', 'serving.lock', 'serving.pid'],
+  'hits.journal',
+  'hopcode.db',
+  'hopcode.db-shm',
+  'hopcode.db-wal',
+  'secret.key',
+  'serving.lock',
+  'serving.pid',
 ]
 const closed = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, '600']))
 

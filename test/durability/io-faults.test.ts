@@ -163,7 +163,8 @@ test.skipIf(!CAN_TRACE)(
     {
       await using service = await Service.start(env)
       await using _ = await DiskFault.begin(service.pid, {
-        ...{ calls: `${WRITES},${SYNCS}`, fault: 'EIO' },
+        calls: `${WRITES},${SYNCS}`,
+        fault: 'EIO',
         files: [join(folder.path, 'hopcode.db')],
       })
       for (let i = 0; i < 5; i++) {

@@ -28,8 +28,11 @@ test.each(sinks)('with standard error as $name it serves, counts and stops', asy
   const data = { DATA_DIR: join(folder.path, 'data') }
   const key = await makeAccount(data)
   const env = {
-    ...{ ...data, FIFO: join(folder.path, 'fifo'), PATH: String(process.env.PATH) },
-    ...{ LOG_REQUESTS: 'all', ANONYMOUS_READS_PER_MINUTE: '0' },
+    ...data,
+    FIFO: join(folder.path, 'fifo'),
+    PATH: String(process.env.PATH),
+    LOG_REQUESTS: 'all',
+    ANONYMOUS_READS_PER_MINUTE: '0',
     ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   }
   await using service = await Service.start(env, ['sh', '-c', words])

@@ -74,10 +74,12 @@ test.each(HOSTILE_REQUESTS)(
 test('docs/http-edge.md lists what Bun answers by itself, and nothing else', () => {
   const page = readFileSync(join(import.meta.dir, '../../docs/http-edge.md'), 'utf8')
   const rows = [...page.matchAll(/^\| (.+?) +\| (\d{3}|none) /gm)].map(([, name, answer]) => ({
-    ...{ name, answer },
+    name,
+    answer,
   }))
   const shown = ({ name, answers }: HostileRequest) => ({
-    ...{ name: name.replaceAll('|', '\\|'), answer: String(answers[0] ?? 'none') },
+    name: name.replaceAll('|', '\\|'),
+    answer: String(answers[0] ?? 'none'),
   })
   expect(rows).toEqual(HOSTILE_REQUESTS.filter(({ byBun }) => byBun).map(shown))
 })

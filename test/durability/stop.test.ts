@@ -199,7 +199,8 @@ test.skipIf(!canTrace())(
     const code = await service.shorten(key, 'https://example.com/stop')
     {
       await using _ = await DiskFault.begin(service.pid, {
-        ...{ calls: 'pwrite64,write,ftruncate,fsync,fdatasync', fault: 'EIO' },
+        calls: 'pwrite64,write,ftruncate,fsync,fdatasync',
+        fault: 'EIO',
         files: ['hopcode.db', 'hopcode.db-wal'].map((name) => join(folder.path, name)),
       })
       for (let i = 0; i < 5; i++) await service.fetch(`/${code}`)
@@ -226,7 +227,8 @@ test.skipIf(!canTrace())(
     const code = await service.shorten(key, 'https://example.com/stop')
     await service.fetch(`/${code}`)
     await using _ = await DiskFault.begin(service.pid, {
-      ...{ calls: 'fsync,fdatasync', fault: { delayMs: 15_000 } },
+      calls: 'fsync,fdatasync',
+      fault: { delayMs: 15_000 },
       files: ['hopcode.db', 'hopcode.db-wal'].map((name) => join(folder.path, name)),
     })
     const ended = service.end('SIGTERM')

@@ -36,7 +36,10 @@ test('the file has every link of the account once, newest first, and no passcode
   const rows = rowsOf(text)
   expect(rows.map(({ code }) => code)).toEqual(['SPRING26', ...codes.toReversed()])
   expect(rows[0]).toEqual({
-    ...{ code: 'SPRING26', short_url: 'http://hop.test/SPRING26', url: '', hits: '0' },
+    code: 'SPRING26',
+    short_url: 'http://hop.test/SPRING26',
+    url: '',
+    hits: '0',
     created_at: '2026-03-01T12:00:00.000Z',
   })
   expect(rows.at(-1)).toMatchObject({ url: 'https://example.com/page-0', hits: '2' })

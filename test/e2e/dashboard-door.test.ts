@@ -24,7 +24,9 @@ test('the first start has a link that makes the owner’s account and shows its 
   expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 200 })
   const { status, text } = await owner.get('/app/account')
   expect({ status, plan: /Enterprise/.test(text), owner: text.includes(OWNER) }).toEqual({
-    ...{ status: 200, plan: true, owner: true },
+    status: 200,
+    plan: true,
+    owner: true,
   })
   expect(text).toContain('/app/service')
   expect(text).not.toContain(key)
@@ -71,7 +73,8 @@ test('the set-up makes an account of the command line the owner, asks for no pas
   const sent = { email: 'PRO@example.com', password: PASSWORD }
   const seen = await owner.post(setupPath(app), sent)
   expect({ status: seen.status, location: seen.location }).toEqual({
-    ...{ status: 303, location: '/app/keys?done=owner' },
+    status: 303,
+    location: '/app/keys?done=owner',
   })
   expect((await owner.get('/app/account')).text).toContain('/app/service')
   expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 401 })

@@ -70,7 +70,10 @@ test('over https every cookie is __Host-, Secure, HttpOnly and SameSite', async 
   const seen = await visitor.post(path, { email: OWNER, password: PASSWORD })
   const cookies = [...door.setCookies, ...seen.setCookies]
   expect(cookies.map((cookie) => cookie.split('=')[0]).sort()).toEqual([
-    ...['__Host-hopcode', '__Host-hopcode-form', '__Host-hopcode-form', '__Host-hopcode-known'],
+    '__Host-hopcode',
+    '__Host-hopcode-form',
+    '__Host-hopcode-form',
+    '__Host-hopcode-known',
   ])
   for (const cookie of cookies) {
     expect(cookie).toContain('; Path=/; HttpOnly; SameSite=Lax; Secure')
@@ -227,7 +230,9 @@ test('files of the dashboard are kept for good under a name that changes with th
   for (const path of files) {
     const { status, headers } = await new Visitor(app).get(path)
     expect({ path, status, kept: headers.get('cache-control') }).toEqual({
-      ...{ path, status: 200, kept: 'public, max-age=31536000, immutable' },
+      path,
+      status: 200,
+      kept: 'public, max-age=31536000, immutable',
     })
     expect(headers.get('x-content-type-options')).toBe('nosniff')
   }

@@ -195,7 +195,8 @@ test.each(pages)('the page for a bulk of $name stays below 200 kB', async (bulk)
   const sent = { urls: bulk.urls, ...(bulk.file !== undefined && { name: bulk.file }) }
   const { status, headers, text } = await sendBulk(app, free, sent)
   expect({ status, type: headers.get('content-type') }).toEqual({
-    ...{ status: bulk.status, type: 'text/html; charset=utf-8' },
+    status: bulk.status,
+    type: 'text/html; charset=utf-8',
   })
   expect(tooLarge(bulk.name, { text })).toEqual([])
 })

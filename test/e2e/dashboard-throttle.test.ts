@@ -26,7 +26,8 @@ test('one address has five guesses at an account, then one a minute', async () =
   const visitor = new Visitor(app, { from: '192.0.2.66' })
   const seen = await visitor.signIn(ANN)
   expect({ status: seen.status, wait: seen.headers.get('retry-after') }).toEqual({
-    ...{ status: 429, wait: '60' },
+    status: 429,
+    wait: '60',
   })
   expect(seen.headers.get('content-type')).toBe('text/html; charset=utf-8')
   app.advance(MINUTE)

@@ -33,10 +33,13 @@ test('POST /api/delete makes each address of a code 404 from the very next reque
     const answer = await remove(app, { code, passcode })
     const next = await app.call('GET', path(code))
     expect({ path: path(code), status: next.status, body: next.body }).toEqual({
-      ...{ path: path(code), status: 404, body: { error: `Code not found: ${code}` } },
+      path: path(code),
+      status: 404,
+      body: { error: `Code not found: ${code}` },
     })
     expect({ status: answer.status, body: answer.body }).toEqual({
-      ...{ status: 200, body: { code, deleted: true } },
+      status: 200,
+      body: { code, deleted: true },
     })
     expect(next.headers.get('location')).toBeNull()
     expect(next.headers.get('cache-control') ?? '').not.toContain('immutable')
@@ -50,7 +53,8 @@ test('a reserved code may be deleted too, named in any letter case', async () =>
   await using app = await testApp()
   const { passcode } = await app.reserve('SPRING26', 'enterprise')
   expect((await remove(app, { code: 'spring26', passcode })).body).toEqual({
-    ...{ code: 'SPRING26', deleted: true },
+    code: 'SPRING26',
+    deleted: true,
   })
   expect((await app.call('GET', '/api/lookup/SPRING26')).status).toBe(404)
 })
@@ -75,10 +79,12 @@ test('deleting a deleted code is 403, and of 20 simultaneous deletes one succeed
   expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(403)])
   const again = await remove(app, link)
   expect({ status: again.status, body: again.body }).toEqual({
-    ...{ status: 403, body: { error: `Invalid passcode for code ${link.code}` } },
+    status: 403,
+    body: { error: `Invalid passcode for code ${link.code}` },
   })
   const update = await app.call('POST', '/api/update', {
-    ...{ key: 'enterprise', json: { ...link, url: 'https://example.com/' } },
+    key: 'enterprise',
+    json: { ...link, url: 'https://example.com/' },
   })
   expect(update.status).toBe(403)
   expect((await app.call('GET', '/api/list', { key: 'enterprise' })).body.total).toBe(0)
@@ -98,7 +104,10 @@ test('a deleted code is free for anyone, and nothing of its past opens it', asyn
   expect((await app.call('GET', '/SPRING26')).status).toBe(404)
   const lookup = await app.call('GET', '/api/lookup/SPRING26')
   expect(lookup.body).toEqual({
-    ...{ code: 'SPRING26', url: null, created_at: '2026-03-01T12:00:01.000Z', hit_count: 0 },
+    code: 'SPRING26',
+    url: null,
+    created_at: '2026-03-01T12:00:01.000Z',
+    hit_count: 0,
   })
   const passcode = claimed.body.passcode as string
   expect(passcode).not.toBe(past.passcode)
@@ -112,7 +121,10 @@ test('a deleted code is free for anyone, and nothing of its past opens it', asyn
     for (const path of ['/api/update', '/api/delete']) {
       const { status, body } = await app.call('POST', path, { key, json })
       expect({ key, path, status, body }).toEqual({
-        ...{ key, path, status: 403, body: { error: 'Invalid passcode for code SPRING26' } },
+        key,
+        path,
+        status: 403,
+        body: { error: 'Invalid passcode for code SPRING26' },
       })
     }
   }
@@ -203,7 +215,9 @@ test('an unknown code, a wrong passcode and a foreign code are the same 403', as
     const answer = await remove(app, row)
     const error = `Invalid passcode for code ${row.code.toUpperCase()}`
     expect({ row, status: answer.status, text: answer.text }).toEqual({
-      ...{ row, status: 403, text: JSON.stringify({ error }) },
+      row,
+      status: 403,
+      text: JSON.stringify({ error }),
     })
     headers.add([...answer.headers.keys()].sort().join())
   }
@@ -222,7 +236,8 @@ test('POST /api/delete without a valid key is 401, even with the right passcode'
     for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': link.passcode }]) {
       const { status, body } = await app.call('POST', '/api/delete', { json, headers })
       expect({ status, body }).toEqual({
-        ...{ status: 401, body: { error: 'Invalid or missing API key' } },
+        status: 401,
+        body: { error: 'Invalid or missing API key' },
       })
     }
   }

@@ -80,10 +80,14 @@ test('url: the destination as it was sent, or null while the code is reserved', 
   await using app = await testApp()
   const values = valuesOf(await answersOf(app), 'url')
   expect(values).toEqual({
-    ...{ shortened: ['https://example.com/1'], again: ['https://example.com/1'] },
-    ...{ bulk: ['https://example.com/1', 'https://a.example'], reserved: [null] },
-    ...{ updated: ['https://b.example'], lookup: ['https://b.example'] },
-    ...{ list: ['https://b.example'], image: ['https://b.example'] },
+    shortened: ['https://example.com/1'],
+    again: ['https://example.com/1'],
+    bulk: ['https://example.com/1', 'https://a.example'],
+    reserved: [null],
+    updated: ['https://b.example'],
+    lookup: ['https://b.example'],
+    list: ['https://b.example'],
+    image: ['https://b.example'],
   })
 })
 
@@ -95,7 +99,10 @@ test('passcode: 24 uppercase letters and digits, in the answer of the creation a
   const answers = await answersOf(app)
   const secret = expect.stringMatching(/^[A-Z0-9]{24}$/)
   expect(valuesOf(answers, 'passcode')).toEqual({
-    ...{ shortened: [secret], again: [null], bulk: [null, secret], reserved: [secret] },
+    shortened: [secret],
+    again: [null],
+    bulk: [null, secret],
+    reserved: [secret],
   })
   const { shortened, reserved, ...others } = answers
   for (const passcode of [shortened.body.passcode, reserved.body.passcode] as string[]) {
@@ -109,12 +116,10 @@ test('passcode: no address gives one again or another', async () => {
   await using app = await testApp()
   const { code, passcode } = await app.shorten('https://example.com/')
   const paths = ['rotate', 'passcode', 'recover', 'reset', 'rotate-passcode'].flatMap((word) => [
-    ...[
-      `/api/${word}`,
-      `/api/${word}/${code}`,
-      `/api/${code}/${word}`,
-      `/api/lookup/${code}/${word}`,
-    ],
+    `/api/${word}`,
+    `/api/${word}/${code}`,
+    `/api/${code}/${word}`,
+    `/api/lookup/${code}/${word}`,
   ])
   for (const path of paths) {
     const answers = [
@@ -123,7 +128,9 @@ test('passcode: no address gives one again or another', async () => {
     ]
     for (const { status, text } of answers) {
       expect({ path, status, told: text.includes(passcode) }).toEqual({
-        ...{ path, status: 404, told: false },
+        path,
+        status: 404,
+        told: false,
       })
     }
   }
@@ -135,7 +142,8 @@ test('passcode: stored hashed, so that it is in no file and not in the log', asy
   const { shortened, reserved } = await answersOf(app)
   const secrets = [shortened.body.passcode, reserved.body.passcode, app.key('free')] as string[]
   await app.call('POST', '/api/delete', {
-    ...{ key: 'free', json: { code: 'NOBODYS1', passcode: shortened.body.passcode } },
+    key: 'free',
+    json: { code: 'NOBODYS1', passcode: shortened.body.passcode },
   })
   const files = readdirSync(app.dataDir, { recursive: true, withFileTypes: true })
     // Images come and go in the background, and hold what anyone may see.
@@ -156,7 +164,8 @@ test.each([
   { env: {}, base: 'http://hop.test', cdn: 'http://hop.test/cdn' },
   {
     env: { BASE_URL: 'https://sho.rt:8443', CDN_URL: 'https://img.example/hop' },
-    ...{ base: 'https://sho.rt:8443', cdn: 'https://img.example/hop' },
+    base: 'https://sho.rt:8443',
+    cdn: 'https://img.example/hop',
   },
 ])('short_url, qr_url, qr_storage_url: made of $base and $cdn and the code', async (row) => {
   await using app = await testApp({ env: row.env })
@@ -205,7 +214,9 @@ test('reused, reserved, updated, deleted: each in the answers of its own operati
   await using app = await testApp()
   const answers = await answersOf(app)
   expect(valuesOf(answers, 'reused')).toEqual({
-    ...{ shortened: [false], again: [true], bulk: [true, false] },
+    shortened: [false],
+    again: [true],
+    bulk: [true, false],
   })
   expect(valuesOf(answers, 'reserved')).toEqual({ reserved: [true] })
   expect(valuesOf(answers, 'updated')).toEqual({ updated: [true] })

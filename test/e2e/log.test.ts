@@ -71,8 +71,12 @@ test('LOG_REQUESTS=all gives a line for each redirect too, and counts it like an
   expect(more).toEqual([])
   expect(found.status).toBe(302)
   expect(first).toMatchObject({
-    ...{ method: 'GET', route: '/:code', status: 302, code: 'spring26' },
-    ...{ request_id: found.headers.get('x-request-id'), client: '203.0.113.0/24' },
+    method: 'GET',
+    route: '/:code',
+    status: 302,
+    code: 'spring26',
+    request_id: found.headers.get('x-request-id'),
+    client: '203.0.113.0/24',
   })
   expect(second).toMatchObject({ route: '/:code', status: 404, code: 'NOBODY99' })
   expect(app.log.join('\n')).not.toContain('destination')
@@ -127,7 +131,9 @@ test('a failure on the page of a one-time link is logged without the secret of t
   db.run('ALTER TABLE elsewhere RENAME TO one_time_links')
   const failed = app.log.filter((line) => line.includes('request.failed'))
   expect(failed.map((line) => JSON.parse(line).path)).toEqual([
-    ...['/app/setup/…', '/app/join/…', '/app/reset/…'],
+    '/app/setup/…',
+    '/app/join/…',
+    '/app/reset/…',
   ])
   for (const path of paths) expect(app.log.join()).not.toContain(path.split('/').at(-1) as string)
 })

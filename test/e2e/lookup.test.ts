@@ -18,8 +18,10 @@ test('GET /api/lookup/{code} tells anyone where a code leads, without following 
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
     expect(answer.headers.get('location')).toBeNull()
     expect(answer.body).toEqual({
-      ...{ code, url: 'https://example.com/landing' },
-      ...{ created_at: '2026-03-01T12:00:00.000Z', hit_count: 0 },
+      code,
+      url: 'https://example.com/landing',
+      created_at: '2026-03-01T12:00:00.000Z',
+      hit_count: 0,
     })
     expect(answer.text).not.toContain(passcode)
   }
@@ -33,8 +35,10 @@ test('a reserved code is found, with a null url, whatever its letter case', asyn
     expect({ status, body }).toEqual({
       status: 200,
       body: {
-        ...{ code: 'SPRING26', url: null },
-        ...{ created_at: '2026-03-01T12:00:00.000Z', hit_count: 0 },
+        code: 'SPRING26',
+        url: null,
+        created_at: '2026-03-01T12:00:00.000Z',
+        hit_count: 0,
       },
     })
   }
@@ -113,7 +117,9 @@ test('a code that does not or cannot exist is 404, named in uppercase', async ()
   for (const { path, code } of UNKNOWN) {
     const { status, body } = await lookup(app, path)
     expect({ path, status, body }).toEqual({
-      ...{ path, status: 404, body: { error: `Code not found: ${code}` } },
+      path,
+      status: 404,
+      body: { error: `Code not found: ${code}` },
     })
   }
 })
@@ -132,7 +138,8 @@ test('the passcode of a code is in no public answer about it', async () => {
     const { text, headers } = await app.call('GET', path, { key: 'free' })
     const all = text + JSON.stringify([...headers])
     expect({ path, told: all.includes(passcode) || /passcode/i.test(all) }).toEqual({
-      ...{ path, told: false },
+      path,
+      told: false,
     })
   }
 })

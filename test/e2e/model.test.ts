@@ -77,8 +77,11 @@ async function begin(service: Service, run: number, met: Map<string, number>): P
   }
   const [high, low] = [run >> 8, run & 255]
   const addresses = [
-    ...[`100.64.${high}.${low}`, `::ffff:100.64.${high}.${low}`, `100.65.${high}.${low}`],
-    ...[`2001:db8:${run.toString(16)}:1::1`, `2001:db8:${run.toString(16)}:1:2:3:4:5`],
+    `100.64.${high}.${low}`,
+    `::ffff:100.64.${high}.${low}`,
+    `100.65.${high}.${low}`,
+    `2001:db8:${run.toString(16)}:1::1`,
+    `2001:db8:${run.toString(16)}:1:2:3:4:5`,
   ]
   const status = await service.ask({
     method: 'GET',

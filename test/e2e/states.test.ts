@@ -69,7 +69,9 @@ test('none to reserved: a valid code that nobody uses; visiting it is 404', asyn
   await using app = await testApp()
   const { status, body } = await post(app, '/api/reserve', { code: 'spring26' })
   expect({ status, code: body.code, url: body.url }).toEqual({
-    ...{ status: 201, code: 'SPRING26', url: null },
+    status: 201,
+    code: 'SPRING26',
+    url: null,
   })
   expect(body.passcode).toMatch(/^[A-Z0-9]{24}$/)
   expect(await stateOf(app, 'SPRING26')).toBe('reserved')
@@ -165,7 +167,8 @@ test('active stays active: a visit is a 302 to the destination and one hit more'
   for (const hits of [1, 2, 3]) {
     const { status, headers } = await app.call('GET', `/${code}`)
     expect({ status, location: headers.get('location') }).toEqual({
-      ...{ status: 302, location: 'https://example.com/' },
+      status: 302,
+      location: 'https://example.com/',
     })
     expect((await app.call('GET', `/api/lookup/${code}`)).body.hit_count).toBe(hits)
   }

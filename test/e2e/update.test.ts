@@ -32,12 +32,16 @@ test('POST /api/update changes the destination from the very next redirect on', 
   expect(followed.headers.get('location')).toBe('HTTPS://Example.com/new')
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
-    ...{ code, url: 'HTTPS://Example.com/new', updated: true },
+    code,
+    url: 'HTTPS://Example.com/new',
+    updated: true,
     short_url: `http://hop.test/${code}`,
   })
   expect(await leadsOf(app, code, 'free')).toEqual(Array(4).fill('HTTPS://Example.com/new'))
   expect((await app.call('GET', `/api/lookup/${code}`)).body).toEqual({
-    ...{ code, url: 'HTTPS://Example.com/new', created_at: '2026-03-01T12:00:00.000Z' },
+    code,
+    url: 'HTTPS://Example.com/new',
+    created_at: '2026-03-01T12:00:00.000Z',
     hit_count: 3,
   })
 })
@@ -47,7 +51,9 @@ test('the code of an update may be written in any letter case', async () => {
   const { passcode } = await app.reserve('SPRING26')
   const json = { code: 'Spring26', passcode, url: 'https://example.com/' }
   expect((await update(app, json, 'free')).body).toEqual({
-    ...{ code: 'SPRING26', url: 'https://example.com/', updated: true },
+    code: 'SPRING26',
+    url: 'https://example.com/',
+    updated: true,
     short_url: 'http://hop.test/SPRING26',
   })
   expect((await app.call('GET', '/spring26')).status).toBe(302)
@@ -71,13 +77,16 @@ test('an update to a URL that another code of the account has succeeds', async (
   const two = await app.shorten('https://example.com/2', 'enterprise')
   const { status, body } = await update(app, { ...two, url: 'https://example.com/1' })
   expect({ status, code: body.code, url: body.url }).toEqual({
-    ...{ status: 200, code: two.code, url: 'https://example.com/1' },
+    status: 200,
+    code: two.code,
+    url: 'https://example.com/1',
   })
   for (const { code } of [one, two]) {
     expect(await leadsOf(app, code)).toEqual(Array(4).fill('https://example.com/1'))
   }
   const { body: again } = await app.call('POST', '/api/shorten', {
-    ...{ key: 'enterprise', json: { url: 'https://example.com/1' } },
+    key: 'enterprise',
+    json: { url: 'https://example.com/1' },
   })
   expect(again).toMatchObject({ reused: true, passcode: null })
   expect([one.code, two.code]).toContain(again.code as string)
@@ -190,7 +199,9 @@ test('an unknown, a deleted and a foreign code and a wrong passcode are the same
       const answer = await update(app, { ...row, url })
       const error = `Invalid passcode for code ${row.code.toUpperCase()}`
       expect({ row, status: answer.status, text: answer.text }).toEqual({
-        ...{ row, status: 403, text: JSON.stringify({ error }) },
+        row,
+        status: 403,
+        text: JSON.stringify({ error }),
       })
       expect([...answer.headers.keys()].sort()).toEqual(
         [...(await update(app, { ...LINK, passcode: wrong })).headers.keys()].sort(),
@@ -207,27 +218,29 @@ test('a passcode must match exactly', async () => {
   await using app = await testApp()
   const { code, passcode } = await app.shorten('https://example.com/old', 'enterprise')
   const near = [
-    ...[passcode.toLowerCase(), ` ${passcode}`, `${passcode} `, `${passcode}\n`, `${passcode}\0`],
-    ...[
-      passcode.slice(0, 23),
-      passcode.slice(1),
-      `${passcode}A`,
-      `A${passcode}`,
-      passcode.repeat(2),
-    ],
-    ...[
-      '',
-      '*',
-      '%',
-      '_'.repeat(24),
-      `${passcode.slice(0, 23)}${passcode.at(-1) === 'A' ? 'B' : 'A'}`,
-    ],
-    ...[[...passcode].map((char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0)).join('')],
+    passcode.toLowerCase(),
+    ` ${passcode}`,
+    `${passcode} `,
+    `${passcode}\n`,
+    `${passcode}\0`,
+    passcode.slice(0, 23),
+    passcode.slice(1),
+    `${passcode}A`,
+    `A${passcode}`,
+    passcode.repeat(2),
+    '',
+    '*',
+    '%',
+    '_'.repeat(24),
+    `${passcode.slice(0, 23)}${passcode.at(-1) === 'A' ? 'B' : 'A'}`,
+    [...passcode].map((char) => String.fromCharCode(char.charCodeAt(0) + 0xfee0)).join(''),
   ]
   for (const text of near) {
     const { status, body } = await update(app, { ...LINK, code, passcode: text })
     expect({ text, status, body }).toEqual({
-      ...{ text, status: 403, body: { error: `Invalid passcode for code ${code}` } },
+      text,
+      status: 403,
+      body: { error: `Invalid passcode for code ${code}` },
     })
   }
   expect(await leadsOf(app, code)).toEqual(Array(4).fill('https://example.com/old'))
@@ -259,7 +272,8 @@ test('POST /api/update without a valid key is 401, even with the right passcode'
     for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': link.passcode }]) {
       const { status, body } = await app.call('POST', '/api/update', { json, headers })
       expect({ status, body }).toEqual({
-        ...{ status: 401, body: { error: 'Invalid or missing API key' } },
+        status: 401,
+        body: { error: 'Invalid or missing API key' },
       })
     }
   }

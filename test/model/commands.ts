@@ -222,7 +222,10 @@ const swapCase = (text: string) =>
  */
 const search = fc
   .record({
-    ...{ change: plans, inCode: fc.boolean(), link: fc.nat(3), from: fc.nat(22) },
+    change: plans,
+    inCode: fc.boolean(),
+    link: fc.nat(3),
+    from: fc.nat(22),
     length: fc.integer({ min: 1, max: 6 }),
   })
   .map(

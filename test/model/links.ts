@@ -61,8 +61,12 @@ export class Links {
     return {
       status: 201,
       body: {
-        ...{ code, url: null, reserved: true, passcode: PASSCODE },
-        ...{ short_url: this.#short(code), created_at: isoTime(now) },
+        code,
+        url: null,
+        reserved: true,
+        passcode: PASSCODE,
+        short_url: this.#short(code),
+        created_at: isoTime(now),
       },
       learn: ({ passcode }) => {
         link.passcode = String(passcode)
@@ -186,7 +190,10 @@ export class Links {
     )
     const link = found ?? this.#add({ owner, url, code: '', createdAt: now })
     const body = {
-      ...{ code: link.code || GENERATED, url: link.url, short_url: /./, qr_url: /./ },
+      code: link.code || GENERATED,
+      url: link.url,
+      short_url: /./,
+      qr_url: /./,
       passcode: found ? null : PASSCODE,
       created_at: isoTime(link.createdAt),
       reused: found !== undefined,

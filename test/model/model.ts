@@ -83,7 +83,10 @@ export class Model {
       ...answer,
       body,
       headers: {
-        ...{ 'retry-after': null, allow: null, location: null, 'x-service-code': null },
+        'retry-after': null,
+        allow: null,
+        location: null,
+        'x-service-code': null,
         'x-ratelimit-limit': String(rate.limit),
         'x-ratelimit-remaining': String(rate.remaining),
         'x-ratelimit-reset': String(Math.ceil((moment.now + rate.resetAfterMs) / 1000)),
@@ -163,8 +166,12 @@ export class Model {
     return {
       status: 200,
       body: {
-        ...{ status: 'operational', database: 'ok', total_redirects: this.totalRedirects },
-        ...{ response_time_ms: 0, timestamp: new Date(now).toISOString(), version: /./ },
+        status: 'operational',
+        database: 'ok',
+        total_redirects: this.totalRedirects,
+        response_time_ms: 0,
+        timestamp: new Date(now).toISOString(),
+        version: /./,
       },
     }
   }

@@ -49,8 +49,13 @@ export class Service implements AsyncDisposable {
     const answered = this.#answer()
     const child = Bun.spawn([process.execPath, join(import.meta.dir, 'service-process.ts')], {
       env: {
-        ...{ PORT: '0', HOST: '127.0.0.1', BASE_URL: SETTINGS.baseUrl, DATA_DIR: this.#dataDir },
-        ...{ TRUSTED_PROXIES: '127.0.0.1', BLOCKLIST_FILES: this.#blocklist, HIT_FLUSH_MS: '100' },
+        PORT: '0',
+        HOST: '127.0.0.1',
+        BASE_URL: SETTINGS.baseUrl,
+        DATA_DIR: this.#dataDir,
+        TRUSTED_PROXIES: '127.0.0.1',
+        BLOCKLIST_FILES: this.#blocklist,
+        HIT_FLUSH_MS: '100',
         ANONYMOUS_READS_PER_MINUTE: String(SETTINGS.anonymous.read),
         ANONYMOUS_REDIRECTS_PER_MINUTE: String(SETTINGS.anonymous.redirect),
         ENTERPRISE_READS_PER_MINUTE: String(SETTINGS.plans.enterprise.read),

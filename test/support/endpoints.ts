@@ -13,10 +13,16 @@ export interface Endpoint {
 }
 
 const write = (path: string): Endpoint => ({
-  ...{ method: 'POST', path, budget: 'write', needsKey: true },
+  method: 'POST',
+  path,
+  budget: 'write',
+  needsKey: true,
 })
 const read = (path: string, more: Partial<Endpoint> = {}): Endpoint => ({
-  ...{ method: 'GET', path, budget: 'read', needsKey: false },
+  method: 'GET',
+  path,
+  budget: 'read',
+  needsKey: false,
   ...more,
 })
 

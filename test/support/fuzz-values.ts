@@ -26,8 +26,19 @@ type Values = fc.Arbitrary<unknown>
 const ITEMS_MAX = 12
 
 const NEAR_MISSES = [
-  ...['', '0', '%00', ' ', 'http://', 'https://[', 'http://a b/', 'ftp://a.example/', 'https:a'],
-  ...['https://a.example:99999/', 'http:///a', ' http://a.example/', 'http://a.example/\u0000'],
+  '',
+  '0',
+  '%00',
+  ' ',
+  'http://',
+  'https://[',
+  'http://a b/',
+  'ftp://a.example/',
+  'https:a',
+  'https://a.example:99999/',
+  'http:///a',
+  ' http://a.example/',
+  'http://a.example/\u0000',
 ]
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom(...NEAR_MISSES))
 

@@ -4,12 +4,12 @@ import { migrate } from '../../src/db/migrate.ts'
 import { inTransaction, openWritable } from '../../src/db/open.ts'
 import { DAYS_KEPT, HOURS_KEPT } from '../../src/hits/buckets.ts'
 import { HitCounts, HitSeries, journalFile, openJournal } from '../../src/hits/hits.ts'
-import { type SeriesReads, type Step, seriesReads } from '../../src/hits/series.ts'
+import { type Step, seriesReads } from '../../src/hits/series.ts'
 import { HitReads, hitWrites } from '../../src/hits/store.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
-import type { Caller } from '../../src/lib/thread.ts'
+import { Thread } from '../../src/lib/thread.ts'
 import { linkWrites } from '../../src/links/store.ts'
 
 const silent = createLog({ level: 'silent' })
@@ -40,10 +40,7 @@ export function hitService(path: string) {
     const writes = hitWrites(db, file)
     const counts = new HitCounts(new HitReads(db), journal)
     const reads = seriesReads(db)
-    const reader = {
-      call: async (name: keyof SeriesReads, args: never) => reads[name](args),
-    } as Caller<SeriesReads>
-    const series = new HitSeries({ reader, counts, clock })
+    const series = new HitSeries({ reader: Thread.inProcess(reads), counts, clock })
     return { journal, file, writes, counts, series }
   }
   let running = start()

@@ -33,19 +33,30 @@ export const utf8 = (text: string) => Buffer.from(text).toString('latin1')
 
 export const post = (headers: readonly string[], body: string) =>
   lines(
-    ...['POST /api/shorten HTTP/1.1', HOST, 'X-API-Key: {key}'],
-    ...['Content-Type: application/json', ...headers],
+    'POST /api/shorten HTTP/1.1',
+    HOST,
+    'X-API-Key: {key}',
+    'Content-Type: application/json',
+    ...headers,
   ) + body
 export const chunked = (body: string, coding = 'Transfer-Encoding: chunked') => post([coding], body)
 export const CHUNKS = `${SIZE}${CRLF}${BODY}${CRLF}0${CRLF}${CRLF}`
 
 export const refused = (status: number, rows: Record<string, string>): HostileRequest[] =>
   Object.entries(rows).map(([name, bytes]) => ({
-    ...{ name, bytes, answers: [status], connection: 'closed', byBun: true },
+    name,
+    bytes,
+    answers: [status],
+    connection: 'closed',
+    byBun: true,
   }))
 export const silent = (rows: Record<string, string>): HostileRequest[] =>
   Object.entries(rows).map(([name, bytes]) => ({
-    ...{ name, bytes, answers: [], connection: 'closed', byBun: true },
+    name,
+    bytes,
+    answers: [],
+    connection: 'closed',
+    byBun: true,
   }))
 export const answered = (
   answer: HostileRequest['answers'][number],

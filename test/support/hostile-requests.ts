@@ -204,7 +204,8 @@ const AFTER: readonly HostileRequest[] = [
     bytes:
       get(
         ...(['/HOPCODE1', 'Connection: Upgrade', 'Upgrade: websocket'] as const),
-        ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13'],
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+        'Sec-WebSocket-Version: 13',
       ) + SMUGGLED,
     answers: [302, [200, LIVE]],
     connection: 'open',
@@ -236,5 +237,10 @@ const AFTER: readonly HostileRequest[] = [
 ]
 
 export const HOSTILE_REQUESTS: readonly HostileRequest[] = [
-  ...[...REQUEST_LINES, ...PATHS, ...HEADERS, ...BOUNDARIES, ...CHUNKED, ...AFTER],
+  ...REQUEST_LINES,
+  ...PATHS,
+  ...HEADERS,
+  ...BOUNDARIES,
+  ...CHUNKED,
+  ...AFTER,
 ]

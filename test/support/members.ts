@@ -27,7 +27,8 @@ export function addOneTimeLink(
   return administer(app, ({ db, accounts, hasher }) => {
     const accountId = purpose === 'reset' ? accounts.findByEmail(email ?? '')?.id : undefined
     const about = {
-      ...{ purpose, ...(plan && { plan }) },
+      purpose,
+      ...(plan && { plan }),
       ...(accountId === undefined ? email && { email } : { accountId }),
     }
     const { path, stored } = issueOneTimeLink({ hasher, random: secureRandom }, about, app.now())

@@ -5,8 +5,11 @@ import { OWNER, PASSWORD } from './dashboard.ts'
 /** What a person does on the pages of the dashboard, for the tests that walk through them. */
 
 export const WALK_ENV = {
-  ...{ BASE_URL: 'http://go.example.com', HIT_FLUSH_MS: '1' },
-  ...{ ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '720' },
+  BASE_URL: 'http://go.example.com',
+  HIT_FLUSH_MS: '1',
+  ANONYMOUS_READS_PER_MINUTE: '0',
+  SESSION_IDLE_MINUTES: '10080',
+  SESSION_MAX_HOURS: '720',
 }
 
 export const press = (page: Page, name: string) =>

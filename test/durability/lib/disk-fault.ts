@@ -25,8 +25,16 @@ export class DiskFault implements AsyncDisposable {
   ): Promise<DiskFault> {
     const what = typeof fault === 'string' ? `error=${fault}` : `delay_enter=${fault.delayMs}ms`
     const words = [
-      ...['strace', '-f', '-p', String(pid), '-o', '/dev/null', '-e', `trace=${calls}`],
-      ...['-e', `inject=${calls}:${what}${when ? `:when=${when}` : ''}`],
+      'strace',
+      '-f',
+      '-p',
+      String(pid),
+      '-o',
+      '/dev/null',
+      '-e',
+      `trace=${calls}`,
+      '-e',
+      `inject=${calls}:${what}${when ? `:when=${when}` : ''}`,
       ...files.flatMap((file) => ['-P', file]),
     ]
     const tracer = Bun.spawn(words, { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })

@@ -38,7 +38,12 @@ interface Finding {
 export async function runRounds(options: RoundOptions): Promise<RoundResult> {
   const { rounds, perFolder = 10 } = options
   const result: RoundResult = {
-    ...{ problems: [], rounds: 0, answers: 0, redirects: 0, links: 0, rotations: 0 },
+    problems: [],
+    rounds: 0,
+    answers: 0,
+    redirects: 0,
+    links: 0,
+    rotations: 0,
     killedStarts: 0,
   }
   while (result.rounds < rounds && result.problems.length === 0) {
@@ -71,8 +76,10 @@ class Victim {
     this.#seed = seed
     this.#result = result
     this.#env = {
-      ...{ DATA_DIR: dataDir, BASE_URL: 'http://hop.test' },
-      ...{ ANONYMOUS_READS_PER_MINUTE: '0', ENTERPRISE_READS_PER_MINUTE: '0' },
+      DATA_DIR: dataDir,
+      BASE_URL: 'http://hop.test',
+      ANONYMOUS_READS_PER_MINUTE: '0',
+      ENTERPRISE_READS_PER_MINUTE: '0',
       ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
       ENTERPRISE_WRITES_PER_MINUTE: '0',
     }
@@ -106,7 +113,11 @@ class Victim {
     this.#startMs = performance.now() - before
     await this.#look(service)
     const load = await Load.start({
-      ...{ url: service.url, key: this.#key, known: this.#known, seed, round },
+      url: service.url,
+      key: this.#key,
+      known: this.#known,
+      seed,
+      round,
     })
     const rotation = rotationAt === undefined ? undefined : this.#rotateAfter(rotationAt, random)
     await Bun.sleep(loadMs)

@@ -23,8 +23,22 @@ const BYTES_SHOWN = 65_536
 
 /** Words that run a program under strace as this process's own child, with its trace in `file`. */
 export const traced = (file: string): string[] => [
-  ...['strace', '-D', '-f', '--seccomp-bpf', '-q', '-y', '-xx', '-ttt'],
-  ...['-s', String(BYTES_SHOWN), '-e', 'signal=none', '-e', `trace=${CALLS}`, '-o', file],
+  'strace',
+  '-D',
+  '-f',
+  '--seccomp-bpf',
+  '-q',
+  '-y',
+  '-xx',
+  '-ttt',
+  '-s',
+  String(BYTES_SHOWN),
+  '-e',
+  'signal=none',
+  '-e',
+  `trace=${CALLS}`,
+  '-o',
+  file,
 ]
 
 /** A call as traced: lines of the trace at which it began and returned. */
