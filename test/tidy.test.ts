@@ -32,7 +32,7 @@ const LAYERS: readonly string[] =
   `
   lib errors config hot db accounts data-folder limits maintenance
   http blocklist hits links moderation redirect qr status
-  dashboard openapi client backup prepare threads app cli main
+  dashboard openapi client backup prepare threads service app cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)
