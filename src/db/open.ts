@@ -49,9 +49,11 @@ export function refuseUnusable(file: string): void {
 export function openWritable(file: string): Database {
   let db: Database | undefined
   try {
+    // mutate open-beside-connections: s/db =/refuseForeignFile(file); db =/
     db = new Database(file, { create: true, readwrite: true, strict: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     useWriteAheadLog(db)
+    // mutate unsynced-commits: s/FULL/NORMAL/
     db.run('PRAGMA synchronous = FULL')
     db.run(`PRAGMA journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`)
     db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`)
@@ -60,6 +62,7 @@ export function openWritable(file: string): Database {
     requirePragmas(db, file, {
       busy_timeout: BUSY_TIMEOUT_MS,
       journal_mode: 'wal',
+      // mutate unsynced-commits: s/2/1/
       synchronous: 2,
       journal_size_limit: JOURNAL_SIZE_LIMIT_BYTES,
     })
@@ -125,6 +128,7 @@ export function openReadonly(file: string, { cacheKiB }: { cacheKiB: number }): 
 
 /** Runs `work` as one transaction that holds the write lock from its first statement on. */
 export function inTransaction<Result>(db: Database, work: () => Result): Result {
+  // mutate late-lock-of-a-transaction: s/\.immediate//
   return db.transaction(work).immediate()
 }
 

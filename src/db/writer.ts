@@ -92,6 +92,7 @@ interface Call {
  */
 export function commitTogether(db: Database, functions: object, calls: readonly Call[]): Outcome[] {
   try {
+    // mutate late-lock-of-a-batch: s/ IMMEDIATE//
     db.run('BEGIN IMMEDIATE')
     // A call alone needs no savepoint, whose bookkeeping grows with every row that it changes.
     const run = calls.length === 1 ? runCall : runInSavepoint

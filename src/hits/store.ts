@@ -43,6 +43,7 @@ function rangeAdder(db: Database): (stretch: Stretch, now: number) => void {
       addToAccount.run(accountId, count)
       addToBuckets(ACCOUNT, accountId, hour, count)
     }
+    // mutate position-in-another-transaction: s/.*/queueMicrotask(() => $&)/
     advance.run(end, linkIds.length)
   }
 }

@@ -24,6 +24,7 @@ export function permit(
   // For an unknown code it is another link, whose hash is compared in vain: scripts/timing-403.ts
   // measures that nobody can tell.
   const link = deps.reads.findNearest(known ?? ANY_CODE)
+  // mutate hash-known-codes-only: s/= (.*)/= link?.code === known ? $1 : NO_HASH/
   const presented = deps.hasher.hash('passcode', passcode)
   const matches = hashesEqual(presented, link?.passcodeHash ?? NO_HASH)
   const isMeant = differenceOf(link?.code ?? '', known ?? '') === 0
