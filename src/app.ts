@@ -77,6 +77,8 @@ export interface Outside {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
+  /** Starts a thread. Default: a new Worker. */
+  openWorker?: (url: URL) => Worker
   /** Lines that the log could not write. */
   logLinesDropped?: () => number
 }
@@ -128,7 +130,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     settings: unknown,
     options: Partial<ThreadOptions> = {},
   ) =>
-    Thread.start<Calls>(new Worker(url), settings, {
+    Thread.start<Calls>(outside.openWorker?.(url) ?? new Worker(url), settings, {
       batchMax: 1,
       queueMax: CALLS_MAX,
       ...options,
