@@ -55,6 +55,8 @@ import { readVitals } from './status/vitals.ts'
 import type { Reads } from './threads/reader.ts'
 import type { Writes } from './threads/writer.ts'
 
+type OpenWorker = (url: URL) => Worker
+
 /** What the app takes from outside itself: tests pass their own. */
 export interface Outside {
   clock: Clock
@@ -65,6 +67,8 @@ export interface Outside {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
+  /** Starts a thread. Default: a new Worker. */
+  openWorker?: OpenWorker
   /** Lines that the log could not write. */
   logLinesDropped?: () => number
 }
@@ -83,9 +87,10 @@ export async function openService(config: Config, options: Options) {
   const imageDir = join(config.dataDir, 'cdn', 'qr')
   const writerWork = new WriterWork()
   const prepared = prepare(config, { ...options, log, imageDir })
+  const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
   const { lock, journal, hasher, fresh, setupLink } = prepared
   const [threads, blocklist] = await Promise.all([
-    startThreads({ config, log, imageDir, writerWork }),
+    startThreads({ config, host, imageDir, writerWork }),
     openBlocklist(config, log, options.ownPort),
   ])
   // The writer thread has the database open by now. Closing its last connection would merge the
@@ -114,7 +119,7 @@ export async function openService(config: Config, options: Options) {
       series: new HitSeries({ reader: threads.reader, counts: hits, clock }),
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
-    startPasswords: () => startThread<PasswordFunctions>(log, PASSWORDS),
+    startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),
   })
   const traffic = {
     tally: new RequestTally(),
@@ -246,30 +251,35 @@ const PASSWORDS: ThreadDescription = {
   settings: {},
 }
 
+interface ThreadHost {
+  log: Log
+  openWorker: OpenWorker
+}
+
 interface ThreadsOptions {
   config: Config
-  log: Log
+  host: ThreadHost
   imageDir: string
   writerWork: WriterWork
 }
 
 type Threads = Awaited<ReturnType<typeof startThreads>>
 
-async function startThreads({ config, log, imageDir, writerWork }: ThreadsOptions) {
+async function startThreads({ config, host, imageDir, writerWork }: ThreadsOptions) {
   const file = databaseFile(config.dataDir)
   const [writer, reader, qr] = await Promise.all([
-    startThread<Writes>(log, {
+    startThread<Writes>(host, {
       name: 'writer',
       url: new URL('./threads/writer.ts', import.meta.url),
       settings: { file, journal: journalFile(config.dataDir) },
       options: { batchMax: 1000, observe: writerWork.observe },
     }),
-    startRestartingThread<Reads>(log, {
+    startRestartingThread<Reads>(host, {
       name: 'reader',
       url: new URL('./threads/reader.ts', import.meta.url),
       settings: { file },
     }),
-    startRestartingThread<Renderer>(log, {
+    startRestartingThread<Renderer>(host, {
       name: 'qr',
       url: new URL('./threads/qr.ts', import.meta.url),
       settings: { dir: imageDir },
@@ -280,10 +290,10 @@ async function startThreads({ config, log, imageDir, writerWork }: ThreadsOption
 
 /** A thread whose end by a fault is logged. */
 function startThread<Calls extends Functions<Calls>>(
-  log: Log,
+  { log, openWorker }: ThreadHost,
   { name, url, settings, options }: ThreadDescription,
 ): Promise<Thread<Calls>> {
-  return Thread.start<Calls>(new Worker(url), settings, {
+  return Thread.start<Calls>(openWorker(url), settings, {
     batchMax: 1,
     queueMax: CALLS_MAX,
     ...options,
@@ -296,12 +306,12 @@ function startThread<Calls extends Functions<Calls>>(
 
 /** A thread without state, which is restarted when it ends. */
 function startRestartingThread<Calls extends Functions<Calls>>(
-  log: Log,
+  host: ThreadHost,
   thread: ThreadDescription,
 ): Promise<RestartingThread<Calls>> {
   return RestartingThread.start<Calls>(
-    (onDeath) => startThread(log, { ...thread, options: { onDeath } }),
-    { onRestart: () => log.info('thread.restarted', { thread: thread.name }) },
+    (onDeath) => startThread(host, { ...thread, options: { onDeath } }),
+    { onRestart: () => host.log.info('thread.restarted', { thread: thread.name }) },
   )
 }
 

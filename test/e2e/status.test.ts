@@ -182,19 +182,14 @@ test('status beyond the read budget is 429 even while the database cannot be rea
 /** The service, and a way to end one of its threads as a fault of the runtime would. */
 async function mortalApp() {
   const workers = new Map<string, Worker>()
-  const { Worker } = globalThis
-  globalThis.Worker = class extends Worker {
-    constructor(url: string | URL) {
-      super(url)
-      workers.set(basename(String(url), '.ts'), this)
-    }
-  }
-  try {
-    const app = await testApp()
-    return { app, end: (thread: string) => workers.get(thread)?.terminate() }
-  } finally {
-    globalThis.Worker = Worker
-  }
+  const app = await testApp({
+    openWorker(url) {
+      const worker = new Worker(url)
+      workers.set(basename(url.pathname, '.ts'), worker)
+      return worker
+    },
+  })
+  return { app, end: (thread: string) => workers.get(thread)?.terminate() }
 }
 
 test('a writer thread that ends makes the probes and status 503, is logged once, and redirects go on', async () => {
