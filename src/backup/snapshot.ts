@@ -9,7 +9,7 @@ import {
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { databaseFile, inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
-import { adoptJournal, findMark, hitAdder, type Mark } from '../hits/store.ts'
+import { adoptJournal, findJournalPosition, hitAdder, type JournalPosition } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
@@ -50,7 +50,7 @@ export function takeSnapshot(dataDir: string, copy: string, now: number): Manife
     if (!isKeyOf(db, new SecretHasher(key)))
       throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
     inTransaction(db, () => {
-      countWaiting(hitAdder(db), findMark(db), waiting)
+      countWaiting(hitAdder(db), findJournalPosition(db), waiting)
       adoptJournal(db, NO_JOURNAL)
     })
     const facts = { database_version: versionOf(db), ...countContents(db) }
@@ -66,7 +66,7 @@ export function takeSnapshot(dataDir: string, copy: string, now: number): Manife
 
 /** Hits that the database did not count yet: those at `mark.position` and after. */
 export interface Waiting {
-  mark: Mark
+  mark: JournalPosition
   linkIds: Uint32Array
 }
 
@@ -74,7 +74,7 @@ function findWaiting(dataDir: string, file: string): Waiting | undefined {
   const db = openReadonly(file, { cacheKiB: 1024 })
   try {
     refuseForeignVersion(versionOf(db), file)
-    const mark = findMark(db)
+    const mark = findJournalPosition(db)
     if (!mark || !existsSync(journalFile(dataDir))) return undefined
     using journal = JournalFile.open(journalFile(dataDir))
     if (journal.id !== mark.journalId) return undefined
@@ -92,7 +92,7 @@ function findWaiting(dataDir: string, file: string): Waiting | undefined {
  */
 export function countWaiting(
   add: ReturnType<typeof hitAdder>,
-  copied: Mark | undefined,
+  copied: JournalPosition | undefined,
   waiting: Waiting | undefined,
 ): void {
   if (!waiting || copied?.journalId !== waiting.mark.journalId) return

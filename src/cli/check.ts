@@ -14,7 +14,7 @@ import { UNFINISHED } from '../backup/switch.ts'
 import { listOpenFiles } from '../db/modes.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
-import { findMark } from '../hits/store.ts'
+import { findJournalPosition } from '../hits/store.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { stayBehind } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -102,7 +102,7 @@ function checkJournal(dataDir: string, db: Database): Finding {
   }
   try {
     using journal = JournalFile.open(file)
-    const mark = findMark(db)
+    const mark = findJournalPosition(db)
     if (mark?.journalId !== journal.id) {
       return {
         check: name,

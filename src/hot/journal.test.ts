@@ -79,9 +79,9 @@ test('a full ring loses no hit: what finds no room waits in memory and enters af
   expect(journal.pending).toBe(5)
   const drained: number[] = []
   while (journal.pending > 0) {
-    const stretch = next(file(folder), journal, 100)
-    drained.push(...stretch.linkIds)
-    journal.release(stretch.end)
+    const range = next(file(folder), journal, 100)
+    drained.push(...range.linkIds)
+    journal.release(range.end)
   }
   expect(drained.sort()).toEqual([3, 4, 5, 5, 6])
   expect(journal.overflowing).toBe(false)

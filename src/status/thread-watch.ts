@@ -1,7 +1,7 @@
 import { type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
-/** A call that takes longer hangs: no call of the service needs a tenth of it on a sound disk. */
+/** A longer call hangs: no call of the service needs a tenth of it on a working disk. */
 const HANGING_MS = 5 * SECOND
 const INTERVAL_MS = 500
 /** A longer gap between two checks means that this thread, or the whole process, was stopped. */
@@ -15,8 +15,8 @@ interface ThreadWatchOptions {
 }
 
 /**
- * Reports threads that hang, for example in a write to a disk that does not answer. The state is
- * computed when it is read, so it recovers with the answer; a timer only writes the log.
+ * Reports threads that hang, for example in a write to a disk that does not respond. The state is
+ * computed when it is read, so it ends with the thread's answer. The timer only writes the log.
  */
 export class ThreadWatch {
   readonly #threads: ThreadWatchOptions['threads']
@@ -26,7 +26,7 @@ export class ThreadWatch {
   /** Threads that the log reports as hanging, with the longest time seen. */
   readonly #logged = new Map<string, number>()
   #checkedAt: number
-  /** Since when this thread runs without a gap, and so could have read an answer. */
+  /** Since when this thread has run without a gap, so that it could have received an answer. */
   #runningSince: number
 
   constructor({ threads, log, monotonic = monotonicClock }: ThreadWatchOptions) {
