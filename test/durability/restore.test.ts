@@ -92,7 +92,7 @@ test('any command, and a start, first carries out a restore that was decided', a
     } else {
       const listed = await command(['account', 'list'], env)
       expect(listed.out).toContain('pro@example.com')
-      expect(listed.err).toContain('was carried out to its end')
+      expect(listed.err).toContain('was completed')
     }
     expect(existsSync(decided)).toBe(false)
   }
