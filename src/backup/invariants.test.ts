@@ -88,7 +88,7 @@ test('a damaged page is a problem, and the only one told', () => {
       check: 'database file',
       status: 'problem',
       says: expect.stringContaining('it is damaged: '),
-      advice: expect.stringContaining('hopcode restore FILE'),
+      advice: expect.stringContaining('Run "hopcode restore" with a backup'),
     },
   ])
   db.close()

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { MIGRATIONS, versionOf } from '../db/migrate.ts'
+import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
 import { urlKey } from '../links/url.ts'
 
@@ -8,9 +9,7 @@ export type Finding =
   | { check: string; status: 'ok' | 'note'; says: string }
   | { check: string; status: 'problem'; says: string; advice: string }
 
-export const RESTORE_ADVICE =
-  'Stop the service, keep a copy of the data folder, and restore the last good backup: ' +
-  'hopcode restore FILE'
+export const RESTORE_ADVICE = `Stop the service. ${RUN_RESTORE}`
 
 /** A rule of what is stored. `sql` counts the rows that break it, in one statement: one moment. */
 interface Invariant {

@@ -9,7 +9,7 @@ import { journalFile } from '../hits/hits.ts'
 import { adoptJournal } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { isoTime } from '../lib/clock.ts'
-import { DataError } from '../lib/data-error.ts'
+import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { remakeAtStart } from '../qr/remake.ts'
 import { type Manifest, newManifest, takeContents, unpackBackup } from './backup-file.ts'
@@ -81,7 +81,7 @@ function readFolderKey(dataDir: string, from: string): string {
     return readFileSync(secretFile(dataDir), 'utf8')
   } catch (cause) {
     throw new DataError(
-      `${from} holds no secret key, and ${dataDir} has none either: restore a backup instead.`,
+      `${from} holds no secret key, and ${dataDir} has none either. ${RUN_RESTORE}`,
       { cause },
     )
   }

@@ -53,7 +53,7 @@ test('before its decision a restore has changed nothing, and is no more at the n
 })
 
 test.each(Array.from({ length: countMoves() + 1 }, (_, made) => made))(
-  'a restore interrupted after %i moves is carried out to its end',
+  'a restore interrupted after %i moves is completed',
   (made) => {
     using folder = temporaryFolder()
     setUp(folder.path)

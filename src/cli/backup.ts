@@ -8,7 +8,7 @@ import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { stayBehind } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
-import { CommandError } from './command-error.ts'
+import { CommandError } from './args.ts'
 
 /** The name that stands for standard output and standard input. */
 export const STREAM = '-'
@@ -18,7 +18,6 @@ export const STREAM = '-'
  * a person.
  */
 export async function backup(dataDir: string, target: string, clock: Clock): Promise<string> {
-  // The service beside it comes first.
   stayBehind()
   const began = clock()
   const bytes = databaseBytes(dataDir)
@@ -92,7 +91,9 @@ function summary(manifest: Manifest, name: string): string {
 export function contents({ accounts, links, redirects, created_at }: Manifest): string {
   const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
   return [
-    ...[counted(accounts, 'account'), counted(links, 'link'), counted(redirects, 'redirect')],
+    counted(accounts, 'account'),
+    counted(links, 'link'),
+    counted(redirects, 'redirect'),
     `as of ${created_at}`,
   ].join(', ')
 }

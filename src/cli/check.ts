@@ -140,8 +140,8 @@ function noteOldFolders(dataDir: string): Finding[] {
 }
 
 const NOT_VERIFIED =
-  'Not verified: single changed bits in hashes, times, counts and the search index, and the ' +
-  'content of stored images.'
+  'Not verified: the content of hashes, times, hit counts, search entries and images. ' +
+  'A bit that a fault changed there is not found.'
 
 const LABELS = { ok: 'ok     ', note: 'note   ', problem: 'PROBLEM' } as const
 

@@ -4,8 +4,7 @@ import { type Clock, isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { BAD_REASON, parseReason } from '../moderation/reason.ts'
 import { ModerationReads, moderationWrites } from '../moderation/store.ts'
-import { UsageError } from './args.ts'
-import { CommandError } from './command-error.ts'
+import { CommandError, UsageError } from './args.ts'
 
 /**
  * Commands that disable links and restore them. Each returns what it prints. A running service

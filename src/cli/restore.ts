@@ -3,14 +3,14 @@ import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
 import { decideOnBackup } from '../backup/restore.ts'
-import { asideName, finishRestore, moves } from '../backup/switch.ts'
+import { asideName, moves } from '../backup/switch.ts'
 import { makeDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
+import { CommandError } from './args.ts'
 import { contents, STREAM } from './backup.ts'
-import { CommandError } from './command-error.ts'
 
 /** The new hit journal that the restored database gets. */
 const JOURNAL_BYTES = 33 * 1024 * 1024
@@ -58,10 +58,4 @@ function summary(manifest: Manifest, from: string, aside: string | undefined): s
   if (aside) lines.push(`The old files are in ${aside} in DATA_DIR: delete them when all is well.`)
   lines.push('Start the service: it makes the QR images anew in the background.')
   return lines.join('\n')
-}
-
-/** Ends a restore that was interrupted after its decision. Returns what to tell about it. */
-export function finishInterruptedRestore(dataDir: string): string | undefined {
-  if (!finishRestore(dataDir)) return undefined
-  return `An interrupted restore of ${dataDir} was carried out to its end.`
 }

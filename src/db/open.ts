@@ -9,7 +9,7 @@ import {
   constants as rights,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { DataError } from '../lib/data-error.ts'
+import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
 
 /**
@@ -160,8 +160,7 @@ function refuseLostFile(file: string): void {
   if (left.length === 0) return
   throw new DataError(
     `${file} is ${existsSync(file) ? 'empty' : 'missing'}, although an earlier service has left ` +
-      `${left.join(' and ')} beside it. Run "hopcode restore" with a backup, or choose another ` +
-      'DATA_DIR.',
+      `${left.join(' and ')} beside it. ${RUN_RESTORE} Or is DATA_DIR wrong?`,
   )
 }
 
@@ -227,7 +226,7 @@ export function refuseDamaged(db: Database): void {
 }
 
 const damaged = (file: string, why: string) =>
-  new DataError(`${file} is damaged: ${why}. Run "hopcode restore" with a backup.`)
+  new DataError(`${file} is damaged: ${why}. ${RUN_RESTORE}`)
 
 const foreign = (file: string) => damaged(file, 'it is not an SQLite database')
 

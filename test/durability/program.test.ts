@@ -24,8 +24,10 @@ test('the first start says where it listens, where the API page is, and how to m
     if (words.includes('account create')) child.kill('SIGTERM')
   }
   expect(await child.exited).toBe(0)
-  expect(words).toMatch(/http:\/\/0\.0\.0\.0:[1-9]\d+ /)
-  expect(words).toContain('as https://hop.example')
+  expect(words).toMatch(/^Hopcode \d+\.\d+\.\d+ is running\. Press Ctrl\+C to stop\.$/m)
+  expect(words).toMatch(/Listens on +http:\/\/0\.0\.0\.0:[1-9]\d+$/m)
+  expect(words).toMatch(/Short links +https:\/\/hop\.example$/m)
+  expect(words).toContain('https://hop.example/app/setup/')
   expect(words).toContain('https://hop.example/docs')
   expect(words).toContain(`DATA_DIR=${folder.path} `)
   expect(words).toContain('account create --email')

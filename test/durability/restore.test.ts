@@ -92,7 +92,7 @@ test('any command, and a start, first carries out a restore that was decided', a
     } else {
       const listed = await command(['account', 'list'], env)
       expect(listed.out).toContain('pro@example.com')
-      expect(listed.err).toContain('was carried out to its end')
+      expect(listed.err).toContain('was completed')
     }
     expect(existsSync(decided)).toBe(false)
   }
@@ -175,4 +175,28 @@ test('a start removes what a killed restore left, and a check mentions it', asyn
   await using service = await Service.start(env)
   expect(existsSync(left)).toBe(false)
   expect((await service.fetch('/-/ready')).status).toBe(200)
+})
+
+test('a database that another program copied is restored with the key of the folder', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(join(folder.path, 'data'))
+  const key = await makeAccount(env)
+  let code = ''
+  {
+    await using service = await Service.start(env)
+    code = await service.shorten(key, 'https://example.com/copied')
+    await service.end('SIGTERM')
+  }
+  const copy = join(folder.path, 'copy.db')
+  cpSync(join(folder.path, 'data', 'hopcode.db'), copy)
+  const other = unlimited(join(folder.path, 'other'))
+  const refused = await command(['restore', copy], other)
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('holds no secret key')])
+  cpSync(join(folder.path, 'data', 'secret.key'), join(folder.path, 'other', 'secret.key'))
+  await run(['restore', copy], other)
+  await using restored = await Service.start(other)
+  expect((await restored.fetch(`/${code}`)).status).toBe(302)
+  expect(await restored.shorten(key, 'https://example.com/new')).toHaveLength(8)
+  expect(await restored.end('SIGTERM')).toBe(0)
+  expect(await restored.errors).not.toContain('journal')
 })

@@ -196,7 +196,7 @@ function saysThatItListens(out: ReadableStream<Uint8Array>): Promise<boolean> {
       const decoder = new TextDecoder()
       for await (const bytes of out) {
         text += decoder.decode(bytes, { stream: true })
-        if (text.includes('listens on http')) resolve(true)
+        if (/listens on +http/i.test(text)) resolve(true)
       }
       resolve(false)
     }
