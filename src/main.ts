@@ -1,4 +1,4 @@
-import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
+import { OneTimeLinkStore } from './accounts/one-time-links.ts'
 import * as accountCommands from './cli/accounts.ts'
 import { type Command, parseCommand, USAGE, UsageError } from './cli/args.ts'
 import { backup, STREAM } from './cli/backup.ts'
