@@ -1,4 +1,4 @@
-import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
+import { OneTimeLinkStore } from './accounts/one-time-links.ts'
 import { finishRestore } from './backup/switch.ts'
 import * as accounts from './cli/accounts.ts'
 import { type Command, CommandError, parseCommand, USAGE, UsageError } from './cli/args.ts'

@@ -1,5 +1,4 @@
-import { OneTimeLinkStore } from './accounts/one-time-link-store.ts'
-import { issueOneTimeLink } from './accounts/one-time-links.ts'
+import { issueOneTimeLink, OneTimeLinkStore } from './accounts/one-time-links.ts'
 import { discardRestore } from './backup/switch.ts'
 import type { Config } from './config.ts'
 import { makeDataFolder, openDataFolder } from './data-folder.ts'

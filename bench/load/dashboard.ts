@@ -1,8 +1,7 @@
 // How long do the dashboard's pages of links take in an account of a million links?
 // npm run bench -- dashboard --seconds 3 --rounds 5
 import { join } from 'node:path'
-import { OneTimeLinkStore } from '../../src/accounts/one-time-link-store.ts'
-import { issueOneTimeLink } from '../../src/accounts/one-time-links.ts'
+import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { ownClosedLoop } from '../lib/closed-loop.ts'

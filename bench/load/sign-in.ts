@@ -2,8 +2,7 @@
 // npm run bench -- sign-in --seconds 10 --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { OneTimeLinkStore } from '../../src/accounts/one-time-link-store.ts'
-import { issueOneTimeLink } from '../../src/accounts/one-time-links.ts'
+import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { sendClosed } from '../lib/closed-part.ts'

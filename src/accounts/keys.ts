@@ -1,15 +1,16 @@
-import type { Clock } from '../lib/clock.ts'
-import { HOUR } from '../lib/clock.ts'
-import type { RandomBytes } from '../lib/random.ts'
-import { isApiKey, newApiKey } from './api-keys.ts'
+import { crc32 } from 'node:zlib'
+import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
+import { type RandomBytes, randomString } from '../lib/random.ts'
+import type { Caller } from '../lib/thread.ts'
 import type { SecretHasher } from './secrets.ts'
 import type { Account, AccountId, AccountStore, NewKey } from './store.ts'
+import type { AccountWrites } from './writes.ts'
 
-/** How long a rotated or revoked key goes on working. */
+/** How long a rotated or revoked key still works. */
 export const KEY_OVERLAP_MS = 24 * HOUR
 
 /** The characters of a key that its owner may see again, from its start. */
-const PREFIX_LENGTH = 8
+const SHOWN_LENGTH = 8
 
 export interface KeyDeps {
   accounts: AccountStore
@@ -24,8 +25,7 @@ export interface KeyCheckDeps extends KeyDeps {
 }
 
 /**
- * The account that an `X-API-Key` header speaks for; undefined for an absent, malformed, unknown or
- * ended key.
+ * The account of an `X-API-Key` header; undefined for an absent, malformed, unknown or expired key.
  */
 export function findAccount(deps: KeyCheckDeps, key: string | null): Account | undefined {
   if (key === null || !isApiKey(key)) return undefined
@@ -35,14 +35,14 @@ export function findAccount(deps: KeyCheckDeps, key: string | null): Account | u
   return account
 }
 
-/** A key and what is stored of it. The key itself is shown once and kept nowhere. */
+/** A new key and its stored form. The key itself is shown once and stored nowhere. */
 export function issueKey({ hasher, random }: KeyDeps): { key: string; stored: NewKey } {
   const key = newApiKey(random)
   const hash = hasher.hash('api-key', key)
-  return { key, stored: { hash, prefix: key.slice(0, PREFIX_LENGTH), lastFour: key.slice(-4) } }
+  return { key, stored: { hash, prefix: key.slice(0, SHOWN_LENGTH), lastFour: key.slice(-4) } }
 }
 
-/** Returns the new key. The old one works 24 hours more, or not at all. */
+/** Returns the new key. The old one works for 24 hours more, or not at all. */
 export function rotateKey(deps: KeyDeps, id: AccountId, { now }: { now: boolean }): string {
   const { key, stored } = issueKey(deps)
   const time = deps.clock()
@@ -53,4 +53,83 @@ export function rotateKey(deps: KeyDeps, id: AccountId, { now }: { now: boolean 
 export function revokeKey(deps: KeyDeps, id: AccountId, { now }: { now: boolean }): void {
   const time = deps.clock()
   deps.accounts.revokeKeys(id, now ? time : time + KEY_OVERLAP_MS)
+}
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const PREFIX = 'hop_'
+const RANDOM_LENGTH = 30
+const CHECKSUM_LENGTH = 6
+const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+
+/**
+ * `hop_`, 30 random base62 characters (178 bits), and a checksum that detects a typing error
+ * without a database look-up.
+ */
+export function newApiKey(random: RandomBytes): string {
+  const body = PREFIX + randomString(random, BASE62, RANDOM_LENGTH)
+  return body + checksum(body)
+}
+
+export function isApiKey(text: string): boolean {
+  if (!SHAPE.test(text)) return false
+  const body = text.slice(0, -CHECKSUM_LENGTH)
+  return checksum(body) === text.slice(-CHECKSUM_LENGTH)
+}
+
+/** CRC-32 (ISO 3309) in base62, most significant digit first. */
+function checksum(body: string): string {
+  let rest = crc32(body)
+  let digits = ''
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    digits = BASE62[rest % 62] + digits
+    rest = Math.floor(rest / 62)
+  }
+  return digits
+}
+
+export type KeyUseWrites = Pick<AccountWrites, 'noteKeyUses'>
+
+/** Keys remembered at once. Beyond this all are forgotten, which only costs more writes. */
+const NOTED_MAX = 10_000
+/** How long uses are collected before they are written together. */
+const COLLECT_MS = 1000
+
+/**
+ * When each API key was last used, written in the background at most once a minute for each key.
+ * HOT PATH: a redirect with a key calls `note`, which costs one Map look-up.
+ */
+export class KeyUses {
+  readonly #writer: Caller<KeyUseWrites>
+  readonly #noted = new Map<number, number>()
+  #waiting: { keyId: number; at: number }[] = []
+  #timer: Timer | undefined
+
+  constructor(writer: Caller<KeyUseWrites>) {
+    this.#writer = writer
+  }
+
+  note(keyId: number, now: number): void {
+    const last = this.#noted.get(keyId)
+    if (last !== undefined && now - last < MINUTE) return
+    if (this.#noted.size >= NOTED_MAX) this.#noted.clear()
+    if (this.#waiting.length >= NOTED_MAX) return
+    this.#noted.set(keyId, now)
+    this.#waiting.push({ keyId, at: now })
+    this.#timer ??= setTimeout(() => void this.#write(), COLLECT_MS)
+  }
+
+  /** Writes the collected uses. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#write()
+  }
+
+  async #write(): Promise<void> {
+    this.#timer = undefined
+    const uses = this.#waiting
+    if (uses.length === 0) return
+    this.#waiting = []
+    // A failed write loses only a time on a page, and the service's health reports the disk.
+    await this.#writer.call('noteKeyUses', uses, { background: true }).catch(() => {})
+  }
 }

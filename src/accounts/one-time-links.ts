@@ -1,17 +1,31 @@
+import type { Database } from 'bun:sqlite'
+import { and, desc, eq, gt, isNull, lte, or } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { oneTimeLinks } from '../db/schema.ts'
 import { HOUR } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
-import type {
-  NewOneTimeLink,
-  OneTimeLinkRow,
-  OneTimeLinkStore,
-  Purpose,
-} from './one-time-link-store.ts'
+import type { Plan } from './plans.ts'
 import type { SecretHasher } from './secrets.ts'
 import { newToken } from './sessions.ts'
+import type { AccountId } from './store.ts'
+
+export type Purpose = 'setup' | 'invite' | 'reset'
+
+export interface NewOneTimeLink {
+  hash: Uint8Array
+  purpose: Purpose
+  createdAt: number
+  endsAt: number
+  accountId?: AccountId
+  email?: string
+  plan?: Plan
+}
+
+export type OneTimeLinkRow = typeof oneTimeLinks.$inferSelect
 
 const TOKEN_SHAPE = /^[\w-]{43}$/
 
-/** How long a link may wait to be used. */
+/** How long a link can be used. */
 const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
   setup: 24 * HOUR,
   invite: 7 * 24 * HOUR,
@@ -25,7 +39,7 @@ interface LinkDeps {
   random: RandomBytes
 }
 
-/** A link and what is stored of it. The path is a secret: it is shown once and kept nowhere. */
+/** A link and its stored form. The path is a secret: it is shown once and stored nowhere. */
 export function issueOneTimeLink(
   { hasher, random }: LinkDeps,
   about: Pick<NewOneTimeLink, 'purpose' | 'accountId' | 'email' | 'plan'>,
@@ -44,7 +58,7 @@ export function issueOneTimeLink(
   }
 }
 
-/** The link that a token stands for, if it can still be used. Looking does not use it up. */
+/** The link with this token, if it can still be used. Finding it does not use it. */
 export function findOneTimeLink(
   { hasher, links }: { hasher: SecretHasher; links: OneTimeLinkStore },
   purpose: Purpose,
@@ -53,4 +67,77 @@ export function findOneTimeLink(
 ): OneTimeLinkRow | undefined {
   if (!TOKEN_SHAPE.test(token)) return undefined
   return links.find(purpose, hasher.hash('one-time-link', token), now)
+}
+
+/** Links that give access to one page once. Times are epoch ms. */
+export class OneTimeLinkStore {
+  readonly #orm
+
+  constructor(db: Database) {
+    this.#orm = drizzle({ client: db })
+  }
+
+  /** The link if it is neither used nor expired at `now`. */
+  find(purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined {
+    return this.#orm
+      .select()
+      .from(oneTimeLinks)
+      .where(
+        and(
+          eq(oneTimeLinks.hash, Buffer.from(hash)),
+          eq(oneTimeLinks.purpose, purpose),
+          isNull(oneTimeLinks.usedAt),
+          gt(oneTimeLinks.endsAt, now),
+        ),
+      )
+      .get()
+  }
+
+  /** Invitations that can still be accepted at `now`, newest first. */
+  listInvites(now: number): OneTimeLinkRow[] {
+    const open = and(
+      eq(oneTimeLinks.purpose, 'invite'),
+      isNull(oneTimeLinks.usedAt),
+      gt(oneTimeLinks.endsAt, now),
+    )
+    return this.#orm.select().from(oneTimeLinks).where(open).orderBy(desc(oneTimeLinks.id)).all()
+  }
+
+  /**
+   * Stores a link. It replaces every earlier link for the set-up, or those that reset the same
+   * account's password. Used and expired links are deleted.
+   */
+  add({ hash, ...link }: NewOneTimeLink): void {
+    const { purpose, accountId, createdAt } = link
+    const isSpent = or(lte(oneTimeLinks.endsAt, createdAt), gt(oneTimeLinks.usedAt, 0))
+    this.#orm.delete(oneTimeLinks).where(isSpent).run()
+    if (purpose === 'setup') this.endAll('setup')
+    if (purpose === 'reset' && accountId !== undefined) this.endAll('reset', accountId)
+    this.#orm
+      .insert(oneTimeLinks)
+      .values({ ...link, hash: Buffer.from(hash) })
+      .run()
+  }
+
+  endAll(purpose: Purpose, accountId?: AccountId): void {
+    const ofAccount = accountId === undefined ? undefined : eq(oneTimeLinks.accountId, accountId)
+    this.#orm
+      .delete(oneTimeLinks)
+      .where(and(eq(oneTimeLinks.purpose, purpose), ofAccount))
+      .run()
+  }
+
+  /** Withdraws an invitation. False if there is none with this id. */
+  endInvite(id: number): boolean {
+    const ended = this.#orm
+      .delete(oneTimeLinks)
+      .where(and(eq(oneTimeLinks.id, id), eq(oneTimeLinks.purpose, 'invite')))
+      .returning({ id: oneTimeLinks.id })
+      .all()
+    return ended.length > 0
+  }
+
+  markUsed(id: number, now: number): void {
+    this.#orm.update(oneTimeLinks).set({ usedAt: now }).where(eq(oneTimeLinks.id, id)).run()
+  }
 }

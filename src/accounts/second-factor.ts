@@ -1,59 +1,60 @@
+/** Two-factor sign-in: the step after the password, codes of an app (TOTP), recovery codes. */
+
+import type { Database } from 'bun:sqlite'
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth/bare'
 import { MINUTE } from '../lib/clock.ts'
-import { parseRecoveryCode } from './recovery-codes.ts'
-import type { Factor, RecoveryCodeReads } from './second-factor-store.ts'
+import { type RandomBytes, randomString } from '../lib/random.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'
-import { findDevice } from './sign-in.ts'
-import type { AccountRow, AccountStore } from './store.ts'
+import { findTrustedDevice } from './sign-in.ts'
+import { type AccountId, type AccountRow, AccountStore } from './store.ts'
 import type { Attempt } from './throttle.ts'
-import { findStep, openSecret } from './totp.ts'
-
-/** The second step of a sign-in: what stands between the password and the session. */
-
-/** How long the code may take after the password. */
-const STEP_LIFE_MS = 5 * MINUTE
-
-const TOKEN_SHAPE = /^(\d{1,15})\.(\d{1,15})\.([\w-]{43})$/
 
 export const hasSecondFactor = ({ totpEnabledAt }: AccountRow): boolean => totpEnabledAt !== null
 
+/** How long the code may be entered after the password. */
+const STEP_LIFE_MS = 5 * MINUTE
+
+const STEP_TOKEN_SHAPE = /^(\d{1,15})\.(\d{1,15})\.([\w-]{43})$/
+
 /**
- * What a browser keeps whose password was right: it names the account, opens nothing without a
- * code, and ends after five minutes or with that password.
+ * Issued to a browser after a right password. It names the account, grants nothing without a code,
+ * and expires after five minutes or when that password changes.
  */
 export function newStepToken(hasher: SecretHasher, account: AccountRow, now: number): string {
-  const endsAt = now + STEP_LIFE_MS
-  return `${account.id}.${endsAt}.${macOf(hasher, account, endsAt).toString('base64url')}`
+  const expiresAt = now + STEP_LIFE_MS
+  return `${account.id}.${expiresAt}.${stepMac(hasher, account, expiresAt).toString('base64url')}`
 }
 
-/** The account whose second factor is asked for; undefined for a token that is forged or over. */
+/** The account of a token that is neither forged nor expired, if it still has a second factor. */
 export function findStepAccount(
   { hasher, accounts }: { hasher: SecretHasher; accounts: AccountStore },
   token: string | undefined,
   now: number,
 ): AccountRow | undefined {
-  const [, id = '', end = '', mac = ''] = TOKEN_SHAPE.exec(token ?? '') ?? []
+  const [, id = '', expiry = '', mac = ''] = STEP_TOKEN_SHAPE.exec(token ?? '') ?? []
   const account = id === '' ? undefined : accounts.find(Number(id))
-  const endsAt = Number(end)
-  // Ends too far ahead: the clock was set back.
-  if (!account || now >= endsAt || endsAt - now > STEP_LIFE_MS) return undefined
-  const expected = macOf(hasher, account, endsAt)
+  const expiresAt = Number(expiry)
+  // Expires too far ahead: the clock was set back.
+  if (!account || now >= expiresAt || expiresAt - now > STEP_LIFE_MS) return undefined
+  const expected = stepMac(hasher, account, expiresAt)
   if (!hashesEqual(expected, Buffer.from(mac, 'base64url'))) return undefined
   return account.disabledAt === null && hasSecondFactor(account) ? account : undefined
 }
 
-const macOf = (
+const stepMac = (
   hasher: SecretHasher,
   { id, passwordHash, totpEnabledAt }: AccountRow,
-  endsAt: number,
-): Buffer => hasher.hash('sign-in-step', `${id} ${endsAt} ${totpEnabledAt} ${passwordHash}`)
+  expiresAt: number,
+): Buffer => hasher.hash('sign-in-step', `${id} ${expiresAt} ${totpEnabledAt} ${passwordHash}`)
 
-/** What limits guesses at the codes of an account. */
+/** What a guess at the codes of an account is counted against. */
 export function codeAttempts(
   hasher: SecretHasher,
   { id }: AccountRow,
-  { address, known }: { address: string; known: string | undefined },
+  { address, deviceToken }: { address: string; deviceToken: string | undefined },
 ): Attempt[] {
-  const device = findDevice(hasher, id, known)
+  const device = findTrustedDevice(hasher, id, deviceToken)
   return device === undefined
     ? [
         { gate: 'code', key: String(id) },
@@ -62,9 +63,16 @@ export function codeAttempts(
     : [{ gate: 'codeDevice', key: `${id} ${device}` }]
 }
 
+/** The second factor of one sign-in. */
+export type Factor =
+  /** The time step of a code from the app. */
+  | { step: number }
+  /** The keyed hash of a recovery code. */
+  | { recoveryHash: Uint8Array }
+
 /**
- * The factor that a text shows: a code from the app that was not used yet, or a recovery code.
- * Using it up is the writer's work.
+ * The factor that a text stands for: a code from the app that is not used yet, or a recovery code.
+ * The writer thread marks it as used.
  */
 export function findFactor(
   { hasher, recoveryCodes }: { hasher: SecretHasher; recoveryCodes: RecoveryCodeReads },
@@ -79,3 +87,188 @@ export function findFactor(
   const recoveryHash = code && hasher.hash('recovery-code', code)
   return recoveryHash && recoveryCodes.isUnused(id, recoveryHash) ? { recoveryHash } : undefined
 }
+
+// Codes of an authenticator app (TOTP, RFC 6238): six digits, a new code every 30 seconds.
+
+const PERIOD_SECONDS = 30
+/** Codes that are accepted before and after the current one, for clocks that differ. */
+const WINDOW_STEPS = 1
+/** RFC 4226, section 4, recommends 160 bits. */
+const SECRET_BYTES = 20
+
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+export const newTotpSecret = (random: RandomBytes): Uint8Array => random(SECRET_BYTES)
+
+/**
+ * Encrypts a secret as nonce, ciphertext and tag. The key is derived from `secret.key`, so a copy
+ * of the database alone gives no codes; a secret works for its own account only.
+ */
+export function sealSecret(
+  { hasher, random }: { hasher: SecretHasher; random: RandomBytes },
+  accountId: AccountId,
+  secret: Uint8Array,
+): Buffer {
+  const nonce = random(NONCE_BYTES)
+  const cipher = createCipheriv(CIPHER, encryptionKey(hasher), nonce)
+  cipher.setAAD(Buffer.from(String(accountId)))
+  return Buffer.concat([nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()])
+}
+
+/** Throws if the secret was encrypted with another key, or for another account. */
+export function openSecret(
+  hasher: SecretHasher,
+  accountId: AccountId,
+  sealed: Uint8Array,
+): Uint8Array {
+  const nonce = sealed.subarray(0, NONCE_BYTES)
+  const decipher = createDecipheriv(CIPHER, encryptionKey(hasher), nonce, {
+    authTagLength: TAG_BYTES,
+  })
+  decipher.setAAD(Buffer.from(String(accountId)))
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+  const text = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES))
+  return Buffer.concat([text, decipher.final()])
+}
+
+const encryptionKey = (hasher: SecretHasher): Buffer => hasher.hash('totp-encryption', '')
+
+/** The `otpauth://` URL that an app reads from a QR code, and the key that can be typed instead. */
+export function describeSecret(
+  secret: Uint8Array,
+  { issuer, email }: { issuer: string; email: string },
+): { url: string; key: string } {
+  const totp = totpOf(secret, { issuer, label: email })
+  return { url: totp.toString(), key: totp.secret.base32 }
+}
+
+/** The time step that a code belongs to; undefined for a wrong one. `now` is wall-clock time. */
+export function findStep(secret: Uint8Array, code: string, now: number): number | undefined {
+  if (!/^\d{6}$/.test(code)) return undefined
+  const delta = totpOf(secret).validate({ token: code, timestamp: now, window: WINDOW_STEPS })
+  if (delta === null) return undefined
+  return TOTP.counter({ period: PERIOD_SECONDS, timestamp: now }) + delta
+}
+
+function totpOf(secret: Uint8Array, names: { issuer?: string; label?: string } = {}): TOTP {
+  return new TOTP({
+    ...names,
+    secret: new Secret({ buffer: Uint8Array.from(secret).buffer }),
+    algorithm: 'SHA1',
+    digits: 6,
+    period: PERIOD_SECONDS,
+    hmac: (_, key, message) => createHmac('sha1', key).update(message).digest(),
+  })
+}
+
+// Recovery codes: each replaces the app's code once, when the device is lost.
+
+export const RECOVERY_CODES = 10
+/** Without look-alikes. Ten characters are 50 bits. */
+const RECOVERY_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
+const RECOVERY_LENGTH = 10
+const RECOVERY_SHAPE = new RegExp(`^[${RECOVERY_ALPHABET}]{${RECOVERY_LENGTH}}$`)
+
+/** As they are hashed and stored; `showRecoveryCode` makes them readable. */
+export const newRecoveryCodes = (random: RandomBytes): string[] =>
+  Array.from({ length: RECOVERY_CODES }, () =>
+    randomString(random, RECOVERY_ALPHABET, RECOVERY_LENGTH),
+  )
+
+export const showRecoveryCode = (code: string): string => `${code.slice(0, 5)}-${code.slice(5)}`
+
+/** A code as typed, in any letter case, with or without the dash; undefined for another text. */
+function parseRecoveryCode(text: string): string | undefined {
+  const code = text.replace(/[\s-]/g, '').toUpperCase()
+  return RECOVERY_SHAPE.test(code) ? code : undefined
+}
+
+/** Look-ups of recovery codes, on the HTTP thread's own connection. */
+export class RecoveryCodeReads {
+  readonly #unused
+  readonly #countUnused
+
+  constructor(db: Database) {
+    this.#unused = db.prepare<{ id: number }, [AccountId, Uint8Array]>(
+      'SELECT id FROM recovery_codes WHERE account_id = ? AND hash = ? AND used_at IS NULL',
+    )
+    this.#countUnused = db.prepare<{ n: number }, [AccountId]>(
+      'SELECT count(*) AS n FROM recovery_codes WHERE account_id = ? AND used_at IS NULL',
+    )
+  }
+
+  isUnused(accountId: AccountId, hash: Uint8Array): boolean {
+    return this.#unused.get(accountId, hash) !== null
+  }
+
+  countUnused(accountId: AccountId): number {
+    return this.#countUnused.get(accountId)?.n ?? 0
+  }
+}
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function secondFactorWrites(db: Database) {
+  const accounts = new AccountStore(db)
+  const useStep = db.prepare<{ id: AccountId }, [number, AccountId]>(
+    `UPDATE accounts SET totp_last_step = ?1
+     WHERE id = ?2 AND totp_enabled_at IS NOT NULL
+       AND (totp_last_step IS NULL OR totp_last_step < ?1)
+     RETURNING id`,
+  )
+  const useRecoveryCode = db.prepare<{ id: number }, [number, AccountId, Uint8Array]>(
+    `UPDATE recovery_codes SET used_at = ?
+     WHERE account_id = ? AND hash = ? AND used_at IS NULL RETURNING id`,
+  )
+  const addCode = db.prepare<null, [AccountId, Uint8Array]>(
+    'INSERT INTO recovery_codes (account_id, hash) VALUES (?, ?)',
+  )
+
+  /** Marks a factor as used, so no code is accepted twice. False if it was used already. */
+  const useFactor = (accountId: AccountId, factor: Factor, now: number): boolean =>
+    'step' in factor
+      ? useStep.get(factor.step, accountId) !== null
+      : useRecoveryCode.get(now, accountId, factor.recoveryHash) !== null
+
+  return {
+    useFactor,
+
+    /** Stores a secret that a code must confirm. False if two-factor sign-in is already on. */
+    beginTotp({ accountId, secret }: { accountId: AccountId; secret: Uint8Array }): boolean {
+      const account = accounts.find(accountId)
+      if (!account || account.disabledAt !== null || account.totpEnabledAt !== null) return false
+      accounts.change(accountId, { totpSecret: Buffer.from(secret) })
+      return true
+    },
+
+    /**
+     * Turns two-factor sign-in on. `secret` is the stored one that the code of `step` confirms.
+     * False, and nothing is changed, if another form has replaced it or has turned it on already.
+     */
+    enableTotp(command: {
+      accountId: AccountId
+      secret: Uint8Array
+      step: number
+      recoveryHashes: readonly Uint8Array[]
+      now: number
+    }): boolean {
+      const { accountId, secret, step, recoveryHashes, now } = command
+      const account = accounts.find(accountId)
+      if (!account?.totpSecret || account.totpEnabledAt !== null) return false
+      if (!Buffer.from(account.totpSecret).equals(Buffer.from(secret))) return false
+      accounts.change(accountId, { totpEnabledAt: now, totpLastStep: step })
+      for (const hash of recoveryHashes) addCode.run(accountId, hash)
+      return true
+    },
+
+    /** Turns two-factor sign-in off. False, and nothing is changed, if the factor was used. */
+    disableTotp(command: { accountId: AccountId; factor: Factor; now: number }): boolean {
+      if (!useFactor(command.accountId, command.factor, command.now)) return false
+      accounts.clearSecondFactor(command.accountId)
+      return true
+    },
+  }
+}
+
+export type SecondFactorWrites = Omit<ReturnType<typeof secondFactorWrites>, 'useFactor'>

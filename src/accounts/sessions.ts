@@ -1,17 +1,20 @@
+import type { Database } from 'bun:sqlite'
+import { and, desc, eq, isNull, lte, ne, or, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { accounts, sessions } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
-import type { Clock } from '../lib/clock.ts'
-import { MINUTE } from '../lib/clock.ts'
+import { type Clock, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { Factor } from './second-factor-store.ts'
+import type { Plan } from './plans.ts'
+import { type Factor, secondFactorWrites } from './second-factor.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { SessionReads, SessionRow, SessionView, SessionWrites } from './session-store.ts'
 import type { AccountId } from './store.ts'
 
 const TOKEN_BYTES = 32
 const TOKEN_SHAPE = /^[\w-]{43}$/
 const AGENT_MAX_LENGTH = 200
-/** Sightings on their way to the disk at once; beyond this, one waits for the next request. */
+/** `touchSession` writes in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
 
 /** What a session is started with. */
@@ -29,16 +32,16 @@ interface SessionsOptions {
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
-  /** A session that nobody has used for so long is over. */
+  /** A session expires when it has not been used for so long. */
   idleMs: number
-  /** A session is over so long after its sign-in, used or not. */
+  /** A session expires so long after its sign-in, used or not. */
   maxMs: number
 }
 
 /**
- * Sessions of the dashboard. The token is 256 random bits and known to the browser alone: the
- * database keeps a keyed hash of it. When a session was last seen is kept to the minute, so that a
- * page costs no write; an idle session may end that minute early, never late.
+ * Sessions of the dashboard. Only the browser knows the token, 256 random bits: the database stores
+ * a keyed hash of it. The last use of a session is stored to the minute, so that a page costs no
+ * write; an idle session may expire up to a minute early, never late.
  */
 export class Sessions {
   readonly #options: SessionsOptions
@@ -49,9 +52,9 @@ export class Sessions {
   }
 
   /**
-   * Signs in: the new session, and the token that opens it. `replaces`: the token that the browser
-   * had. Throws `sign_in_needed` when the password that let the visitor in is no longer the
-   * account's, or the account asks for a second factor that was not given or is used up.
+   * Starts a session and returns it with its token. `replaces`: the token that the browser had.
+   * Throws `sign_in_needed` if the account's password has changed since it was verified, or if the
+   * account needs a second factor and none was given or it was used already.
    */
   async start(
     { accountId, passwordHash, factor }: SignInProof,
@@ -64,7 +67,10 @@ export class Sessions {
       passwordHash,
       factor,
       session: {
-        ...{ hash, accountId, createdAt: now, address: from.address },
+        hash,
+        accountId,
+        createdAt: now,
+        address: from.address,
         agent: from.agent.slice(0, AGENT_MAX_LENGTH),
       },
       replaces: from.replaces === undefined ? undefined : this.#hash(from.replaces),
@@ -75,23 +81,23 @@ export class Sessions {
     return { session, token }
   }
 
-  /** Undefined for a token that is unknown, idle for too long, or too old. Notes the sighting. */
+  /** Undefined for an unknown or expired token. Stores that the session is in use. */
   find(token: string | undefined): SessionRow | undefined {
     if (token === undefined || !TOKEN_SHAPE.test(token)) return undefined
     const session = this.#options.reads.findByHash(this.#hash(token))
     const now = this.#options.clock()
-    if (!session || this.#isOver(session, now)) return undefined
+    if (!session || this.#isExpired(session, now)) return undefined
     this.#touch(session, now)
     return session
   }
 
-  /** The sessions of an account that are not over, latest first. */
+  /** The sessions of an account that have not expired, last used first. */
   list(accountId: AccountId): SessionView[] {
     const now = this.#options.clock()
-    return this.#options.reads.list(accountId).filter((session) => !this.#isOver(session, now))
+    return this.#options.reads.list(accountId).filter((session) => !this.#isExpired(session, now))
   }
 
-  /** A token to take the place of a session's own, and the hash to store of it. */
+  /** A token that replaces a session's own, and the hash to store of it. */
   newToken(): { token: string; hash: Buffer } {
     const token = newToken(this.#options.random)
     return { token, hash: this.#hash(token) }
@@ -105,7 +111,7 @@ export class Sessions {
     return this.#options.writer.call('endSessions', { accountId, keep })
   }
 
-  #isOver({ createdAt, seenAt }: SessionView | SessionRow, now: number): boolean {
+  #isExpired({ createdAt, seenAt }: SessionView | SessionRow, now: number): boolean {
     const { idleMs, maxMs } = this.#options
     return now - createdAt >= maxMs || now - seenAt >= idleMs
   }
@@ -116,7 +122,7 @@ export class Sessions {
     if (this.#touching.has(id) || this.#touching.size >= TOUCHES_MAX) return
     this.#touching.add(id)
     const written = writer.call('touchSession', { id, seenAt: now }, { background: true })
-    // A disk that refuses shows in the service's health; the page goes on.
+    // The service's health reports a failing disk; the page does not depend on this write.
     written.catch(() => {}).finally(() => this.#touching.delete(id))
   }
 
@@ -125,6 +131,189 @@ export class Sessions {
   }
 }
 
-/** 256 random bits as 43 characters that may stand in a cookie and in an address. */
+/** 256 random bits as 43 characters that are valid in a cookie and in a URL. */
 export const newToken = (random: RandomBytes): string =>
   Buffer.from(random(TOKEN_BYTES)).toString('base64url')
+
+export interface NewSession {
+  hash: Uint8Array
+  accountId: AccountId
+  createdAt: number
+  address: string
+  agent: string
+}
+
+/** A session with its account. */
+export interface SessionRow {
+  id: number
+  createdAt: number
+  seenAt: number
+  /** When the password was last entered in this session. */
+  provedAt: number
+  accountId: AccountId
+  email: string
+  plan: Plan
+  isOwner: number
+}
+
+export interface SessionView {
+  id: number
+  createdAt: number
+  seenAt: number
+  address: string
+  agent: string
+}
+
+/** One-row look-ups of sessions, on the HTTP thread's own connection. */
+export class SessionReads {
+  readonly #orm
+  readonly #byHash
+
+  constructor(db: Database) {
+    this.#orm = drizzle({ client: db })
+    this.#byHash = this.#orm
+      .select({
+        id: sessions.id,
+        createdAt: sessions.createdAt,
+        seenAt: sessions.seenAt,
+        provedAt: sessions.provedAt,
+        accountId: sessions.accountId,
+        email: accounts.email,
+        plan: accounts.plan,
+        isOwner: accounts.isOwner,
+      })
+      .from(sessions)
+      .innerJoin(accounts, eq(accounts.id, sessions.accountId))
+      .where(and(eq(sessions.hash, sql.placeholder('hash')), isNull(accounts.disabledAt)))
+      .prepare()
+  }
+
+  /** The session of an account that is not disabled, however old. */
+  findByHash(hash: Buffer): SessionRow | undefined {
+    return this.#byHash.get({ hash })
+  }
+
+  /** Last used first. */
+  list(accountId: AccountId): SessionView[] {
+    const { id, createdAt, seenAt, address, agent } = sessions
+    return this.#orm
+      .select({ id, createdAt, seenAt, address, agent })
+      .from(sessions)
+      .where(eq(sessions.accountId, accountId))
+      .orderBy(desc(seenAt), desc(id))
+      .all()
+  }
+}
+
+/** Beyond this, the least recently used session of an account ends. */
+const SESSIONS_PER_ACCOUNT_MAX = 100
+
+/** With the account, because the id comes from a form. */
+interface SessionKey {
+  id: number
+  accountId: AccountId
+}
+
+const isSession = ({ id, accountId }: SessionKey) =>
+  and(eq(sessions.id, id), eq(sessions.accountId, accountId))
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function sessionWrites(db: Database) {
+  const orm = drizzle({ client: db })
+  const active = db.prepare<
+    Pick<SessionRow, 'email' | 'plan' | 'isOwner'> & { totpEnabledAt: number | null },
+    [AccountId, string]
+  >(
+    `SELECT email, plan, is_owner AS isOwner, totp_enabled_at AS totpEnabledAt FROM accounts
+     WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
+  )
+  const { useFactor } = secondFactorWrites(db)
+  return {
+    /**
+     * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
+     * expired sessions: started before `startedBefore`, or not used since `seenBefore`. Undefined,
+     * and nothing is changed, unless `passwordHash` is still the password of an active account and
+     * `factor`, where the account needs one, was not used before.
+     */
+    startSession(command: {
+      session: NewSession
+      passwordHash: string
+      factor?: Factor | undefined
+      replaces: Uint8Array | undefined
+      startedBefore: number
+      seenBefore: number
+    }): SessionRow | undefined {
+      const { passwordHash, factor, replaces, startedBefore, seenBefore } = command
+      const { hash, ...session } = command.session
+      const { accountId, createdAt } = session
+      const found = active.get(accountId, passwordHash)
+      if (!found) return undefined
+      const { totpEnabledAt, ...account } = found
+      if (totpEnabledAt !== null && !(factor && useFactor(accountId, factor, createdAt))) {
+        return undefined
+      }
+      const isExpired = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
+      orm.delete(sessions).where(isExpired).run()
+      if (replaces) {
+        orm
+          .delete(sessions)
+          .where(eq(sessions.hash, Buffer.from(replaces)))
+          .run()
+      }
+      const { id } = orm
+        .insert(sessions)
+        .values({ ...session, hash: Buffer.from(hash), seenAt: createdAt, provedAt: createdAt })
+        .returning({ id: sessions.id })
+        .get()
+      // Never the new one, which looks like the oldest if the clock was set back.
+      db.query(
+        `DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2 AND id NOT IN (
+           SELECT id FROM sessions WHERE account_id = ?1 AND id <> ?2
+           ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
+      ).run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
+      return { id, createdAt, seenAt: createdAt, provedAt: createdAt, accountId, ...account }
+    },
+
+    touchSession({ id, seenAt }: { id: number; seenAt: number }): void {
+      orm.update(sessions).set({ seenAt }).where(eq(sessions.id, id)).run()
+    },
+
+    /** The password was entered in the session. False when the session has ended. */
+    proveSession({ provedAt, ...session }: SessionKey & { provedAt: number }): boolean {
+      const proved = orm
+        .update(sessions)
+        .set({ provedAt })
+        .where(isSession(session))
+        .returning({ id: sessions.id })
+        .all()
+      return proved.length > 0
+    },
+
+    /** Replaces the session's token: copies of the old one are worthless from now on. */
+    renewSession({ id, hash, provedAt }: { id: number; hash: Uint8Array; provedAt: number }): void {
+      orm
+        .update(sessions)
+        .set({ hash: Buffer.from(hash), provedAt })
+        .where(eq(sessions.id, id))
+        .run()
+    },
+
+    hasSession: (session: SessionKey): boolean =>
+      orm.select({ id: sessions.id }).from(sessions).where(isSession(session)).get() !== undefined,
+
+    endSession(session: SessionKey): void {
+      orm.delete(sessions).where(isSession(session)).run()
+    },
+
+    /** All sessions of the account but `keep`. */
+    endSessions({ accountId, keep }: { accountId: AccountId; keep?: number }): void {
+      const others = keep === undefined ? undefined : ne(sessions.id, keep)
+      orm
+        .delete(sessions)
+        .where(and(eq(sessions.accountId, accountId), others))
+        .run()
+    },
+  }
+}
+
+export type SessionWrites = ReturnType<typeof sessionWrites>

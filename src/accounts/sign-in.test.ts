@@ -31,7 +31,7 @@ async function fail(email: string, address = '192.0.2.1'): Promise<Attempt[]> {
     },
   } as unknown as Passwords
   const deps = { accounts, passwords, throttle, hasher: new SecretHasher(Buffer.alloc(32)) }
-  await signIn(deps, { email, password: 'x', address, known: undefined })
+  await signIn(deps, { email, password: 'x', address, deviceToken: undefined })
   return throttle.counted
 }
 

@@ -15,47 +15,42 @@ interface SignInDeps {
 export interface SignIn {
   email: string
   password: string
-  /** The visitor's address, as text that is the same for one visitor. */
+  /** The client's IPv4 address or IPv6 /64 as text. */
   address: string
-  /** What `markKnown` gave this browser when it last signed in, if it did. */
-  known: string | undefined
-  /** Called for each gate of the throttle that this failure has closed. */
-  onEngaged?: (gate: Gate) => void
+  /** The browser's trusted-device token, if it has one. */
+  deviceToken: string | undefined
+  /** Called with each gate of the throttle that this failure has closed. */
+  onClosed?: (gate: Gate) => void
 }
 
 /**
- * The account whose e-mail address and password these are; undefined if there is none, after the
- * same work. Throws `too_many_attempts`. Attempts are judged one after another, so that none slips
- * through beside the one that exhausts the allowance. A browser that has signed in before is held
- * to its own failures alone: no stranger can lock it out.
+ * The account with this e-mail address and password; undefined if there is none, after the same
+ * work. Throws `too_many_attempts`. The attempts of a queue are decided one after another, so none
+ * slips through beside the one that uses up the allowance. Only its own failures count against a
+ * trusted device: other clients cannot lock it out.
  */
-export async function signIn(deps: SignInDeps, order: SignIn): Promise<AccountRow | undefined> {
+export async function signIn(deps: SignInDeps, input: SignIn): Promise<AccountRow | undefined> {
   const { throttle, passwords, accounts } = deps
-  const email = order.email.toLowerCase()
+  const { password, address, onClosed = () => {} } = input
+  const email = input.email.toLowerCase()
   const account = accounts.findByEmail(email)
-  const attempts = attemptsOf(deps, { ...order, email }, account?.id)
+  const device = findTrustedDevice(deps.hasher, account?.id, input.deviceToken)
+  const attempts: Attempt[] =
+    device === undefined
+      ? anonymousAttempts(email, address)
+      : [{ gate: 'device', key: `${account?.id} ${device}` }]
   throttle.require(attempts)
-  const by: Requester = attempts.some(({ gate }) => gate === 'device')
-    ? { queue: 'known', key: String(account?.id) }
-    : { queue: 'anonymous', key: networkOf(order.address) }
-  const fits = await passwords.verify(order.password, account?.passwordHash, by, {
-    before: () => throttle.require(attempts),
-    after: (fits) => {
-      if (!fits) for (const gate of throttle.count(attempts)) order.onEngaged?.(gate)
-      if (fits) throttle.clear(attempts.filter(({ gate }) => gate === 'pair' || gate === 'device'))
-    },
-  })
+  const requester: Requester =
+    device === undefined
+      ? { queue: 'anonymous', key: networkOf(address) }
+      : { queue: 'trusted', key: String(account?.id) }
+  const hooks = throttle.hooks(attempts, onClosed)
+  const fits = await passwords.verify(password, account?.passwordHash, requester, hooks)
   return fits ? account : undefined
 }
 
-function attemptsOf(
-  { hasher }: SignInDeps,
-  { email, address, known }: SignIn,
-  accountId: AccountId | undefined,
-): Attempt[] {
-  const device = findDevice(hasher, accountId, known)
-  if (device !== undefined) return [{ gate: 'device', key: `${accountId} ${device}` }]
-  // As short as can be, however long the text is that a stranger calls an address.
+function anonymousAttempts(email: string, address: string): Attempt[] {
+  // Hashed, so that the key is short even if a long text was sent as the e-mail address.
   const name = new Bun.CryptoHasher('sha256').update(email).digest('base64url')
   return [
     { gate: 'pair', key: `${name} ${address}` },
@@ -67,21 +62,28 @@ function attemptsOf(
 
 const DEVICE_BYTES = 16
 
-/** A mark for a browser that has signed in to the account: it says so, and opens nothing. */
-export function markKnown(hasher: SecretHasher, random: RandomBytes, accountId: AccountId): string {
+/** For a browser that has signed in to the account. The token grants no access by itself. */
+export function newDeviceToken(
+  hasher: SecretHasher,
+  random: RandomBytes,
+  accountId: AccountId,
+): string {
   const device = Buffer.from(random(DEVICE_BYTES)).toString('base64url')
   return `${device}.${macOf(hasher, accountId, device).toString('base64url')}`
 }
 
-const MARK_SHAPE = /^([\w-]{22})\.([\w-]{43})$/
+const DEVICE_TOKEN_SHAPE = /^([\w-]{22})\.([\w-]{43})$/
 
-/** The device that a genuine mark of the account names: the same however the mark is written. */
-export function findDevice(
+/**
+ * The device id in a genuine token of the account. It is the same for every spelling of the token,
+ * so a browser cannot count as several devices.
+ */
+export function findTrustedDevice(
   hasher: SecretHasher,
   accountId: AccountId | undefined,
-  mark = '',
+  token = '',
 ): string | undefined {
-  const [, device = '', mac = ''] = MARK_SHAPE.exec(mark) ?? []
+  const [, device = '', mac = ''] = DEVICE_TOKEN_SHAPE.exec(token) ?? []
   if (accountId === undefined || device === '') return undefined
   const isGenuine = hashesEqual(macOf(hasher, accountId, device), Buffer.from(mac, 'base64url'))
   return isGenuine ? device : undefined

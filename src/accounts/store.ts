@@ -6,19 +6,19 @@ import { accounts, apiKeys, recoveryCodes } from '../db/schema.ts'
 import { HOUR } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
 
-/** How long an ended key is kept at least, so that the list of accounts tells when it was used. */
-const ENDED_KEYS_KEPT_MS = 30 * 24 * HOUR
+/** Minimum retention of expired keys, for the last-used column of the account list. */
+const EXPIRED_KEYS_KEPT_MS = 30 * 24 * HOUR
 
 export type AccountId = number
 
 export interface Account {
   id: AccountId
   plan: Plan
-  /** The API key that the request came with; absent in the dashboard, which has sessions. */
+  /** The API key of the request; absent in the dashboard, which has sessions. */
   keyId?: number
 }
 
-/** Flags of the database are 0 and 1; see db/schema.ts for what each column means. */
+/** Flags are 0 and 1. db/schema.ts explains each column. */
 export type AccountRow = typeof accounts.$inferSelect
 
 export interface NewKey {
@@ -27,13 +27,13 @@ export interface NewKey {
   lastFour: string
 }
 
-/** How the account's owner gets into the dashboard; without a password, by a one-time link. */
-export interface Signing {
+/** How a new account signs in to the dashboard: without a password, by a one-time link. */
+export interface SignInMethod {
   passwordHash?: string | null
   isOwner?: boolean
 }
 
-/** A key as its owner may see it. */
+/** What the owner of a key may see of it. */
 export interface KeyRow {
   id: number
   prefix: string | null
@@ -44,7 +44,7 @@ export interface KeyRow {
 }
 
 /**
- * Accounts and their keys. Times are epoch ms; e-mail addresses are the same in any letter case.
+ * Accounts and their keys. Times are epoch ms. Letter case makes no difference in e-mail addresses.
  */
 export class AccountStore {
   readonly #db: Database
@@ -57,7 +57,7 @@ export class AccountStore {
     this.#orm = drizzle({ client: db })
     const hasEmail = sql`lower(${accounts.email}) = lower(${sql.placeholder('email')})`
     this.#byEmail = this.#orm.select().from(accounts).where(hasEmail).prepare()
-    // Raw SQL: every request with a key passes here.
+    // Raw SQL, because every request with a key runs it.
     this.#byKeyHash = db.prepare<Account & { keyId: number }, [Buffer, number]>(
       `SELECT accounts.id, accounts.plan, api_keys.id AS keyId
        FROM api_keys JOIN accounts ON accounts.id = api_keys.account_id
@@ -66,7 +66,7 @@ export class AccountStore {
     )
   }
 
-  /** The account that is not disabled whose key has this hash and is in force at `now`. */
+  /** The account with this key, if it is not disabled and the key is active at `now`. */
   findByKeyHash(hash: Buffer, now: number): (Account & { keyId: number }) | undefined {
     return this.#byKeyHash.get(hash, now) ?? undefined
   }
@@ -90,42 +90,45 @@ export class AccountStore {
   }
 
   list(): AccountRow[] {
-    const there = isNull(accounts.deletedAt)
-    return this.#orm.select().from(accounts).where(there).orderBy(asc(accounts.id)).all()
+    const exists = isNull(accounts.deletedAt)
+    return this.#orm.select().from(accounts).where(exists).orderBy(asc(accounts.id)).all()
   }
 
-  /** Accounts whose taking away was begun and is not finished. */
+  /** Accounts whose deletion has begun and is not finished. */
   listDeleted(): AccountId[] {
-    const gone = sql`${accounts.deletedAt} IS NOT NULL`
-    const rows = this.#orm.select({ id: accounts.id }).from(accounts).where(gone).all()
+    const isDeleted = sql`${accounts.deletedAt} IS NOT NULL`
+    const rows = this.#orm.select({ id: accounts.id }).from(accounts).where(isDeleted).all()
     return rows.map(({ id }) => id)
   }
 
-  /** Keys in force at `now`, newest first; those that are ending too. */
+  /** Keys active at `now`, also those that will expire; newest first. */
   listKeys(id: AccountId, now: number): KeyRow[] {
     const { id: keyId, prefix, lastFour, createdAt, endsAt, lastUsedAt } = apiKeys
     return this.#orm
       .select({ id: keyId, prefix, lastFour, createdAt, endsAt, lastUsedAt })
       .from(apiKeys)
-      .where(and(eq(apiKeys.accountId, id), or(isNull(endsAt), gt(endsAt, now))))
+      .where(and(eq(apiKeys.accountId, id), isActive(now)))
       .orderBy(desc(apiKeys.id))
       .all()
   }
 
-  /** Undefined when the e-mail address has an account already; then nothing is stored. */
+  /** Undefined, and nothing is stored, if the e-mail address has an account already. */
   create(
     email: string,
     plan: Plan,
     key: NewKey,
     now: number,
-    { passwordHash = null, isOwner = false }: Signing = {},
+    { passwordHash = null, isOwner = false }: SignInMethod = {},
   ): AccountId | undefined {
     return inTransaction(this.#db, () => {
       if (this.findByEmail(email)) return undefined
       const { id } = this.#orm
         .insert(accounts)
         .values({
-          ...{ email, plan, passwordHash, createdAt: now },
+          email,
+          plan,
+          passwordHash,
+          createdAt: now,
           isOwner: isOwner ? 1 : 0,
           passwordChangedAt: passwordHash === null ? null : now,
         })
@@ -145,66 +148,56 @@ export class AccountStore {
     this.change(id, { plan })
   }
 
-  /** From now on the password alone is enough. */
+  /** Turns two-factor sign-in off and deletes its recovery codes. */
   clearSecondFactor(id: AccountId): void {
     this.change(id, { totpSecret: null, totpEnabledAt: null, totpLastStep: null })
     this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.accountId, id)).run()
   }
 
-  /** Takes the account and its keys away for good. Its links must be gone. */
+  /** Deletes the account and its keys. Its links must be deleted first. */
   remove(id: AccountId): void {
     this.#orm.delete(apiKeys).where(eq(apiKeys.accountId, id)).run()
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 
   /**
-   * Every key in force stops at `endsAt`, unless it stops sooner; `next` takes over now. Keys of
-   * the account that ended 30 days ago or earlier are forgotten.
+   * Adds `next`. Every other active key expires at `expiresAt`, unless it expires sooner. Deletes
+   * keys of the account that expired 30 days ago or earlier.
    */
-  rotateKey(id: AccountId, next: NewKey, endsAt: number, now: number): void {
+  rotateKey(id: AccountId, next: NewKey, expiresAt: number, now: number): void {
     inTransaction(this.#db, () => {
-      const isLongOver = lte(apiKeys.endsAt, now - ENDED_KEYS_KEPT_MS)
+      const isLongExpired = lte(apiKeys.endsAt, now - EXPIRED_KEYS_KEPT_MS)
       this.#orm
         .delete(apiKeys)
-        .where(and(eq(apiKeys.accountId, id), isLongOver))
+        .where(and(eq(apiKeys.accountId, id), isLongExpired))
         .run()
-      this.#endKeys(id, endsAt)
+      this.revokeKeys(id, expiresAt)
       this.#addKey(id, next, now)
     })
   }
 
-  /** Every key in force stops at `endsAt`, unless it stops sooner. */
-  revokeKeys(id: AccountId, endsAt: number): void {
-    this.#endKeys(id, endsAt)
+  /** Every active key expires at `expiresAt`, unless it expires sooner. */
+  revokeKeys(id: AccountId, expiresAt: number): void {
+    this.#orm
+      .update(apiKeys)
+      .set({ endsAt: expiresAt })
+      .where(and(eq(apiKeys.accountId, id), isActive(expiresAt)))
+      .run()
   }
 
-  /** One key of the account stops at `now`. False when the account has no such key in force. */
-  endKey(id: AccountId, keyId: number, now: number): boolean {
-    const ended = this.#orm
+  /** Lets one key expire now. False if the account has no such active key. */
+  expireKey(id: AccountId, keyId: number, now: number): boolean {
+    const expired = this.#orm
       .update(apiKeys)
       .set({ endsAt: now })
-      .where(
-        and(
-          eq(apiKeys.id, keyId),
-          eq(apiKeys.accountId, id),
-          or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, now)),
-        ),
-      )
+      .where(and(eq(apiKeys.id, keyId), eq(apiKeys.accountId, id), isActive(now)))
       .returning({ id: apiKeys.id })
       .all()
-    return ended.length > 0
+    return expired.length > 0
   }
 
   noteKeyUse(keyId: number, at: number): void {
     this.#orm.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)).run()
-  }
-
-  #endKeys(id: AccountId, endsAt: number): void {
-    this.#orm
-      .update(apiKeys)
-      .set({ endsAt })
-      .where(and(eq(apiKeys.accountId, id), or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, endsAt))))
-      .run()
   }
 
   #addKey(accountId: AccountId, key: NewKey, now: number): void {
@@ -214,3 +207,58 @@ export class AccountStore {
       .run()
   }
 }
+
+/** A key without an expiry, or with a later one. */
+const isActive = (at: number) => or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, at))
+
+/** What the owner of the service sees of an account. */
+export interface AccountOverview {
+  id: AccountId
+  email: string
+  plan: Plan
+  isOwner: number
+  linkCount: number
+  urlBytes: number
+  createdAt: number
+  disabledAt: number | null
+  /** The last use of a stored key or session; null if there was none. */
+  seenAt: number | null
+}
+
+interface OverviewQuery {
+  /** Part of the e-mail address, in any letter case; empty for every account. */
+  search: string
+  limit: number
+  offset: number
+}
+
+/** Runs on the reader thread: a search looks at every account. */
+export function overviewReads(db: Database) {
+  const matches = `deleted_at IS NULL AND (?1 = '' OR instr(lower(email), lower(?1)) > 0)`
+  const page = db.prepare<AccountOverview, [string, number, number]>(
+    `SELECT id, email, plan, is_owner AS isOwner, link_count AS linkCount,
+       url_bytes AS urlBytes, created_at AS createdAt, disabled_at AS disabledAt,
+       nullif(max(
+         coalesce((SELECT max(seen_at) FROM sessions WHERE account_id = accounts.id), 0),
+         coalesce((SELECT max(last_used_at) FROM api_keys WHERE account_id = accounts.id), 0)
+       ), 0) AS seenAt
+     FROM accounts WHERE ${matches} ORDER BY id DESC LIMIT ?2 OFFSET ?3`,
+  )
+  const count = db.prepare<{ n: number }, [string]>(
+    `SELECT count(*) AS n FROM accounts WHERE ${matches}`,
+  )
+  return {
+    /** Newest first, without accounts that are being deleted. `total` counts all pages. */
+    accountOverviews({ search, limit, offset }: OverviewQuery): {
+      total: number
+      items: AccountOverview[]
+    } {
+      return db.transaction(() => ({
+        total: count.get(search)?.n ?? 0,
+        items: page.all(search, limit, offset),
+      }))()
+    },
+  }
+}
+
+export type OverviewReads = ReturnType<typeof overviewReads>

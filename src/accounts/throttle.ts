@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../errors.ts'
-import type { MonotonicClock } from '../lib/clock.ts'
-import { MINUTE, SECOND } from '../lib/clock.ts'
+import { MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
+import type { VerifyHooks } from './passwords.ts'
 
-/** `burst` attempts at once, then one more each `everyMs`. Only `session` counts a success. */
+/** `burst` failures at once, then one more each `everyMs`. */
 interface Allowance {
   burst: number
   everyMs: number
@@ -12,15 +12,15 @@ interface Allowance {
 const ALLOWANCES = {
   /** One account from one address. */
   pair: { burst: 5, everyMs: MINUTE },
-  /** One address, whatever it tries. */
+  /** One address, whatever account it tries. */
   address: { burst: 30, everyMs: 30 * SECOND },
-  /** One /24 of IPv4 or /48 of IPv6, which may be one customer's: its addresses cost nothing. */
+  /** One /24 of IPv4 or /48 of IPv6: one customer may own it, and its addresses cost nothing. */
   network: { burst: 120, everyMs: 10 * SECOND },
   /** One account from everywhere, by browsers that have never signed in to it. */
   account: { burst: 50, everyMs: MINUTE },
-  /** A browser that has signed in to the account before: it is held to itself alone. */
+  /** One browser that has signed in to the account before: only its own failures count. */
   device: { burst: 10, everyMs: MINUTE },
-  /** The password asked for again inside a session: every attempt counts, a right one too. */
+  /** The password asked for again inside a session. */
   session: { burst: 5, everyMs: MINUTE },
   /** Codes of two-factor sign-in, by browsers that have never signed in to the account. */
   code: { burst: 5, everyMs: 5 * MINUTE },
@@ -36,13 +36,16 @@ export interface Attempt {
   key: string
 }
 
-/** Keys held per gate; the longest unused go first. */
+/** Gates that many people share: the success of one leaves the failures of the others counted. */
+const SHARED_GATES: readonly Gate[] = ['address', 'network', 'account']
+
+/** Keys held per gate. Beyond this the least recently used ones are dropped. */
 const KEYS_MAX = 50_000
 
 /**
- * Slows guessing down, in bounded memory. Each key has the time until which its failures reach, as
- * in the generic cell rate algorithm (ITU-T I.371): a failure moves it on by `everyMs`, and an
- * attempt is refused while it lies `burst` steps ahead.
+ * Slows guessing down, in bounded memory. Each key has a time up to which its failures reach, as in
+ * the generic cell rate algorithm (ITU-T I.371): a failure adds `everyMs` to it, and an attempt is
+ * refused while it lies `burst` steps ahead.
  */
 export class Throttle {
   readonly #clock: MonotonicClock
@@ -52,7 +55,7 @@ export class Throttle {
     this.#clock = clock
   }
 
-  /** Throws `too_many_attempts` with the time to wait while any of the attempts is refused. */
+  /** Throws `too_many_attempts` with the time to wait if any of the gates is closed. */
   require(attempts: readonly Attempt[]): void {
     const now = this.#clock()
     let waitMs = 0
@@ -68,32 +71,48 @@ export class Throttle {
     })
   }
 
-  /** Counts one more failure for each. Returns the gates that refuse from now on, and did not. */
+  /** Counts one more failure for each. Returns the gates that this has closed. */
   count(attempts: readonly Attempt[]): Gate[] {
     const now = this.#clock()
-    const engaged: Gate[] = []
+    const closed: Gate[] = []
     for (const { gate, key } of attempts) {
       const keys = this.#of(gate)
       const { burst, everyMs } = ALLOWANCES[gate]
       const before = Math.max(keys.get(key) ?? 0, now)
       const refusedFrom = now + (burst - 1) * everyMs
       keys.set(key, before + everyMs)
-      if (before <= refusedFrom && before + everyMs > refusedFrom) engaged.push(gate)
+      if (before <= refusedFrom && before + everyMs > refusedFrom) closed.push(gate)
     }
-    return engaged
+    return closed
   }
 
-  /** Forgets the failures of each. */
+  /** Forgets the failures after a success, except at gates that many people share. */
   clear(attempts: readonly Attempt[]): void {
-    for (const { gate, key } of attempts) this.#of(gate).delete(key)
+    for (const { gate, key } of attempts) {
+      if (!SHARED_GATES.includes(gate)) this.#of(gate).delete(key)
+    }
+  }
+
+  /**
+   * Hooks that hold the verification of a password to these attempts. `onClosed` is called with
+   * each gate that the failure has closed.
+   */
+  hooks(attempts: readonly Attempt[], onClosed: (gate: Gate) => void): VerifyHooks {
+    return {
+      before: () => this.require(attempts),
+      after: (fits) => {
+        if (fits) this.clear(attempts)
+        else this.count(attempts).forEach(onClosed)
+      },
+    }
   }
 
   #of(gate: Gate): LRUCache<string, number> {
     const found = this.#reach.get(gate)
     if (found) return found
-    // Told a size instead of a count, it grows with use.
-    const made = new LRUCache<string, number>({ maxSize: KEYS_MAX, sizeCalculation: () => 1 })
-    this.#reach.set(gate, made)
-    return made
+    // With `maxSize` instead of `max`, the cache grows with use instead of reserving its memory.
+    const created = new LRUCache<string, number>({ maxSize: KEYS_MAX, sizeCalculation: () => 1 })
+    this.#reach.set(gate, created)
+    return created
   }
 }

@@ -1,5 +1,5 @@
 import type { AccountId, AccountStore } from '../accounts/store.ts'
-import type { AccountWrites } from '../accounts/writes-store.ts'
+import type { AccountWrites } from '../accounts/writes.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { AccountLinkWrites } from '../links/account-links-store.ts'

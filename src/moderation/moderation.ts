@@ -1,5 +1,5 @@
 import type { AccountId } from '../accounts/store.ts'
-import type { AccountWrites } from '../accounts/writes-store.ts'
+import type { AccountWrites } from '../accounts/writes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'

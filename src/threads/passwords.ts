@@ -1,4 +1,4 @@
-import { passwordFunctions } from '../accounts/password-hash.ts'
+import { passwordFunctions } from '../accounts/passwords.ts'
 import { stayBehind } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
 

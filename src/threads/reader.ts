@@ -1,4 +1,4 @@
-import { type OverviewReads, overviewReads } from '../accounts/overview-store.ts'
+import { type OverviewReads, overviewReads } from '../accounts/store.ts'
 import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { giveWay } from '../lib/priority.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { accountWrites } from '../../src/accounts/writes-store.ts'
+import { accountWrites } from '../../src/accounts/writes.ts'
 import { disableAccount, enableAccount } from '../../src/cli/accounts.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'

@@ -1,7 +1,10 @@
-import { OneTimeLinkStore, type Purpose } from '../../src/accounts/one-time-link-store.ts'
-import { issueOneTimeLink } from '../../src/accounts/one-time-links.ts'
+import {
+  issueOneTimeLink,
+  OneTimeLinkStore,
+  type Purpose,
+} from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
-import { accountWrites } from '../../src/accounts/writes-store.ts'
+import { accountWrites } from '../../src/accounts/writes.ts'
 import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'

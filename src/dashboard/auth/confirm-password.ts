@@ -15,7 +15,7 @@ export const WRONG_PASSWORD = 'This is not your password.'
 
 /** The queue in which the password of a session's account waits. */
 export const requesterOf = ({ account }: Visitor): Requester => ({
-  queue: 'known',
+  queue: 'trusted',
   key: String(account.id),
 })
 

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Origin } from '../../accounts/security-log.ts'
-import type { SessionRow } from '../../accounts/session-store.ts'
+import type { SessionRow } from '../../accounts/sessions.ts'
 import type { Account, AccountId } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { clientNetwork } from '../../hot/client-network.ts'

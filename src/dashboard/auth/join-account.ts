@@ -1,10 +1,9 @@
-import { parseEmail } from '../../accounts/email.ts'
+import { findPasswordProblem, parseEmail } from '../../accounts/credentials.ts'
 import type { issueKey } from '../../accounts/keys.ts'
-import type { OneTimeLinkRow } from '../../accounts/one-time-link-store.ts'
-import { judgePassword } from '../../accounts/passwords.ts'
+import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
 import type { AccountId } from '../../accounts/store.ts'
 import type { Gate } from '../../accounts/throttle.ts'
-import type { Joined } from '../../accounts/writes-store.ts'
+import type { JoinResult } from '../../accounts/writes.ts'
 import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../ui/form.ts'
 import type { ClientOrigin } from './origin.ts'
@@ -48,7 +47,7 @@ export function judgeJoin(
   const password = sent.raw('password')
   const errors: Errors = {
     email: email === undefined ? 'Write an address like name@example.com.' : undefined,
-    password: judgePassword(password, email),
+    password: findPasswordProblem(password, email),
   }
   if (email === undefined || errors.password) return { errors }
   return { email, password }
@@ -90,13 +89,8 @@ export async function proveExisting(
   if (current === '') return { errors: { current: PASSWORD_NEEDED } }
   const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
   const by = { queue: 'oneTimeLink', key: String(link.id) } as const
-  const fits = await passwords.verify(current, hash, by, {
-    before: () => throttle.require(attempts),
-    after: (isRight) => {
-      if (isRight) throttle.clear(attempts)
-      else recordEngaged(deps, origin, throttle.count(attempts), account?.id)
-    },
-  })
+  const hooks = throttle.hooks(attempts, (gate) => recordEngaged(deps, origin, [gate], account?.id))
+  const fits = await passwords.verify(current, hash, by, hooks)
   return fits ? { hash } : { errors: { current: 'This is not the password of that account.' } }
 }
 
@@ -112,7 +106,7 @@ export async function storeJoin(
   { writer, hasher, clock }: DashboardDeps,
   { door, token = '' }: At,
   { provedHash, ...newcomer }: Newcomer,
-): Promise<Joined> {
+): Promise<JoinResult> {
   const now = clock()
   const tokenHash = hasher.hash('one-time-link', token)
   if (door === 'setup') {

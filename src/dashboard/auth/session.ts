@@ -1,5 +1,5 @@
 import { newToken, type SignInProof } from '../../accounts/sessions.ts'
-import { markKnown } from '../../accounts/sign-in.ts'
+import { newDeviceToken } from '../../accounts/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { type Visitor, visitorOf } from './guard.ts'
 import type { ClientOrigin } from './origin.ts'
@@ -25,7 +25,7 @@ export async function beginVisit(
     visitor: visitorOf(session, { csrf: formToken(hasher, token), origin }),
     cookies: [
       cookies.session(token),
-      cookies.known(markKnown(hasher, random, session.accountId)),
+      cookies.known(newDeviceToken(hasher, random, session.accountId)),
       cookies.end('form'),
     ],
   }

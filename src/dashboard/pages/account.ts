@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import { judgePassword, PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
+import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
 import { planName } from '../../accounts/plans.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
-import type { SessionView } from '../../accounts/session-store.ts'
+import type { SessionView } from '../../accounts/sessions.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
@@ -69,7 +69,7 @@ async function changePassword(
   visitor: Visitor,
   { current, next }: { current: string; next: string },
 ): Promise<{ errors: Errors } | { token: string }> {
-  const password = judgePassword(next, visitor.account.email)
+  const password = findPasswordProblem(next, visitor.account.email)
   if (password) return { errors: { password } }
   if (!(await verifyOwnPassword(deps, visitor, current))) {
     return { errors: { current: WRONG_PASSWORD } }

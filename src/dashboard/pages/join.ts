@@ -1,8 +1,12 @@
 import { Elysia } from 'elysia'
+import { PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
 import { issueKey } from '../../accounts/keys.ts'
-import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-link-store.ts'
-import { findOneTimeLink } from '../../accounts/one-time-links.ts'
-import { PASSWORD_MIN_LENGTH, type Requester } from '../../accounts/passwords.ts'
+import {
+  findOneTimeLink,
+  type OneTimeLinkRow,
+  type Purpose,
+} from '../../accounts/one-time-links.ts'
+import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { AppError } from '../../errors.ts'
 import { networkOf } from '../../hot/client-network.ts'

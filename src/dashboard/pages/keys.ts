@@ -57,7 +57,7 @@ export const keyPages = (deps: DashboardDeps) =>
       const asked = await ask(deps, visitor, form, { path: 'end', label, values })
       if (asked) return asked
       const order = { accountId: visitor.account.id, keyId, now: deps.clock() }
-      if (await deps.writer.call('endKey', order)) record(deps, visitor, 'key.ended', keyId)
+      if (await deps.writer.call('expireKey', order)) record(deps, visitor, 'key.ended', keyId)
       return goTo('/app/keys?done=ended')
     })
 

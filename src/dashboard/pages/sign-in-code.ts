@@ -1,6 +1,10 @@
 import { Elysia } from 'elysia'
-import { codeAttempts, findFactor, findStepAccount } from '../../accounts/second-factor.ts'
-import type { Factor } from '../../accounts/second-factor-store.ts'
+import {
+  codeAttempts,
+  type Factor,
+  findFactor,
+  findStepAccount,
+} from '../../accounts/second-factor.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { html } from '../../lib/html.ts'
@@ -63,8 +67,8 @@ function judgeCode(
   const accountId = account.id
   const refused = (reason: string) =>
     security.record('session.refused', origin, { accountId, fields: { reason } })
-  const known = cookies.find('known', request)
-  const attempts = codeAttempts(hasher, account, { address: origin.address, known })
+  const deviceToken = cookies.find('known', request)
+  const attempts = codeAttempts(hasher, account, { address: origin.address, deviceToken })
   try {
     throttle.require(attempts)
   } catch (error) {
@@ -73,7 +77,7 @@ function judgeCode(
   }
   const factor = findFactor(deps, account, text, clock())
   if (factor) {
-    throttle.clear(attempts.filter(({ gate }) => gate !== 'address'))
+    throttle.clear(attempts)
     return factor
   }
   refused('code')

@@ -33,7 +33,7 @@ export const signInPages = (deps: DashboardDeps) =>
       const account = await judgeSignIn(deps, origin, {
         email,
         password: sent.raw('password'),
-        known: deps.cookies.find('known', request),
+        deviceToken: deps.cookies.find('known', request),
       })
       if (!account || account.disabledAt !== null) {
         const problem = account
@@ -51,7 +51,7 @@ export const signInPages = (deps: DashboardDeps) =>
 async function judgeSignIn(
   deps: DashboardDeps,
   origin: ClientOrigin,
-  sent: Pick<SignIn, 'email' | 'password' | 'known'>,
+  sent: Pick<SignIn, 'email' | 'password' | 'deviceToken'>,
 ): Promise<AccountRow | undefined> {
   const { security, accounts } = deps
   const accountId = accounts.findByEmail(sent.email)?.id
@@ -61,7 +61,7 @@ async function judgeSignIn(
     const account = await signIn(deps, {
       ...sent,
       address: origin.address,
-      onEngaged: (gate) =>
+      onClosed: (gate) =>
         security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
     })
     if (!account) refused('password')

@@ -1,18 +1,17 @@
 import { Elysia } from 'elysia'
 import {
-  newRecoveryCodes,
-  RECOVERY_CODES,
-  showRecoveryCode,
-} from '../../accounts/recovery-codes.ts'
-import { findFactor, hasSecondFactor } from '../../accounts/second-factor.ts'
-import type { AccountRow } from '../../accounts/store.ts'
-import {
   describeSecret,
+  findFactor,
   findStep,
+  hasSecondFactor,
+  newRecoveryCodes,
   newTotpSecret,
   openSecret,
+  RECOVERY_CODES,
   sealSecret,
-} from '../../accounts/totp.ts'
+  showRecoveryCode,
+} from '../../accounts/second-factor.ts'
+import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'

@@ -5,10 +5,10 @@ import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { HOUR } from '../lib/clock.ts'
 import { KEY_OVERLAP_MS } from './keys.ts'
-import { OneTimeLinkStore } from './one-time-link-store.ts'
-import { SessionReads, sessionWrites } from './session-store.ts'
+import { OneTimeLinkStore } from './one-time-links.ts'
+import { SessionReads, sessionWrites } from './sessions.ts'
 import { AccountStore } from './store.ts'
-import { accountWrites } from './writes-store.ts'
+import { accountWrites } from './writes.ts'
 
 const KEY = { hash: Buffer.alloc(32), prefix: 'hop_AAAA', lastFour: 'ZZZZ' }
 

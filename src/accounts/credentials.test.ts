@@ -1,5 +1,22 @@
 import { expect, test } from 'bun:test'
-import { judgePassword } from './passwords.ts'
+import { findPasswordProblem } from './credentials.ts'
+
+test.each([
+  ['1234567', 'at least 8'],
+  ['水'.repeat(7), 'at least 8'],
+  ['x'.repeat(129), 'at most 128'],
+  ['password', 'most common'],
+  ['12345678', 'most common'],
+  ['IloveYou', 'most common'],
+  ['trustno1', 'most common'],
+])('%j is refused: %s', (password, says) => {
+  expect(findPasswordProblem(password)).toContain(says)
+})
+
+test.each(['seven purple otters', '水火'.repeat(4), '🦆🐝'.repeat(64), 'x9'.repeat(64)])(
+  '%j is good enough',
+  (password) => expect(findPasswordProblem(password)).toBeUndefined(),
+)
 
 const EMAIL = 'Ann.Miller@example.com'
 
@@ -27,7 +44,7 @@ test.each([
   ['a short month and a year', 'Sept. 2026', 'a season or a month'],
   ['a year and a season', '2025spring', 'a season or a month'],
 ])('%s is no password', (_, password, says) => {
-  expect(judgePassword(password, EMAIL)).toContain(says)
+  expect(findPasswordProblem(password, EMAIL)).toContain(says)
 })
 
 test.each([
@@ -41,10 +58,10 @@ test.each([
   'aaaaaaab',
   `${'水'.repeat(7)}木`,
 ])('%p is one, though it has a part of what is refused', (password) => {
-  expect(judgePassword(password, EMAIL)).toBeUndefined()
+  expect(findPasswordProblem(password, EMAIL)).toBeUndefined()
 })
 
 test('without an address, and with a local part as short as a letter, nothing more is refused', () => {
-  expect(judgePassword('seven purple otters', '')).toBeUndefined()
-  expect(judgePassword('a1234!67', 'a@b.example')).toBeUndefined()
+  expect(findPasswordProblem('seven purple otters', '')).toBeUndefined()
+  expect(findPasswordProblem('a1234!67', 'a@b.example')).toBeUndefined()
 })

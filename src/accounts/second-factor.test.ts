@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { secureRandom } from '../lib/random.ts'
+import { describeSecret, findStep, newTotpSecret, openSecret, sealSecret } from './second-factor.ts'
 import { SecretHasher } from './secrets.ts'
-import { describeSecret, findStep, newTotpSecret, openSecret, sealSecret } from './totp.ts'
 
 const SECOND = 1000
 const hasher = new SecretHasher(Buffer.alloc(32, 1))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { type NewSession, SessionReads, sessionWrites } from './session-store.ts'
+import { type NewSession, SessionReads, sessionWrites } from './sessions.ts'
 import { AccountStore } from './store.ts'
 
 const KEY = { hash: Buffer.alloc(32), prefix: 'hop_AAAA', lastFour: 'ZZZZ' }

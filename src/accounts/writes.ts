@@ -1,19 +1,16 @@
 import type { Database } from 'bun:sqlite'
 import { moderationCounter } from '../db/moderation-counter.ts'
-import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-link-store.ts'
+import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
-import { sessionWrites } from './session-store.ts'
-import { type AccountId, AccountStore, type NewKey, type Signing } from './store.ts'
+import { sessionWrites } from './sessions.ts'
+import { type AccountId, AccountStore, type NewKey, type SignInMethod } from './store.ts'
 
-/**
- * What became of a one-time link that somebody tried to use. `hasNewKey` is false where the account
- * was there before: then it keeps the keys that it has.
- */
-export type Joined =
+/** The result of using a one-time link. `hasNewKey` is false for an account that existed before. */
+export type JoinResult =
   | { accountId: AccountId; hasNewKey: boolean }
   | { refused: 'link_over' | 'email_taken' | 'password_needed' }
 
-interface Joining {
+interface JoinCommand {
   tokenHash: Uint8Array
   email: string
   passwordHash: string
@@ -21,7 +18,7 @@ interface Joining {
   now: number
 }
 
-export interface NewAccount extends Signing {
+export interface NewAccount extends SignInMethod {
   email: string
   plan: Plan
   key: NewKey
@@ -39,12 +36,12 @@ export function accountWrites(db: Database) {
     accounts.change(id, { passwordHash, passwordChangedAt: now })
     links.endAll('reset', id)
   }
-  // Buffers come over from another thread as plain byte arrays.
+  // A Buffer from another thread arrives as a plain Uint8Array.
   const create = ({ email, plan, key, now, ...signing }: NewAccount) =>
     accounts.create(email, plan, { ...key, hash: Buffer.from(key.hash) }, now, signing)
 
   return {
-    /** False, and nothing is stored, for an invitation of an account that is disabled or gone. */
+    /** False, and nothing is stored, for an invitation by a disabled or deleted account. */
     addOneTimeLink(link: NewOneTimeLink): boolean {
       const { purpose, accountId } = link
       if (purpose === 'invite' && accountId && accounts.find(accountId)?.disabledAt !== null) {
@@ -56,14 +53,14 @@ export function accountWrites(db: Database) {
     endInvite: ({ id }: { id: number }): boolean => links.endInvite(id),
 
     /**
-     * Creates the owner, or makes the account that has the address the owner: then its sessions,
-     * its keys and the links that it can still use end, whoever holds them. `provedHash` is the
-     * stored hash that a password was verified against. An account that has another one keeps
-     * everything; one without a password, which only the command line creates, has nothing to
-     * prove.
+     * Creates the owner account, or makes the existing account of the address the owner. An
+     * existing account loses its sessions, keys and unused one-time links, because another person
+     * may have created it. `provedHash` is the stored hash that its password was verified against;
+     * with another hash nothing is changed. An account without a password, which only the command
+     * line creates, needs no proof.
      */
-    setUpOwner(order: Joining & { provedHash: string | null }): Joined {
-      const { tokenHash, now, provedHash, ...account } = order
+    setUpOwner(command: JoinCommand & { provedHash: string | null }): JoinResult {
+      const { tokenHash, now, provedHash, ...account } = command
       const link = links.find('setup', tokenHash, now)
       if (!link) return { refused: 'link_over' }
       const existing = accounts.findByEmail(account.email)
@@ -83,8 +80,8 @@ export function accountWrites(db: Database) {
       return id === undefined ? { refused: 'email_taken' } : { accountId: id, hasNewKey: true }
     },
 
-    /** The invitation's own address and plan win over what the guest sent. */
-    acceptInvite({ tokenHash, now, ...account }: Joining): Joined {
+    /** The address and plan of the invitation take precedence over those that were sent. */
+    acceptInvite({ tokenHash, now, ...account }: JoinCommand): JoinResult {
       const link = links.find('invite', tokenHash, now)
       if (!link) return { refused: 'link_over' }
       const email = link.email ?? account.email
@@ -94,12 +91,16 @@ export function accountWrites(db: Database) {
       return { accountId: id, hasNewKey: true }
     },
 
-    /** Undefined when the e-mail address has an account already. */
+    /** Undefined if the e-mail address has an account already. */
     createAccount: (account: NewAccount): AccountId | undefined => create(account),
 
-    /** Sets the password that a link was given for, and ends every session. */
-    resetPassword(order: { tokenHash: Uint8Array; passwordHash: string; now: number }): Joined {
-      const { tokenHash, passwordHash, now } = order
+    /** Sets the password of the link's account, and ends every session. */
+    resetPassword(command: {
+      tokenHash: Uint8Array
+      passwordHash: string
+      now: number
+    }): JoinResult {
+      const { tokenHash, passwordHash, now } = command
       const link = links.find('reset', tokenHash, now)
       const account = link?.accountId ? accounts.find(link.accountId) : undefined
       if (!link || !account || account.disabledAt !== null) return { refused: 'link_over' }
@@ -109,10 +110,10 @@ export function accountWrites(db: Database) {
     },
 
     /**
-     * Ends every session but `keep`, which gets a new token. False, and nothing is changed, when
-     * that one has ended itself: a reset came first.
+     * Ends every session except `keep`, which gets a new token. False, and nothing is changed, if
+     * `keep` has ended too, because a reset came first.
      */
-    changePassword(order: {
+    changePassword(command: {
       accountId: AccountId
       passwordHash: string
       keep: number
@@ -120,9 +121,9 @@ export function accountWrites(db: Database) {
       tokenHash: Uint8Array
       now: number
     }): boolean {
-      const { accountId, keep, tokenHash, now } = order
+      const { accountId, passwordHash, keep, tokenHash, now } = command
       if (!hasSession({ id: keep, accountId })) return false
-      setPassword(accountId, order.passwordHash, now)
+      setPassword(accountId, passwordHash, now)
       renewSession({ id: keep, hash: tokenHash, provedAt: now })
       endSessions({ accountId, keep })
       return true
@@ -132,7 +133,7 @@ export function accountWrites(db: Database) {
       accounts.setPlan(accountId, plan),
 
     /**
-     * Refuses its keys and ends its sessions. `links`: visitors of its links get 410, until the
+     * Disables the account's keys and ends its sessions. `links`: its links answer 410 until the
      * account is enabled. False for the last owner.
      */
     disableAccount(command: { accountId: AccountId; links?: boolean; now: number }): boolean {
@@ -157,20 +158,20 @@ export function accountWrites(db: Database) {
     },
 
     /**
-     * Gives the account a new key in place of the one that does not end. False, and nothing is
-     * changed, when that is another one than `replaces` (undefined: when there is one).
+     * Replaces the key without an expiry by a new one. False, and nothing is changed, if that key
+     * is not `replaces`; undefined means that there is no such key.
      */
-    rotateKey(order: {
+    rotateKey(command: {
       accountId: AccountId
       next: NewKey
       replaces: number | undefined
       endsAt: number
       now: number
     }): boolean {
-      const { accountId, replaces, endsAt, now } = order
-      const inForce = accounts.listKeys(accountId, now).find((key) => key.endsAt === null)
-      if (inForce?.id !== replaces) return false
-      const next = { ...order.next, hash: Buffer.from(order.next.hash) }
+      const { accountId, replaces, endsAt, now } = command
+      const current = accounts.listKeys(accountId, now).find((key) => key.endsAt === null)
+      if (current?.id !== replaces) return false
+      const next = { ...command.next, hash: Buffer.from(command.next.hash) }
       accounts.rotateKey(accountId, next, endsAt, now)
       return true
     },
@@ -178,23 +179,26 @@ export function accountWrites(db: Database) {
     revokeKeys: ({ accountId, endsAt }: { accountId: AccountId; endsAt: number }): void =>
       accounts.revokeKeys(accountId, endsAt),
 
-    endKey: (order: { accountId: AccountId; keyId: number; now: number }): boolean =>
-      accounts.endKey(order.accountId, order.keyId, order.now),
+    expireKey: (key: { accountId: AccountId; keyId: number; now: number }): boolean =>
+      accounts.expireKey(key.accountId, key.keyId, key.now),
 
     noteKeyUses(uses: readonly { keyId: number; at: number }[]): void {
       for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
     },
 
     /**
-     * Nobody can use the account from now on, and its e-mail address is free. False for the last
-     * owner. Its links are still there: they go a batch at a time, and `removeAccount` is the end.
+     * Disables the account for good and frees its e-mail address. False for the last owner. Its
+     * links are deleted in batches afterwards, and `removeAccount` comes last.
      */
     beginDeletion({ accountId, now }: { accountId: AccountId; now: number }): boolean {
       if (isLastOwner(accounts, accountId)) return false
       accounts.revokeKeys(accountId, now)
       accounts.change(accountId, {
-        ...{ email: `deleted account ${accountId}`, passwordHash: null, isOwner: 0 },
-        ...{ disabledAt: now, deletedAt: now },
+        email: `deleted account ${accountId}`,
+        passwordHash: null,
+        isOwner: 0,
+        disabledAt: now,
+        deletedAt: now,
       })
       accounts.clearSecondFactor(accountId)
       endSessions({ accountId })
