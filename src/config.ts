@@ -83,6 +83,8 @@ const Environment = z.object({
   SIGNUP: z.enum(['closed', 'open'], 'must be closed or open').default('closed'),
   SESSION_IDLE_MINUTES: wholeNumber(1, 7 * 24 * 60).default(30),
   SESSION_MAX_HOURS: wholeNumber(1, 90 * 24).default(12),
+  HOPCODE_URL: Address.optional(),
+  HOPCODE_API_KEY: z.string().optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
@@ -124,6 +126,8 @@ export interface Config {
    * caller may look like one.
    */
   localMetrics: boolean
+  /** The service that commands for a remote service call. */
+  remote: { url: string; apiKey: string | undefined }
 }
 
 export interface Quota {
@@ -189,6 +193,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logLevel: env.LOG_LEVEL,
     logRequests: env.LOG_REQUESTS,
     metricsListen: env.METRICS_LISTEN,
+    remote: { url: env.HOPCODE_URL ?? baseUrl, apiKey: env.HOPCODE_API_KEY },
     localMetrics: !env.METRICS_LISTEN && !isPublic(baseUrl, env.TRUSTED_PROXIES),
   }
 }

@@ -5,6 +5,7 @@ import { type Command, CommandError, parseCommand, USAGE, UsageError } from './c
 import { backup, STREAM } from './cli/backup.ts'
 import { check } from './cli/check.ts'
 import * as links from './cli/links.ts'
+import * as remote from './cli/remote.ts'
 import { restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import * as service from './cli/service.ts'
@@ -33,6 +34,9 @@ async function run(command: Command): Promise<void> {
   if (command.name === 'serve') return serveUntilSignal()
   const config = readConfig()
   if (command.name === 'health') return print(await service.health(config))
+  if (command.name === 'shorten') return print(await remote.shorten(config.remote, command))
+  if (command.name === 'links') return remote.links(config.remote, command, print)
+  if (command.name === 'qr') return printError(await remote.saveQr(config.remote, command))
   const { dataDir } = config
   finishInterruptedRestore(dataDir)
   // These three work on the data folder as a whole. Unlike the others, they do not upgrade it.
@@ -66,7 +70,19 @@ function finishInterruptedRestore(dataDir: string): void {
 
 type AdminCommand = Exclude<
   Command,
-  { name: 'help' | 'version' | 'health' | 'serve' | 'backup' | 'restore' | 'check' }
+  {
+    name:
+      | 'help'
+      | 'version'
+      | 'health'
+      | 'serve'
+      | 'backup'
+      | 'restore'
+      | 'check'
+      | 'shorten'
+      | 'links'
+      | 'qr'
+  }
 >
 
 function administer(command: AdminCommand, folder: DataFolder, baseUrl: string): string {

@@ -55,6 +55,14 @@ const commands: [string, Command][] = [
   ['restore today.hopcode', { name: 'restore', file: 'today.hopcode' }],
   ['check', { name: 'check', json: false }],
   ['check --json', { name: 'check', json: true }],
+  [
+    'shorten https://example.com/ --json',
+    { name: 'shorten', url: 'https://example.com/', json: true },
+  ],
+  ['links', { name: 'links', text: '', json: false }],
+  ['links flyer', { name: 'links', text: 'flyer', json: false }],
+  ['qr spring26', { name: 'qr', code: 'spring26', out: '' }],
+  ['qr spring26 --out -', { name: 'qr', code: 'spring26', out: '-' }],
 ]
 test.each(commands)('hopcode %s', (line, command) => {
   expect(parse(line)).toEqual(command)

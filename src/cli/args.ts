@@ -28,14 +28,22 @@ const COMMANDS = {
   backup: ['file'],
   restore: ['file'],
   check: ['json'],
+  shorten: ['url', 'json'],
+  links: ['text', 'json'],
+  qr: ['code', 'out'],
 } as const
 
 type CommandName = keyof typeof COMMANDS
 
 interface Arguments {
-  /** The two that follow the name of the command; the others are options. */
+  /** These follow the name of the command; the others are options. */
   file: string
   code: string
+  url: string
+  /** Empty if absent. */
+  text: string
+  /** A file, or - for standard output. Empty if absent. */
+  out: string
   email: string
   plan: Plan
   until: string
@@ -83,8 +91,12 @@ export const USAGE = `Usage: hopcode [command]
   restore FILE                            restore a backup; - is standard input
   check                                   check data integrity (safe while running); --json
   health                                  exit 0 if the service on this machine is ready
+  shorten URL                             shorten a URL with a remote service; --json
+  links [TEXT]                            your links, or those that contain the text; --json
+  qr CODE                                 save the QR code as CODE.png; --out FILE.svg, or --out -
   --help, --version
 
+The last three call the service at HOPCODE_URL (default: BASE_URL) with the key HOPCODE_API_KEY.
 Settings come from the environment: PORT, HOST, BASE_URL, DATA_DIR and more, see the README.`
 
 const OPTIONS = {
@@ -92,6 +104,7 @@ const OPTIONS = {
   plan: { type: 'string' },
   until: { type: 'string' },
   reason: { type: 'string' },
+  out: { type: 'string' },
   links: { type: 'boolean' },
   now: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -100,7 +113,12 @@ const OPTIONS = {
 } as const
 
 /** What a command says when it is missing. */
-const OPERANDS = { file: 'a file, or - for a pipe', code: 'a code' } as const
+const OPERANDS = {
+  file: 'a file, or - for a pipe',
+  code: 'a code',
+  url: 'a URL',
+  text: undefined,
+} as const
 
 /** `argv`: the words after the program's name. Throws UsageError. */
 export function parseCommand(argv: readonly string[]): Command {
@@ -123,6 +141,7 @@ export function parseCommand(argv: readonly string[]): Command {
 function readOption(option: keyof typeof OPTIONS, values: ReturnType<typeof parse>['values']) {
   if (OPTIONS[option].type === 'boolean') return values[option] === true
   const text = values[option]
+  if (option === 'out') return text ?? ''
   if (typeof text !== 'string') throw new UsageError(`--${option} is missing`)
   if (option === 'email' && !z.email().max(254).safeParse(text).success) {
     throw new UsageError(`--email must be an e-mail address, not ${text}`)
@@ -139,11 +158,12 @@ function nameAndOperand(words: readonly string[]): { name: CommandName; operand:
     const operandName = operandOf(name)
     if (!operandName || !isCommand(name)) continue
     const [operand, ...more] = words.slice(count)
-    if (!operand) throw new UsageError(`${name} needs ${OPERANDS[operandName]}`)
+    const missing = OPERANDS[operandName]
+    if (!operand && missing) throw new UsageError(`${name} needs ${missing}`)
     if (more.length > 0) {
       throw new UsageError(`${name} accepts one ${operandName}, not also ${more[0]}`)
     }
-    return { name, operand }
+    return { name, operand: operand ?? '' }
   }
   const name = words.join(' ') || 'serve'
   if (isCommand(name)) return { name, operand: '' }
@@ -154,9 +174,12 @@ function nameAndOperand(words: readonly string[]): { name: CommandName; operand:
 
 const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)
 
+const isOperand = (argument: string | undefined): argument is keyof typeof OPERANDS =>
+  argument !== undefined && Object.hasOwn(OPERANDS, argument)
+
 function operandOf(name: string): keyof typeof OPERANDS | undefined {
   const [first] = isCommand(name) ? COMMANDS[name] : []
-  return first === 'file' || first === 'code' ? first : undefined
+  return isOperand(first) ? first : undefined
 }
 
 function parse(argv: readonly string[]) {
