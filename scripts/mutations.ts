@@ -48,7 +48,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'only a known code’s passcode is hashed',
-    file: 'src/links/permit.ts',
+    file: 'src/links/update.ts',
     changes: [
       [
         "deps.hasher.hash('passcode', passcode)",

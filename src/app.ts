@@ -35,15 +35,15 @@ import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
-import { Addresses } from './links/addresses.ts'
-import { BULK_BYTES_PER_SECOND } from './links/bulk.ts'
-import { LinkCache } from './links/cache.ts'
-import { DatabaseLookUps } from './links/database-look-ups.ts'
-import { SearchIndexer } from './links/indexer.ts'
-import { LinkPages } from './links/link-pages.ts'
-import { LinkWriter } from './links/links.ts'
+import { CountingReads, LinkCache } from './links/cache.ts'
+import { BULK_BYTES_PER_SECOND } from './links/create.ts'
+import { LinkEffects } from './links/effects.ts'
+import { PublicUrls } from './links/link.ts'
+import { LinkPages } from './links/lists.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
+import { SearchIndexer } from './links/search-index.ts'
 import { LinkReads } from './links/store.ts'
+import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation } from './moderation/moderation.ts'
 import { ModerationReads } from './moderation/store.ts'
@@ -182,17 +182,18 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   })
   const db = openReadonly(file, { cacheKiB: 8192 })
   const reads = new LinkReads(db)
-  const lookUps = new DatabaseLookUps(reads)
+  const lookUps = new CountingReads(reads)
   const cache = new LinkCache({ reads: lookUps, blocklist, max: config.linkCacheMax })
   const hits = new HitCounts(new HitReads(db), journal)
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const pruner = new BucketPruner({ writer, clock })
-  const addresses = new Addresses(config)
+  const addresses = new PublicUrls(config)
   const images = new QrImages({ renderer, dir: imageDir, addresses, log })
   const remake = remakeImages
     ? new Remake({ images, reads, lists, writer, baseUrl: config.baseUrl, log })
     : undefined
   const indexer = new SearchIndexer(writer)
+  const effects = new LinkEffects({ cache, images, indexer })
   const moderation = new Moderation({
     ...{ reads: new ModerationReads(db), writer, cache, blocklist, clock },
   })
@@ -204,7 +205,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     pages: new LinkPages(lists, { requireRoom: (account) => unsent.requireRoom(account) }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
     accounts: new AccountStore(db),
-    links: new LinkWriter({ writer, cache, images, indexer }),
+    links: new LinkWriter({ writer, effects }),
     limiter: new RateLimiter({
       plans,
       anonymous: anonymousBudgets(config),

@@ -1,8 +1,7 @@
 import type { RequestTally } from '../http/requests.ts'
 import type { Histogram } from '../lib/histogram.ts'
 import type { LimiterWindow, RateLimiter } from '../limits/budgets.ts'
-import type { LinkCache } from '../links/cache.ts'
-import type { DatabaseLookUps } from '../links/database-look-ups.ts'
+import type { CountingReads, LinkCache } from '../links/cache.ts'
 import type { RedirectOutcomes } from '../redirect/follow.ts'
 import { SAMPLED_ONE_IN } from '../redirect/observe.ts'
 import { type Exposition, samples } from './exposition.ts'
@@ -12,7 +11,7 @@ export interface TrafficDeps {
   outcomes: RedirectOutcomes
   redirectSeconds: Histogram
   cache: LinkCache
-  lookUps: DatabaseLookUps
+  lookUps: CountingReads
   limiter: RateLimiter
 }
 
