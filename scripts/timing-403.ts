@@ -1,9 +1,9 @@
 /**
  * Does the time of a 403 tell an unknown code, another account's code and a wrong passcode apart?
  * bun scripts/timing-403.ts [--samples N] [--http N] [--sign-in N]: samples of each kind, in random
- * order, through permit() itself, through HTTP, and of the dashboard's sign-in. Prints Welch's t of
- * each pair, with all samples and without the slowest 5 %; fails where the latter is 4.5 or more
- * (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
+ * order, through authorizeByPasscode() itself, through HTTP, and of the dashboard's sign-in. Prints
+ * Welch's t of each pair, with all samples and without the slowest 5 %; fails where the latter is
+ * 4.5 or more (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
  */
 import { parseArgs } from 'node:util'
 import { issueKey } from '../src/accounts/keys.ts'
@@ -19,9 +19,8 @@ import { AppError } from '../src/errors.ts'
 import { monotonicClock, wallClock } from '../src/lib/clock.ts'
 import { randomString, secureRandom } from '../src/lib/random.ts'
 import { Thread } from '../src/lib/thread.ts'
-import type { LinkDeps } from '../src/links/deps.ts'
-import { permit } from '../src/links/permit.ts'
 import { LinkReads } from '../src/links/store.ts'
+import { authorizeByPasscode, type UpdateDeps } from '../src/links/update.ts'
 import { urlKey } from '../src/links/url.ts'
 import { KeepAlive } from '../test/durability/lib/keep-alive.ts'
 import { Service } from '../test/support/binary.ts'
@@ -58,7 +57,7 @@ interface Person {
 
 export interface World extends Disposable {
   dataDir: string
-  deps: LinkDeps
+  deps: Pick<UpdateDeps, 'reads' | 'hasher'>
   /** What must be refused in this way; another one each time. */
   attempt(kind: Kind): Attempt
 }
@@ -90,14 +89,14 @@ export function makeWorld(): World {
     for (const { code, passcode, ownedBy } of links) {
       const url = `https://example.com/${code}`
       const hash = hasher.hash('passcode', passcode)
-      insert.run(code, (people[ownedBy] as Person).account.id, url, urlKey(url), hash)
+      insert.run(code, (people[ownedBy] as Person).account.id, url, urlKey(new URL(url)), hash)
     }
   })
   db.close()
   const reader = openReadonly(databaseFile(folder.path), { cacheKiB: 8192 })
   return {
     dataDir: folder.path,
-    deps: { reads: new LinkReads(reader), hasher } as LinkDeps,
+    deps: { reads: new LinkReads(reader), hasher },
     attempt(kind) {
       const link = links[Math.floor(Math.random() * LINKS)] as (typeof links)[0]
       const { code, passcode, ownedBy } = link
@@ -162,12 +161,12 @@ export function comparePairs(samples: ReadonlyMap<string, Float64Array>): Pair[]
 
 const median = (values: Float64Array) => values.toSorted()[values.length >> 1] ?? Number.NaN
 
-/** Nanoseconds of one refusal through permit(). Throws if it is not refused as it should be. */
+/** Nanoseconds of one refusal. Throws if it is not refused as it should be. */
 export function timePermit(world: World, kind: Kind): number {
   const { code, passcode, by } = world.attempt(kind)
   const start = Bun.nanoseconds()
   try {
-    permit(world.deps, by.account, code, passcode)
+    authorizeByPasscode(world.deps, by.account, code, passcode)
   } catch (error) {
     const ns = Bun.nanoseconds() - start
     if (error instanceof AppError && error.code === 'invalid_passcode') return ns
@@ -265,7 +264,7 @@ async function main(): Promise<void> {
   const run = (kind: Kind) => timePermit(world, kind)
   await sample(KINDS, WARM_UP, run)
   const isEqual = [
-    report('permit()', comparePairs(await sample(KINDS, Number(values.samples), run))),
+    report('authorizeByPasscode()', comparePairs(await sample(KINDS, Number(values.samples), run))),
     report('HTTP', comparePairs(await sampleHttp(world, Number(values.http)))),
     report('sign-in', comparePairs(await sampleSignIn(Number(values['sign-in'])))),
   ]

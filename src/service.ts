@@ -31,14 +31,14 @@ import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
-import { Addresses } from './links/addresses.ts'
-import { BULK_BYTES_PER_SECOND } from './links/bulk.ts'
-import { LinkCache } from './links/cache.ts'
-import { DatabaseLookUps } from './links/database-look-ups.ts'
-import { SearchIndexer } from './links/indexer.ts'
-import { LinkPages } from './links/link-pages.ts'
-import { LinkWriter } from './links/links.ts'
+import { CountingReads, LinkCache } from './links/cache.ts'
+import { BULK_BYTES_PER_SECOND } from './links/create.ts'
+import { LinkEffects } from './links/effects.ts'
+import { PublicUrls } from './links/link.ts'
+import { LinkPages } from './links/lists.ts'
+import { SearchIndexer } from './links/search-index.ts'
 import { LinkReads } from './links/store.ts'
+import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation } from './moderation/moderation.ts'
 import { ModerationReads } from './moderation/store.ts'
@@ -202,9 +202,9 @@ interface LinkOptions extends Base {
 function openLinks(options: LinkOptions) {
   const { config, clock, monotonic, log, db, journal, writer, threads } = options
   const { imageDir, blocklist, unsent } = options
-  const addresses = new Addresses(config)
+  const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
-  const lookUps = new DatabaseLookUps(reads)
+  const lookUps = new CountingReads(reads)
   const cache = new LinkCache({ reads: lookUps, blocklist, max: config.linkCacheMax })
   const images = new QrImages({ renderer: threads.qr, dir: imageDir, addresses, log })
   const indexer = new SearchIndexer(writer)
@@ -218,7 +218,7 @@ function openLinks(options: LinkOptions) {
     images,
     indexer,
     hits: new HitCounts(new HitReads(db), journal),
-    links: new LinkWriter({ writer, cache, images, indexer }),
+    links: new LinkWriter({ writer, effects: new LinkEffects({ cache, images, indexer }) }),
     pages: new LinkPages(threads.reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
     moderation: new Moderation({ reads: moderationReads, writer, cache, blocklist, clock }),

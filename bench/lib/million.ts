@@ -26,7 +26,7 @@ import { databaseFile, inTransaction, openReadonly } from '../../src/db/open.ts'
 import { wallClock } from '../../src/lib/clock.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { secureRandom } from '../../src/lib/random.ts'
-import type { NewLink } from '../../src/links/row.ts'
+import type { NewLink } from '../../src/links/link.ts'
 import { searchWrites } from '../../src/links/search-index.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { urlKey } from '../../src/links/url.ts'
@@ -153,7 +153,7 @@ function make(path: string): void {
 
 function fill(db: Database, accountId: number): void {
   const random = seededRandom(SEED)
-  const writes = linkWrites(db, seededBytes(random))
+  const writes = linkWrites(db)
   const search = searchWrites(db)
   for (let first = 0; first < MILLION; first += CHUNK) {
     const createdAt = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
@@ -170,5 +170,5 @@ function fill(db: Database, accountId: number): void {
 function newLink(random: () => number, ordinal: number): NewLink {
   const url = realisticUrl(random, ordinal)
   const bytes = seededBytes(random)
-  return { url, urlKey: urlKey(url), code: newCode(bytes), passcodeHash: bytes(32) }
+  return { url, urlKey: urlKey(new URL(url)), code: newCode(bytes), passcodeHash: bytes(32) }
 }

@@ -28,7 +28,7 @@ const VARIANTS = {
     const log = createLog({ level: 'error' })
     const thread = new URL('../../src/threads/blocklist.ts', import.meta.url)
     const blocklist = await Blocklist.open({ files: [file], ownHosts: [], log, thread })
-    return (url) => blocklist.isBlocked(url)
+    return (url) => blocklist.isBlocked(new URL(url))
   },
   async set(file: string): Promise<Lookup> {
     const lines = readFileSync(file, 'utf8').split('\n')

@@ -2,7 +2,7 @@
 // bun bench/micro/link-cache.bench.ts
 
 import { LRUCache } from 'lru-cache'
-import { type Destination, DestinationRing } from '../../src/hot/destination-cache.ts'
+import { type Destination, DestinationCache } from '../../src/hot/destination-cache.ts'
 import type { Code } from '../../src/lib/code.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { describeMachine } from '../lib/machine.ts'
@@ -22,7 +22,7 @@ interface Cache {
 }
 
 const VARIANTS = {
-  hopcode: (): Cache => new DestinationRing({ max: HELD }),
+  hopcode: (): Cache => new DestinationCache({ max: HELD }),
   lru: (): Cache => {
     const cache = new LRUCache<Code, Destination>({ maxSize: HELD, sizeCalculation: () => 1 })
     return { find: (code) => cache.get(code), set: (code, what) => cache.set(code, what) }

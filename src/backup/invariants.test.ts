@@ -11,7 +11,7 @@ import { closeAlone } from './store.ts'
 
 const LINK = `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)`
 const HASH = 'randomblob(32)'
-const KEY = `x'${Buffer.from(urlKey('https://example.com/')).toString('hex')}'`
+const KEY = `x'${Buffer.from(urlKey(new URL('https://example.com/'))).toString('hex')}'`
 
 function setUp(path: string, migrations = MIGRATIONS) {
   const db = openWritable(join(path, 'hopcode.db'))

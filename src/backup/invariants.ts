@@ -189,7 +189,7 @@ function checkUrlKeys(db: Database, advice: string): Finding {
 
 function fits(url: string, key: Uint8Array): boolean {
   try {
-    return Buffer.from(urlKey(url)).equals(key)
+    return Buffer.from(urlKey(new URL(url))).equals(key)
   } catch {
     return false
   }

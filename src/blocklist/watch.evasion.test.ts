@@ -179,8 +179,9 @@ type Judgement = 'blocked' | 'fine' | 'refused'
 
 /** As `shorten` judges. */
 function judge(url: string): Judgement {
-  if (!Url.safeParse(url).success) return 'refused'
-  return blocklist.isBlocked(url) ? 'blocked' : 'fine'
+  const { success, data } = Url.safeParse(url)
+  if (!success) return 'refused'
+  return blocklist.isBlocked(data) ? 'blocked' : 'fine'
 }
 
 const rows = (table: Record<string, string[]>) =>

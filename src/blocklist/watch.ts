@@ -94,13 +94,15 @@ export class Blocklist {
   }
 
   /**
-   * Whether the URL's host, or a domain that it lies under, is blocked. Throws TypeError if `url`
-   * is none.
+   * Whether the host of a URL, or a domain that it lies under, is blocked. `href` and `host` are
+   * those of a `URL`.
    */
-  isBlocked(url: string): boolean {
-    const parsed = new URL(url)
-    const host = canonicalHost(parsed.hostname)
-    if (this.#isOurs(host) || this.#options.ownAddress.isOwn(host, parsed)) return true
+  isBlocked({ href, host: hostAndPort }: Pick<URL, 'href' | 'host'>): boolean {
+    const port = /:(\d+)$/.exec(hostAndPort)?.[1] ?? ''
+    const hostname = port === '' ? hostAndPort : hostAndPort.slice(0, -port.length - 1)
+    const host = canonicalHost(hostname)
+    const protocol = href.slice(0, href.indexOf(':') + 1)
+    if (this.#isOurs(host) || this.#options.ownAddress.isOwn(host, { port, protocol })) return true
     return this.#files.some((list) => isListed(list, host))
   }
 

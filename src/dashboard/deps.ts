@@ -14,9 +14,11 @@ import type { GuardDeps } from '../http/guard.ts'
 import type { UnsentResponses } from '../http/unsent.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { LinkDeps } from '../links/deps.ts'
-import type { ExportReads } from '../links/export-store.ts'
-import type { TopReads } from '../links/top-store.ts'
+import type { CreateDeps } from '../links/create.ts'
+import type { ExportReads } from '../links/export.ts'
+import type { ReadDeps } from '../links/read.ts'
+import type { TopReads } from '../links/top.ts'
+import type { UpdateDeps } from '../links/update.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
 import type { Health } from '../status/health.ts'
@@ -25,7 +27,7 @@ import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
 
 /** What the pages of the dashboard work with. */
-export interface DashboardDeps extends LinkDeps, GuardDeps {
+export interface DashboardDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
   /** Without a slash at its end. */
   baseUrl: string
   /** Whether anybody may make an account. */

@@ -142,7 +142,7 @@ test('hits of a deleted link stay in the series of its account, and no more are 
   service.hit(1)
   service.flush()
   service.hit(1, 4)
-  expect(service.deleteLink(1)).toBe(true)
+  expect(service.deleteLink(1)).toMatchObject({ id: 1 })
   service.flush()
   expect(sum(await service.series.ofLink(2, { ...EVER, step: 'day' }))).toBe(60)
   expect(sum(await service.series.ofAccount(1, { ...EVER, step: 'day' }))).toBe(121)

@@ -15,7 +15,7 @@ function cacheOver(rows: Map<string, DestinationRow>) {
         return rows.get(asked)
       },
     },
-    blocklist: { isBlocked: (url) => url.includes('blocked') },
+    blocklist: { isBlocked: ({ host }) => host.includes('blocked') },
     max: 100,
   })
   return { cache, reads }

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { type Destination, DestinationRing } from '../hot/destination-cache.ts'
+import { type Destination, DestinationCache } from '../hot/destination-cache.ts'
 import type { Code } from '../lib/code.ts'
 import type { DestinationRow, LinkReads } from './store.ts'
-import { locationOf } from './url.ts'
+import { locationOf, type ParsedUrl, parseKnownUrl } from './url.ts'
 
 const UNKNOWN = 'unknown'
 /** Unknown codes that are asked for repeatedly are few: typing errors and deleted links. */
@@ -10,7 +10,7 @@ const UNKNOWN_MAX = 10_000
 
 interface LinkCacheOptions {
   reads: Pick<LinkReads, 'findDestination'>
-  blocklist: { isBlocked(url: string): boolean }
+  blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
   /** The most links in memory. */
   max: number
 }
@@ -23,14 +23,14 @@ interface LinkCacheOptions {
  */
 export class LinkCache {
   readonly #reads: Pick<LinkReads, 'findDestination'>
-  readonly #blocklist: { isBlocked(url: string): boolean }
-  readonly #known: DestinationRing
+  readonly #blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
+  readonly #known: DestinationCache
   readonly #unknown = new LRUCache<Code, typeof UNKNOWN>({ max: UNKNOWN_MAX })
 
   constructor({ reads, blocklist, max }: LinkCacheOptions) {
     this.#reads = reads
     this.#blocklist = blocklist
-    this.#known = new DestinationRing({ max })
+    this.#known = new DestinationCache({ max })
   }
 
   /** Entries in memory: codes of links, and codes that no link has. */
@@ -80,10 +80,31 @@ export class LinkCache {
   }
 
   #keep(code: Code, { id, url, isDisabled }: DestinationRow): Destination {
-    const isOff = isDisabled === 1 || (url !== null && this.#blocklist.isBlocked(url))
-    const location = url === null || isOff ? null : locationOf(url)
+    const parsed = url === null ? undefined : parseKnownUrl(url)
+    const isOff = isDisabled === 1 || (parsed !== undefined && this.#blocklist.isBlocked(parsed))
+    const location = parsed === undefined || isOff ? null : locationOf(parsed)
     const destination = { id, location, isDisabled: isOff }
     this.#known.set(code, destination)
     return destination
+  }
+}
+
+type Finds = Pick<LinkReads, 'findDestination'>
+
+/** Counts the misses of the link cache, by what the database had. */
+export class CountingReads implements Finds {
+  readonly #reads: Finds
+  known = 0
+  unknown = 0
+
+  constructor(reads: Finds) {
+    this.#reads = reads
+  }
+
+  findDestination(code: Code): ReturnType<Finds['findDestination']> {
+    const row = this.#reads.findDestination(code)
+    if (row) this.known++
+    else this.unknown++
+    return row
   }
 }

@@ -1,8 +1,8 @@
 import type { Code } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
-import type { Addresses } from '../links/addresses.ts'
-import type { CodeImages } from '../links/links.ts'
+import type { CodeImages } from '../links/effects.ts'
+import type { PublicUrls } from '../links/link.ts'
 import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'
 import type { Renderer } from './renderer.ts'
@@ -17,7 +17,7 @@ const PAUSE_MS = 100
 interface QrImagesOptions {
   renderer: Pick<Thread<Renderer>, 'call' | 'close'>
   dir: string
-  addresses: Addresses
+  addresses: PublicUrls
   log: Log
 }
 
@@ -27,7 +27,7 @@ interface QrImagesOptions {
 export class QrImages implements CodeImages {
   readonly #renderer: QrImagesOptions['renderer']
   readonly #files: QrFiles
-  readonly #addresses: Addresses
+  readonly #addresses: PublicUrls
   readonly #log: Log
   /** In the order in which they came. */
   readonly #waiting = new Set<Code>()

@@ -6,9 +6,9 @@ import { describeLimit, type GuardDeps, publicly, rateLimited } from '../http/gu
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { AddressKey } from '../limits/budgets.ts'
-import type { Addresses } from '../links/addresses.ts'
 import type { LinkCache } from '../links/cache.ts'
-import { getLink } from '../links/lookup.ts'
+import type { PublicUrls } from '../links/link.ts'
+import { getLink } from '../links/read.ts'
 import type { LinkReads } from '../links/store.ts'
 import type { QrImages } from './images.ts'
 import { parseQrOptions, QrQuery } from './options.ts'
@@ -18,7 +18,7 @@ interface QrDeps extends GuardDeps {
   reads: LinkReads
   cache: LinkCache
   images: QrImages
-  addresses: Addresses
+  addresses: PublicUrls
 }
 
 const IMAGE_CACHING = 'public, max-age=86400, immutable'

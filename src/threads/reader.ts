@@ -3,9 +3,9 @@ import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { giveWay } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
-import { type ExportReads, exportReads } from '../links/export-store.ts'
+import { type ExportReads, exportReads } from '../links/export.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
-import { type TopReads, topReads } from '../links/top-store.ts'
+import { type TopReads, topReads } from '../links/top.ts'
 import { type StatusReads, statusReads } from '../status/store.ts'
 
 /** Reads of many rows. */

@@ -9,7 +9,6 @@ import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { giveWay } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
-import { type AccountLinkWrites, accountLinkWrites } from '../links/account-links-store.ts'
 import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { type LinkWrites, linkWrites } from '../links/store.ts'
 import { type ModerationWrites, moderationWrites } from '../moderation/store.ts'
@@ -22,7 +21,6 @@ export type Writes = LinkWrites &
   AccountWrites &
   SessionWrites &
   SecondFactorWrites &
-  AccountLinkWrites &
   ModerationWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
@@ -37,7 +35,6 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...accountWrites(db),
     ...sessionWrites(db),
     ...secondFactorWrites(db),
-    ...accountLinkWrites(db),
     ...moderationWrites(db),
   }
   return {

@@ -8,7 +8,7 @@ import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body
 import { type Arrival, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageTurns } from '../../lib/turns.ts'
 import type { RateLimiter } from '../../limits/budgets.ts'
-import { bulkBytesMax } from '../../links/bulk-body.ts'
+import { bulkBytesMax } from '../../links/create.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
 import { originOf } from './origin.ts'

@@ -48,7 +48,7 @@ export const CHUNK_SIZES = {
  * The caller reports every change of a link before the next count, and makes all reads of one
  * response in one snapshot.
  */
-export class Chunks {
+export class CountIndex {
   readonly #source: LinkSource
   readonly #sizes: typeof CHUNK_SIZES
   /** Without gaps, oldest first. */

@@ -5,9 +5,8 @@ import { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import type { LinkDeps } from './deps.ts'
-import { permit } from './permit.ts'
 import { LinkReads } from './store.ts'
+import { authorizeByPasscode } from './update.ts'
 
 /** Neighbours in every way: by length, by the last character, by what the search begins with. */
 const CODES = [
@@ -47,17 +46,23 @@ test('a passcode opens its own code in any letter case, and no other', () => {
   const add = db.prepare(
     'INSERT INTO links (code, account_id, passcode_hash, created_at) VALUES (?, 1, ?, 0)',
   )
-  const deps = { reads: new LinkReads(db), hasher } as LinkDeps
+  const deps = { reads: new LinkReads(db), hasher }
   const owner = { id: 1 } as Account
-  expect(() => permit(deps, owner, 'ABCDEF', 'of ABCDEF')).toThrow('Invalid passcode')
+  expect(() => authorizeByPasscode(deps, owner, 'ABCDEF', 'of ABCDEF')).toThrow('Invalid passcode')
   for (const code of CODES) add.run(code, hasher.hash('passcode', `of ${code}`))
   for (const code of CODES) {
-    expect(permit(deps, owner, code, `of ${code}`).code as string).toBe(code)
-    expect(permit(deps, owner, code.toLowerCase(), `of ${code}`).code as string).toBe(code)
-    expect(() => permit(deps, { id: 2 } as Account, code, `of ${code}`)).toThrow('Invalid passcode')
+    expect(authorizeByPasscode(deps, owner, code, `of ${code}`).code as string).toBe(code)
+    expect(authorizeByPasscode(deps, owner, code.toLowerCase(), `of ${code}`).code as string).toBe(
+      code,
+    )
+    expect(() => authorizeByPasscode(deps, { id: 2 } as Account, code, `of ${code}`)).toThrow(
+      'Invalid passcode',
+    )
     for (const other of [...CODES, ...UNKNOWN]) {
       if (other === code) continue
-      expect(() => permit(deps, owner, other, `of ${code}`)).toThrow('Invalid passcode')
+      expect(() => authorizeByPasscode(deps, owner, other, `of ${code}`)).toThrow(
+        'Invalid passcode',
+      )
     }
   }
   db.close()
