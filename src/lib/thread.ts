@@ -1,5 +1,4 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
-import { shrinkAfterStart } from './footprint.ts'
 
 /** Typed calls to functions on a worker thread. Calls queue up; one batch is sent at a time. */
 
@@ -252,6 +251,17 @@ export function serveThread<Settings>(
       service.onBatchDone?.()
     }
   }
+}
+
+/** Early, while no code is hot yet: compiled code is discarded as well. */
+const SHRINK_DELAY_MS = 100
+
+/**
+ * Frees memory of the calling thread that only its start needed: module sources, code that runs
+ * once. Runs shortly after this call, when the thread is idle; code in use is compiled again.
+ */
+export function shrinkAfterStart(): void {
+  setTimeout(() => Bun.shrink(), SHRINK_DELAY_MS).unref()
 }
 
 /** Answers each call by itself, from a function table. */

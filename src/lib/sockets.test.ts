@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findListeningSocket, refuseConnections } from './listening-socket.ts'
+import { findListeningSocket, refuseConnections } from './sockets.ts'
 
 test('only the descriptor that listens on the port is found', () => {
   const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('well') })
