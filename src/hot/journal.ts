@@ -95,7 +95,7 @@ export class HitJournal {
 
   /** Entries before `end` are committed: their slots may be overwritten. */
   release(end: number): void {
-    assert(end >= this.#tail && end <= this.#head, 'a release lies within what is pending')
+    assert(end >= this.#tail && end <= this.#head, 'a released range is pending')
     this.#tail = end
     if (end - this.#released >= RELEASED_TOGETHER) this.#releaseCounted()
     if (this.#overflow.size > 0) this.#refill()

@@ -115,7 +115,7 @@ function findHoles(strings: TemplateStringsArray): Hole[] {
     state = read(string, state)
     if (i === strings.length - 1) break
     if (state.kind === 'tag') {
-      assert(!/=\s*$/.test(string), 'the value of an attribute stands in double quotes')
+      assert(!/=\s*$/.test(string), 'the value of an attribute is in double quotes')
     }
     holes.push(state)
     if (state.kind === 'attribute') state = { ...state, starts: false }
@@ -132,7 +132,7 @@ function read(string: string, from: Hole): Hole {
     if (state.kind === 'text') {
       if (character === '<' && /[a-z/!]/i.test(string[i + 1] ?? '')) state = { kind: 'tag' }
     } else if (state.kind === 'tag') {
-      assert(character !== "'", 'the value of an attribute stands in double quotes')
+      assert(character !== "'", 'the value of an attribute is in double quotes')
       if (character === '>') state = { kind: 'text' }
       if (character === '"') {
         const name = /([a-z][a-z0-9-]*)=$/i.exec(string.slice(0, i))?.[1]

@@ -1,7 +1,7 @@
 /** A PNG of exactly two colors, for QR codes: one bit a pixel, a palette, no filters (RFC 2083). */
 
 import { crc32, deflateSync } from 'node:zlib'
-import { checkColor } from './options.ts'
+import { checkColor, type QrOptions } from './options.ts'
 
 /** The light margin that ISO/IEC 18004 asks for on each side of a symbol, in modules. */
 export const QUIET_ZONE_MODULES = 4
@@ -11,15 +11,6 @@ export interface QrMatrix {
   /** Modules on one side. */
   readonly size: number
   readonly data: Uint8Array
-}
-
-export interface PngOptions {
-  /** Width and height in pixels. */
-  size: number
-  /** `#rrggbb`, lower case. */
-  dark: string
-  /** `#rrggbb`, lower case. */
-  light: string
 }
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)
@@ -34,7 +25,7 @@ const COLOR_TYPE_PALETTE = 3
  */
 export function encodePng(
   matrix: QrMatrix,
-  { size, dark, light }: PngOptions,
+  { size, dark, light }: Pick<QrOptions, 'size' | 'dark' | 'light'>,
 ): Uint8Array<ArrayBuffer> {
   const scale = Math.floor(size / (matrix.size + 2 * QUIET_ZONE_MODULES))
   if (!Number.isInteger(size) || scale < 1) {

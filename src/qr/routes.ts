@@ -69,10 +69,10 @@ export const qrApiRoutes = (deps: QrDeps) =>
     .get('/qr-image/:code', ({ params }) => qrImage(deps, params.code), {
       detail: operation({
         id: 'qrImage',
-        summary: 'The addresses of a code and its images',
+        summary: 'URLs of a code and its images',
         tag: 'QR codes',
         code: true,
-        answers: { 200: { description: 'The addresses.', view: QrImageView } },
+        answers: { 200: { description: 'The URLs.', view: QrImageView } },
         refusals: [404, 503],
       }),
     })
@@ -95,7 +95,7 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
           code: true,
           answers: {
             302: {
-              description: 'The image lies at `Location`.',
+              description: 'The image is at `Location`.',
               headers: ['Location', 'Cache-Control'],
             },
           },
