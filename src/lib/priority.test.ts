@@ -50,7 +50,7 @@ test.each([
   expect(other).toEqual({ nice: Math.max(nice, own), policy: 0 })
 })
 
-test('nobody becomes less nice, and the policy that an operator chose stays', async () => {
+test('no thread becomes less nice, and the policy that an operator chose stays', async () => {
   const runner = ['nice', '-n', '9', 'chrt', '--batch', '0']
   const nice = Math.min(19, own + 9)
   const [first, other] = await standings('normal', runner)

@@ -60,8 +60,8 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
     return this.#thread.pending
   }
 
-  get awayMs(): number {
-    return this.#thread.awayMs
+  get batchMs(): number {
+    return this.#thread.batchMs
   }
 
   call: Caller<Calls>['call'] = (name, args, options) => this.#thread.call(name, args, options)

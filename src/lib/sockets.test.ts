@@ -44,7 +44,7 @@ test('a port that refuses connections answers the open ones, and can be listened
   next.stop(true)
 })
 
-test('a port that nobody listens on here is left alone', () => {
+test('nothing happens for a port without a listener in this process', () => {
   expect(findListeningSocket(1)).toBeUndefined()
   refuseConnections(1)
 })

@@ -55,7 +55,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   readonly #monotonic: MonotonicClock
   #urgent: Waiting[] = []
   #background: Waiting[] = []
-  #away: Waiting[] = []
+  #batch: Waiting[] = []
   #drained: (() => void) | undefined
   #stopped: (() => void) | undefined
   #dead: Error | undefined
@@ -128,12 +128,12 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
 
   /** Number of calls without an answer. */
   get pending(): number {
-    return this.#urgent.length + this.#background.length + this.#away.length
+    return this.#urgent.length + this.#background.length + this.#batch.length
   }
 
   /** Milliseconds since the current batch was sent; 0 without a batch. */
-  get awayMs(): number {
-    return this.#away.length > 0 ? this.#monotonic() - this.#sentAt : 0
+  get batchMs(): number {
+    return this.#batch.length > 0 ? this.#monotonic() - this.#sentAt : 0
   }
 
   call<Name extends keyof Calls & string>(
@@ -183,19 +183,19 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   }
 
   #send(): void {
-    if (this.#away.length > 0 || this.#dead) return
+    if (this.#batch.length > 0 || this.#dead) return
     const from = this.#urgent.length > 0 ? this.#urgent : this.#background
     if (from.length === 0) return
-    this.#away = from.splice(0, this.#options.batchMax)
-    const batch = this.#away.map(({ name, args }) => ({ name, args }))
+    this.#batch = from.splice(0, this.#options.batchMax)
+    const batch = this.#batch.map(({ name, args }) => ({ name, args }))
     this.#sentAt = this.#monotonic()
     this.#worker.postMessage({ batch } satisfies ToThread)
   }
 
   #settle(outcomes: readonly Outcome[]): void {
-    const answered = this.#away
-    this.#options.observe?.(answered.length, this.awayMs / 1000)
-    this.#away = []
+    const answered = this.#batch
+    this.#options.observe?.(answered.length, this.batchMs / 1000)
+    this.#batch = []
     this.#send()
     for (const [index, { resolve, reject }] of answered.entries()) {
       const outcome = outcomes[index]
@@ -210,8 +210,8 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     this.#dead = error
     this.#options.onDeath?.(error)
     this.#stopped?.()
-    for (const { reject } of [...this.#away, ...this.#urgent, ...this.#background]) reject(error)
-    this.#away = []
+    for (const { reject } of [...this.#batch, ...this.#urgent, ...this.#background]) reject(error)
+    this.#batch = []
     this.#urgent = []
     this.#background = []
     this.#drained?.()
