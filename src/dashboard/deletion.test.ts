@@ -1,8 +1,6 @@
 import { expect, test } from 'bun:test'
-import { type Code, toCode } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
-import { Thread } from '../lib/thread.ts'
-import { AccountDeletion, type DeletionWrites } from './deletion.ts'
+import { AccountDeletion } from './deletion.ts'
 
 type Options = ConstructorParameters<typeof AccountDeletion>[0]
 
@@ -10,19 +8,15 @@ test('a stop waits for no more than the batch under way, and leaves the account 
   const calls: string[] = []
   const gone: string[] = []
   const deletion = new AccountDeletion({
-    writer: Thread.inProcess<DeletionWrites>({
-      beginDeletion() {
-        calls.push('beginDeletion')
-        return true
-      },
-      deleteLinksOf() {
-        calls.push('deleteLinksOf')
+    writer: {
+      async call(name: string) {
+        calls.push(name)
+        if (name !== 'deleteLinksOf') return true
         if (calls.length > 10) return []
         void deletion.close()
-        return [toCode('SPRING26') as Code]
+        return ['SPRING26']
       },
-      removeAccount: () => void calls.push('removeAccount'),
-    }),
+    } as unknown as Options['writer'],
     accounts: { listDeleted: () => [] } as unknown as Options['accounts'],
     cache: { drop: (code: string) => gone.push(code) } as unknown as Options['cache'],
     images: { remove: () => {} } as unknown as Options['images'],

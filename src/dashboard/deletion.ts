@@ -9,11 +9,8 @@ import type { CodeImages } from '../links/links.ts'
 /** Links that go in one transaction: redirects and other writes pass between two of them. */
 const BATCH = 500
 
-export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'> &
-  Pick<AccountLinkWrites, 'deleteLinksOf'>
-
 interface DeletionOptions {
-  writer: Caller<DeletionWrites>
+  writer: Caller<AccountWrites & AccountLinkWrites>
   accounts: AccountStore
   cache: LinkCache
   images: CodeImages

@@ -119,7 +119,7 @@ export const qrFileRoutes = (deps: QrDeps) =>
       const name = file.slice(0, -'.png'.length)
       const peer = server?.requestIP(request)?.address ?? ''
       deps.address.resolve(peer, request.headers.get('x-forwarded-for'))
-      // Copied, because requests that arrive during the wait overwrite it.
+      // Copied, because other requests arrive during the wait.
       const { keyHigh, keyLow } = deps.address
       const caller = { address: { keyHigh, keyLow }, set: set as Headed }
       let image = await deps.images.find(getFileCode(deps, name, caller))
