@@ -1,4 +1,4 @@
-import { stayBehind } from '../../src/lib/priority.ts'
+import { setThreadPriority } from '../../src/lib/priority.ts'
 import { Histogram, type HistogramJson } from './histogram.ts'
 import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
 import { Connection, RequestBytes, type Target } from './raw-client.ts'
@@ -253,7 +253,7 @@ class OpenLoopRun {
 if (import.meta.main) {
   await answerAsProcess((options: OpenLoopOptions) => {
     // Visitors have machines of their own: they neither wait for the service's cores nor take them.
-    if (options.isBackground) stayBehind()
+    if (options.isBackground) setThreadPriority('background')
     else if (options.isPunctual) takeRealTimePolicy()
     else takeShortSlices()
     return openLoop(options)

@@ -1,4 +1,4 @@
-import { stayBehind } from '../../src/lib/priority.ts'
+import { setThreadPriority } from '../../src/lib/priority.ts'
 import { answerAsProcess, runInOwnProcess } from './own-process.ts'
 
 /** A browser at the door: it has the page with the form before it. */
@@ -39,7 +39,7 @@ export const signInAgainAndAgain = async (options: PeopleOptions): Promise<Signe
 
 async function signInUntilTheEnd(options: PeopleOptions): Promise<SignedIn> {
   // Their browsers run on machines of their own.
-  stayBehind()
+  setThreadPriority('background')
   const over = AbortSignal.timeout(options.seconds * 1000)
   const took: number[] = []
   let session = ''

@@ -6,7 +6,7 @@ import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
-import { stayBehind } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './args.ts'
 
@@ -18,7 +18,8 @@ export const STREAM = '-'
  * a person.
  */
 export async function backup(dataDir: string, target: string, clock: Clock): Promise<string> {
-  stayBehind()
+  // The service beside it comes first.
+  setThreadPriority('background')
   const began = clock()
   const bytes = databaseBytes(dataDir)
   if (target === STREAM) {

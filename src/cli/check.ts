@@ -16,7 +16,7 @@ import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
 import { findJournalPosition } from '../hits/store.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
-import { stayBehind } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 
 const CACHE_KIB = 16_384
@@ -29,7 +29,7 @@ export interface Report {
 
 /** Looks the data folder over without changing it; a service may be serving it meanwhile. */
 export async function check(dataDir: string, { json }: { json: boolean }): Promise<Report> {
-  stayBehind()
+  setThreadPriority('background')
   const findings = await lookOver(dataDir)
   const ok = findings.every(({ status }) => status !== 'problem')
   const text = json ? JSON.stringify({ ok, data_dir: dataDir, findings }) : describe(findings)

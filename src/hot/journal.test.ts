@@ -96,7 +96,7 @@ test('counts speak of everything from a committed position on', () => {
   expect(journal.countFrom(1, [1])).toEqual(new Map([[1, 2]]))
   expect(journal.totalFrom(1)).toBe(3)
   expect(journal.totalFrom(4)).toBe(0)
-  // The database may know of a commit before the journal is told to release it.
+  // The database may know of a commit before the journal releases it.
   journal.release(2)
   expect(journal.countFrom(1, [1])).toEqual(new Map([[1, 2]]))
   expect(journal.totalFrom(3)).toBe(1)

@@ -1,5 +1,5 @@
 import { assert } from '../lib/assert.ts'
-import { addressOf, type Pages, releasePages } from '../lib/mapped-pages.ts'
+import { type Pages, pointerTo, releasePages } from '../lib/mapped-pages.ts'
 import {
   ENTRY_BYTES,
   ENTRY_WORDS,
@@ -40,7 +40,7 @@ export class HitJournal {
     this.id = id
     this.#entries = entries
     this.#words = new Uint32Array(mapping.buffer, mapping.byteOffset + HEADER_BYTES)
-    this.#address = addressOf(mapping) + HEADER_BYTES
+    this.#address = pointerTo(mapping) + HEADER_BYTES
   }
 
   /** Maps the file, and creates it if missing. Throws DataError when it is not a whole journal. */
@@ -95,7 +95,7 @@ export class HitJournal {
 
   /** Entries before `end` are committed: their slots may be overwritten. */
   release(end: number): void {
-    assert(end >= this.#tail && end <= this.#head, 'a release lies within what is pending')
+    assert(end >= this.#tail && end <= this.#head, 'a released range is pending')
     this.#tail = end
     if (end - this.#released >= RELEASED_TOGETHER) this.#releaseCounted()
     if (this.#overflow.size > 0) this.#refill()

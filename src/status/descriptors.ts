@@ -1,8 +1,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { MINUTE, type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
-import { ListenerPause } from '../lib/listening-socket.ts'
 import type { Log } from '../lib/log.ts'
-import { endQuietConnections } from '../lib/quiet-connections.ts'
+import { endQuietConnections, ListenerPause } from '../lib/sockets.ts'
 
 const INTERVAL_MS = 250
 /** After a resume without a free descriptor, Bun uses a whole core until the next check. */

@@ -56,7 +56,7 @@ export const FAMILIES = {
   hopcode_build_info: gauge('Always 1; the labels say what runs.', () => [
     { labels: { version: VERSION, bun: Bun.version }, value: 1 },
   ]),
-  hopcode_ready: gauge('1 while /-/ready says so.', ({ health }) => health.isReady()),
+  hopcode_ready: gauge('1 while /-/ready answers 200.', ({ health }) => health.isReady()),
   hopcode_writes_failing: gauge(
     '1 while writes are refused or hang: the last one was refused, or the writer thread has ' +
       'ended or has not answered for 5 seconds.',
@@ -152,7 +152,7 @@ export const FAMILIES = {
   ),
   hopcode_hits_pending: gauge('Hits that wait to be counted.', ({ journal }) => journal.pending),
   hopcode_hits_overflow: gauge(
-    'Hits beyond a full journal: in memory alone, lost if the process is killed.',
+    'Hits beyond a full journal: in memory only, lost if the process is killed.',
     ({ journal: { pending, head, tail } }) => pending - (head - tail),
   ),
   hopcode_hits_journal_fill_ratio: gauge(
@@ -169,7 +169,7 @@ export const FAMILIES = {
   ),
 
   hopcode_thread_running: gauge(
-    '1 while the thread runs. A writer that has ended comes back with a restart alone.',
+    '1 while the thread runs. A writer that has ended needs a restart of the service.',
     eachThread(({ isDead }) => !isDead),
   ),
   hopcode_thread_hanging: gauge(

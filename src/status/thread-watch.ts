@@ -9,7 +9,7 @@ const GAP_MAX_MS = 2 * SECOND
 
 interface ThreadWatchOptions {
   /** By name. */
-  threads: Readonly<Record<string, { readonly awayMs: number }>>
+  threads: Readonly<Record<string, { readonly batchMs: number }>>
   log: Log
   monotonic?: MonotonicClock
 }
@@ -46,15 +46,15 @@ export class ThreadWatch {
 
   isHanging(name: string): boolean {
     const runningMs = this.#runningMs()
-    return Math.min(this.#threads[name]?.awayMs ?? 0, runningMs) > HANGING_MS
+    return Math.min(this.#threads[name]?.batchMs ?? 0, runningMs) > HANGING_MS
   }
 
   /** Logs each thread that begins to hang, and each that answers again. */
   check(): void {
-    for (const [thread, { awayMs }] of Object.entries(this.#threads)) {
+    for (const [thread, { batchMs }] of Object.entries(this.#threads)) {
       const loggedMs = this.#logged.get(thread)
       if (this.isHanging(thread)) {
-        const ms = Math.round(awayMs)
+        const ms = Math.round(batchMs)
         if (loggedMs === undefined) this.#log.error('thread.hanging', { thread, ms })
         this.#logged.set(thread, ms)
       } else if (loggedMs !== undefined) {

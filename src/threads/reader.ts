@@ -1,7 +1,7 @@
 import { type OverviewReads, overviewReads } from '../accounts/store.ts'
 import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
-import { giveWay } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
 import { type ExportReads, exportReads } from '../links/export.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
@@ -11,9 +11,9 @@ import { type StatusReads, statusReads } from '../status/store.ts'
 /** Reads of many rows. */
 export type Reads = LinkLists & StatusReads & SeriesReads & TopReads & ExportReads & OverviewReads
 
-/** The thread for reads of many rows, so that no redirect waits for a search. */
+/** Reads many rows on a thread of its own, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
-  giveWay()
+  setThreadPriority('normal')
   const db = openReadonly(file, { cacheKiB: 16_384 })
   const functions: Reads = {
     ...linkLists(db),

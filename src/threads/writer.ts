@@ -7,7 +7,7 @@ import { type SettingWrites, settingWrites } from '../db/settings.ts'
 import { commitTogether } from '../db/writer.ts'
 import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
-import { giveWay } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
 import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { type LinkWrites, linkWrites } from '../links/store.ts'
@@ -24,7 +24,7 @@ export type Writes = LinkWrites &
   ModerationWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
-  giveWay()
+  setThreadPriority('normal')
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const functions: Writes = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findListeningSocket, refuseConnections } from './listening-socket.ts'
+import { findListeningSocket, refuseConnections } from './sockets.ts'
 
 test('only the descriptor that listens on the port is found', () => {
   const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('well') })
@@ -44,7 +44,7 @@ test('a port that refuses connections answers the open ones, and can be listened
   next.stop(true)
 })
 
-test('a port that nobody listens on here is left alone', () => {
+test('nothing happens for a port without a listener in this process', () => {
   expect(findListeningSocket(1)).toBeUndefined()
   refuseConnections(1)
 })
