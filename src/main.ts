@@ -1,5 +1,5 @@
 import { OneTimeLinkStore } from './accounts/one-time-links.ts'
-import { finishRestore } from './backup/switch.ts'
+import { finishRestore } from './backup/restore.ts'
 import * as accounts from './cli/accounts.ts'
 import { type Command, CommandError, parseCommand, USAGE, UsageError } from './cli/args.ts'
 import { backup, STREAM } from './cli/backup.ts'

@@ -1,5 +1,5 @@
 import { issueOneTimeLink, OneTimeLinkStore } from './accounts/one-time-links.ts'
-import { discardRestore } from './backup/switch.ts'
+import { discardRestore } from './backup/restore.ts'
 import type { Config } from './config.ts'
 import { makeDataFolder, openDataFolder } from './data-folder.ts'
 import { FolderLock } from './db/lock.ts'

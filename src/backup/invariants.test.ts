@@ -6,8 +6,8 @@ import { MIGRATIONS, migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { adoptJournal, hitAdder } from '../hits/store.ts'
 import { urlKey } from '../links/url.ts'
+import { closeAlone } from './backup-file.ts'
 import { checkDatabase } from './invariants.ts'
-import { closeAlone } from './store.ts'
 
 const LINK = `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)`
 const HASH = 'randomblob(32)'

@@ -6,14 +6,14 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import type { JournalRange } from '../hot/journal-file.ts'
-import { countWaiting, takeSnapshot } from './snapshot.ts'
+import { addPending, takeSnapshot } from './snapshot.ts'
 
 const JOURNAL = { journalId: 'one' }
 
 /** The hits that a copy gets which had counted up to `position`. */
 function added(linkIds: readonly number[], begin: number, position: number, journalId = 'one') {
   const ranges: JournalRange[] = []
-  countWaiting(
+  addPending(
     (range) => ranges.push(range),
     { journalId, position },
     { mark: { ...JOURNAL, position: begin }, linkIds: Uint32Array.from(linkIds) },

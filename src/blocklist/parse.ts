@@ -1,5 +1,5 @@
 /**
- * The list formats, told apart line by line, so that a file may mix them:
+ * The list formats, recognized line by line, so that a file may mix them:
  * - hosts: `0.0.0.0 bad.example worse.example`. Only lines of an unspecified or loopback address
  *   block; another address is an ordinary mapping. Names of the machine itself are passed over.
  * - plain: `bad.example`, `*.bad.example`, `.bad.example`, `192.0.2.7`, `2001:db8::7`.
@@ -11,16 +11,20 @@
  * A single label (`com`, `||com^`) is a mistake that would block a top-level domain: passed over.
  */
 
-import { canonicalHost, HostSetBuilder, type PackedHosts } from './match.ts'
+import { canonicalHost } from './match.ts'
 
 const LINE_LENGTH_MAX = 65_536
 
+/** Receives hosts, each any number of times. A `Set` of strings is one. */
+interface HostCollection {
+  add(host: string): unknown
+  readonly size: number
+}
+
 /** The hosts of one file: those that it blocks, and those that its exceptions exempt. */
-export interface HostList {
-  readonly blocked: PackedHosts
-  readonly exempt: PackedHosts
-  /** Lines with content in no known form. */
-  readonly unknownLines: number
+interface HostList {
+  blocked: HostCollection
+  exempt: HostCollection
 }
 
 /** Why a file is no blocklist. The message is for the log. */
@@ -28,22 +32,14 @@ export class BlocklistError extends Error {
   override readonly name = 'BlocklistError'
 }
 
-interface ParseOptions {
-  /** The file's size where it is known: see HostSetBuilder. */
-  bytesExpected?: number
-  seed?: number
-}
-
 /**
- * Reads a list from its bytes, cut anywhere; a chunk is done with when the next is asked for. An
- * empty file, or one of comments alone, is an empty list. Throws BlocklistError if it is binary, a
- * web page, or has content but not one entry.
+ * Adds the hosts of a list to `list`. The bytes may be cut anywhere; a chunk is not used after the
+ * next one is requested. Returns the number of lines in no known form. An empty file, or one of
+ * comments alone, is an empty list. Throws BlocklistError if the file is binary or a web page, or
+ * has content but not one entry.
  */
-export function parseBlocklist(
-  chunks: Iterable<Uint8Array>,
-  { bytesExpected = 0, seed = 0 }: ParseOptions = {},
-): HostList {
-  const reader = new LineReader(seed, bytesExpected)
+export function parseBlocklist(chunks: Iterable<Uint8Array>, list: HostList): number {
+  const reader = new LineReader(list)
   const decoder = new TextDecoder()
   let rest = ''
   for (const chunk of chunks) {
@@ -56,7 +52,11 @@ export function parseBlocklist(
     }
   }
   reader.read(rest + decoder.decode())
-  return reader.finish()
+  const { unknownLines } = reader
+  if (unknownLines > 0 && list.blocked.size + list.exempt.size === 0) {
+    throw new BlocklistError('the file has content, but no entry in a known form')
+  }
+  return unknownLines
 }
 
 /** A carriage return alone ends a line, too; one before a newline only adds an empty line. */
@@ -73,14 +73,12 @@ const ADBLOCK = /^(@@)?\|\|(?:\*\.)?([^\s/^$|*]+)[/^]?\*?\|?(?:\$(.*))?$/
 const OPTIONS_HELD = /^(?:all|doc|document|popup|network|important|third-party|3p|match-case)$/i
 
 class LineReader {
-  readonly #blocked: HostSetBuilder
-  readonly #exempt: HostSetBuilder
-  #unknownLines = 0
+  readonly #list: HostList
+  unknownLines = 0
   #isFirst = true
 
-  constructor(seed: number, bytesExpected: number) {
-    this.#blocked = new HostSetBuilder({ seed, bytesExpected })
-    this.#exempt = new HostSetBuilder({ seed, bytesExpected: 0 })
+  constructor(list: HostList) {
+    this.#list = list
   }
 
   read(line: string): void {
@@ -88,28 +86,17 @@ class LineReader {
     if (text === '' || COMMENT.test(text)) return
     if (this.#isFirst && text.startsWith('<')) throw new BlocklistError('the file is a web page')
     this.#isFirst = false
-    if (!this.#readEntry(text)) this.#unknownLines++
-  }
-
-  finish(): HostList {
-    if (this.#unknownLines > 0 && this.#blocked.size + this.#exempt.size === 0) {
-      throw new BlocklistError('the file has content, but no entry in a known form')
-    }
-    return {
-      blocked: this.#blocked.pack(),
-      exempt: this.#exempt.pack(),
-      unknownLines: this.#unknownLines,
-    }
+    if (!this.#readEntry(text)) this.unknownLines++
   }
 
   #readEntry(text: string): boolean {
     if (text.startsWith('||') || text.startsWith('@@')) return this.#readAdblock(text)
     const address = WITH_SCHEME.exec(text)?.[0]
-    if (address !== undefined) return this.#add(this.#blocked, entryOf(URL.parse(address)))
+    if (address !== undefined) return this.#add(this.#list.blocked, entryOf(URL.parse(address)))
     if (COSMETIC.test(text)) return false
     const words = wordsOf(text)
     const [first = '', ...names] = words
-    if (names.length === 0) return this.#add(this.#blocked, hostNamed(first))
+    if (names.length === 0) return this.#add(this.#list.blocked, hostNamed(first))
     return isSinkhole(first) && this.#readNames(names)
   }
 
@@ -119,18 +106,18 @@ class LineReader {
     if (options && !options.split(',').every((option) => OPTIONS_HELD.test(option.trim()))) {
       return false
     }
-    return this.#add(exception ? this.#exempt : this.#blocked, hostNamed(name))
+    return this.#add(exception ? this.#list.exempt : this.#list.blocked, hostNamed(name))
   }
 
   #readNames(names: readonly string[]): boolean {
     let known = true
     for (const name of names) {
-      if (!isOwnName(name) && !this.#add(this.#blocked, hostNamed(name))) known = false
+      if (!isOwnName(name) && !this.#add(this.#list.blocked, hostNamed(name))) known = false
     }
     return known
   }
 
-  #add(set: HostSetBuilder, host: string | undefined): boolean {
+  #add(set: HostCollection, host: string | undefined): boolean {
     if (host !== undefined) set.add(host)
     return host !== undefined
   }

@@ -10,7 +10,7 @@ import {
   finishRestore,
   moves,
   nameAside,
-} from './switch.ts'
+} from './restore.ts'
 
 const OLD = ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-shm', 'hits.journal', 'secret.key']
 const NEW = ['hopcode.db', 'hits.journal', 'secret.key']
