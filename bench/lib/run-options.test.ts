@@ -20,6 +20,12 @@ test('what follows compare are commits, not names', () => {
   })
 })
 
+test('merge takes three result files or more, and may write the pages', () => {
+  const files = ['a.json', 'b.json', 'c.json']
+  expect(readOptions(['merge', ...files, '--readme'])).toMatchObject({ merge: files, readme: true })
+  expect(readOptions(['scan']).merge).toEqual([])
+})
+
 test('redirects are left out unless they are asked for', () => {
   expect(readOptions(['soak']).load).not.toHaveProperty('redirects')
   expect(readOptions(['soak', '--redirects', '50']).load.redirects).toBe(50)
@@ -28,6 +34,7 @@ test('redirects are left out unless they are asked for', () => {
 const refused = [
   ['compare'],
   ['compare', 'main'],
+  ['merge', 'a.json', 'b.json'],
   ['--seconds', '0'],
   ['--rounds', '1.5'],
   ['--redirects', 'many'],

@@ -5,19 +5,22 @@ export interface RunOptions {
   load: LoadOptions
   /** Scenarios and micro benches; none = all, in their short form. */
   names: readonly string[]
-  /** Write the tables into the pages. */
+  /** Result files to merge instead of running anything. */
+  merge: readonly string[]
+  /** Write the tables into bench/results.md and the front page. */
   readme: boolean
 }
 
 export class UsageError extends Error {}
 
-/** Of a run of everything, and of a run of what was named. */
+/** Defaults for a run of everything, and for a run of named benches. */
 const SHORT = { seconds: '2', rounds: '2' }
 const NAMED = { seconds: '3', rounds: '5' }
 
 /** Reads the command line of bench/run.ts. Throws UsageError. */
 export function readOptions(args: string[]): RunOptions {
   const { values, positionals } = parse(args)
+  if (positionals[0] === 'merge') return mergeOptions(positionals.slice(1), values.readme)
   // Everything after `compare` names a commit.
   const [names, refs] =
     positionals[0] === 'compare' ? [['compare'], positionals.slice(1)] : [positionals, []]
@@ -40,7 +43,17 @@ export function readOptions(args: string[]): RunOptions {
     ...(values.redirects !== undefined && { redirects: wholeNumber('redirects', 1, 1000) }),
     refs,
   }
-  return { load, names, readme: values.readme }
+  return { load, names, merge: [], readme: values.readme }
+}
+
+/** Fewer runs are no basis for a published figure. */
+const MERGED_LEAST = 3
+
+function mergeOptions(merge: readonly string[], readme: boolean): RunOptions {
+  if (merge.length < MERGED_LEAST) {
+    throw new UsageError(`merge takes ${MERGED_LEAST} or more files of bench/results/`)
+  }
+  return { ...readOptions([]), merge, readme }
 }
 
 const DEFAULTS = { 'warm-up': '1', connections: '64', rate: '5000', redirects: '' }
