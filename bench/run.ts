@@ -64,7 +64,8 @@ const failures: { name: string; reason: string }[] = []
 
 for (const scenario of scenarios) {
   await attempt(scenario.name, scenario.question, async () => {
-    const report = await scenario.run(load, (line) => say(`  ${line}`))
+    const { name, question, run } = scenario
+    const report = { scenario: name, question, ...(await run(load, (line) => say(`  ${line}`))) }
     reports.push(report)
     console.log(`\n## ${report.scenario}\n\n${reportTable(report)}\n`)
   })

@@ -11,8 +11,10 @@ export interface LoadOptions {
   connections: number
   /** Arrivals of the open loop, requests per second. */
   rate: number
-  /** Run the tree with Bun instead of the compiled binary. */
+  /** Run the source tree with Bun instead of the compiled binary. */
   source: boolean
+  /** The command of another service to measure, for `compare`. */
+  program?: readonly string[]
   /** Millions of redirects of `soak`; absent: as many as the service answers in 40 seconds. */
   redirects?: number
   /** The commits that `compare` compares. */
@@ -60,10 +62,13 @@ export interface ScenarioReport {
   notes: string[]
 }
 
+/** What a scenario reports besides its name and question. */
+export type Findings = Omit<ScenarioReport, 'scenario' | 'question'>
+
 /** One load scenario: bench/load/<name>.ts exports one, and bench/run.ts lists it. */
 export interface Scenario {
   name: string
   question: string
   /** Throws if a result is wrong: then nothing is reported. */
-  run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
+  run(options: LoadOptions, say: Progress): Promise<Findings>
 }

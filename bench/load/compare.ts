@@ -1,4 +1,4 @@
-// What does a redirect cost in one commit beside another?
+// What does a redirect cost in one commit, compared with another?
 // npm run bench -- compare main~5 main --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,15 +12,15 @@ import {
   redirectFacts,
 } from '../lib/redirect-round.ts'
 import { alternate, medianRatio, type Progress } from '../lib/rounds.ts'
-import type { Bar, LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Bar, Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 
 export const compare: Scenario = {
   name: 'compare',
-  question: 'What does a redirect cost in one commit beside another?',
+  question: 'What does a redirect cost in one commit, compared with another?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using temporary = new TemporaryFolder()
   const commits = options.refs.map((ref) => ({ ref, commit: commitOf(ref) }))
   const [before, after] = commits
@@ -44,8 +44,6 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   })
   const facts = redirectFacts({ ...options, source: false }, compare.name)
   return {
-    scenario: compare.name,
-    question: compare.question,
     baseline: before.ref,
     metrics: REDIRECT_METRICS,
     variants,

@@ -1,4 +1,4 @@
-// What does a hit cost the writer thread with its series, beside one upsert a link and no series?
+// What does a hit with its hourly and daily counts cost, compared with one upsert per link?
 // bun bench/micro/hit-flush.bench.ts
 
 import type { Database } from 'bun:sqlite'
@@ -74,7 +74,7 @@ if ((variant === 'series' || variant === 'counts') && file) {
   await compare()
 }
 
-/** Starts each variant in a process of its own, in turn, once a round. */
+/** Runs each variant in a separate process, in turn, once per round. */
 async function compare(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'hopcode-bench-'))
   try {

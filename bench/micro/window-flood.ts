@@ -1,4 +1,4 @@
-// What do 20 million strangers add to the process, and does a caller at its limit stay refused?
+// How much memory do 20 million addresses need, and does a caller at its limit stay refused?
 // bun bench/micro/window-flood.ts [keysMax]
 
 import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
@@ -10,7 +10,7 @@ const ADDED_MEBIBYTES_MAX = 64
 const BUDGET = 300
 const VICTIM_HIGH = 0x2001_0db8
 const VICTIM_LOW = 0x0000_0001
-/** The caller at its limit asks once among this many strangers. */
+/** The caller at its limit sends one request per this many other addresses. */
 const STRANGERS_BETWEEN = 1000
 
 const keysMax = Number(process.argv[2] ?? 393_216)
