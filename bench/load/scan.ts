@@ -91,11 +91,11 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     ],
     notes: [
       `warm: redirects of ${WARM_CODES} codes; as everywhere here, of a million in the database.`,
-      `scan: ${SCANNED_CODES} codes that nobody holds, in turn; the service remembers the last ` +
-        `${CACHE_MAX} that it looked up, so each is new to it.`,
-      `repeated: ${WARM_CODES} of them again and again. For the whole of the timed part the ` +
-        'table of links was taken away from under the running service, where a look-up is a 500: ' +
-        'every answer was a 404, and a link that it had not met was a 500.',
+      `scan: ${SCANNED_CODES} unknown codes in turn; the service caches the last ${CACHE_MAX} ` +
+        'that it looked up, so none of them is cached.',
+      `repeated: ${WARM_CODES} of them repeatedly. During the timed part the table of links was ` +
+        'renamed, so that a lookup would be a 500: every response was a 404, and that of a link ' +
+        'that the service had never seen was a 500.',
       'Every status was judged. There is no limiter.',
     ],
   }

@@ -135,7 +135,7 @@ function timeFlush(variant: Variant, { links, followed }: Case, file: string): n
   const flush = VARIANTS[variant](db)
   const commit = (linkIds: Uint32Array, now = NOON) => inTransaction(db, () => flush(linkIds, now))
   let random = 0x9e3779b9
-  const stretch = () =>
+  const range = () =>
     Uint32Array.from({ length: STRETCH }, () => {
       random ^= random << 13
       random ^= random >>> 17
@@ -146,10 +146,10 @@ function timeFlush(variant: Variant, { links, followed }: Case, file: string): n
     const all = Uint32Array.from({ length: links }, (_, i) => i + 1)
     commit(all, followed === 'today' ? NOON - HOUR : NOON)
   }
-  for (let n = 0; n < WARM_UP_FLUSHES; n++) commit(stretch())
-  const stretches = Array.from({ length: FLUSHES }, stretch)
+  for (let n = 0; n < WARM_UP_FLUSHES; n++) commit(range())
+  const ranges = Array.from({ length: FLUSHES }, range)
   const before = process.cpuUsage()
-  for (const linkIds of stretches) commit(linkIds)
+  for (const linkIds of ranges) commit(linkIds)
   const { user, system } = process.cpuUsage(before)
   const counted = db.query<{ n: number }, []>('SELECT sum(count) AS n FROM hits').get()?.n
   const expected =

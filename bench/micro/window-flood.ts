@@ -47,7 +47,7 @@ console.log(`the caller at its limit asked ${asked} times and was judged rightly
 console.log(`added at most ${(highest - before).toFixed(1)} MiB (bar: ${ADDED_MEBIBYTES_MAX})`)
 if (highest - before > ADDED_MEBIBYTES_MAX) process.exitCode = 1
 
-function flood(name: string, take: (stranger: number) => boolean, lastsMs: number): void {
+function flood(name: string, take: (address: number) => boolean, lastsMs: number): void {
   const startMs = now
   const start = Bun.nanoseconds()
   for (let i = 0; i < STRANGERS; i++) {
