@@ -9,35 +9,9 @@ import { barTable, machineLine, reportTable } from './lib/report.ts'
 import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
 import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { Scenario, ScenarioReport } from './lib/scenario.ts'
-import { bulk } from './load/bulk.ts'
 import { compare } from './load/compare.ts'
-import { create } from './load/create.ts'
-import { dashboard } from './load/dashboard.ts'
-import { list } from './load/list.ts'
-import { mixed } from './load/mixed.ts'
-import { qr } from './load/qr.ts'
-import { redirect } from './load/redirect.ts'
-import { redirectCold } from './load/redirect-cold.ts'
-import { scan } from './load/scan.ts'
-import { signIn } from './load/sign-in.ts'
-import { soak } from './load/soak.ts'
-import { start } from './load/start.ts'
+import { SCENARIOS } from './load/scenarios.ts'
 
-/** In the order in which they run. */
-const SCENARIOS: readonly Scenario[] = [
-  redirect,
-  redirectCold,
-  scan,
-  create,
-  bulk,
-  qr,
-  mixed,
-  list,
-  dashboard,
-  signIn,
-  start,
-  soak,
-]
 /** These run only when they are named: they need arguments. */
 const ON_REQUEST: readonly Scenario[] = [compare]
 
@@ -77,7 +51,8 @@ for (const name of microBenches) {
     console.log(`\n## micro/${name}\n\n${report.output.trimEnd()}\n`)
   })
 }
-if (reports.length > 0) console.log(`\n## Targets\n\n${barTable(reports)}\n`)
+if (reports.some(({ bars }) => bars.length > 0))
+  console.log(`\n## Targets\n\n${barTable(reports)}\n`)
 save()
 if (readme && failures.length === 0) {
   writePages([machine], reports, { isComplete: names.length === 0 })

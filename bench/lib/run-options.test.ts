@@ -10,10 +10,14 @@ test('a run of everything is shorter than a run of what is named', () => {
   })
 })
 
-test('what follows compare are commits, not names', () => {
+test('compare takes two commits, then scenarios', () => {
   const { names, load } = readOptions(['compare', 'main~5', 'scan', '--rounds', '2'])
   expect(names).toEqual(['compare'])
-  expect(load).toMatchObject({ refs: ['main~5', 'scan'], rounds: 2 })
+  expect(load).toMatchObject({ refs: ['main~5', 'scan'], compared: [], rounds: 2 })
+  expect(readOptions(['compare', 'a', 'b', 'create', 'list']).load).toMatchObject({
+    refs: ['a', 'b'],
+    compared: ['create', 'list'],
+  })
   expect(readOptions(['scan', 'list'])).toMatchObject({
     names: ['scan', 'list'],
     load: { refs: [] },

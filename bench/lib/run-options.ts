@@ -21,10 +21,11 @@ const NAMED = { seconds: '3', rounds: '5' }
 export function readOptions(args: string[]): RunOptions {
   const { values, positionals } = parse(args)
   if (positionals[0] === 'merge') return mergeOptions(positionals.slice(1), values.readme)
-  // Everything after `compare` names a commit.
-  const [names, refs] =
-    positionals[0] === 'compare' ? [['compare'], positionals.slice(1)] : [positionals, []]
-  if (names[0] === 'compare' && refs.length !== 2) {
+  // After `compare`: two commits, then scenarios.
+  const isComparison = positionals[0] === 'compare'
+  const names = isComparison ? ['compare'] : positionals
+  const refs = isComparison ? positionals.slice(1, 3) : []
+  if (isComparison && refs.length !== 2) {
     throw new UsageError('compare takes two commits: npm run bench -- compare main~5 main')
   }
   const defaults = names.length === 0 ? SHORT : NAMED
@@ -42,6 +43,7 @@ export function readOptions(args: string[]): RunOptions {
     source: values.source,
     ...(values.redirects !== undefined && { redirects: wholeNumber('redirects', 1, 1000) }),
     refs,
+    compared: isComparison ? positionals.slice(3) : [],
   }
   return { load, names, merge: [], readme: values.readme }
 }

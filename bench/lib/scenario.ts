@@ -17,8 +17,11 @@ export interface LoadOptions {
   program?: readonly string[]
   /** Millions of redirects of `soak`; absent: as many as the service answers in 40 seconds. */
   redirects?: number
-  /** The commits that `compare` compares. */
+  /** The two commits of `compare`, and the scenarios to compare; by default redirects. */
   refs: readonly string[]
+  compared: readonly string[]
+  /** The rate of `mixed`, for `compare`; by default 60 % of the peak that it measures. */
+  ratePerSecond?: number
 }
 
 /** A figure of the summary; it may have a target. */

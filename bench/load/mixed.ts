@@ -47,7 +47,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   let series = 0
   const peakAlone = await findPeak(setup, options, undefined)
   const peak = await findPeak(setup, options, ++series)
-  const ratePerSecond = Math.floor(peak * SHARE_OF_PEAK)
+  const ratePerSecond = options.ratePerSecond ?? Math.floor(peak * SHARE_OF_PEAK)
   say(`peak: ${peakAlone} redirects/s alone, ${peak} mixed; from here on ${ratePerSecond}`)
   const measure = ({ name }: { name: string }) =>
     measureRound(
