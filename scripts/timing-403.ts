@@ -1,9 +1,9 @@
 /**
- * Does the time of a 403 tell an unknown code, another account's code and a wrong passcode apart?
- * bun scripts/timing-403.ts [--samples N] [--http N] [--sign-in N]: samples of each kind, in random
- * order, through authorizeByPasscode() itself, through HTTP, and of the dashboard's sign-in. Prints
- * Welch's t of each pair, with all samples and without the slowest 5 %; fails where the latter is
- * 4.5 or more (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
+ * Does the response time of a 403 distinguish an unknown code, a code of another account and a
+ * wrong passcode? bun scripts/timing-403.ts [--samples N] [--http N] [--sign-in N]: samples of each
+ * kind in random order, of authorizeByPasscode() itself, over HTTP, and of the dashboard's sign-in. Prints
+ * Welch's t of each pair, with all samples and without the slowest 5 %; fails if the latter is 4.5
+ * or more (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
  */
 import { parseArgs } from 'node:util'
 import { issueKey } from '../src/accounts/keys.ts'
@@ -40,7 +40,7 @@ export interface Pair {
   names: readonly [string, string]
   t: number
   tCropped: number
-  /** Of the medians, in nanoseconds. */
+  /** The difference of the medians in nanoseconds. */
   differenceNs: number
 }
 
@@ -58,14 +58,14 @@ interface Person {
 export interface World extends Disposable {
   dataDir: string
   deps: Pick<UpdateDeps, 'reads' | 'hasher'>
-  /** What must be refused in this way; another one each time. */
+  /** A new attempt that must be refused as this kind. */
   attempt(kind: Kind): Attempt
 }
 
 /**
- * Two accounts with links of their own. All four kinds come to the same links, an unknown code as
- * the one right before a link's, so that no row of the database is nearer than another; and in each
- * kind either account asks as often, since one that asks more often is answered a little sooner.
+ * Two accounts with links. All four kinds use the same links (an unknown code is the one right
+ * before that of a link), so that no kind reads cheaper rows of the database. In each kind both
+ * accounts send equally many attempts, because the more active one is answered slightly faster.
  */
 export function makeWorld(): World {
   const folder = temporaryFolderInMemory()
@@ -114,8 +114,8 @@ export function makeWorld(): World {
 }
 
 /**
- * A new text with another character at `place`. By way of bytes: a text in pieces, or one that has
- * been used before, takes its own time.
+ * The text with another character at `place`. Built from bytes, because concatenated or reused
+ * strings take a different time.
  */
 function changed(text: string, place: number, to = text[place] === 'A' ? 'B' : 'A'): string {
   const bytes = Buffer.from(text)
@@ -123,7 +123,7 @@ function changed(text: string, place: number, to = text[place] === 'A' ? 'B' : '
   return bytes.toString('latin1')
 }
 
-/** Takes `each` samples of each kind in random order. `run` returns the nanoseconds it took. */
+/** Takes `each` samples of each kind in random order. `run` returns nanoseconds. */
 export async function sample<Name extends string>(
   kinds: readonly Name[],
   each: number,
@@ -161,7 +161,7 @@ export function comparePairs(samples: ReadonlyMap<string, Float64Array>): Pair[]
 
 const median = (values: Float64Array) => values.toSorted()[values.length >> 1] ?? Number.NaN
 
-/** Nanoseconds of one refusal. Throws if it is not refused as it should be. */
+/** Nanoseconds of one refusal by authorizeByPasscode(). Throws unless it is refused as expected. */
 export function timePermit(world: World, kind: Kind): number {
   const { code, passcode, by } = world.attempt(kind)
   const start = Bun.nanoseconds()
@@ -186,7 +186,7 @@ function report(title: string, pairs: readonly Pair[]): boolean {
   return pairs.every(({ tCropped }) => Math.abs(tCropped) < T_MAX)
 }
 
-/** The body of a 403 over a connection of its own, and the nanoseconds until it was there. */
+/** The body of a 403 on its own connection, and the nanoseconds until its arrival. */
 export async function askService(
   client: KeepAlive,
   world: World,
@@ -213,7 +213,7 @@ async function sampleHttp(world: World, each: number): Promise<Map<Kind, Float64
   return taken
 }
 
-/** Through the operation itself: over HTTP, the throttle would end it after five. */
+/** Of the operation itself: over HTTP, the throttle would refuse all after five. */
 async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
   const passwords = new Passwords({
     start: () =>
@@ -222,7 +222,7 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
         {},
         { batchMax: 1, queueMax: 10 },
       ),
-    // The pace of a crowd would only make the sampling long.
+    // The rate limit of password verification would make sampling slow.
     time: { monotonic: monotonicClock, rest: async () => {} },
   })
   const passwordHash = await passwords.hash('seven purple otters', { queue: 'trusted', key: '' })

@@ -7,7 +7,7 @@ const DEADLINE_MS = 120_000
 
 export interface MicroReport {
   name: string
-  /** Everything that it printed. */
+  /** Everything it printed. */
   output: string
 }
 

@@ -11,12 +11,12 @@ import type { CreatedLink, CreateLinks } from '../../src/links/link.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { type ParsedUrl, Url, urlKey } from '../../src/links/url.ts'
 import { pauseAfterCommit } from '../lib/disk-model.ts'
-import { BASE_URL } from '../lib/variants.ts'
+import { ACCOUNT_EMAIL, BASE_URL } from '../lib/variants.ts'
 
 const [port, dataDir = ''] = process.argv.slice(2)
 const { db, accounts, hasher } = openDataFolder(dataDir)
 const { stored } = issueKey({ accounts, hasher, clock: wallClock, random: secureRandom })
-const accountId = accounts.create('bench@example.com', 'enterprise', stored, wallClock()) ?? 1
+const accountId = accounts.create(ACCOUNT_EMAIL, 'enterprise', stored, wallClock()) ?? 1
 const writes = linkWrites(db)
 
 /** The service's own statements, savepoint and commit, for one link alone. */

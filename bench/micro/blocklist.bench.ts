@@ -1,4 +1,4 @@
-// What do a million blocked hosts cost in memory, loading and look-ups, beside a Set of strings?
+// What do a million blocked hosts cost in memory, loading and lookups, compared with a Set?
 // bun bench/micro/blocklist.bench.ts
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What does finding the caller's address cost a request, beside parsing it with ipaddr.js?
+// What does finding the client address cost per request, compared with parsing by ipaddr.js?
 // bun bench/micro/client-address.bench.ts
 
 import ipaddr from 'ipaddr.js'

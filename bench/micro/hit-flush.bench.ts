@@ -1,4 +1,4 @@
-// What does a hit cost the writer thread with its series, beside one upsert a link and no series?
+// What does a hit with its hourly and daily counts cost, compared with one upsert per link?
 // bun bench/micro/hit-flush.bench.ts
 
 import type { Database } from 'bun:sqlite'
@@ -74,7 +74,7 @@ if ((variant === 'series' || variant === 'counts') && file) {
   await compare()
 }
 
-/** Starts each variant in a process of its own, in turn, once a round. */
+/** Runs each variant in a separate process, in turn, once per round. */
 async function compare(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'hopcode-bench-'))
   try {
@@ -135,7 +135,7 @@ function timeFlush(variant: Variant, { links, followed }: Case, file: string): n
   const flush = VARIANTS[variant](db)
   const commit = (linkIds: Uint32Array, now = NOON) => inTransaction(db, () => flush(linkIds, now))
   let random = 0x9e3779b9
-  const stretch = () =>
+  const range = () =>
     Uint32Array.from({ length: STRETCH }, () => {
       random ^= random << 13
       random ^= random >>> 17
@@ -146,10 +146,10 @@ function timeFlush(variant: Variant, { links, followed }: Case, file: string): n
     const all = Uint32Array.from({ length: links }, (_, i) => i + 1)
     commit(all, followed === 'today' ? NOON - HOUR : NOON)
   }
-  for (let n = 0; n < WARM_UP_FLUSHES; n++) commit(stretch())
-  const stretches = Array.from({ length: FLUSHES }, stretch)
+  for (let n = 0; n < WARM_UP_FLUSHES; n++) commit(range())
+  const ranges = Array.from({ length: FLUSHES }, range)
   const before = process.cpuUsage()
-  for (const linkIds of stretches) commit(linkIds)
+  for (const linkIds of ranges) commit(linkIds)
   const { user, system } = process.cpuUsage(before)
   const counted = db.query<{ n: number }, []>('SELECT sum(count) AS n FROM hits').get()?.n
   const expected =

@@ -1,4 +1,4 @@
-// What do 200,000 links in memory cost: to find, to take in, and at each garbage collection?
+// What do 200,000 cached links cost: to find, to add, and at each garbage collection?
 // bun bench/micro/link-cache.bench.ts
 
 import { LRUCache } from 'lru-cache'

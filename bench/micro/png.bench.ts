@@ -1,4 +1,4 @@
-// How much faster is a QR PNG of ours, matrix included, than toBuffer of the qrcode package?
+// How much faster is our QR PNG, including the matrix, than toBuffer of the qrcode package?
 // bun bench/micro/png.bench.ts
 
 import { cpus, loadavg } from 'node:os'
@@ -36,7 +36,7 @@ if (variant === 'ours' || variant === 'qrcode') {
   await compare()
 }
 
-/** Starts each variant in a process of its own, in turn, once a round. */
+/** Runs each variant in a separate process, in turn, once per round. */
 async function compare(): Promise<void> {
   const commit = Bun.spawnSync(['git', 'rev-parse', '--short', 'HEAD']).stdout.toString().trim()
   console.log(`${cpus().length} x ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(2)}`)

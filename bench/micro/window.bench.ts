@@ -1,4 +1,4 @@
-// How long does a take of the sliding window need, beside a plain Map<string, number[]> log?
+// How long does one request in the sliding window take, compared with a Map<string, number[]>?
 // bun bench/micro/window.bench.ts
 
 import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
@@ -112,7 +112,7 @@ function verify(): void {
   }
 }
 
-/** Starts each variant in a process of its own, in turn, once a round. */
+/** Runs each variant in a separate process, in turn, once per round. */
 async function compare(): Promise<void> {
   const { processor, cores, load, bun, commit } = describeMachine()
   console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
