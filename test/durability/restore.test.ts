@@ -14,6 +14,7 @@ import { MIGRATIONS, migrate } from '../../src/db/migrate.ts'
 import { openWritable } from '../../src/db/open.ts'
 import { binary, command, makeAccount, Service, type Settings } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** A restore that is interrupted, and whose files it leaves. The compiled program, from outside. */
@@ -98,8 +99,7 @@ test('any command, and a start, first carries out a restore that was decided', a
   }
 })
 
-const isRoot = process.getuid?.() === 0
-test.if(isRoot)('what root restores belongs to the owner of the folder', async () => {
+testWith('root')('what root restores belongs to the owner of the folder', async () => {
   using folder = temporaryFolder()
   const env = unlimited(join(folder.path, 'data'))
   const file = join(folder.path, 'owner.hopcode')
