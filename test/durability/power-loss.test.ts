@@ -19,7 +19,7 @@ const testTraced = testWith('strace')
  * start opens it and compared with what the clients had been told up to then.
  */
 
-const ROUNDS = Number(process.env.POWER_LOSS_ROUNDS ?? 2)
+const ROUNDS = Number(process.env.POWER_LOSS_ROUNDS ?? 1)
 const OPERATIONS = 6
 const TORN_DISKS = Number(process.env.POWER_LOSS_TORN_DISKS ?? 1)
 /** Small, so that a run laps it and its image is quick to write. */
@@ -57,7 +57,7 @@ testTraced.each(PROGRAMS)(
       tornDisks: TORN_DISKS,
       // A start of the whole program takes longer than a look: one in a while.
       async afterwards(path, boundary) {
-        if (boundary % 50 !== 20) return
+        if (boundary % 50 !== 10) return
         await using service = await Service.start({ DATA_DIR: path })
         expect((await service.fetch('/api/status')).status).toBe(200)
         started++
