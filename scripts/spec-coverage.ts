@@ -115,9 +115,9 @@ interface FoundTest {
 function findTests(lines: readonly string[]): FoundTest[] {
   const tests: FoundTest[] = []
   for (const [start, line] of lines.entries()) {
-    const call = /^(\s*)(?:test|it)((?:\.\w+)*)\(/.exec(line)
+    const call = /^(\s*)(test\w*|it)((?:\.\w+)*)\(/.exec(line)
     if (!call) continue
-    const [, indent = '', modifiers = ''] = call
+    const [, indent = '', name = '', modifiers = ''] = call
     const closes = new RegExp(`^${indent}[)\\]}]+$`)
     const staysInside = new RegExp(`^(${indent}(\\s|[)\\]}])|$)`)
     let end = start
@@ -126,7 +126,8 @@ function findTests(lines: readonly string[]): FoundTest[] {
       if (closes.test(lines[end] ?? '')) break
     }
     const text = lines.slice(start, end + 1).join('\n')
-    tests.push({ start, end, title: titleOf(text, /\.(each|if|skipIf)$/.test(modifiers)) })
+    const isCurried = name === 'testWith' || /\.(each|if|skipIf)$/.test(modifiers)
+    tests.push({ start, end, title: titleOf(text, isCurried) })
   }
   return tests
 }

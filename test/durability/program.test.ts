@@ -3,8 +3,8 @@ import { expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { binary, command, makeAccount, Service } from '../support/binary.ts'
-import { findProgram } from '../support/debian.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** The compiled program: how it starts, is driven and stops. */
@@ -93,9 +93,7 @@ test('a running service honours an account, a rotated key and a maintenance made
   expect(await service.end('SIGINT')).toBe(0)
 })
 
-const SQLITE = findProgram('sqlite3')
-
-test.skipIf(!SQLITE)(
+testWith('sqlite3')(
   'who looks into the database beside the service takes nothing away: what is written after that is there',
   async () => {
     using folder = temporaryFolder()
@@ -108,7 +106,7 @@ test.skipIf(!SQLITE)(
         codes.push(await service.shorten(key, `https://example.com/${i}`))
         // Whoever closes a database as the last takes its log away: it must see the service.
         const file = join(folder.path, 'hopcode.db')
-        const words = [SQLITE as string, file, 'SELECT count(*) FROM links']
+        const words = ['sqlite3', file, 'SELECT count(*) FROM links']
         expect(Bun.spawnSync(words).stdout.toString()).toBe(`${i}\n`)
       }
       await service.end('SIGKILL')

@@ -10,7 +10,7 @@ import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
 import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
-import { openReusedWorker } from './reused-worker.ts'
+import { openQuickWorker, openReusedWorker } from './reused-worker.ts'
 
 /** 2026-03-01T12:00:00.000Z: when every test begins. */
 export const START = Date.UTC(2026, 2, 1, 12)
@@ -49,6 +49,8 @@ interface TestAppOptions {
   addressesMax?: number
   /** Starts a thread of the service. Default: one that an earlier service has closed, if any. */
   openWorker?: (url: URL) => Worker
+  /** Hashes passwords at their real cost, 55 ms of CPU each. */
+  realPasswords?: boolean
   /**
    * True: tests read metrics at the public address, although they trust a proxy. `METRICS_LISTEN`
    * or false: as the settings say.
@@ -79,7 +81,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     random: options.random ?? secureRandom,
     log: createLog({ level: 'debug', human: false, write: (line) => lines.push(line) }),
     journalEntries: options.journalEntries ?? 4096,
-    openWorker: options.openWorker ?? openReusedWorker,
+    openWorker: options.openWorker ?? (options.realPasswords ? openReusedWorker : openQuickWorker),
     addressesMax: options.addressesMax ?? 10_000,
   })
   app.http.listen({ hostname: config.host, port: 0 })

@@ -12,6 +12,13 @@ export function openReusedWorker(url: URL): Worker {
   return idle.get(url.href)?.pop() ?? new ReusedWorker(url)
 }
 
+const PASSWORDS = '/threads/passwords.ts'
+const QUICK_PASSWORDS = new URL('./quick-passwords.ts', import.meta.url)
+
+/** The same, but hashing passwords costs next to nothing. */
+export const openQuickWorker = (url: URL): Worker =>
+  openReusedWorker(url.pathname.endsWith(PASSWORDS) ? QUICK_PASSWORDS : url)
+
 class ReusedWorker extends Worker {
   readonly #url: string
   readonly #listeners: Parameters<Worker['addEventListener']>[] = []
