@@ -20,12 +20,11 @@ import { BucketPruner } from './hits/pruner.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './hot/client-address.ts'
 import { RequestBodies } from './http/body.ts'
-import { closingConnections } from './http/closing-connections.ts'
-import { errorAnswers } from './http/errors.ts'
-import { refuseUnrouted } from './http/guard.ts'
-import { RequestIds } from './http/request-id.ts'
+import { RequestIds } from './http/context.ts'
+import { errorResponses } from './http/errors.ts'
+import { refuseUnmatched } from './http/guard.ts'
+import { closingConnections, securityHeaders } from './http/headers.ts'
 import { observeRequests, RequestTally } from './http/requests.ts'
-import { securityHeaders } from './http/security-headers.ts'
 import { countUnsent, UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
@@ -271,9 +270,9 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     .use(observeRequests({ ...deps, log, tally, logs: config.logRequests !== 'none' }))
     .use(closingConnections(deps))
     .use(
-      errorAnswers({
+      errorResponses({
         ...{ ...deps, log },
-        refuseUnrouted: (unrouted): never => refuseUnrouted(deps, http, unrouted),
+        refuseUnmatched: (unmatched): never => refuseUnmatched(deps, http, unmatched),
         findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
       }),
     )
@@ -298,7 +297,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const operators =
     config.metricsListen &&
     new Elysia({ serve: { idleTimeout: 30, reusePort: false } })
-      .use(errorAnswers({ ...deps, log, refuseUnrouted: refuseUnknown }))
+      .use(errorResponses({ ...deps, log, refuseUnmatched: refuseUnknown }))
       .use(probeRoutes(deps))
       .use(metricsRoutes({ metrics, admits: () => true }))
 
