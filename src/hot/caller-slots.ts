@@ -13,8 +13,8 @@ const OTHER_KEYS_TOP_BYTE = 0xff
 
 /**
  * The group of an IPv6 `Client` is its /48, with a key of its own: ff, the 48 bits, a zero byte. No
- * /64 has that key, so the two are never counted together. (IPv4 keys begin with ffff0001, but there
- * is no /48 that begins with ff.)
+ * /64 has that key, so the two are never counted together. (Keys of IPv4 begin with ffff0001, but
+ * no /48 begins with ff.)
  */
 export const IPV6_GROUPS: KeyGroups = {
   has: (keyHigh) => keyHigh >>> 24 !== OTHER_KEYS_TOP_BYTE,

@@ -12,7 +12,7 @@ import { serveThread } from '../lib/thread.ts'
 import { type AccountLinkWrites, accountLinkWrites } from '../links/account-links-store.ts'
 import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { type LinkWrites, linkWrites } from '../links/store.ts'
-import { type ModerationWrites, moderationWrites } from '../moderation/store.ts'
+import { type ModerationWrites, moderationWrites } from '../moderation/moderation.ts'
 
 /** The one thread that writes the database while the service runs. */
 export type Writes = LinkWrites &
