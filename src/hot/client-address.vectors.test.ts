@@ -16,7 +16,11 @@ interface Vector {
 
 const PROXY = '10.0.0.1'
 const behind = (why: string, header: string, caller: string): Vector => ({
-  ...{ why, trusted: '10.0.0.0/8, fd00::/8', peer: PROXY, header, caller },
+  why,
+  trusted: '10.0.0.0/8, fd00::/8',
+  peer: PROXY,
+  header,
+  caller,
 })
 const direct = (why: string, peer: string, caller: string): Vector => ({ why, peer, caller })
 const chain = (length: number, entry: string) => Array<string>(length).fill(entry).join(', ')

@@ -4,7 +4,7 @@ import { URL_PATTERN } from './url-pattern.ts'
 
 export const URL_MAX_LENGTH = 8192
 
-const BAD_START = REFUSALS.invalid_url.say()
+const BAD_START = REFUSALS.invalid_url.message()
 const because = (reason: string) => `Invalid URL: ${reason}`
 
 /**

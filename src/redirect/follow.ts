@@ -107,13 +107,13 @@ function refuser(deps: RedirectDeps) {
     detail: string,
     budget: Budget,
   ): Response => {
-    const { status, say } = REFUSALS[code]
+    const { status, message } = REFUSALS[code]
     const answer = code === 'rate_limited' ? limited : refused
     if (code === 'rate_limited') retryAfter.set(detail)
     answer.fill(budget)
-    const message = say(detail)
+    const error = message(detail)
     // Escaping takes a third of the answer's time; around a code or a number, nothing needs it.
-    const text = /^\w*$/.test(detail) ? `"${message}"` : JSON.stringify(message)
+    const text = /^\w*$/.test(detail) ? `"${error}"` : JSON.stringify(error)
     return new Response(`{"error":${text}}`, {
       status,
       headers: answer.headers,
@@ -130,8 +130,8 @@ function failure(
   deps.outcomes.failed++
   const request_id = answer.fill(budget)
   deps.log.error('request.failed', { request_id, method, path: '/:code' }, error)
-  const { status, say } = REFUSALS.internal
-  return Response.json({ error: say(), request_id }, { status, headers: answer.headers })
+  const { status, message } = REFUSALS.internal
+  return Response.json({ error: message(), request_id }, { status, headers: answer.headers })
 }
 
 /**
