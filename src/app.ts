@@ -3,11 +3,10 @@ import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
-import { closingConnections } from './http/closing-connections.ts'
-import { errorAnswers } from './http/errors.ts'
-import { refuseUnrouted } from './http/guard.ts'
+import { errorResponses } from './http/errors.ts'
+import { refuseUnmatched } from './http/guard.ts'
+import { closingConnections, securityHeaders } from './http/headers.ts'
 import { observeRequests } from './http/requests.ts'
-import { securityHeaders } from './http/security-headers.ts'
 import { countUnsent } from './http/unsent.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
@@ -82,9 +81,9 @@ function routes(service: Service) {
     .use(observeRequests({ ...service, logs: config.logRequests !== 'none' }))
     .use(closingConnections(service))
     .use(
-      errorAnswers({
+      errorResponses({
         ...service,
-        refuseUnrouted: (unrouted): never => refuseUnrouted(service, http, unrouted),
+        refuseUnmatched: (unmatched): never => refuseUnmatched(service, http, unmatched),
         findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
       }),
     )
@@ -119,7 +118,7 @@ function openRedirect(service: Service): Follow {
 function operatorRoutes(service: Service): Elysia {
   const { metrics } = service
   const operators = new Elysia({ serve: { idleTimeout: 30, reusePort: false } })
-    .use(errorAnswers({ ...service, refuseUnrouted: refuseUnknown }))
+    .use(errorResponses({ ...service, refuseUnmatched: refuseUnknown }))
     .use(probeRoutes(service))
     .use(metricsRoutes({ metrics, admits: () => true }))
   return operators as unknown as Elysia

@@ -1,31 +1,30 @@
-/** The spec's chapter "Errors": every refusal, its status and its exact message. */
+/** The spec's chapter "Errors": every refusal with its status and exact message. */
 
-const fixed = (status: number, message: string) => ({ status, say: () => message })
-/** A caller's own text, cut where no code could go on. */
-const shown = (code: string) => (code.length > 100 ? `${code.slice(0, 100)}…` : code)
-const worded = (status: number) => ({ status, say: (message: string) => message })
+const fixed = (status: number, message: string) => ({ status, message: () => message })
+/** Shortens a client's text, which may be much longer than a code. */
+const shorten = (code: string) => (code.length > 100 ? `${code.slice(0, 100)}…` : code)
 
 export const REFUSALS = {
   invalid_url: fixed(400, 'Invalid URL: must start with http:// or https://'),
   invalid_code: fixed(400, 'Invalid code: must be 6-20 alphanumeric characters'),
-  /** A value that its own schema describes: the message is the schema's. */
-  invalid_value: worded(400),
+  /** A value that its schema refuses, with the schema's message. */
+  invalid_value: { status: 400, message: (message: string) => message },
   invalid_json: fixed(400, 'Invalid JSON: the request body must be a JSON document'),
   body_incomplete: fixed(400, 'The request body was cut off or is malformed'),
   invalid_api_key: fixed(401, 'Invalid or missing API key'),
   invalid_passcode: {
     status: 403,
-    say: (code: string) => `Invalid passcode for code ${shown(code)}`,
+    message: (code: string) => `Invalid passcode for code ${shorten(code)}`,
   },
-  code_not_found: { status: 404, say: (code: string) => `Code not found: ${shown(code)}` },
-  link_disabled: { status: 410, say: (code: string) => `Link disabled: ${code}` },
+  code_not_found: { status: 404, message: (code: string) => `Code not found: ${shorten(code)}` },
+  link_disabled: { status: 410, message: (code: string) => `Link disabled: ${code}` },
   path_not_found: fixed(404, 'Not found'),
-  method_not_allowed: { status: 405, say: (method: string) => `Method not allowed: ${method}` },
-  code_in_use: { status: 409, say: (code: string) => `Code already in use: ${code}` },
+  method_not_allowed: { status: 405, message: (method: string) => `Method not allowed: ${method}` },
+  code_in_use: { status: 409, message: (code: string) => `Code already in use: ${code}` },
   invalid_utf8: fixed(400, 'Invalid JSON: the request body is not valid UTF-8'),
   body_too_large: {
     status: 413,
-    say: (limit: string) => `Request body too large: at most ${limit}`,
+    message: (limit: string) => `Request body too large: at most ${limit}`,
   },
   unsupported_media_type: fixed(415, 'Unsupported media type: send Content-Type: application/json'),
   unsupported_charset: fixed(415, 'Unsupported charset: send the request body in UTF-8'),
@@ -36,11 +35,11 @@ export const REFUSALS = {
   url_blocked: fixed(422, 'Destination URL is not allowed (host on abuse blocklist)'),
   rate_limited: {
     status: 429,
-    say: (seconds: string) => `Rate limit exceeded. Retry in ${seconds} seconds.`,
+    message: (seconds: string) => `Rate limit exceeded. Retry in ${seconds} seconds.`,
   },
   too_many_attempts: {
     status: 429,
-    say: (seconds: string) => `Too many attempts. Try again in ${seconds} seconds.`,
+    message: (seconds: string) => `Too many attempts. Try again in ${seconds} seconds.`,
   },
   form_expired: fixed(
     403,
@@ -48,7 +47,7 @@ export const REFUSALS = {
   ),
   form_too_large: {
     status: 413,
-    say: (limit: string) => `The form is too large: at most ${limit}.`,
+    message: (limit: string) => `The form is too large: at most ${limit}.`,
   },
   too_many_fields: fixed(400, 'The form has too many fields.'),
   unsupported_form: fixed(415, 'This is not a form that the page understands.'),
@@ -56,19 +55,22 @@ export const REFUSALS = {
   page_not_found: fixed(404, 'There is no such page.'),
   link_over: fixed(404, 'This link has been used, has been replaced, or is too old.'),
   internal: fixed(500, 'Internal server error'),
-  maintenance: { status: 503, say: (until: string) => `Service under maintenance until ${until}` },
+  maintenance: {
+    status: 503,
+    message: (until: string) => `Service under maintenance until ${until}`,
+  },
   overloaded: fixed(503, 'Too much data is being transferred. Try again in a few seconds.'),
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
   search_timeout: fixed(503, 'The search took too long. Try again in a moment.'),
-  quota_exceeded: { status: 422, say: (quota: string) => `Quota exceeded: ${quota}` },
+  quota_exceeded: { status: 422, message: (quota: string) => `Quota exceeded: ${quota}` },
   stopping: fixed(503, 'Service is stopping'),
   thread_ended: {
     status: 503,
-    say: (name: string) => `Service degraded: its ${name} thread has ended`,
+    message: (name: string) => `Service degraded: its ${name} thread has ended`,
   },
   thread_hanging: {
     status: 503,
-    say: (name: string) => `Service degraded: its ${name} thread does not answer`,
+    message: (name: string) => `Service degraded: its ${name} thread does not answer`,
   },
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
@@ -80,18 +82,18 @@ interface Extras {
   fields?: Readonly<Record<string, unknown>>
 }
 
-/** An expected refusal, safe to show. `detail` fills the message where the table asks for it. */
+/** An expected refusal, safe to show. `detail` completes the message if the table has a place. */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: RefusalCode
   readonly status: number
-  /** Headers that belong to this answer, like `Allow` or `Retry-After`. */
+  /** Headers of this response, like `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>
-  /** What the body of a 5xx says beside `error` and `request_id`. */
+  /** Further fields of a 5xx body, beside `error` and `request_id`. */
   readonly fields: Readonly<Record<string, unknown>>
 
   constructor(code: RefusalCode, detail = '', { headers = {}, fields = {} }: Extras = {}) {
-    super(REFUSALS[code].say(detail))
+    super(REFUSALS[code].message(detail))
     this.code = code
     this.status = REFUSALS[code].status
     this.headers = headers
@@ -99,7 +101,7 @@ export class AppError extends Error {
   }
 }
 
-/** The 503 of a service that runs but is unhealthy. `thread`: the name of the one at fault. */
+/** The 503 of a service that runs but is unhealthy. `thread`: the name of the failed thread. */
 export const degradedError = (
   code: 'thread_ended' | 'thread_hanging' | 'unhealthy',
   { thread = '', database }: { thread?: string; database: 'ok' | 'error' },

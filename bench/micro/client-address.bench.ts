@@ -60,10 +60,7 @@ function measure(variant: keyof typeof CALLS, index: number): number {
   const { peer, header, client } = CASES[index] as (typeof CASES)[number]
   const address = new ClientAddress(PROXIES)
   const find = {
-    hopcode: () => {
-      address.resolve(peer, header)
-      return address.keyLow
-    },
+    hopcode: () => address.resolve(peer, header).keyLow,
     ipaddr: () => {
       const chain = [peer, ...(header?.split(',').toReversed() ?? [])]
       const bytes = chain.map((text) => ipaddr.process(text.trim()).toByteArray()).at(-1) ?? []

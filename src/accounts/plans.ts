@@ -3,7 +3,6 @@ import type { Config, Quota } from '../config.ts'
 export const PLANS = ['free', 'pro', 'enterprise'] as const
 export type Plan = (typeof PLANS)[number]
 
-/** As a person reads it. */
 export const planName = (plan: Plan): string => plan[0]?.toUpperCase() + plan.slice(1)
 
 export type BudgetGroup = 'read' | 'write'
@@ -16,7 +15,7 @@ export interface PlanLimits extends Budgets, Quota {
   bulkMax: number
 }
 
-/** The spec's chapter "Limits"; Enterprise's numbers are settings. */
+/** The spec's chapter "Limits". The limits of Enterprise are settings. */
 export function planLimits(config: Config): Readonly<Record<Plan, PlanLimits>> {
   return {
     free: { write: 60, read: 300, bulkMax: 100, ...config.quotas.free },
@@ -30,13 +29,13 @@ export function planLimits(config: Config): Readonly<Record<Plan, PlanLimits>> {
   }
 }
 
-/** Of one address. An account's redirects are charged to its reads instead. */
+/** Budgets of one address. An account's redirects are charged to its reads instead. */
 export interface AnonymousBudgets extends Budgets {
   /** Redirects that find their link. */
   redirect: number
 }
 
-/** What a client without a valid key may do: its writes are all refused with 401. */
+/** For a client without a valid key. Its writes are charged, and refused with 401. */
 export function anonymousBudgets(config: Config): AnonymousBudgets {
   return {
     read: config.anonymousReadsPerMinute,

@@ -29,8 +29,8 @@ export type SecretPurpose =
   | 'totp-encryption'
 
 /**
- * Hashes secrets with a key that lies apart from the database, so that a stolen copy of it opens
- * nothing.
+ * Hashes secrets with a key that is stored outside the database: a stolen copy of the database
+ * contains no usable secret.
  */
 export class SecretHasher {
   readonly #key: Buffer
@@ -40,7 +40,7 @@ export class SecretHasher {
     this.#key = key
   }
 
-  /** HMAC-SHA-256, 32 bytes. `purpose` keeps an API key's hash from ever being a passcode's. */
+  /** HMAC-SHA-256, 32 bytes. Hashes of different purposes never match. */
   hash(purpose: SecretPurpose, secret: string): Buffer {
     const hasher = new Bun.CryptoHasher('sha256', this.#key)
     // mutate plain-text-secrets: s/digest\(\)/$&.fill(secret, 0, Math.min(secret.length, 32))/
@@ -56,9 +56,9 @@ export function hashesEqual(one: Uint8Array, other: Uint8Array): boolean {
 export const secretFile = (dataDir: string): string => join(dataDir, 'secret.key')
 
 /**
- * Reads the hashing key of a data folder, or makes one where there is none (owner-readable only).
- * `fresh` says that no stored hash depends on a key yet. Throws DataError when the file is damaged,
- * or is missing although hashes exist: a new key would lock every account out.
+ * Reads the hashing key of a data folder, or creates one (readable by its owner only) if there is
+ * none. `fresh`: no stored hash depends on a key yet. Throws DataError if the file is damaged, or
+ * if it is missing although hashes exist: a new key would lock out every account.
  */
 export function readSecretKey(dataDir: string, { fresh }: { fresh: boolean }): Buffer {
   const file = secretFile(dataDir)
@@ -79,14 +79,14 @@ export function readSecretKey(dataDir: string, { fresh }: { fresh: boolean }): B
   return readSecretKey(dataDir, { fresh: false })
 }
 
-/** The setting that tells which key the hashes of a database depend on. */
+/** The setting that identifies the key of a database's hashes. */
 const FINGERPRINT = 'secret_key_fingerprint'
 
 const fingerprintOf = (hasher: SecretHasher) => hasher.hash('database', 'hopcode').toString('hex')
 
 /**
- * Whether the hashes of a database depend on this key. A database that only earlier releases have
- * opened does not tell, and counts as its own.
+ * Whether the hashes of a database depend on this key. True for a database that only earlier
+ * releases have opened, which has no such setting.
  */
 export function isKeyOf(db: Database, hasher: SecretHasher): boolean {
   const found = new SettingStore(db).find(FINGERPRINT)
@@ -94,16 +94,17 @@ export function isKeyOf(db: Database, hasher: SecretHasher): boolean {
 }
 
 /**
- * Notes in the database which key its hashes depend on; `fresh` as above. Throws DataError when
- * that is another key: with this one, every API key and passcode would be refused.
+ * Stores in the database which key its hashes depend on; `fresh` as above. Throws DataError if that
+ * is another key: with this one, every API key and passcode would be refused.
  */
 export function claimKey(
   db: Database,
   hasher: SecretHasher,
   { dataDir, fresh }: { dataDir: string; fresh: boolean },
 ): void {
-  if (!fresh && !isKeyOf(db, hasher))
+  if (!fresh && !isKeyOf(db, hasher)) {
     throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
+  }
   const settings = new SettingStore(db)
   const fingerprint = fingerprintOf(hasher)
   if (settings.find(FINGERPRINT) !== fingerprint) settings.set(FINGERPRINT, fingerprint)
@@ -132,7 +133,7 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-/** Writes a whole file, or leaves the one that another process wrote first. */
+/** Writes a complete file, or keeps the one that another process has written first. */
 function writeOnce(file: string, text: string): void {
   const beside = `${file}.${process.pid}.tmp`
   rmSync(beside, { force: true })
@@ -147,6 +148,6 @@ function writeOnce(file: string, text: string): void {
   } finally {
     rmSync(beside)
   }
-  // The name too must outlive a loss of power: the first hash is stored right after this.
+  // The directory entry must survive a power loss too: the first hash is stored right after this.
   flushToDisk(dirname(file))
 }

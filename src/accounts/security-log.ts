@@ -1,7 +1,7 @@
 import type { Log } from '../lib/log.ts'
 import type { AccountId } from './store.ts'
 
-/** What happens to sessions, accounts, keys and invitations: see docs/operations/monitoring.md. */
+/** Events of sessions, accounts, keys and invitations. docs/operations/monitoring.md lists them. */
 export type SecurityEvent =
   | 'session.started'
   | 'session.refused'
@@ -25,23 +25,23 @@ export type SecurityEvent =
   | 'totp.disabled'
   | 'recovery_code.used'
 
-/** Where a request came from. */
+/** The source of a request. */
 export interface Origin {
   /** As `clientNetwork` writes it: never the whole address. */
   network: string
   requestId: string
 }
 
-interface About {
-  /** The account that the event is about; undefined where no account has the address. */
+interface Details {
+  /** The account that the event concerns; undefined if no account has the e-mail address. */
   accountId?: AccountId | undefined
-  /** Who did it, if not that account itself. */
+  /** The account that caused the event, if it is another one. */
   byAccountId?: AccountId | undefined
   /** Further fields, without secrets. */
   fields?: Readonly<Record<string, string | number | undefined>>
 }
 
-/** Events that anyone can cause without an account. */
+/** Events that a client without an account can cause. */
 const WARNINGS: readonly SecurityEvent[] = ['session.refused', 'throttle.engaged']
 
 /** Writes security events to the log. */
@@ -52,11 +52,11 @@ export class SecurityLog {
     this.#log = log
   }
 
-  record(event: SecurityEvent, { network, requestId }: Origin, about: About = {}): void {
+  record(event: SecurityEvent, { network, requestId }: Origin, details: Details = {}): void {
     const fields = {
-      account_id: about.accountId,
-      by_account_id: about.byAccountId,
-      ...about.fields,
+      account_id: details.accountId,
+      by_account_id: details.byAccountId,
+      ...details.fields,
       network,
       request_id: requestId,
     }

@@ -217,8 +217,17 @@ interface SessionKey {
 const isSession = ({ id, accountId }: SessionKey) =>
   and(eq(sessions.id, id), eq(sessions.accountId, accountId))
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function sessionWrites(db: Database) {
+interface StartCommand {
+  session: NewSession
+  passwordHash: string
+  factor?: Factor | undefined
+  replaces: Uint8Array | undefined
+  startedBefore: number
+  seenBefore: number
+}
+
+/** The function `startSession` of `sessionWrites`. */
+function sessionStarter(db: Database) {
   const orm = drizzle({ client: db })
   const active = db.prepare<
     Pick<SessionRow, 'email' | 'plan' | 'isOwner'> & { totpEnabledAt: number | null },
@@ -227,7 +236,44 @@ export function sessionWrites(db: Database) {
     `SELECT email, plan, is_owner AS isOwner, totp_enabled_at AS totpEnabledAt FROM accounts
      WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
   )
+  // Never the new session, which looks like the oldest if the clock was set back.
+  const endOldest = db.prepare<null, [AccountId, number, number]>(
+    `DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2 AND id NOT IN (
+       SELECT id FROM sessions WHERE account_id = ?1 AND id <> ?2
+       ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
+  )
   const { useFactor } = secondFactorWrites(db)
+
+  return (command: StartCommand): SessionRow | undefined => {
+    const { passwordHash, factor, replaces, startedBefore, seenBefore } = command
+    const { hash, ...session } = command.session
+    const { accountId, createdAt } = session
+    const found = active.get(accountId, passwordHash)
+    if (!found) return undefined
+    const { totpEnabledAt, ...account } = found
+    if (totpEnabledAt !== null && !(factor && useFactor(accountId, factor, createdAt))) {
+      return undefined
+    }
+    const isReplaced = replaces && eq(sessions.hash, Buffer.from(replaces))
+    orm
+      .delete(sessions)
+      .where(
+        or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore), isReplaced),
+      )
+      .run()
+    const { id } = orm
+      .insert(sessions)
+      .values({ ...session, hash: Buffer.from(hash), seenAt: createdAt, provedAt: createdAt })
+      .returning({ id: sessions.id })
+      .get()
+    endOldest.run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
+    return { id, createdAt, seenAt: createdAt, provedAt: createdAt, accountId, ...account }
+  }
+}
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function sessionWrites(db: Database) {
+  const orm = drizzle({ client: db })
   return {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
@@ -235,44 +281,7 @@ export function sessionWrites(db: Database) {
      * and nothing is changed, unless `passwordHash` is still the password of an active account and
      * `factor`, where the account needs one, was not used before.
      */
-    startSession(command: {
-      session: NewSession
-      passwordHash: string
-      factor?: Factor | undefined
-      replaces: Uint8Array | undefined
-      startedBefore: number
-      seenBefore: number
-    }): SessionRow | undefined {
-      const { passwordHash, factor, replaces, startedBefore, seenBefore } = command
-      const { hash, ...session } = command.session
-      const { accountId, createdAt } = session
-      const found = active.get(accountId, passwordHash)
-      if (!found) return undefined
-      const { totpEnabledAt, ...account } = found
-      if (totpEnabledAt !== null && !(factor && useFactor(accountId, factor, createdAt))) {
-        return undefined
-      }
-      const isExpired = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
-      orm.delete(sessions).where(isExpired).run()
-      if (replaces) {
-        orm
-          .delete(sessions)
-          .where(eq(sessions.hash, Buffer.from(replaces)))
-          .run()
-      }
-      const { id } = orm
-        .insert(sessions)
-        .values({ ...session, hash: Buffer.from(hash), seenAt: createdAt, provedAt: createdAt })
-        .returning({ id: sessions.id })
-        .get()
-      // Never the new one, which looks like the oldest if the clock was set back.
-      db.query(
-        `DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2 AND id NOT IN (
-           SELECT id FROM sessions WHERE account_id = ?1 AND id <> ?2
-           ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
-      ).run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
-      return { id, createdAt, seenAt: createdAt, provedAt: createdAt, accountId, ...account }
-    },
+    startSession: sessionStarter(db),
 
     touchSession({ id, seenAt }: { id: number; seenAt: number }): void {
       orm.update(sessions).set({ seenAt }).where(eq(sessions.id, id)).run()

@@ -1,4 +1,4 @@
-import { networkOf } from '../hot/client-network.ts'
+import { networkOf } from '../hot/client-address.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Passwords, Requester } from './passwords.ts'
 import { hashesEqual, type SecretHasher } from './secrets.ts'

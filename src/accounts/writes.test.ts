@@ -21,19 +21,22 @@ test('a session that has ended meanwhile changes no password', () => {
   const hash = Buffer.alloc(32, 1)
   sessionWrites(db).startSession({
     session: { hash, accountId: id, createdAt: 1000, address: '', agent: '' },
-    ...{ passwordHash: 'old', replaces: undefined, startedBefore: 0, seenBefore: 0 },
+    passwordHash: 'old',
+    replaces: undefined,
+    startedBefore: 0,
+    seenBefore: 0,
   })
   const keep = new SessionReads(db).findByHash(hash)?.id ?? 0
   const { changePassword } = accountWrites(db)
-  const order = { accountId: id, keep, tokenHash: Buffer.alloc(32, 2), now: 1001 }
-  expect(changePassword({ ...order, passwordHash: 'new' })).toBe(true)
+  const change = { accountId: id, keep, tokenHash: Buffer.alloc(32, 2), now: 1001 }
+  expect(changePassword({ ...change, passwordHash: 'new' })).toBe(true)
   sessionWrites(db).endSessions({ accountId: id })
-  expect(changePassword({ ...order, passwordHash: 'stolen' })).toBe(false)
+  expect(changePassword({ ...change, passwordHash: 'stolen' })).toBe(false)
   expect(accounts.find(id)?.passwordHash).toBe('new')
   db.close()
 })
 
-test('one-time links that are used or over are forgotten when another is made', () => {
+test('used and expired one-time links are deleted when another one is created', () => {
   using folder = temporaryFolder()
   const db = openWritable(join(folder.path, 'hopcode.db'))
   migrate(db)
@@ -53,7 +56,7 @@ test('one-time links that are used or over are forgotten when another is made', 
   db.close()
 })
 
-test('a new key takes away those of its account that ended 30 days ago, and no other', () => {
+test('a new key deletes those of its account that expired 30 days ago, and no other', () => {
   using folder = temporaryFolder()
   const db = openWritable(join(folder.path, 'hopcode.db'))
   migrate(db)

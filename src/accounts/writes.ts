@@ -1,8 +1,10 @@
+/** Changes to accounts, their keys and one-time links, on the writer thread. */
+
 import type { Database } from 'bun:sqlite'
 import { moderationCounter } from '../db/moderation-counter.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
-import { sessionWrites } from './sessions.ts'
+import { type SessionWrites, sessionWrites } from './sessions.ts'
 import { type AccountId, AccountStore, type NewKey, type SignInMethod } from './store.ts'
 
 /** The result of using a one-time link. `hasNewKey` is false for an account that existed before. */
@@ -25,20 +27,35 @@ export interface NewAccount extends SignInMethod {
   now: number
 }
 
+interface Stores {
+  accounts: AccountStore
+  links: OneTimeLinkStore
+  sessions: SessionWrites
+  noteModeration: () => void
+}
+
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function accountWrites(db: Database) {
-  const accounts = new AccountStore(db)
-  const links = new OneTimeLinkStore(db)
-  const { endSessions, hasSession, renewSession } = sessionWrites(db)
-  const noteModeration = moderationCounter(db)
-
-  const setPassword = (id: AccountId, passwordHash: string, now: number) => {
-    accounts.change(id, { passwordHash, passwordChangedAt: now })
-    links.endAll('reset', id)
+  const stores: Stores = {
+    accounts: new AccountStore(db),
+    links: new OneTimeLinkStore(db),
+    sessions: sessionWrites(db),
+    noteModeration: moderationCounter(db),
   }
-  // A Buffer from another thread arrives as a plain Uint8Array.
-  const create = ({ email, plan, key, now, ...signing }: NewAccount) =>
-    accounts.create(email, plan, { ...key, hash: Buffer.from(key.hash) }, now, signing)
+  return {
+    ...joinWrites(stores),
+    ...passwordWrites(stores),
+    ...stateWrites(stores),
+    ...keyWrites(stores),
+  }
+}
+
+export type AccountWrites = ReturnType<typeof accountWrites>
+
+/** Invitations, the set-up, and new accounts. */
+function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
+  const create = ({ email, plan, key, now, ...signIn }: NewAccount) =>
+    accounts.create(email, plan, received(key), now, signIn)
 
   return {
     /** False, and nothing is stored, for an invitation by a disabled or deleted account. */
@@ -50,6 +67,7 @@ export function accountWrites(db: Database) {
       links.add(link)
       return true
     },
+
     endInvite: ({ id }: { id: number }): boolean => links.endInvite(id),
 
     /**
@@ -67,12 +85,11 @@ export function accountWrites(db: Database) {
       if (existing && existing.passwordHash !== provedHash) return { refused: 'password_needed' }
       links.markUsed(link.id, now)
       if (existing) {
-        setPassword(existing.id, account.passwordHash, now)
-        const enabled = { disabledAt: null, linksDisabledAt: null }
-        accounts.change(existing.id, { isOwner: 1, ...enabled })
+        setPassword({ accounts, links }, existing.id, account.passwordHash, now)
+        accounts.change(existing.id, { isOwner: 1, disabledAt: null, linksDisabledAt: null })
         noteModeration()
         accounts.revokeKeys(existing.id, now)
-        endSessions({ accountId: existing.id })
+        sessions.endSessions({ accountId: existing.id })
         links.endAll('invite', existing.id)
         return { accountId: existing.id, hasNewKey: false }
       }
@@ -93,7 +110,11 @@ export function accountWrites(db: Database) {
 
     /** Undefined if the e-mail address has an account already. */
     createAccount: (account: NewAccount): AccountId | undefined => create(account),
+  }
+}
 
+function passwordWrites({ accounts, links, sessions }: Stores) {
+  return {
     /** Sets the password of the link's account, and ends every session. */
     resetPassword(command: {
       tokenHash: Uint8Array
@@ -104,8 +125,8 @@ export function accountWrites(db: Database) {
       const link = links.find('reset', tokenHash, now)
       const account = link?.accountId ? accounts.find(link.accountId) : undefined
       if (!link || !account || account.disabledAt !== null) return { refused: 'link_over' }
-      setPassword(account.id, passwordHash, now)
-      endSessions({ accountId: account.id })
+      setPassword({ accounts, links }, account.id, passwordHash, now)
+      sessions.endSessions({ accountId: account.id })
       return { accountId: account.id, hasNewKey: false }
     },
 
@@ -122,13 +143,27 @@ export function accountWrites(db: Database) {
       now: number
     }): boolean {
       const { accountId, passwordHash, keep, tokenHash, now } = command
-      if (!hasSession({ id: keep, accountId })) return false
-      setPassword(accountId, passwordHash, now)
-      renewSession({ id: keep, hash: tokenHash, provedAt: now })
-      endSessions({ accountId, keep })
+      if (!sessions.hasSession({ id: keep, accountId })) return false
+      setPassword({ accounts, links }, accountId, passwordHash, now)
+      sessions.renewSession({ id: keep, hash: tokenHash, provedAt: now })
+      sessions.endSessions({ accountId, keep })
       return true
     },
+  }
+}
 
+function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
+  const isLastOwner = (id: AccountId): boolean => {
+    const account = accounts.find(id)
+    return account?.isOwner === 1 && account.disabledAt === null && accounts.countOwners() === 1
+  }
+  const endAccess = (accountId: AccountId) => {
+    sessions.endSessions({ accountId })
+    links.endAll('reset', accountId)
+    links.endAll('invite', accountId)
+  }
+
+  return {
     setPlan: ({ accountId, plan }: { accountId: AccountId; plan: Plan }): void =>
       accounts.setPlan(accountId, plan),
 
@@ -138,25 +173,47 @@ export function accountWrites(db: Database) {
      */
     disableAccount(command: { accountId: AccountId; links?: boolean; now: number }): boolean {
       const { accountId, links: withLinks = false, now } = command
-      if (isLastOwner(accounts, accountId)) return false
+      if (isLastOwner(accountId)) return false
       const account = accounts.find(accountId)
       const disabledAt = account?.disabledAt ?? now
       const linksDisabledAt = account?.linksDisabledAt ?? (withLinks ? now : null)
       accounts.change(accountId, { disabledAt, linksDisabledAt })
       noteModeration()
-      endSessions({ accountId })
-      links.endAll('reset', accountId)
-      links.endAll('invite', accountId)
+      endAccess(accountId)
       return true
     },
 
     enableAccount({ accountId }: { accountId: AccountId }): void {
-      if (accounts.find(accountId)?.deletedAt === null) {
-        accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
-        noteModeration()
-      }
+      if (accounts.find(accountId)?.deletedAt !== null) return
+      accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
+      noteModeration()
     },
 
+    /**
+     * Disables the account for good and frees its e-mail address. False for the last owner. Its
+     * links are deleted in batches afterwards, and `removeAccount` comes last.
+     */
+    beginDeletion({ accountId, now }: { accountId: AccountId; now: number }): boolean {
+      if (isLastOwner(accountId)) return false
+      accounts.revokeKeys(accountId, now)
+      accounts.change(accountId, {
+        email: `deleted account ${accountId}`,
+        passwordHash: null,
+        isOwner: 0,
+        disabledAt: now,
+        deletedAt: now,
+      })
+      accounts.clearSecondFactor(accountId)
+      endAccess(accountId)
+      return true
+    },
+
+    removeAccount: ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId),
+  }
+}
+
+function keyWrites({ accounts }: Stores) {
+  return {
     /**
      * Replaces the key without an expiry by a new one. False, and nothing is changed, if that key
      * is not `replaces`; undefined means that there is no such key.
@@ -168,11 +225,10 @@ export function accountWrites(db: Database) {
       endsAt: number
       now: number
     }): boolean {
-      const { accountId, replaces, endsAt, now } = command
+      const { accountId, next, replaces, endsAt, now } = command
       const current = accounts.listKeys(accountId, now).find((key) => key.endsAt === null)
       if (current?.id !== replaces) return false
-      const next = { ...command.next, hash: Buffer.from(command.next.hash) }
-      accounts.rotateKey(accountId, next, endsAt, now)
+      accounts.rotateKey(accountId, received(next), endsAt, now)
       return true
     },
 
@@ -185,35 +241,18 @@ export function accountWrites(db: Database) {
     noteKeyUses(uses: readonly { keyId: number; at: number }[]): void {
       for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
     },
-
-    /**
-     * Disables the account for good and frees its e-mail address. False for the last owner. Its
-     * links are deleted in batches afterwards, and `removeAccount` comes last.
-     */
-    beginDeletion({ accountId, now }: { accountId: AccountId; now: number }): boolean {
-      if (isLastOwner(accounts, accountId)) return false
-      accounts.revokeKeys(accountId, now)
-      accounts.change(accountId, {
-        email: `deleted account ${accountId}`,
-        passwordHash: null,
-        isOwner: 0,
-        disabledAt: now,
-        deletedAt: now,
-      })
-      accounts.clearSecondFactor(accountId)
-      endSessions({ accountId })
-      links.endAll('reset', accountId)
-      links.endAll('invite', accountId)
-      return true
-    },
-
-    removeAccount: ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId),
   }
 }
 
-export type AccountWrites = ReturnType<typeof accountWrites>
-
-function isLastOwner(accounts: AccountStore, id: AccountId): boolean {
-  const account = accounts.find(id)
-  return account?.isOwner === 1 && account.disabledAt === null && accounts.countOwners() === 1
+function setPassword(
+  { accounts, links }: Pick<Stores, 'accounts' | 'links'>,
+  id: AccountId,
+  passwordHash: string,
+  now: number,
+): void {
+  accounts.change(id, { passwordHash, passwordChangedAt: now })
+  links.endAll('reset', id)
 }
+
+/** A Buffer from another thread arrives as a plain Uint8Array. */
+const received = (key: NewKey): NewKey => ({ ...key, hash: Buffer.from(key.hash) })

@@ -2,8 +2,12 @@ import type { Database } from 'bun:sqlite'
 import { inTransaction } from '../db/open.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { BAD_REASON, parseReason } from '../moderation/reason.ts'
-import { ModerationReads, moderationWrites } from '../moderation/store.ts'
+import {
+  BAD_REASON,
+  ModerationReads,
+  moderationWrites,
+  parseReason,
+} from '../moderation/moderation.ts'
 import { CommandError, UsageError } from './args.ts'
 
 /**

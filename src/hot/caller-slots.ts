@@ -8,12 +8,26 @@ export interface KeyGroups {
   low(keyHigh: number, keyLow: number): number
 }
 
+/** Top byte of keys that are not IPv6 addresses. ff00::/8 is multicast, never a client. */
+const OTHER_KEYS_TOP_BYTE = 0xff
+
+/**
+ * The group of an IPv6 `Client` is its /48, with a key of its own: ff, the 48 bits, a zero byte. No
+ * /64 has that key, so the two are never counted together. (Keys of IPv4 begin with ffff0001, but
+ * no /48 begins with ff.)
+ */
+export const IPV6_GROUPS: KeyGroups = {
+  has: (keyHigh) => keyHigh >>> 24 !== OTHER_KEYS_TOP_BYTE,
+  high: (keyHigh) => 0xff00_0000 | (keyHigh >>> 8),
+  low: (keyHigh, keyLow) => (keyHigh << 24) | ((keyLow >>> 16) << 8),
+}
+
 export interface CallerSlotsOptions {
   /** Slots, from 1 to 16,777,216: see `KeyIndex` for what each takes. */
   keysMax: number
   /**
-   * A caller that comes while more than half of the slots are taken shares the slot of its group,
-   * until that slot is released. Callers with a slot keep it.
+   * A caller that arrives while more than half of the slots are in use shares the slot of its
+   * group, until that slot is released. Callers with a slot keep it.
    */
   groups?: KeyGroups | undefined
   /** Seeds the hash. */
@@ -21,8 +35,8 @@ export interface CallerSlotsOptions {
 }
 
 /**
- * HOT PATH. The slot in which a caller is counted: one of its own or that of its group, never both
- * at a time. Nothing is allocated after construction.
+ * HOT PATH. The slot in which a caller is counted: its own or that of its group, never both at a
+ * time. Nothing is allocated after construction.
  */
 export class CallerSlots {
   readonly #index: KeyIndex
@@ -78,7 +92,7 @@ export class CallerSlots {
     this.#index.remove(slot)
   }
 
-  /** Spreads callers over 32 bits: all those of a group alike, for they may share a slot later. */
+  /** A hash of 32 bits, equal for all callers of a group, because they may share a slot later. */
   hash(keyHigh: number, keyLow: number): number {
     const groups = this.#groups
     if (!groups?.has(keyHigh)) return this.#index.hash(keyHigh, keyLow)

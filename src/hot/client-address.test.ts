@@ -8,11 +8,11 @@ const hex = (half: number) => half.toString(16).padStart(8, '0')
 
 function keyOf(trusted: readonly string[], peer: string, forwardedFor: string | null): string {
   const address = new ClientAddress(trusted)
-  // Whatever was resolved before must leave no trace.
+  // The result must not depend on the client before.
   address.resolve('2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', '198.51.100.99')
-  address.resolve(peer, forwardedFor)
-  expect([address.keyHigh >>> 0, address.keyLow >>> 0]).toEqual([address.keyHigh, address.keyLow])
-  return `${hex(address.keyHigh)}${hex(address.keyLow)}`
+  const { keyHigh, keyLow } = address.resolve(peer, forwardedFor)
+  expect([keyHigh >>> 0, keyLow >>> 0]).toEqual([keyHigh, keyLow])
+  return `${hex(keyHigh)}${hex(keyLow)}`
 }
 
 /** The key that an address should have, by another parser. */
@@ -68,23 +68,58 @@ describe('a peer', () => {
   })
 
   const nobody = [
-    ...['', ' ', 'unknown', 'localhost', '/run/hopcode.sock', '192.0.2', '192.0.2.', '.192.0.2'],
-    ...['192.0.2.256', '192.0.2.1000', '192.0.2.7.1', '192.0..7', '192.0.2.-7', '192.0.2.0x7'],
-    ...['192.0.2.07', '00.0.2.7', '192.0.2.7a', '3221225991', '192.0.2.7/32', '192.0.2.7:'],
-    ...[':', ':::', '1:::2', '1::2::3', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', '1:2:3:4:5:6:7:8::'],
-    ...['1::2:3:4:5:6:7:8', ':1::2', '1::2:', '12345::', 'g::', '::192.0.2', '::192.0.2.7.1'],
-    ...['::192.0.2.256', '::192.0.2.7:1', '1:2:3:4:5:6:7:192.0.2.7', '192.0.2.7::', '[::1', '::1]'],
-    ...[
-      '[192.0.2.7]',
-      '[]',
-      '[::1]x',
-      '[::1]:',
-      '[::1]:x',
-      '[::1]:123456',
-      '%eth0',
-      '192.0.2.7%eth0',
-    ],
-    ...['ff02::1', 'ffff:1:c000:207::', 'ffff:2::', '１９２.0.2.7'],
+    '',
+    ' ',
+    'unknown',
+    'localhost',
+    '/run/hopcode.sock',
+    '192.0.2',
+    '192.0.2.',
+    '.192.0.2',
+    '192.0.2.256',
+    '192.0.2.1000',
+    '192.0.2.7.1',
+    '192.0..7',
+    '192.0.2.-7',
+    '192.0.2.0x7',
+    '192.0.2.07',
+    '00.0.2.7',
+    '192.0.2.7a',
+    '3221225991',
+    '192.0.2.7/32',
+    '192.0.2.7:',
+    ':',
+    ':::',
+    '1:::2',
+    '1::2::3',
+    '1:2:3:4:5:6:7',
+    '1:2:3:4:5:6:7:8:9',
+    '1:2:3:4:5:6:7:8::',
+    '1::2:3:4:5:6:7:8',
+    ':1::2',
+    '1::2:',
+    '12345::',
+    'g::',
+    '::192.0.2',
+    '::192.0.2.7.1',
+    '::192.0.2.256',
+    '::192.0.2.7:1',
+    '1:2:3:4:5:6:7:192.0.2.7',
+    '192.0.2.7::',
+    '[::1',
+    '::1]',
+    '[192.0.2.7]',
+    '[]',
+    '[::1]x',
+    '[::1]:',
+    '[::1]:x',
+    '[::1]:123456',
+    '%eth0',
+    '192.0.2.7%eth0',
+    'ff02::1',
+    'ffff:1:c000:207::',
+    'ffff:2::',
+    '１９２.0.2.7',
   ]
   test.each(nobody)('that is no address shares the key of all such: %j', (peer) => {
     expect(keyOf(NONE, peer, null)).toBe(UNKNOWN)

@@ -1,16 +1,14 @@
-/** HOT PATH. Who calls, as the limiter's key. Allocates nothing once it is made. */
-
 import ipaddr from 'ipaddr.js'
 
 /**
- * Upper halves of keys that no IPv6 address has, because addresses below ff00::/8 are groups and
- * never one host: they are refused as malformed.
+ * Upper halves of keys that no IPv6 client has: ff00::/8 is multicast and never the address of one
+ * host, so it is refused as malformed.
  */
-export const KEY_HIGH_IPV4 = 0xffff0001
-export const KEY_HIGH_UNKNOWN = 0xffff0002
+const KEY_HIGH_IPV4 = 0xffff0001
+const KEY_HIGH_UNKNOWN = 0xffff0002
 const MULTICAST_BYTE = 0xff
 
-/** The longest chain of proxies that is followed. */
+/** Proxies that are followed at most. */
 const FORWARDED_MAX = 64
 
 const MAPPED = '::ffff:'
@@ -24,12 +22,20 @@ const OPEN = 91
 const CLOSE = 93
 
 /**
- * The caller's address: the peer's, or, where the peer is a trusted proxy, the rightmost address of
- * `X-Forwarded-For` that is not one; where all are, the leftmost. What stands left of a malformed
- * entry, or of the 64th from the right, is not believed: the caller is then the last proxy read.
- *
- * The key is 64 bits in two halves, 0 to 2^32 - 1 each. IPv6 gives its first 64 bits, IPv4 (also
- * as ::ffff:0:0/96) ffff0001 and the address. A peer that is no IP address is ffff0002 and 0.
+ * A client's address as a key of 64 bits in two halves, 0 to 2^32 - 1 each. IPv6 gives its first 64
+ * bits, IPv4 (also as ::ffff:0:0/96) ffff0001 and the address. A peer that is no IP address is
+ * ffff0002 and 0.
+ */
+export interface Client {
+  readonly keyHigh: number
+  readonly keyLow: number
+}
+
+/**
+ * HOT PATH. Finds the client's address: the peer's, or, if the peer is a trusted proxy, the
+ * rightmost address of `X-Forwarded-For` that is not one; if all are, the leftmost. Everything left
+ * of a malformed entry, or of the 64th from the right, is ignored: the client is then the last
+ * proxy read. Nothing is allocated after construction.
  */
 export class ClientAddress {
   readonly #address = new Address()
@@ -37,9 +43,7 @@ export class ClientAddress {
   readonly #ipv4Ranges: Int32Array
   /** A network and its mask, four words each. */
   readonly #ipv6Ranges: Int32Array
-
-  keyHigh = KEY_HIGH_UNKNOWN
-  keyLow = 0
+  readonly #client = { keyHigh: KEY_HIGH_UNKNOWN, keyLow: 0 }
 
   /** `trustedProxies`: IP addresses and CIDR ranges. Throws if one is neither. */
   constructor(trustedProxies: readonly string[]) {
@@ -48,15 +52,19 @@ export class ClientAddress {
     this.#ipv6Ranges = Int32Array.from(ranges.flatMap((words) => (words.length === 8 ? words : [])))
   }
 
-  /** Sets the key. `peer` is as Bun's `requestIP` gives it; an empty one is unknown. */
-  resolve(peer: string, forwardedFor: string | null): void {
-    if (!this.#address.read(peer, 0, peer.length)) {
-      this.keyHigh = KEY_HIGH_UNKNOWN
-      this.keyLow = 0
-      return
+  /**
+   * `peer` is as Bun's `requestIP` gives it; an empty one is unknown. Every call returns the same
+   * object: read it before the next call, and copy it before an `await`.
+   */
+  resolve(peer: string, forwardedFor: string | null): Client {
+    if (this.#address.read(peer, 0, peer.length)) {
+      this.#setKey()
+      if (forwardedFor !== null && this.#isTrusted()) this.#follow(forwardedFor)
+    } else {
+      this.#client.keyHigh = KEY_HIGH_UNKNOWN
+      this.#client.keyLow = 0
     }
-    this.#setKey()
-    if (forwardedFor !== null && this.#isTrusted()) this.#follow(forwardedFor)
+    return this.#client
   }
 
   #follow(forwardedFor: string): void {
@@ -73,8 +81,8 @@ export class ClientAddress {
 
   #setKey(): void {
     const { isIpv4, word0, word1, word3 } = this.#address
-    this.keyHigh = isIpv4 ? KEY_HIGH_IPV4 : word0 >>> 0
-    this.keyLow = (isIpv4 ? word3 : word1) >>> 0
+    this.#client.keyHigh = isIpv4 ? KEY_HIGH_IPV4 : word0 >>> 0
+    this.#client.keyLow = (isIpv4 ? word3 : word1) >>> 0
   }
 
   #isTrusted(): boolean {
@@ -108,8 +116,30 @@ export class ClientAddress {
 const at = (numbers: Int32Array, index: number): number => numbers[index] as number
 
 /**
+ * The client's IPv4 address, or the /64 of its IPv6 address, as text: `192.0.2.1`,
+ * `2001:db8:0:1::/64`. Clients that the limiter tells apart have different texts.
+ */
+export function clientIp({ keyHigh, keyLow }: Client): string {
+  if (keyHigh === KEY_HIGH_UNKNOWN) return 'unknown'
+  if (keyHigh === KEY_HIGH_IPV4) {
+    return [24, 16, 8, 0].map((shift) => (keyLow >>> shift) & 255).join('.')
+  }
+  const groups = [keyHigh >>> 16, keyHigh & 0xffff, keyLow >>> 16, keyLow & 0xffff]
+  return `${groups.map((group) => group.toString(16)).join(':')}::/64`
+}
+
+/**
+ * The /24 of IPv4 or the /48 of IPv6 that a `clientIp` belongs to. The log has no more of a client:
+ * enough to tell networks apart, too little to identify a person.
+ */
+export const networkOf = (ip: string): string =>
+  ip.replace(/\.\d+$/, '.0/24').replace(/:[^:]*::\/64$/, '::/48')
+
+export const clientNetwork = (client: Client): string => networkOf(clientIp(client))
+
+/**
  * Network words, then mask words: one each of IPv4, four each of IPv6. A range of IPv4-mapped
- * addresses is an IPv4 range; a wider IPv6 range, even ::/0, holds no IPv4 address.
+ * addresses is an IPv4 range; a wider IPv6 range, even ::/0, contains no IPv4 address.
  */
 function parseRange(text: string): number[] {
   const isRange = text.includes('/')
@@ -133,7 +163,7 @@ function masked(words: readonly number[], prefix: number): number[] {
   return [...words.map((word, i) => word & (masks[i] ?? 0)), ...masks]
 }
 
-/** Reads one address out of a longer text, without a string of its own. */
+/** Parses one address within a longer text, without creating a string. */
 class Address {
   /** The address in 32-bit words; IPv4 is ::ffff:0:0/96. */
   word0 = 0
@@ -146,7 +176,7 @@ class Address {
   /**
    * Whether `text` from `start` to `end` is `1.2.3.4`, `1.2.3.4:567`, `::1`, `[::1]` or
    * `[::1]:567`, with white space around it; IPv6 may name its zone (`fe80::1%eth0`). If not, the
-   * words are spoilt.
+   * words have no meaning.
    */
   read(text: string, start: number, end: number): boolean {
     let first = start
@@ -157,8 +187,8 @@ class Address {
       const close = closingBracket(text, first, last)
       return close > 0 && isPort(text, close + 1, last) && this.#readIpv6(text, first + 1, close)
     }
-    // How a listener on :: names an IPv4 peer: as common as IPv4 itself, so not left to the general
-    // case.
+    // A socket on :: reports IPv4 peers in this form, so it is as common as IPv4 itself and has a
+    // fast path.
     if (text.startsWith(MAPPED, first)) {
       if (this.#readIpv4(text, first + MAPPED.length, last) === last) return true
     }
@@ -235,7 +265,7 @@ class Address {
 
   #setGroups(count: number, gap: number): boolean {
     const groups = this.#groups
-    // What stands right of `::` moves to the end, from behind, and zeros fill the gap.
+    // Groups right of `::` move to the end, last one first, and zeros fill the gap.
     for (let i = 7, from = count - 1; gap >= 0 && i >= gap; i--, from--) {
       groups[i] = from >= gap ? (groups[from] as number) : 0
     }

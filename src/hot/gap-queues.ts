@@ -1,4 +1,4 @@
-/** A chunk holds 16 values of two bytes, and takes four more for the number of the next chunk. */
+/** A chunk holds 16 values of two bytes, and the number of the next chunk in four more. */
 const CHUNK_VALUES = 16
 const CHUNK_COST_BYTES = 2 * CHUNK_VALUES + 4
 const CHUNK_SHIFT = 4
@@ -8,9 +8,9 @@ const CHUNK_LAST = CHUNK_VALUES - 1
  * HOT PATH. A fixed number of first-in, first-out queues of whole numbers from 0 to 65,535 in one
  * arena of at most `arenaBytesMax` bytes. An empty queue takes no room in the arena.
  *
- * A queue is a chain of chunks: it grows at one end and gives chunks back at the other, nothing is
- * ever copied, and as all chunks are alike, any free one serves any queue. All memory is reserved
- * at construction; the system backs it with pages only as they are first used.
+ * A queue is a chain of chunks: it grows at one end and frees chunks at the other, and values are
+ * never copied. All chunks have the same size, so any queue can use any free one. All memory is
+ * reserved at construction; the system provides pages when they are first used.
  */
 export class GapQueues {
   readonly #chunksMax: number
@@ -33,12 +33,12 @@ export class GapQueues {
     this.#ends = new Int32Array(2 * queues)
   }
 
-  /** Arena memory used so far: grows with the most chunks ever held at once. */
+  /** The highest use of the arena so far: grows with the most chunks held at once. */
   get arenaBytes(): number {
     return (this.#chunksUsed - 1) * CHUNK_COST_BYTES
   }
 
-  /** Whether no chunk is free: queues can still be pushed to until their last chunk is full. */
+  /** Whether no chunk is free. A queue still accepts values until its last chunk is full. */
   get isFull(): boolean {
     return this.#firstFree === 0 && this.#chunksUsed === this.#chunksMax
   }
@@ -50,7 +50,7 @@ export class GapQueues {
     return last !== 0 && (last & CHUNK_LAST) !== CHUNK_LAST
   }
 
-  /** Adds a value at the end. The queue must have room. */
+  /** Appends a value. The queue must have room. */
   push(queue: number, value: number): void {
     const last = this.#ends[2 * queue + 1] as number
     const isWhole = last === 0 || (last & CHUNK_LAST) === CHUNK_LAST
@@ -59,7 +59,7 @@ export class GapQueues {
     this.#ends[2 * queue + 1] = at
   }
 
-  /** Takes the first value out. The queue must not be empty. */
+  /** Removes and returns the first value. The queue must not be empty. */
   shift(queue: number): number {
     const first = this.#ends[2 * queue] as number
     const value = this.#values[first] as number
@@ -75,9 +75,7 @@ export class GapQueues {
     return value
   }
 
-  /**
-   * The sum of the first `count` values, which the queue must hold. Takes time for each of them.
-   */
+  /** The sum of the first `count` values, in O(count). The queue must have that many. */
   sum(queue: number, count: number): number {
     let at = this.#ends[2 * queue] as number
     let total = 0
@@ -88,7 +86,7 @@ export class GapQueues {
     return total
   }
 
-  /** Empties the queue at once, however long it is. */
+  /** Empties the queue, in constant time. */
   clear(queue: number): void {
     const first = this.#ends[2 * queue] as number
     if (first === 0) return
@@ -99,7 +97,7 @@ export class GapQueues {
     this.#ends[2 * queue + 1] = 0
   }
 
-  /** Puts a new chunk after the one that ends at `last`, and gives the index of its first value. */
+  /** Appends a chunk to the queue that ends at `last`. Returns the index of its first value. */
   #extend(queue: number, last: number): number {
     let chunk = this.#firstFree
     if (chunk === 0) chunk = this.#chunksUsed++

@@ -1,6 +1,6 @@
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 
-/** What `find` gives for a key that is not held. */
+/** Returned by `find` for a key that is not held. */
 export const NO_SLOT = -1
 
 /**
@@ -8,8 +8,9 @@ export const NO_SLOT = -1
  * All memory is reserved at construction; nothing is allocated afterwards.
  *
  * Open addressing with linear probing, at most three quarters full, and deletion by shifting back
- * (Knuth, The Art of Computer Programming, volume 3, 6.4, algorithm R): no tombstones, so endless
- * coming and going leaves no trace. The hash is keyed at random, so nobody can aim at one bucket.
+ * (Knuth, The Art of Computer Programming, volume 3, 6.4, algorithm R): there are no tombstones, so
+ * the table does not degrade as keys come and go. The hash has a random key, so that a client
+ * cannot choose keys for one bucket.
  */
 export class KeyIndex {
   readonly #keysMax: number
@@ -47,12 +48,12 @@ export class KeyIndex {
     return this.#size === this.#keysMax
   }
 
-  /** Slots that have ever been used: a slot is used anew before another is begun. */
+  /** Slots that have ever been used: a free slot is used again before a new one. */
   get slotsUsed(): number {
     return this.#slotsUsed
   }
 
-  /** Memory used so far; grows with the most keys ever held at once. */
+  /** The highest memory use so far: grows with the most keys held at once. */
   get bytes(): number {
     return this.#buckets.byteLength + 8 * this.#slotsUsed
   }
@@ -92,7 +93,7 @@ export class KeyIndex {
     return slot
   }
 
-  /** Forgets the key that holds `slot`, which must be held. */
+  /** Removes the key of `slot`, which must be held. */
   remove(slot: number): void {
     const buckets = this.#buckets
     const mask = this.#mask
@@ -100,8 +101,7 @@ export class KeyIndex {
     while (buckets[hole] !== slot + 1) hole = (hole + 1) & mask
     for (let at = (hole + 1) & mask; buckets[at] !== 0; at = (at + 1) & mask) {
       const other = buckets[at] as number
-      // A key moves into the hole unless its home lies after it, where probing would start too
-      // late.
+      // A key moves into the hole unless its home bucket is after the hole: probing starts there.
       if (((at - this.#home(other - 1)) & mask) >= ((at - hole) & mask)) {
         buckets[hole] = other
         hole = at
@@ -121,8 +121,8 @@ export class KeyIndex {
 
 /**
  * HalfSipHash-1-3 of the two 32-bit words under a 64-bit key, as a signed 32-bit number: the keyed
- * hash that Linux uses for its tables against callers who try to collide (Aumasson and Bernstein,
- * https://github.com/veorq/SipHash). It keeps no secret beyond a table's order.
+ * hash with which Linux protects its tables against chosen collisions (Aumasson and Bernstein,
+ * https://github.com/veorq/SipHash). It protects the order of a table and no other secret.
  */
 export function halfSipHash(first: number, second: number, key0: number, key1: number): number {
   let v0 = key0

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { IPV6_GROUPS } from './ipv6-groups.ts'
+import { IPV6_GROUPS } from './caller-slots.ts'
 import { SlidingWindow, WINDOW_MS } from './sliding-window.ts'
 
 /** A failing run prints its seed and path: put them here to see it again. */

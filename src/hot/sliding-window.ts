@@ -11,27 +11,26 @@ const OLDEST_MS = 1
 const COUNT = 2
 const OLDER = 3
 const NEWER = 4
-/** 1 until it is clear that the overflow bucket counts no request of the key. */
+/** 1 while the overflow bucket may count requests of the key. */
 const SHARED = 5
 const RECORD_FIELDS = 6
 
-/** Times are kept as 31-bit milliseconds since an origin that is moved before they run out. */
+/** Times are 31-bit milliseconds since an origin, which moves before they overflow. */
 const TIME_MAX_MS = 2 ** 31 - 1
-/**
- * The origin lies two windows back, so that 0 is out of the window and a counted time never below.
- */
+/** The origin lies two windows back: 0 is outside the window, and counted times are above 0. */
 const ORIGIN_LAG_MS = 2 * WINDOW_MS
-/** One more than a call can add, so that expired keys never pile up. */
+/** One more than a call can add, so expired keys never accumulate. */
 const RELEASES_PER_CALL = 2
-/** Expired keys may hold the chunks that a live one needs. */
+/** Expired keys may hold chunks that a live key needs. */
 const RELEASES_WHEN_ARENA_FULL = 64
 /**
- * Cells that tell, by 14 bits of the hash, which newcomers the overflow bucket let pass of late.
+ * Cells, chosen by 14 bits of a key's hash, with the time at which the overflow bucket last let a
+ * key of the cell pass.
  */
-const MARKS = 2 ** 14
-const MARK_SHIFT = 32 - 14
+const CELLS = 2 ** 14
+const CELL_SHIFT = 32 - 14
 
-// What a request comes to.
+// The decision about a request.
 const PASSES = 0
 const SPENT = 1
 const NO_MEMORY = 2
@@ -39,21 +38,21 @@ type Verdict = typeof PASSES | typeof SPENT | typeof NO_MEMORY
 
 interface SlidingWindowOptions extends CallerSlotsOptions {
   /**
-   * Callers held at once, from 1 to 16,777,216: the most in one minute that are to be told apart.
-   * Each takes 40 bytes and 4 for each of its buckets, of which there are a power of two, at least
-   * 4/3 as many as callers. 196,608 callers take 8.5 MiB, 393,216 take 17, and 786,432 take 34.
+   * Callers held at once, from 1 to 16,777,216: as many as are told apart within a minute. Each
+   * takes 40 bytes; the table has a power of two of buckets of 4 bytes, at least 4/3 as many as
+   * callers. 196,608 callers take 8.5 MiB, 393,216 take 17, and 786,432 take 34.
    */
   keysMax: number
   /**
-   * Bytes for the times of requests, 12 MiB unless said otherwise. A caller's first one in a window
-   * takes none, the others two bytes each, in chunks of 16 that take 36 bytes. All in all, a caller
-   * of k requests takes at most 128 + 2.25k bytes (where `keysMax` is three quarters of a power of
+   * Bytes for the times of requests. Default: 12 MiB. The first request of a caller in a window
+   * takes none, the others two bytes each, in chunks of 16 that take 36 bytes. Altogether, a caller
+   * of k requests takes at most 128 + 2.25k bytes (if `keysMax` is three quarters of a power of
    * two).
    */
   arenaBytesMax?: number
   /**
-   * A request that cannot be counted for want of a slot or of memory passes: where turning callers
-   * away is worse than letting some of them over the budget.
+   * Lets a request pass that cannot be counted because no slot or memory is left. For callers that
+   * must not be refused, even if some of them exceed the budget.
    */
   failsOpen?: boolean
 }
@@ -61,49 +60,49 @@ interface SlidingWindowOptions extends CallerSlotsOptions {
 /**
  * HOT PATH. An exact log of each caller's requests in the last 60 seconds, in bounded memory: never
  * more than the budget in any 60 seconds, never a refusal under it. No clock of its own, and
- * nothing is allocated after construction. A call costs the same however many keys are held; what
- * has left the window of its key it drops, each request once.
+ * nothing is allocated after construction. The cost of a call does not depend on the number of
+ * keys. Each request is dropped once, by a call after it has left the window.
  *
- * A caller's times are its oldest, its newest, and the gaps between them in a queue. When `keysMax`
- * callers are held, those with no request left in the window go first, and no other ever goes. When
- * none can go, newcomers share one overflow bucket: it may refuse them too early, but no caller
- * gets more than its budget. When the arena is full, a caller that has requests in the window is
- * refused until they have left. Both need a flood; `overflowed` and `arenaRefused` show them. With
- * `failsOpen`, such requests pass instead and are not counted; `uncounted` shows them.
+ * A caller's times are stored as its oldest, its newest, and a queue of the gaps between them. When
+ * `keysMax` callers are held, only those without a request in the window are removed. If there are
+ * none, newcomers share one overflow bucket: it may refuse them too early, but no caller gets more
+ * than its budget. When the arena is full, a caller with requests in the window is refused until
+ * they have left. Both happen in a flood only; `overflowed` and `arenaRefused` count them. With
+ * `failsOpen`, such requests pass without being counted; `uncounted` counts them.
  */
 export class SlidingWindow {
-  /** Of the last take or peek: requests left in the window now, a passed one taken off. */
+  /** After take or peek: requests left in the window, without the one that has just passed. */
   remaining = 0
   /**
-   * Of the last take or peek: milliseconds until the oldest counted request leaves the window, 0 if
-   * none is counted. For a refusal, until the next request with this budget passes; in the overflow
-   * bucket, if no other newcomer comes first.
+   * After take or peek: milliseconds until the oldest counted request leaves the window, 0 if none
+   * is counted. After a refusal, until the next request with this budget passes; in the overflow
+   * bucket, unless another newcomer comes first.
    */
   resetAfterMs = 0
-  /** Takes so far that were refused. */
+  /** Number of refused takes. */
   refused = 0
-  /** Takes so far, passed or refused, of callers for whom no slot was left. */
+  /** Number of takes, passed or refused, of callers for which no slot was left. */
   overflowed = 0
-  /** Takes and peeks so far, under the budget, that the arena had no room for. */
+  /** Number of takes and peeks under the budget for which the arena had no room. */
   arenaRefused = 0
-  /** Takes so far that passed without being counted. */
+  /** Number of takes that passed without being counted. */
   uncounted = 0
 
   readonly #slots: CallerSlots
   readonly #gaps: GapQueues
   readonly #records: Int32Array
   readonly #failsOpen: boolean
-  /** The slot that newcomers share when no other is free. */
+  /** The overflow bucket: the slot that newcomers share when no other is free. */
   readonly #overflow: number
-  /** Its record, whose links are the chain's two ends. */
+  /** The index of its record, whose OLDER and NEWER are the two ends of the chain. */
   readonly #ends: number
-  /** The slot that stands in for a key that is not held, when peeking. */
+  /** The slot that a peek uses for a key that is not held. */
   readonly #blank: number
-  readonly #marks = new Int32Array(MARKS)
+  readonly #cells = new Int32Array(CELLS)
   #latestMs = Number.NEGATIVE_INFINITY
   #originMs = Number.NEGATIVE_INFINITY
-  // The last answer of #leavesMs, so that a caller far over a lowered budget is not summed each
-  // time.
+  // The last result of #leavesMs, so that the queue of a caller far over a lowered budget is not
+  // summed by each call.
   #summedSlot = NO_SLOT
   #summedBudget = 0
   #summedMs = 0
@@ -121,21 +120,21 @@ export class SlidingWindow {
     this.#records[this.#ends + NEWER] = this.#overflow
   }
 
-  /** Keys held: those with a request in the window, and some whose last one left a moment ago. */
+  /** Keys held: those with a request in the window, and some that are about to be removed. */
   get size(): number {
     return this.#slots.size
   }
 
-  /** Memory used, at its highest so far. */
+  /** The highest memory use so far. */
   get bytes(): number {
     const records = this.#slots.slotsUsed * (8 + 4 * RECORD_FIELDS)
-    return this.#slots.bytes + records + this.#gaps.arenaBytes + this.#marks.byteLength
+    return this.#slots.bytes + records + this.#gaps.arenaBytes + this.#cells.byteLength
   }
 
   /**
-   * Spends one request of the key, given as two 32-bit halves, if the budget allows: then true. A
-   * refused request is not counted. `budget` is at least 1 and may change from call to call.
-   * `nowMs` is in whole milliseconds and monotonic: an earlier one counts as the latest given.
+   * Spends one request of the key, given as two 32-bit halves. False, and nothing is spent, if the
+   * budget does not allow it. `budget` is at least 1 and may change from call to call. `nowMs` is
+   * in whole milliseconds and monotonic: an earlier time counts as the latest one given.
    */
   take(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
     const now = this.#advance(nowMs)
@@ -145,7 +144,7 @@ export class SlidingWindow {
       this.overflowed++
       if (this.#failsOpen) return this.#passUncounted(budget)
     }
-    const verdict = this.#judge(slot, keyHigh, keyLow, budget, now)
+    const verdict = this.#decide(slot, keyHigh, keyLow, budget, now)
     if (verdict === PASSES) {
       this.#spend(slot, keyHigh, keyLow, now)
       return true
@@ -155,24 +154,24 @@ export class SlidingWindow {
     return false
   }
 
-  /** Whether a take would pass now. Spends nothing, but fills `remaining` and `resetAfterMs`. */
+  /** Whether a take would pass now. Spends nothing, but sets `remaining` and `resetAfterMs`. */
   peek(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
     const now = this.#advance(nowMs)
     let slot = this.#slots.find(keyHigh, keyLow)
     if (slot === NO_SLOT && this.#slots.isFull && !this.#failsOpen) slot = this.#overflow
     if (slot === NO_SLOT) slot = this.#begin(this.#blank, now)
-    const verdict = this.#judge(slot, keyHigh, keyLow, budget, now)
+    const verdict = this.#decide(slot, keyHigh, keyLow, budget, now)
     return verdict === PASSES || (verdict === NO_MEMORY && this.#failsOpen)
   }
 
   /**
-   * Whether the key has spent its budget, in a slot of its own or its group's. Spends nothing.
-   * False for a newcomer, though the overflow bucket may have nothing left.
+   * Whether the key has spent its budget, in its own slot or its group's. Spends nothing. False for
+   * a newcomer, even if the overflow bucket has nothing left.
    */
   isSpent(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
     const now = this.#advance(nowMs)
     const slot = this.#slots.find(keyHigh, keyLow)
-    return slot !== NO_SLOT && this.#judge(slot, keyHigh, keyLow, budget, now) === SPENT
+    return slot !== NO_SLOT && this.#decide(slot, keyHigh, keyLow, budget, now) === SPENT
   }
 
   #passUncounted(budget: number): boolean {
@@ -217,8 +216,8 @@ export class SlidingWindow {
     return slot
   }
 
-  /** What one more request comes to; fills `remaining` and `resetAfterMs` as things stand. */
-  #judge(slot: number, keyHigh: number, keyLow: number, budget: number, now: number): Verdict {
+  /** Decides about one more request, and sets `remaining` and `resetAfterMs` as they are before. */
+  #decide(slot: number, keyHigh: number, keyLow: number, budget: number, now: number): Verdict {
     if (!(budget >= 1)) throw new RangeError('a budget is at least 1')
     const count = this.#countNow(slot, now)
     const shared = this.#sharedNow(slot, keyHigh, keyLow, now)
@@ -234,7 +233,7 @@ export class SlidingWindow {
       passes = (this.#records[slot * RECORD_FIELDS + NEWEST_MS] as number) + WINDOW_MS
     } else {
       if (count >= budget) passes = this.#leavesMs(slot, count - budget, budget)
-      if (shared > 0) passes = Math.max(passes, this.#markMs(keyHigh, keyLow) + WINDOW_MS)
+      if (shared > 0) passes = Math.max(passes, this.#passedAtMs(keyHigh, keyLow) + WINDOW_MS)
     }
     this.remaining = 0
     this.resetAfterMs = passes - now
@@ -250,7 +249,7 @@ export class SlidingWindow {
     records[at + COUNT] = (records[at + COUNT] as number) + 1
     if (slot === this.#summedSlot) this.#summedSlot = NO_SLOT
     if (slot === this.#overflow) {
-      this.#marks[this.#slots.hash(keyHigh, keyLow) >>> MARK_SHIFT] = now
+      this.#cells[this.#slots.hash(keyHigh, keyLow) >>> CELL_SHIFT] = now
     } else if (slot !== records[this.#ends + OLDER]) {
       this.#unlink(slot)
       this.#linkNewest(slot)
@@ -259,7 +258,7 @@ export class SlidingWindow {
     this.resetAfterMs = (records[at + OLDEST_MS] as number) + WINDOW_MS - now
   }
 
-  /** Drops what has left the window and gives the count of what is in it. */
+  /** Drops requests that have left the window, and returns the number of those in it. */
   #countNow(slot: number, now: number): number {
     const records = this.#records
     const at = slot * RECORD_FIELDS
@@ -294,22 +293,22 @@ export class SlidingWindow {
   }
 
   /**
-   * What the overflow bucket may count of this key: all it holds, if it let the key, or another in
-   * the same cell, pass within the window. Without it, a newcomer that is given a slot of its own
-   * could spend its budget a second time.
+   * Requests in the overflow bucket that may be of this key: all of them, if it let the key, or
+   * another one of the same cell, pass within the window. Otherwise a newcomer that gets a slot of
+   * its own could spend its budget a second time.
    */
   #sharedNow(slot: number, keyHigh: number, keyLow: number, now: number): number {
     const at = slot * RECORD_FIELDS + SHARED
     if (this.#records[at] === 0) return 0
-    const isMarked = this.#markMs(keyHigh, keyLow) > now - WINDOW_MS
-    if (isMarked) return this.#countNow(this.#overflow, now)
+    const mayHavePassed = this.#passedAtMs(keyHigh, keyLow) > now - WINDOW_MS
+    if (mayHavePassed) return this.#countNow(this.#overflow, now)
     this.#records[at] = 0
     return 0
   }
 
   /** When the overflow bucket last let a key of this cell pass. */
-  #markMs(keyHigh: number, keyLow: number): number {
-    return this.#marks[this.#slots.hash(keyHigh, keyLow) >>> MARK_SHIFT] as number
+  #passedAtMs(keyHigh: number, keyLow: number): number {
+    return this.#cells[this.#slots.hash(keyHigh, keyLow) >>> CELL_SHIFT] as number
   }
 
   #linkNewest(slot: number): void {
@@ -329,7 +328,7 @@ export class SlidingWindow {
     records[newer * RECORD_FIELDS + OLDER] = older
   }
 
-  /** Comes every 24 days, so a pass over all used records (a millisecond or two) is allowed. */
+  /** Runs every 24 days and visits all used records, which takes a millisecond or two. */
   #moveOrigin(): void {
     const originMs = Math.floor(this.#latestMs) - ORIGIN_LAG_MS
     const byMs = originMs - this.#originMs
@@ -339,7 +338,7 @@ export class SlidingWindow {
       records[at + NEWEST_MS] = earlier(byMs, records[at + NEWEST_MS])
       records[at + OLDEST_MS] = earlier(byMs, records[at + OLDEST_MS])
     }
-    for (let cell = 0; cell < MARKS; cell++) this.#marks[cell] = earlier(byMs, this.#marks[cell])
+    for (let cell = 0; cell < CELLS; cell++) this.#cells[cell] = earlier(byMs, this.#cells[cell])
     this.#summedSlot = NO_SLOT
     this.#originMs = originMs
   }

@@ -12,7 +12,7 @@ export const SMALL_BODY_MAX = 64 * KIB
 /** No plan's limit is higher. The largest batch of Pro is 23.5 MiB. */
 export const LARGE_BODY_MAX = 32 * MIB
 
-/** Bodies in flight, all connections together. Apart, so that large ones leave room for others. */
+/** Bytes of bodies in flight on all connections. Large bodies leave room for small ones. */
 const SMALL_TOTAL_MAX = 16 * MIB
 const LARGE_TOTAL_MAX = 48 * MIB
 /** Small bodies of one owner in flight: 64 of the largest. */
@@ -21,12 +21,12 @@ const SMALL_SHARE_MAX = 4 * MIB
 const LARGE_BODIES_EACH = 4
 
 export interface BodyLimits {
-  /** Whose share of all bodies in flight it takes. */
+  /** The body counts against this owner's share of the bodies in flight. */
   owner: Owner
   bytesMax: number
 }
 
-/** Bytes that count as in flight until they are disposed of. */
+/** Bytes that count as in flight until this is disposed. */
 export interface ReceivedBody extends Disposable {
   bytes: Uint8Array
 }
@@ -36,14 +36,14 @@ export class RequestBodies {
   readonly #small = new ByteBudget(SMALL_TOTAL_MAX)
   readonly #large = new ByteBudget(LARGE_TOTAL_MAX)
 
-  /** Bytes of bodies that are being received or worked on. */
+  /** Bytes of bodies that are being received or processed. */
   get bytesInFlight(): number {
     return this.#small.total + this.#large.total
   }
 
   /**
    * Throws AppError: 415 for a compressed body, 413 over `bytesMax`, 503 while too many bytes are
-   * in flight, 400 for a body that is cut off.
+   * in flight, 400 for an incomplete body.
    */
   async read(request: Request, limits: BodyLimits): Promise<ReceivedBody> {
     requireUncompressed(request)
@@ -60,7 +60,7 @@ export class RequestBodies {
     } catch (error) {
       hold[Symbol.dispose]()
       if (error instanceof AppError) throw error
-      // The sender disconnected or violated the chunked coding: no failure of ours.
+      // The client disconnected or violated the chunked coding: not an internal error.
       throw new AppError('body_incomplete')
     }
   }
@@ -74,7 +74,7 @@ export class RequestBodies {
   }
 }
 
-/** Undefined where it is absent, or sent more than once. */
+/** Undefined if it is absent or was sent more than once. */
 export function declaredLength({ headers }: Request): number | undefined {
   const text = headers.get('content-length') ?? ''
   return /^\d+$/.test(text) ? Number(text) : undefined
@@ -94,7 +94,7 @@ function requireUncompressed({ headers }: Request): void {
   if (encoding !== '' && encoding !== 'identity') throw new AppError('unsupported_encoding')
 }
 
-/** Bun collects the body in one piece, which takes half the memory of chunks: all of it counts. */
+/** Bun collects the body in one piece, which takes half the memory of chunks. */
 async function readDeclared(request: Request, bytes: number, hold: Hold): Promise<Uint8Array> {
   hold.take(bytes)
   return await request.bytes()
@@ -107,9 +107,9 @@ async function readUndeclared(request: Request, bytesMax: number, hold: Hold): P
 }
 
 /**
- * A body of undeclared length, counted as it arrives: undefined over `bytesMax`. Throws if it is
- * cut off, and what `count` throws. Chunks are copied into one buffer at once: a body of single
- * bytes would take gigabytes as separate chunks.
+ * Reads a body of undeclared length, counted as it arrives. Undefined if it exceeds `bytesMax`.
+ * Throws if it is incomplete, and what `count` throws. Each chunk is copied into one buffer at
+ * once: a body sent byte by byte would take gigabytes as separate chunks.
  */
 export async function readChunks(
   request: Request,
@@ -133,8 +133,8 @@ const CHARSET = /;[\t ]*charset[\t ]*=[\t ]*"?([^";\t ]*)/i
 
 /**
  * The request's JSON, as the schema parses it. Throws AppError: 415 for another content type or
- * character set, 400 for what is not UTF-8 or not JSON, 400 with the schema's own message, and what
- * `RequestBodies.read` throws.
+ * character set, 400 for text that is not UTF-8 or not JSON, 400 with the schema's message, and
+ * what `RequestBodies.read` throws.
  */
 export async function readBody<Schema extends z.ZodType>(
   bodies: RequestBodies,
@@ -146,7 +146,7 @@ export async function readBody<Schema extends z.ZodType>(
   return parseWith(schema, parseJson(body.bytes))
 }
 
-/** The bytes of a JSON body, which are UTF-8 without a byte order mark. Throws like `readBody`. */
+/** The bytes of a JSON body as UTF-8 without a byte order mark. Throws like `readBody`. */
 export async function readJsonBytes(
   bodies: RequestBodies,
   request: Request,
@@ -167,10 +167,7 @@ export async function readJsonBytes(
   return body
 }
 
-/**
- * Throws AppError with the message of the schema's first complaint: never with the value it is
- * about.
- */
+/** Throws AppError with the schema's first message, which never contains the value. */
 export function parseWith<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

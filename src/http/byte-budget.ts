@@ -1,19 +1,19 @@
 import { AppError } from '../errors.ts'
 
-/** Whose bytes they are: an account's id, or the network of an anonymous client. */
+/** An account's id, or the network of an anonymous client. */
 export type Owner = number | string
 
 const RETRY_AFTER_SECONDS = 5
 
 interface HoldOptions {
   owner: Owner
-  /** The most bytes that the owner may hold in this budget at once. */
+  /** Bytes that the owner may hold in this budget at once. */
   shareMax: number
 }
 
 /**
- * Memory that requests hold at once, limited in total and per owner, so that one account cannot use
- * all of it.
+ * Limits the memory that requests hold at once, in total and per owner: one account cannot use all
+ * of it.
  */
 export class ByteBudget {
   readonly #bytesMax: number
@@ -28,7 +28,7 @@ export class ByteBudget {
     return this.#total
   }
 
-  /** Begins with no bytes. */
+  /** Initially holds no bytes. */
   hold(options: HoldOptions): Hold {
     return new Hold(this, options)
   }
@@ -46,7 +46,7 @@ export class ByteBudget {
   }
 }
 
-/** The bytes of one request or response. Disposing it releases them; doing so twice is harmless. */
+/** The bytes of one request or response. `dispose` releases them, and can be called twice. */
 export class Hold implements Disposable {
   readonly #budget: ByteBudget
   readonly #options: HoldOptions
@@ -57,7 +57,7 @@ export class Hold implements Disposable {
     this.#options = options
   }
 
-  /** Throws `overloaded` unless so many bytes more may be held. */
+  /** Throws `overloaded` if so many more bytes exceed a limit. */
   requireRoom(bytes: number): void {
     if (this.#budget.hasRoom(bytes, this.#options)) return
     throw new AppError('overloaded', '', {
@@ -65,13 +65,13 @@ export class Hold implements Disposable {
     })
   }
 
-  /** Throws `overloaded`, and then holds no more than before. */
+  /** Holds more bytes. Throws `overloaded`, and then holds no more than before. */
   take(bytes: number): void {
     this.requireRoom(bytes)
     this.force(bytes)
   }
 
-  /** Counts bytes that are there and cannot be refused any more. */
+  /** Holds bytes that are already in memory and can no longer be refused. */
   force(bytes: number): void {
     this.#bytes += bytes
     this.#budget.change(this.#options.owner, bytes)

@@ -1,63 +1,53 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import type { Log } from '../lib/log.ts'
-import type { RequestIds } from './request-id.ts'
-import { shownPath } from './shown-path.ts'
+import { REQUEST_ID, type RequestIds, type ResponseState } from './context.ts'
 
-export const REQUEST_ID = 'x-request-id'
-
-interface ErrorDeps {
-  log: Log
-  requestIds: RequestIds
-  /** Judges a request that no route took. Always throws. */
-  refuseUnrouted: (arrival: Unrouted) => never
-  /** The page for a failure under a path that has pages; undefined where answers are JSON. */
-  findPage?: (failure: Failed) => Response | undefined
+/** A request for which there is no route. */
+export interface UnmatchedRequest {
+  request: Request
+  path: string
+  set: ResponseState
 }
 
-interface Failed {
+interface Failure {
   refusal: AppError
   requestId: string
   request: Request
   path: string
 }
 
-/** Where an answer's headers gather, whether it succeeds or not. */
-export interface Headed {
-  headers: Record<string, string | number>
-}
-
-export interface Unrouted {
-  request: Request
-  path: string
-  set: Headed
+interface ErrorDeps {
+  log: Log
+  requestIds: RequestIds
+  /** Always throws. */
+  refuseUnmatched: (unmatched: UnmatchedRequest) => never
+  /** The page for a failure under a path that has pages; undefined for JSON. */
+  findPage?: (failure: Failure) => Response | undefined
 }
 
 /**
- * Turns whatever is thrown into the spec's JSON. The only `onError`: a failure of ours is logged
- * here, once.
+ * Turns everything that is thrown into the spec's JSON. The only `onError` that answers: an
+ * internal error is logged here, once.
  */
-export const errorAnswers = ({ log, requestIds, refuseUnrouted, findPage }: ErrorDeps) =>
+export const errorResponses = ({ log, requestIds, refuseUnmatched, findPage }: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, ({ error, code, ...context }) => {
-    const { set, path, request } = context
-    const headers = (set as Headed).headers
+    const { path, request } = context
+    const set = context.set as ResponseState & { status?: number }
+    const { headers } = set
     const refusal =
       code === 'NOT_FOUND'
-        ? caught(() => refuseUnrouted({ request, path, set: set as Headed }))
+        ? toRefusal(thrownBy(() => refuseUnmatched({ request, path, set })))
         : toRefusal(error)
     headers[REQUEST_ID] ??= requestIds.next()
     const requestId = String(headers[REQUEST_ID])
     if (refusal.code === 'internal') {
-      const shown = shownPath(path)
-      log.error(
-        'request.failed',
-        { request_id: requestId, method: request.method, path: shown },
-        error,
-      )
+      const fields = { request_id: requestId, method: request.method, path: logPath(path) }
+      log.error('request.failed', fields, error)
     }
     const page = findPage?.({ refusal, requestId, request, path })
     if (page) {
-      // Of an answer made here, whoever counts answers sees no more than this.
+      // Metrics read `set.status`, so copy it from the page's Response.
       set.status = page.status
       return page
     }
@@ -68,14 +58,17 @@ export const errorAnswers = ({ log, requestIds, refuseUnrouted, findPage }: Erro
       : { error: refusal.message }
   })
 
-function toRefusal(error: unknown): AppError {
-  return error instanceof AppError ? error : new AppError('internal')
-}
+const toRefusal = (error: unknown): AppError =>
+  error instanceof AppError ? error : new AppError('internal')
 
-function caught(refuse: () => never): AppError {
+function thrownBy(refuse: () => never): unknown {
   try {
     return refuse()
   } catch (error) {
-    return toRefusal(error)
+    return error
   }
 }
+
+/** A request's path without the secret of a one-time link. */
+const logPath = (path: string): string =>
+  path.replace(/^(\/+app\/+(?:setup|join|reset)\/+).*$/i, '$1…')

@@ -5,11 +5,16 @@ import type { Account } from '../accounts/store.ts'
 import { AppError, degradedError } from '../errors.ts'
 import type { ClientAddress } from '../hot/client-address.ts'
 import { isoTime, type MonotonicClock } from '../lib/clock.ts'
-import type { RateLimiter } from '../limits/budgets.ts'
+import type { Budget, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
-import { type Headed, REQUEST_ID, type Unrouted } from './errors.ts'
-import { methodsOf } from './methods.ts'
-import type { RequestIds } from './request-id.ts'
+import {
+  clientOf,
+  REQUEST_ID,
+  type RequestContext,
+  type RequestIds,
+  type ResponseState,
+} from './context.ts'
+import type { UnmatchedRequest } from './errors.ts'
 
 export interface GuardDeps extends KeyCheckDeps {
   limiter: RateLimiter
@@ -19,36 +24,29 @@ export interface GuardDeps extends KeyCheckDeps {
   monotonic: MonotonicClock
 }
 
-/** What Elysia's context gives that the guard needs. */
-export interface Arrival {
-  request: Request
-  server: Bun.Server<unknown> | null
-  set: Headed
-}
-
-interface Demands {
+interface GuardOptions {
   budget: BudgetGroup
-  /** The endpoint goes on during maintenance: redirects and images do. */
+  /** The endpoint works during maintenance, as redirects and images do. */
   duringMaintenance?: boolean
   /**
-   * The endpoint reports the service's state: while the account or the maintenance cannot be looked
-   * up, the request is charged to its address and answered with 503 `degraded`.
+   * The endpoint reports the service's state: if the account or the maintenance cannot be read from
+   * the database, the request is charged to its address and answered with 503 `degraded`.
    */
   reportsState?: boolean
 }
 
 /**
- * Every refusal that does not depend on the request's content, in the order of the API: 503
- * maintenance, 429. Charges the caller's budget and says so in the headers. Returns the account of
- * a valid key.
+ * Throws every refusal that does not depend on the request's content, in the order of the API: 503
+ * maintenance, 429. Charges the caller's budget and sets the `X-RateLimit-*` headers. Returns the
+ * account of a valid key.
  */
 export function admit(
   deps: GuardDeps,
-  { request, server, set }: Arrival,
-  { budget, duringMaintenance = false, reportsState = false }: Demands,
+  context: RequestContext,
+  { budget: group, duringMaintenance = false, reportsState = false }: GuardOptions,
 ): Account | undefined {
   const { limiter, address, requestIds } = deps
-  const { headers } = request
+  const { request, set } = context
   set.headers[REQUEST_ID] = requestIds.next()
   let isReadable = true
   const read = <Found>(find: () => Found): Found | undefined => {
@@ -60,30 +58,26 @@ export function admit(
       return undefined
     }
   }
-  const account = read(() => findAccount(deps, headers.get('x-api-key')))
-  const peer = server?.requestIP(request)?.address ?? ''
-  address.resolve(peer, headers.get('x-forwarded-for'))
-  const passes = limiter.take(budget, account, address)
-  describeLimit(limiter, set)
+  const account = read(() => findAccount(deps, request.headers.get('x-api-key')))
+  const budget = limiter.take(group, account, clientOf(address, context))
+  describeBudget(budget, set)
   if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
-  if (!passes) throw rateLimited(limiter)
+  if (!budget.allowed) throw rateLimited(budget)
   if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
   return account
 }
 
-/** Says in the headers what the limiter's last decision left. */
-export function describeLimit(limiter: RateLimiter, set: Headed): void {
-  set.headers['x-ratelimit-limit'] = limiter.limit
-  set.headers['x-ratelimit-remaining'] = limiter.remaining
-  set.headers['x-ratelimit-reset'] = limiter.resetAt
+/** Sets the `X-RateLimit-*` headers. */
+export function describeBudget({ limit, remaining, resetAt }: Budget, set: ResponseState): void {
+  set.headers['x-ratelimit-limit'] = limit
+  set.headers['x-ratelimit-remaining'] = remaining
+  set.headers['x-ratelimit-reset'] = resetAt
 }
 
-/** The limiter's last decision as a refusal. */
-export function rateLimited({ retryAfter: seconds }: RateLimiter): AppError {
-  return new AppError('rate_limited', String(seconds), retryAfter(seconds))
-}
+export const rateLimited = ({ retryAfter: seconds }: Budget): AppError =>
+  new AppError('rate_limited', String(seconds), retryAfter(seconds))
 
-/** Throws `maintenance` while one is planned to last. */
+/** Throws `maintenance` until the planned end of one. */
 export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void {
   const until = maintenance.until()
   if (until === undefined) return
@@ -91,14 +85,16 @@ export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void
   throw new AppError('maintenance', isoTime(until), retryAfter(seconds))
 }
 
+const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
+
 /**
- * Refuses a path that has no route for this method. One of the API with another method is charged
- * like the path's own, and told which are allowed.
+ * Refuses a path without a route for this method. A path of the API that has another method is
+ * charged to that method's budget, and `Allow` lists its methods.
  */
-export function refuseUnrouted(
+export function refuseUnmatched(
   deps: GuardDeps,
   { routes, server }: Pick<Elysia, 'routes' | 'server'>,
-  { request, path, set }: Unrouted,
+  { request, path, set }: UnmatchedRequest,
 ): never {
   const allowed = methodsOf(routes, path)
   if (allowed.length === 0) {
@@ -115,25 +111,51 @@ export function refuseUnrouted(
   })
 }
 
-const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
+interface Route {
+  method: string
+  path: string
+}
 
-/** For endpoints that anyone may call. */
-export const publicly = (deps: GuardDeps, demands: Demands) =>
-  new Elysia({ name: 'guard.publicly', seed: demands }).derive(
+/** The methods of a path, for `Allow`. GET implies HEAD. Empty for an unknown path. */
+export function methodsOf(routes: readonly Route[], path: string): string[] {
+  const methods = new Set<string>()
+  for (const route of routes) {
+    if (!matches(route.path, path)) continue
+    methods.add(route.method)
+    if (route.method === 'GET') methods.add('HEAD')
+  }
+  return [...methods]
+}
+
+/** In a pattern, `:name` is one non-empty segment, `*` the rest. A last slash is ignored. */
+function matches(pattern: string, path: string): boolean {
+  const wanted = segments(pattern)
+  const found = segments(path)
+  if (wanted.at(-1) === '*') return wanted.slice(0, -1).every((name, i) => fits(name, found[i]))
+  return wanted.length === found.length && wanted.every((name, i) => fits(name, found[i]))
+}
+
+function fits(name: string, segment: string | undefined): boolean {
+  return name.startsWith(':') ? segment !== undefined && segment !== '' : name === segment
+}
+
+const segments = (path: string) => path.replace(/\/$/, '').split('/').slice(1)
+
+/** For endpoints that need no API key. */
+export const publicly = (deps: GuardDeps, options: GuardOptions) =>
+  new Elysia({ name: 'guard.publicly', seed: options }).derive(
     { as: 'scoped' },
     ({ request, server, set }) => {
-      admit(deps, { request, server, set: set as Headed }, demands)
+      admit(deps, { request, server, set: set as ResponseState }, options)
     },
   )
 
-/**
- * For endpoints of an account: gives `account`, or refuses with 401 before the body is looked at.
- */
+/** For endpoints of an account: gives `account`, or throws 401 before the body is read. */
 export const requireKey = (deps: GuardDeps, budget: BudgetGroup) =>
   new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },
     ({ request, server, set }) => {
-      const account = admit(deps, { request, server, set: set as Headed }, { budget })
+      const account = admit(deps, { request, server, set: set as ResponseState }, { budget })
       if (!account) throw new AppError('invalid_api_key')
       return { account }
     },

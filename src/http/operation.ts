@@ -1,32 +1,32 @@
 import type { DocumentDecoration } from 'elysia'
 import { z } from 'zod'
 
-/** Builds what the API description says of one route from the models that the route itself uses. */
+/** Builds the OpenAPI description of a route from the models that the route itself uses. */
 
 interface Answer {
   description: string
   /** The JSON body's model. */
   view?: z.ZodType
-  /** Bodies that are no JSON: the content types. */
+  /** Content types of bodies that are not JSON. */
   binary?: readonly string[]
-  /** Names of headers beside those on every answer: keys of the document's `components.headers`. */
+  /** Headers beside those of every response, as keys of the document's `components.headers`. */
   headers?: readonly string[]
 }
 
 interface Description {
-  /** Unique among operations: what a generated client calls the function. */
+  /** Unique among operations. Generated clients use it as the name of the function. */
   id: string
   summary: string
   description?: string
   tag: 'Links' | 'QR codes' | 'Redirects' | 'Status'
-  /** The caller must send an API key. */
+  /** An API key is required. */
   key?: boolean
   /** The path has a `{code}`. */
   code?: boolean
   body?: z.ZodType
   query?: z.ZodObject
   answers: Record<number, Answer>
-  /** Statuses of refusals, beside those that every route has: 429 and 500. */
+  /** Statuses of refusals, beside 429 and 500, which every route has. */
   refusals?: readonly number[]
 }
 
@@ -34,7 +34,7 @@ type JsonSchema = Record<string, unknown>
 
 const RATE_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
-/** Written out at each operation: the plugin adds one of its own beside a reference. */
+/** Repeated in each operation: beside a reference, the plugin adds a parameter of its own. */
 const CODE_PARAMETER = {
   name: 'code',
   in: 'path',
@@ -44,15 +44,15 @@ const CODE_PARAMETER = {
 }
 
 /**
- * A route's `detail`, from which `describedBy` makes its OpenAPI 3.0 operation: not before somebody
- * asks for the document.
+ * A route's `detail`, from which `describedBy` builds its OpenAPI 3.0 operation when the document
+ * is requested.
  */
 export function operation(about: Description): DocumentDecoration {
   const describe = () => operationOf(about)
   return { describe } as DocumentDecoration
 }
 
-/** The operation of a route with this `detail`; undefined for one that is not described. */
+/** The operation of a route with this `detail`; undefined for a route without description. */
 export function describedBy(detail: object | undefined): DocumentDecoration | undefined {
   return (detail as { describe?: () => DocumentDecoration } | undefined)?.describe?.()
 }
@@ -123,7 +123,7 @@ function queryParameters(query: z.ZodObject) {
   }))
 }
 
-/** `$schema` is JSON Schema's own, not OpenAPI's. */
+/** OpenAPI does not allow `$schema`. */
 function withoutMeta({ $schema: _, ...schema }: JsonSchema): JsonSchema {
   return schema
 }

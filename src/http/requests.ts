@@ -1,12 +1,11 @@
 import { Elysia } from 'elysia'
-import type { ClientAddress } from '../hot/client-address.ts'
-import { clientNetwork } from '../hot/client-network.ts'
+import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import { Histogram, LATENCY_BOUNDS } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
-import { REQUEST_ID } from './errors.ts'
+import { clientOf, REQUEST_ID } from './context.ts'
 
-/** Answers alike in route, method and status. */
+/** Number of responses with the same route, method and status. */
 export interface RequestCount {
   /** A pattern like `/api/lookup/:code`, or `unmatched`. */
   route: string
@@ -21,13 +20,13 @@ export interface RequestTimes {
   seconds: Histogram
 }
 
-/** What an unknown path, or a known one with a wrong method, is counted under. */
+/** The route of an unknown path, and of a known path with a wrong method. */
 const UNMATCHED = 'unmatched'
-/** Counts itself, without a hook: see redirect/follow.ts. */
+/** redirect/follow.ts counts redirects, without a hook. */
 const REDIRECT = '/:code'
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** Counts and times answers. Bounded, because a route is a pattern and never a caller's path. */
+/** Counts and times responses. Bounded, because a route is a pattern and never a client's path. */
 export class RequestTally {
   readonly #counts = new Map<string, RequestCount>()
   readonly #times = new Map<string, RequestTimes>()
@@ -61,17 +60,17 @@ interface ObserverDeps {
   monotonic: MonotonicClock
   address: ClientAddress
   log: Log
-  /** A line for each request. */
+  /** Whether to log a line for each request. */
   logs: boolean
 }
 
-interface Arrived {
+interface Start {
   at: number
   client: string | undefined
 }
 
-/** What Elysia's context holds once the answer is made. */
-interface Answered {
+/** The part of Elysia's context that is used after the response. */
+interface AfterResponse {
   request: Request
   route?: string
   set: { status?: number | string; headers: Record<string, string | number> }
@@ -80,37 +79,34 @@ interface Answered {
 }
 
 /**
- * Counts, times and, where asked, logs every request but redirects. Must be used before the routes:
- * hooks reach only those that come later.
+ * Counts, times and, if `logs`, logs every request except redirects. Must be used before the
+ * routes: hooks apply only to those registered later.
  */
 export const observeRequests = ({ tally, monotonic, address, log, logs }: ObserverDeps) => {
-  const arrivals = new WeakMap<Request, Arrived>()
+  const starts = new WeakMap<Request, Start>()
   return new Elysia({ name: 'http.requests' })
     .onRequest(({ request, server }) => {
-      let client: string | undefined
-      if (logs) {
-        // Asked now: once it is answered, the connection may be gone.
-        const peer = server?.requestIP(request)?.address ?? ''
-        address.resolve(peer, request.headers.get('x-forwarded-for'))
-        client = clientNetwork(address)
-      }
-      arrivals.set(request, { at: monotonic(), client })
+      const client = logs ? clientNetwork(clientOf(address, { request, server })) : undefined
+      starts.set(request, { at: monotonic(), client })
     })
     .onAfterResponse({ as: 'global' }, (context) => {
-      const { request, route, set, account, responseValue } = context as unknown as Answered
-      const arrived = arrivals.get(request)
-      if (!arrived || route === REDIRECT) return
+      const { request, route, set, account, responseValue } = context as unknown as AfterResponse
+      const start = starts.get(request)
+      if (!start || route === REDIRECT) return
       const { method } = request
       const status =
         responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
-      const ms = monotonic() - arrived.at
+      const ms = monotonic() - start.at
       tally.add(route || UNMATCHED, method, status, ms / 1000)
       if (!logs) return
-      const request_id = set.headers[REQUEST_ID]
-      const { client } = arrived
       log.info('request', {
-        ...{ method, route: route || UNMATCHED, status, ms: Math.round(ms * 10) / 10 },
-        ...{ request_id, account_id: account?.id, client },
+        method,
+        route: route || UNMATCHED,
+        status,
+        ms: Math.round(ms * 10) / 10,
+        request_id: set.headers[REQUEST_ID],
+        account_id: account?.id,
+        client: start.client,
       })
     })
 }

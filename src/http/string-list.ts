@@ -3,21 +3,21 @@ import { batchTurns } from '../lib/turns.ts'
 
 /**
  * Reads one list of strings from a large JSON document without building the rest of the document in
- * memory. For small values and distinct names, `JSON.parse` blocks its thread for up to 150 ms per
- * MiB and needs up to forty times the text in memory. This takes about 20 ms per MiB, in slices,
- * and keeps only the strings of the list.
+ * memory. With many small values or distinct names, `JSON.parse` blocks its thread for up to 150 ms
+ * per MiB and takes up to forty times the memory of the text. This reader takes about 20 ms per
+ * MiB, in slices, and keeps only the strings of the list.
  */
 
-/** Bytes scanned before other work of the thread runs: less than half a millisecond. */
+/** Bytes scanned before other work of the thread can run: less than half a millisecond. */
 const SLICE_BYTES = 16 * 1024
 
 export type StringListDocument = Record<string, (string | null)[] | null> | null
 
 /**
- * The document as `JSON.parse` would return it, reduced: of an object only the member `field`
- * stays, of a list in it the first `itemsMax` items, and any value but a string becomes null. The
- * last of several members with the same name counts. `bytes` must be UTF-8, and `field` letters.
- * Throws `invalid_json`.
+ * The document as `JSON.parse` would return it, reduced: an object has only the member `field`, a
+ * list in it only the first `itemsMax` items, and every value except a string is null. The last of
+ * several members with the same name counts. `bytes` must be UTF-8, and `field` letters. Throws
+ * `invalid_json`.
  */
 export async function readStringList(
   bytes: Uint8Array,
@@ -69,7 +69,7 @@ class Scanner {
   /** The list being collected is open. */
   #isCollecting = false
   readonly #items: (string | null)[] = []
-  /** Where the string that is being scanned begins, with its quote. */
+  /** The opening quote of the string that is being scanned. */
   #stringStart = NOT_IN_STRING
 
   constructor(bytes: Uint8Array, field: string, itemsMax: number) {
@@ -78,7 +78,7 @@ class Scanner {
     this.#itemsMax = itemsMax
   }
 
-  /** Scans about `bytesMax` further. Returns whether the document is complete. */
+  /** Scans about `bytesMax` bytes. Returns whether the document is complete. */
   scan(bytesMax: number): boolean {
     const until = this.#at + bytesMax
     while (this.#at < until) {
@@ -134,9 +134,9 @@ class Scanner {
     }
   }
 
-  /** Whether the value here stands in the wanted list, which has room for it. */
+  /** Whether the value here is an item of the wanted list, and the list has room for it. */
   #isItem(): boolean {
-    // Two containers are open, the document and the list: not one within it.
+    // Two open containers, the document and the list: the value is not nested in an item.
     return this.#isCollecting && this.#depth === 2 && this.#items.length < this.#itemsMax
   }
 
@@ -261,7 +261,7 @@ class Scanner {
   }
 }
 
-/** A byte order mark inside the document belongs to its text. */
+/** A byte order mark inside the document is part of its text. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const decode = (bytes: Uint8Array): string => decoder.decode(bytes)
 

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
-import type { ClientAddress } from '../hot/client-address.ts'
-import { clientNetwork } from '../hot/client-network.ts'
+import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
 import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
+import { clientOf } from './context.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -13,11 +13,12 @@ const TOTAL_MAX = 64 * MIB
 /** Unsent bytes of one owner: three of the largest lists. */
 const SHARE_MAX = 16 * MIB
 /**
- * Counted bytes after which garbage is collected. What a response was made from, several times its
- * length, otherwise stays in memory until the heap has tripled. A collection takes about 16 ms.
+ * Counted bytes after which garbage is collected. A response is built from data of several times
+ * its length, which otherwise stays in memory until the heap has tripled. A collection takes about
+ * 16 ms.
  */
 const GARBAGE_BYTES = 12 * MIB
-/** Bytes given to a connection at once. */
+/** Bytes passed to a connection at once. */
 const CHUNK_BYTES = 64 * KIB
 
 /** Limits the bytes of responses that wait in memory for their clients to read them. */
@@ -29,7 +30,7 @@ export class UnsentResponses {
     return this.#budget.total
   }
 
-  /** Once for each long response. */
+  /** Called once for each long response. */
   collectGarbage(bytes: number): void {
     this.#sinceCollection += bytes
     if (this.#sinceCollection < GARBAGE_BYTES) return
@@ -67,8 +68,8 @@ interface UnsentDeps {
   address: ClientAddress
 }
 
-/** What Elysia's context holds once the handler has returned. */
-interface Handled {
+/** The part of Elysia's context that is used after the handler. */
+interface AfterHandler {
   request: Request
   server: Bun.Server<unknown> | null
   account?: { id: number }
@@ -82,28 +83,18 @@ interface Handled {
  */
 export const countUnsent = ({ unsent, address }: UnsentDeps) =>
   new Elysia({ name: 'http.unsent' }).onAfterHandle({ as: 'global' }, (context) => {
-    const { request, server, account, responseValue } = context as unknown as Handled
+    const { request, server, account, responseValue } = context as unknown as AfterHandler
     if (!(responseValue instanceof Response)) return
     const bytes = Number(responseValue.headers.get('content-length') ?? 0)
     if (bytes <= UNCOUNTED_MAX) return
-    // Refused ones too: they were made like all others.
+    // Also for a refused response, because it was built like all others.
     unsent.collectGarbage(bytes)
-    const hold = unsent.hold(account?.id ?? networkOf(address, request, server))
-    // What was written cannot be undone, and its response may hold passcodes that are shown once.
+    const hold = unsent.hold(account?.id ?? clientNetwork(clientOf(address, { request, server })))
+    // A write cannot be undone, and its response may contain passcodes that are shown once.
     if (request.method === 'GET' || request.method === 'HEAD') hold.take(bytes)
     else hold.force(bytes)
     return inChunks(responseValue, hold)
   })
-
-function networkOf(
-  address: ClientAddress,
-  request: Request,
-  server: Bun.Server<unknown> | null,
-): string {
-  const peer = server?.requestIP(request)?.address ?? ''
-  address.resolve(peer, request.headers.get('x-forwarded-for'))
-  return clientNetwork(address)
-}
 
 /**
  * The same response as a stream. Bun pulls the next chunk when the connection has taken the last

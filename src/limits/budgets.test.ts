@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ADDRESSES_MAX, freshIpv4, ipv6Networks } from '../../test/abuse/addresses.ts'
-import { ClientAddress } from '../hot/client-address.ts'
-import { type AddressKey, RateLimiter } from './budgets.ts'
+import { type Client, ClientAddress } from '../hot/client-address.ts'
+import { RateLimiter } from './budgets.ts'
 
 const WINDOW_MS = 60_000
 const LOOK_UPS = 60
@@ -33,11 +33,7 @@ function limiterOf({ anonymous, addressesMax }: Setup = {}) {
   return { limiter, time }
 }
 
-function keyOf(text: string): AddressKey {
-  const address = new ClientAddress([])
-  address.resolve(text, null)
-  return { keyHigh: address.keyHigh, keyLow: address.keyLow }
-}
+const keyOf = (text: string): Client => new ClientAddress([]).resolve(text, null)
 
 const windowOf = (limiter: RateLimiter, budget: string) =>
   limiter.windows().find((one) => one.callers === 'address' && one.budget === budget)?.window
@@ -45,9 +41,9 @@ const windowOf = (limiter: RateLimiter, budget: string) =>
 const SCHOOL = keyOf('198.51.100.20')
 
 /** How many of `times` takes in a row pass. */
-function passed(limiter: RateLimiter, charge: 'read' | 'redirect', key: AddressKey, times: number) {
+function passed(limiter: RateLimiter, charge: 'read' | 'redirect', key: Client, times: number) {
   let count = 0
-  for (let i = 0; i < times; i++) if (limiter.take(charge, undefined, key)) count++
+  for (let i = 0; i < times; i++) if (limiter.take(charge, undefined, key).allowed) count++
   return count
 }
 
@@ -55,13 +51,21 @@ test('redirects of an address have a window of their own, and an account’s are
   const { limiter } = limiterOf()
   expect(passed(limiter, 'read', SCHOOL, 400)).toBe(300)
   expect(passed(limiter, 'redirect', SCHOOL, 7000)).toBe(6000)
-  expect(limiter).toMatchObject({ limit: 6000, remaining: 0, retryAfter: 60 })
+  expect(limiter.take('redirect', undefined, SCHOOL)).toMatchObject({
+    allowed: false,
+    limit: 6000,
+    remaining: 0,
+    retryAfter: 60,
+  })
   const account = { id: 1, plan: 'free' as const, keyId: 1 }
   for (const charge of ['redirect', 'read', 'redirect', 'read', 'redirect'] as const) {
-    expect(limiter.take(charge, account, SCHOOL)).toBe(true)
+    expect(limiter.take(charge, account, SCHOOL).allowed).toBe(true)
   }
-  expect(limiter.take('redirect', account, SCHOOL)).toBe(false)
-  expect(limiter).toMatchObject({ limit: 5, remaining: 0 })
+  expect(limiter.take('redirect', account, SCHOOL)).toMatchObject({
+    allowed: false,
+    limit: 5,
+    remaining: 0,
+  })
 })
 
 const step = fc.record({
@@ -91,25 +95,27 @@ test('reads, redirects and look-ups of addresses agree with plain logs, and neve
       for (let i = 0; i < times; i++) {
         if (act !== 'lookUp') {
           const log = counted(`${act} ${address}`)
-          const passes = log.length < budgets[act]
-          expect(limiter.take(act, undefined, key)).toBe(passes)
-          if (passes) log.push(time.ms)
-          const remaining = budgets[act] - log.length
+          const allowed = log.length < budgets[act]
+          if (allowed) log.push(time.ms)
+          const limit = budgets[act]
+          const remaining = limit - log.length
           const resetAt = Math.ceil(((log[0] ?? 0) + WINDOW_MS) / 1000)
-          expect(limiter).toMatchObject({ limit: budgets[act], remaining, resetAt })
+          const budget = limiter.take(act, undefined, key)
+          expect(budget).toMatchObject({ allowed, limit, remaining, resetAt })
           continue
         }
         const lookUps = counted(`lookUp ${address}`)
         const isAnySpent = isSpent('read') || isSpent('redirect')
         const passes = !isAnySpent || lookUps.length < LOOK_UPS
-        expect(limiter.mayLookUp('redirect', undefined, key)).toBe(passes)
+        const refusal = limiter.findLookUpRefusal('redirect', undefined, key)
+        expect(refusal === undefined).toBe(passes)
         if (isAnySpent && passes) lookUps.push(time.ms)
         if (passes) continue
         // The headers of the refusal are those of the window that is used up.
         const spent = isSpent('redirect') ? 'redirect' : 'read'
         const leaves = (counted(`${spent} ${address}`)[0] ?? 0) + WINDOW_MS
         const retryAfter = Math.ceil((leaves - time.ms) / 1000)
-        expect(limiter).toMatchObject({ limit: budgets[spent], remaining: 0, retryAfter })
+        expect(refusal).toMatchObject({ limit: budgets[spent], remaining: 0, retryAfter })
       }
     }
   })
@@ -119,10 +125,14 @@ test('reads, redirects and look-ups of addresses agree with plain logs, and neve
 test('an image is looked up for by the reads alone', () => {
   const { limiter } = limiterOf({ anonymous: { read: 2, write: 1, redirect: 1 } })
   expect(passed(limiter, 'redirect', SCHOOL, 2)).toBe(1)
-  for (let i = 0; i < 100; i++) expect(limiter.mayLookUp('read', undefined, SCHOOL)).toBe(true)
+  for (let i = 0; i < 100; i++) {
+    expect(limiter.findLookUpRefusal('read', undefined, SCHOOL)).toBeUndefined()
+  }
   passed(limiter, 'read', SCHOOL, 2)
   let allowed = 0
-  for (let i = 0; i < 100; i++) if (limiter.mayLookUp('read', undefined, SCHOOL)) allowed++
+  for (let i = 0; i < 100; i++) {
+    if (!limiter.findLookUpRefusal('read', undefined, SCHOOL)) allowed++
+  }
   expect(allowed).toBe(LOOK_UPS)
 })
 
@@ -130,34 +140,34 @@ test('an account beyond its reads gets no look-up, and one without a limit gets 
   const { limiter } = limiterOf()
   const free = { id: 1, plan: 'free' as const, keyId: 1 }
   for (let i = 0; i < 5; i++) {
-    expect(limiter.mayLookUp('redirect', free, SCHOOL)).toBe(true)
+    expect(limiter.findLookUpRefusal('redirect', free, SCHOOL)).toBeUndefined()
     limiter.take('redirect', free, SCHOOL)
   }
-  expect(limiter.mayLookUp('redirect', free, SCHOOL)).toBe(false)
-  expect(limiter).toMatchObject({ limit: 5, remaining: 0, retryAfter: 60 })
+  const refusal = limiter.findLookUpRefusal('redirect', free, SCHOOL)
+  expect(refusal).toMatchObject({ limit: 5, remaining: 0, retryAfter: 60 })
   const enterprise = { id: 2, plan: 'enterprise' as const, keyId: 2 }
-  expect(limiter.mayLookUp('redirect', enterprise, SCHOOL)).toBe(true)
+  expect(limiter.findLookUpRefusal('redirect', enterprise, SCHOOL)).toBeUndefined()
 })
 
 test('after 393,216 IPv4 addresses in a minute, 400 new visitors follow links', () => {
   const { limiter } = limiterOf()
   const address = new ClientAddress([])
   for (const text of freshIpv4(ADDRESSES_MAX, 10)) {
-    address.resolve(text, null)
-    if (!limiter.take('redirect', undefined, address)) throw new Error(`${text} is refused`)
-    limiter.take('read', undefined, address)
+    const client = address.resolve(text, null)
+    if (!limiter.take('redirect', undefined, client).allowed) throw new Error(`${text} is refused`)
+    limiter.take('read', undefined, client)
   }
   expect(windowOf(limiter, 'redirect')?.size).toBe(ADDRESSES_MAX)
   for (const text of freshIpv4(400, 100)) {
     const key = keyOf(text)
-    expect([text, limiter.mayLookUp('redirect', undefined, key)]).toEqual([text, true])
-    expect([text, limiter.take('redirect', undefined, key)]).toEqual([text, true])
+    expect([text, limiter.findLookUpRefusal('redirect', undefined, key)]).toEqual([text, undefined])
+    expect([text, limiter.take('redirect', undefined, key).allowed]).toEqual([text, true])
   }
   expect(windowOf(limiter, 'redirect')).toMatchObject({ refused: 0, uncounted: 400 })
   // Reads stay strict: newcomers share one budget.
   let reads = 0
   for (const text of freshIpv4(400, 100)) {
-    if (limiter.take('read', undefined, keyOf(text))) reads++
+    if (limiter.take('read', undefined, keyOf(text)).allowed) reads++
   }
   expect(reads).toBe(300)
 })
@@ -166,9 +176,9 @@ test('an IPv6 /45 with 393,216 networks takes little more than half of the table
   const { limiter } = limiterOf()
   const address = new ClientAddress([])
   for (const text of ipv6Networks(ADDRESSES_MAX, { prefixLength: 45 })) {
-    address.resolve(text, null)
-    limiter.take('redirect', undefined, address)
-    limiter.take('read', undefined, address)
+    const client = address.resolve(text, null)
+    limiter.take('redirect', undefined, client)
+    limiter.take('read', undefined, client)
   }
   for (const budget of ['redirect', 'read']) {
     expect(windowOf(limiter, budget)).toMatchObject({
@@ -178,11 +188,11 @@ test('an IPv6 /45 with 393,216 networks takes little more than half of the table
     })
   }
   for (const text of freshIpv4(400, 100)) {
-    expect(limiter.take('redirect', undefined, keyOf(text))).toBe(true)
-    expect(limiter.remaining).toBe(5999)
+    const budget = limiter.take('redirect', undefined, keyOf(text))
+    expect(budget).toMatchObject({ allowed: true, remaining: 5999 })
   }
   // A network that came before the flood keeps its own count.
   const [early] = ipv6Networks(1)
-  expect(limiter.take('read', undefined, keyOf(early as string))).toBe(true)
-  expect(limiter.remaining).toBe(298)
+  const budget = limiter.take('read', undefined, keyOf(early as string))
+  expect(budget).toMatchObject({ allowed: true, remaining: 298 })
 })

@@ -1,43 +1,49 @@
 import type { AnonymousBudgets, BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
-import { IPV6_GROUPS } from '../hot/ipv6-groups.ts'
+import { IPV6_GROUPS } from '../hot/caller-slots.ts'
+import type { Client } from '../hot/client-address.ts'
 import { SlidingWindow } from '../hot/sliding-window.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 
-/** Callers remembered per window: see window.ts for what each costs. */
+/** Callers held per window. hot/sliding-window.ts says what each costs. */
 const ADDRESSES_MAX = 393_216
 const ACCOUNTS_MAX = 49_152
 
-/** Addresses beyond their reads that ask for codes not in memory, and what each may have read. */
+/** For addresses over their budget that ask for codes not in memory: see `findLookUpRefusal`. */
 const LOOK_UP_ADDRESSES_MAX = 49_152
 const LOOK_UP_BYTES_MAX = 2 ** 20
 const LOOK_UPS_PER_MINUTE = 60
 
-/** What the headers of a budget without a limit say: the largest 32-bit integer. */
+/** Sent in the headers of a budget without a limit: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
 
-/** An address as the window's 64-bit key. */
-export interface AddressKey {
-  readonly keyHigh: number
-  readonly keyLow: number
-}
-
-interface BudgetsOptions {
+interface RateLimiterOptions {
   plans: Readonly<Record<Plan, Budgets>>
   anonymous: AnonymousBudgets
-  /** Requests of the dashboard, of an account or of an address without a session; 0: no limit. */
+  /** Dashboard requests of an account, or of an address without a session; 0: no limit. */
   pagesPerMinute: number
-  /** Addresses told apart at once; tests pass fewer. */
+  /** Addresses held at once; tests pass fewer. */
   addressesMax?: number | undefined
   clock: Clock
   monotonic: MonotonicClock
 }
 
-/** What an account has spent of a budget in the last 60 seconds. */
+/** Requests of an account in the last 60 seconds. */
 export interface Usage {
   /** 0 means no limit: then nothing is counted. */
   limit: number
   used: number
+}
+
+/** The decision about one request, as `X-RateLimit-*` and `Retry-After` report it. */
+export interface Budget {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  /** Unix seconds at which the oldest counted request leaves the window. */
+  readonly resetAt: number
+  /** Whole seconds, at least 1, until the next request is allowed. Only for a refusal. */
+  readonly retryAfter: number
 }
 
 /** What a request may be charged to. A redirect of an account is charged to its reads. */
@@ -56,25 +62,22 @@ export interface LimiterWindow {
 /**
  * HOT PATH. One read and one write window per account, and per address for callers without a valid
  * key, where redirects that find their link have a third. Accounts have windows of their own, so
- * that no flood of addresses can crowd them out. Redirects fail open: when more addresses come than
- * can be counted, links go on working.
+ * no flood of addresses can displace them. Redirects fail open: when more addresses come than can
+ * be counted, links continue to work.
+ *
+ * Every call returns the same `Budget` object, so a redirect allocates none: read it before the
+ * next call and before an `await`.
  */
 export class RateLimiter {
-  readonly #options: BudgetsOptions
+  readonly #options: RateLimiterOptions
   readonly #accounts: Record<BudgetGroup, SlidingWindow>
   readonly #addresses: Record<Charge, SlidingWindow>
   readonly #lookUps: SlidingWindow
   readonly #pages: Record<'account' | 'address', SlidingWindow>
 
-  /** Of the last `take`: what `X-RateLimit-*` and `Retry-After` say. */
-  limit = 0
-  remaining = 0
-  /** Unix seconds at which the oldest request counted leaves the window. */
-  resetAt = 0
-  /** Whole seconds until the next request passes; of a refusal only. */
-  retryAfter = 0
+  readonly #budget = { allowed: true, limit: 0, remaining: 0, resetAt: 0, retryAfter: 1 }
 
-  constructor(options: BudgetsOptions) {
+  constructor(options: RateLimiterOptions) {
     this.#options = options
     const keysMax = options.addressesMax ?? ADDRESSES_MAX
     const groups = IPV6_GROUPS
@@ -113,7 +116,7 @@ export class RateLimiter {
     ]
   }
 
-  /** Spends nothing. A budget that was lowered may be used up by less than was spent of it. */
+  /** Spends nothing. After a downgrade, more may have been spent than `used` reports. */
   usage({ id, plan }: Account): Record<BudgetGroup, Usage> {
     const { plans, monotonic } = this.#options
     const of = (group: BudgetGroup): Usage => {
@@ -126,86 +129,88 @@ export class RateLimiter {
     return { read: of('read'), write: of('write') }
   }
 
-  /**
-   * Spends one request of the caller's budget; false when there is none left, and then nothing is
-   * spent.
-   */
+  /** Spends one request of the caller's budget; a refused request spends nothing. */
   take(
     charge: Charge,
     account: Account | undefined,
-    address: AddressKey,
+    client: Client,
     now = this.#options.monotonic(),
-  ): boolean {
-    const { plans, anonymous } = this.#options
-    if (account) {
-      const group = charge === 'redirect' ? 'read' : charge
-      const window = this.#accounts[group]
-      return this.#takeFrom(window, plans[account.plan][group], 0, account.id, now)
-    }
-    const window = this.#addresses[charge]
-    return this.#takeFrom(window, anonymous[charge], address.keyHigh, address.keyLow, now)
+  ): Budget {
+    if (account) return this.takeOfAccount(charge, account, now)
+    const { keyHigh, keyLow } = client
+    const limit = this.#options.anonymous[charge]
+    return this.#takeFrom(this.#addresses[charge], limit, keyHigh, keyLow, now)
+  }
+
+  /** The same for a request that certainly has an account. */
+  takeOfAccount(charge: Charge, { id, plan }: Account, now = this.#options.monotonic()): Budget {
+    const group = charge === 'redirect' ? 'read' : charge
+    const limit = this.#options.plans[plan][group]
+    return this.#takeFrom(this.#accounts[group], limit, 0, id, now)
   }
 
   /**
-   * Whether the database may be asked for a code that memory cannot tell of; false is a refusal as
-   * by `take`. Asked before it is known what the request is charged to: `found` if somebody holds
-   * the code, else the reads. While neither is used up, yes. Beyond that an address still has a few
-   * look-ups a minute, so that links go on working beside a scanner behind the same address.
+   * The refusal of a database look-up for a code that is not in memory; undefined if it is allowed.
+   * Called before it is known what the request is charged to: to `found` if the code exists, else
+   * to the reads. While neither is used up, the look-up is allowed. After that an address still has
+   * a few look-ups a minute, so that links work beside a scanner behind the same address.
    */
-  mayLookUp(found: Charge, account: Account | undefined, address: AddressKey): boolean {
+  findLookUpRefusal(
+    found: Charge,
+    account: Account | undefined,
+    client: Client,
+  ): Budget | undefined {
     const now = Math.floor(this.#options.monotonic())
-    const charges = [found, 'read'] as const
-    const spent = charges.find((charge) => this.#isSpent(charge, account, address, now))
-    if (spent === undefined) return true
-    const { keyHigh, keyLow } = address
-    if (!account && this.#lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now)) return true
-    return this.take(spent, account, address, now)
+    const isFoundSpent = this.#isSpent(found, account, client, now)
+    if (!isFoundSpent && !this.#isSpent('read', account, client, now)) return undefined
+    const { keyHigh, keyLow } = client
+    if (!account && this.#lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now)) return undefined
+    const budget = this.take(isFoundSpent ? found : 'read', account, client, now)
+    return budget.allowed ? undefined : budget
   }
 
-  #isSpent(
-    charge: Charge,
-    account: Account | undefined,
-    address: AddressKey,
-    now: number,
-  ): boolean {
+  #isSpent(charge: Charge, account: Account | undefined, client: Client, now: number): boolean {
     const { plans, anonymous } = this.#options
     if (account) {
-      const budget = plans[account.plan].read
-      return budget !== 0 && this.#accounts.read.isSpent(0, account.id, budget, now)
+      const limit = plans[account.plan].read
+      return limit !== 0 && this.#accounts.read.isSpent(0, account.id, limit, now)
     }
-    const budget = anonymous[charge]
-    const { keyHigh, keyLow } = address
-    return budget !== 0 && this.#addresses[charge].isSpent(keyHigh, keyLow, budget, now)
+    const limit = anonymous[charge]
+    const { keyHigh, keyLow } = client
+    return limit !== 0 && this.#addresses[charge].isSpent(keyHigh, keyLow, limit, now)
   }
 
-  /** The same for a request of the dashboard: of an account's session, or of nobody's. */
-  takePage(account: AccountId | undefined, { keyHigh, keyLow }: AddressKey): boolean {
+  /** Spends one dashboard request: of the session's account, or of an address without a session. */
+  takePage(account: AccountId | undefined, { keyHigh, keyLow }: Client): Budget {
     const { pagesPerMinute, monotonic } = this.#options
     return account === undefined
       ? this.#takeFrom(this.#pages.address, pagesPerMinute, keyHigh, keyLow, monotonic())
       : this.#takeFrom(this.#pages.account, pagesPerMinute, 0, account, monotonic())
   }
 
+  /** `limit` 0: no limit. */
   #takeFrom(
     window: SlidingWindow,
-    budget: number,
+    limit: number,
     keyHigh: number,
     keyLow: number,
     now: number,
-  ): boolean {
+  ): Budget {
+    const budget = this.#budget
     const time = this.#options.clock()
-    if (budget === 0) {
-      this.limit = UNLIMITED
-      this.remaining = UNLIMITED
-      this.resetAt = Math.ceil(time / 1000)
-      return true
+    if (limit === 0) {
+      budget.allowed = true
+      budget.limit = UNLIMITED
+      budget.remaining = UNLIMITED
+      budget.resetAt = Math.ceil(time / 1000)
+      return budget
     }
-    const passes = window.take(keyHigh, keyLow, budget, Math.floor(now))
-    this.limit = budget
-    this.remaining = window.remaining
-    this.resetAt = Math.ceil((time + window.resetAfterMs) / 1000)
-    // A refused caller told to wait 0 seconds would come back at once.
-    this.retryAfter = Math.max(1, Math.ceil(window.resetAfterMs / 1000))
-    return passes
+    budget.allowed = window.take(keyHigh, keyLow, limit, Math.floor(now))
+    budget.limit = limit
+    budget.remaining = window.remaining
+    budget.resetAt = Math.ceil((time + window.resetAfterMs) / 1000)
+    // A client that reads 0 seconds would try again at once.
+    budget.retryAfter = Math.max(1, Math.ceil(window.resetAfterMs / 1000))
+    return budget
   }
 }

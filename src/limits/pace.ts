@@ -2,21 +2,21 @@ import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
 
 interface PaceOptions {
   bytesPerSecond: number
-  /** Default: the machine's own. */
+  /** Default: the machine's clock. */
   monotonic?: MonotonicClock
-  /** Resolves so many milliseconds later. Default: `Bun.sleep`. */
+  /** Resolves after so many milliseconds. Default: `Bun.sleep`. */
   rest?: (ms: number) => Promise<void>
 }
 
 /**
- * Spreads the bytes of each account over time: a caller waits until the bytes of its account's
- * earlier calls have had their time. The first call never waits. The caller bounds how many wait.
+ * Spreads the bytes of each account over time: a call waits until the time for the bytes of the
+ * account's earlier calls has passed. The first call never waits. The caller bounds how many wait.
  */
 export class Pace {
   readonly #bytesPerMs: number
   readonly #monotonic: MonotonicClock
   readonly #rest: (ms: number) => Promise<void>
-  /** By account: the time up to which its bytes reach. In the order of the last calls. */
+  /** By account: the time up to which its bytes reach. Ordered by last call. */
   readonly #reach = new Map<number, number>()
 
   constructor({ bytesPerSecond, monotonic = monotonicClock, rest = Bun.sleep }: PaceOptions) {
@@ -25,7 +25,7 @@ export class Pace {
     this.#rest = rest
   }
 
-  /** Accounts whose bytes reach into the future, and some whose time has passed. */
+  /** Accounts whose bytes reach into the future, and some whose bytes do not any more. */
   get size(): number {
     return this.#reach.size
   }

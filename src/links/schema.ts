@@ -11,7 +11,7 @@ import { Url, urlModel } from './url.ts'
 
 const missing = (field: string) => `Missing required field: ${field}`
 
-const BAD_CODE = REFUSALS.invalid_code.say()
+const BAD_CODE = REFUSALS.invalid_code.message()
 
 /** A code that is being claimed: its form matters. */
 const NewCode = z
@@ -31,7 +31,7 @@ const Passcode = z.string(missing('passcode')).meta({
   maxLength: PASSCODE_LENGTH,
 })
 
-export const ShortenBody = z.object({ url: Url }, { error: REFUSALS.invalid_url.say() })
+export const ShortenBody = z.object({ url: Url }, { error: REFUSALS.invalid_url.message() })
 
 export const ReserveBody = z.object({ code: NewCode }, { error: BAD_CODE })
 

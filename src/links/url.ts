@@ -13,7 +13,7 @@ export interface ParsedUrl {
   host: string
 }
 
-const BAD_START = REFUSALS.invalid_url.say()
+const BAD_START = REFUSALS.invalid_url.message()
 const because = (reason: string) => `Invalid URL: ${reason}`
 const BAD_HOST = because('must be a well-formed address with a host')
 const LONG_ENCODED = because(`must be at most ${URL_MAX_LENGTH} characters, also when encoded`)

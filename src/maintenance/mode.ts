@@ -3,14 +3,14 @@ import type { Clock } from '../lib/clock.ts'
 
 const NAME = 'maintenance_until'
 
-/** The setting that begins maintenance until an epoch time, or ends it, for the writer thread. */
+/** The setting for the writer thread: maintenance until an epoch time; undefined ends it. */
 export const maintenanceSetting = (until: number | undefined): { name: string; value: string } => ({
   name: NAME,
   value: String(until ?? 0),
 })
 
 /**
- * Planned maintenance, kept in the database so that the command line and the server agree at once.
+ * Planned maintenance, stored in the database: a command applies to the running server at once.
  */
 export class MaintenanceMode {
   readonly #settings: SettingStore
@@ -21,7 +21,7 @@ export class MaintenanceMode {
     this.#clock = clock
   }
 
-  /** When the maintenance now in force ends (epoch ms); undefined when there is none. */
+  /** When the active maintenance ends (epoch ms); undefined if none is active. */
   until(): number | undefined {
     const until = Number(this.#settings.find(NAME) ?? 0)
     return until > this.#clock() ? until : undefined

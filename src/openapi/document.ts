@@ -60,16 +60,16 @@ const headers = {
 
 const responses = {
   400: refusal('A value is missing or malformed.'),
-  401: refusal(REFUSALS.invalid_api_key.say()),
+  401: refusal(REFUSALS.invalid_api_key.message()),
   403: refusal("The passcode is wrong, the code unknown, or another account's."),
   404: refusal('The code does not exist, or has no destination to follow.'),
   409: refusal('The code is in use.'),
   410: refusal('The operator has disabled the link.'),
   413: refusal('The request body is too large: over 64 KiB, or too large for a batch.'),
-  415: refusal(REFUSALS.unsupported_media_type.say()),
-  422: refusal(REFUSALS.url_blocked.say()),
+  415: refusal(REFUSALS.unsupported_media_type.message()),
+  422: refusal(REFUSALS.url_blocked.message()),
   429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
-  500: refusal(REFUSALS.internal.say(), FailureView),
+  500: refusal(REFUSALS.internal.message(), FailureView),
   503: refusal(
     'Planned maintenance, too much data in transit, or a failing database.',
     UnavailableView,

@@ -1,12 +1,13 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
+import type { Client } from '../hot/client-address.ts'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
-import type { Headed } from '../http/errors.ts'
-import { describeLimit, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
+import { clientOf, type ResponseState } from '../http/context.ts'
+import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import type { AddressKey } from '../limits/budgets.ts'
+import type { Budget } from '../limits/budgets.ts'
 import type { LinkCache } from '../links/cache.ts'
 import type { PublicUrls } from '../links/link.ts'
 import { getLink } from '../links/read.ts'
@@ -117,11 +118,9 @@ export const qrFileRoutes = (deps: QrDeps) =>
       const { file } = params
       if (!file.endsWith('.png')) throw new AppError('path_not_found')
       const name = file.slice(0, -'.png'.length)
-      const peer = server?.requestIP(request)?.address ?? ''
-      deps.address.resolve(peer, request.headers.get('x-forwarded-for'))
       // Copied, because other requests arrive during the wait.
-      const { keyHigh, keyLow } = deps.address
-      const caller = { address: { keyHigh, keyLow }, set: set as Headed }
+      const client = { ...clientOf(deps.address, { request, server }) }
+      const caller = { client, set: set as ResponseState }
       let image = await deps.images.find(getFileCode(deps, name, caller))
       if (!image) {
         spendRead(deps, caller)
@@ -135,8 +134,8 @@ export const qrFileRoutes = (deps: QrDeps) =>
   )
 
 interface FileCaller {
-  address: AddressKey
-  set: Headed
+  client: Client
+  set: ResponseState
 }
 
 /** An existing code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
@@ -145,7 +144,8 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   const code = toCode(text)
   let found = code && cache.findInMemory(code)
   if (code !== undefined && found === undefined) {
-    if (!limiter.mayLookUp('read', undefined, caller.address)) throw limited(deps, caller)
+    const refusal = limiter.findLookUpRefusal('read', undefined, caller.client)
+    if (refusal) throw limited(refusal, caller)
     found = cache.lookUp(code)
   }
   if (code !== undefined && exists(found)) return code
@@ -154,13 +154,14 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
 }
 
 function spendRead(deps: QrDeps, caller: FileCaller): void {
-  if (!deps.limiter.take('read', undefined, caller.address)) throw limited(deps, caller)
-  describeLimit(deps.limiter, caller.set)
+  const budget = deps.limiter.take('read', undefined, caller.client)
+  if (!budget.allowed) throw limited(budget, caller)
+  describeBudget(budget, caller.set)
 }
 
-function limited({ limiter }: QrDeps, { set }: FileCaller): AppError {
-  describeLimit(limiter, set)
-  return rateLimited(limiter)
+function limited(budget: Budget, { set }: FileCaller): AppError {
+  describeBudget(budget, set)
+  return rateLimited(budget)
 }
 
 /** A disabled code of a deleted link has a destination but no link. */

@@ -3,9 +3,10 @@ import type { Account } from '../accounts/store.ts'
 import { REFUSALS } from '../errors.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import type { GuardDeps } from '../http/guard.ts'
-import { HeaderLine } from '../http/header-line.ts'
-import { type Code, toCode } from '../lib/code.ts'
+import { CachedHeader } from '../http/headers.ts'
+import { toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
+import type { Budget } from '../limits/budgets.ts'
 import type { LinkCache } from '../links/cache.ts'
 
 export interface RedirectDeps extends GuardDeps {
@@ -49,57 +50,48 @@ export function follower(deps: RedirectDeps): Follow {
   const refuse = refuser(deps)
   const failed = new AnswerHeaders(deps, NO_SNIFFING)
 
-  const refuseLimited = () => {
+  const refuseLimited = (budget: Budget) => {
     outcomes.limited++
-    return refuse('rate_limited', String(limiter.retryAfter))
-  }
-
-  const lookUp = (code: Code, account: Account | undefined) => {
-    try {
-      return cache.lookUp(code)
-    } catch (error) {
-      // A failed request is charged too, and its headers are about its own caller.
-      limiter.take('read', account, address)
-      throw error
-    }
-  }
-
-  const answer: Follow = (text, request, server) => {
-    const { headers } = request
-    const key = headers.get('x-api-key')
-    const account = key === null ? undefined : findAccount(deps, key)
-    const peer = server?.requestIP(request)?.address ?? ''
-    address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
-    const code = toCode(text)
-    let destination = code && cache.findInMemory(code)
-    if (code !== undefined && destination === undefined) {
-      if (!limiter.mayLookUp('redirect', account, address)) return refuseLimited()
-      destination = lookUp(code, account)
-    }
-    // Known first: a link that is found has a budget of its own.
-    const charge = destination?.location ? 'redirect' : 'read'
-    if (!limiter.take(charge, account, address)) return refuseLimited()
-    if (!destination?.location) {
-      if (destination?.isDisabled) {
-        outcomes.disabled++
-        return refuse('link_disabled', text.toUpperCase())
-      }
-      outcomes.notFound++
-      return refuse('code_not_found', text.toUpperCase())
-    }
-    if (request.method === 'GET') journal.append(destination.id)
-    else outcomes.foundByHead++
-    location.set(destination.location)
-    serviceCode.set(code as string)
-    found.fill()
-    return new Response(null, init)
+    return refuse('rate_limited', String(budget.retryAfter), budget)
   }
 
   return (text, request, server) => {
+    const { headers } = request
+    const peer = server?.requestIP(request)?.address ?? ''
+    const client = address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
+    let account: Account | undefined
+    let budget: Budget | undefined
     try {
-      return answer(text, request, server)
+      const key = headers.get('x-api-key')
+      account = key === null ? undefined : findAccount(deps, key)
+      const code = toCode(text)
+      let destination = code && cache.findInMemory(code)
+      if (code !== undefined && destination === undefined) {
+        const refusal = limiter.findLookUpRefusal('redirect', account, client)
+        if (refusal) return refuseLimited(refusal)
+        destination = cache.lookUp(code)
+      }
+      // Known first: a link that is found has a budget of its own.
+      budget = limiter.take(destination?.location ? 'redirect' : 'read', account, client)
+      if (!budget.allowed) return refuseLimited(budget)
+      if (!destination?.location) {
+        if (destination?.isDisabled) {
+          outcomes.disabled++
+          return refuse('link_disabled', text.toUpperCase(), budget)
+        }
+        outcomes.notFound++
+        return refuse('code_not_found', text.toUpperCase(), budget)
+      }
+      if (request.method === 'GET') journal.append(destination.id)
+      else outcomes.foundByHead++
+      location.set(destination.location)
+      serviceCode.set(code as string)
+      found.fill(budget)
+      return new Response(null, init)
     } catch (error) {
-      return failure(deps, failed, error, request)
+      // A failed request is charged too, and its headers report its own caller's budget.
+      budget ??= limiter.take('read', account, client)
+      return failure(deps, failed, { budget, error, method: request.method })
     }
   }
 }
@@ -110,14 +102,18 @@ function refuser(deps: RedirectDeps) {
   const refused = new AnswerHeaders(deps, json)
   const limited = new AnswerHeaders(deps, json)
   const retryAfter = limited.line('Retry-After')
-  return (code: 'rate_limited' | 'code_not_found' | 'link_disabled', detail: string): Response => {
-    const { status, say } = REFUSALS[code]
+  return (
+    code: 'rate_limited' | 'code_not_found' | 'link_disabled',
+    detail: string,
+    budget: Budget,
+  ): Response => {
+    const { status, message } = REFUSALS[code]
     const answer = code === 'rate_limited' ? limited : refused
     if (code === 'rate_limited') retryAfter.set(detail)
-    answer.fill()
-    const message = say(detail)
+    answer.fill(budget)
+    const error = message(detail)
     // Escaping takes a third of the answer's time; around a code or a number, nothing needs it.
-    const text = /^\w*$/.test(detail) ? `"${message}"` : JSON.stringify(message)
+    const text = /^\w*$/.test(detail) ? `"${error}"` : JSON.stringify(error)
     return new Response(`{"error":${text}}`, {
       status,
       headers: answer.headers,
@@ -129,14 +125,13 @@ function refuser(deps: RedirectDeps) {
 function failure(
   deps: RedirectDeps,
   answer: AnswerHeaders,
-  cause: unknown,
-  { method }: Request,
+  { budget, error, method }: { budget: Budget; error: unknown; method: string },
 ): Response {
   deps.outcomes.failed++
-  const request_id = answer.fill()
-  deps.log.error('request.failed', { request_id, method, path: '/:code' }, cause)
-  const { status, say } = REFUSALS.internal
-  return Response.json({ error: say(), request_id }, { status, headers: answer.headers })
+  const request_id = answer.fill(budget)
+  deps.log.error('request.failed', { request_id, method, path: '/:code' }, error)
+  const { status, message } = REFUSALS.internal
+  return Response.json({ error: message(), request_id }, { status, headers: answer.headers })
 }
 
 /**
@@ -146,10 +141,10 @@ function failure(
 class AnswerHeaders {
   readonly headers: Headers
   readonly #deps: RedirectDeps
-  readonly #limit: HeaderLine
-  readonly #remaining: HeaderLine
-  readonly #reset: HeaderLine
-  readonly #requestId: HeaderLine
+  readonly #limit: CachedHeader
+  readonly #remaining: CachedHeader
+  readonly #reset: CachedHeader
+  readonly #requestId: CachedHeader
 
   constructor(deps: RedirectDeps, fixed: Record<string, string>) {
     this.headers = new Headers(fixed)
@@ -162,17 +157,16 @@ class AnswerHeaders {
     deps.health.onStop(() => this.headers.set('Connection', 'close'))
   }
 
-  line(name: string): HeaderLine {
-    return new HeaderLine(this.headers, name)
+  line(name: string): CachedHeader {
+    return new CachedHeader(this.headers, name)
   }
 
-  /** Says what the limiter's last decision left. Returns the request's id. */
-  fill(): string {
-    const { limiter, requestIds } = this.#deps
-    const id = requestIds.next()
-    this.#limit.set(limiter.limit)
-    this.#remaining.set(limiter.remaining)
-    this.#reset.set(limiter.resetAt)
+  /** Sets the headers of one response. Returns the request's id. */
+  fill({ limit, remaining, resetAt }: Budget): string {
+    const id = this.#deps.requestIds.next()
+    this.#limit.set(limit)
+    this.#remaining.set(remaining)
+    this.#reset.set(resetAt)
     this.#requestId.set(id)
     return id
   }

@@ -1,5 +1,5 @@
-import type { ClientAddress } from '../hot/client-address.ts'
-import { clientNetwork } from '../hot/client-network.ts'
+import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
+import { clientOf } from '../http/context.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import type { Histogram } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
@@ -23,7 +23,6 @@ export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicCl
 
 interface LoggedDeps {
   log: Log
-  /** The one that `follow` itself has just resolved. */
   address: ClientAddress
   monotonic: MonotonicClock
 }
@@ -32,13 +31,17 @@ interface LoggedDeps {
 export function logged(follow: Follow, { log, address, monotonic }: LoggedDeps): Follow {
   return (text, request, server) => {
     const start = monotonic()
+    // Before the response: a connection that is closed has no peer any more.
+    const client = clientNetwork(clientOf(address, { request, server }))
     const response = follow(text, request, server)
     log.info('request', {
-      ...{ method: request.method, route: '/:code', status: response.status },
+      method: request.method,
+      route: '/:code',
+      status: response.status,
       ms: Math.round((monotonic() - start) * 10) / 10,
       request_id: response.headers.get('x-request-id'),
       code: text.slice(0, 20),
-      client: clientNetwork(address),
+      client,
     })
     return response
   }

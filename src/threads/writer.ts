@@ -11,7 +11,7 @@ import { setThreadPriority } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
 import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { type LinkWrites, linkWrites } from '../links/store.ts'
-import { type ModerationWrites, moderationWrites } from '../moderation/store.ts'
+import { type ModerationWrites, moderationWrites } from '../moderation/moderation.ts'
 
 /** The one thread that writes the database while the service runs. */
 export type Writes = LinkWrites &

@@ -2,8 +2,8 @@
  * The password thread of tests: real Argon2id hashes at the least cost, because tests of the
  * dashboard create hundreds of passwords at 55 ms of CPU each.
  */
-import type { PasswordFunctions } from '../../src/accounts/password-hash.ts'
-import { runCall, serveThread } from '../../src/lib/thread.ts'
+import type { PasswordFunctions } from '../../src/accounts/passwords.ts'
+import { functionService, serveThread } from '../../src/lib/thread.ts'
 
 const LEAST = { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 } as const
 
@@ -12,7 +12,4 @@ const functions: PasswordFunctions = {
   verify: ({ password, hash }) => Bun.password.verifySync(password, hash),
 }
 
-serveThread(() => ({
-  answer: (calls) => Promise.all(calls.map((call) => runCall(functions, call))),
-  close: () => {},
-}))
+serveThread(() => functionService(functions))

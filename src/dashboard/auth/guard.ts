@@ -3,11 +3,11 @@ import type { Origin } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
 import type { Account, AccountId } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
-import { clientNetwork } from '../../hot/client-network.ts'
+import { clientNetwork } from '../../hot/client-address.ts'
 import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body.ts'
-import { type Arrival, refuseDuringMaintenance } from '../../http/guard.ts'
+import { clientOf, type RequestContext } from '../../http/context.ts'
+import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageTurns } from '../../lib/turns.ts'
-import type { RateLimiter } from '../../limits/budgets.ts'
 import { bulkBytesMax } from '../../links/create.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
@@ -86,19 +86,11 @@ export const anonymously = (deps: DashboardDeps) =>
 /** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
 function spendPage(
   { limiter, address }: DashboardDeps,
-  { request, server }: Pick<Arrival, 'request' | 'server'>,
+  { request, server }: Pick<RequestContext, 'request' | 'server'>,
   accountId?: AccountId,
 ): void {
-  if (accountId === undefined) {
-    const peer = server?.requestIP(request)?.address ?? ''
-    address.resolve(peer, request.headers.get('x-forwarded-for'))
-  }
-  if (!limiter.takePage(accountId, address)) throw rateLimited(limiter)
-}
-
-function rateLimited({ retryAfter }: RateLimiter): AppError {
-  const seconds = String(retryAfter)
-  return new AppError('rate_limited', seconds, { headers: { 'retry-after': seconds } })
+  const budget = limiter.takePage(accountId, clientOf(address, { request, server }))
+  if (!budget.allowed) throw rateLimited(budget)
 }
 
 function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
@@ -126,12 +118,11 @@ const STRANGERS_FORM_BYTES_MAX = 16 * 1024
 /** For forms of somebody who is not signed in: their token belongs to the browser's form cookie. */
 export function readStrangersForm(
   deps: DashboardDeps,
-  { request, server }: Pick<Arrival, 'request' | 'server'>,
+  { request, server }: Pick<RequestContext, 'request' | 'server'>,
 ): Promise<Form> {
   const { address, cookies } = deps
-  const peer = server?.requestIP(request)?.address ?? ''
-  address.resolve(peer, request.headers.get('x-forwarded-for'))
-  const limits = { owner: clientNetwork(address), bytesMax: STRANGERS_FORM_BYTES_MAX }
+  const owner = clientNetwork(clientOf(address, { request, server }))
+  const limits = { owner, bytesMax: STRANGERS_FORM_BYTES_MAX }
   return readOwnForm(deps, request, cookies.find('form', request), limits)
 }
 
@@ -153,6 +144,6 @@ function isLargeForm(request: Request): boolean {
  */
 export function spendWrite(deps: DashboardDeps, account: Account): void {
   refuseDuringMaintenance(deps)
-  const { limiter, address } = deps
-  if (!limiter.take('write', account, address)) throw rateLimited(limiter)
+  const budget = deps.limiter.takeOfAccount('write', account)
+  if (!budget.allowed) throw rateLimited(budget)
 }

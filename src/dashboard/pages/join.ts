@@ -9,7 +9,7 @@ import {
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { AppError } from '../../errors.ts'
-import { networkOf } from '../../hot/client-network.ts'
+import { networkOf } from '../../hot/client-address.ts'
 import { html } from '../../lib/html.ts'
 import { goTo } from '../answers.ts'
 import { anonymously, readStrangersForm, type Visitor } from '../auth/guard.ts'

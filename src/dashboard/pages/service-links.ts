@@ -3,8 +3,12 @@ import { AppError } from '../../errors.ts'
 import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/reason.ts'
-import type { DisabledCode } from '../../moderation/store.ts'
+import {
+  BAD_REASON,
+  type DisabledCode,
+  parseReason,
+  REASON_LENGTH_MAX,
+} from '../../moderation/moderation.ts'
 import { goTo } from '../answers.ts'
 import { signedIn, type Visitor } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { methodsOf } from './methods.ts'
+import { methodsOf } from './guard.ts'
 
 const routes = [
   { method: 'POST', path: '/api/shorten' },

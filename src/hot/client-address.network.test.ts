@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import { ClientAddress } from './client-address.ts'
-import { clientNetwork, networkOf } from './client-network.ts'
+import { ClientAddress, clientIp, clientNetwork, networkOf } from './client-address.ts'
 
 test.each([
   ['203.0.113.77', '203.0.113.0/24'],
@@ -10,9 +9,9 @@ test.each([
   ['::1', '0:0:0::/48'],
   ['', 'unknown'],
 ])('%s is logged as %s', (peer, network) => {
-  const address = new ClientAddress([])
-  address.resolve(peer, null)
-  expect(clientNetwork(address)).toBe(network)
+  const client = new ClientAddress([]).resolve(peer, null)
+  expect(clientNetwork(client)).toBe(network)
+  expect(networkOf(clientIp(client))).toBe(network)
 })
 
 test.each([

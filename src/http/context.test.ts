@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { secureRandom } from '../lib/random.ts'
-import { RequestIds } from './request-id.ts'
+import { RequestIds } from './context.ts'
 
 const numberOf = (id: string): number => Number.parseInt(id.split('-')[1] ?? '', 36)
 

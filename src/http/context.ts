@@ -1,0 +1,80 @@
+/** What the API and the pages use of a request's context: its client, its id, its headers. */
+
+import type { Client, ClientAddress } from '../hot/client-address.ts'
+import { type RandomBytes, randomString } from '../lib/random.ts'
+
+/** Collects the headers of a response, whether it succeeds or not. */
+export interface ResponseState {
+  headers: Record<string, string | number>
+}
+
+/** The part of Elysia's context that guards need. */
+export interface RequestContext {
+  request: Request
+  server: Peers | null
+  set: ResponseState
+}
+
+/** The part of Bun's server that knows the peer of a request. */
+export interface Peers {
+  requestIP(request: Request): { address: string } | null
+}
+
+/**
+ * The client of a request, valid until the next call: copy it before an `await`. A connection that
+ * is closed has no peer any more, so call this at the beginning of a request.
+ */
+export function clientOf(
+  address: ClientAddress,
+  { request, server }: Pick<RequestContext, 'request' | 'server'>,
+): Client {
+  const peer = server?.requestIP(request)?.address ?? ''
+  return address.resolve(peer, request.headers.get('x-forwarded-for'))
+}
+
+export const REQUEST_ID = 'x-request-id'
+
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789'
+/** The permuted part has 31 bits: JavaScript formats such a number faster than a larger one. */
+const MASK = 0x7fffffff
+
+/**
+ * Creates the ids that identify requests in responses and in the log. An id is a random prefix and
+ * a counter under a random permutation, so two ids do not reveal how many requests came between
+ * them. No id is repeated under a prefix, and a new prefix is drawn when all ids of one are used.
+ */
+export class RequestIds {
+  readonly #random: RandomBytes
+  readonly #idsPerPrefix: number
+  #prefix = ''
+  #start = 0
+  #factors: [number, number] = [1, 1]
+  #count: number
+
+  constructor(random: RandomBytes, { idsPerPrefix = MASK } = {}) {
+    this.#random = random
+    this.#idsPerPrefix = idsPerPrefix
+    this.#count = idsPerPrefix
+  }
+
+  /** HOT PATH: every redirect has an id. */
+  next(): string {
+    if (this.#count >= this.#idsPerPrefix) this.#renew()
+    // Each step is invertible, so different counts give different numbers.
+    const [first, second] = this.#factors
+    let x = (this.#count++ ^ this.#start) & MASK
+    x = Math.imul(x ^ (x >>> 16), first) & MASK
+    x = Math.imul(x ^ (x >>> 15), second) & MASK
+    return this.#prefix + (x ^ (x >>> 16)).toString(36)
+  }
+
+  #renew(): void {
+    this.#prefix = `${randomString(this.#random, ALPHABET, 8)}-`
+    const bytes = this.#random(12)
+    const view = new DataView(bytes.buffer, bytes.byteOffset)
+    this.#start = view.getInt32(0)
+    // Multiplication by an odd number is invertible.
+    this.#factors = [view.getInt32(4) | 1, view.getInt32(8) | 1]
+    this.#count = 0
+  }
+}

@@ -1,0 +1,53 @@
+import { Elysia } from 'elysia'
+
+/**
+ * Headers of every response. A plain redirect sets only the first of them, by itself.
+ *
+ * `Strict-Transport-Security` makes browsers use https for this host for a year, so only a service
+ * whose `BASE_URL` is https sends it: with pages, which take passwords, and with the API, which
+ * takes keys. It does not cover subdomains, because they may belong to other services.
+ */
+export const securityHeaders = (baseUrl: string): Record<string, string> => ({
+  'x-content-type-options': 'nosniff',
+  ...(baseUrl.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
+})
+
+interface ClosingDeps {
+  health: { readonly isStopping: boolean }
+}
+
+/**
+ * While the service is stopping, each response has `Connection: close`, and Bun then closes the
+ * connection: a keep-alive client sends its next request elsewhere instead of into a closed
+ * connection. Must be used before the routes. Redirects do the same in redirect/follow.ts.
+ */
+export const closingConnections = ({ health }: ClosingDeps) =>
+  new Elysia({ name: 'http.closing' })
+    // A hook that names more than `set` would make Elysia parse the body for it.
+    .onAfterHandle({ as: 'global' }, ({ set }) => {
+      if (health.isStopping) set.headers.connection = 'close'
+    })
+    .onError({ as: 'global' }, ({ set }) => {
+      if (health.isStopping) set.headers.connection = 'close'
+    })
+
+/**
+ * HOT PATH. One header of a Headers object that many responses share: set only when its value
+ * differs from the one before, which is rare for most headers.
+ */
+export class CachedHeader {
+  readonly #headers: Headers
+  readonly #name: string
+  #value: string | number = ''
+
+  constructor(headers: Headers, name: string) {
+    this.#headers = headers
+    this.#name = name
+  }
+
+  set(value: string | number): void {
+    if (value === this.#value) return
+    this.#headers.set(this.#name, String(value))
+    this.#value = value
+  }
+}
