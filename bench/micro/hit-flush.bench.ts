@@ -38,13 +38,11 @@ type Flush = (linkIds: Uint32Array, now: number) => void
 
 const VARIANTS = {
   series: (db: Database): Flush => {
-    const time = { now: 0 }
-    const add = hitAdder(db, () => time.now)
+    const add = hitAdder(db)
     let end = 0
     return (linkIds, now) => {
-      time.now = now
       end += linkIds.length
-      add({ linkIds, end })
+      add({ linkIds, end }, now)
     }
   },
   counts: (db: Database): Flush => {

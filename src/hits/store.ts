@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile, JournalRange } from '../hot/journal-file.ts'
-import { type Clock, wallClock } from '../lib/clock.ts'
+import { wallClock } from '../lib/clock.ts'
 import { ACCOUNT, bucketAdder, bucketWrites, hourOf, LINK } from './series.ts'
 
 /** Every entry of the journal before `position` is counted. */
@@ -10,16 +10,11 @@ export interface JournalPosition {
 }
 
 /**
- * Adds a range of the journal and moves the position past it, inside a transaction of the caller:
- * both or neither. Hits of deleted links count in the total only. `clock` gives the hour of the
- * hits.
+ * Adds a range of the journal, as hits of the hour of `now`, and moves the position past it. Runs
+ * inside a transaction of the caller: both or neither. Hits of deleted links count in the total
+ * only.
  */
-export function hitAdder(db: Database, clock: Clock = wallClock): (range: JournalRange) => void {
-  const add = rangeAdder(db)
-  return (range) => add(range, clock())
-}
-
-function rangeAdder(db: Database): (range: JournalRange, now: number) => void {
+export function hitAdder(db: Database): (range: JournalRange, now?: number) => void {
   const advance = db.prepare<null, [number, number]>(
     'UPDATE hit_totals SET position = ?, redirects = redirects + ? WHERE id = 1',
   )
@@ -30,7 +25,7 @@ function rangeAdder(db: Database): (range: JournalRange, now: number) => void {
   )
   const addToBuckets = bucketAdder(db)
 
-  return ({ linkIds, end }, now) => {
+  return ({ linkIds, end }, now = wallClock()) => {
     const hour = hourOf(now)
     const byAccount = new Map<number, number>()
     eachCount(linkIds, (linkId, count) => {
@@ -78,7 +73,7 @@ function eachCount(hits: Uint32Array, add: (linkId: number, count: number) => vo
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
-  const add = rangeAdder(db)
+  const add = hitAdder(db)
   const committed = db.prepare<{ position: number }, []>(
     'SELECT position FROM hit_totals WHERE id = 1',
   )

@@ -14,7 +14,7 @@ interface Minute {
   suppressed: number
 }
 
-export interface LimitedLog extends Log {
+interface LimitedLog extends Log {
   /** Logs how many lines were suppressed since the last line of their event. */
   close(): void
 }

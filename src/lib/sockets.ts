@@ -132,10 +132,6 @@ export class ListenerPause {
     return undefined
   }
 
-  get isPaused(): boolean {
-    return this.#isPaused
-  }
-
   pause(): void {
     if (this.#isPaused) return
     this.#isPaused = this.#control(this.#epoll, EPOLL_CTL_DEL, this.#socket, this.#event) === 0

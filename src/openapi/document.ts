@@ -31,7 +31,7 @@ export async function publish(routes: readonly Route[], baseUrl: string): Promis
 
 const ErrorView = z.object({ error: z.string() })
 const FailureView = ErrorView.extend({
-  request_id: z.string().meta({ description: 'Name it when you report the failure.' }),
+  request_id: z.string().meta({ description: 'Include it when you report the failure.' }),
 })
 const UnavailableView = FailureView.extend({
   status: z.literal('degraded').optional(),
@@ -51,11 +51,11 @@ const headers = {
     description: 'Unix seconds at which the oldest request counted leaves the window.',
     schema: count,
   },
-  'X-Request-Id': { description: 'Names this request, in the log too.', schema: text },
+  'X-Request-Id': { description: 'Identifies the request, also in the log.', schema: text },
   'Retry-After': { description: 'Seconds to wait.', schema: { ...count, minimum: 1 } },
   Location: { description: 'The destination.', schema: text },
-  'Cache-Control': { description: 'How long the answer may be kept.', schema: text },
-  'X-Service-Code': { description: 'The code that was followed.', schema: text },
+  'Cache-Control': { description: 'How long the response may be cached.', schema: text },
+  'X-Service-Code': { description: 'The code of the redirect.', schema: text },
 }
 
 const responses = {

@@ -10,7 +10,7 @@ import type { QrImages } from './images.ts'
 const NAME = 'qr_base_url'
 /** Value of the setting while some images are missing. */
 const UNFINISHED = 'unfinished'
-/** Codes per chunk: few, so that no deleted code's image is stored long after the check. */
+/** Codes per chunk: bounds how long other background work waits behind it. */
 const CHUNK = 100
 
 /**

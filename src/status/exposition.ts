@@ -13,7 +13,7 @@ export interface Sample {
 /** A value without labels, or the samples of all labels; undefined leaves the family out. */
 type Reading = Value | readonly Sample[] | undefined
 
-export interface Family<Source> {
+interface Family<Source> {
   help: string
   type: 'counter' | 'gauge' | 'histogram'
   read: (source: Source) => Reading
