@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { moderationCounter } from '../db/moderation-counter.ts'
+import { moderationCounter } from '../db/settings.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-link-store.ts'
 import type { Plan } from './plans.ts'
 import { sessionWrites } from './session-store.ts'

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { moderationCount, moderationCounter } from '../db/moderation-counter.ts'
+import { moderationCount, moderationCounter } from '../db/settings.ts'
 import type { Code } from '../lib/code.ts'
 
 /** A code whose visitors get 410, and that nobody can claim. */

@@ -42,8 +42,13 @@ const contentsOf = (folder: string) =>
     .sort()
 
 const PLANTED = [
-  ...['hopcode.db', 'secret.key', 'hits.journal', 'serving.lock', 'serving.pid'],
-  ...['.restore-decided', 'cdn'],
+  'hopcode.db',
+  'secret.key',
+  'hits.journal',
+  'serving.lock',
+  'serving.pid',
+  '.restore-decided',
+  'cdn',
 ]
 
 test.if(isRoot).each(PLANTED)('root follows no link that is called %s', async (name) => {
