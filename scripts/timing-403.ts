@@ -1,9 +1,9 @@
 /**
  * Does the response time of a 403 distinguish an unknown code, a code of another account and a
  * wrong passcode? bun scripts/timing-403.ts [--samples N] [--http N] [--sign-in N]: samples of each
- * kind in random order, of authorizeByPasscode() itself, over HTTP, and of the dashboard's sign-in. Prints
- * Welch's t of each pair, with all samples and without the slowest 5 %; fails if the latter is 4.5
- * or more (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
+ * kind in random order, of authorizeByPasscode() itself, over HTTP, and of the dashboard's sign-in.
+ * Prints Welch's t of each pair, with all samples and without the slowest 5 %; fails if the latter
+ * is 4.5 or more (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
  */
 import { parseArgs } from 'node:util'
 import { issueKey } from '../src/accounts/keys.ts'

@@ -11,7 +11,7 @@ import {
 } from '../accounts/secrets.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
 import { UNFINISHED } from '../backup/restore.ts'
-import { listOpenFiles } from '../db/modes.ts'
+import { listOpenFiles } from '../data-folder.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
 import { findJournalPosition } from '../hits/store.ts'

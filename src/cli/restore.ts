@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
 import { asideName, decideOnBackup, moves } from '../backup/restore.ts'
-import { makeDataFolder } from '../data-folder.ts'
+import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
@@ -24,7 +24,7 @@ export async function restore(dataDir: string, origin: string, clock: Clock): Pr
     throw new CommandError('a backup cannot be typed: name a file, or use a pipe')
   }
   if (origin !== STREAM && !existsSync(from)) throw new CommandError(`${from} is missing`)
-  makeDataFolder(dataDir)
+  createDataFolder(dataDir)
   const lock = FolderLock.claim(dataDir)
   try {
     const aside = asideName(isoTime(clock()))

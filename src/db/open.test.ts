@@ -35,7 +35,8 @@ test('those that begin at once on a folder without a database all have it, whole
     using folder = temporaryFolder()
     const order = {
       file: join(folder.path, 'hopcode.db'),
-      ...{ begun: new SharedArrayBuffer(4), all: ALL },
+      begun: new SharedArrayBuffer(4),
+      all: ALL,
     }
     const answers = workers.map(
       (worker) =>

@@ -283,7 +283,7 @@ test('a backup replaces no file, goes to no terminal, and says what is wrong in 
   await makeAccount(env)
   writeFileSync(file, 'precious')
   const taken = await command(['backup', file], env)
-  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
+  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('exists already') })
   expect(readFileSync(file, 'utf8')).toBe('precious')
   const astray = await command(['backup', join(elsewhere.path, 'no', 'where.hopcode')], env)
   expect(astray.code).toBe(1)
