@@ -79,14 +79,14 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         value: ratio('scan'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1 },
+        demand: { sense: '≤', bar: 1.6 },
       },
       {
         label: 'CPU per request, repeated unknown codes / warm redirects',
         value: ratio('repeated'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1 },
+        demand: { sense: '≤', bar: 1.6 },
       },
     ],
     notes: [
