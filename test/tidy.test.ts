@@ -351,6 +351,32 @@ test('an import cycle is found, and printed from its first file to its first fil
   expect(findCycle([b, a, c])).toEqual([b, c, a, b].map(({ path }) => path))
 })
 
+const CODE_PATH = /^(?:src|test|bench|scripts|e2e|durability|abuse)\/[\w./-]+$/
+
+/** Relative links and paths of code in a Markdown file that no file or folder has. */
+function findDeadPaths({ path, text }: Source, paths: readonly string[]): string[] {
+  const exists = (start: string) => paths.some((candidate) => candidate.startsWith(start))
+  const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = '']) => link)
+  const words = [...text.matchAll(/`([^`\n]+)`/g)].flatMap(([, code = '']) => code.split(' '))
+  return [
+    ...links.filter((link) => !exists(normalize(join(dirname(path), link)))),
+    ...words.filter((word) => CODE_PATH.test(word) && !exists(word) && !exists(`test/${word}`)),
+  ]
+}
+
+test('every link and every path of code in the documentation exists', () => {
+  const paths = [...new Bun.Glob('**/*').scanSync({ cwd: ROOT })].filter(
+    (path) => !path.startsWith('node_modules/'),
+  )
+  const pages = project.filter(({ path }) => /^(README|bench\/\w+|docs\/.*)\.md$/.test(path))
+  expect(pages.length).toBeGreaterThan(10)
+  expect(
+    pages.flatMap((page) => findDeadPaths(page, paths).map((dead) => `${page.path}: ${dead}`)),
+  ).toEqual([])
+  const page = source('docs/a.md', '[b](b.md) [c](../src/c.ts#d) `npm test e2e/x src/gone.ts`')
+  expect(findDeadPaths(page, ['src/c.ts', 'test/e2e/x.test.ts'])).toEqual(['b.md', 'src/gone.ts'])
+})
+
 test('a unit test is in the folder of the file that it tests', () => {
   const paths = new Set(project.map(({ path }) => path))
   const subject = (path: string) => path.replace(/(\.[a-z]+)?\.test\.ts$/, '.ts')

@@ -7,7 +7,7 @@ import { HOSTNAME, type Server } from './server.ts'
 import { fitsWrk, wrkClosedLoop } from './wrk.ts'
 
 /** A closed loop without the server's address. */
-export type ClosedLoad = Omit<ClosedLoopOptions, 'hostname' | 'port'>
+type ClosedLoad = Omit<ClosedLoopOptions, 'hostname' | 'port'>
 
 /** The metrics of `measureClosed`. */
 export const CLOSED_METRICS: Metric[] = [

@@ -3,7 +3,7 @@ import { ACCOUNT_EMAIL, hopcodeSettings, type Link } from './variants.ts'
 /** Less than the plan allows, to keep requests short. */
 const BULK_MAX = 1000
 
-export interface LinkList {
+interface LinkList {
   total: number
   items: (Link & { hit_count: number })[]
 }

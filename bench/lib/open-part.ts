@@ -20,7 +20,7 @@ export const OPEN_METRICS: Metric[] = [
  */
 export const RESTING_MS = 0.1
 
-export interface OpenPart {
+interface OpenPart {
   figures: Figures
   latency: Histogram
   result: OpenLoopResult

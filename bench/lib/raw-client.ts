@@ -68,7 +68,7 @@ export class RequestBytes {
 }
 
 /** Events of a connection. */
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** The response is complete; `scanner` contains it until the next send. */
   answered(connection: Connection, scanner: ResponseScanner): void
   /** The connection was closed; `inFlight`: with a request in progress. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { hostOf } from '../../src/blocklist/match.ts'
 import { Blocklist } from '../../src/blocklist/watch.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { describeMachine } from '../lib/machine.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
 const ENTRIES = 1_000_000
@@ -69,27 +69,16 @@ if (variant === 'hopcode' || variant === 'set') {
 await compare()
 
 async function compare(): Promise<void> {
-  const { processor, cores, load, bun, commit } = describeMachine()
-  console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
+  printMachine()
   const folder = mkdtempSync(join(tmpdir(), 'blocklist-bench-'))
   try {
     const list = join(folder, 'hosts.txt')
     writeFileSync(list, Array.from({ length: ENTRIES }, (_, i) => `0.0.0.0 ${host(i)}\n`).join(''))
-    const figures: Record<Variant, Figures[]> = { hopcode: [], set: [] }
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const name of ['hopcode', 'set'] as const) figures[name].push(await apart(name, list))
-    }
-    report(figures)
+    const names: Variant[] = ['hopcode', 'set']
+    report(await timeInTurn(import.meta.path, names, ROUNDS, () => [list]))
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-async function apart(name: Variant, list: string): Promise<Figures> {
-  const child = Bun.spawn([process.execPath, import.meta.path, name, list], { stderr: 'inherit' })
-  const text = await child.stdout.text()
-  if ((await child.exited) !== 0) throw new Error(`${name} failed`)
-  return JSON.parse(text)
 }
 
 async function measure(open: (file: string) => Promise<Lookup>, list: string): Promise<Figures> {

@@ -9,7 +9,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { closeWritable, inTransaction, openWritable } from '../../src/db/open.ts'
 import { hitAdder } from '../../src/hits/store.ts'
 import { HOUR } from '../../src/lib/clock.ts'
-import { describeMachine } from '../lib/machine.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
 const LINKS = 1_000_000
@@ -78,16 +78,16 @@ async function compare(): Promise<void> {
   try {
     const base = join(folder, 'base.db')
     makeDatabase(base)
-    const { processor, cores, load, bun, commit } = describeMachine()
-    console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
+    printMachine()
     console.log('| case | CPU µs a hit | without series | ratio |')
     console.log('| :--- | ---: | ---: | ---: |')
     for (const [index, { name }] of CASES.entries()) {
-      const timings: Record<Variant, number[]> = { series: [], counts: [] }
-      for (let round = 0; round < ROUNDS; round++) {
-        const order = round % 2 === 0 ? NAMES : NAMES.toReversed()
-        for (const variant of order) timings[variant].push(await timeApart(variant, index, base))
-      }
+      const timings = await timeInTurn<Variant, number>(import.meta.path, NAMES, ROUNDS, () => {
+        const file = join(folder, 'copy.db')
+        for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+        copyFileSync(base, file)
+        return [index, file]
+      })
       const [series, counts] = NAMES.map((variant) => median(timings[variant])) as [number, number]
       const cells = [series, counts, series / counts].map((figure) => figure.toFixed(2))
       console.log(`| ${name} | ${cells.join(' | ')} |`)
@@ -95,16 +95,6 @@ async function compare(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-async function timeApart(variant: Variant, index: number, base: string): Promise<number> {
-  const file = `${base}.copy`
-  copyFileSync(base, file)
-  const child = Bun.spawn([process.execPath, import.meta.path, variant, `${index}`, file])
-  const output = await new Response(child.stdout).text()
-  if ((await child.exited) !== 0) throw new Error(`${variant} of case ${index} failed`)
-  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
-  return Number(output)
 }
 
 /** A million links with destinations of about 70 characters, each followed once long ago. */
