@@ -122,9 +122,8 @@ export class RateLimiter {
     const of = (group: BudgetGroup): Usage => {
       const limit = plans[plan][group]
       if (limit === 0) return { limit, used: 0 }
-      const window = this.#accounts[group]
-      window.peek(0, id, limit, Math.floor(monotonic()))
-      return { limit, used: limit - window.remaining }
+      const { remaining } = this.#accounts[group].peek(0, id, limit, Math.floor(monotonic()))
+      return { limit, used: limit - remaining }
     }
     return { read: of('read'), write: of('write') }
   }
@@ -164,7 +163,9 @@ export class RateLimiter {
     const isFoundSpent = this.#isSpent(found, account, client, now)
     if (!isFoundSpent && !this.#isSpent('read', account, client, now)) return undefined
     const { keyHigh, keyLow } = client
-    if (!account && this.#lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now)) return undefined
+    if (!account && this.#lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now).allowed) {
+      return undefined
+    }
     const budget = this.take(isFoundSpent ? found : 'read', account, client, now)
     return budget.allowed ? undefined : budget
   }
@@ -205,12 +206,13 @@ export class RateLimiter {
       budget.resetAt = Math.ceil(time / 1000)
       return budget
     }
-    budget.allowed = window.take(keyHigh, keyLow, limit, Math.floor(now))
+    const decision = window.take(keyHigh, keyLow, limit, Math.floor(now))
+    budget.allowed = decision.allowed
     budget.limit = limit
-    budget.remaining = window.remaining
-    budget.resetAt = Math.ceil((time + window.resetAfterMs) / 1000)
+    budget.remaining = decision.remaining
+    budget.resetAt = Math.ceil((time + decision.resetAfterMs) / 1000)
     // A client that reads 0 seconds would try again at once.
-    budget.retryAfter = Math.max(1, Math.ceil(window.resetAfterMs / 1000))
+    budget.retryAfter = Math.max(1, Math.ceil(decision.resetAfterMs / 1000))
     return budget
   }
 }
