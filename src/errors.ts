@@ -75,7 +75,7 @@ export const REFUSALS = {
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
 
-export type RefusalCode = keyof typeof REFUSALS
+type RefusalCode = keyof typeof REFUSALS
 
 interface Extras {
   headers?: Readonly<Record<string, string>>

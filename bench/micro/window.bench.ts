@@ -33,7 +33,7 @@ type Take = (caller: number, budget: number, nowMs: number) => boolean
 const VARIANTS = {
   hopcode: (): Take => {
     const window = new SlidingWindow({ keysMax: KEYS_MAX })
-    return (caller, budget, nowMs) => window.take(0, 0x0a00_0000 + caller, budget, nowMs)
+    return (caller, budget, nowMs) => window.take(0, 0x0a00_0000 + caller, budget, nowMs).allowed
   },
   map: (): Take => {
     const log = new Map<string, number[]>()

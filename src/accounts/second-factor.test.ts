@@ -50,7 +50,7 @@ test('a stored secret is opened with its own key and for its own account alone',
   expect(() => openSecret(hasher, 7, sealed.subarray(0, 10))).toThrow()
 })
 
-test('an app is told whose code it shows, and of which service', () => {
+test('the otpauth URL names the account and the service', () => {
   const { url, key } = describeSecret(SECRET, {
     issuer: 'Hopcode (go.example.com)',
     email: 'ann+1@example.com',

@@ -3,7 +3,7 @@ import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { hashesEqual, readSecretKey, SecretHasher, secretFile } from './secrets.ts'
 
-test('the hashing key is made once, for its owner alone, and stays the same', () => {
+test('the hashing key is created once, readable by its owner only, and stays the same', () => {
   using folder = temporaryFolder()
   const key = readSecretKey(folder.path, { fresh: true })
   expect(key).toHaveLength(32)
@@ -11,7 +11,7 @@ test('the hashing key is made once, for its owner alone, and stays the same', ()
   expect(statSync(secretFile(folder.path)).mode & 0o777).toBe(0o600)
 })
 
-test('a missing key is not made anew over existing hashes', () => {
+test('a missing key is not replaced by a new one while hashes exist', () => {
   using folder = temporaryFolder()
   readSecretKey(folder.path, { fresh: true })
   rmSync(secretFile(folder.path))

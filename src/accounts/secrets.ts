@@ -16,7 +16,7 @@ import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
-export type SecretPurpose =
+type SecretPurpose =
   | 'api-key'
   | 'passcode'
   | 'session'

@@ -50,7 +50,7 @@ test('a session begins as it then reads, even the hundred-and-first of a clock t
   expect(reads.findByHash(hashOf(1))).toBeUndefined()
 })
 
-test('sessions that are over go when somebody signs in, of other accounts too', () => {
+test('a sign-in deletes expired sessions, of other accounts too', () => {
   using folder = temporaryFolder()
   const { reads, writes, start, accountId, otherId } = open(folder.path)
   start(1, 1000, { accountId: otherId })
@@ -77,7 +77,7 @@ test('ending all sessions but one leaves other accounts alone', () => {
   ])
 })
 
-test('who was let in by a password that has changed since gets no session', () => {
+test('a password that has changed since it was verified starts no session', () => {
   using folder = temporaryFolder()
   const { reads, start, accounts, accountId } = open(folder.path)
   expect(start(1, 1000)).toBeDefined()

@@ -5,7 +5,7 @@ import { signIn } from './sign-in.ts'
 import type { AccountStore } from './store.ts'
 import { type Attempt, type Gate, Throttle } from './throttle.ts'
 
-/** Keeps what it was told to count. */
+/** Records the attempts that are counted. */
 class Recorder extends Throttle {
   readonly counted: Attempt[] = []
   override count(attempts: readonly Attempt[]): Gate[] {
@@ -35,7 +35,7 @@ async function fail(email: string, address = '192.0.2.1'): Promise<Attempt[]> {
   return throttle.counted
 }
 
-test('what the throttle remembers of a stranger is short, however long the text that was sent', async () => {
+test('the keys of the throttle are short, however long the e-mail address that was sent', async () => {
   const counted = await fail('a'.repeat(15_000))
   expect(counted.map(({ gate }) => gate)).toEqual(['pair', 'address', 'network', 'account'])
   for (const { key } of counted) expect(key.length).toBeLessThan(100)
@@ -52,7 +52,7 @@ test.each([
   ['2001:db8:7:abcd::/64', '2001:db8:7::/48'],
   ['unknown', 'unknown'],
 ])(
-  'a failure from %s counts for %s too, and waits among those of that network',
+  'a failure from %s counts for %s too, and waits in the queue of that network',
   async (from, network) => {
     const counted = await fail('ann@example.com', from)
     expect(counted).toContainEqual({ gate: 'network', key: network })

@@ -42,7 +42,7 @@ test('success forgets the failures', () => {
   throttle.require(pair)
 })
 
-test('the longest of several waits is told, with a header', () => {
+test('of several waits, the longest one is reported, with a header', () => {
   const throttle = throttleAt({ now: 1000 })
   const address = { gate: 'address', key: '192.0.2.1' } as const
   for (let i = 0; i < 30; i++) throttle.count([address])

@@ -20,7 +20,7 @@ interface JoinCommand {
   now: number
 }
 
-export interface NewAccount extends SignInMethod {
+interface NewAccount extends SignInMethod {
   email: string
   plan: Plan
   key: NewKey

@@ -2,7 +2,7 @@ import type { RandomBytes } from '../lib/random.ts'
 import { KeyIndex, NO_SLOT } from './key-index.ts'
 
 /** Which keys may be counted together, and under which key. */
-export interface KeyGroups {
+interface KeyGroups {
   has(keyHigh: number): boolean
   high(keyHigh: number, keyLow: number): number
   low(keyHigh: number, keyLow: number): number

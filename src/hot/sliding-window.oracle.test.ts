@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { IPV6_GROUPS } from './caller-slots.ts'
-import { SlidingWindow, WINDOW_MS } from './sliding-window.ts'
+import { type Decision, SlidingWindow, WINDOW_MS } from './sliding-window.ts'
 
 /** A failing run prints its seed and path: put them here to see it again. */
 const SEED = 4_052_600
@@ -42,24 +42,18 @@ class Log {
   }
 }
 
-/** What a take or a peek must find, given the counted times before it. */
-function expectedView(times: number[], budget: number, now: number) {
+/** The decision that a take or a peek must return, given the counted times before it. */
+function expectedDecision(times: number[], budget: number, now: number): Decision {
   if (times.length < budget) {
     return {
-      passes: true,
+      allowed: true,
       remaining: budget - times.length,
       resetAfterMs: times[0] === undefined ? 0 : times[0] + WINDOW_MS - now,
     }
   }
   const last = times[times.length - budget] as number
-  return { passes: false, remaining: 0, resetAfterMs: last + WINDOW_MS - now }
+  return { allowed: false, remaining: 0, resetAfterMs: last + WINDOW_MS - now }
 }
-
-const view = (window: SlidingWindow, passes: boolean) => ({
-  passes,
-  remaining: window.remaining,
-  resetAfterMs: window.resetAfterMs,
-})
 
 // spec: Limits | Rate window
 test('it agrees with a plain log: never over the budget, never a refusal under it, every figure exact', () => {
@@ -70,13 +64,13 @@ test('it agrees with a plain log: never over the budget, never a refusal under i
     for (const { key, budget, advanceMs, takes } of all) {
       now += advanceMs
       for (let i = 0; i < takes; i++) {
-        const before = expectedView(log.counted(key, now), budget, now)
-        if (i < 2) expect(view(window, window.peek(key, ~key, budget, now))).toEqual(before)
-        const passes = window.take(key, ~key, budget, now)
-        if (passes) log.add(key, now)
-        const after = expectedView(log.counted(key, now), budget + 1, now)
-        const expected = before.passes ? { ...after, remaining: before.remaining - 1 } : before
-        expect(view(window, passes)).toEqual(expected)
+        const before = expectedDecision(log.counted(key, now), budget, now)
+        if (i < 2) expect(window.peek(key, ~key, budget, now)).toEqual(before)
+        const decision = window.take(key, ~key, budget, now)
+        if (decision.allowed) log.add(key, now)
+        const after = expectedDecision(log.counted(key, now), budget + 1, now)
+        const expected = before.allowed ? { ...after, remaining: before.remaining - 1 } : before
+        expect(decision).toEqual(expected)
       }
     }
     expect(window.overflowed).toBe(0)
@@ -92,11 +86,12 @@ test('after a refusal, the next request passes at resetAfterMs and not a millise
     for (const { key, budget, advanceMs, takes } of all) {
       now += advanceMs
       for (let i = 0; i < takes; i++) window.take(0, key, budget, now)
-      if (window.take(0, key, budget, now)) continue
-      const until = now + window.resetAfterMs
-      expect(window.peek(0, key, budget, until - 1)).toBe(false)
-      expect(window.resetAfterMs).toBe(1)
-      expect(window.peek(0, key, budget, until)).toBe(true)
+      const decision = window.take(0, key, budget, now)
+      if (decision.allowed) continue
+      const until = now + decision.resetAfterMs
+      const refusal = { allowed: false, remaining: 0, resetAfterMs: 1 }
+      expect(window.peek(0, key, budget, until - 1)).toEqual(refusal)
+      expect(window.peek(0, key, budget, until).allowed).toBe(true)
       now = until
     }
   })
@@ -173,12 +168,12 @@ test('with more callers than slots, none gets more than its budget and only newc
       now += advanceMs
       for (let i = 0; i < takes; i++) {
         const counted = log.counted(key, now).length
-        const couldPass = window.peek(key, 0, budget, now)
-        const passes = window.take(key, 0, budget, now)
+        const couldPass = window.peek(key, 0, budget, now).allowed
+        const { allowed: passes, remaining } = window.take(key, 0, budget, now)
         expect(couldPass).toBe(passes)
         if (passes) {
           expect(counted).toBeLessThan(budget)
-          expect(window.remaining).toBeLessThan(budget - counted)
+          expect(remaining).toBeLessThan(budget - counted)
           log.add(key, now)
         }
         expect(passes).toBe(model.take(key, budget, now))
@@ -200,21 +195,23 @@ test('with a full arena, no caller gets more than its budget and a refusal ends 
       for (let i = 0; i < takes; i++) {
         const counted = log.counted(key, now).length
         const refusedBefore = window.arenaRefused
-        if (window.take(0, key, budget, now)) {
-          expect(window.remaining).toBe(budget - counted - 1)
-          expect(window.remaining).toBeGreaterThanOrEqual(0)
+        const decision = window.take(0, key, budget, now)
+        if (decision.allowed) {
+          expect(decision.remaining).toBe(budget - counted - 1)
+          expect(decision.remaining).toBeGreaterThanOrEqual(0)
           log.add(key, now)
         } else {
           if (counted < budget) expect(window.arenaRefused).toBe(refusedBefore + 1)
-          expect(window.remaining).toBe(0)
-          expect(window.resetAfterMs).toBeGreaterThan(0)
-          expect(window.resetAfterMs).toBeLessThanOrEqual(WINDOW_MS)
+          expect(decision.remaining).toBe(0)
+          expect(decision.resetAfterMs).toBeGreaterThan(0)
+          expect(decision.resetAfterMs).toBeLessThanOrEqual(WINDOW_MS)
         }
       }
-      if (window.remaining > 0 || advanceMs % 2 === 0) continue
-      if (window.peek(0, key, budget, now)) continue
-      now += window.resetAfterMs
-      expect(window.peek(0, key, budget, now)).toBe(true)
+      if (advanceMs % 2 === 0) continue
+      const next = window.peek(0, key, budget, now)
+      if (next.allowed) continue
+      now += next.resetAfterMs
+      expect(window.peek(0, key, budget, now).allowed).toBe(true)
     }
   })
   fc.assert(property, { seed: SEED, numRuns: 300 })
@@ -241,8 +238,8 @@ test('under pressure new IPv6 networks are counted by /48: none is over its budg
         if (inStep) releaseExpired(window, now)
         for (let i = 0; i < takes; i++) {
           const counted = log.counted(key, now).length
-          const couldPass = inStep && window.peek(high, low, budget, now)
-          const passes = window.take(high, low, budget, now)
+          const couldPass = inStep && window.peek(high, low, budget, now).allowed
+          const passes = window.take(high, low, budget, now).allowed
           if (passes) {
             expect(counted).toBeLessThan(budget)
             log.add(key, now)
@@ -279,8 +276,8 @@ test('a window that fails open refuses nobody under the budget, and those with a
         releaseExpired(window, now)
         for (let i = 0; i < takes; i++) {
           const passedBefore = ofNetwork.counted(networkOf(key), now).length
-          const couldPass = window.peek(high, low, budget, now)
-          const passes = window.take(high, low, budget, now)
+          const couldPass = window.peek(high, low, budget, now).allowed
+          const passes = window.take(high, low, budget, now).allowed
           expect(couldPass).toBe(passes)
           if (!passes) expect(passedBefore).toBeGreaterThanOrEqual(budget)
           if (passes) ofNetwork.add(networkOf(key), now)

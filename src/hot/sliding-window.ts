@@ -57,6 +57,19 @@ interface SlidingWindowOptions extends CallerSlotsOptions {
   failsOpen?: boolean
 }
 
+/** Whether a request is within its budget, and what is left of the budget. */
+export interface Decision {
+  readonly allowed: boolean
+  /** Requests left in the window, without the one that has just been counted. */
+  readonly remaining: number
+  /**
+   * Milliseconds until the oldest counted request leaves the window, 0 if none is counted. Of a
+   * refusal: until the next request with this budget is allowed; in the overflow bucket, unless
+   * another newcomer comes first.
+   */
+  readonly resetAfterMs: number
+}
+
 /**
  * HOT PATH. An exact log of each caller's requests in the last 60 seconds, in bounded memory: never
  * more than the budget in any 60 seconds, never a refusal under it. No clock of its own, and
@@ -69,16 +82,10 @@ interface SlidingWindowOptions extends CallerSlotsOptions {
  * than its budget. When the arena is full, a caller with requests in the window is refused until
  * they have left. Both happen in a flood only; `overflowed` and `arenaRefused` count them. With
  * `failsOpen`, such requests pass without being counted; `uncounted` counts them.
+ *
+ * `take` and `peek` return the same object each time: read it before the next call.
  */
 export class SlidingWindow {
-  /** After take or peek: requests left in the window, without the one that has just passed. */
-  remaining = 0
-  /**
-   * After take or peek: milliseconds until the oldest counted request leaves the window, 0 if none
-   * is counted. After a refusal, until the next request with this budget passes; in the overflow
-   * bucket, unless another newcomer comes first.
-   */
-  resetAfterMs = 0
   /** Number of refused takes. */
   refused = 0
   /** Number of takes, passed or refused, of callers for which no slot was left. */
@@ -88,6 +95,7 @@ export class SlidingWindow {
   /** Number of takes that passed without being counted. */
   uncounted = 0
 
+  readonly #decision = { allowed: false, remaining: 0, resetAfterMs: 0 }
   readonly #slots: CallerSlots
   readonly #gaps: GapQueues
   readonly #records: Int32Array
@@ -132,11 +140,11 @@ export class SlidingWindow {
   }
 
   /**
-   * Spends one request of the key, given as two 32-bit halves. False, and nothing is spent, if the
-   * budget does not allow it. `budget` is at least 1 and may change from call to call. `nowMs` is
-   * in whole milliseconds and monotonic: an earlier time counts as the latest one given.
+   * Spends one request of the key, given as two 32-bit halves; a refusal spends nothing. `budget`
+   * is at least 1 and may change from call to call. `nowMs` is in whole milliseconds and monotonic:
+   * an earlier time counts as the latest one given.
    */
-  take(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
+  take(keyHigh: number, keyLow: number, budget: number, nowMs: number): Decision {
     const now = this.#advance(nowMs)
     let slot = this.#slots.find(keyHigh, keyLow)
     if (slot === NO_SLOT) slot = this.#admit(keyHigh, keyLow, now)
@@ -145,23 +153,22 @@ export class SlidingWindow {
       if (this.#failsOpen) return this.#passUncounted(budget)
     }
     const verdict = this.#decide(slot, keyHigh, keyLow, budget, now)
-    if (verdict === PASSES) {
-      this.#spend(slot, keyHigh, keyLow, now)
-      return true
-    }
     if (verdict === NO_MEMORY && this.#failsOpen) return this.#passUncounted(budget)
-    this.refused++
-    return false
+    this.#decision.allowed = verdict === PASSES
+    if (verdict === PASSES) this.#spend(slot, keyHigh, keyLow, now)
+    else this.refused++
+    return this.#decision
   }
 
-  /** Whether a take would pass now. Spends nothing, but sets `remaining` and `resetAfterMs`. */
-  peek(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
+  /** The decision about a take at this moment. Spends nothing. */
+  peek(keyHigh: number, keyLow: number, budget: number, nowMs: number): Decision {
     const now = this.#advance(nowMs)
     let slot = this.#slots.find(keyHigh, keyLow)
     if (slot === NO_SLOT && this.#slots.isFull && !this.#failsOpen) slot = this.#overflow
     if (slot === NO_SLOT) slot = this.#begin(this.#blank, now)
     const verdict = this.#decide(slot, keyHigh, keyLow, budget, now)
-    return verdict === PASSES || (verdict === NO_MEMORY && this.#failsOpen)
+    this.#decision.allowed = verdict === PASSES || (verdict === NO_MEMORY && this.#failsOpen)
+    return this.#decision
   }
 
   /**
@@ -174,11 +181,12 @@ export class SlidingWindow {
     return slot !== NO_SLOT && this.#decide(slot, keyHigh, keyLow, budget, now) === SPENT
   }
 
-  #passUncounted(budget: number): boolean {
+  #passUncounted(budget: number): Decision {
     this.uncounted++
-    this.remaining = budget
-    this.resetAfterMs = 0
-    return true
+    this.#decision.allowed = true
+    this.#decision.remaining = budget
+    this.#decision.resetAfterMs = 0
+    return this.#decision
   }
 
   /** The time since the origin. Releases a few keys that have nothing left in the window. */
@@ -216,15 +224,15 @@ export class SlidingWindow {
     return slot
   }
 
-  /** Decides about one more request, and sets `remaining` and `resetAfterMs` as they are before. */
+  /** Decides about one more request, and sets `#decision` to the state before it. */
   #decide(slot: number, keyHigh: number, keyLow: number, budget: number, now: number): Verdict {
     if (!(budget >= 1)) throw new RangeError('a budget is at least 1')
     const count = this.#countNow(slot, now)
     const shared = this.#sharedNow(slot, keyHigh, keyLow, now)
     const left = budget - count - shared
     if (left > 0 && (count === 0 || this.#gaps.hasRoom(slot))) {
-      this.remaining = left
-      this.resetAfterMs = count === 0 ? 0 : this.#leavesMs(slot, 0, budget) - now
+      this.#decision.remaining = left
+      this.#decision.resetAfterMs = count === 0 ? 0 : this.#leavesMs(slot, 0, budget) - now
       return PASSES
     }
     let passes = now
@@ -235,8 +243,8 @@ export class SlidingWindow {
       if (count >= budget) passes = this.#leavesMs(slot, count - budget, budget)
       if (shared > 0) passes = Math.max(passes, this.#passedAtMs(keyHigh, keyLow) + WINDOW_MS)
     }
-    this.remaining = 0
-    this.resetAfterMs = passes - now
+    this.#decision.remaining = 0
+    this.#decision.resetAfterMs = passes - now
     return left > 0 ? NO_MEMORY : SPENT
   }
 
@@ -254,8 +262,8 @@ export class SlidingWindow {
       this.#unlink(slot)
       this.#linkNewest(slot)
     }
-    this.remaining--
-    this.resetAfterMs = (records[at + OLDEST_MS] as number) + WINDOW_MS - now
+    this.#decision.remaining--
+    this.#decision.resetAfterMs = (records[at + OLDEST_MS] as number) + WINDOW_MS - now
   }
 
   /** Drops requests that have left the window, and returns the number of those in it. */

@@ -4,7 +4,7 @@ import { readChunks } from './body.ts'
 
 const CHUNKS = 50_000
 
-/** A body that comes a byte at a time; `meanwhile` runs when the last one is about to. */
+/** A body sent byte by byte; `meanwhile` runs before the last byte. */
 function inBytes(meanwhile = () => {}): Request {
   async function* body() {
     for (let sent = 1; sent <= CHUNKS; sent++) {
@@ -15,7 +15,7 @@ function inBytes(meanwhile = () => {}): Request {
   return new Request('http://hop.test/', { method: 'POST', body: body() })
 }
 
-test('a body that comes a byte at a time is whole, and its pieces are not kept', async () => {
+test('a body sent byte by byte arrives complete, and its chunks are not kept', async () => {
   let kept = Number.POSITIVE_INFINITY
   const request = inBytes(() => {
     Bun.gc(true)

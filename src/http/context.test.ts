@@ -12,8 +12,8 @@ test('ids are short, and none comes twice', () => {
   for (const id of [...seen].slice(0, 1000)) expect(id).toMatch(/^[a-z0-9]{8}-[a-z0-9]{1,6}$/)
 })
 
-// Anybody could read the service's traffic from two ids.
-test('two ids do not tell how many requests came between them', () => {
+// Two ids would reveal the service's traffic to every client.
+test('two ids do not reveal how many requests came between them', () => {
   const ids = new RequestIds(secureRandom)
   const numbers = Array.from({ length: 1001 }, () => numberOf(ids.next()))
   const steps = numbers.slice(1).map((number, i) => number - (numbers[i] ?? 0))

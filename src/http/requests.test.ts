@@ -6,7 +6,7 @@ import { observeRequests, RequestTally } from './requests.ts'
 
 const silent = createLog({ level: 'silent' })
 
-test('every answer is counted with its status, but a short link’s, which counts itself', async () => {
+test('every response is counted with its status, except redirects, which are counted elsewhere', async () => {
   const tally = new RequestTally()
   const address = new ClientAddress([])
   const app = new Elysia()
@@ -32,7 +32,7 @@ test('every answer is counted with its status, but a short link’s, which count
   const asked = ['/value', '/raw', '/away', '/moved', '/page', '/nothing/here']
   const sent = [await app.handle(new Request('http://hop.test/value/secret', { method: 'POST' }))]
   for (const path of asked) sent.push(await app.handle(new Request(`http://hop.test${path}`)))
-  // Elysia tells of an answer in a later turn.
+  // Elysia reports a response in a later tick.
   while ([...tally.counts()].length < sent.length) await new Promise(setImmediate)
   const counted = [...tally.counts()].map(({ route, method, status }) => [route, method, status])
   expect(counted.sort()).toEqual(
@@ -69,7 +69,7 @@ test('a line in the log has no request id where the answer has none', async () =
   expect(lines[0]).not.toHaveProperty('request_id')
 })
 
-test('methods that nobody serves share one name', () => {
+test('unknown methods share one name', () => {
   const tally = new RequestTally()
   for (const method of ['BREW', 'PROPFIND', 'x'.repeat(100)]) tally.add('unmatched', method, 405, 0)
   expect([...tally.counts()]).toEqual([

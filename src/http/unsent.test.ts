@@ -54,7 +54,7 @@ test('unread responses fill the share of one account: 503 with Retry-After for i
   const other = await service.ask('GET', '/big', 2)
   expect(other.status).toBe(200)
   expect(await other.json()).toBe(BIG)
-  // What has been done must be told, whatever it takes.
+  // The result of a write must be sent, whatever its size.
   const done = await service.ask('POST', '/big', 1)
   expect(done.status).toBe(201)
   expect(await done.json()).toBe(BIG)

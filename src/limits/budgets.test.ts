@@ -76,7 +76,7 @@ const step = fc.record({
 })
 
 // design: 4.5 the window is exact
-test('reads, redirects and look-ups of addresses agree with plain logs, and never meddle with each other', () => {
+test('reads, redirects and look-ups of addresses agree with plain logs, and are counted independently', () => {
   const budgets = { read: 7, write: 1, redirect: 11 }
   const steps = fc.array(step, { maxLength: 60, size: 'max' })
   const property = fc.property(steps, (all) => {
@@ -149,7 +149,7 @@ test('an account beyond its reads gets no look-up, and one without a limit gets 
   expect(limiter.findLookUpRefusal('redirect', enterprise, SCHOOL)).toBeUndefined()
 })
 
-test('after 393,216 IPv4 addresses in a minute, 400 new visitors follow links', () => {
+test('after 393,216 IPv4 addresses in a minute, 400 new clients follow links', () => {
   const { limiter } = limiterOf()
   const address = new ClientAddress([])
   for (const text of freshIpv4(ADDRESSES_MAX, 10)) {
@@ -172,7 +172,7 @@ test('after 393,216 IPv4 addresses in a minute, 400 new visitors follow links', 
   expect(reads).toBe(300)
 })
 
-test('an IPv6 /45 with 393,216 networks takes little more than half of the table, and all visitors are counted', () => {
+test('an IPv6 /45 with 393,216 networks takes little more than half of the table, and all clients are counted', () => {
   const { limiter } = limiterOf()
   const address = new ClientAddress([])
   for (const text of ipv6Networks(ADDRESSES_MAX, { prefixLength: 45 })) {

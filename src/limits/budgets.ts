@@ -47,12 +47,12 @@ export interface Budget {
 }
 
 /** What a request may be charged to. A redirect of an account is charged to its reads. */
-export type Charge = BudgetGroup | 'redirect'
+type Charge = BudgetGroup | 'redirect'
 
 /** One of the limiter's windows, for operators. */
 export interface LimiterWindow {
   callers: 'account' | 'address'
-  budget: Charge | 'look_up' | 'page'
+  budget: string
   window: Pick<
     SlidingWindow,
     'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused' | 'uncounted'
@@ -70,11 +70,8 @@ export interface LimiterWindow {
  */
 export class RateLimiter {
   readonly #options: RateLimiterOptions
-  readonly #accounts: Record<BudgetGroup, SlidingWindow>
-  readonly #addresses: Record<Charge, SlidingWindow>
-  readonly #lookUps: SlidingWindow
-  readonly #pages: Record<'account' | 'address', SlidingWindow>
-
+  readonly #accounts: Record<BudgetGroup | 'page', SlidingWindow>
+  readonly #addresses: Record<Charge | 'page' | 'look_up', SlidingWindow>
   readonly #budget = { allowed: true, limit: 0, remaining: 0, resetAt: 0, retryAfter: 1 }
 
   constructor(options: RateLimiterOptions) {
@@ -84,36 +81,27 @@ export class RateLimiter {
     this.#accounts = {
       read: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
       write: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
+      page: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
     }
     this.#addresses = {
       read: new SlidingWindow({ keysMax, groups }),
       write: new SlidingWindow({ keysMax, groups }),
+      page: new SlidingWindow({ keysMax, groups }),
       redirect: new SlidingWindow({ keysMax, groups, failsOpen: true }),
-    }
-    this.#lookUps = new SlidingWindow({
-      keysMax: Math.min(keysMax, LOOK_UP_ADDRESSES_MAX),
-      arenaBytesMax: LOOK_UP_BYTES_MAX,
-      groups,
-      failsOpen: true,
-    })
-    this.#pages = {
-      account: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
-      address: new SlidingWindow({ keysMax, groups }),
+      look_up: new SlidingWindow({
+        keysMax: Math.min(keysMax, LOOK_UP_ADDRESSES_MAX),
+        arenaBytesMax: LOOK_UP_BYTES_MAX,
+        groups,
+        failsOpen: true,
+      }),
     }
   }
 
   windows(): LimiterWindow[] {
-    const { read, write, redirect } = this.#addresses
-    return [
-      { callers: 'account', budget: 'read', window: this.#accounts.read },
-      { callers: 'account', budget: 'write', window: this.#accounts.write },
-      { callers: 'account', budget: 'page', window: this.#pages.account },
-      { callers: 'address', budget: 'read', window: read },
-      { callers: 'address', budget: 'write', window: write },
-      { callers: 'address', budget: 'page', window: this.#pages.address },
-      { callers: 'address', budget: 'redirect', window: redirect },
-      { callers: 'address', budget: 'look_up', window: this.#lookUps },
-    ]
+    const windows = { account: this.#accounts, address: this.#addresses }
+    return (['account', 'address'] as const).flatMap((callers) =>
+      Object.entries(windows[callers]).map(([budget, window]) => ({ callers, budget, window })),
+    )
   }
 
   /** Spends nothing. After a downgrade, more may have been spent than `used` reports. */
@@ -122,9 +110,8 @@ export class RateLimiter {
     const of = (group: BudgetGroup): Usage => {
       const limit = plans[plan][group]
       if (limit === 0) return { limit, used: 0 }
-      const window = this.#accounts[group]
-      window.peek(0, id, limit, Math.floor(monotonic()))
-      return { limit, used: limit - window.remaining }
+      const { remaining } = this.#accounts[group].peek(0, id, limit, Math.floor(monotonic()))
+      return { limit, used: limit - remaining }
     }
     return { read: of('read'), write: of('write') }
   }
@@ -163,8 +150,11 @@ export class RateLimiter {
     const now = Math.floor(this.#options.monotonic())
     const isFoundSpent = this.#isSpent(found, account, client, now)
     if (!isFoundSpent && !this.#isSpent('read', account, client, now)) return undefined
-    const { keyHigh, keyLow } = client
-    if (!account && this.#lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now)) return undefined
+    if (!account) {
+      const { keyHigh, keyLow } = client
+      const lookUps = this.#addresses.look_up
+      if (lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now).allowed) return undefined
+    }
     const budget = this.take(isFoundSpent ? found : 'read', account, client, now)
     return budget.allowed ? undefined : budget
   }
@@ -184,8 +174,8 @@ export class RateLimiter {
   takePage(account: AccountId | undefined, { keyHigh, keyLow }: Client): Budget {
     const { pagesPerMinute, monotonic } = this.#options
     return account === undefined
-      ? this.#takeFrom(this.#pages.address, pagesPerMinute, keyHigh, keyLow, monotonic())
-      : this.#takeFrom(this.#pages.account, pagesPerMinute, 0, account, monotonic())
+      ? this.#takeFrom(this.#addresses.page, pagesPerMinute, keyHigh, keyLow, monotonic())
+      : this.#takeFrom(this.#accounts.page, pagesPerMinute, 0, account, monotonic())
   }
 
   /** `limit` 0: no limit. */
@@ -205,12 +195,13 @@ export class RateLimiter {
       budget.resetAt = Math.ceil(time / 1000)
       return budget
     }
-    budget.allowed = window.take(keyHigh, keyLow, limit, Math.floor(now))
+    const decision = window.take(keyHigh, keyLow, limit, Math.floor(now))
+    budget.allowed = decision.allowed
     budget.limit = limit
-    budget.remaining = window.remaining
-    budget.resetAt = Math.ceil((time + window.resetAfterMs) / 1000)
+    budget.remaining = decision.remaining
+    budget.resetAt = Math.ceil((time + decision.resetAfterMs) / 1000)
     // A client that reads 0 seconds would try again at once.
-    budget.retryAfter = Math.max(1, Math.ceil(window.resetAfterMs / 1000))
+    budget.retryAfter = Math.max(1, Math.ceil(decision.resetAfterMs / 1000))
     return budget
   }
 }

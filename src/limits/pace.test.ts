@@ -45,7 +45,7 @@ test('unused time is not saved up', async () => {
   expect(rests).toEqual([100])
 })
 
-test('an account whose bytes have had their time is forgotten', async () => {
+test('an account is dropped when the time for its bytes has passed', async () => {
   const { subject, advance } = pace()
   for (let account = 0; account < 100; account++) await subject.wait(account, 10)
   expect(subject.size).toBe(100)
