@@ -195,7 +195,11 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
   const indexer = new SearchIndexer(writer)
   const effects = new LinkEffects({ cache, images, indexer })
   const moderation = new Moderation({
-    ...{ reads: new ModerationReads(db), writer, cache, blocklist, clock },
+    reads: new ModerationReads(db),
+    writer,
+    effects,
+    blocklist,
+    clock,
   })
   const plans = planLimits(config)
   const unsent = new UnsentResponses()

@@ -11,8 +11,7 @@ const POLL_MS = 500
 interface ModerationOptions {
   reads: ModerationReads
   writer: Caller<ModerationWrites & AccountWrites>
-  /** Holds destinations by the rules of the moment at which they were read. */
-  cache: { clear(): void }
+  effects: { rulesChanged(): void }
   /** `version` differs after every list that was loaded. */
   blocklist: { readonly version: number }
   clock: Clock
@@ -63,7 +62,7 @@ export class Moderation {
 
   /** What happens at every interval. */
   poll(): void {
-    const { reads, blocklist, cache } = this.#options
+    const { reads, blocklist, effects } = this.#options
     let now: string
     try {
       now = `${blocklist.version} ${reads.changes()}`
@@ -71,7 +70,7 @@ export class Moderation {
       // The status page reports a database that cannot be read. The next poll compares again.
       return
     }
-    if (now !== this.#seen) cache.clear()
+    if (now !== this.#seen) effects.rulesChanged()
     this.#seen = now
   }
 
@@ -79,9 +78,9 @@ export class Moderation {
     clearInterval(this.#timer)
   }
 
-  /** Nothing is awaited between the writer's answer and the cache. */
+  /** Nothing is awaited between the writer's result and its effects. */
   #applied<Result>(result: Result): Result {
-    this.#options.cache.clear()
+    this.#options.effects.rulesChanged()
     return result
   }
 }
