@@ -5,7 +5,7 @@ import { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { LinkReads } from './store.ts'
+import { LinkReads } from './read.ts'
 import { authorizeByPasscode } from './update.ts'
 
 /** Neighbours in every way: by length, by the last character, by what the search begins with. */
