@@ -21,9 +21,9 @@ export interface Matches {
   links: Link[]
 }
 
-/** Links of a chunk, where all links are counted: takes about 0.1 ms. */
+/** Links of a chunk in a list without a search: counting one takes about 0.1 ms. */
 const CHUNK_LINKS = 4096
-/** Pages so near the newest link are found without counting: some 2 ms at most. */
+/** Pages up to this offset are found without counting: some 2 ms at most. */
 const WALK_MAX = 20 * CHUNK_LINKS
 /** Time slice of a call. Calls of other accounts wait for at most one. */
 const SLICE_MS = 3
@@ -204,7 +204,7 @@ function accountLinks(db: Database, chunkLinks: number): (accountId: AccountId) 
   })
 }
 
-/** Of the index that is read, so that a chunk holds some thousand links. */
+/** Bytes of the index per link: a chunk has some thousand links. */
 const LINK_BYTES = 64
 
 /** A link's URL was changed or the link deleted; see drizzle/0004_link_changes.sql. */
@@ -275,8 +275,8 @@ export class LinkPages {
 
   /**
    * One page and its exact total. The thread works on one page per account at a time, so that the
-   * share of an account does not grow with its requests. Throws `search_timeout`, also when `signal`
-   * is aborted.
+   * share of an account does not grow with its requests. Throws `search_timeout`, also when
+   * `signal` is aborted.
    */
   async find(query: ListQuery, signal?: AbortSignal): Promise<Matches> {
     const { accountId } = query

@@ -92,11 +92,11 @@ const changeRoutes = (deps: Deps) =>
       {
         detail: operation({
           id: 'update',
-          summary: 'Change where a code leads',
+          summary: 'Change the destination of a code',
           tag: 'Links',
           key: true,
           body: UpdateBody,
-          answers: { 200: { description: 'The code leads there now.', view: UpdatedView } },
+          answers: { 200: { description: 'The destination is changed.', view: UpdatedView } },
           refusals: [...WRITE_REFUSALS, 403, 422],
         }),
       },
@@ -123,7 +123,7 @@ const changeRoutes = (deps: Deps) =>
 
 const bulkRoutes = (deps: Deps) => {
   const { free, pro, enterprise } = deps.plans
-  // Created once: creating a schema takes as long as checking a thousand items.
+  // Created once: creating a schema takes as long as validating a thousand items.
   const bulkBodies = {
     free: bulkBody(free.bulkMax),
     pro: bulkBody(pro.bulkMax),
@@ -178,7 +178,7 @@ export const linkLookupRoutes = (deps: Deps) =>
     .get('/lookup/:code', ({ params }) => lookup(deps, params.code), {
       detail: operation({
         id: 'lookup',
-        summary: 'Where a code leads, without following it',
+        summary: 'The destination of a code, without following it',
         tag: 'Links',
         code: true,
         answers: { 200: { description: 'The code.', view: LookupView } },

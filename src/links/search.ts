@@ -79,7 +79,7 @@ const ROW_BYTES = 128
 /** A statement on the index takes 1 to 4 ms, as long as reading about so many bytes of rows. */
 const STATEMENT_BYTES = 256 * 1024
 
-/** The link of account ?1 that comes ?3 links after the next one after the id ?2. */
+/** Of the links of account ?1 after the id ?2, number ?3, counted from 0. */
 export const NTH_LINK_AFTER =
   'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3'
 
@@ -154,11 +154,11 @@ class Search implements LinkSource {
   readonly #code: string
   readonly #query: string | undefined
   #span: number
-  /** Rows to read before the index is asked again. */
+  /** Rows to read before the index is used again. */
   #rowsLeft = 0
   /** Most links around the last ones are of this account, as those of a bulk are. */
   #isClustered = false
-  /** Undefined where the text is too long for LIKE, or LIKE does not know its letter cases. */
+  /** Undefined if the text is too long for LIKE, or has letters that LIKE does not fold. */
   readonly #like: string | undefined
   #areRowsShort = false
 

@@ -12,16 +12,16 @@ export interface RedirectDeps extends GuardDeps {
   cache: LinkCache
   journal: HitJournal
   log: Log
-  /** Whether `X-Forwarded-For` can say anything: some proxy is trusted. */
+  /** Whether any proxy is trusted, so that `X-Forwarded-For` counts. */
   behindProxy: boolean
   outcomes: RedirectOutcomes
   health: { onStop(begin: () => void): void }
 }
 
-/** For answers with a body; a redirect has none. */
+/** For responses with a body; a redirect has none. */
 const NO_SNIFFING = { 'X-Content-Type-Options': 'nosniff' }
 
-/** Answers so far. A found code asked for with GET is not here: the journal counts it. */
+/** Responses since the start. Redirects of GET requests are not here: the journal counts them. */
 export interface RedirectOutcomes {
   foundByHead: number
   notFound: number
@@ -37,8 +37,8 @@ interface Peers {
 export type Follow = (text: string, request: Request, server: Peers | null) => Response
 
 /**
- * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, nothing thrown, no object made that
- * need not be: bench/load/redirect.ts guards its cost.
+ * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, no exceptions, no needless object:
+ * bench/load/redirect.ts guards its cost.
  */
 export function follower(deps: RedirectDeps): Follow {
   const { cache, journal, limiter, address, behindProxy, outcomes } = deps
@@ -58,7 +58,7 @@ export function follower(deps: RedirectDeps): Follow {
     try {
       return cache.lookUp(code)
     } catch (error) {
-      // A failed request is charged too, and its headers are about its own caller.
+      // A failed request is charged too, so that its headers describe its own client's limit.
       limiter.take('read', account, address)
       throw error
     }
@@ -76,7 +76,7 @@ export function follower(deps: RedirectDeps): Follow {
       if (!limiter.mayLookUp('redirect', account, address)) return refuseLimited()
       destination = lookUp(code, account)
     }
-    // Known first: a link that is found has a budget of its own.
+    // After the lookup: redirects have a budget of their own.
     const charge = destination?.location ? 'redirect' : 'read'
     if (!limiter.take(charge, account, address)) return refuseLimited()
     if (!destination?.location) {
@@ -104,7 +104,7 @@ export function follower(deps: RedirectDeps): Follow {
   }
 }
 
-/** A refusal is a value here: an Error with its stack would cost more than the whole answer. */
+/** A refusal is a value here: an Error with its stack would cost more than the response. */
 function refuser(deps: RedirectDeps) {
   const json = { 'Content-Type': 'application/json;charset=utf-8', ...NO_SNIFFING }
   const refused = new AnswerHeaders(deps, json)
@@ -116,7 +116,7 @@ function refuser(deps: RedirectDeps) {
     if (code === 'rate_limited') retryAfter.set(detail)
     answer.fill()
     const message = say(detail)
-    // Escaping takes a third of the answer's time; around a code or a number, nothing needs it.
+    // Escaping takes a third of the response's time. A code or a number needs none.
     const text = /^\w*$/.test(detail) ? `"${message}"` : JSON.stringify(message)
     return new Response(`{"error":${text}}`, {
       status,
@@ -125,7 +125,7 @@ function refuser(deps: RedirectDeps) {
   }
 }
 
-/** The database does not answer, and the code is not in memory. */
+/** The code is not in memory and the database failed. */
 function failure(
   deps: RedirectDeps,
   answer: AnswerHeaders,
@@ -140,8 +140,8 @@ function failure(
 }
 
 /**
- * The headers of one kind of answer. One Headers object serves them all, because Response copies
- * it: setting what differs costs half of filling a new one.
+ * The headers of one kind of response. All responses share one Headers object, because Response
+ * copies it: setting what differs costs half of filling a new one.
  */
 class AnswerHeaders {
   readonly headers: Headers
@@ -158,7 +158,7 @@ class AnswerHeaders {
     this.#remaining = this.line('X-RateLimit-Remaining')
     this.#reset = this.line('X-RateLimit-Reset')
     this.#requestId = this.line('X-Request-Id')
-    // Once for all answers to come, so that the check costs no redirect anything.
+    // Set once for all later responses, so that no redirect has to check for it.
     deps.health.onStop(() => this.headers.set('Connection', 'close'))
   }
 
@@ -166,7 +166,7 @@ class AnswerHeaders {
     return new HeaderLine(this.headers, name)
   }
 
-  /** Says what the limiter's last decision left. Returns the request's id. */
+  /** Sets the limit headers from the limiter's last decision. Returns the request's id. */
   fill(): string {
     const { limiter, requestIds } = this.#deps
     const id = requestIds.next()

@@ -5,7 +5,7 @@ import type { Histogram } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
 import type { Follow } from './follow.ts'
 
-/** One redirect in so many is timed: reading the clock for each would be felt. */
+/** One redirect in this many is timed: reading the clock for each would slow all down. */
 export const SAMPLED_ONE_IN = 128
 
 /** HOT PATH. Times a sample of redirects, the first one included. */
@@ -23,18 +23,20 @@ export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicCl
 
 interface LoggedDeps {
   log: Log
-  /** The one that `follow` itself has just resolved. */
+  /** `follow` has just resolved it for the same request. */
   address: ClientAddress
   monotonic: MonotonicClock
 }
 
-/** A line for each redirect, where an operator asks for it: it costs more than the redirect. */
+/** Logs each redirect, with `LOG_REQUESTS=all`: that costs more than the redirect itself. */
 export function logged(follow: Follow, { log, address, monotonic }: LoggedDeps): Follow {
   return (text, request, server) => {
     const start = monotonic()
     const response = follow(text, request, server)
     log.info('request', {
-      ...{ method: request.method, route: '/:code', status: response.status },
+      method: request.method,
+      route: '/:code',
+      status: response.status,
       ms: Math.round((monotonic() - start) * 10) / 10,
       request_id: response.headers.get('x-request-id'),
       code: text.slice(0, 20),

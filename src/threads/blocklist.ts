@@ -2,7 +2,7 @@ import { loader } from '../blocklist/load.ts'
 import { giveWay } from '../lib/priority.ts'
 import { runCall, serveThread } from '../lib/thread.ts'
 
-/** Lives for one loading only. */
+/** Runs for one load of the lists. */
 serveThread(() => {
   giveWay()
   return {

@@ -3,7 +3,7 @@ import { stayBehind } from '../lib/priority.ts'
 import { runCall, serveThread } from '../lib/thread.ts'
 
 serveThread(() => {
-  // A sign-in can wait; redirects must not.
+  // Redirects have priority over sign-ins.
   stayBehind()
   return {
     answer: (calls) => Promise.all(calls.map((call) => runCall(passwordFunctions, call))),

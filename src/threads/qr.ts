@@ -3,7 +3,7 @@ import { runCall, serveThread } from '../lib/thread.ts'
 import { type RendererSettings, renderer } from '../qr/renderer.ts'
 
 serveThread((settings: RendererSettings) => {
-  // Thousands of images may wait behind a bulk request; redirects must not.
+  // Redirects have priority over the thousands of images of a batch.
   stayBehind()
   const functions = renderer(settings)
   return {

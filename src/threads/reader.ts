@@ -11,7 +11,7 @@ import { type StatusReads, statusReads } from '../status/store.ts'
 /** Reads of many rows. */
 export type Reads = LinkLists & StatusReads & SeriesReads & TopReads & ExportReads & OverviewReads
 
-/** The thread for reads of many rows, so that no redirect waits for a search. */
+/** Reads of many rows run on their own thread, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
   giveWay()
   const db = openReadonly(file, { cacheKiB: 16_384 })
