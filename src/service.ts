@@ -36,8 +36,8 @@ import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { LinkEffects } from './links/effects.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
+import { LinkReads } from './links/read.ts'
 import { SearchIndexer } from './links/search-index.ts'
-import { LinkReads } from './links/store.ts'
 import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation, ModerationReads } from './moderation/moderation.ts'
@@ -207,6 +207,7 @@ function openLinks(options: LinkOptions) {
   const cache = new LinkCache({ reads: lookUps, blocklist, max: config.linkCacheMax })
   const images = new QrImages({ renderer: threads.qr, dir: imageDir, addresses, log })
   const indexer = new SearchIndexer(writer)
+  const effects = new LinkEffects({ cache, images, indexer })
   const moderationReads = new ModerationReads(db)
   const requireRoom = (account: number) => unsent.requireRoom(account)
   return {
@@ -217,10 +218,10 @@ function openLinks(options: LinkOptions) {
     images,
     indexer,
     hits: new HitCounts(new HitReads(db), journal),
-    links: new LinkWriter({ writer, effects: new LinkEffects({ cache, images, indexer }) }),
+    links: new LinkWriter({ writer, effects }),
     pages: new LinkPages(threads.reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
-    moderation: new Moderation({ reads: moderationReads, writer, cache, blocklist, clock }),
+    moderation: new Moderation({ reads: moderationReads, writer, effects, blocklist, clock }),
   }
 }
 

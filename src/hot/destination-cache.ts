@@ -9,24 +9,24 @@ export const NO_LINK = 0
 export interface Destination {
   readonly id: number
   readonly location: string | null
-  /** Visitors get 410. */
+  /** Answered with 410. */
   readonly isDisabled: boolean
 }
 
-// A code is four words of five 6-bit characters each; zeros fill what it does not use.
+// A code is four words of five 6-bit characters each; unused bits are zero.
 const CODE_WORDS = 4
 const CHARS_PER_WORD = 5
 const CHAR_BITS = 6
 const CHAR_MASK = 63
 
-// An entry: the code, the link's id, its state, and the location's bytes up to a whole unit.
+// An entry: the code, the link's id, its state, and the location's bytes, padded to a whole unit.
 const ID = CODE_WORDS
 const STATE = CODE_WORDS + 1
 const HEADER_BYTES = 4 * (CODE_WORDS + 2)
 const UNIT_WORDS = 8
 const UNIT_BYTES = 4 * UNIT_WORDS
 
-// The state: how long the location is, and four flags.
+// The state: the length of the location, and four flags.
 const LENGTH_MASK = 0x00ffffff
 const IS_RESERVED = 1 << 24
 const IS_USED = 1 << 25
@@ -34,22 +34,23 @@ const IS_DEAD = 1 << 26
 const IS_DISABLED = 1 << 27
 const HAS_NO_LOCATION = IS_RESERVED | IS_DISABLED
 
-/** Room for an entry on average; a URL of 120 characters takes 160 bytes. */
+/** Average size of an entry; one with a URL of 120 characters takes 160 bytes. */
 const BYTES_PER_ENTRY = 192
 /**
- * Room for 31 of the longest locations, 8,192 bytes each. One that was stored before that limit may
- * be nine times as long: past a quarter of the ring it is not kept, but read at every visit.
+ * Room for 31 of the longest locations, 8,192 bytes each. A URL that was stored before that limit
+ * may be nine times as long: if it is larger than a quarter of the ring, it is not kept but read
+ * for every request.
  */
 const RING_BYTES_MIN = 2 ** 18
-/** Entries moved on at one call, so that no redirect pays for many. */
+/** The most entries that one call moves to the front, so that no redirect pays for many. */
 const CHANCES = 8
 
 /**
- * HOT PATH. Code to destination in flat memory: however full it is, a garbage collection has
- * nothing to walk through. It holds at most `max` entries in at most 192 bytes each, all in all.
+ * HOT PATH. Code to destination in flat memory: a garbage collection has no objects to visit. Holds
+ * at most `max` entries, of at most 192 bytes on average.
  *
- * Entries lie in a ring in the order of their arrival. The oldest makes room, unless it was asked
- * for since it came by: then it moves to the front (the clock algorithm: F. Corbató, "A Paging
+ * Entries lie in a ring in the order of their insertion. The oldest is evicted, unless it was found
+ * since its last turn: then it moves to the front (the clock algorithm: F. Corbató, "A Paging
  * Experiment with the Multics System", 1968). The index is open addressing with linear probing, at
  * most three quarters full, and deletion by shifting back (Knuth, volume 3, 6.4, algorithm R).
  */
@@ -61,14 +62,14 @@ export class DestinationCache {
   readonly #buckets: Int32Array
   readonly #mask: number
   readonly #seed: number
-  /** Words since the beginning: where the next entry comes, and where the oldest is. */
+  /** Positions of the next and of the oldest entry, in words since the beginning. */
   #head = 0
   #tail = 0
   #size = 0
-  /** The code that was encoded last. */
+  /** The last encoded code. */
   readonly #code = new Int32Array(CODE_WORDS)
 
-  /** `max`: 1 to 16,777,216. The hash is keyed at random, so nobody can aim at one bucket. */
+  /** `max`: 1 to 16,777,216. The hash has a random key, so that no client can fill one bucket. */
   constructor({ max, random = secureRandom }: { max: number; random?: RandomBytes }) {
     assert(max >= 1 && max <= 2 ** 24, 'the cache holds 1 to 16,777,216 links')
     const units = Math.ceil(Math.max(RING_BYTES_MIN, max * BYTES_PER_ENTRY) / UNIT_BYTES)
@@ -99,7 +100,7 @@ export class DestinationCache {
     return { id, location, isDisabled: false }
   }
 
-  /** `location` is ASCII. One that is far longer than any is not kept. */
+  /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */
   set(code: Code, { id, location, isDisabled }: Destination): void {
     this.delete(code)
     const length = location?.length ?? 0
@@ -129,7 +130,7 @@ export class DestinationCache {
     this.#size = 0
   }
 
-  /** The entry's first word; -1 if the code is not held. */
+  /** The entry's first word; -1 if the code is not in the cache. */
   #locate(code: Code): number {
     const words = this.#words
     const wanted = this.#code
@@ -153,7 +154,7 @@ export class DestinationCache {
     for (let word = 0; word < CODE_WORDS; word++) {
       let bits = 0
       for (const end = Math.min(i + CHARS_PER_WORD, code.length); i < end; i++) {
-        // The low six bits tell A–Z and 0–9 apart, and none is zero.
+        // The low six bits differ for all of A–Z and 0–9, and none is zero.
         bits = (bits << CHAR_BITS) | (code.charCodeAt(i) & CHAR_MASK)
       }
       words[word] = bits
@@ -179,7 +180,7 @@ export class DestinationCache {
     return this.#words.length - (this.#head % this.#words.length)
   }
 
-  /** An entry lies in one piece: what is too short for it at the ring's end is passed over. */
+  /** An entry is contiguous: a rest of the ring that is too short for it stays unused. */
   #claim(words: number): number {
     const rest = this.#restOfLap()
     if (words > rest) {
@@ -205,7 +206,7 @@ export class DestinationCache {
     }
   }
 
-  /** There is room: what the entry leaves, or all of the ring's end if that is too short for it. */
+  /** There is room: the entry's old place, or the ring's beginning if the end is too short. */
   #moveOn(from: number, length: number): void {
     const bucket = this.#bucketOf(from)
     const to = this.#claim(length)
@@ -235,7 +236,7 @@ export class DestinationCache {
     for (let next = (hole + 1) & mask; buckets[next] !== 0; next = (next + 1) & mask) {
       const unit = buckets[next] as number
       const home = this.#homeOf(this.#words, (unit - 1) * UNIT_WORDS)
-      // One moves into the hole unless its home lies after it, where probing would start too late.
+      // An entry moves into the hole unless its home lies after it: probing would start too late.
       if (((next - home) & mask) >= ((next - hole) & mask)) {
         buckets[hole] = unit
         hole = next

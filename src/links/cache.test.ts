@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Code } from '../lib/code.ts'
 import { LinkCache } from './cache.ts'
-import type { DestinationRow } from './store.ts'
+import type { DestinationRow } from './read.ts'
 
 const code = (text: string) => text as Code
 

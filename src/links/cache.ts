@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type Destination, DestinationCache } from '../hot/destination-cache.ts'
 import type { Code } from '../lib/code.ts'
-import type { DestinationRow, LinkReads } from './store.ts'
+import type { DestinationRow, LinkReads } from './read.ts'
 import { locationOf, type ParsedUrl, parseKnownUrl } from './url.ts'
 
 const UNKNOWN = 'unknown'

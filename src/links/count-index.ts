@@ -1,4 +1,4 @@
-/** How many matches a list has, counted once and kept by ranges of link ids. */
+/** The number of matches of a list, counted once and kept by ranges of link ids. */
 
 /** The links of an account with an id above `after`, up to and including `upTo`. */
 export interface IdRange {
@@ -6,28 +6,28 @@ export interface IdRange {
   upTo: number
 }
 
-/** Links have 32-bit ids: they count up and are never given out again. */
+/** Links have 32-bit ids, which count up and are never reused. */
 export const ID_MAX = 0xffff_ffff
 
 /** The matches in the first part of a range. */
 export interface Counted {
-  /** Where the counting stopped: at the end of the range, or earlier when its time was over. */
+  /** The end of what was counted: that of the range, or less if the time slice was over. */
   upTo: number
   count: number
-  /** Oldest first; undefined where there are too many to keep. */
+  /** Oldest first; undefined if there are too many to keep. */
   ids: readonly number[] | undefined
-  /** Bytes that were read to count them: what it takes to count them again. */
+  /** Bytes that were read to count them: the cost of counting them again. */
   bytes: number
 }
 
-/** Tells whether the time slice of a call is over. */
+/** Whether the time slice of a call is over. */
 export type IsOver = () => boolean
 
 /** The links of one account that match one search, or all of them. */
 export interface LinkSource {
-  /** Counts from the beginning of the range on. Always gets on, even if the slice is over. */
+  /** Counts from the beginning of the range. Makes progress even if the slice is over. */
   count(range: IdRange, isOver: IsOver): Counted
-  /** All ids in a range that was counted before, oldest first. */
+  /** All ids in a range that was counted, oldest first. */
   ids(range: IdRange): readonly number[]
 }
 
@@ -38,15 +38,16 @@ interface Chunk extends IdRange {
 
 /** Tests pass smaller ones. */
 export const CHUNK_SIZES = {
-  /** Adjacent chunks are joined up to this size, which bounds what one changed link costs. */
+  /** Adjacent chunks are joined up to this size, which bounds the cost of one changed link. */
   bytesMax: 512 * 1024,
-  /** Ids that are kept of a chunk. More are found again for each page that needs them. */
+  /** A chunk with more ids keeps none: each page that needs them finds them again. */
   idsMax: 256,
 }
 
 /**
- * The caller reports every change of a link before the next count, and makes all reads of one
- * response in one snapshot.
+ * Counts of one list by chunks of link ids. For an account with fewer than about 80,000 links and
+ * no search it is idle. The caller reports every change of a link before the next count, and makes
+ * all reads of one response in one snapshot.
  */
 export class CountIndex {
   readonly #source: LinkSource
@@ -59,26 +60,26 @@ export class CountIndex {
     this.#sizes = sizes
   }
 
-  /** Numbers that are kept: a measure of the memory. */
+  /** The numbers in memory. */
   get size(): number {
     return this.#chunks.reduce((sum, { counted }) => sum + 4 + (counted?.ids?.length ?? 0), 0)
   }
 
-  /** A link may match now, or no longer: its chunk is counted again. */
+  /** A link was changed: its chunk is counted again. */
   invalidate(id: number): void {
     const chunk = this.#chunkOf(id)
     if (chunk) chunk.counted = undefined
   }
 
-  /** A link that is known to have matched, in a source that keeps no ids, was deleted. */
+  /** A link that matched was deleted, in a source that keeps no ids. */
   remove(id: number): void {
     const counted = this.#chunkOf(id)?.counted
     if (counted) counted.count--
   }
 
   /**
-   * Counts what is not counted yet, up to the account's newest link. Returns the matches in all, or
-   * undefined when the slice was over first; the next call goes on from there.
+   * Counts the rest, up to the account's newest link. Returns the total, or undefined if the slice
+   * was over first: the next call continues from there.
    */
   count(newestId: number, isOver: IsOver): number | undefined {
     const last = this.#chunks.at(-1)?.upTo ?? 0
@@ -101,7 +102,7 @@ export class CountIndex {
     return this.#chunks.reduce((sum, { counted }) => sum + (counted?.count ?? 0), 0)
   }
 
-  /** The ids of a page, newest first. All is counted. */
+  /** The ids of a page, newest first. Call it after `count` has returned the total. */
   page(limit: number, offset: number): number[] {
     const ids: number[] = []
     let skip = offset
@@ -122,7 +123,7 @@ export class CountIndex {
     return ids
   }
 
-  /** Joins a chunk to the one before it where both are small. */
+  /** Joins a chunk to the one before it if both are small. */
   #join(at: number): boolean {
     const [older, newer] = [this.#chunks[at - 1], this.#chunks[at]]
     if (!older?.counted || !newer?.counted) return false

@@ -17,8 +17,8 @@ interface LinkEffectsOptions {
 }
 
 /**
- * What follows a committed write: the cache, the QR images and the search index. `LinkWriter` calls
- * this in the tick in which it receives the result of the commit, and nothing else does: a later
+ * What follows a committed write: the cache, the QR images and the search index. `LinkWriter` and
+ * `Moderation` call this in the tick in which they receive the result of the commit: a later
  * request never sees an old destination.
  */
 export class LinkEffects {
@@ -39,6 +39,11 @@ export class LinkEffects {
       if (!reused) this.#images.prepare(code)
     }
     this.#indexer.wake()
+  }
+
+  /** Disabled codes, disabled accounts or the blocklist have changed. */
+  rulesChanged(): void {
+    this.#cache.clear()
   }
 
   changed(code: Code): void {

@@ -12,9 +12,8 @@ interface ExportDeps {
 export type ExportedLink = Link & { hitCount: number }
 
 /**
- * Every link of an account, newest first, piece by piece: the next one is read when it is asked
- * for. Each link that is there from beginning to end is given once; one that is made meanwhile is
- * not.
+ * Every link of an account, newest first, in pieces that are read on demand. Contains each link
+ * that exists during the whole export once, and no link that is created meanwhile.
  */
 export async function* exportLinks(
   { reader, hits }: ExportDeps,
@@ -22,7 +21,7 @@ export async function* exportLinks(
 ): AsyncGenerator<ExportedLink[], void, undefined> {
   let below: number | undefined
   for (;;) {
-    // Background: a list that a page waits for goes first.
+    // In the background: lists for pages run first.
     const piece = { accountId, below }
     const { links, isLast } = await reader.call('linksBelow', piece, { background: true })
     const counts = hits.of(links.map(({ id }) => id))
@@ -34,21 +33,21 @@ export async function* exportLinks(
 
 interface Piece {
   accountId: AccountId
-  /** Ids below this one; every id where it is absent. */
+  /** Ids below this one. Absent: all ids. */
   below?: number | undefined
 }
 
 interface ExportedRows {
   links: Link[]
-  /** No further link follows. */
+  /** No link follows. */
   isLast: boolean
 }
 
 const NO_ID_REACHES = 2 ** 32
-/** Links of one piece: about 2 ms of the reader thread, and as much of the one that asks. */
+/** Links of one piece: about 2 ms of the reader thread and of the HTTP thread. */
 const LINKS_MAX = 500
 const LINKS_PER_STATEMENT = 50
-/** A piece ends past so many characters of URLs: it is in memory while its reader does not read. */
+/** A piece ends after this many characters of URLs: it stays in memory until it was sent. */
 const URL_LENGTHS_MAX = 256 * 1024
 
 /** Runs on the reader thread. */

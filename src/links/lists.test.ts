@@ -46,7 +46,10 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
     index: (rowsMax: number) => inTransaction(db, () => indexLinks({ rowsMax })),
     create(accountId: number, urls: readonly string[]): void {
       const items = urls.map((url) => ({
-        ...{ url, urlKey: urlKey(new URL(url)), code: newCode(secureRandom), passcodeHash },
+        url,
+        urlKey: urlKey(new URL(url)),
+        code: newCode(secureRandom),
+        passcodeHash,
       }))
       const made = inTransaction(db, () => createLinks({ accountId, createdAt: 0, items }))
       for (const link of made) if (!link.reused) linksOf(accountId).unshift(link)
@@ -95,24 +98,33 @@ function seen({ total, links }: ReturnType<LinkLists['listLinks']>) {
 const LONG = `${'long/'.repeat(110)}Zend`
 
 const SEARCHES = [
-  ...[
-    undefined,
-    undefined,
-    'https',
-    'HTTP',
-    'summer',
-    'winter-',
-    'xample.com/s',
-    'qqqxyzzy',
-    'Ёлк',
-    'ΔΟΣ-',
-    'δος-',
-    'zend',
-    'ZEND-1',
-    'a"b',
-    'a b',
-  ],
-  ...['h', 'S', 'mm', 'w', 'q', 'ё', '-1', '%', '_', 'zz', '\0', 'htt\0'],
+  undefined,
+  undefined,
+  'https',
+  'HTTP',
+  'summer',
+  'winter-',
+  'xample.com/s',
+  'qqqxyzzy',
+  'Ёлк',
+  'ΔΟΣ-',
+  'δος-',
+  'zend',
+  'ZEND-1',
+  'a"b',
+  'a b',
+  'h',
+  'S',
+  'mm',
+  'w',
+  'q',
+  'ё',
+  '-1',
+  '%',
+  '_',
+  'zz',
+  '\0',
+  'htt\0',
 ]
 
 test.each([1, 2, 3])(

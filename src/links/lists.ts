@@ -21,13 +21,13 @@ export interface Matches {
   links: Link[]
 }
 
-/** Links of a chunk, where all links are counted: takes about 0.1 ms. */
+/** Links of a chunk in a list without a search: counting one takes about 0.1 ms. */
 const CHUNK_LINKS = 4096
-/** Pages so near the newest link are found without counting: some 2 ms at most. */
+/** Pages up to this offset are found without counting: some 2 ms at most. */
 const WALK_MAX = 20 * CHUNK_LINKS
-/** How long a call works. Calls of other accounts wait for at most one slice. */
+/** Time slice of a call. Calls of other accounts wait for at most one. */
 const SLICE_MS = 3
-/** Lists whose counts are kept, and their numbers together: some 20 MB. */
+/** Lists whose counts are kept, and the numbers in them all: some 20 MB. */
 const LISTS_MAX = 256
 const NUMBERS_MAX = 2_500_000
 
@@ -47,107 +47,30 @@ interface CountedList {
 }
 
 /** Runs on the reader thread: a list may have to count many rows. */
-export function linkLists(
-  db: Database,
-  { chunkLinks = CHUNK_LINKS, walkMax = WALK_MAX, sliceMs = SLICE_MS, ...sizes }: ListOptions = {},
-) {
-  const linkCount = db.prepare<{ total: number }, [AccountId]>(
-    'SELECT link_count AS total FROM accounts WHERE id = ?',
-  )
-  const walk = db.prepare<Link, [AccountId, number, number]>(
-    `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
-  )
-  const byIds = db.prepare<Link, [string]>(
-    `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))
-     ORDER BY id DESC`,
-  )
+export function linkLists(db: Database, options: ListOptions = {}) {
+  const { sliceMs = SLICE_MS } = options
+  const reader = new ListReader(db, options)
   const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
-  const newest = db.prepare<{ id: number | null }, [AccountId]>(
-    'SELECT max(id) AS id FROM links WHERE account_id = ?',
-  )
-  const allLinks = accountLinks(db, chunkLinks)
-  const search = searches(db, sizes.search)
-  const changesSince = changeFollower(db)
-  const lists = new LRUCache<string, CountedList>({
-    max: LISTS_MAX,
-    maxSize: NUMBERS_MAX,
-    sizeCalculation: ({ index }) => index.size + 1,
-  })
-
-  /** Invalidates kept counts that changes since the last read have made stale. */
-  function catchUp(): void {
-    const changes = changesSince()
-    if (changes === undefined) lists.clear()
-    if (!changes?.length) return
-    for (const list of lists.values()) {
-      for (const change of changes) if (change.accountId === list.accountId) apply(list, change)
-    }
-  }
-
-  /** Counts on in the account's list. Undefined when the slice was over first. */
-  function count(accountId: AccountId, text: string, isOver: IsOver) {
-    const key = `${accountId} ${text}`
-    const list = lists.get(key) ?? {
-      accountId,
-      isSearch: text !== '',
-      index: new CountIndex(
-        text === '' ? allLinks(accountId) : search(accountId, text),
-        sizes.chunk,
-      ),
-    }
-    const total = list.index.count(newest.get(accountId)?.id ?? 0, isOver)
-    // Set anew, because its size is taken only then.
-    lists.delete(key)
-    lists.set(key, list)
-    return total === undefined ? undefined : { total, index: list.index }
-  }
-
-  const rows = (ids: readonly number[]): Link[] =>
-    ids.length > 0 ? byIds.all(JSON.stringify(ids)) : []
-
-  function listAll({ accountId, limit, offset }: ListQuery, isOver: IsOver): Matches | undefined {
-    const total = linkCount.get(accountId)?.total ?? 0
-    if (offset >= total) return { total, links: [] }
-    if (offset <= walkMax) return { total, links: walk.all(accountId, limit, offset) }
-    return find({ accountId, limit, offset }, '', isOver)
-  }
-
-  function find(query: ListQuery, text: string, isOver: IsOver): Matches | undefined {
-    const counted = count(query.accountId, text, isOver)
-    if (!counted) return undefined
-    const { total, index } = counted
-    return { total, links: rows(index.page(query.limit, query.offset)) }
-  }
-
-  function list(query: ListQuery, isOver: IsOver): Matches | undefined {
-    return db.transaction(() => {
-      catchUp()
-      const { search: text = '' } = query
-      if (text === '') return listAll(query, isOver)
-      return isSearchable(text) ? find(query, text, isOver) : { total: 0, links: [] }
-    })()
-  }
-
   return {
     /**
-     * One page, newest first, and how many there are in all; both of one snapshot. Undefined when
-     * there is more to count than fits a time slice: the next call goes on from there.
+     * One page, newest first, and the total, both of one snapshot. Undefined if there is more to
+     * count than fits a time slice: the next call continues from there.
      */
     listLinksSlice(query: ListQuery): Matches | undefined {
       const endsAt = performance.now() + sliceMs
-      return list(query, () => performance.now() >= endsAt)
+      return reader.list(query, () => performance.now() >= endsAt)
     },
 
-    /** The same, however long it takes. */
+    /** The same without a time slice. */
     listLinks(query: ListQuery): Matches {
-      const matches = list(query, () => false)
-      assert(matches !== undefined, 'a count without a bound comes to its end')
+      const matches = reader.list(query, () => false)
+      assert(matches !== undefined, 'a count without a time slice is finished')
       return matches
     },
 
-    /** Every account's codes in the order of their ids: the next `limit` after `id`. */
+    /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
     codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
       return codes.all(id, limit)
     },
@@ -155,6 +78,104 @@ export function linkLists(
 }
 
 export type LinkLists = ReturnType<typeof linkLists>
+
+class ListReader {
+  readonly #db: Database
+  readonly #statements
+  readonly #walkMax: number
+  readonly #indexSizes: typeof CHUNK_SIZES | undefined
+  readonly #allLinks: (accountId: AccountId) => LinkSource
+  readonly #search: (accountId: AccountId, text: string) => LinkSource
+  readonly #changes: ChangeLog
+  readonly #lists = new LRUCache<string, CountedList>({
+    max: LISTS_MAX,
+    maxSize: NUMBERS_MAX,
+    sizeCalculation: ({ index }) => index.size + 1,
+  })
+
+  constructor(db: Database, options: ListOptions) {
+    this.#db = db
+    this.#statements = prepare(db)
+    this.#walkMax = options.walkMax ?? WALK_MAX
+    this.#indexSizes = options.chunk
+    this.#allLinks = accountLinks(db, options.chunkLinks ?? CHUNK_LINKS)
+    this.#search = searches(db, options.search)
+    this.#changes = new ChangeLog(db)
+  }
+
+  list(query: ListQuery, isOver: IsOver): Matches | undefined {
+    return this.#db.transaction(() => {
+      this.#invalidateChanged()
+      const { search: text = '' } = query
+      if (text === '') return this.#listAll(query, isOver)
+      return isSearchable(text) ? this.#find(query, text, isOver) : { total: 0, links: [] }
+    })()
+  }
+
+  #listAll(query: ListQuery, isOver: IsOver): Matches | undefined {
+    const { accountId, limit, offset } = query
+    const { linkCount, walk } = this.#statements
+    const total = linkCount.get(accountId)?.total ?? 0
+    if (offset >= total) return { total, links: [] }
+    if (offset <= this.#walkMax) return { total, links: walk.all(accountId, limit, offset) }
+    return this.#find(query, '', isOver)
+  }
+
+  #find(query: ListQuery, text: string, isOver: IsOver): Matches | undefined {
+    const { accountId, limit, offset } = query
+    const { newest, byIds } = this.#statements
+    const index = this.#indexOf(accountId, text)
+    const total = index.count(newest.get(accountId)?.id ?? 0, isOver)
+    this.#keep(accountId, text, index)
+    if (total === undefined) return undefined
+    const ids = index.page(limit, offset)
+    return { total, links: ids.length > 0 ? byIds.all(JSON.stringify(ids)) : [] }
+  }
+
+  #indexOf(accountId: AccountId, text: string): CountIndex {
+    const kept = this.#lists.get(keyOf(accountId, text))
+    if (kept) return kept.index
+    const source = text === '' ? this.#allLinks(accountId) : this.#search(accountId, text)
+    return new CountIndex(source, this.#indexSizes)
+  }
+
+  /** Sets the entry again, because the LRU cache takes its size only then. */
+  #keep(accountId: AccountId, text: string, index: CountIndex): void {
+    const key = keyOf(accountId, text)
+    this.#lists.delete(key)
+    this.#lists.set(key, { accountId, isSearch: text !== '', index })
+  }
+
+  /** Invalidates cached counts that changes since the last read have made stale. */
+  #invalidateChanged(): void {
+    const changes = this.#changes.read()
+    if (changes === undefined) this.#lists.clear()
+    if (!changes?.length) return
+    for (const list of this.#lists.values()) {
+      for (const change of changes) if (change.accountId === list.accountId) apply(list, change)
+    }
+  }
+}
+
+const keyOf = (accountId: AccountId, text: string): string => `${accountId} ${text}`
+
+function prepare(db: Database) {
+  return {
+    linkCount: db.prepare<{ total: number }, [AccountId]>(
+      'SELECT link_count AS total FROM accounts WHERE id = ?',
+    ),
+    walk: db.prepare<Link, [AccountId, number, number]>(
+      `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
+    ),
+    byIds: db.prepare<Link, [string]>(
+      `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))
+       ORDER BY id DESC`,
+    ),
+    newest: db.prepare<{ id: number | null }, [AccountId]>(
+      'SELECT max(id) AS id FROM links WHERE account_id = ?',
+    ),
+  }
+}
 
 function apply({ isSearch, index }: CountedList, { id, isDeleted }: LinkChange): void {
   if (isSearch) index.invalidate(id)
@@ -183,7 +204,7 @@ function accountLinks(db: Database, chunkLinks: number): (accountId: AccountId) 
   })
 }
 
-/** Of the index that is read, so that a chunk holds some thousand links. */
+/** Bytes of the index per link: a chunk has some thousand links. */
 const LINK_BYTES = 64
 
 /** A link's URL was changed or the link deleted; see drizzle/0004_link_changes.sql. */
@@ -193,42 +214,49 @@ interface LinkChange {
   isDeleted: boolean
 }
 
-/**
- * Gives, at every call, what happened to links that were there before, since the call before; or
- * undefined when so much happened that the log holds the newest part alone. Call it inside the
- * transaction whose reads its answer is about.
- */
-function changeFollower(db: Database): () => LinkChange[] | undefined {
-  const after = db.prepare<
-    { seq: number; accountId: AccountId; id: number; isDeleted: number },
-    [number]
-  >(
-    `SELECT seq, account_id AS accountId, link_id AS id, is_deleted AS isDeleted
-     FROM link_changes WHERE seq > ? ORDER BY seq`,
-  )
-  let known = 0
-  return () => {
-    const changes = after.all(known)
+/** The log of changes to existing links, read from where the last read ended. */
+class ChangeLog {
+  readonly #after
+  #lastSeq = 0
+
+  constructor(db: Database) {
+    this.#after = db.prepare<
+      { seq: number; accountId: AccountId; id: number; isDeleted: number },
+      [number]
+    >(
+      `SELECT seq, account_id AS accountId, link_id AS id, is_deleted AS isDeleted
+       FROM link_changes WHERE seq > ? ORDER BY seq`,
+    )
+  }
+
+  /**
+   * The changes since the last read; undefined if there were so many that the log has only the
+   * newest of them. Call it in the transaction whose reads depend on the changes.
+   */
+  read(): LinkChange[] | undefined {
+    const changes = this.#after.all(this.#lastSeq)
     const [first] = changes
-    const isWhole = first === undefined || first.seq === known + 1
-    known = changes.at(-1)?.seq ?? known
-    if (!isWhole) return undefined
+    const isComplete = first === undefined || first.seq === this.#lastSeq + 1
+    this.#lastSeq = changes.at(-1)?.seq ?? this.#lastSeq
+    if (!isComplete) return undefined
     return changes.map(({ accountId, id, isDeleted }) => ({
-      ...{ accountId, id, isDeleted: isDeleted === 1 },
+      accountId,
+      id,
+      isDeleted: isDeleted === 1,
     }))
   }
 }
 
-/** Enough for some million links; what was counted is kept, so that the next try goes on. */
+/** Enough for some million links. Counts are kept, so that the next request continues. */
 const DEADLINE_MS = 10_000
 
 interface LinkPagesOptions {
   deadlineMs?: number
-  /** Throws when the account has so many long responses unsent that it gets no further page. */
+  /** Throws if the account has too many long responses that were not sent yet. */
   requireRoom?: (accountId: AccountId) => void
 }
 
-/** Finds pages of links on the reader thread, in slices that let other calls in between. */
+/** Finds pages of links on the reader thread, in time slices between which other calls run. */
 export class LinkPages {
   readonly #reader: Caller<LinkLists>
   readonly #deadlineMs: number
@@ -246,8 +274,9 @@ export class LinkPages {
   }
 
   /**
-   * One page and its total, exact. An account has one at a time on the thread, so that its share
-   * does not grow with its requests. Throws `search_timeout`, also when `signal` is aborted.
+   * One page and its exact total. The thread works on one page per account at a time, so that the
+   * share of an account does not grow with its requests. Throws `search_timeout`, also when
+   * `signal` is aborted.
    */
   async find(query: ListQuery, signal?: AbortSignal): Promise<Matches> {
     const { accountId } = query
@@ -272,7 +301,7 @@ export class LinkPages {
   }
 
   async #find(query: ListQuery, isOver: () => boolean): Promise<Matches> {
-    // A list without a search is found at once, nearly always: it goes before every search.
+    // A list without a search takes one slice, nearly always: it runs before every search.
     let background = Boolean(query.search)
     while (!isOver()) {
       const matches = await this.#reader.call('listLinksSlice', query, { background })

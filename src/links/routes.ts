@@ -30,15 +30,14 @@ interface Deps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
 
 const WRITE_REFUSALS = [400, 401, 413, 415, 503]
 
-export const linkWriteRoutes = (deps: Deps) => {
-  const { free, pro, enterprise } = deps.plans
-  // Made once: making a schema takes as long as checking a thousand items.
-  const bulkBodies = {
-    free: bulkBody(free.bulkMax),
-    pro: bulkBody(pro.bulkMax),
-    enterprise: bulkBody(enterprise.bulkMax),
-  }
-  return new Elysia({ name: 'links.writes', prefix: '/api' })
+export const linkWriteRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.writes' })
+    .use(creationRoutes(deps))
+    .use(bulkRoutes(deps))
+    .use(changeRoutes(deps))
+
+const creationRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.create', prefix: '/api' })
     .use(requireKey(deps, 'write'))
     .post(
       '/shorten',
@@ -80,6 +79,10 @@ export const linkWriteRoutes = (deps: Deps) => {
         }),
       },
     )
+
+const changeRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.change', prefix: '/api' })
+    .use(requireKey(deps, 'write'))
     .post(
       '/update',
       async ({ request, account }) => {
@@ -89,11 +92,11 @@ export const linkWriteRoutes = (deps: Deps) => {
       {
         detail: operation({
           id: 'update',
-          summary: 'Change where a code leads',
+          summary: 'Change the destination of a code',
           tag: 'Links',
           key: true,
           body: UpdateBody,
-          answers: { 200: { description: 'The code leads there now.', view: UpdatedView } },
+          answers: { 200: { description: 'The destination is changed.', view: UpdatedView } },
           refusals: [...WRITE_REFUSALS, 403, 422],
         }),
       },
@@ -117,28 +120,37 @@ export const linkWriteRoutes = (deps: Deps) => {
         }),
       },
     )
-    .post(
-      '/bulk-shorten',
-      async ({ request, account }) => {
-        deps.unsent.requireRoom(account.id)
-        const { bulkMax } = deps.plans[account.plan]
-        using body = await readBulkBody(deps.bodies, request, account, bulkMax)
-        const { urls } = parseWith(bulkBodies[account.plan], body.document)
-        return longJson(await bulk(deps, account, urls), 201)
-      },
-      {
-        detail: operation({
-          id: 'bulkShorten',
-          summary: 'Shorten many URLs',
-          description: 'One answer a URL, in order. A bad one fails alone.',
-          tag: 'Links',
-          key: true,
-          body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
-          answers: { 201: { description: 'One result a URL, in order.', view: BulkView } },
-          refusals: [...WRITE_REFUSALS, 422],
-        }),
-      },
-    )
+
+const bulkRoutes = (deps: Deps) => {
+  const { free, pro, enterprise } = deps.plans
+  // Created once: creating a schema takes as long as validating a thousand items.
+  const bulkBodies = {
+    free: bulkBody(free.bulkMax),
+    pro: bulkBody(pro.bulkMax),
+    enterprise: bulkBody(enterprise.bulkMax),
+  }
+  return new Elysia({ name: 'links.bulk', prefix: '/api' }).use(requireKey(deps, 'write')).post(
+    '/bulk-shorten',
+    async ({ request, account }) => {
+      deps.unsent.requireRoom(account.id)
+      const { bulkMax } = deps.plans[account.plan]
+      using body = await readBulkBody(deps.bodies, request, account, bulkMax)
+      const { urls } = parseWith(bulkBodies[account.plan], body.document)
+      return longJson(await bulk(deps, account, urls), 201)
+    },
+    {
+      detail: operation({
+        id: 'bulkShorten',
+        summary: 'Shorten many URLs',
+        description: 'One answer a URL, in order. A bad one fails alone.',
+        tag: 'Links',
+        key: true,
+        body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
+        answers: { 201: { description: 'One result a URL, in order.', view: BulkView } },
+        refusals: [...WRITE_REFUSALS, 422],
+      }),
+    },
+  )
 }
 
 export const linkListRoutes = (deps: Deps) =>
@@ -166,7 +178,7 @@ export const linkLookupRoutes = (deps: Deps) =>
     .get('/lookup/:code', ({ params }) => lookup(deps, params.code), {
       detail: operation({
         id: 'lookup',
-        summary: 'Where a code leads, without following it',
+        summary: 'The destination of a code, without following it',
         tag: 'Links',
         code: true,
         answers: { 200: { description: 'The code.', view: LookupView } },

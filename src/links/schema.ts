@@ -5,21 +5,20 @@ import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { Url, urlModel } from './url.ts'
 
 /**
- * Chapters "Endpoints" and "Errors": what requests may hold, with the message each fault is
- * answered with.
+ * Chapters "Endpoints" and "Errors": what requests may contain, and the message for each fault.
  */
 
 const missing = (field: string) => `Missing required field: ${field}`
 
 const BAD_CODE = REFUSALS.invalid_code.message()
 
-/** A code that is being claimed: its form matters. */
+/** A code to reserve: it must have the form of a code. */
 const NewCode = z
   .string(BAD_CODE)
   .regex(CODE_PATTERN, BAD_CODE)
   .transform((text) => toCode(text) as Code)
 
-/** A code that should exist: one in an impossible form is just unknown. */
+/** An existing code: a text that cannot be a code is an unknown one. */
 const KnownCode = z
   .string(missing('code'))
   .meta({ description: 'An existing code, in any letter case.', example: 'SPRING26' })
@@ -49,7 +48,7 @@ export const DeleteBody = z.object(
   { error: missing('code') },
 )
 
-/** Taken whatever it is, and judged by `Url` on its own: a bad one fails alone. */
+/** Any value: `Url` validates each item separately, and a bad one fails alone. */
 const BulkItem = z
   .unknown()
   .meta({ ...z.toJSONSchema(Url, { target: 'openapi-3.0', io: 'input' }) })
@@ -64,12 +63,12 @@ export const bulkBody = (itemsMax: number) => {
 }
 
 const LIST_LIMIT_MAX = 200
-/** Characters: longer texts take longer to compare, and nobody searches for them. */
+/** Characters. Longer texts take longer to compare and are not needed. */
 export const SEARCH_MAX = 200
 const SEARCH_TOO_LONG = `Invalid search: must have at most ${SEARCH_MAX} characters`
 
 /**
- * A query is text, and what it means is a whole number: `meta` overrules the string in the API
+ * A query parameter is text that means a whole number: `meta` overrides the type in the API
  * description.
  */
 const wholeNumber = (

@@ -6,8 +6,9 @@ import type { Link } from './link.ts'
 import { INDEXED_BYTES, indexText } from './search.ts'
 
 /**
- * The writer's side of the search index. It costs several times what storing a link does, so links
- * enter it after their creation, in the order of their ids; `search_progress` says how far it is.
+ * The writer's side of the search index. Indexing a link costs several times as much as storing it,
+ * so links are indexed after their creation, in the order of their ids, up to
+ * `search_progress.indexed_to`.
  */
 
 /** Of account ?1 and link ?2: see drizzle/0006_search_index.sql. */
@@ -18,8 +19,8 @@ const STEP_ROWS_MAX = 200
 const STEP_CHARACTERS_MAX = 12 * 1024
 
 /**
- * Pieces of the index that are merged into one. With SQLite's own 4 every link is written again
- * more often: taking one in costs twice as much. From 16 on a merge comes all at once.
+ * Pieces of the index that are merged into one. With SQLite's default of 4 every link is written
+ * again more often: indexing it costs twice as much. From 16 on a merge is done in one step.
  */
 const AUTOMERGE = 8
 
@@ -69,7 +70,7 @@ export function searchWrites(db: Database) {
 
 export type SearchWrites = ReturnType<typeof searchWrites>
 
-/** Keeps the index true to a link that changes or goes. A link that is not in it costs nothing. */
+/** Updates the index for a changed or deleted link. A link that is not indexed costs nothing. */
 export function indexKeeper(db: Database) {
   const update = db.prepare<null, [AccountId, number, string]>(
     `UPDATE links_search SET text = ?3 WHERE rowid = ${ROWID}`,
@@ -91,11 +92,11 @@ interface IndexerWriter extends Caller<SearchWrites> {
   readonly idleMs: number
 }
 
-/** A step holds the writer for some 7 ms: it waits for a pause between writes, but not for long. */
+/** A step takes the writer some 7 ms: it waits for a pause between writes, up to a limit. */
 const PAUSE_MS = 20
-const PATIENCE_MS = 200
+const PAUSE_WAIT_MS = 200
 
-/** Takes new links into the search index while the writer thread has nothing better to do. */
+/** Adds new links to the search index between other writes. */
 export class SearchIndexer {
   readonly #writer: IndexerWriter
   #isRunning = false
@@ -106,7 +107,7 @@ export class SearchIndexer {
     this.wake()
   }
 
-  /** There may be new links. A disk that refuses is asked again at the next call. */
+  /** There may be new links. After an error of the disk, the next call tries again. */
   wake(): void {
     if (this.#isRunning || this.#isClosed) return
     this.#isRunning = true
@@ -130,7 +131,7 @@ export class SearchIndexer {
   }
 
   async #pause(): Promise<void> {
-    const endsAt = performance.now() + PATIENCE_MS
+    const endsAt = performance.now() + PAUSE_WAIT_MS
     while (this.#writer.idleMs < PAUSE_MS && performance.now() < endsAt) await Bun.sleep(PAUSE_MS)
   }
 }

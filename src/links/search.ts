@@ -67,6 +67,11 @@ export const SEARCH_SIZES = {
 /** LIKE is twice as fast as a comparison here, but for long rows and texts it may be quadratic. */
 const LIKE_TEXT_MAX = 16
 const LIKE_ROW_BYTES_MAX = 1024
+/**
+ * LIKE folds ASCII only. Two other letters have a small form that begins with an ASCII one: the
+ * Kelvin sign with `k`, and the capital I with a dot with `i`.
+ */
+const LIKE_INEXACT = /[ik]/
 const STATEMENT_FAST_MS = 1
 const STATEMENT_SLOW_MS = 4
 /** A row's own fields and its share of the pages. */
@@ -74,7 +79,7 @@ const ROW_BYTES = 128
 /** A statement on the index takes 1 to 4 ms, as long as reading about so many bytes of rows. */
 const STATEMENT_BYTES = 256 * 1024
 
-/** The link of account ?1 that comes ?3 links after the next one after the id ?2. */
+/** Of the links of account ?1 after the id ?2, number ?3, counted from 0. */
 export const NTH_LINK_AFTER =
   'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3'
 
@@ -92,9 +97,13 @@ type Statements = ReturnType<typeof prepare>
 interface Compared {
   /** A JSON array of the ids that match, in order. */
   ids: string
+  /** A JSON array of the ids whose URL LIKE may miss. */
+  others: string
   rows: number
   urlBytes: number
 }
+
+const NONE_COMPARED: Compared = { ids: '[]', others: '[]', rows: 0, urlBytes: 0 }
 
 type Row = Pick<Link, 'id' | 'code' | 'url'>
 
@@ -118,10 +127,11 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
       `SELECT id, code, url FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3
        ORDER BY id`,
     ),
-    likeById: db.prepare<Compared, [AccountId, number, number, string]>(
+    likeById: db.prepare<Compared, [AccountId, number, number, string, number]>(
       `SELECT json_group_array(id) FILTER (WHERE url LIKE ?4 ESCAPE '\\'
-         OR code LIKE ?4 ESCAPE '\\') AS ids, count(*) AS rows,
-         coalesce(sum(octet_length(url)), 0) AS urlBytes
+         OR code LIKE ?4 ESCAPE '\\') AS ids,
+         json_group_array(id) FILTER (WHERE ?5 AND octet_length(url) <> length(url)) AS others,
+         count(*) AS rows, coalesce(sum(octet_length(url)), 0) AS urlBytes
        FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3`,
     ),
     nth: db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER),
@@ -144,11 +154,11 @@ class Search implements LinkSource {
   readonly #code: string
   readonly #query: string | undefined
   #span: number
-  /** Rows to read before the index is asked again. */
+  /** Rows to read before the index is used again. */
   #rowsLeft = 0
   /** Most links around the last ones are of this account, as those of a bulk are. */
   #isClustered = false
-  /** Undefined where the text is too long for LIKE, or LIKE does not know its letter cases. */
+  /** Undefined if the text is too long for LIKE, or has letters that LIKE does not fold. */
   readonly #like: string | undefined
   #areRowsShort = false
 
@@ -203,12 +213,18 @@ class Search implements LinkSource {
   #countByLike({ after, upTo }: IdRange, like: string): Part {
     const { rowsAtOnce } = this.#sizes
     const end = Math.min(upTo, after + rowsAtOnce)
-    const found = this.#statements.likeById.get(this.#accountId, after, end, like)
-    const { ids, rows, urlBytes } = found ?? { ids: '[]', rows: 0, urlBytes: 0 }
+    const { likeById, byIds } = this.#statements
+    const isInexact = LIKE_INEXACT.test(like) ? 1 : 0
+    const found = likeById.get(this.#accountId, after, end, like, isInexact)
+    const { ids, others, rows, urlBytes } = found ?? NONE_COMPARED
     this.#isClustered = rows > rowsAtOnce / 2
     const bytes = rows * ROW_BYTES + urlBytes
     this.#noteRows(rows, bytes)
-    return { ids: JSON.parse(ids), bytes, upTo: end }
+    const matching = JSON.parse(ids) as number[]
+    if (others === '[]') return { ids: matching, bytes, upTo: end }
+    const missed = this.#compare(byIds.all(others)).ids
+    const all = [...new Set([...matching, ...missed])].sort((a, b) => a - b)
+    return { ids: all, bytes, upTo: end }
   }
 
   #noteRows(rows: number, bytes: number): void {

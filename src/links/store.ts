@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
-import { NO_LINK } from '../hot/destination-cache.ts'
 import { type Code, newCode } from '../lib/code.ts'
 import {
   type Author,
@@ -15,8 +14,6 @@ import {
   type Link,
   type NewLink,
   type QuotaName,
-  SECRET_LINK_COLUMNS,
-  type SecretLink,
   type Stored,
 } from './link.ts'
 import { indexKeeper } from './search-index.ts'
@@ -47,37 +44,29 @@ export interface ChangeUrl {
 const NO_QUOTA: Quota = { linksMax: 0, urlBytesMax: 0 }
 const NOTHING_STORED: Stored = { links: 0, urlBytes: 0 }
 
+/** UTF-8 bytes of a link's URL. */
+const URL_BYTES = 'coalesce(octet_length(url), 0)'
+
 const CANDIDATES_MAX = 100
 
 /**
  * Writes links. Runs on the writer thread, inside the transaction of its batch. Every result
  * depends on the database and the arguments only, whatever else is in the batch.
  */
-export function linkWrites(db: Database) {
+export const linkWrites = (db: Database) => ({
+  ...creation(db),
+  ...reservation(db),
+  ...change(db),
+  ...deletion(db),
+})
+
+export type LinkWrites = ReturnType<typeof linkWrites>
+
+function creation(db: Database) {
   const insert = linkInserter(db)
   const accounts = accountCounts(db)
-  const index = indexKeeper(db)
   const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
     `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
-  )
-  const isInUse = db.prepare<{ code: Code }, [Code]>(
-    `SELECT code FROM links WHERE code = ?1
-     UNION ALL SELECT code FROM disabled_codes WHERE code = ?1`,
-  )
-  const stored = 'account_id AS accountId, coalesce(octet_length(url), 0) AS urlBytes'
-  const findStored = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
-    `SELECT ${stored} FROM links WHERE id = ?`,
-  )
-  const setUrl = db.prepare<Link, [string, Uint8Array, number]>(
-    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
-  )
-  const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
-    `DELETE FROM links WHERE id = ?
-     RETURNING ${LINK_COLUMNS}, coalesce(octet_length(url), 0) AS urlBytes`,
-  )
-  const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
-  const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
-    'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
   )
 
   /** A generated code that is in use is replaced: of a million links, that is one. */
@@ -111,16 +100,6 @@ export function linkWrites(db: Database) {
     return links
   }
 
-  const remove = (id: number): Link | undefined => {
-    const removed = removeLink.get(id)
-    if (!removed) return undefined
-    const { urlBytes, ...link } = removed
-    index.remove(link.accountId, id)
-    removeHits.run(id)
-    accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
-    return link
-  }
-
   return {
     /**
      * One link per item, in order: a new one, or the one that the account has for the URL. All or
@@ -135,7 +114,17 @@ export function linkWrites(db: Database) {
       if (!accounts.isActive({ ...command, now: command.createdAt })) return undefined
       return JSON.stringify(createWithin(command))
     },
+  }
+}
 
+function reservation(db: Database) {
+  const insert = linkInserter(db)
+  const accounts = accountCounts(db)
+  const isInUse = db.prepare<{ code: Code }, [Code]>(
+    `SELECT code FROM links WHERE code = ?1
+     UNION ALL SELECT code FROM disabled_codes WHERE code = ?1`,
+  )
+  return {
     /** Undefined if the code is in use or disabled. */
     reserveCode(command: ReserveCode): Link | 'not_active' | QuotaName | undefined {
       const { accountId, createdAt, item, quota } = command
@@ -147,7 +136,19 @@ export function linkWrites(db: Database) {
       if (link) accounts.add(accountId, { links: 1, urlBytes: 0 })
       return link
     },
+  }
+}
 
+function change(db: Database) {
+  const accounts = accountCounts(db)
+  const index = indexKeeper(db)
+  const findStored = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
+    `SELECT account_id AS accountId, ${URL_BYTES} AS urlBytes FROM links WHERE id = ?`,
+  )
+  const setUrl = db.prepare<Link, [string, Uint8Array, number]>(
+    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
+  )
+  return {
     /** Undefined if the link was deleted. A shorter URL always fits. */
     changeUrl(command: ChangeUrl): Link | 'not_active' | QuotaName | undefined {
       const { id, url, urlKey, quota = NO_QUOTA, author } = command
@@ -164,7 +165,31 @@ export function linkWrites(db: Database) {
       index.update(link.accountId, link.id, link.code, link.url)
       return link
     },
+  }
+}
 
+function deletion(db: Database) {
+  const accounts = accountCounts(db)
+  const index = indexKeeper(db)
+  const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
+    `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${URL_BYTES} AS urlBytes`,
+  )
+  const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
+  const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
+    'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
+  )
+
+  const remove = (id: number): Link | undefined => {
+    const removed = removeLink.get(id)
+    if (!removed) return undefined
+    const { urlBytes, ...link } = removed
+    index.remove(link.accountId, id)
+    removeHits.run(id)
+    accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
+    return link
+  }
+
+  return {
     /** The link that is deleted, with its hits; undefined if it was deleted already. */
     deleteLink({ id, author }: { id: number; author?: Author }): Link | 'not_active' | undefined {
       if (author && !accounts.isActive(author)) return 'not_active'
@@ -177,8 +202,6 @@ export function linkWrites(db: Database) {
     },
   }
 }
-
-export type LinkWrites = ReturnType<typeof linkWrites>
 
 /**
  * The candidate after a generated code that is in use. It follows from `code` alone: a write that
@@ -232,55 +255,3 @@ function accountCounts(db: Database) {
       active.get(accountId, keyId ?? null, now) !== null,
   }
 }
-
-/** `isDisabled`: 1 if the operator has disabled the code, or all links of its account. */
-export type DestinationRow = Pick<Link, 'id' | 'url'> & { isDisabled: number }
-
-/** Reads of one row, on the HTTP thread's own connection. */
-export class LinkReads {
-  readonly #byCode
-  readonly #nearest
-  readonly #destination
-  readonly #disabledCode
-
-  constructor(db: Database) {
-    this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
-    this.#nearest = db.prepare<SecretLink, [string]>(
-      `SELECT ${SECRET_LINK_COLUMNS} FROM links WHERE code > ? ORDER BY code LIMIT 1`,
-    )
-    this.#destination = db.prepare<DestinationRow, [Code]>(
-      `SELECT id, url,
-         EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
-         OR EXISTS (SELECT 1 FROM accounts
-                    WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled
-       FROM links WHERE code = ?1`,
-    )
-    this.#disabledCode = db.prepare<DestinationRow, [Code]>(
-      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled FROM disabled_codes WHERE code = ?`,
-    )
-  }
-
-  findByCode(code: Code): Link | undefined {
-    return this.#byCode.get(code) ?? undefined
-  }
-
-  /**
-   * The link of `code`, or else of the next code in use: finding either takes the same time.
-   * Undefined after the last code of all.
-   */
-  findNearest(code: Code): SecretLink | undefined {
-    return this.#nearest.get(justBefore(code)) ?? undefined
-  }
-
-  /** What a redirect needs. A disabled code is found even after its link was deleted. */
-  findDestination(code: Code): DestinationRow | undefined {
-    return this.#destination.get(code) ?? this.#disabledCode.get(code) ?? undefined
-  }
-}
-
-/**
- * A text that sorts between a code and all codes before it, and equals none: SQLite ends its search
- * a few nanoseconds earlier when it meets the text itself, which would reveal that it is there.
- */
-const justBefore = (code: Code): string =>
-  `${code.slice(0, -1)}${String.fromCharCode(code.charCodeAt(code.length - 1) - 1)}~`

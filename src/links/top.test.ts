@@ -78,7 +78,11 @@ test('a page tells what a list tells, and the hits of this moment', async () => 
   const { page } = setUp(db, [0, 9], 10)
   expect<unknown>(await page(1, 0)).toEqual([
     {
-      ...{ id: 2, code: 'CODE2', accountId: 1, url: 'https://example.com/', createdAt: 5 },
+      id: 2,
+      code: 'CODE2',
+      accountId: 1,
+      url: 'https://example.com/',
+      createdAt: 5,
       hitCount: 1009,
     },
   ])

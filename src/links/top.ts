@@ -4,7 +4,7 @@ import type { HitCounts } from '../hits/hits.ts'
 import type { Caller } from '../lib/thread.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 
-/** The deepest place that is told: `offset` and `limit` together. Pages beyond it are empty. */
+/** The last rank: `offset` and `limit` together. Pages after it are empty. */
 export const TOP_MAX = 10_000
 
 export type TopLink = Link & { hitCount: number }
@@ -21,8 +21,8 @@ interface TopQuery {
 }
 
 /**
- * One page of the account's links: the most followed first, links of equal hits newest first. The
- * order is that of the counts committed while it was read, slice by slice; `hitCount` is newer.
+ * One page of the account's links: most hits first, then newest first. The order is that of the
+ * counts that were committed when each slice was read; `hitCount` is newer.
  */
 export async function topLinks({ reader, hits }: TopDeps, query: TopQuery): Promise<TopLink[]> {
   const { accountId, limit, offset } = query
@@ -47,7 +47,7 @@ export async function topLinks({ reader, hits }: TopDeps, query: TopQuery): Prom
   })
 }
 
-/** The most followed first; of equal counts, the newest. */
+/** Most hits first, then newest first. */
 function merged(newer: readonly Ranked[], older: readonly Ranked[]): Ranked[] {
   if (older.length === 0) return [...newer]
   return [...newer, ...older].sort((a, b) => b.count - a.count || b.id - a.id)
@@ -55,28 +55,28 @@ function merged(newer: readonly Ranked[], older: readonly Ranked[]): Ranked[] {
 
 interface Ranked {
   id: number
-  /** Hits that are committed. */
+  /** Committed hits. */
   count: number
 }
 
-/** The next links of an account, newest first, of which only those above `floor` matter. */
+/** The next links of an account, newest first; only those above `floor` count. */
 interface RankSlice {
   accountId: AccountId
-  /** Ids below this one; every id where it is absent. */
+  /** Ids below this one. Absent: all ids. */
   below?: number | undefined
-  /** Counts that are too low to matter: these and lower ones. Absent while every link does. */
+  /** The result has only links with more hits. Absent: all links. */
   floor?: number | undefined
-  /** The most that can matter. */
+  /** The most links of the result. */
   keep: number
 }
 
-/** `next`: where the next slice begins; undefined after the last. */
+/** `next`: the start of the next slice; undefined after the last. */
 interface RankedSlice {
   best: Ranked[]
   next: number | undefined
 }
 
-/** Links of one slice: some 2 ms, so that no list waits for long. */
+/** Links of one slice: some 2 ms, for which other lists wait. */
 const SLICE = 16_384
 const NO_ID_REACHES = 2 ** 32
 
@@ -97,7 +97,7 @@ export function topReads(db: Database, { slice = SLICE } = {}) {
     `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))`,
   )
   return {
-    /** The most followed links of one slice, then those without hits, newest first. */
+    /** The links of one slice with the most hits, then those without hits, newest first. */
     rankSlice({ accountId, below = NO_ID_REACHES, floor = -1, keep }: RankSlice): RankedSlice {
       return db.transaction(() => {
         const next = end.get(accountId, below, slice - 1)?.id
@@ -105,7 +105,7 @@ export function topReads(db: Database, { slice = SLICE } = {}) {
       })()
     },
 
-    /** In no order; without those that are gone. */
+    /** In no order, without those that were deleted. */
     linksByIds: ({ ids }: { ids: readonly number[] }): Link[] => byIds.all(JSON.stringify(ids)),
   }
 }

@@ -5,36 +5,45 @@ import { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { LinkReads } from './store.ts'
+import { LinkReads } from './read.ts'
 import { authorizeByPasscode } from './update.ts'
 
 /** Neighbours in every way: by length, by the last character, by what the search begins with. */
 const CODES = [
-  ...['000000', '0000000', '00000000000000000000', '000001', '00000Z', 'ABCDEE', 'ABCDEEZZZZ'],
-  ...[
-    'ABCDEF',
-    'ABCDEF0',
-    'ABCDEFA',
-    'ABCDEFZ',
-    'ABCDEG',
-    'AAAAAA',
-    'ZZZZZZ',
-    'ZZZZZZZZZZZZZZZZZZZY',
-  ],
+  '000000',
+  '0000000',
+  '00000000000000000000',
+  '000001',
+  '00000Z',
+  'ABCDEE',
+  'ABCDEEZZZZ',
+  'ABCDEF',
+  'ABCDEF0',
+  'ABCDEFA',
+  'ABCDEFZ',
+  'ABCDEG',
+  'AAAAAA',
+  'ZZZZZZ',
+  'ZZZZZZZZZZZZZZZZZZZY',
 ]
 const UNKNOWN = [
-  ...['00000Y', '00000A0', '000000A', 'ABCDED', 'ABCDEEZ', 'ABCDEF1', 'ABCDEFAA', 'AAAAAB'],
-  ...[
-    'ZZZZZZZZZZZZZZZZZZZZ',
-    'ZZZZZY',
-    '',
-    'A',
-    'ABC-EF',
-    'ABCDE~',
-    'ABCDEF~',
-    'ABCDEF ',
-    '~~~~~~',
-  ],
+  '00000Y',
+  '00000A0',
+  '000000A',
+  'ABCDED',
+  'ABCDEEZ',
+  'ABCDEF1',
+  'ABCDEFAA',
+  'AAAAAB',
+  'ZZZZZZZZZZZZZZZZZZZZ',
+  'ZZZZZY',
+  '',
+  'A',
+  'ABC-EF',
+  'ABCDE~',
+  'ABCDEF~',
+  'ABCDEF ',
+  '~~~~~~',
 ]
 
 // design: 4.8 update and delete

@@ -111,8 +111,7 @@ const POLL_MS = 500
 interface ModerationOptions {
   reads: ModerationReads
   writer: Caller<ModerationWrites & AccountWrites>
-  /** Its destinations follow the rules of the moment at which they were read. */
-  cache: { clear(): void }
+  effects: { rulesChanged(): void }
   /** `version` changes with every list that is loaded. */
   blocklist: { readonly version: number }
   clock: Clock
@@ -163,7 +162,7 @@ export class Moderation {
 
   /** Runs at every interval. */
   poll(): void {
-    const { reads, blocklist, cache } = this.#options
+    const { reads, blocklist, effects } = this.#options
     let now: string
     try {
       now = `${blocklist.version} ${reads.changes()}`
@@ -171,7 +170,7 @@ export class Moderation {
       // The database cannot be read, which the status page reports. The next poll compares again.
       return
     }
-    if (now !== this.#seen) cache.clear()
+    if (now !== this.#seen) effects.rulesChanged()
     this.#seen = now
   }
 
@@ -181,7 +180,7 @@ export class Moderation {
 
   /** No `await` between the writer's answer and this: a redirect could follow the old rules. */
   #applied<Result>(result: Result): Result {
-    this.#options.cache.clear()
+    this.#options.effects.rulesChanged()
     return result
   }
 }

@@ -2,7 +2,7 @@ import type { SettingStore, SettingWrites } from '../db/settings.ts'
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { LinkLists } from '../links/lists.ts'
-import type { LinkReads } from '../links/store.ts'
+import type { LinkReads } from '../links/read.ts'
 import { QrFiles } from './files.ts'
 import type { QrImages } from './images.ts'
 

@@ -13,16 +13,16 @@ export interface RedirectDeps extends GuardDeps {
   cache: LinkCache
   journal: HitJournal
   log: Log
-  /** Whether `X-Forwarded-For` can say anything: some proxy is trusted. */
+  /** Whether any proxy is trusted, so that `X-Forwarded-For` counts. */
   behindProxy: boolean
   outcomes: RedirectOutcomes
   health: { onStop(begin: () => void): void }
 }
 
-/** For answers with a body; a redirect has none. */
+/** For responses with a body; a redirect has none. */
 const NO_SNIFFING = { 'X-Content-Type-Options': 'nosniff' }
 
-/** Answers so far. A found code asked for with GET is not here: the journal counts it. */
+/** Responses since the start. Redirects of GET requests are not here: the journal counts them. */
 export interface RedirectOutcomes {
   foundByHead: number
   notFound: number
@@ -38,8 +38,8 @@ interface Peers {
 export type Follow = (text: string, request: Request, server: Peers | null) => Response
 
 /**
- * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, nothing thrown, no object made that
- * need not be: bench/load/redirect.ts guards its cost.
+ * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, no exceptions, no needless object:
+ * bench/load/redirect.ts guards its cost.
  */
 export function follower(deps: RedirectDeps): Follow {
   const { cache, journal, limiter, address, behindProxy, outcomes } = deps
@@ -96,7 +96,7 @@ export function follower(deps: RedirectDeps): Follow {
   }
 }
 
-/** A refusal is a value here: an Error with its stack would cost more than the whole answer. */
+/** A refusal is a value here: an Error with its stack would cost more than the response. */
 function refuser(deps: RedirectDeps) {
   const json = { 'Content-Type': 'application/json;charset=utf-8', ...NO_SNIFFING }
   const refused = new AnswerHeaders(deps, json)
@@ -121,7 +121,7 @@ function refuser(deps: RedirectDeps) {
   }
 }
 
-/** The database does not answer, and the code is not in memory. */
+/** The code is not in memory and the database failed. */
 function failure(
   deps: RedirectDeps,
   answer: AnswerHeaders,
@@ -135,8 +135,8 @@ function failure(
 }
 
 /**
- * The headers of one kind of answer. One Headers object serves them all, because Response copies
- * it: setting what differs costs half of filling a new one.
+ * The headers of one kind of response. All responses share one Headers object, because Response
+ * copies it: setting what differs costs half of filling a new one.
  */
 class AnswerHeaders {
   readonly headers: Headers
@@ -153,7 +153,7 @@ class AnswerHeaders {
     this.#remaining = this.line('X-RateLimit-Remaining')
     this.#reset = this.line('X-RateLimit-Reset')
     this.#requestId = this.line('X-Request-Id')
-    // Once for all answers to come, so that the check costs no redirect anything.
+    // Set once for all later responses, so that no redirect has to check for it.
     deps.health.onStop(() => this.headers.set('Connection', 'close'))
   }
 

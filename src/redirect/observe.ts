@@ -5,7 +5,7 @@ import type { Histogram } from '../lib/histogram.ts'
 import type { Log } from '../lib/log.ts'
 import type { Follow } from './follow.ts'
 
-/** One redirect in so many is timed: reading the clock for each would be felt. */
+/** One redirect in this many is timed: reading the clock for each would slow all down. */
 export const SAMPLED_ONE_IN = 128
 
 /** HOT PATH. Times a sample of redirects, the first one included. */
@@ -27,7 +27,7 @@ interface LoggedDeps {
   monotonic: MonotonicClock
 }
 
-/** A line for each redirect, where an operator asks for it: it costs more than the redirect. */
+/** Logs each redirect, with `LOG_REQUESTS=all`: that costs more than the redirect itself. */
 export function logged(follow: Follow, { log, address, monotonic }: LoggedDeps): Follow {
   return (text, request, server) => {
     const start = monotonic()

@@ -1,0 +1,102 @@
+import { expect, test } from 'bun:test'
+import type { Code } from '../lib/code.ts'
+import type { Caller } from '../lib/thread.ts'
+import type { LinkCache } from './cache.ts'
+import { LinkEffects } from './effects.ts'
+import type { LinkWrites } from './store.ts'
+import { LinkWriter } from './writer.ts'
+
+const code = (text: string) => text as Code
+const link = { id: 1, code: code('SPRING'), accountId: 7, url: null, createdAt: 0 }
+const author = { accountId: 7, now: 0 }
+const quota = { linksMax: 0, urlBytesMax: 0 }
+const create = { accountId: 7, createdAt: 0, items: [] }
+const reserve = {
+  accountId: 7,
+  createdAt: 0,
+  quota,
+  item: { code: code('SPRING'), url: null, urlKey: null, passcodeHash: new Uint8Array(32) },
+}
+const change = { id: 1, url: 'http://a/', urlKey: new Uint8Array(16), quota, author }
+
+/** A writer thread whose every call gives `result`, and what followed its calls. */
+function setUp(result: () => unknown) {
+  const effects: string[] = []
+  const note = (what: string) => (of?: Code) => {
+    effects.push(of ? `${what} ${of}` : what)
+  }
+  const cache: Pick<LinkCache, 'add' | 'drop'> = { add: note('add'), drop: note('drop') }
+  const links = new LinkWriter({
+    writer: { call: async () => result() } as unknown as Caller<LinkWrites>,
+    effects: new LinkEffects({
+      cache: cache as LinkCache,
+      images: { prepare: note('prepare'), remove: note('remove') },
+      indexer: { wake: note('wake') },
+    }),
+  })
+  return { links, effects }
+}
+
+const committed = [
+  {
+    name: 'a creation, a reused link and a refused item',
+    result: JSON.stringify([
+      { ...link, reused: false },
+      { ...link, code: 'REUSED', reused: true },
+      'linksMax',
+    ]),
+    run: (links: LinkWriter) => links.create(create),
+    effects: ['add SPRING', 'prepare SPRING', 'add REUSED', 'wake'],
+  },
+  {
+    name: 'a reservation',
+    result: link,
+    run: (links: LinkWriter) => links.reserve(reserve),
+    effects: ['add SPRING', 'prepare SPRING', 'wake'],
+  },
+  {
+    name: 'a change of the URL',
+    result: link,
+    run: (links: LinkWriter) => links.changeUrl(change),
+    effects: ['drop SPRING'],
+  },
+  {
+    name: 'a deletion',
+    result: link,
+    run: (links: LinkWriter) => links.delete({ id: 1, author }),
+    effects: ['drop SPRING', 'remove SPRING'],
+  },
+  {
+    name: 'the deletion of links of an account',
+    result: ['SPRING', 'SUMMER'],
+    run: (links: LinkWriter) => links.deleteSome({ accountId: 7, most: 2 }),
+    effects: ['drop SPRING', 'remove SPRING', 'drop SUMMER', 'remove SUMMER'],
+  },
+]
+
+test.each(committed)(
+  'what follows the commit of $name',
+  async ({ result, run, effects: wanted }) => {
+    const { links, effects } = setUp(() => result)
+    await run(links)
+    expect(effects).toEqual(wanted)
+  },
+)
+
+test.each(committed)('nothing follows when the disk refuses $name', async ({ run }) => {
+  const { links, effects } = setUp(() => {
+    throw new Error('database or disk is full')
+  })
+  await expect(run(links)).rejects.toThrow('disk is full')
+  expect(effects).toEqual([])
+})
+
+const refused = [
+  { name: 'a change by a key that has expired', result: 'not_active', error: 'invalid_api_key' },
+  { name: 'a change over the quota', result: 'urlBytesMax', error: 'quota_exceeded' },
+] as const
+test.each(refused)('nothing follows $name', async ({ result, error }) => {
+  const { links, effects } = setUp(() => result)
+  await expect(links.changeUrl(change)).rejects.toMatchObject({ code: error })
+  expect(effects).toEqual([])
+})

@@ -1,0 +1,142 @@
+import type { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { temporaryFolderInMemory } from '../../test/support/folder.ts'
+import { accountWrites } from '../accounts/writes.ts'
+import { migrate } from '../db/migrate.ts'
+import { openWritable } from '../db/open.ts'
+import { settingWrites } from '../db/settings.ts'
+import { commitTogether } from '../db/writer.ts'
+import type { Code } from '../lib/code.ts'
+import { moderationWrites } from '../moderation/moderation.ts'
+import { encodeCreate } from './link.ts'
+import { searchWrites } from './search-index.ts'
+import { linkWrites } from './store.ts'
+import { urlKey } from './url.ts'
+
+/**
+ * The result of a write depends on the database and its arguments only: whichever calls share a
+ * transaction, the same calls leave the same tables and give the same results.
+ */
+
+interface Call {
+  name: string
+  args: unknown
+}
+
+// Few of everything, so that calls meet: most generated codes are in use.
+const ACCOUNTS = 2
+const code = fc.constantFrom('AAAAAA', 'AAAAAB', 'AAAAAC', 'AAAAAD').map((text) => text as Code)
+const url = fc.nat(7).map((n) => `https://example.com/${'x'.repeat(n * n * n)}${n}`)
+const accountId = fc.integer({ min: 1, max: ACCOUNTS })
+const id = fc.integer({ min: 1, max: 15 })
+const quota = fc.record({
+  linksMax: fc.constantFrom(0, 0, 4),
+  urlBytesMax: fc.constantFrom(0, 0, 300),
+})
+const passcodeHash = new Uint8Array(32).fill(3)
+const keyed = (text: string) => ({ url: text, urlKey: urlKey(new URL(text)) })
+const now = 1_750_000_000_000
+
+const newLink = fc.record({ url, code }).map((link) => ({
+  ...keyed(link.url),
+  code: link.code,
+  passcodeHash,
+}))
+const author = accountId.map((account) => ({ accountId: account, now }))
+const call = <Args>(name: string, args: fc.Arbitrary<Args>): fc.Arbitrary<Call> =>
+  args.map((value) => ({ name, args: value }))
+
+const creation = fc
+  .record({ accountId, quota, items: fc.array(newLink, { minLength: 1, maxLength: 4 }) })
+  .map((command) => encodeCreate({ ...command, createdAt: now }))
+const reservation = fc.record({ accountId, quota, code }).map(({ code: reserved, ...command }) => ({
+  ...command,
+  createdAt: now,
+  item: { code: reserved, url: null, urlKey: null, passcodeHash },
+}))
+const change = fc
+  .record({ id, url, quota, author })
+  .map(({ url: text, ...command }) => ({ ...command, ...keyed(text) }))
+
+const calls = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: call('createEncoded', creation) },
+    { weight: 3, arbitrary: call('reserveCode', reservation) },
+    { weight: 3, arbitrary: call('changeUrl', change) },
+    { weight: 3, arbitrary: call('deleteLink', fc.record({ id, author })) },
+    call('deleteLinksOf', fc.record({ accountId, most: fc.integer({ min: 1, max: 3 }) })),
+    call('disableCode', fc.record({ code, reason: fc.constant('abuse'), now: fc.constant(now) })),
+    call('enableCode', fc.record({ code })),
+    call('disableAccount', fc.record({ accountId, links: fc.boolean(), now: fc.constant(now) })),
+    call('enableAccount', fc.record({ accountId })),
+    call('saveSetting', fc.record({ name: fc.constant('a'), value: fc.string() })),
+    call('indexLinks', fc.record({ rowsMax: fc.integer({ min: 1, max: 3 }) })),
+    call('deleteAndFail', fc.record({ id })),
+  ),
+  { minLength: 1, maxLength: 40 },
+)
+
+function openDatabase(path: string) {
+  const db = openWritable(path)
+  migrate(db)
+  db.run('PRAGMA synchronous = OFF')
+  for (let n = 1; n <= ACCOUNTS; n++) {
+    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
+  }
+  const links = linkWrites(db)
+  const functions = {
+    ...links,
+    ...searchWrites(db),
+    ...moderationWrites(db),
+    ...settingWrites(db),
+    ...accountWrites(db),
+    deleteAndFail(command: { id: number }) {
+      links.deleteLink(command)
+      throw new Error('failed after a change')
+    },
+  }
+  return { db, run: (batch: readonly Call[]) => commitTogether(db, functions, batch) }
+}
+
+/** The rows of every table, and the links that the search index finds for some text. */
+function contentsOf(db: Database): unknown {
+  const tables = db
+    .query<{ name: string }, []>(
+      `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'links_search%'`,
+    )
+    .all()
+  const indexed = db.query('SELECT rowid FROM links_search WHERE links_search MATCH ?')
+  return {
+    tables: tables.map(({ name }) => [name, db.query(`SELECT * FROM "${name}"`).values()]),
+    indexed: ['"aaa"', '"exa"', '"xxx"', '"m/3"'].map((text) => indexed.values(text)),
+  }
+}
+
+test('calls have the same results and leave the same tables, however they are batched', () => {
+  using folder = temporaryFolderInMemory()
+  let runs = 0
+  const property = fc.property(
+    calls,
+    fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 40, maxLength: 40 }),
+    (made, sizes) => {
+      const path = join(folder.path, `${runs++}`)
+      const alone = openDatabase(`${path}-alone.db`)
+      const together = openDatabase(`${path}-together.db`)
+      try {
+        const expected = made.flatMap((one) => alone.run([one]))
+        const outcomes = sizes.flatMap((size, batch) => {
+          const start = sizes.slice(0, batch).reduce((sum, earlier) => sum + earlier, 0)
+          return together.run(made.slice(start, start + size))
+        })
+        expect(outcomes).toEqual(expected)
+        expect(contentsOf(together.db)).toEqual(contentsOf(alone.db))
+      } finally {
+        alone.db.close()
+        together.db.close()
+      }
+    },
+  )
+  fc.assert(property, { numRuns: 60 })
+})
