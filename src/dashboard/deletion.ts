@@ -6,8 +6,8 @@ import type { AccountLinkWrites } from '../links/account-links-store.ts'
 import type { LinkCache } from '../links/cache.ts'
 import type { CodeImages } from '../links/links.ts'
 
-/** Links that go in one transaction: redirects and other writes pass between two of them. */
-const BATCH = 500
+/** Links deleted in one transaction. Other writes run between two batches. */
+const BATCH_MAX = 500
 
 interface DeletionOptions {
   writer: Caller<AccountWrites & AccountLinkWrites>
@@ -17,10 +17,7 @@ interface DeletionOptions {
   log: Log
 }
 
-/**
- * Takes accounts away with all their links, in batches. One that a stop has interrupted goes on at
- * the next start.
- */
+/** Deletes accounts and all their links, in batches. Resumes interrupted deletions at a start. */
 export class AccountDeletion {
   readonly #options: DeletionOptions
   #closing = false
@@ -32,15 +29,15 @@ export class AccountDeletion {
   }
 
   /**
-   * Ends the account at once and begins to take its links away; `done` resolves when all are. False
-   * for the last owner of the service, and nothing is changed.
+   * Closes the account immediately and deletes its links in the background; `done` resolves after
+   * the last one. Returns false and changes nothing for the last owner of the service.
    */
   async begin(accountId: AccountId, now: number): Promise<false | { done: Promise<void> }> {
-    const began = await this.#options.writer.call('beginDeletion', { accountId, now })
-    return began && { done: this.#queue(accountId) }
+    const isStarted = await this.#options.writer.call('beginDeletion', { accountId, now })
+    return isStarted && { done: this.#queue(accountId) }
   }
 
-  /** Leaves what is not done for the next start. */
+  /** Stops after the current batch. The next start resumes. */
   close(): Promise<void> {
     this.#closing = true
     return this.#work
@@ -48,17 +45,17 @@ export class AccountDeletion {
 
   #queue(id: AccountId): Promise<void> {
     this.#work = this.#work
-      .then(() => this.#takeAway(id))
+      .then(() => this.#deleteLinks(id))
       .catch((error: unknown) => {
         this.#options.log.error('account.not_deleted', { account_id: id }, error)
       })
     return this.#work
   }
 
-  async #takeAway(accountId: AccountId): Promise<void> {
+  async #deleteLinks(accountId: AccountId): Promise<void> {
     const { writer, cache, images } = this.#options
     while (!this.#closing) {
-      const codes = await writer.call('deleteLinksOf', { accountId, most: BATCH })
+      const codes = await writer.call('deleteLinksOf', { accountId, most: BATCH_MAX })
       for (const code of codes) {
         cache.drop(code)
         images.remove(code)

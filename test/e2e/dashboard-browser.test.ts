@@ -26,7 +26,7 @@ async function setUp(page: Page, app: TestApp, password = PASSWORD): Promise<voi
   await page.goto(setupPath(app))
   await page.getByLabel('E-mail address').fill(OWNER)
   await page.getByLabel('Password', { exact: true }).fill(password)
-  await page.getByRole('button', { name: 'Make the account' }).click()
+  await page.getByRole('button', { name: 'Create account' }).click()
 }
 
 test(
@@ -69,7 +69,7 @@ test(
     const field = page.getByLabel('Password', { exact: true })
     expect(await field.getAttribute('aria-invalid')).toBe('true')
     await field.fill(PASSWORD)
-    await page.getByRole('button', { name: 'Make the account' }).click()
+    await page.getByRole('button', { name: 'Create account' }).click()
     expect(await page.getByLabel('API key', { exact: true }).inputValue()).toStartWith('hop_')
     await page.goto(`${app.url}/app/account`)
     await page.getByLabel('Current password').fill(PASSWORD)
@@ -96,7 +96,7 @@ test(
       focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
     }
     expect(focused).toEqual([
-      ...['Skip to the content', 'Hopcode', 'Links', 'Numbers', 'Keys', 'Account', 'Service'],
+      ...['Skip to the content', 'Hopcode', 'Links', 'Analytics', 'Keys', 'Account', 'Service'],
       'Sign out',
     ])
     await context.close()

@@ -176,7 +176,7 @@ test(
       const text = readFileSync(await download.path(), 'utf8')
       return parse(text, { columns: true }) as Record<string, string>[]
     }
-    const field = page.getByLabel('URLs, one a line')
+    const field = page.getByLabel('URLs, one per line')
     await field.fill('https://a.example/?q="1,2"')
     const [first] = await save('Shorten and download CSV')
     expect(first).toMatchObject({ url: 'https://a.example/?q="1,2"', note: 'new' })

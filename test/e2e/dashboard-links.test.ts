@@ -148,7 +148,7 @@ test('a search finds parts of codes and URLs in any case, and keeps to them on t
   expect(found.text).toContain('href="/app/links?q=PAGE-&amp;page=2"')
   expect(codesOf(await free.get(`${LINKS}?q=PAGE-&page=2`))).toHaveLength(50)
   const none = await free.get(`${LINKS}?q=%3Cscript%3E`)
-  expect(none.text).toContain('holds “&lt;script&gt;”')
+  expect(none.text).toContain('No links match “&lt;script&gt;”')
   expect(none.text).toContain('value="&lt;script&gt;"')
 })
 
@@ -187,7 +187,7 @@ test('most hits first puts the most followed link on top', async () => {
   await eventually('the hits are counted', async () => codesOf(await byHits())[0] === oldest)
   const seen = await byHits()
   expect(codesOf(seen)).toEqual([oldest, codes[2] ?? '', codes[1] ?? ''])
-  expect(seen.text).toContain('Hits of the last seconds')
+  expect(seen.text).toContain('Hits of the last few seconds')
 })
 
 test('nobody sees a link of another account', async () => {

@@ -28,7 +28,7 @@ afterAll(() => browser?.close())
 
 async function deleteInDashboard(page: Page, code: string): Promise<void> {
   await page.getByRole('link', { name: 'Delete the code…' }).click()
-  await page.getByText('There is no way back.').waitFor()
+  await page.getByText('This cannot be undone.').waitFor()
   await press(page, `Delete ${code}`)
   await page.getByText('The code is deleted.').waitFor()
 }
@@ -45,13 +45,13 @@ test(
     await page.goto(setupAddress(app))
     await page.getByLabel('E-mail address').fill(OWNER)
     await passwordField(page).fill(PASSWORD)
-    await press(page, 'Make the account')
+    await press(page, 'Create account')
     await press(page, 'Copy API key')
     await page.getByText('Copied.', { exact: true }).waitFor()
     const first = String(await page.evaluate('navigator.clipboard.readText()'))
 
     const { code } = await app.shorten('https://example.com/spring', first)
-    await page.getByRole('link', { name: 'Make the first link' }).click()
+    await page.getByRole('link', { name: 'Create your first link' }).click()
     await page.getByRole('link', { name: `Details of ${code}` }).click()
     const count = page.locator('[data-poll]')
     expect(await count.textContent()).toBe('0')
@@ -116,12 +116,12 @@ test(
     await look('setup')
     await page.getByLabel('E-mail address').fill(OWNER)
     await passwordField(page).fill('password')
-    await press(page, 'Make the account')
+    await press(page, 'Create account')
     await look('setup-refused')
     await passwordField(page).fill(PASSWORD)
-    await press(page, 'Make the account')
+    await press(page, 'Create account')
     await look('welcome')
-    for (const path of ['links', 'numbers', 'keys']) {
+    for (const path of ['links', 'analytics', 'keys']) {
       await page.goto(`${app.url}/app/${path}`)
       await look(`${path}-empty`)
     }
@@ -173,10 +173,10 @@ test(
     await look('bulk')
     const lines = ['https://a.example.com/new', 'ftp://example.com/no', 'https://example.com/jobs']
     await page
-      .getByLabel('URLs, one a line')
+      .getByLabel('URLs, one per line')
       .fill([...lines, 'https://menu.example.com/summer'].join('\n'))
     await press(page, 'Shorten all')
-    await page.getByText('2 new links. 1 URL had one already. 1 line failed.').waitFor()
+    await page.getByText('2 new links. 1 URL already had a link. 1 line failed.').waitFor()
     await look('bulk-result')
     await addMany(app, key)
     await page.goto(`${app.url}/app/links?page=2`)
@@ -193,7 +193,7 @@ test(
 )
 
 test(
-  'the other pages are accessible and fit a phone and a desktop: keys, numbers, service, account',
+  'the other pages are accessible and fit a phone and a desktop: keys, analytics, service, account',
   async () => {
     await using app = await testApp({ env: ENV })
     const { owner, key } = await setUpOwner(app)
@@ -214,17 +214,17 @@ test(
     for (const path of [
       ...['service/links', 'service/links/DISABLED26', 'service/links/ACTIVE26'],
       ...['service/links?code=NOBODYS1', 'links', 'links/DISABLED26'],
-      ...['keys', 'keys/revoke', 'numbers', 'numbers?range=24h', 'numbers?range=72h'],
-      ...['numbers?range=year', 'service', 'service/accounts', 'service/accounts/1'],
+      ...['keys', 'keys/revoke', 'analytics', 'analytics?range=24h', 'analytics?range=72h'],
+      ...['analytics?range=year', 'service', 'service/accounts', 'service/accounts/1'],
       ...['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete'],
       'account/two-factor',
     ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))
     }
-    await page.goto(`${app.url}/app/numbers`)
-    await page.getByText('The same as a table').click()
-    await look('numbers-table')
+    await page.goto(`${app.url}/app/analytics`)
+    await page.getByText('Show as table').click()
+    await look('analytics-table')
     await page.goto(`${app.url}/app/keys`)
     await press(page, 'Rotate the key')
     await keyField(page).waitFor()
@@ -235,8 +235,8 @@ test(
       .click()
     await look('keys-end')
     await page.goto(`${app.url}/app/service`)
-    await press(page, 'Begin maintenance')
-    await page.getByText('Maintenance has begun.').waitFor()
+    await press(page, 'Start maintenance')
+    await page.getByText('Maintenance has started.').waitFor()
     await look('service-maintenance')
     expect({ faults, said }).toEqual({ faults: [], said: [] })
   },
