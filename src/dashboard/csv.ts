@@ -29,7 +29,7 @@ export interface UrlLine {
   /** Cut to just over the maximum length of a URL, so that pages show no longer lines. */
   text: string
   /** Why the URL in this line is ambiguous. */
-  problem?: string
+  problem?: string | undefined
 }
 
 const cut = (text: string) => text.slice(0, URL_MAX_LENGTH + 1)
@@ -184,9 +184,11 @@ function inColumn(row: CsvRow, column: number, columns: number): UrlLine {
   return urlLine(row, row.raw, columns === 1 ? undefined : TOO_MANY)
 }
 
-function urlLine({ line }: CsvRow, text: string, problem?: string): UrlLine {
-  return problem === undefined ? { line, text: cut(text) } : { line, text: cut(text), problem }
-}
+const urlLine = ({ line }: CsvRow, text: string, problem?: string): UrlLine => ({
+  line,
+  text: cut(text),
+  problem,
+})
 
 /** Whether a row has column names: one names the URL, or no cell looks like a URL. */
 function isHead(row: CsvRow): boolean {

@@ -41,11 +41,10 @@ export async function verifyOwnPassword(
 }
 
 interface GuardedAction {
-  /** The path of the form, which is sent again with the password. */
-  path: string
+  /** The path of the form, which is sent again with the password. Begins with its section. */
+  path: `/app/${Section}/${string}`
   /** The button's label, for example `Rotate the key`. */
   label: string
-  section: Section
   /** The fields of the form, which are sent again. */
   values?: Readonly<Record<string, string>>
 }
@@ -78,7 +77,8 @@ export async function askForPassword(
 }
 
 function confirmPage(user: CurrentUser, action: GuardedAction, error?: string): Response {
-  const { path, label, section, values = {} } = action
+  const { path, label, values = {} } = action
+  const section = path.split('/')[2] as Section
   return page(user, {
     title: 'Confirm your password',
     current: section,

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Origin } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/session-store.ts'
-import type { Account, AccountId } from '../../accounts/store.ts'
+import type { Account, AccountId, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { KEY_HIGH_IPV4, KEY_HIGH_UNKNOWN } from '../../hot/client-address.ts'
 import { clientNetwork } from '../../hot/client-network.ts'
@@ -89,7 +89,14 @@ function requireSession(session: SessionRow | undefined, owner: boolean): Sessio
   return session
 }
 
-/** What Elysia's context gives of a request. */
+/** The complete, current account. Throws `sign_in_needed` if it was deleted meanwhile. */
+export function requireAccount({ accounts }: DashboardDeps, { account }: CurrentUser): AccountRow {
+  const found = accounts.find(account.id)
+  if (!found) throw new AppError('sign_in_needed')
+  return found
+}
+
+/** The part of Elysia's context that describes the client. */
 export interface RequestContext {
   request: Request
   server: Bun.Server<unknown> | null

@@ -7,7 +7,7 @@ import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -45,7 +45,7 @@ export const accountPages = (deps: DashboardDeps) =>
       if (!(await verifyOwnPassword(deps, user, form.raw('current')))) {
         return deletePage(deps, user, WRONG_PASSWORD)
       }
-      const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
+      const { linkCount } = requireAccount(deps, user)
       const deletion = await deps.deletion.begin(account.id, deps.clock())
       if (!deletion) return deletePage(deps, user)
       deps.security.record('account.deletion_started', origin, { accountId: account.id })
@@ -103,8 +103,7 @@ function accountPage(
   user: CurrentUser,
   { errors = {}, done }: AccountPageProps,
 ): Response {
-  const account = deps.accounts.find(user.account.id)
-  if (!account) throw new AppError('sign_in_needed')
+  const account = requireAccount(deps, user)
   return page(user, {
     title: 'Account',
     current: 'account',
@@ -151,15 +150,10 @@ const passwordForm = (user: CurrentUser, errors: PasswordErrors): Html =>
     csrf: user.csrf,
     children: [
       parts.currentPassword(user, { label: 'Current password', error: errors.current }),
-      parts.field({
-        name: 'password',
+      parts.newPassword({
         label: 'New password',
-        type: 'password',
-        required: true,
-        autocomplete: 'new-password',
         hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
         error: errors.password,
-        extra: { minlength: PASSWORD_MIN_LENGTH },
       }),
       parts.button('Change the password'),
     ],
@@ -175,24 +169,22 @@ function sessionsCard(deps: DashboardDeps, user: CurrentUser): Html {
     parts.time(session.seenAt),
     isThis(session)
       ? ''
-      : parts.buttonForm(user, {
-          action: `${PATH}/sessions/end`,
-          label: 'End',
+      : parts.buttonForm(user, `${PATH}/sessions/end`, 'End', {
           values: { session: session.id },
           title: `End the session from ${session.address}`,
         }),
   ])
   const columns = [
-    { label: 'Browser' },
-    { label: 'Address' },
-    { label: 'Signed in' },
-    { label: 'Last seen' },
+    'Browser',
+    'Address',
+    'Signed in',
+    'Last seen',
     { label: 'End it', isHidden: true },
   ]
   return parts.card('Sessions', [
     parts.table({ caption: 'Where you are signed in', columns, rows }),
     sessions.length > 1
-      ? parts.buttonForm(user, { action: `${PATH}/sessions/end-others`, label: 'End all others' })
+      ? parts.buttonForm(user, `${PATH}/sessions/end-others`, 'End all others')
       : '',
   ])
 }
@@ -207,10 +199,9 @@ function browserName(agent: string): string {
 }
 
 function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Response {
-  const account = deps.accounts.find(user.account.id)
-  const linkCount = account?.linkCount ?? 0
+  const { linkCount, isOwner } = requireAccount(deps, user)
   const links = parts.plural(linkCount, 'link')
-  const isLastOwner = account?.isOwner === 1 && deps.accounts.countOwners() === 1
+  const isLastOwner = isOwner === 1 && deps.accounts.countOwners() === 1
   const back = html`<p><a href="${PATH}">Back to the account</a></p>`
   const loss =
     linkCount === 0

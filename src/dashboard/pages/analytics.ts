@@ -146,6 +146,6 @@ function topTable(links: Awaited<ReturnType<typeof topLinks>>): Html {
         parts.count(hitCount),
       ]
     })
-  const columns = [{ label: 'Link' }, { label: 'Hits', isNumber: true }]
+  const columns = ['Link', { label: 'Hits', isNumber: true }]
   return parts.table({ caption: 'The links with the most hits of all time', columns, rows })
 }

@@ -30,7 +30,17 @@ import {
 import { askForCode, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
-import { button, card, field, form, linkButton, notice, secretOnce } from '../ui/components.ts'
+import {
+  button,
+  card,
+  emailField,
+  field,
+  form,
+  linkButton,
+  newPassword,
+  notice,
+  secretOnce,
+} from '../ui/components.ts'
 import { authPage, page } from '../ui/layout.ts'
 
 const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: string }>> = {
@@ -222,10 +232,7 @@ function joinFields(
     extra: { autofocus: Boolean(errors.current) },
   })
   return [
-    field({
-      name: 'email',
-      label: 'E-mail address',
-      type: 'email',
+    emailField({
       autocomplete: 'username',
       value: address ?? email,
       error: errors.email,
@@ -233,15 +240,11 @@ function joinFields(
       extra: { readonly: Boolean(address), autofocus: !startsAtPassword && !errors.current },
     }),
     ...(asksCurrent ? [current] : []),
-    field({
-      name: 'password',
+    newPassword({
       label: asksCurrent ? 'New password' : 'Password',
-      type: 'password',
-      required: true,
       hint: `At least ${PASSWORD_MIN_LENGTH} characters. A few unrelated words are best.`,
       error: errors.password,
-      autocomplete: 'new-password',
-      extra: { minlength: PASSWORD_MIN_LENGTH, autofocus: startsAtPassword },
+      extra: { autofocus: startsAtPassword },
     }),
   ]
 }

@@ -24,7 +24,8 @@ export const keyPages = (deps: DashboardDeps) =>
     .post('/new', async ({ user, form }) => {
       const replaces = /^\d{1,15}$/.exec(form.text('replaces'))?.[0] ?? ''
       const label = replaces === '' ? 'Create a key' : 'Rotate the key'
-      const asked = await ask(deps, user, form, { path: 'new', label, values: { replaces } })
+      const action = { path: `${PATH}/new`, label, values: { replaces } } as const
+      const asked = await askForPassword(deps, user, form, action)
       return asked ?? keysPage(deps, user, await createKey(deps, user, replaces))
     })
     .get('/revoke', ({ user }) => {
@@ -34,8 +35,8 @@ export const keyPages = (deps: DashboardDeps) =>
     .post('/revoke', async ({ user, form }) => {
       const key = requireKey(deps, user, form)
       const values = { key: String(key.id) }
-      const label = 'Revoke it in 24 hours'
-      const asked = await ask(deps, user, form, { path: 'revoke', label, values })
+      const action = { path: `${PATH}/revoke`, label: 'Revoke it in 24 hours', values } as const
+      const asked = await askForPassword(deps, user, form, action)
       if (asked) return asked
       // The key was replaced since the page was shown: it already has an end.
       if (!isLasting(key)) return seeOther(`${PATH}?done=ending`)
@@ -52,25 +53,13 @@ export const keyPages = (deps: DashboardDeps) =>
     .post('/end', async ({ user, form }) => {
       const { id: keyId } = requireKey(deps, user, form)
       const values = { key: String(keyId) }
-      const asked = await ask(deps, user, form, { path: 'end', label: 'End the key now', values })
+      const action = { path: `${PATH}/end`, label: 'End the key now', values } as const
+      const asked = await askForPassword(deps, user, form, action)
       if (asked) return asked
       const command = { accountId: user.account.id, keyId, now: deps.clock() }
       if (await deps.writer.call('endKey', command)) log(deps, user, 'key.ended', keyId)
       return seeOther(`${PATH}?done=ended`)
     })
-
-/** Asks for the password before a key is created or ends. */
-const ask = (
-  deps: DashboardDeps,
-  user: CurrentUser,
-  form: Form,
-  action: { path: string; label: string; values: Readonly<Record<string, string>> },
-): Promise<Response | undefined> =>
-  askForPassword(deps, user, form, {
-    ...action,
-    path: `${PATH}/${action.path}`,
-    section: 'keys',
-  })
 
 const log = (
   { security }: DashboardDeps,
@@ -180,13 +169,7 @@ function keyTable(keys: readonly KeyRow[], now: number): Html {
     html`<a class="button danger" href="${`${PATH}/end?key=${key.id}`}"
       aria-label="End the key ${nameOf(key)} now">End now…</a>`,
   ])
-  const columns = [
-    { label: 'Key' },
-    { label: 'Created' },
-    { label: 'Last used' },
-    { label: 'State' },
-    { label: 'End it', isHidden: true },
-  ]
+  const columns = ['Key', 'Created', 'Last used', 'State', { label: 'End it', isHidden: true }]
   return parts.table({ caption: 'The API keys that work', columns, rows })
 }
 
@@ -195,9 +178,7 @@ const changeCards = (user: CurrentUser, lasting: KeyRow): Html => html`
     ${parts.card('Rotate', [
       html`<p>Creates a new key. The active key works for 24 more hours, so that you can replace it
         without an interruption.</p>`,
-      parts.buttonForm(user, {
-        action: `${PATH}/new`,
-        label: 'Rotate the key',
+      parts.buttonForm(user, `${PATH}/new`, 'Rotate the key', {
         look: 'primary',
         values: { replaces: lasting.id },
       }),
@@ -212,9 +193,7 @@ const noKey = (user: CurrentUser, isOneEnding: boolean): Html =>
   parts.emptyState(isOneEnding ? 'No active key' : 'No API key', [
     isOneEnding && html`<p>The key above expires soon and is not replaced.</p>`,
     html`<p>You need a key to create links from your own code. The dashboard does not use it.</p>`,
-    parts.buttonForm(user, {
-      action: `${PATH}/new`,
-      label: 'Create a key',
+    parts.buttonForm(user, `${PATH}/new`, 'Create a key', {
       look: 'primary',
       values: { replaces: '' },
     }),
@@ -261,11 +240,6 @@ const confirmRow = (
   { path, label }: { path: string; label: string },
 ): Html => html`
   <div class="row">
-    ${parts.buttonForm(user, {
-      action: `${PATH}/${path}`,
-      label,
-      look: 'danger',
-      values: { key: key.id },
-    })}
+    ${parts.buttonForm(user, `${PATH}/${path}`, label, { look: 'danger', values: { key: key.id } })}
     ${parts.linkButton('Keep the key', PATH)}
   </div>`

@@ -201,11 +201,7 @@ function deletePage(
       ])}
       <p>To send visitors elsewhere, <a href="${path}">change the destination</a> instead.</p>
       <div class="row">
-        ${parts.buttonForm(user, {
-          action: `${path}/delete`,
-          label: `Delete ${code}`,
-          look: 'danger',
-        })}
+        ${parts.buttonForm(user, `${path}/delete`, `Delete ${code}`, { look: 'danger' })}
         ${parts.linkButton('Keep it', path)}
       </div>
     </div>`,

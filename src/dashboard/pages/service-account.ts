@@ -13,7 +13,7 @@ import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 
 const ACCOUNTS = '/app/service/accounts'
-const pathOf = ({ id }: AccountRow): string => `${ACCOUNTS}/${id}`
+const pathOf = ({ id }: AccountRow) => `${ACCOUNTS}/${id}` as const
 
 /** One account, for the owner of the service. */
 export const serviceAccountPages = (deps: DashboardDeps) =>
@@ -34,11 +34,8 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       const account = requireAccount(deps, params.id)
       if (account.disabledAt !== null) return seeOther(pathOf(account))
       // The link gives access to any account, also this one: a stolen cookie must not permit that.
-      const asked = await askForPassword(deps, user, form, {
-        path: `${pathOf(account)}/reset`,
-        label: 'Create a reset link',
-        section: 'service',
-      })
+      const action = { path: `${pathOf(account)}/reset`, label: 'Create a reset link' } as const
+      const asked = await askForPassword(deps, user, form, action)
       if (asked) return asked
       const about = { purpose: 'reset', accountId: account.id } as const
       const link = issueOneTimeLink(deps, about, deps.clock())
@@ -161,10 +158,7 @@ const password = (user: CurrentUser, account: AccountRow): Html =>
   account.disabledAt === null
     ? html`<p>Creates a link that sets a new password, once, within 24 hours. Nothing changes until
         it is used; then all sessions of the account end.</p>
-      ${parts.buttonForm(user, {
-        action: `${pathOf(account)}/reset`,
-        label: 'Create a reset link',
-      })}`
+      ${parts.buttonForm(user, `${pathOf(account)}/reset`, 'Create a reset link')}`
     : html`<p>Nobody can sign in to a disabled account. Enable it first.</p>`
 
 const access = (user: CurrentUser, account: AccountRow): Html => {
@@ -180,18 +174,12 @@ const access = (user: CurrentUser, account: AccountRow): Html => {
   }</p>
     ${
       areLinksActive &&
-      parts.buttonForm(user, {
-        action: `${path}/disable`,
-        label: 'Disable its links too',
+      parts.buttonForm(user, `${path}/disable`, 'Disable its links too', {
         look: 'danger',
         values: { links: '1' },
       })
     }
-    ${parts.buttonForm(user, {
-      action: `${path}/enable`,
-      label: 'Enable the account',
-      look: 'primary',
-    })}`
+    ${parts.buttonForm(user, `${path}/enable`, 'Enable the account', { look: 'primary' })}`
 }
 
 function disablePage(

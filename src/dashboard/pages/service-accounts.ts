@@ -11,9 +11,9 @@ import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { PAGE_SIZE } from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
+import { PAGE_SIZE, pageNumber, pager } from '../ui/pager.ts'
 import { serviceTabs } from './service.ts'
 import { planSelect } from './service-account.ts'
 
@@ -91,7 +91,7 @@ async function accountsPage(
 ): Promise<Response> {
   const { query, link, errors } = props
   const search = (query.search ?? '').trim().slice(0, 254)
-  const number = parts.pageNumber(query.page)
+  const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
   const { items, total } = await deps.reader.call('accountOverviews', { search, ...range })
   const pathOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
@@ -110,7 +110,7 @@ async function accountsPage(
       ${parts.card('All accounts', [
         parts.searchForm(PATH, { name: 'search', label: 'Find by e-mail address', value: search }),
         items.length > 0 ? accountTable(items) : noAccounts(number > 1, search),
-        parts.pager(number, total, pathOf),
+        pager(number, total, pathOf),
       ])}`,
   })
 }
@@ -138,13 +138,13 @@ function accountTable(items: readonly AccountOverview[]): Html {
     account.disabledAt === null ? 'active' : html`<strong>disabled</strong>`,
   ])
   const columns = [
-    { label: 'Account' },
-    { label: 'Plan' },
+    'Account',
+    'Plan',
     { label: 'Links', isNumber: true },
     { label: 'Stored URLs', isNumber: true },
-    { label: 'Since' },
-    { label: 'Last seen' },
-    { label: 'State' },
+    'Since',
+    'Last seen',
+    'State',
   ]
   return html`${parts.table({ caption: 'Accounts, newest first', columns, rows })}
     <p class="hint">Last seen: the latest use of an API key or a session that is still stored.</p>`
@@ -155,10 +155,8 @@ const inviteForm = (user: CurrentUser, { sent, errors = {} }: AccountsPageProps)
     action: `${PATH}/invites`,
     csrf: user.csrf,
     children: [
-      parts.field({
-        name: 'email',
+      parts.emailField({
         label: 'E-mail address (optional)',
-        type: 'email',
         value: sent?.text('email'),
         hint: 'Nothing is sent: you get a link to share. Without an address, the guest enters one.',
         error: errors.email,
@@ -178,20 +176,13 @@ function pendingInvites({ oneTimeLinks, clock }: DashboardDeps, user: CurrentUse
       : html`<span class="quiet">anyone with the link</span>`,
     planName(link.plan ?? 'free'),
     parts.countdown(link.endsAt, now),
-    parts.buttonForm(user, {
-      action: `${PATH}/invites/end`,
-      label: 'Withdraw',
+    parts.buttonForm(user, `${PATH}/invites/end`, 'Withdraw', {
       look: 'danger',
       values: { invite: link.id },
       title: `Withdraw the invitation of ${guestOf(link)}`,
     }),
   ])
-  const columns = [
-    { label: 'For' },
-    { label: 'Plan' },
-    { label: 'Expires in' },
-    { label: 'Withdraw', isHidden: true },
-  ]
+  const columns = ['For', 'Plan', 'Expires in', { label: 'Withdraw', isHidden: true }]
   return parts.table({ caption: 'Pending invitations', columns, rows })
 }
 

@@ -9,9 +9,9 @@ import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { PAGE_SIZE } from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 import { destination } from '../ui/link-parts.ts'
+import { PAGE_SIZE, pageNumber, pager } from '../ui/pager.ts'
 import { serviceTabs } from './service.ts'
 
 const PATH = '/app/service/links'
@@ -24,7 +24,7 @@ export const serviceLinksPages = (deps: DashboardDeps) =>
       const text = (query.code ?? '').trim()
       const code = codeIn(text)
       if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
-      return listPage(deps, user, { text, number: parts.pageNumber(query.page) })
+      return listPage(deps, user, { text, number: pageNumber(query.page) })
     })
     .get('/:code', ({ user, params, query }) =>
       linkPage(deps, user, { found: requireLink(deps, params.code), done: query.done }),
@@ -95,7 +95,7 @@ function listPage(
       ${parts.card('Disabled codes', [
         html`<p>A disabled code answers “410 Link disabled”, and nobody can claim it.</p>`,
         items.length > 0 ? disabledTable(items) : html`<p>No disabled codes.</p>`,
-        parts.pager(number, total, (to) => `${PATH}?page=${to}`),
+        pager(number, total, (to) => `${PATH}?page=${to}`),
       ])}`,
   })
 }
@@ -106,7 +106,7 @@ function disabledTable(items: readonly DisabledCode[]): Html {
     html`<span class="long">${reason}</span>`,
     parts.time(disabledAt),
   ])
-  const columns = [{ label: 'Code' }, { label: 'Reason' }, { label: 'Since' }]
+  const columns = ['Code', 'Reason', 'Since']
   return parts.table({ caption: 'Disabled codes, newest first', columns, rows })
 }
 
@@ -197,5 +197,5 @@ const enableCard = (user: CurrentUser, { code, link }: FoundLink): Html =>
     link
       ? html`<p>Visitors are redirected again immediately.</p>`
       : html`<p>Anybody can then claim the code.</p>`,
-    parts.buttonForm(user, { action: `${PATH}/${code}/enable`, label: 'Enable the code' }),
+    parts.buttonForm(user, `${PATH}/${code}/enable`, 'Enable the code'),
   ])

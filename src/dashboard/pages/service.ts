@@ -181,11 +181,7 @@ function maintenance(
           ${parts.countdown(until, deps.clock())} more.</p>`,
       )}
       ${explanation}
-      ${parts.buttonForm(user, {
-        action: `${PATH}/maintenance/end`,
-        label: 'End it now',
-        look: 'primary',
-      })}`
+      ${parts.buttonForm(user, `${PATH}/maintenance/end`, 'End it now', { look: 'primary' })}`
   }
   const hour = isoTime(deps.clock()).slice(11, 16)
   return html`
@@ -234,7 +230,7 @@ function blocklist(deps: DashboardDeps): Html {
     parts.count(entries),
     loadedAt === null ? 'never' : parts.time(loadedAt),
   ])
-  const columns = [{ label: 'File' }, { label: 'Hosts', isNumber: true }, { label: 'Loaded' }]
+  const columns = ['File', { label: 'Hosts', isNumber: true }, 'Loaded']
   return html`
     <p>${parts.plural(entries, 'blocked host')} from ${parts.plural(files.length, 'file')}. Changed
       files are loaded automatically, and links to a blocked host stop redirecting.</p>

@@ -8,7 +8,15 @@ import { askForCode, CODE_PAGE, checkCode, checkPassword, startSession } from '.
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { seeOther } from '../responses.ts'
-import { button, field, flash, form, hiddenFields } from '../ui/components.ts'
+import {
+  button,
+  codeField,
+  emailField,
+  field,
+  flash,
+  form,
+  hiddenFields,
+} from '../ui/components.ts'
 import { authPage } from '../ui/layout.ts'
 
 const HOME = '/app/links'
@@ -83,10 +91,7 @@ function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProp
         csrf,
         children: [
           next && hiddenFields({ next }),
-          field({
-            name: 'email',
-            label: 'E-mail address',
-            type: 'email',
+          emailField({
             value: email,
             required: true,
             autocomplete: 'username',
@@ -162,19 +167,10 @@ function codePage(
         csrf,
         children: [
           next && hiddenFields({ next }),
-          field({
-            name: 'code',
-            label: 'Code',
-            required: true,
+          codeField({
             hint: 'The six digits in your app, or one of your recovery codes.',
-            autocomplete: 'one-time-code',
             error: problem,
-            extra: {
-              autofocus: true,
-              autocapitalize: 'characters',
-              spellcheck: 'false',
-              maxlength: 40,
-            },
+            extra: { autofocus: true, autocapitalize: 'characters' },
           }),
           button('Sign in'),
         ],

@@ -5,7 +5,6 @@ import {
   showRecoveryCode,
 } from '../../accounts/recovery-codes.ts'
 import { findFactor, hasSecondFactor } from '../../accounts/second-factor.ts'
-import type { AccountRow } from '../../accounts/store.ts'
 import {
   describeSecret,
   findStep,
@@ -13,11 +12,10 @@ import {
   openSecret,
   sealSecret,
 } from '../../accounts/totp.ts'
-import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { askForPassword, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
 import { countAttempts } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
@@ -25,8 +23,6 @@ import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/account/two-factor'
-/** A recovery code with spaces. */
-const CODE_MAX_LENGTH = 40
 const WRONG_CODE = 'This code is wrong, too old, or used already.'
 
 /** Turns two-factor sign-in on and off. */
@@ -35,22 +31,13 @@ export const twoFactorPages = (deps: DashboardDeps) =>
     .use(signedIn(deps))
     .get('', ({ user, query }) => statePage(deps, user, { done: query.done }))
     .post('/begin', async ({ user, form }) => {
-      const asked = await askForPassword(deps, user, form, {
-        path: `${PATH}/begin`,
-        label: 'Set it up',
-        section: 'account',
-      })
-      return asked ?? begin(deps, user)
+      const action = { path: `${PATH}/begin`, label: 'Set it up' } as const
+      return (await askForPassword(deps, user, form, action)) ?? begin(deps, user)
     })
     .post('/confirm', async ({ user, form }) => {
-      const code = form.text('code').slice(0, CODE_MAX_LENGTH)
-      const asked = await askForPassword(deps, user, form, {
-        path: `${PATH}/confirm`,
-        label: 'Turn it on',
-        section: 'account',
-        values: { code },
-      })
-      return asked ?? confirm(deps, user, code)
+      const code = form.text('code').slice(0, parts.CODE_LENGTH_MAX)
+      const action = { path: `${PATH}/confirm`, label: 'Turn it on', values: { code } } as const
+      return (await askForPassword(deps, user, form, action)) ?? confirm(deps, user, code)
     })
     .post('/disable', async ({ user, form }) => {
       const errors = await disable(deps, user, {
@@ -59,12 +46,6 @@ export const twoFactorPages = (deps: DashboardDeps) =>
       })
       return errors ? statePage(deps, user, { errors }) : seeOther(`${PATH}?done=off`)
     })
-
-function getAccount({ accounts }: DashboardDeps, { account }: CurrentUser): AccountRow {
-  const found = accounts.find(account.id)
-  if (!found) throw new AppError('sign_in_needed')
-  return found
-}
 
 /** Stores a new secret, which a code must confirm, and shows it. */
 async function begin(deps: DashboardDeps, user: CurrentUser): Promise<Response> {
@@ -78,7 +59,7 @@ async function begin(deps: DashboardDeps, user: CurrentUser): Promise<Response> 
 /** Turns two-factor sign-in on if the code matches the stored secret. */
 async function confirm(deps: DashboardDeps, user: CurrentUser, code: string): Promise<Response> {
   const { hasher, random, clock, writer, sessions, security } = deps
-  const account = getAccount(deps, user)
+  const account = requireAccount(deps, user)
   const accountId = account.id
   if (!account.totpSecret || hasSecondFactor(account)) return seeOther(PATH)
   const secret = openSecret(hasher, accountId, account.totpSecret)
@@ -129,10 +110,10 @@ async function disable(
   sent: { current: string; code: string },
 ): Promise<DisableErrors | undefined> {
   const { clock, writer, security, recoveryCodes } = deps
-  if (!hasSecondFactor(getAccount(deps, user))) return undefined
+  if (!hasSecondFactor(requireAccount(deps, user))) return undefined
   if (!(await verifyOwnPassword(deps, user, sent.current))) return { current: WRONG_PASSWORD }
   const now = clock()
-  const account = getAccount(deps, user)
+  const account = requireAccount(deps, user)
   const accountId = account.id
   const factor = tryCode(deps, user, () => findFactor(deps, account, sent.code, now))
   if (!factor) return { code: WRONG_CODE }
@@ -155,7 +136,7 @@ function statePage(
   user: CurrentUser,
   { done, errors }: StatePageProps,
 ): Response {
-  const account = getAccount(deps, user)
+  const account = requireAccount(deps, user)
   const isOff = done === 'off' && !hasSecondFactor(account)
   return page(user, {
     title: 'Two-factor sign-in',
@@ -173,14 +154,10 @@ function statePage(
 const beginForm = (user: CurrentUser): Html => html`
   <p>With two-factor sign-in, a stolen or guessed password is not enough: signing in also asks for a
     code from an app on your phone. Any authenticator app works. API keys are not affected.</p>
-  ${parts.buttonForm(user, {
-    action: `${PATH}/begin`,
-    label: 'Set up two-factor sign-in',
-    look: 'primary',
-  })}`
+  ${parts.buttonForm(user, `${PATH}/begin`, 'Set up two-factor sign-in', { look: 'primary' })}`
 
 function disableForm(deps: DashboardDeps, user: CurrentUser, errors: DisableErrors = {}): Html {
-  const { totpEnabledAt, id } = getAccount(deps, user)
+  const { totpEnabledAt, id } = requireAccount(deps, user)
   const left = deps.recoveryCodes.countUnused(id)
   return html`
     <p>Two-factor sign-in has been <strong>on</strong> since ${parts.time(totpEnabledAt ?? 0)}.
@@ -192,22 +169,14 @@ function disableForm(deps: DashboardDeps, user: CurrentUser, errors: DisableErro
       csrf: user.csrf,
       children: [
         parts.currentPassword(user, { error: errors.current }),
-        codeField('The six digits in your app, or a recovery code.', errors.code),
+        parts.codeField({
+          hint: 'The six digits in your app, or a recovery code.',
+          error: errors.code,
+        }),
         parts.button('Turn two-factor sign-in off', 'danger'),
       ],
     })}`
 }
-
-const codeField = (hint: string, error: string | undefined): Html =>
-  parts.field({
-    name: 'code',
-    label: 'Code',
-    required: true,
-    hint,
-    error,
-    autocomplete: 'one-time-code',
-    extra: { spellcheck: 'false', maxlength: CODE_MAX_LENGTH },
-  })
 
 async function secretPage(
   deps: DashboardDeps,
@@ -239,7 +208,10 @@ async function secretPage(
       ${parts.form({
         action: `${PATH}/confirm`,
         csrf: user.csrf,
-        children: [codeField('Six digits.', problem), parts.button('Turn it on')],
+        children: [
+          parts.codeField({ hint: 'Six digits.', error: problem }),
+          parts.button('Turn it on'),
+        ],
       })}
       <p class="hint after"><a href="/app/account">Leave it off</a></p>
     </div>`,

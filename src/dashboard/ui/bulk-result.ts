@@ -78,7 +78,7 @@ const failedCard = async (failed: BulkGroups['failed']): Promise<Html> =>
   parts.card('Failed', [
     parts.table({
       caption: 'Lines that failed',
-      columns: [{ label: 'Line' }, { label: 'Reason' }, { label: 'URL' }],
+      columns: ['Line', 'Reason', 'URL'],
       rows: await batchTurns.map(failed.slice(0, ROWS_MAX), ROWS_AT_ONCE, (row) => [
         breakable(row.place),
         row.error,
@@ -99,7 +99,7 @@ const createdCard = async (created: BulkGroups['created']): Promise<Html> =>
         data-save="made-csv" data-name="hopcode-new-links.csv">Download as CSV</button></p>`,
     parts.table({
       caption: 'New links',
-      columns: [...LINK_COLUMNS, { label: 'Passcode' }],
+      columns: [...LINK_COLUMNS, 'Passcode'],
       rows: await batchTurns.map(created, ROWS_AT_ONCE, ({ place, view }, at) => [
         ...linkCells(place, view, `made-${at}`),
         html`<span class="code passcode">${view.passcode}</span>`,
@@ -120,7 +120,7 @@ const reusedCard = async (reused: BulkGroups['reused']): Promise<Html> =>
     }),
   ])
 
-const LINK_COLUMNS = [{ label: 'Line' }, { label: 'Short URL' }, { label: 'Destination' }]
+const LINK_COLUMNS = ['Line', 'Short URL', 'Destination']
 
 const linkCells = (place: string, { code, short_url, url }: OkView, id: string) => [
   breakable(place),

@@ -1,3 +1,4 @@
+import { PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import type { Quota } from '../../config.ts'
 import { formatBytes } from '../../lib/bytes.ts'
@@ -118,6 +119,33 @@ export const currentPassword = ({ account }: CurrentUser, props: FieldOverrides)
   }),
 ]
 
+export const emailField = (props: FieldOverrides): Html =>
+  field({ name: 'email', label: 'E-mail address', type: 'email', ...props })
+
+export const newPassword = (props: FieldOverrides & Pick<FieldProps, 'label'>): Html =>
+  field({
+    name: 'password',
+    type: 'password',
+    required: true,
+    autocomplete: 'new-password',
+    ...props,
+    extra: { minlength: PASSWORD_MIN_LENGTH, ...props.extra },
+  })
+
+/** A code of an authenticator app, or a recovery code. */
+export const codeField = (props: FieldOverrides): Html =>
+  field({
+    name: 'code',
+    label: 'Code',
+    required: true,
+    autocomplete: 'one-time-code',
+    ...props,
+    extra: { spellcheck: 'false', maxlength: CODE_LENGTH_MAX, ...props.extra },
+  })
+
+/** A recovery code with spaces. */
+export const CODE_LENGTH_MAX = 40
+
 interface SelectProps {
   name: string
   label: string
@@ -158,9 +186,7 @@ export function button(label: string, look: Look = 'primary', extra: Extra = {})
 export const linkButton = (label: string, href: string, look: Look = 'plain'): Html =>
   html`<a class="${`button ${look}`}" href="${href}">${label}</a>`
 
-interface ButtonFormProps {
-  action: string
-  label: string
+interface ButtonFormOptions {
   look?: Look
   /** Hidden fields. */
   values?: Readonly<Record<string, string | number>>
@@ -171,16 +197,15 @@ interface ButtonFormProps {
 /** A button that changes something: a form of its own, so that it works without scripts. */
 export const buttonForm = (
   { csrf }: Pick<CurrentUser, 'csrf'>,
-  { action, label, look = 'plain', values = {}, title }: ButtonFormProps,
+  action: string,
+  label: string,
+  { look = 'plain', values = {}, title }: ButtonFormOptions = {},
 ): Html =>
   form({
     action,
     csrf,
     extra: { class: 'inline' },
-    children: [
-      hiddenFields(values),
-      button(label, look, title === undefined ? {} : { 'aria-label': title }),
-    ],
+    children: [hiddenFields(values), button(label, look, title ? { 'aria-label': title } : {})],
   })
 
 /** A search form. It is sent to the page's own path. */
@@ -275,23 +300,25 @@ export function storedFacts(
 
 interface TableProps {
   caption: string
-  columns: readonly { label: string; isNumber?: boolean; isHidden?: boolean }[]
+  columns: readonly (string | { label: string; isNumber?: boolean; isHidden?: boolean })[]
   /** One value a column. */
   rows: readonly (readonly Value[])[]
 }
 
 /** A table that becomes a list of cards on narrow screens. */
 export function table({ caption, columns, rows }: TableProps): Html {
-  const classOf = (isNumber?: boolean) => (isNumber ? 'number' : undefined)
-  const heads = columns.map(({ label, isNumber, isHidden }) => {
+  const all = columns.map((column) => {
+    const { label, isNumber, isHidden } = typeof column === 'string' ? { label: column } : column
+    return { label, isHidden, className: isNumber ? 'number' : undefined }
+  })
+  const heads = all.map(({ label, className, isHidden }) => {
     const shown = isHidden ? html`<span class="visually-hidden">${label}</span>` : label
-    return html`<th scope="col" ${attributes({ class: classOf(isNumber) })}>${shown}</th>`
+    return html`<th scope="col" ${attributes({ class: className })}>${shown}</th>`
   })
   const cells = (row: readonly Value[]) =>
-    row.map((value, i) => {
-      const { label, isNumber, isHidden } = columns[i] ?? { label: '' }
-      const all = { class: classOf(isNumber), 'data-label': isHidden ? undefined : label }
-      return html`<td ${attributes(all)}>${value === '' ? '' : html`<div>${value}</div>`}</td>`
+    all.map(({ label, className, isHidden }, i) => {
+      const cell = attributes({ class: className, 'data-label': isHidden ? undefined : label })
+      return html`<td ${cell}>${row[i] === '' ? '' : html`<div>${row[i]}</div>`}</td>`
     })
   return html`
     <table class="table">
@@ -299,32 +326,6 @@ export function table({ caption, columns, rows }: TableProps): Html {
       <thead><tr>${heads}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${cells(row)}</tr>`)}</tbody>
     </table>`
-}
-
-/** Rows of a page of a list. */
-export const PAGE_SIZE = 50
-const PAGE_MAX = 1_000_000_000
-
-/** The number of a page from its `?page=`, from 1. */
-export const pageNumber = (text: string | undefined): number =>
-  /^[1-9]\d*$/.test(text ?? '') ? Math.min(Number(text), PAGE_MAX) : 1
-
-export const lastPage = (total: number): number => Math.max(1, Math.ceil(total / PAGE_SIZE))
-
-/** Links to the previous and the next page; nothing if there is only one. */
-export function pager(page: number, total: number, pathOf: (page: number) => string): Html | '' {
-  const last = lastPage(total)
-  if (last === 1) return ''
-  const step = (label: string, to: number, rel: string) =>
-    to < 1 || to > last
-      ? html`<span></span>`
-      : html`<a ${attributes({ class: 'button plain', href: pathOf(to), rel })}>${label}</a>`
-  return html`
-    <nav class="pager" aria-label="Pages">
-      ${step('← Previous', page - 1, 'prev')}
-      <span>Page ${count(page)} of ${count(last)}</span>
-      ${step('Next →', page + 1, 'next')}
-    </nav>`
 }
 
 export const count = (n: number): string => n.toLocaleString('en')

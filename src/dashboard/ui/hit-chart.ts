@@ -146,6 +146,7 @@ function summary({ range, total, sum, bars, empty }: HitChart): Html {
   if (total === 0) return parts.emptyState('No hits yet', empty)
   const { bar, period, step } = range
   const units = { hour: 'Hours', day: 'Days', week: 'Weeks' }[bar]
+  const current = { hour: 'this hour', day: 'today', week: 'this week' }[bar]
   const zone = step === 'hour' ? html`<span data-without-script> in UTC</span>` : html` in UTC`
   return html`
     <p class="sum"><strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
@@ -157,7 +158,7 @@ function summary({ range, total, sum, bars, empty }: HitChart): Html {
       title: `${hits(sum)} ${period}`,
       description: describe(range, bars),
     })}
-    <p class="hint">${units}${zone}. Outlined: this ${bar} so far.</p>`
+    <p class="hint">${units}${zone}. Outlined: ${current} so far.</p>`
 }
 
 function describe({ bar }: Range, bars: HitChart['bars']): string {

@@ -51,7 +51,7 @@ export function page(user: CurrentUser, props: PageProps): Response {
       <nav aria-label="Main"><ul>${items}</ul></nav>
       <div class="who">
         <span class="email">${user.account.email}</span>
-        ${buttonForm(user, { action: '/app/sign-out', label: 'Sign out' })}
+        ${buttonForm(user, '/app/sign-out', 'Sign out')}
       </div>
     </header>`
   return documentOf({ title, top, main: html`<h1>${title}</h1>${main}`, width: 'wide' }, response)

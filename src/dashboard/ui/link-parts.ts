@@ -18,11 +18,11 @@ export function destination(url: string, page?: string): Html {
   return html`<a ${attributes({ class: 'destination', ...all })}>${shown}</a>`
 }
 
-/** A short URL without its scheme; the button copies all of it. `href` absent: plain text. */
-export function shortUrl(url: string, { id, href }: { id: string; href?: string }): Html {
+/** A short URL without its scheme, linked to `href`. The button copies the complete URL. */
+export function shortUrl(url: string, { id, href }: { id: string; href: string }): Html {
   const shown = html`<data class="code" ${attributes({ id, value: url })}>${bare(url)}</data>`
-  const link = href === undefined ? shown : html`<a href="${href}">${shown}</a>`
-  return html`<span class="short">${link}${copyButton(id, `short URL ${bare(url)}`)}</span>`
+  const copy = copyButton(id, `short URL ${bare(url)}`)
+  return html`<span class="short"><a href="${href}">${shown}</a>${copy}</span>`
 }
 
 /** Without the scheme. */

@@ -6,8 +6,9 @@ import { SEARCH_MAX } from '../../links/schema.ts'
 import { TOP_MAX, topLinks } from '../../links/top.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
-import { count, PAGE_SIZE } from './components.ts'
+import { count } from './components.ts'
 import { destination, linkPath, shortUrl } from './link-parts.ts'
+import { lastPage, PAGE_SIZE, pageNumber, pager } from './pager.ts'
 
 /** The list of an account's links: its query, its rows, its markup. */
 
@@ -37,7 +38,7 @@ export function parseTableQuery(query: Readonly<Record<string, string | undefine
   return {
     search,
     isCut: text.length > SEARCH_MAX,
-    page: parts.pageNumber(query.page),
+    page: pageNumber(query.page),
     byHits: search === '' && query.sort === 'hits',
   }
 }
@@ -63,7 +64,7 @@ export async function loadTable(
   if (rows.length > 0 || total === 0 || query.page === 1) {
     return { ...query, total, linkCount, rows: await renderRows(deps, rows) }
   }
-  const page = Math.min(parts.lastPage(total), query.page - 1)
+  const page = Math.min(lastPage(total), query.page - 1)
   return loadTable(deps, account, { ...query, page }, signal)
 }
 
@@ -119,9 +120,9 @@ const cells = (
 ]
 
 const COLUMNS = [
-  { label: 'Short URL' },
-  { label: 'Destination' },
-  { label: 'Created' },
+  'Short URL',
+  'Destination',
+  'Created',
   { label: 'Hits', isNumber: true },
   { label: 'Details', isHidden: true },
 ]
@@ -199,7 +200,7 @@ function list(table: LinkTable): Html {
     <div id="list">
       ${sortLinks(table)}
       ${parts.table({ caption: 'Your links', columns: COLUMNS, rows })}
-      ${parts.pager(page, total, (to) => pathOf({ ...table, page: to }))}
+      ${pager(page, total, (to) => pathOf({ ...table, page: to }))}
     </div>`
 }
 
