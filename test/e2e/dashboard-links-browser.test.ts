@@ -134,7 +134,7 @@ test(
     await page.locator('[data-poll]', { hasText: '1' }).waitFor()
     await page.getByLabel('Background').fill('#223355')
     await page.clock.runFor(1000)
-    await page.getByText('The two colors are too alike').waitFor()
+    await page.getByText('The two colors are too similar').waitFor()
     expect(await page.locator('.printed img').getAttribute('src')).toContain('light=%23223355')
     const [download] = await Promise.all([
       page.waitForEvent('download'),
