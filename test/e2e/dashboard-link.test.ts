@@ -180,7 +180,7 @@ test('colors that cameras may not tell apart get a warning, and the preview has 
   expect(text).toContain('value="9999"')
 })
 
-test('a stranger sees no page, no picture and no count of a link', async () => {
+test('a client without a session sees no page, no picture and no count of a link', async () => {
   await using app = await testApp()
   await freeWithLink(app)
   for (const path of ['', '/hits', '/qr.png', '/qr.svg', '/delete']) {

@@ -95,7 +95,7 @@ const claims = [
   { code: 'AUTUMN', destination: 'http://hop.test/A', field: 'destination', error: 'not allowed' },
 ]
 test.each(claims)(
-  '$code to lead to ($destination) is refused beside its field, and reserves nothing',
+  '$code with the destination ($destination) is refused beside its field, and reserves nothing',
   async (sent) => {
     await using app = await testApp()
     await app.reserve('TAKEN26', 'pro')
@@ -200,8 +200,8 @@ test('nobody sees a link of another account', async () => {
     expect(text).not.toContain(code)
     expect(text).not.toContain('secret.example/')
   }
-  const stranger = await new Visitor(app).get(LINKS)
-  expect(stranger.location).toBe('/app/sign-in?next=%2Fapp%2Flinks')
+  const anonymous = await new Visitor(app).get(LINKS)
+  expect(anonymous.location).toBe('/app/sign-in?next=%2Fapp%2Flinks')
 })
 
 test('a stored URL is shown as what it is: escaped, its signs that turn text visible', async () => {

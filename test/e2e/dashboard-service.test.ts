@@ -62,9 +62,9 @@ test('for everybody but the owner there is no page of the service, and nothing i
     expect([method, path, seen.status]).toEqual([method, path, 404])
     expect(plain(seen.text)).toBe(plain(unknown.text))
   }
-  const stranger = new Visitor(app)
+  const anonymous = new Visitor(app)
   for (const [method, path] of ROUTES) {
-    const seen = await (method === 'GET' ? stranger.get(path) : stranger.post(path, everything))
+    const seen = await (method === 'GET' ? anonymous.get(path) : anonymous.post(path, everything))
     expect(seen.location).toStartWith('/app/sign-in')
   }
   expect((await eve.get('/app/account')).text).not.toContain('/app/service')

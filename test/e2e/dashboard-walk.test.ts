@@ -105,7 +105,7 @@ test(
 )
 
 test(
-  'the doors are accessible and fit a phone and a desktop: setting up, signing in, welcome, errors',
+  'the auth pages are accessible and fit a phone and a desktop: setting up, signing in, welcome, errors',
   async () => {
     await using app = await testApp({ env: ENV })
     await using watched = await watch(browser, app)
