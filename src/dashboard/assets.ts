@@ -9,13 +9,10 @@ interface Asset {
   type: string
 }
 
-/** By the last part of its address. All are in the program itself. */
+/** By file name. All are embedded in the program. */
 const ASSETS = new Map<string, Asset>()
 
-/**
- * The address of each file, which names its content too: a browser may keep it for good, and a
- * newer program asks for another one.
- */
+/** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {
   style: add('dashboard', 'css', 'text/css; charset=utf-8', style),
   script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script),
@@ -31,17 +28,17 @@ function add(name: string, extension: string, type: string, text: string): strin
   return `/app/assets/${file}`
 }
 
-/** A file of the dashboard; undefined for an unknown name. */
-export function findAsset(file: string, accepts: string | null): Response | undefined {
+/** `file` is a name in `ASSET_PATHS`; undefined for any other. */
+export function findAsset(file: string, acceptEncoding: string | null): Response | undefined {
   const asset = ASSETS.get(file)
   if (!asset) return undefined
-  const zips = /\bgzip\b/.test(accepts ?? '')
-  return new Response(zips ? asset.gzipped : asset.bytes, {
+  const isGzip = /\bgzip\b/.test(acceptEncoding ?? '')
+  return new Response(isGzip ? asset.gzipped : asset.bytes, {
     headers: {
       'content-type': asset.type,
       'cache-control': 'public, max-age=31536000, immutable',
       vary: 'accept-encoding',
-      ...(zips && { 'content-encoding': 'gzip' }),
+      ...(isGzip && { 'content-encoding': 'gzip' }),
       'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'cross-origin-resource-policy': 'same-origin',

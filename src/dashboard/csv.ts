@@ -3,14 +3,14 @@ import { CsvError, parse } from 'csv-parse'
 import { batchTurns } from '../lib/turns.ts'
 import { URL_MAX_LENGTH } from '../links/url.ts'
 
-/** Tables as text: RFC 4180 out, whatever a spreadsheet writes in. */
+/** CSV: writes RFC 4180, and reads what spreadsheets write. */
 
 export const CSV_TYPE = 'text/csv; charset=utf-8'
 
-/** What a spreadsheet would take for a formula (OWASP, "CSV Injection"). */
+/** The start of a formula in a spreadsheet (OWASP, "CSV Injection"). */
 const FORMULA = /^[=+\-@\t\r\n]/
 
-/** One line with its end. A cell that would run in a spreadsheet gets a `'` before it. */
+/** One line with CRLF. A cell that a spreadsheet would evaluate gets the prefix `'`. */
 export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`
 }
@@ -22,19 +22,19 @@ function csvCell(value: string | number | null): string {
   return /[",;\t\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** A URL that somebody wants to shorten, as it stands in a text or a file. */
+/** A URL to shorten, from pasted text or a file. */
 export interface UrlLine {
-  /** From 1, as an editor counts. */
+  /** From 1. */
   line: number
-  /** Cut where no URL could go on, so that a refused line is not shown at any length. */
+  /** Cut to just over the maximum length of a URL, so that pages show no longer lines. */
   text: string
-  /** Why it cannot be told which URL is meant. */
-  problem?: string
+  /** Why the URL in this line is ambiguous. */
+  problem?: string | undefined
 }
 
 const cut = (text: string) => text.slice(0, URL_MAX_LENGTH + 1)
 
-/** One URL a line, `linesMax` at most; empty lines are none. */
+/** One URL per line, `linesMax` at most. Skips empty lines. */
 export function linesOf(text: string, linesMax: number): UrlLine[] {
   const found: UrlLine[] = []
   let line = 1
@@ -55,22 +55,22 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 
 const NAMES = new Set(['url', 'longurl', 'destination'])
-/** Bytes parsed before other work of this thread runs: about 3 ms if each is a cell. */
+/** Bytes parsed in one time slice: about 3 ms if each is a cell. */
 const SLICE_BYTES = 8 * 1024
-/** Eight times the longest URL: a quote that is never closed does not take in the whole file. */
+/** Eight times the longest URL. Bounds the memory of a quote that is never closed. */
 const RECORD_BYTES_MAX = 65_536
 
 const AMBIGUOUS =
-  'This line has several columns, and the file does not say which is the URL. Begin it with ' +
-  'a line of names, one of them url; or, if the line is one URL, shorten it as it stands here.'
+  'This line has several columns, and the file does not tell which one is the URL. Start it with ' +
+  'a line of column names, one of them url. If the whole line is one URL, paste it as it is here.'
 
 const TOO_MANY =
-  'This line has more columns than the first one has names. Write quotes around a URL with commas.'
+  'This line has more columns than the first line has names. Put quotes around a URL with commas.'
 
 /**
- * The URLs of a CSV file: of the column named url, long_url or destination, else of the first. At
- * most `linesMax`: the rest of the file is not parsed. Other work of this thread goes on meanwhile.
- * Gives the reason where the file is none.
+ * The URLs of a CSV file: from the column url, long_url or destination, or else the first. At most
+ * `linesMax`; the rest of the file is not parsed. Works in time slices. Returns a `problem` if the
+ * file is not valid CSV.
  */
 export async function parseUrlFile(
   file: Blob,
@@ -86,14 +86,14 @@ export async function parseUrlFile(
 
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be'
 
-/** UTF-8, or UTF-16 where the file begins with its mark, as spreadsheets save it. */
+/** UTF-8, or UTF-16 if the file starts with a byte order mark, as spreadsheets save it. */
 function encodingOf([first, second]: Uint8Array): Encoding {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
   return 'utf-8'
 }
 
-/** The file's text in pieces, decoded as they are needed: a large file is not in memory twice. */
+/** The file's text in chunks, decoded on demand: a large file is not in memory twice. */
 async function* textOf(file: Blob, encoding: Encoding) {
   const decoder = new TextDecoder(encoding)
   for (let at = 0; at < file.size; at += SLICE_BYTES) {
@@ -150,7 +150,7 @@ async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
   return lines
 }
 
-/** Spreadsheets write what their language calls a list separator. */
+/** Spreadsheets use the list separator of their language. */
 function delimiterOf(start: string): string {
   const first = /^[^\r\n]*/.exec(start)?.[0] ?? ''
   const count = (sign: string) => first.split(sign).length
@@ -161,7 +161,7 @@ function delimiterOf(start: string): string {
 const urlColumn = ({ cells }: CsvRow): number =>
   cells.findIndex((cell) => NAMES.has(cell.toLowerCase().replace(/[\s_-]/g, '')))
 
-/** How the rows of a file with this first row are read. */
+/** The reader for the rows of a file with this first row. */
 function lineReader(first: CsvRow): (row: CsvRow) => UrlLine {
   if (!isHead(first)) return inFirstColumn
   const column = Math.max(urlColumn(first), 0)
@@ -169,26 +169,28 @@ function lineReader(first: CsvRow): (row: CsvRow) => UrlLine {
   return (row) => inColumn(row, column, length)
 }
 
-/** Without names of columns. */
+/** Without column names. */
 function inFirstColumn(row: CsvRow): UrlLine {
   const [first = '', ...others] = row.cells
-  // A comma belongs to many URLs: what comes before it may lead elsewhere.
+  // Many URLs contain commas: the part before one may be a different destination.
   const isClear = others.every((cell) => cell === '') || row.raw.startsWith('"')
   if (isClear) return urlLine(row, first)
   return urlLine(row, row.raw, AMBIGUOUS)
 }
 
-/** A row with more cells than there are names has a URL with a comma in it, and no quotes. */
+/** A row with more cells than names contains a URL with an unquoted comma. */
 function inColumn(row: CsvRow, column: number, columns: number): UrlLine {
   if (row.cells.length <= columns) return urlLine(row, row.cells[column] ?? '')
   return urlLine(row, row.raw, columns === 1 ? undefined : TOO_MANY)
 }
 
-function urlLine({ line }: CsvRow, text: string, problem?: string): UrlLine {
-  return problem === undefined ? { line, text: cut(text) } : { line, text: cut(text), problem }
-}
+const urlLine = ({ line }: CsvRow, text: string, problem?: string): UrlLine => ({
+  line,
+  text: cut(text),
+  problem,
+})
 
-/** Names of columns: one of them says URL, or none is like one. */
+/** Whether a row has column names: one names the URL, or no cell looks like a URL. */
 function isHead(row: CsvRow): boolean {
   if (urlColumn(row) >= 0) return true
   if (row.cells.some((cell) => /^https?:/i.test(cell))) return false
@@ -199,5 +201,5 @@ function problemOf({ code, ...about }: CsvError): string {
   const line = 'lines' in about ? ` (line ${about.lines})` : ''
   if (code === 'CSV_QUOTE_NOT_CLOSED') return `The file has a quote that is not closed${line}.`
   if (code === 'CSV_MAX_RECORD_SIZE') return `The file has a line that is too long${line}.`
-  return `The file is no CSV that can be read${line}.`
+  return `The file is not valid CSV${line}.`
 }

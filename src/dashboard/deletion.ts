@@ -4,8 +4,8 @@ import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkWriter } from '../links/writer.ts'
 
-/** Links that go in one transaction: redirects and other writes pass between two of them. */
-const BATCH = 500
+/** Links deleted in one transaction. Other writes run between two batches. */
+const BATCH_MAX = 500
 
 export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'>
 
@@ -16,10 +16,7 @@ interface DeletionOptions {
   log: Log
 }
 
-/**
- * Takes accounts away with all their links, in batches. One that a stop has interrupted goes on at
- * the next start.
- */
+/** Deletes accounts and all their links, in batches. Resumes interrupted deletions at a start. */
 export class AccountDeletion {
   readonly #options: DeletionOptions
   #closing = false
@@ -31,15 +28,15 @@ export class AccountDeletion {
   }
 
   /**
-   * Ends the account at once and begins to take its links away; `done` resolves when all are. False
-   * for the last owner of the service, and nothing is changed.
+   * Closes the account immediately and deletes its links in the background; `done` resolves after
+   * the last one. Returns false and changes nothing for the last owner of the service.
    */
   async begin(accountId: AccountId, now: number): Promise<false | { done: Promise<void> }> {
-    const began = await this.#options.writer.call('beginDeletion', { accountId, now })
-    return began && { done: this.#queue(accountId) }
+    const isStarted = await this.#options.writer.call('beginDeletion', { accountId, now })
+    return isStarted && { done: this.#queue(accountId) }
   }
 
-  /** Leaves what is not done for the next start. */
+  /** Stops after the current batch. The next start resumes. */
   close(): Promise<void> {
     this.#closing = true
     return this.#work
@@ -47,17 +44,17 @@ export class AccountDeletion {
 
   #queue(id: AccountId): Promise<void> {
     this.#work = this.#work
-      .then(() => this.#takeAway(id))
+      .then(() => this.#deleteLinks(id))
       .catch((error: unknown) => {
         this.#options.log.error('account.not_deleted', { account_id: id }, error)
       })
     return this.#work
   }
 
-  async #takeAway(accountId: AccountId): Promise<void> {
+  async #deleteLinks(accountId: AccountId): Promise<void> {
     const { writer, links } = this.#options
     while (!this.#closing) {
-      const deleted = await links.deleteSome({ accountId, most: BATCH })
+      const deleted = await links.deleteSome({ accountId, most: BATCH_MAX })
       if (deleted === 0) return writer.call('removeAccount', { accountId })
     }
   }

@@ -26,24 +26,10 @@ import type { Vitals } from '../status/vitals.ts'
 import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
 
-/** What the pages of the dashboard work with. */
-export interface DashboardDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
-  /** Without a slash at its end. */
-  baseUrl: string
-  /** Whether anybody may make an account. */
-  signUp: 'open' | 'closed'
-  sessions: Sessions
-  passwords: Passwords
-  throttle: Throttle
-  security: SecurityLog
-  oneTimeLinks: OneTimeLinkStore
-  recoveryCodes: RecoveryCodeReads
-  cookies: Cookies
+/** What the pages use of the rest of the service. */
+export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
   bodies: RequestBodies
   unsent: UnsentResponses
-  deletion: AccountDeletion
-  /** Changes accounts, keys, sessions and settings. */
-  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites>
   /** Reads of many rows. */
   reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
   images: Pick<QrImages, 'render' | 'renderText'>
@@ -53,4 +39,22 @@ export interface DashboardDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDe
   series: HitSeries
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log
+}
+
+/** What the pages of the dashboard use. */
+export interface DashboardDeps extends SharedDeps {
+  /** Without a trailing slash. */
+  baseUrl: string
+  /** Whether people without an invitation can create an account. */
+  signUp: 'open' | 'closed'
+  sessions: Sessions
+  passwords: Passwords
+  throttle: Throttle
+  security: SecurityLog
+  oneTimeLinks: OneTimeLinkStore
+  recoveryCodes: RecoveryCodeReads
+  cookies: Cookies
+  deletion: AccountDeletion
+  /** Changes accounts, keys, sessions and settings. */
+  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites>
 }

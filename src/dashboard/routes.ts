@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts'
 import { findAsset } from './assets.ts'
 import type { DashboardDeps } from './deps.ts'
 import { accountPages } from './pages/account.ts'
+import { analyticsPages } from './pages/analytics.ts'
 import { bulkPages } from './pages/bulk.ts'
 import { exportPages } from './pages/export.ts'
 import { joinPages } from './pages/join.ts'
@@ -10,16 +11,15 @@ import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
 import { linkQrFiles } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
-import { numberPages } from './pages/numbers.ts'
+
 import { servicePages } from './pages/service.ts'
 import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
-import { signInPages, signOutPages } from './pages/sign-in.ts'
-import { signInCodePages } from './pages/sign-in-code.ts'
+import { signInCodePages, signInPages, signOutPages } from './pages/sign-in.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
-/** The dashboard at `/app`. Each page is a file of its own. */
+/** The dashboard at `/app`. */
 export const dashboardRoutes = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard' })
     .get('/app/assets/:file', ({ params, request }) => {
@@ -39,7 +39,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(accountPages(deps))
     .use(twoFactorPages(deps))
     .use(keyPages(deps))
-    .use(numberPages(deps))
+    .use(analyticsPages(deps))
     .use(servicePages(deps))
     .use(serviceAccountsPages(deps))
     .use(serviceAccountPages(deps))

@@ -186,7 +186,7 @@ export const pages: Attack = {
     let served = 0
     let largest = 0
     let limited = 0
-    const paths = ['/app/links', '/app/links?q=example', '/app/numbers', '/app/account']
+    const paths = ['/app/links', '/app/links?q=example', '/app/analytics', '/app/account']
     const until = performance.now() + (isShort ? 2000 : 10_000)
     const load = async () => {
       for (let i = 0; performance.now() < until; i++) {

@@ -46,7 +46,7 @@ export function pagePaths(code: string): string[] {
     `/app/links/${code}`,
     `/app/links/${code}?range=90d&size=${'%22'.repeat(2000)}`,
     `/app/links/${code}/delete`,
-    '/app/numbers?range=90d',
+    '/app/analytics?range=90d',
     '/app/keys',
     '/app/account',
     '/app/account/delete',
@@ -68,7 +68,7 @@ export function filePaths(code: string): string[] {
     `/app/links/${code}/qr.png?size=2048`,
     `/app/links/${code}/qr.svg`,
     `/app/links/${code}/hits?n=1`,
-    `/app/numbers/${code}`,
+    `/app/analytics/${code}`,
     '/app/links/export.csv',
   ]
 }

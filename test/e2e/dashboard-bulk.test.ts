@@ -50,7 +50,7 @@ test('every line becomes a link with a passcode that works; failed lines come fi
   ].join('\r\n')
   const { status, text } = await send(app, free, { urls })
   expect(status).toBe(200)
-  expect(text).toContain('2 new links. 1 URL had one already. 2 lines failed.')
+  expect(text).toContain('2 new links. 1 URL already had a link. 2 lines failed.')
   expect(text).toMatch(new RegExp(`Line 2</div></td><td[^>]*><div>${BAD_START}`))
   expect(text).toMatch(/Line 5<\/div><\/td><td[^>]*><div>Destination URL is not allowed/)
   expect(text.indexOf('<h2>Failed')).toBeLessThan(text.indexOf('<h2>New links'))

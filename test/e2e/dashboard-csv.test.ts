@@ -63,7 +63,7 @@ test('a URL with commas, quotes and letters from everywhere is in its cell as it
   expect(rowsOf((await free.get(EXPORT)).text).map(({ url }) => url)).toEqual(urls.toReversed())
 })
 
-test('whoever stops reading stops the export: no further links are read', async () => {
+test('a client that stops reading stops the export: no further links are read', async () => {
   await using app = await testApp()
   const member = await makeMember(app, 'enterprise@example.com')
   // More than the connection itself holds.

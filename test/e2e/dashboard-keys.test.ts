@@ -12,13 +12,13 @@ const secretIn = ({ text }: Seen): string => /value="(hop_\w+)"/.exec(text)?.[1]
 const statusOf = async (app: TestApp, key: string): Promise<number> =>
   (await app.call('GET', '/api/list', { key })).status
 
-/** The id of the key in force, as the page's own form names it; empty without one. */
-async function keyInForce(visitor: Visitor): Promise<string> {
+/** The id of the active key, as the page's own form names it; empty without one. */
+async function activeKey(visitor: Visitor): Promise<string> {
   return /name="replaces" value="(\d*)"/.exec((await visitor.get('/app/keys')).text)?.[1] ?? ''
 }
 
 async function rotate(visitor: Visitor): Promise<{ seen: Seen; key: string }> {
-  const replaces = await keyInForce(visitor)
+  const replaces = await activeKey(visitor)
   const seen = await visitor.post('/app/keys/new', { replaces }, { from: '/app/keys' })
   return { seen, key: secretIn(seen) }
 }
@@ -62,7 +62,7 @@ test('a whole key stands in the answer that makes it, and in no later page, addr
   expect(`${seen.location}${seen.setCookies}`).not.toContain(key)
   const id = await idOf(owner, first)
   const pages = ['/app/keys', '/app/keys/revoke', `/app/keys/end?key=${id}`, '/app/account']
-  for (const path of [...pages, '/app/service', '/app/service/accounts/1', '/app/numbers']) {
+  for (const path of [...pages, '/app/service', '/app/service/accounts/1', '/app/analytics']) {
     const { status, text } = await owner.get(path)
     expect([path, status]).toEqual([path, 200])
     for (const secret of [first, key]) expect(text).not.toContain(secret)
@@ -78,8 +78,8 @@ test('a leaked key is ended at once, after a page that says what that means', as
   const { key: next } = await rotate(owner)
   const id = await idOf(owner, old)
   const asked = await owner.get(`/app/keys/end?key=${id}`)
-  expect(asked.text).toContain('At this moment the key')
-  expect(asked.text).toContain('is refused with 401')
+  expect(asked.text).toContain('immediately.</strong>')
+  expect(asked.text).toContain('get 401')
   expect(await statusOf(app, old)).toBe(200)
   const { status, location } = await end(owner, id)
   expect([status, location]).toEqual([303, '/app/keys?done=ended'])
@@ -92,13 +92,13 @@ test('a revoked key works 24 hours more, and no other takes its place', async ()
   await using app = await testApp({ env: { SESSION_IDLE_MINUTES: '10080' } })
   const { owner, key } = await setUpOwner(app)
   const asked = await owner.get('/app/keys/revoke')
-  expect(asked.text).toContain('In 24 hours the key')
-  const id = await keyInForce(owner)
+  expect(asked.text).toMatch(/expires in 24\s+hours/)
+  const id = await activeKey(owner)
   const sent = await owner.post('/app/keys/revoke', { key: id }, { from: '/app/keys' })
   expect(sent.location).toBe('/app/keys?done=revoked')
   const { text } = await owner.get('/app/keys')
   expect(text).toContain('data-countdown>24 h 0 min</time>')
-  expect(text).toContain('No key that lasts')
+  expect(text).toContain('No active key')
   app.advance(DAY - 1)
   expect(await statusOf(app, key)).toBe(200)
   // Revoking it again must not lengthen its life.
@@ -116,7 +116,7 @@ test('a revoked key works 24 hours more, and no other takes its place', async ()
 test('revoking the key of a page that is out of date leaves the newer key alone', async () => {
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
-  const seenBefore = await keyInForce(owner)
+  const seenBefore = await activeKey(owner)
   const { key } = await rotate(owner)
   await owner.post('/app/keys/revoke', { key: seenBefore }, { from: '/app/keys' })
   app.advance(DAY + 1)
@@ -126,7 +126,7 @@ test('revoking the key of a page that is out of date leaves the newer key alone'
 test('a form that is sent twice makes one key', async () => {
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
-  const replaces = await keyInForce(owner)
+  const replaces = await activeKey(owner)
   const { csrf } = await owner.get('/app/keys')
   const answers = await Promise.all(
     [1, 2, 3].map(() => owner.post('/app/keys/new', { replaces, csrf })),
@@ -150,7 +150,7 @@ test('another account’s key cannot be seen, ended or revoked', async () => {
   await using app = await testApp()
   const { owner, key } = await setUpOwner(app)
   const eve = await makeMember(app, 'eve@example.com')
-  const id = await keyInForce(owner)
+  const id = await activeKey(owner)
   const seen = await eve.get(`/app/keys/end?key=${id}`)
   expect(seen.location).toBe('/app/keys')
   for (const verb of ['end', 'revoke']) {
@@ -168,7 +168,7 @@ test('the page says when a key was last used, and that a new one never was', asy
   const { owner, key } = await setUpOwner(app)
   const { text } = await owner.get('/app/keys')
   expect(text).toContain('<div>never</div>')
-  expect(text).toContain('in force')
+  expect(text).toContain('<strong>active</strong>')
   app.advance(90 * 1000)
   await app.call('GET', '/api/list', { key })
   await eventually('the use is on the page', async () =>
@@ -176,13 +176,13 @@ test('the page says when a key was last used, and that a new one never was', asy
   )
 })
 
-test('a stranger is sent to the sign-in page, and nothing is changed', async () => {
+test('a client without a session is sent to the sign-in page, and nothing is changed', async () => {
   await using app = await testApp()
   const { owner, key } = await setUpOwner(app)
-  const id = await keyInForce(owner)
-  const stranger = new Visitor(app)
+  const id = await activeKey(owner)
+  const anonymous = new Visitor(app)
   for (const path of ['/app/keys', '/app/keys/revoke']) {
-    expect((await stranger.get(path)).location).toStartWith('/app/sign-in')
+    expect((await anonymous.get(path)).location).toStartWith('/app/sign-in')
   }
   for (const [verb, field] of [
     ['new', 'replaces'],
@@ -190,7 +190,7 @@ test('a stranger is sent to the sign-in page, and nothing is changed', async () 
     ['revoke', 'key'],
   ] as const) {
     const sent = { [field]: id, csrf: 'A'.repeat(43) }
-    expect((await stranger.post(`/app/keys/${verb}`, sent)).status).toBe(303)
+    expect((await anonymous.post(`/app/keys/${verb}`, sent)).status).toBe(303)
     expect((await owner.post(`/app/keys/${verb}`, sent)).status).toBe(403)
   }
   app.advance(DAY + 1)

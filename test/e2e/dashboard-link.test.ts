@@ -80,16 +80,16 @@ test.each(refused)(
   },
 )
 
-test('a reserved code says that it leads nowhere, and its first destination wakes it', async () => {
+test('a reserved code says that it has no destination, and its first one makes it work', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
   await app.reserve('SPRING26')
   const { text } = await free.get(pathOf('SPRING26'))
-  expect(text).toContain('This code is reserved and leads nowhere yet.')
+  expect(text).toContain('This code is reserved and has no destination yet.')
   expect(text).toContain('Set the destination')
   await free.post(pathOf('SPRING26'), { url: 'https://example.com/' })
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-  expect((await free.get(pathOf('SPRING26'))).text).not.toContain('leads nowhere yet')
+  expect((await free.get(pathOf('SPRING26'))).text).not.toContain('has no destination yet')
 })
 
 test('a code is deleted behind a page that says what that means, and is free at once', async () => {
@@ -97,7 +97,7 @@ test('a code is deleted behind a page that says what that means, and is free at 
   const free = await freeWithLink(app)
   const warning = await free.get(`${pathOf('SPRING26')}/delete`)
   expect(warning.text).toContain('Anybody can then claim the code SPRING26')
-  expect(warning.text).toContain('printed QR code')
+  expect(warning.text).toMatch(/printed\s+QR code/)
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
   const seen = await free.post(`${pathOf('SPRING26')}/delete`, {})
   expect(seen.location).toBe('/app/links?done=deleted')
@@ -168,7 +168,7 @@ test('colors that cameras may not tell apart get a warning, and the preview has 
   const free = await freeWithLink(app)
   const see = (query: string) => free.get(`${pathOf('SPRING26')}${query}`)
   expect((await see('')).text).not.toContain('cameras')
-  expect((await see('?dark=%23888888&light=%23aaaaaa')).text).toContain('too alike')
+  expect((await see('?dark=%23888888&light=%23aaaaaa')).text).toContain('too similar')
   expect((await see('?dark=%23ffffff&light=%23000000')).text).toContain(
     'lighter than the background',
   )
@@ -180,7 +180,7 @@ test('colors that cameras may not tell apart get a warning, and the preview has 
   expect(text).toContain('value="9999"')
 })
 
-test('a stranger sees no page, no picture and no count of a link', async () => {
+test('a client without a session sees no page, no picture and no count of a link', async () => {
   await using app = await testApp()
   await freeWithLink(app)
   for (const path of ['', '/hits', '/qr.png', '/qr.svg', '/delete']) {

@@ -137,7 +137,7 @@ testInBrowser(
     await page.locator('[data-poll]', { hasText: '1' }).waitFor()
     await page.getByLabel('Background').fill('#223355')
     await page.clock.runFor(1000)
-    await page.getByText('The two colors are too alike').waitFor()
+    await page.getByText('The two colors are too similar').waitFor()
     expect(await page.locator('.printed img').getAttribute('src')).toContain('light=%23223355')
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -179,7 +179,7 @@ testInBrowser(
       const text = readFileSync(await download.path(), 'utf8')
       return parse(text, { columns: true }) as Record<string, string>[]
     }
-    const field = page.getByLabel('URLs, one a line')
+    const field = page.getByLabel('URLs, one per line')
     await field.fill('https://a.example/?q="1,2"')
     const [first] = await save('Shorten and download CSV')
     expect(first).toMatchObject({ url: 'https://a.example/?q="1,2"', note: 'new' })

@@ -95,7 +95,7 @@ const claims = [
   { code: 'AUTUMN', destination: 'http://hop.test/A', field: 'destination', error: 'not allowed' },
 ]
 test.each(claims)(
-  '$code to lead to ($destination) is refused beside its field, and reserves nothing',
+  '$code with the destination ($destination) is refused beside its field, and reserves nothing',
   async (sent) => {
     await using app = await testApp()
     await app.reserve('TAKEN26', 'pro')
@@ -148,7 +148,7 @@ test('a search finds parts of codes and URLs in any case, and keeps to them on t
   expect(found.text).toContain('href="/app/links?q=PAGE-&amp;page=2"')
   expect(codesOf(await free.get(`${LINKS}?q=PAGE-&page=2`))).toHaveLength(50)
   const none = await free.get(`${LINKS}?q=%3Cscript%3E`)
-  expect(none.text).toContain('holds “&lt;script&gt;”')
+  expect(none.text).toContain('No links match “&lt;script&gt;”')
   expect(none.text).toContain('value="&lt;script&gt;"')
 })
 
@@ -187,7 +187,7 @@ test('most hits first puts the most followed link on top', async () => {
   await eventually('the hits are counted', async () => codesOf(await byHits())[0] === oldest)
   const seen = await byHits()
   expect(codesOf(seen)).toEqual([oldest, codes[2] ?? '', codes[1] ?? ''])
-  expect(seen.text).toContain('Hits of the last seconds')
+  expect(seen.text).toContain('Hits of the last few seconds')
 })
 
 test('nobody sees a link of another account', async () => {
@@ -200,8 +200,8 @@ test('nobody sees a link of another account', async () => {
     expect(text).not.toContain(code)
     expect(text).not.toContain('secret.example/')
   }
-  const stranger = await new Visitor(app).get(LINKS)
-  expect(stranger.location).toBe('/app/sign-in?next=%2Fapp%2Flinks')
+  const anonymous = await new Visitor(app).get(LINKS)
+  expect(anonymous.location).toBe('/app/sign-in?next=%2Fapp%2Flinks')
 })
 
 test('a stored URL is shown as what it is: escaped, its signs that turn text visible', async () => {

@@ -46,7 +46,7 @@ test('the owner finds any link by its code or short URL, disables it with a reas
   const enabled = await owner.post(`${path}/enable`, {}, { from: path })
   expect(enabled.location).toBe(`${path}?done=enabled`)
   expect(await statusOf(app, code)).toBe(302)
-  expect((await owner.get(LINKS)).text).toContain('None is disabled.')
+  expect((await owner.get(LINKS)).text).toContain('No disabled codes.')
 })
 
 test('a reason is needed, and codes that nobody has are not found', async () => {
@@ -89,7 +89,7 @@ test('an account sees on its pages that a link is disabled, and why; its update 
   const claim = await app.call('POST', '/api/reserve', { key: 'pro', json: { code } })
   expect(claim.status).toBe(409)
   const gone = await owner.get(path)
-  expect(gone.text).toContain('Its link was deleted.')
+  expect(gone.text).toContain('This link was deleted.')
   const enabled = await owner.post(`${path}/enable`, {}, { from: path })
   expect(enabled.location).toBe(LINKS)
   expect(await statusOf(app, code)).toBe(404)

@@ -66,9 +66,9 @@ test('over https every cookie is __Host-, Secure, HttpOnly and SameSite', async 
   await using app = await testApp({ env: { BASE_URL: 'https://hop.test' } })
   const visitor = new Visitor(app)
   const path = new URL(app.setupLink).pathname
-  const door = await visitor.get(path)
+  const page = await visitor.get(path)
   const seen = await visitor.post(path, { email: OWNER, password: PASSWORD })
-  const cookies = [...door.setCookies, ...seen.setCookies]
+  const cookies = [...page.setCookies, ...seen.setCookies]
   expect(cookies.map((cookie) => cookie.split('=')[0]).sort()).toEqual([
     '__Host-hopcode',
     '__Host-hopcode-form',
@@ -188,7 +188,7 @@ test('an unknown address and a wrong password are answered alike', async () => {
 test('every answer of the dashboard has the security headers, and none may be stored', async () => {
   await using app = await testApp({ env: { SIGNUP: 'open' } })
   const { owner } = await setUpOwner(app)
-  const stranger = new Visitor(app)
+  const anonymous = new Visitor(app)
   const paths = ['/app', '/app/', '/app/sign-in', '/app/sign-up', '/app/account', '/app/nothing']
   const more = [
     '/app/account/delete',
@@ -197,7 +197,7 @@ test('every answer of the dashboard has the security headers, and none may be st
     app.setupLink,
     '/app/sign-out',
   ]
-  for (const visitor of [owner, stranger]) {
+  for (const visitor of [owner, anonymous]) {
     for (const path of [...paths, ...more.map((text) => text.replace('http://hop.test', ''))]) {
       const { headers } = await visitor.get(path)
       const policy = headers.get('content-security-policy') ?? ''
@@ -242,16 +242,16 @@ test('no password, key, session or one-time link stands in the log, however much
   await using app = await testApp({ env: { LOG_REQUESTS: 'all' } })
   const { owner, key } = await setUpOwner(app)
   const invite = addOneTimeLink(app, { purpose: 'invite', plan: 'free' })
-  const stranger = new Visitor(app)
-  await stranger.get(invite)
-  await stranger.post(invite, { email: 'no address', password: PASSWORD })
-  await stranger.signIn(OWNER, 'some wrong password')
+  const anonymous = new Visitor(app)
+  await anonymous.get(invite)
+  await anonymous.post(invite, { email: 'no address', password: PASSWORD })
+  await anonymous.signIn(OWNER, 'some wrong password')
   await owner.get(`/app/join/${invite.split('/').at(-1)}`)
   // A failure logs its path.
   using db = new Database(join(app.dataDir, 'hopcode.db'))
   db.run('PRAGMA busy_timeout = 5000')
   db.run('DROP TABLE one_time_links')
-  expect((await stranger.get(invite)).status).toBe(500)
+  expect((await anonymous.get(invite)).status).toBe(500)
   const log = app.log.join('\n')
   expect(log).toContain('/app/join/')
   const secrets = [PASSWORD, 'some wrong password', key, sessionOf(owner), app.setupLink, invite]
@@ -260,11 +260,11 @@ test('no password, key, session or one-time link stands in the log, however much
 
 test('a failure is a page with the number of the request, and says nothing of its cause', async () => {
   await using app = await testApp()
-  const stranger = new Visitor(app)
+  const anonymous = new Visitor(app)
   using db = new Database(join(app.dataDir, 'hopcode.db'))
   db.run('PRAGMA busy_timeout = 5000')
   db.run('DROP TABLE one_time_links')
-  const { status, headers, text } = await stranger.get(new URL(app.setupLink).pathname)
+  const { status, headers, text } = await anonymous.get(new URL(app.setupLink).pathname)
   expect(status).toBe(500)
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(text).toContain(headers.get('x-request-id') ?? '?')

@@ -62,15 +62,15 @@ test('for everybody but the owner there is no page of the service, and nothing i
     expect([method, path, seen.status]).toEqual([method, path, 404])
     expect(plain(seen.text)).toBe(plain(unknown.text))
   }
-  const stranger = new Visitor(app)
+  const anonymous = new Visitor(app)
   for (const [method, path] of ROUTES) {
-    const seen = await (method === 'GET' ? stranger.get(path) : stranger.post(path, everything))
+    const seen = await (method === 'GET' ? anonymous.get(path) : anonymous.post(path, everything))
     expect(seen.location).toStartWith('/app/sign-in')
   }
   expect((await eve.get('/app/account')).text).not.toContain('/app/service')
   expect(await statusOf(app, key)).toBe(200)
   const { text } = await owner.get(ACCOUNTS)
-  expect(text).toContain('None waits.')
+  expect(text).toContain('No pending invitations.')
   expect((await owner.get(`${ACCOUNTS}/1`)).text).toContain('selected>Enterprise')
 })
 
@@ -105,7 +105,7 @@ test('an invitation makes one account with its plan and address, and then it is 
   expect((await late.get(path)).status).toBe(404)
   const sent = { email: 'late@example.com', password: PASSWORD }
   expect((await late.post(path, sent, { from: '/app/sign-in' })).status).toBe(404)
-  expect((await owner.get(ACCOUNTS)).text).toContain('None waits.')
+  expect((await owner.get(ACCOUNTS)).text).toContain('No pending invitations.')
   expect(await pathOf(owner, 'ann@example.com')).not.toBe('')
   expect(await pathOf(owner, 'late@example.com')).toBe('')
 })
@@ -137,7 +137,7 @@ const badInvites = [
   {
     name: 'an address that has an account',
     fields: { email: 'OWNER@example.com', plan: 'pro' },
-    says: 'has an account already',
+    says: 'already has an account',
   },
   { name: 'no plan', fields: { email: 'ann@example.com' }, says: 'Choose a plan.' },
   {
@@ -166,7 +166,7 @@ test('a disabled account’s key is refused and its sessions end at once; its li
   const path = await pathOf(owner, 'free@example.com')
   const asked = await owner.get(`${path}/disable`)
   expect(asked.text).toContain('Its API keys are refused with 401 and its sessions end.')
-  expect(asked.text).toContain('1 link and their QR codes go on')
+  expect(asked.text).toContain('1 link and their QR codes keep working')
   expect(await statusOf(app, key)).toBe(200)
   expect((await owner.post(`${path}/disable`, {})).location).toBe(`${path}?done=disabled`)
   expect(await statusOf(app, key)).toBe(401)
@@ -332,10 +332,10 @@ test('the page says how the service is, and a blocklist file that fails', async 
   await using app = await testApp({ env: { BLOCKLIST_FILES: `${good},${missing}` } })
   const { owner } = await setUpOwner(app)
   const { text } = await owner.get('/app/service')
-  expect(text).toContain('2 hosts that no link may lead to')
-  expect(text).toContain('1 file failed: what was read before stays in force.')
+  expect(text).toContain('2 blocked hosts')
+  expect(text).toContain('1 file failed: the last loaded version stays active.')
   expect(text).toContain('A file of the blocklist failed.')
-  expect(text).toContain('The disk takes writes.')
+  expect(text).toContain('<dt>State</dt><dd>healthy</dd>')
   const part = await owner.get('/app/service', { 'hx-request': 'true' })
   expect(part.text).not.toMatch(/<html|<form/)
   expect(part.text).toContain('Journal filled')

@@ -56,7 +56,7 @@ test.each(WORST_URLS.map(({ name, url }) => ({ name, url })))(
   },
 )
 
-test('a destination that is cut leads to the page of its link, which has all of it', async () => {
+test('a destination that is cut links to the page of its link, which has all of it', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
   const url = `https://x.example/${'a'.repeat(4000)}`

@@ -111,7 +111,7 @@ const guarded = [
     name: 'a key rotated',
     path: '/app/keys/new',
     fields: { replaces: '1' },
-    done: 'shown this once',
+    done: 'see it again',
   },
   { name: 'a key revoked', path: '/app/keys/revoke', fields: { key: '1' }, done: 'done=revoked' },
   { name: 'a key ended', path: '/app/keys/end', fields: { key: '1' }, done: 'done=ended' },

@@ -59,7 +59,7 @@ test('one address has thirty guesses at all accounts together', async () => {
   expect(await guess(app, '192.0.2.67', 1)).toEqual([401])
 })
 
-test('strangers everywhere slow each other down, and lock no browser out that has signed in', async () => {
+test('anonymous clients slow each other down, and lock no browser out that has signed in', async () => {
   await using app = await testApp()
   const ann = await makeMember(app, ANN)
   await ann.post('/app/sign-out', {}, { from: '/app/account' })
@@ -70,7 +70,7 @@ test('strangers everywhere slow each other down, and lock no browser out that ha
   expect((await ann.signIn(ANN)).status).toBe(303)
 })
 
-test('a stranger at the same address locks no browser out that has signed in', async () => {
+test('an anonymous client at the same address locks no browser out that has signed in', async () => {
   await using app = await testApp()
   const ann = await makeMember(app, ANN)
   await ann.post('/app/sign-out', {}, { from: '/app/account' })
@@ -106,7 +106,7 @@ test('inside a session, a password that is asked for again has five guesses', as
   expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
 })
 
-test('a stop does not wait for a crowd at the door: who still waits is told, each with an answer', async () => {
+test('a stop does not wait for a login flood: each pending sign-in gets an answer', async () => {
   await using app = await testApp()
   const crowd = Array.from({ length: 60 }, (_, i) => guess(app, `198.51.100.${i + 1}`, 1))
   const [first] = await Promise.race(crowd)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
@@ -6,7 +6,6 @@ import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
 import { addMany, fillAccount, follow, judge, LONGEST_CODE, watch } from '../support/screens.ts'
-import { hasTool, testWith } from '../support/tools.ts'
 import {
   WALK_ENV as ENV,
   keyField,
@@ -19,24 +18,22 @@ import {
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
 
-const testInBrowser = testWith('browser')
-
 let browser: Browser
 
 beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
+  browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
 
 async function deleteInDashboard(page: Page, code: string): Promise<void> {
   await page.getByRole('link', { name: 'Delete the code…' }).click()
-  await page.getByText('There is no way back.').waitFor()
+  await page.getByText('This cannot be undone.').waitFor()
   await press(page, `Delete ${code}`)
   await page.getByText('The code is deleted.').waitFor()
 }
 
-testInBrowser(
+test(
   'from the first start’s link to a code that is gone: key, link, hit, rotation, deletion',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -48,13 +45,13 @@ testInBrowser(
     await page.goto(setupAddress(app))
     await page.getByLabel('E-mail address').fill(OWNER)
     await passwordField(page).fill(PASSWORD)
-    await press(page, 'Make the account')
+    await press(page, 'Create account')
     await press(page, 'Copy API key')
     await page.getByText('Copied.', { exact: true }).waitFor()
     const first = String(await page.evaluate('navigator.clipboard.readText()'))
 
     const { code } = await app.shorten('https://example.com/spring', first)
-    await page.getByRole('link', { name: 'Make the first link' }).click()
+    await page.getByRole('link', { name: 'Create your first link' }).click()
     await page.getByRole('link', { name: `Details of ${code}` }).click()
     const count = page.locator('[data-poll]')
     expect(await count.textContent()).toBe('0')
@@ -78,7 +75,7 @@ testInBrowser(
   BROWSER_MS,
 )
 
-testInBrowser(
+test(
   'without scripts: signed in, a URL shortened, its passcode seen, a key rotated, a code deleted',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -107,8 +104,8 @@ testInBrowser(
   BROWSER_MS,
 )
 
-testInBrowser(
-  'the doors are accessible and fit a phone and a desktop: setting up, signing in, welcome, errors',
+test(
+  'the auth pages are accessible and fit a phone and a desktop: setting up, signing in, welcome, errors',
   async () => {
     await using app = await testApp({ env: ENV })
     await using watched = await watch(browser, app)
@@ -119,12 +116,12 @@ testInBrowser(
     await look('setup')
     await page.getByLabel('E-mail address').fill(OWNER)
     await passwordField(page).fill('password')
-    await press(page, 'Make the account')
+    await press(page, 'Create account')
     await look('setup-refused')
     await passwordField(page).fill(PASSWORD)
-    await press(page, 'Make the account')
+    await press(page, 'Create account')
     await look('welcome')
-    for (const path of ['links', 'numbers', 'keys']) {
+    for (const path of ['links', 'analytics', 'keys']) {
       await page.goto(`${app.url}/app/${path}`)
       await look(`${path}-empty`)
     }
@@ -139,7 +136,7 @@ testInBrowser(
   BROWSER_MS,
 )
 
-testInBrowser(
+test(
   'the pages of links are accessible and fit a phone and a desktop, full of them',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -166,11 +163,8 @@ testInBrowser(
     await page.getByText('Code already in use: SPRING26').waitFor()
     await look('link-refused')
     for (const path of [
-      'links?sort=hits',
-      'links/SPRING26',
-      `links/${LONGEST_CODE}`,
-      `links/${LONGEST_CODE}?dark=%23ffffff`,
-      `links/${LONGEST_CODE}/delete`,
+      ...['links?sort=hits', 'links/SPRING26', `links/${LONGEST_CODE}`],
+      ...[`links/${LONGEST_CODE}?dark=%23ffffff`, `links/${LONGEST_CODE}/delete`],
     ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))
@@ -179,10 +173,10 @@ testInBrowser(
     await look('bulk')
     const lines = ['https://a.example.com/new', 'ftp://example.com/no', 'https://example.com/jobs']
     await page
-      .getByLabel('URLs, one a line')
+      .getByLabel('URLs, one per line')
       .fill([...lines, 'https://menu.example.com/summer'].join('\n'))
     await press(page, 'Shorten all')
-    await page.getByText('2 new links. 1 URL had one already. 1 line failed.').waitFor()
+    await page.getByText('2 new links. 1 URL already had a link. 1 line failed.').waitFor()
     await look('bulk-result')
     await addMany(app, key)
     await page.goto(`${app.url}/app/links?page=2`)
@@ -198,8 +192,8 @@ testInBrowser(
   BROWSER_MS,
 )
 
-testInBrowser(
-  'the other pages are accessible and fit a phone and a desktop: keys, numbers, service, account',
+test(
+  'the other pages are accessible and fit a phone and a desktop: keys, analytics, service, account',
   async () => {
     await using app = await testApp({ env: ENV })
     const { owner, key } = await setUpOwner(app)
@@ -218,33 +212,19 @@ testInBrowser(
     await signIn(page, app)
     await page.waitForURL('**/app/links')
     for (const path of [
-      'service/links',
-      'service/links/DISABLED26',
-      'service/links/ACTIVE26',
-      'service/links?code=NOBODYS1',
-      'links',
-      'links/DISABLED26',
-      'keys',
-      'keys/revoke',
-      'numbers',
-      'numbers?range=24h',
-      'numbers?range=72h',
-      'numbers?range=year',
-      'service',
-      'service/accounts',
-      'service/accounts/1',
-      'service/accounts/2',
-      'service/accounts/2/disable',
-      'account',
-      'account/delete',
+      ...['service/links', 'service/links/DISABLED26', 'service/links/ACTIVE26'],
+      ...['service/links?code=NOBODYS1', 'links', 'links/DISABLED26'],
+      ...['keys', 'keys/revoke', 'analytics', 'analytics?range=24h', 'analytics?range=72h'],
+      ...['analytics?range=year', 'service', 'service/accounts', 'service/accounts/1'],
+      ...['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete'],
       'account/two-factor',
     ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))
     }
-    await page.goto(`${app.url}/app/numbers`)
-    await page.getByText('The same as a table').click()
-    await look('numbers-table')
+    await page.goto(`${app.url}/app/analytics`)
+    await page.getByText('Show as table').click()
+    await look('analytics-table')
     await page.goto(`${app.url}/app/keys`)
     await press(page, 'Rotate the key')
     await keyField(page).waitFor()
@@ -255,8 +235,8 @@ testInBrowser(
       .click()
     await look('keys-end')
     await page.goto(`${app.url}/app/service`)
-    await press(page, 'Begin maintenance')
-    await page.getByText('Maintenance has begun.').waitFor()
+    await press(page, 'Start maintenance')
+    await page.getByText('Maintenance has started.').waitFor()
     await look('service-maintenance')
     expect({ faults, said }).toEqual({ faults: [], said: [] })
   },

@@ -88,7 +88,7 @@ testWith('nginx', 'browser')(
       await page.goto(nginx.url + path, { waitUntil: 'networkidle' })
       await page.getByLabel('E-mail address').fill(OWNER)
       await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
-      await page.getByRole('button', { name: 'Make the account' }).click()
+      await page.getByRole('button', { name: 'Create account' }).click()
       await page
         .getByText('hop_')
         .or(page.getByLabel('API key', { exact: true }))

@@ -1,20 +1,24 @@
-/* What the pages gain where scripts run. Everything works without. */
+/* Progressive enhancement: every page works without this script. */
 ;(() => {
   const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
   const forms = {
     hour: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
     moment: new Intl.DateTimeFormat(undefined, {
-      ...{ day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+      day: 'numeric',
+      month: 'short',
+      hour: '2-digit',
+      minute: '2-digit',
     }),
   }
-  const says = document.getElementById('says')
-  let silence
+  const status = document.getElementById('status')
+  let clearing
 
-  const say = (text) => {
-    says.textContent = text
-    clearTimeout(silence)
-    silence = setTimeout(() => {
-      says.textContent = ''
+  /** Shows a message for four seconds, also to screen readers. */
+  const announce = (text) => {
+    status.textContent = text
+    clearTimeout(clearing)
+    clearing = setTimeout(() => {
+      status.textContent = ''
     }, 4000)
   }
 
@@ -25,7 +29,7 @@
     element.textContent = h >= 48 ? `${Math.floor(h / 24)} d ${h % 24} h` : short
   }
 
-  /** Times in the visitor's own zone, and buttons that need a script. */
+  /** Shows times in the browser's time zone, and buttons that need scripts. */
   const enhance = (root) => {
     for (const element of root.querySelectorAll('time[datetime]:not([data-done])')) {
       if (element.dataset.countdown !== undefined) continue
@@ -35,7 +39,7 @@
       element.title = element.textContent
       element.textContent = dateTime.format(time)
     }
-    // Texts of a chart, which can hold no <time>.
+    // Texts of a chart, where SVG allows no <time>.
     for (const element of root.querySelectorAll('[data-at]:not([data-done])')) {
       const { at, form, tail = '' } = element.dataset
       element.dataset.done = ''
@@ -70,7 +74,7 @@
     try {
       await navigator.clipboard.writeText(text)
     } catch {
-      // Without a secure connection a browser has no clipboard but this one.
+      // Without a secure connection the clipboard API is missing.
       const field = document.createElement('textarea')
       field.value = text
       document.body.append(field)
@@ -78,16 +82,16 @@
       const isCopied = document.execCommand('copy')
       field.remove()
       button.focus()
-      if (!isCopied) return say('Select the text and copy it with the keyboard.')
+      if (!isCopied) return announce('Select the text and copy it with the keyboard.')
     }
     button.textContent = 'Copied'
-    say('Copied.')
+    announce('Copied.')
     setTimeout(() => {
       button.textContent = 'Copy'
     }, 2000)
   }
 
-  /** Saves a text of the page as a file, without asking the server for it. */
+  /** Saves a text of the page as a file. The server never sends it twice. */
   const save = ({ dataset }) => {
     const text = document.getElementById(dataset.save).textContent.replace(/\n/g, '\r\n')
     const link = document.createElement('a')
@@ -110,7 +114,7 @@
     button.setAttribute('aria-pressed', String(shows))
   })
 
-  /** Lets a form be sent again. */
+  /** Allows a form to be sent again. */
   const unlock = (form) => {
     delete form.dataset.sent
     for (const button of form.querySelectorAll('[aria-disabled]')) {
@@ -118,11 +122,11 @@
     }
   }
 
-  // A second click on a slow form would send it twice.
+  // Prevents a second click on a slow form from sending it twice.
   document.addEventListener('submit', (event) => {
     const { target } = event
     if (target.method !== 'post') return
-    // A file comes, and the page with its form stays.
+    // The response is a file, and the page with its form stays.
     if (event.submitter?.dataset.downloads !== undefined) return
     requestAnimationFrame(() => {
       for (const button of target.querySelectorAll('button[type=submit]')) {
@@ -131,10 +135,10 @@
     })
     if (target.dataset.sent && !target.matches('[hx-post]')) event.preventDefault()
     target.dataset.sent = 'yes'
-    // A large answer comes as a file, and no event tells that the page stays.
+    // A large response is a file, and no event reports that the page stays.
     if (target.dataset.mayDownload !== undefined) setTimeout(() => unlock(target), 10_000)
   })
-  // A time is typed in the visitor's own zone: the field that it names takes it in UTC.
+  // A time is typed in the browser's time zone. The field that `data-utc` names gets it in UTC.
   document.addEventListener(
     'submit',
     ({ target }) => {
@@ -147,9 +151,9 @@
     { capture: true },
   )
 
-  // What refreshes itself does so while somebody looks: an open page must not keep its session
-  // alive for ever.
-  const WATCHED_MS = 10 * 60 * 1000
+  // Live parts refresh only while the page is in use: an abandoned page must not keep its session
+  // alive forever.
+  const IDLE_MS = 10 * 60 * 1000
   let touchedAt = Date.now()
   for (const name of ['pointermove', 'pointerdown', 'keydown', 'wheel', 'focus']) {
     addEventListener(
@@ -162,7 +166,7 @@
   }
   document.addEventListener('htmx:beforeRequest', (event) => {
     if (event.detail.elt.dataset.live === undefined) return
-    if (document.hidden || Date.now() - touchedAt > WATCHED_MS) event.preventDefault()
+    if (document.hidden || Date.now() - touchedAt > IDLE_MS) event.preventDefault()
   })
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return
@@ -174,12 +178,12 @@
     for (const form of document.querySelectorAll('form[data-sent]')) unlock(form)
   })
 
-  // What asks again and again rests while nobody looks.
+  // Polling pauses while the page is hidden.
   document.addEventListener('htmx:beforeRequest', (event) => {
     if (document.hidden && event.detail.elt.matches('[data-poll]')) event.preventDefault()
   })
   document.addEventListener('htmx:load', ({ detail }) => enhance(detail.elt))
-  // Before the new part is seen; htmx calls it loaded a moment later.
+  // Before the new part is painted; `htmx:load` comes later.
   document.addEventListener('htmx:afterSwap', () => enhance(document))
   document.addEventListener('htmx:afterRequest', ({ detail }) => {
     const form = detail.elt.closest('form')
@@ -187,12 +191,14 @@
   })
   document.addEventListener('htmx:responseError', ({ detail }) => {
     const wait = detail.xhr.getResponseHeader('Retry-After')
-    say(wait ? `Too much at once. Try again in ${wait} seconds.` : 'That did not work. Try again.')
+    announce(
+      wait ? `Too much at once. Try again in ${wait} seconds.` : 'That did not work. Try again.',
+    )
   })
-  document.addEventListener('htmx:sendError', () => say('The service does not answer.'))
+  document.addEventListener('htmx:sendError', () => announce('The service does not answer.'))
 
   enhance(document)
-  // Where a page has a field that the browser begins with, it is the right one.
+  // An autofocus field takes precedence over the first invalid one.
   if (!document.querySelector('[autofocus]')) {
     document.querySelector('[aria-invalid=true]')?.focus()
   }

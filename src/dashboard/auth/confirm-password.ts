@@ -6,73 +6,69 @@ import type { DashboardDeps } from '../deps.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { page, type Section } from '../ui/layout.ts'
-import type { Visitor } from './guard.ts'
+import type { CurrentUser } from './guard.ts'
+import { countAttempts } from './sign-in.ts'
 
-/** How long a password that was entered in a session holds for actions that ask for it again. */
+/** How long a password entered in a session counts for actions that ask for it again. */
 const PROOF_LIFE_MS = 10 * MINUTE
 
 export const WRONG_PASSWORD = 'This is not your password.'
 
-/** The queue in which the password of a session's account waits. */
-export const requesterOf = ({ account }: Visitor): Requester => ({
+/** The password queue of a signed-in account. */
+export const requesterOf = ({ account }: CurrentUser): Requester => ({
   queue: 'trusted',
   key: String(account.id),
 })
 
 /**
- * Whether `password` is the account's. Five attempts in a session, then one a minute: a right one
- * counts too, because it takes the time of a wrong one.
+ * Whether `password` is the account's. A session has five attempts, then one a minute. Correct
+ * passwords count too: verifying them takes the same time.
  */
 export async function verifyOwnPassword(
-  { accounts, passwords, throttle, security }: DashboardDeps,
-  visitor: Visitor,
+  deps: DashboardDeps,
+  user: CurrentUser,
   password: string,
 ): Promise<boolean> {
-  const { account, session, origin } = visitor
+  const { accounts, passwords, throttle } = deps
+  const { account, session, origin } = user
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
-  const count = () => {
-    for (const gate of throttle.count(attempts)) {
-      security.record('throttle.engaged', origin, { accountId: account.id, fields: { gate } })
-    }
-  }
   throttle.require(attempts)
   const hash = accounts.find(account.id)?.passwordHash
-  return passwords.verify(password, hash, requesterOf(visitor), {
+  return passwords.verify(password, hash, requesterOf(user), {
     before: () => throttle.require(attempts),
-    after: count,
+    after: () => countAttempts(deps, attempts, { origin, accountId: account.id }),
   })
 }
 
 interface GuardedAction {
-  /** The path that the form was sent to, and is sent to again with the password. */
-  path: string
-  /** What the button says, for example `Rotate the key`. */
+  /** The path of the form, which is sent again with the password. Begins with its section. */
+  path: `/app/${Section}/${string}`
+  /** The button's label, for example `Rotate the key`. */
   label: string
-  section: Section
   /** The fields of the form, which are sent again. */
   values?: Readonly<Record<string, string>>
 }
 
 /**
- * Asks for the password before an action that a stolen cookie must not be enough for. Gives the
- * page to answer with, or undefined if the password was entered in this session within the last
- * ten minutes, or came with this form. The page sends the action's own form again, with the
- * password beside its fields: it works without a script, and no address holds a secret.
+ * Asks for the password before an action that a stolen cookie must not permit. Returns the page to
+ * answer with, or undefined if the password was entered in this session within the last ten minutes
+ * or came with this form. The page sends the original form again with the password added: it works
+ * without scripts, and no URL contains a secret.
  */
 export async function askForPassword(
   deps: DashboardDeps,
-  visitor: Visitor,
+  user: CurrentUser,
   form: Form,
   action: GuardedAction,
 ): Promise<Response | undefined> {
-  const { session, account } = visitor
+  const { session, account } = user
   const sinceMs = deps.clock() - session.provedAt
-  // A clock that was set back proves nothing.
+  // Negative if the clock was set back, which proves nothing.
   if (sinceMs >= 0 && sinceMs < PROOF_LIFE_MS) return undefined
   const password = form.raw('current')
-  if (password === '') return confirmPage(visitor, action)
-  if (!(await verifyOwnPassword(deps, visitor, password))) {
-    return confirmPage(visitor, action, WRONG_PASSWORD)
+  if (password === '') return confirmPage(user, action)
+  if (!(await verifyOwnPassword(deps, user, password))) {
+    return confirmPage(user, action, WRONG_PASSWORD)
   }
   const proof = { id: session.id, accountId: account.id, provedAt: deps.clock() }
   // The session may have ended while the password was verified.
@@ -80,38 +76,26 @@ export async function askForPassword(
   return undefined
 }
 
-function confirmPage(visitor: Visitor, action: GuardedAction, error?: string): Response {
-  const { path, label, section, values = {} } = action
-  const hidden = Object.entries(values).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  )
-  const { email } = visitor.account
-  return page(visitor, {
+function confirmPage(user: CurrentUser, action: GuardedAction, error?: string): Response {
+  const { path, label, values = {} } = action
+  const section = path.split('/')[2] as Section
+  return page(user, {
     title: 'Confirm your password',
     current: section,
     status: error ? 422 : 403,
     main: html`<div class="card">
-      <p>Nothing has been changed yet. Enter your password to go on; it is then not asked for again
+      <p>Nothing has been changed yet. Enter your password to continue. You will not be asked again
         for ten minutes.</p>
       ${parts.form({
         action: path,
-        csrf: visitor.csrf,
+        csrf: user.csrf,
         children: [
-          hidden,
-          html`<input name="username" value="${email}" autocomplete="username" hidden>`,
-          parts.field({
-            name: 'current',
-            label: 'Your password',
-            type: 'password',
-            required: true,
-            autocomplete: 'current-password',
-            error,
-            extra: { autofocus: true },
-          }),
+          parts.hiddenFields(values),
+          parts.currentPassword(user, { error, extra: { autofocus: true } }),
           parts.button(label),
         ],
       })}
-      <p class="hint after"><a href="${`/app/${section}`}">Change nothing</a></p>
+      <p class="hint after"><a href="${`/app/${section}`}">Cancel</a></p>
     </div>`,
   })
 }

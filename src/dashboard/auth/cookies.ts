@@ -3,9 +3,9 @@ const YEAR_SECONDS = 365 * 24 * 3600
 type CookieName = 'session' | 'form' | 'known' | 'step'
 
 /**
- * The dashboard's cookies. Over https their names begin with `__Host-`, which a browser takes only
- * with Secure, for this very host and all of its paths. Over plain http a browser would take no
- * such cookie: there, as on http://localhost, the names are plain.
+ * The dashboard's cookies. Over https their names begin with `__Host-`: browsers accept such a
+ * cookie only with Secure, for exactly this host and all paths. Over plain http, also on
+ * http://localhost, browsers would reject it, so the names have no prefix.
  */
 export class Cookies {
   readonly #isSecure: boolean
@@ -19,12 +19,12 @@ export class Cookies {
     return cookies.get(this.#nameOf(name)) ?? undefined
   }
 
-  /** Goes when the browser closes; the server ends the session before or after. */
+  /** Lasts until the browser closes. The server limits the session separately. */
   session = (token: string): string => this.#set('session', token)
-  /** Binds a form to the browser of somebody who is not signed in. */
+  /** Binds forms to a browser that has no session yet. */
   form = (token: string): string => this.#set('form', token)
-  /** Tells a browser that has signed in to an account from one that has not. */
-  known = (mark: string): string => `${this.#set('known', mark)}; Max-Age=${YEAR_SECONDS}`
+  /** The trusted-device token: this browser has signed in to an account before. */
+  known = (token: string): string => `${this.#set('known', token)}; Max-Age=${YEAR_SECONDS}`
   /** Between the password and the code of two-factor sign-in. */
   step = (token: string): string => this.#set('step', token)
   end = (name: CookieName): string => `${this.#set(name, '')}; Max-Age=0`

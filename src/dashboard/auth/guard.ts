@@ -1,65 +1,64 @@
 import { Elysia } from 'elysia'
 import type { Origin } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
-import type { Account, AccountId } from '../../accounts/store.ts'
+import type { Account, AccountId, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
-import { clientNetwork } from '../../hot/client-address.ts'
+import { clientIp, clientNetwork } from '../../hot/client-address.ts'
 import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body.ts'
-import { clientOf, type RequestContext } from '../../http/context.ts'
+import { clientOf, REQUEST_ID, type ResponseState } from '../../http/context.ts'
 import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageTurns } from '../../lib/turns.ts'
 import { bulkBytesMax } from '../../links/create.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
-import { originOf } from './origin.ts'
-import { formToken, requireFormToken, requireSameOrigin } from './same-origin.ts'
+import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
 
-/** Who looks at a page. */
-export interface Visitor {
+/** Sessions, forms, budgets and the client's address: what pages check before they run. */
+
+export interface CurrentUser {
   account: Account & { email: string; isOwner: boolean }
   session: { id: number; createdAt: number; provedAt: number }
-  /** Stands in every form of the visitor's, as the hidden field `csrf`. */
+  /** The hidden field `csrf` of every form. */
   csrf: string
-  /** Where the request comes from, for the log. */
+  /** The client, for the security log. */
   origin: Origin
 }
 
-export const visitorOf = (
+export const currentUserOf = (
   { id, createdAt, provedAt, accountId, plan, email, isOwner }: SessionRow,
-  { csrf, origin }: Pick<Visitor, 'csrf' | 'origin'>,
-): Visitor => ({
+  { csrf, origin }: Pick<CurrentUser, 'csrf' | 'origin'>,
+): CurrentUser => ({
   account: { id: accountId, plan, email, isOwner: isOwner === 1 },
   session: { id, createdAt, provedAt },
   csrf,
   origin,
 })
 
-interface Demands {
-  /** Only for the owner of the service: for others there is no such page. */
+interface GuardOptions {
+  /** Only for the owner of the service. Everybody else gets 404. */
   owner?: boolean
-  /** Forms may hold a batch of URLs. One over 64 KiB is charged as a write before it is read. */
+  /** Forms may contain a batch of URLs. One over 64 KiB is charged as a write before it is read. */
   bulk?: boolean
 }
 
 /**
- * For pages of an account: gives `visitor`, its `account`, `session` and `csrf`, and `form`, which
- * is empty for GET. A form without the session's token, or from another site, is refused before the
- * page sees it. Who is not signed in is sent to the sign-in page. `isCharged`: the form has been
- * charged to the write budget.
+ * For pages that need a session: provides `user`, and `form`, which is empty for GET. Forms without
+ * the session's token or from another site are refused before the page runs. Without a session the
+ * response redirects to the sign-in page. `isCharged`: the form was charged to the write budget.
  */
-export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: Demands = {}) =>
+export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: GuardOptions = {}) =>
   new Elysia({ name: 'dashboard.signedIn', seed: { owner, bulk } }).derive(
     { as: 'scoped' },
     async ({ request, server, set }) => {
       const origin = originOf(deps, { request, server, set })
       const token = deps.cookies.find('session', request)
       const session = deps.sessions.find(token)
-      // One request a round of the event loop: redirects do not wait for a crowd of them.
+      // One page request per tick of the event loop, so that many of them do not delay redirects.
       if (session) await pageTurns.next()
-      // Before the form is read, because that is the most expensive part.
+      // Before the form is read, which is the most expensive part.
       spendPage(deps, { request, server }, session?.accountId)
       const early = requireSession(session, owner)
-      const { account } = visitorOf(early, { csrf: '', origin })
+      const { account } = currentUserOf(early, { csrf: '', origin })
       const isCharged = bulk && isLargeForm(request)
       if (isCharged) {
         requireSameOrigin(request, deps.baseUrl)
@@ -67,31 +66,20 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: D
         spendWrite(deps, account)
       }
       const bytesMax = bulk ? bulkFormBytesMax(deps, account) : SMALL_BODY_MAX
-      const limits = { owner: account.id, bytesMax }
-      const form = await readOwnForm(deps, request, token, limits)
-      // A form may arrive as slowly as its sender likes: the session may have ended meanwhile.
+      const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
+      // A form may arrive slowly: the session may have ended meanwhile.
       const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
-      const visitor = visitorOf(found, { csrf: formToken(deps.hasher, token ?? ''), origin })
-      return { ...visitor, visitor, form, isCharged }
+      const user = currentUserOf(found, { csrf: formToken(deps.hasher, token ?? ''), origin })
+      return { user, form, isCharged }
     },
   )
 
-/** For pages that anybody may see, like the sign-in: charges them to the caller's address. */
+/** For pages without a session, like the sign-in: charges the client's address. */
 export const anonymously = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle(
     { as: 'scoped' },
     ({ request, server }) => spendPage(deps, { request, server }),
   )
-
-/** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
-function spendPage(
-  { limiter, address }: DashboardDeps,
-  { request, server }: Pick<RequestContext, 'request' | 'server'>,
-  accountId?: AccountId,
-): void {
-  const budget = limiter.takePage(accountId, clientOf(address, { request, server }))
-  if (!budget.allowed) throw rateLimited(budget)
-}
 
 function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
   if (!session) throw new AppError('sign_in_needed')
@@ -99,7 +87,62 @@ function requireSession(session: SessionRow | undefined, owner: boolean): Sessio
   return session
 }
 
-async function readOwnForm(
+/** The complete, current account. Throws `sign_in_needed` if it was deleted meanwhile. */
+export function requireAccount({ accounts }: DashboardDeps, { account }: CurrentUser): AccountRow {
+  const found = accounts.find(account.id)
+  if (!found) throw new AppError('sign_in_needed')
+  return found
+}
+
+/** The part of Elysia's context that describes the client. */
+export interface RequestContext {
+  request: Request
+  server: Bun.Server<unknown> | null
+  set: { headers: object }
+}
+
+type Connection = Pick<RequestContext, 'request' | 'server'>
+
+export interface ClientOrigin extends Origin {
+  /** The IPv4 address or the IPv6 /64 network: the unit that the limiter counts. */
+  address: string
+}
+
+/**
+ * The client of a request. Call this before the first await: a closed connection has no address
+ * any more. Sets the response's request id.
+ */
+export function originOf(deps: DashboardDeps, { request, server, set }: RequestContext) {
+  const client = clientOf(deps.address, { request, server })
+  const { headers } = set as ResponseState
+  headers[REQUEST_ID] ??= deps.requestIds.next()
+  const requestId = String(headers[REQUEST_ID])
+  const origin: ClientOrigin = {
+    address: clientIp(client),
+    network: clientNetwork(client),
+    requestId,
+  }
+  return origin
+}
+
+/** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
+function spendPage(deps: DashboardDeps, connection: Connection, accountId?: AccountId): void {
+  const { limiter, address } = deps
+  const budget = limiter.takePage(accountId, clientOf(address, connection))
+  if (!budget.allowed) throw rateLimited(budget)
+}
+
+/**
+ * Charges a change of links to the account's write budget, which its API keys share. Throws
+ * `maintenance` or `rate_limited`.
+ */
+export function spendWrite(deps: DashboardDeps, account: Account): void {
+  refuseDuringMaintenance(deps)
+  const budget = deps.limiter.takeOfAccount('write', account)
+  if (!budget.allowed) throw rateLimited(budget)
+}
+
+async function readGuardedForm(
   { baseUrl, hasher, bodies }: DashboardDeps,
   request: Request,
   cookie: string | undefined,
@@ -112,38 +155,27 @@ async function readOwnForm(
   return form
 }
 
-/** An address and a password: anybody may send so much, on many connections at once. */
-const STRANGERS_FORM_BYTES_MAX = 16 * 1024
+/** Enough for an e-mail address and a password. Anybody may send this, on many connections. */
+const ANONYMOUS_FORM_BYTES_MAX = 16 * 1024
 
-/** For forms of somebody who is not signed in: their token belongs to the browser's form cookie. */
-export function readStrangersForm(
-  deps: DashboardDeps,
-  { request, server }: Pick<RequestContext, 'request' | 'server'>,
-): Promise<Form> {
-  const { address, cookies } = deps
-  const owner = clientNetwork(clientOf(address, { request, server }))
-  const limits = { owner, bytesMax: STRANGERS_FORM_BYTES_MAX }
-  return readOwnForm(deps, request, cookies.find('form', request), limits)
+/** Reads a form without a session. Its token belongs to the cookie `form`. */
+export function readAnonymousForm(deps: DashboardDeps, connection: Connection): Promise<Form> {
+  const limits = {
+    owner: clientNetwork(clientOf(deps.address, connection)),
+    bytesMax: ANONYMOUS_FORM_BYTES_MAX,
+  }
+  const cookie = deps.cookies.find('form', connection.request)
+  return readGuardedForm(deps, connection.request, cookie, limits)
 }
 
-/** Parsing a form takes several times its bytes in memory. */
-const LARGEST_FORM_BYTES = 8 * 1024 * 1024
+/** Parsing a form needs several times its size in memory. */
+const BULK_FORM_BYTES_MAX = 8 * 1024 * 1024
 
 const bulkFormBytesMax = ({ plans }: DashboardDeps, { plan }: Account): number =>
-  Math.min(bulkBytesMax(plans[plan].bulkMax), LARGEST_FORM_BYTES)
+  Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
 
-/** Whether a form may be larger than an ordinary one: its length is too large, or unknown. */
+/** Whether a form may be over the ordinary limit: its declared length is, or is unknown. */
 function isLargeForm(request: Request): boolean {
   if (request.method === 'GET' || request.method === 'HEAD') return false
   return (declaredLength(request) ?? Number.POSITIVE_INFINITY) > SMALL_BODY_MAX
-}
-
-/**
- * Charges a change to links to the account's write budget, the same that its API keys have. Throws
- * `maintenance` or `rate_limited`.
- */
-export function spendWrite(deps: DashboardDeps, account: Account): void {
-  refuseDuringMaintenance(deps)
-  const budget = deps.limiter.takeOfAccount('write', account)
-  if (!budget.allowed) throw rateLimited(budget)
 }

@@ -1,163 +1,158 @@
 import { Elysia } from 'elysia'
 import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
+
 import { planName } from '../../accounts/plans.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { SessionView } from '../../accounts/sessions.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { goTo } from '../answers.ts'
 import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
-import { signedIn, type Visitor } from '../auth/guard.ts'
+import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { storedFacts } from '../stored-facts.ts'
+import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 
-/** Deleting so many links takes no longer than a visitor waits; more go on behind the answer. */
+const PATH = '/app/account'
+/** The response waits for the deletion of so many links; more are deleted in the background. */
 const LINKS_AWAITED_MAX = 2000
 
-/** The account's password and sessions, and its end. */
+/** The account's password, sessions and deletion. */
 export const accountPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.account', prefix: '/app/account' })
+  new Elysia({ name: 'dashboard.account', prefix: PATH })
     .use(signedIn(deps))
-    .get('', ({ visitor, query }) => accountPage(deps, visitor, { done: query.done }))
-    .post('/password', async ({ visitor, form }) => {
-      const changed = await changePassword(deps, visitor, {
+    .get('', ({ user, query }) => accountPage(deps, user, { done: query.done }))
+    .post('/password', async ({ user, form }) => {
+      const changed = await changePassword(deps, user, {
         current: form.raw('current'),
         next: form.raw('password'),
       })
-      if ('errors' in changed) return accountPage(deps, visitor, changed)
-      const cookies = [deps.cookies.session(changed.token)]
-      return goTo('/app/account?done=password', { cookies })
+      if ('errors' in changed) return accountPage(deps, user, changed)
+      return seeOther(`${PATH}?done=password`, [deps.cookies.session(changed.token)])
     })
-    .post('/sessions/end', async ({ account, form }) => {
+    .post('/sessions/end', async ({ user, form }) => {
       const id = Number(form.text('session'))
-      if (Number.isSafeInteger(id)) await deps.sessions.end(id, account.id)
-      return goTo('/app/account?done=session')
+      if (Number.isSafeInteger(id)) await deps.sessions.end(id, user.account.id)
+      return seeOther(`${PATH}?done=session`)
     })
-    .post('/sessions/end-others', async ({ account, session }) => {
-      await deps.sessions.endOthers(account.id, session.id)
-      return goTo('/app/account?done=sessions')
+    .post('/sessions/end-others', async ({ user }) => {
+      await deps.sessions.endOthers(user.account.id, user.session.id)
+      return seeOther(`${PATH}?done=sessions`)
     })
-    .get('/delete', ({ visitor }) => deletePage(deps, visitor, {}))
-    .post('/delete', async ({ visitor, form }) => {
-      const { account } = visitor
-      if (!(await verifyOwnPassword(deps, visitor, form.raw('current')))) {
-        return deletePage(deps, visitor, { problem: WRONG_PASSWORD })
+    .get('/delete', ({ user }) => deletePage(deps, user))
+    .post('/delete', async ({ user, form }) => {
+      const { account, origin } = user
+      if (!(await verifyOwnPassword(deps, user, form.raw('current')))) {
+        return deletePage(deps, user, WRONG_PASSWORD)
       }
-      const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
+      const { linkCount } = requireAccount(deps, user)
       const deletion = await deps.deletion.begin(account.id, deps.clock())
-      if (!deletion) return deletePage(deps, visitor, {})
-      const about = { accountId: account.id }
-      deps.security.record('account.deletion_started', visitor.origin, about)
+      if (!deletion) return deletePage(deps, user)
+      deps.security.record('account.deletion_started', origin, { accountId: account.id })
       if (linkCount <= LINKS_AWAITED_MAX) await deletion.done
-      return goTo('/app/sign-in?done=deleted', { cookies: [deps.cookies.end('session')] })
+      return seeOther('/app/sign-in?done=deleted', [deps.cookies.end('session')])
     })
 
-interface Errors {
+interface PasswordErrors {
   current?: string | undefined
   password?: string | undefined
 }
 
 /**
- * Changes the password, ends every other session, and gives this one a new token, so that copies
- * of its cookie open nothing. Returns what is wrong if nothing was changed.
+ * Changes the password, ends every other session, and gives this one a new token, so that copies of
+ * its cookie stop working. Changes nothing if it returns errors.
  */
 async function changePassword(
   deps: DashboardDeps,
-  visitor: Visitor,
+  user: CurrentUser,
   { current, next }: { current: string; next: string },
-): Promise<{ errors: Errors } | { token: string }> {
-  const password = findPasswordProblem(next, visitor.account.email)
+): Promise<{ errors: PasswordErrors } | { token: string }> {
+  const { account, session, origin } = user
+  const password = findPasswordProblem(next, account.email)
   if (password) return { errors: { password } }
-  if (!(await verifyOwnPassword(deps, visitor, current))) {
+  if (!(await verifyOwnPassword(deps, user, current))) {
     return { errors: { current: WRONG_PASSWORD } }
   }
-  const passwordHash = await deps.passwords.hash(next, requesterOf(visitor))
+  const passwordHash = await deps.passwords.hash(next, requesterOf(user))
   const { token, hash: tokenHash } = deps.sessions.newToken()
   const isChanged = await deps.writer.call('changePassword', {
-    accountId: visitor.account.id,
-    keep: visitor.session.id,
+    accountId: account.id,
+    keep: session.id,
     passwordHash,
     tokenHash,
     now: deps.clock(),
   })
   if (!isChanged) throw new AppError('sign_in_needed')
-  deps.security.record('password.changed', visitor.origin, { accountId: visitor.account.id })
+  deps.security.record('password.changed', origin, { accountId: account.id })
   return { token }
 }
 
-const DONE: Readonly<Record<string, string>> = {
+const DONE = {
   password: 'The password is changed, and every other session has ended.',
   session: 'The session has ended.',
   sessions: 'Every other session has ended.',
 }
 
-interface Shown {
-  errors?: Errors
+interface AccountPageProps {
+  errors?: PasswordErrors
   done?: string | undefined
 }
 
-function accountPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Response {
-  const account = deps.accounts.find(visitor.account.id)
-  if (!account) throw new AppError('sign_in_needed')
-  const { errors = {}, done = '' } = shown
-  const good = Object.hasOwn(DONE, done) ? DONE[done] : undefined
-  const limits = deps.plans[account.plan]
-  return page(visitor, {
-    ...{
-      title: 'Account',
-      current: 'account',
-      status: errors.current || errors.password ? 422 : 200,
-    },
+function accountPage(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { errors = {}, done }: AccountPageProps,
+): Response {
+  const account = requireAccount(deps, user)
+  return page(user, {
+    title: 'Account',
+    current: 'account',
+    status: errors.current || errors.password ? 422 : 200,
     main: html`
-      ${good && parts.notice('good', html`<p>${good}</p>`)}
+      ${parts.flash(DONE, done)}
       <div class="cards">
-        ${parts.card('You', [
-          html`<dl class="facts">
-            <dt>E-mail address</dt><dd>${account.email}</dd>
-            <dt>Plan</dt><dd>${planName(account.plan)}</dd>
-            <dt>Changes a minute</dt><dd>${budget(limits.write)}</dd>
-            <dt>Reads a minute</dt><dd>${budget(limits.read)}</dd>
-            <dt>URLs in one bulk</dt><dd>${limits.bulkMax.toLocaleString('en')}</dd>
-            ${storedFacts(account, limits)}
-            <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
-          </dl>`,
-        ])}
-        ${parts.card('Password', passwordForm(visitor, errors))}
+        ${parts.card('You', accountFacts(deps, account))}
+        ${parts.card('Password', passwordForm(user, errors))}
       </div>
       ${parts.card('Two-factor sign-in', twoFactor(account))}
-      ${sessionsCard(deps, visitor)}
+      ${sessionsCard(deps, user)}
       ${parts.card('Delete the account', [
-        html`<p>Its API keys, its sessions and every one of its links go for good.</p>`,
-        parts.linkButton('Delete the account…', '/app/account/delete', 'danger'),
+        html`<p>Deletes its API keys, its sessions and all of its links permanently.</p>`,
+        parts.linkButton('Delete the account…', `${PATH}/delete`, 'danger'),
       ])}`,
   })
+}
+
+function accountFacts({ plans }: DashboardDeps, account: AccountRow): Html {
+  const limits = plans[account.plan]
+  const budget = (n: number) => (n === 0 ? 'no limit' : parts.count(n))
+  return parts.facts([
+    ['E-mail address', account.email],
+    ['Plan', planName(account.plan)],
+    ['Changes a minute', budget(limits.write)],
+    ['Reads a minute', budget(limits.read)],
+    ['URLs in one bulk', parts.count(limits.bulkMax)],
+    ...parts.storedFacts(account, limits),
+    ['Since', parts.time(account.createdAt)],
+  ])
 }
 
 const twoFactor = (account: AccountRow): Html =>
   hasSecondFactor(account)
     ? html`<p>On: after the password, signing in asks for a code.</p>
-        ${parts.linkButton('Turn it off…', '/app/account/two-factor')}`
+        ${parts.linkButton('Turn it off…', `${PATH}/two-factor`)}`
     : html`<p>Off: the password alone is enough to sign in.</p>
-        ${parts.linkButton('Set it up…', '/app/account/two-factor')}`
+        ${parts.linkButton('Set it up…', `${PATH}/two-factor`)}`
 
-const budget = (n: number) => (n === 0 ? 'no limit' : n.toLocaleString('en'))
-
-const passwordForm = ({ csrf, account }: Visitor, errors: Errors): Html =>
+const passwordForm = (user: CurrentUser, errors: PasswordErrors): Html =>
   parts.form({
-    ...{ action: '/app/account/password', csrf },
+    action: `${PATH}/password`,
+    csrf: user.csrf,
     children: [
-      // For password managers, which ask whose password it is.
-      html`<input name="username" value="${account.email}" autocomplete="username" hidden>`,
-      parts.field({
-        ...{ name: 'current', label: 'Current password', type: 'password', required: true },
-        ...{ autocomplete: 'current-password', error: errors.current },
-      }),
-      parts.field({
-        ...{ name: 'password', label: 'New password', type: 'password', required: true },
-        ...{ autocomplete: 'new-password', extra: { minlength: PASSWORD_MIN_LENGTH } },
+      parts.currentPassword(user, { label: 'Current password', error: errors.current }),
+      parts.newPassword({
+        label: 'New password',
         hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
         error: errors.password,
       }),
@@ -165,9 +160,9 @@ const passwordForm = ({ csrf, account }: Visitor, errors: Errors): Html =>
     ],
   })
 
-function sessionsCard(deps: DashboardDeps, visitor: Visitor): Html {
-  const sessions = deps.sessions.list(visitor.account.id)
-  const isThis = ({ id }: SessionView) => id === visitor.session.id
+function sessionsCard(deps: DashboardDeps, user: CurrentUser): Html {
+  const sessions = deps.sessions.list(user.account.id)
+  const isThis = ({ id }: SessionView) => id === user.session.id
   const rows = sessions.map((session) => [
     html`${browserName(session.agent)}${isThis(session) ? html` <strong>(this one)</strong>` : ''}`,
     session.address,
@@ -175,26 +170,27 @@ function sessionsCard(deps: DashboardDeps, visitor: Visitor): Html {
     parts.time(session.seenAt),
     isThis(session)
       ? ''
-      : parts.buttonForm(visitor, {
-          ...{ action: '/app/account/sessions/end', label: 'End' },
-          ...{ values: { session: session.id }, title: `End the session from ${session.address}` },
+      : parts.buttonForm(user, `${PATH}/sessions/end`, 'End', {
+          values: { session: session.id },
+          title: `End the session from ${session.address}`,
         }),
   ])
   const columns = [
-    ...[{ label: 'Browser' }, { label: 'Address' }, { label: 'Signed in' }, { label: 'Last seen' }],
+    'Browser',
+    'Address',
+    'Signed in',
+    'Last seen',
     { label: 'End it', isHidden: true },
   ]
   return parts.card('Sessions', [
     parts.table({ caption: 'Where you are signed in', columns, rows }),
     sessions.length > 1
-      ? parts.buttonForm(visitor, {
-          ...{ action: '/app/account/sessions/end-others', label: 'End all others' },
-        })
+      ? parts.buttonForm(user, `${PATH}/sessions/end-others`, 'End all others')
       : '',
   ])
 }
 
-/** What a browser calls itself, in the few words that its owner knows it by. */
+/** The common name of a browser and its system, from `User-Agent`. */
 function browserName(agent: string): string {
   const browser = /(Firefox|Edg|OPR|Chrome|Safari)\//.exec(agent)?.[1]
   const system = /(Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux)/.exec(agent)?.[1]
@@ -203,46 +199,43 @@ function browserName(agent: string): string {
   return system ? `${name} on ${system === 'Mac OS X' ? 'macOS' : system}` : name
 }
 
-function deletePage(
-  deps: DashboardDeps,
-  visitor: Visitor,
-  { problem }: { problem?: string },
-): Response {
-  const account = deps.accounts.find(visitor.account.id)
-  const count = account?.linkCount ?? 0
-  const back = html`<p><a href="/app/account">Back to the account</a></p>`
-  const shown = { title: 'Delete the account', current: 'account' } as const
-  if (account?.isOwner && deps.accounts.countOwners() === 1) {
-    const text = html`<p>This account is the only owner of the service: it cannot be deleted.</p>`
-    return page(visitor, { ...shown, main: html`${parts.notice('note', text)}${back}` })
-  }
-  const links = parts.plural(count, 'link')
+function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Response {
+  const { linkCount, isOwner } = requireAccount(deps, user)
+  const links = parts.plural(linkCount, 'link')
+  const isLastOwner = isOwner === 1 && deps.accounts.countOwners() === 1
+  const back = html`<p><a href="${PATH}">Back to the account</a></p>`
   const loss =
-    count === 0
+    linkCount === 0
       ? 'The account has no links.'
-      : `${links} of the account stop working, printed QR codes too.`
-  return page(visitor, {
-    ...{ ...shown, status: problem ? 422 : 200 },
-    main: html`<div class="card">
-      ${parts.notice(
-        'bad',
-        html`<p><strong>${loss}</strong>
-        Its codes can then be claimed by anybody. There is no way back.</p>`,
-      )}
-      ${parts.form({
-        ...{ action: '/app/account/delete', csrf: visitor.csrf },
-        children: [
-          parts.field({
-            ...{ name: 'current', label: 'Your password', type: 'password', required: true },
-            ...{ autocomplete: 'current-password', error: problem },
-          }),
-          parts.button(
-            count === 0 ? 'Delete the account' : `Delete the account and ${links}`,
-            'danger',
-          ),
-        ],
-      })}
-      ${back}
-    </div>`,
+      : `${links} of the account stop working, also their printed QR codes.`
+  const main = isLastOwner
+    ? html`${parts.notice(
+        'note',
+        html`<p>This account is the only owner of the service: it cannot be deleted.</p>`,
+      )}${back}`
+    : html`<div class="card">
+        ${parts.notice(
+          'bad',
+          html`<p><strong>${loss}</strong>
+          Anybody can then claim its codes. This cannot be undone.</p>`,
+        )}
+        ${parts.form({
+          action: `${PATH}/delete`,
+          csrf: user.csrf,
+          children: [
+            parts.currentPassword(user, { error }),
+            parts.button(
+              linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
+              'danger',
+            ),
+          ],
+        })}
+        ${back}
+      </div>`
+  return page(user, {
+    title: 'Delete the account',
+    current: 'account',
+    status: error && !isLastOwner ? 422 : 200,
+    main,
   })
 }

@@ -3,69 +3,61 @@ import { AppError } from '../../errors.ts'
 import { SMALL_BODY_MAX } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { bulk, checkUrl } from '../../links/create.ts'
-import { fileAnswer } from '../answers.ts'
-import { attempt, isForLater, refusedAs } from '../attempt.ts'
-import { signedIn, spendWrite, type Visitor } from '../auth/guard.ts'
+import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import { CSV_TYPE, linesOf, parseUrlFile, type UrlLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { type BulkItem, bulkCsv, isForPage, resultCards, rowsOf } from '../ui/bulk-result.ts'
+import { catchFormError, errorOptions, fileResponse, isTemporary } from '../responses.ts'
+import { type BulkItem, bulkCsv, fitsPage, groupItems, resultCards } from '../ui/bulk-result.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
-import { count } from '../ui/link-parts.ts'
 
-/** Pasted text up to this length is shown again after any refusal, of whatever it consists. */
-const KEPT_LENGTH_MAX = SMALL_BODY_MAX
-
-/** Many URLs at once: pasted, or from a CSV file. */
+/** Bulk create: many URLs at once, pasted or from a CSV file. */
 export const bulkPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.bulk', prefix: '/app/links/bulk' })
     .use(signedIn(deps, { bulk: true }))
-    .get('', ({ visitor }) => bulkPage(deps, visitor, {}))
-    .post('', async ({ visitor, form, isCharged }) => {
-      const sent = { pasted: keptText(form, deps.plans[visitor.account.plan].bulkMax) }
-      const tried = await attempt(async () => {
+    .get('', ({ user }) => bulkPage(deps, user, {}))
+    .post('', async ({ user, form, isCharged }) => {
+      const pasted = keptText(form, deps.plans[user.account.plan].bulkMax)
+      const sent = await catchFormError(async () => {
         // First, because reading a file is the most expensive part.
-        if (!isCharged) spendWrite(deps, visitor.account)
-        return shortenAll(deps, visitor, form)
+        if (!isCharged) spendWrite(deps, user.account)
+        return shortenAll(deps, user, form)
       })
-      if ('refused' in tried) return bulkPage(deps, visitor, { ...sent, refused: tried.refused })
-      if ('problem' in tried.done) return bulkPage(deps, visitor, { ...sent, ...tried.done })
-      return resultAnswer(deps, visitor, tried.done.items, form.text('as') === 'csv')
+      if ('error' in sent) return bulkPage(deps, user, { pasted, error: sent.error })
+      if ('problem' in sent.done) return bulkPage(deps, user, { pasted, ...sent.done })
+      return resultResponse(deps, user, sent.done.items, form.text('as') === 'csv')
     })
 
-/**
- * A page where it has room for every result, else the file: it may have any size, and no passcode
- * is lost. A page where all failed shows the first ones.
- */
-async function resultAnswer(
-  deps: DashboardDeps,
-  visitor: Visitor,
-  items: BulkItem[],
-  isFileAsked: boolean,
-): Promise<Response> {
-  const failed = items.filter(({ view }) => !view.ok)
-  const pasted = failed.map(({ text }) => text).join('\n')
-  const isAllBad = failed.length === items.length
-  const isPage = isAllBad || (!isFileAsked && isForPage(items))
-  if (isPage) {
-    const cards = await resultCards(rowsOf(items))
-    const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
-    if (isAllBad || hasRoom) return bulkPage(deps, visitor, { items, cards, pasted })
-  }
-  return fileAnswer(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
-}
-
-/** Of the results and of the text field, so that the whole page stays below 200 kB. */
+/** Bytes of the results and of the text field, so that the whole page stays below 200 kB. */
 const CONTENT_BYTES_MAX = 185_000
 const bytesOf = (markup: Html): number => Buffer.byteLength(markup.toString())
 
-/** Characters of a file's name that stand beside each of its lines. */
-const FILE_NAME_MAX = 60
+/**
+ * A page if it has room for every result, else a file: a file has no size limit, and every passcode
+ * must be shown. If all lines failed, a page shows the first ones.
+ */
+async function resultResponse(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  items: BulkItem[],
+  isFileWanted: boolean,
+): Promise<Response> {
+  const failed = items.filter(({ view }) => !view.ok)
+  const pasted = failed.map(({ text }) => text).join('\n')
+  const haveAllFailed = failed.length === items.length
+  if (haveAllFailed || (!isFileWanted && fitsPage(items))) {
+    const cards = await resultCards(groupItems(items))
+    const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
+    if (haveAllFailed || hasRoom) return bulkPage(deps, user, { items, cards, pasted })
+  }
+  return fileResponse(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
+}
 
-type Outcome = { items: BulkItem[] } | { problem: string; field: 'urls' | 'file' }
+/** Pasted text up to this length is shown again after any error. */
+const KEPT_LENGTH_MAX = SMALL_BODY_MAX
 
-/** What was pasted, or of very much text one batch. */
+/** The pasted text, or one batch of it if it is very long. */
 function keptText(form: Form, bulkMax: number): string {
   const pasted = form.raw('urls')
   if (pasted.length <= KEPT_LENGTH_MAX) return pasted
@@ -74,119 +66,143 @@ function keptText(form: Form, bulkMax: number): string {
     .join('\n')
 }
 
-async function shortenAll(deps: DashboardDeps, visitor: Visitor, form: Form): Promise<Outcome> {
-  const { bulkMax } = deps.plans[visitor.account.plan]
+/** What is wrong with the form, and in which field. */
+interface FormProblem {
+  problem: string
+  field: 'urls' | 'file'
+}
+
+/** Characters of a file name beside each of its lines. */
+const FILE_NAME_MAX = 60
+
+async function shortenAll(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  form: Form,
+): Promise<{ items: BulkItem[] } | FormProblem> {
+  const { bulkMax } = deps.plans[user.account.plan]
   const file = form.file('file')
   const fromFile = file ? await parseUrlFile(file, bulkMax + 1) : []
   if ('problem' in fromFile) return { problem: fromFile.problem, field: 'file' }
   const fileName = file?.name.slice(0, FILE_NAME_MAX)
+  const pasted = linesOf(form.raw('urls'), bulkMax + 1)
   const lines = [
-    ...linesOf(form.raw('urls'), bulkMax + 1).map((line) => ({
-      ...line,
-      place: `Line ${line.line}`,
-    })),
+    ...pasted.map((line) => ({ ...line, place: `Line ${line.line}` })),
     ...fromFile.map((line) => ({ ...line, place: `${fileName}, line ${line.line}` })),
   ]
   if (lines.length === 0) {
     return { problem: 'Paste at least one URL, or choose a file.', field: 'urls' }
   }
   if (lines.length > bulkMax) {
-    const most = count(bulkMax)
+    const max = parts.count(bulkMax)
     return {
-      problem: `These are more than ${most} URLs: your plan accepts ${most} at once.`,
+      problem: `These are more than ${max} URLs: your plan accepts ${max} at once.`,
       field: fromFile.length > bulkMax ? 'file' : 'urls',
     }
   }
-  return { items: await shortenLines(deps, visitor, lines) }
+  return { items: await shortenLines(deps, user, lines) }
 }
 
 async function shortenLines(
   deps: DashboardDeps,
-  { account }: Visitor,
+  { account }: CurrentUser,
   lines: readonly (UrlLine & { place: string })[],
 ): Promise<BulkItem[]> {
-  const clear = lines.filter(({ problem }) => problem === undefined)
-  const urls = clear.map(({ text }) => text)
-  // Where all are bad, the operation gives one reason for all of them.
-  const isHopeless = urls.every((url) => checkUrl(deps, url) instanceof AppError)
-  const views = isHopeless ? undefined : (await bulk(deps, account, urls)).results
+  const urls = lines.flatMap(({ text, problem }) => (problem === undefined ? [text] : []))
+  // If all are invalid, `bulk` reports one reason for all of them instead of one each.
+  const areAllInvalid = urls.every((url) => checkUrl(deps, url) instanceof AppError)
+  const views = areAllInvalid ? undefined : (await bulk(deps, account, urls)).results
   let next = 0
   return lines.map(({ place, text, problem }) => {
-    if (problem !== undefined) {
-      return { place, text, view: { ok: false, url: text, error: problem } }
-    }
+    const failed = (error: string): BulkItem => ({
+      place,
+      text,
+      view: { ok: false, url: text, error },
+    })
+    if (problem !== undefined) return failed(problem)
     const view = views?.[next++]
     if (view) return { place, text, view }
     const checked = checkUrl(deps, text)
-    const error = checked instanceof AppError ? checked.message : ''
-    return { place, text, view: { ok: false, url: text, error } }
+    return failed(checked instanceof AppError ? checked.message : '')
   })
 }
 
-interface Shown {
+interface BulkPageProps extends Partial<FormProblem> {
   items?: BulkItem[]
   cards?: Html
-  refused?: AppError
-  problem?: string
-  field?: 'urls' | 'file'
-  /** What the text field holds: all of a form that was refused, or the lines that failed. */
+  error?: AppError
+  /** The text field: everything of a refused form, or the lines that failed. */
   pasted?: string
 }
 
-function bulkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Response {
-  const { items = [], cards, refused, problem, pasted = '' } = shown
-  const isFailed = problem !== undefined || (items.length > 0 && !items.some(({ view }) => view.ok))
+const TOO_LONG =
+  'What you sent is too long to be shown here again. Correct the original and send it again as a ' +
+  'file, or in smaller parts.'
+
+function bulkPage(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps): Response {
+  const { items = [], cards, error, problem, pasted = '' } = props
+  const okCount = items.filter(({ view }) => view.ok).length
+  const hasFailed = problem !== undefined || (items.length > 0 && okCount === 0)
   const room = CONTENT_BYTES_MAX - (cards ? bytesOf(cards) : 0)
   const hasRoom = pasted.length <= room && bytesOf(html`${pasted}`) <= room
-  return page(visitor, {
-    ...{ title: 'Many links at once', current: 'links', status: isFailed ? 422 : 200 },
-    ...(refused && refusedAs(refused)),
+  return page(user, {
+    title: 'Bulk create',
+    current: 'links',
+    status: hasFailed ? 422 : 200,
+    ...(error && errorOptions(error)),
     main: html`
       <p><a href="/app/links">All links</a></p>
-      ${refused && parts.notice('bad', html`<p>${refused.message}</p>`)}
+      ${parts.errorNotice(error?.message)}
       ${cards}
       <section class="card">
-        ${items.length > 0 && html`<h2>${isAllGood(items) ? 'More' : 'Correct and try again'}</h2>`}
+        ${
+          items.length > 0 &&
+          html`<h2>${okCount === items.length ? 'More' : 'Correct and try again'}</h2>`
+        }
         ${hasRoom || parts.notice('note', html`<p>${TOO_LONG}</p>`)}
-        ${bulkForm(deps, visitor, { ...shown, pasted: hasRoom ? pasted : '' })}
+        ${bulkForm(deps, user, { ...props, pasted: hasRoom ? pasted : '' })}
       </section>`,
   })
 }
 
-const TOO_LONG =
-  'What you sent is too long to be shown here again. Correct it where you have it, and send it ' +
-  'once more: as a file, or in smaller parts.'
-
-const isAllGood = (items: readonly BulkItem[]) => items.every(({ view }) => view.ok)
-
-function bulkForm(deps: DashboardDeps, visitor: Visitor, shown: Shown) {
-  const { pasted = '', problem, field, refused } = shown
+function bulkForm(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps): Html {
+  const { pasted = '', problem, field, error } = props
   const errorOf = (name: string) => (field === name ? problem : undefined)
-  const { bulkMax } = deps.plans[visitor.account.plan]
-  const lost = refused && isForLater(refused) ? ' Choose it again after a refusal.' : ''
+  const { bulkMax } = deps.plans[user.account.plan]
   return parts.form({
-    ...{ action: '/app/links/bulk', csrf: visitor.csrf },
+    action: '/app/links/bulk',
+    csrf: user.csrf,
     extra: { enctype: 'multipart/form-data', 'data-may-download': true },
     children: [
       parts.field({
-        ...{ name: 'urls', label: 'URLs, one a line', type: 'textarea', value: pasted },
-        ...{ hint: `Up to ${count(bulkMax)} at once on your plan.`, error: errorOf('urls') },
-        ...{ autocomplete: 'off', extra: { spellcheck: 'false', rows: 8, class: 'code' } },
+        name: 'urls',
+        label: 'URLs, one per line',
+        type: 'textarea',
+        value: pasted,
+        hint: `Up to ${parts.count(bulkMax)} at once on your plan.`,
+        error: errorOf('urls'),
+        autocomplete: 'off',
+        extra: { spellcheck: 'false', rows: 8, class: 'code' },
       }),
       parts.field({
-        ...{ name: 'file', label: 'Or a CSV file', type: 'file', error: errorOf('file') },
-        hint: `Its column named url, long_url or destination counts, else the first one.${lost}`,
+        name: 'file',
+        label: 'Or a CSV file',
+        type: 'file',
+        hint: html`We read the <code>url</code>, <code>long_url</code> or <code>destination</code>
+          column, or else the first. ${error && isTemporary(error) && 'Choose the file again.'}`,
+        error: errorOf('file'),
         extra: { accept: '.csv,.tsv,.txt,text/csv,text/plain' },
       }),
       html`<div class="row">
         ${parts.button('Shorten all')}
         ${parts.button('Shorten and download CSV', 'plain', {
-          ...{ name: 'as', value: 'csv', 'data-downloads': true },
+          name: 'as',
+          value: 'csv',
+          'data-downloads': true,
         })}
       </div>
-      <p class="hint after">Each new link has a passcode that is shown once: on the page that
-      follows, or in the file that you download in its place. More results than a page has room for,
-      about a hundred, always come as the file.</p>`,
+      <p class="hint after">Each new link has a passcode that is shown once: on the next page, or in
+      the file. Results for more than about a hundred URLs always come as a file.</p>`,
     ],
   })
 }

@@ -2,33 +2,34 @@ import { Elysia } from 'elysia'
 import type { Hold } from '../../http/byte-budget.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type ExportedLink, exportLinks } from '../../links/export.ts'
-import { fileAnswer } from '../answers.ts'
 import { signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { fileResponse } from '../responses.ts'
 
-/** Every link of the account as one file, made as it is sent. */
+/** All links of the account as one file, generated while it is sent. */
 export const exportPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.export', prefix: '/app/links' })
     .use(signedIn(deps))
-    .get('/export.csv', ({ account }) => {
+    .get('/export.csv', ({ user }) => {
       const day = isoTime(deps.clock()).slice(0, 10)
-      const hold = deps.unsent.hold(account.id)
+      const hold = deps.unsent.hold(user.account.id)
       hold.take(EXPORT_BYTES)
-      return fileAnswer(csvOf(deps, exportLinks(deps, account.id), hold), {
-        ...{ name: `hopcode-links-${day}.csv`, type: CSV_TYPE },
+      return fileResponse(csvOf(deps, exportLinks(deps, user.account.id), hold), {
+        name: `hopcode-links-${day}.csv`,
+        type: CSV_TYPE,
       })
     })
 
-/** What an export holds in memory while its client does not read: two pieces, about. */
+/** Memory of an export whose client does not read: about two chunks. */
 const EXPORT_BYTES = 1024 * 1024
 
 const COLUMNS = ['code', 'short_url', 'url', 'created_at', 'hits']
 
-/** The next piece is read when the last one is on its way, so that none piles up. */
+/** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
 function csvOf(
   { addresses }: DashboardDeps,
-  pieces: AsyncGenerator<ExportedLink[], void, undefined>,
+  chunks: AsyncGenerator<ExportedLink[], void, undefined>,
   hold: Hold,
 ): ReadableStream<Uint8Array> {
   const line = ({ code, url, createdAt, hitCount }: ExportedLink) =>
@@ -37,11 +38,11 @@ function csvOf(
   const next = async () => {
     let isLast = true
     try {
-      const piece = await pieces.next()
-      isLast = piece.done === true
-      return piece
+      const chunk = await chunks.next()
+      isLast = chunk.done === true
+      return chunk
     } finally {
-      // A failing read ends the stream too.
+      // Also after a failed read, which ends the stream.
       if (isLast) hold[Symbol.dispose]()
     }
   }
@@ -55,7 +56,7 @@ function csvOf(
       },
       async cancel() {
         hold[Symbol.dispose]()
-        await pieces.return()
+        await chunks.return()
       },
     },
     { highWaterMark: 1 },

@@ -5,102 +5,103 @@ import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
-import { goTo, htmlAnswer } from '../answers.ts'
-import { attempt, isForLater, refusedAs } from '../attempt.ts'
-import { signedIn, spendWrite, type Visitor } from '../auth/guard.ts'
+import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { fragment, page } from '../ui/layout.ts'
-import { copyField, count, destination, linkPath } from '../ui/link-parts.ts'
-import { chooseQr, qrCard } from './link-qr.ts'
-import { linkNumbers } from './numbers.ts'
+import { parseRange } from '../ui/hit-chart.ts'
+import { page } from '../ui/layout.ts'
+import { copyField, destination, linkPath } from '../ui/link-parts.ts'
+import { linkHits } from './analytics.ts'
+import { parseQrChoice, qrCard } from './link-qr.ts'
 
 type Query = Readonly<Record<string, string | undefined>>
 
-/** One link: what it is, where it leads, its QR code, its end. */
+/** One link: its data, its destination, its hits, its QR code, its deletion. */
 export const linkPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.link', prefix: '/app/links' })
     .use(signedIn(deps))
-    .get('/:code', ({ visitor, params, query }) =>
-      linkPage(deps, visitor, {
-        link: requireOwnedLink(deps, visitor.account, params.code),
-        query,
-      }),
+    .get('/:code', ({ user, params, query }) =>
+      linkPage(deps, user, { link: requireOwnedLink(deps, user.account, params.code), query }),
     )
-    .post('/:code', async ({ visitor, params, form }) => {
-      const link = requireOwnedLink(deps, visitor.account, params.code)
+    .post('/:code', async ({ user, params, form }) => {
+      const link = requireOwnedLink(deps, user.account, params.code)
       const text = form.text('url')
-      const tried = await attempt(() => {
-        spendWrite(deps, visitor.account)
+      const changed = await catchFormError(() => {
+        spendWrite(deps, user.account)
         const { url } = parseWith(ShortenBody, { url: text })
-        return updateOwnedLink(deps, visitor.account, { code: link.code, url })
+        return updateOwnedLink(deps, user.account, { code: link.code, url })
       })
-      if ('done' in tried) return goTo(`${linkPath(link.code)}?done=changed`)
-      return linkPage(deps, visitor, { link, query: {}, refused: tried.refused, url: text })
+      if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=changed`)
+      return linkPage(deps, user, { link, query: {}, error: changed.error, url: text })
     })
-    .get('/:code/hits', ({ account, params, query }) => {
+    .get('/:code/hits', ({ user, params, query }) => {
       try {
-        const link = requireOwnedLink(deps, account, params.code)
-        return fragment(hits(deps, link, Number(query.n) || 0))
+        const link = requireOwnedLink(deps, user.account, params.code)
+        return htmlResponse(liveCount(deps, link, Number(query.n) || 0))
       } catch (error) {
         if (!(error instanceof AppError)) throw error
-        // Deleted while its page was open: the page itself says so.
+        // The link was deleted while its page was open. Reload the page, which reports that.
         const path = linkPath(encodeURIComponent(params.code))
-        return htmlAnswer(html``, { status: error.status, headers: { 'hx-redirect': path } })
+        return htmlResponse(html``, { status: error.status, headers: { 'hx-redirect': path } })
       }
     })
-    .get('/:code/delete', ({ visitor, params }) =>
-      deletePage(deps, visitor, requireOwnedLink(deps, visitor.account, params.code)),
+    .get('/:code/delete', ({ user, params }) =>
+      deletePage(deps, user, requireOwnedLink(deps, user.account, params.code)),
     )
-    .post('/:code/delete', async ({ visitor, params }) => {
-      const link = requireOwnedLink(deps, visitor.account, params.code)
-      const tried = await attempt(() => {
-        spendWrite(deps, visitor.account)
-        return deleteOwnedLink(deps, visitor.account, link.code)
+    .post('/:code/delete', async ({ user, params }) => {
+      const link = requireOwnedLink(deps, user.account, params.code)
+      const deleted = await catchFormError(() => {
+        spendWrite(deps, user.account)
+        return deleteOwnedLink(deps, user.account, link.code)
       })
-      if ('done' in tried) return goTo('/app/links?done=deleted')
-      return deletePage(deps, visitor, link, tried.refused)
+      if ('done' in deleted) return seeOther('/app/links?done=deleted')
+      return deletePage(deps, user, link, deleted.error)
     })
 
-const DONE: Readonly<Record<string, string>> = {
-  changed: 'The destination is changed. It counts from this moment, for printed QR codes too.',
+const DONE = {
+  changed:
+    'The destination is changed. It takes effect immediately, also for QR codes already printed.',
 }
 
-interface Shown {
+interface LinkPageProps {
   link: Link
   query: Query
-  refused?: AppError
-  /** What the refused form held. */
+  error?: AppError
+  /** The destination that was refused. */
   url?: string
 }
 
-async function linkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Promise<Response> {
-  const { link, query, refused } = shown
+async function linkPage(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  props: LinkPageProps,
+): Promise<Response> {
+  const { link, query, error } = props
   const shortUrl = deps.addresses.short(link.code)
-  const done = query.done ?? ''
-  const good = Object.hasOwn(DONE, done) && link.url !== null ? DONE[done] : undefined
-  return page(visitor, {
-    ...{ title: link.code, current: 'links' },
-    ...(refused && refusedAs(refused)),
+  return page(user, {
+    title: link.code,
+    current: 'links',
+    ...(error && errorOptions(error)),
     main: html`
       <p><a href="/app/links">All links</a></p>
-      ${good && parts.notice('good', html`<p>${good}</p>`)}
-      ${refused && isForLater(refused) && parts.notice('bad', html`<p>${refused.message}</p>`)}
+      ${link.url !== null && parts.flash(DONE, query.done)}
+      ${error && isTemporary(error) && parts.errorNotice(error.message)}
       ${
         link.url === null &&
         parts.notice(
           'note',
-          html`<p><strong>This code is reserved and leads nowhere yet.</strong> Its short URL
-          answers “not found” until you set a destination.</p>`,
+          html`<p><strong>This code is reserved and has no destination yet.</strong> Its short URL
+          answers “not found” until you set one.</p>`,
         )
       }
       ${stoppedNotice(deps, link)}
       <div class="cards">
         ${aboutCard(deps, link, shortUrl)}
-        ${destinationCard(visitor, shown)}
+        ${destinationCard(user, props)}
       </div>
-      ${await linkNumbers(deps, visitor, link, query)}
-      ${qrCard(link, shortUrl, chooseQr(query))}
+      ${await linkHits(deps, link, parseRange(query.range))}
+      ${qrCard(link, shortUrl, parseQrChoice(query))}
       ${parts.card('Delete the code', [
         html`<p>Its short URL and its QR code stop working, and anybody can claim the code.</p>`,
         parts.linkButton('Delete the code…', `${linkPath(link.code)}/delete`, 'danger'),
@@ -108,7 +109,7 @@ async function linkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Pr
   })
 }
 
-/** Why visitors get 410, where they do. */
+/** Why the link answers 410, if it does. */
 function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: Link): Html | false {
   const disabled = moderation.reads.find(link.code)
   if (disabled) {
@@ -129,73 +130,77 @@ function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: Link): Ht
 const aboutCard = (deps: DashboardDeps, link: Link, shortUrl: string): Html =>
   parts.card('Short link', [
     copyField('Short URL', shortUrl, 'short-url'),
-    html`<dl class="facts">
-      <dt>Leads to</dt><dd>${
-        link.url === null ? 'nowhere yet' : destination(link.url, '#field-url')
-      }</dd>
-      <dt>Created</dt><dd>${parts.time(link.createdAt)}</dd>
-      <dt>Hits</dt><dd>${hits(deps, link, 0)}</dd>
-    </dl>`,
+    parts.facts([
+      ['Destination', link.url === null ? 'none yet' : destination(link.url, '#field-url')],
+      ['Created', parts.time(link.createdAt)],
+      ['Hits', liveCount(deps, link, 0)],
+    ]),
   ])
 
-/** Half an hour of a page that is looked at: then it asks no more. */
+/** Half an hour at one poll every five seconds. */
 const POLLS_MAX = 360
 
-/** The count, which asks for itself again. `polls`: how often it has done so. */
-function hits(deps: DashboardDeps, { id, code }: Link, polls: number): Html {
-  const now = count(deps.hits.of([id]).get(id) ?? 0)
-  if (polls >= POLLS_MAX) return html`<span>${now}</span>`
-  return html`<span data-poll hx-get="${`${linkPath(code)}/hits?n=${polls + 1}`}"
-    hx-trigger="every 5s" hx-swap="outerHTML">${now}</span>`
+const hitCount = ({ hits }: DashboardDeps, { id }: Link): string =>
+  parts.count(hits.of([id]).get(id) ?? 0)
+
+/** The hit count, which refreshes itself. `polls`: how often it has done so. */
+function liveCount(deps: DashboardDeps, link: Link, polls: number): Html {
+  const count = hitCount(deps, link)
+  if (polls >= POLLS_MAX) return html`<span>${count}</span>`
+  return html`<span data-poll hx-get="${`${linkPath(link.code)}/hits?n=${polls + 1}`}"
+    hx-trigger="every 5s" hx-swap="outerHTML">${count}</span>`
 }
 
-function destinationCard({ csrf }: Visitor, { link, url, refused }: Shown): Html {
-  const error = refused && !isForLater(refused) ? refused.message : undefined
-  const isNew = link.url === null
-  return parts.card(isNew ? 'Set the destination' : 'Change the destination', [
+function destinationCard({ csrf }: CurrentUser, { link, url, error }: LinkPageProps): Html {
+  const title = link.url === null ? 'Set the destination' : 'Change the destination'
+  return parts.card(
+    title,
     parts.form({
-      ...{ action: linkPath(link.code), csrf },
+      action: linkPath(link.code),
+      csrf,
       children: [
-        parts.field({
-          ...{ name: 'url', label: 'Destination', value: url ?? link.url ?? '', error },
-          ...{ required: true, autocomplete: 'off' },
-          hint: 'It counts at once. The short URL and its QR code stay the same.',
-          extra: { placeholder: 'https://', inputmode: 'url', spellcheck: 'false' },
+        parts.urlField({
+          name: 'url',
+          label: 'Destination',
+          value: url ?? link.url ?? '',
+          required: true,
+          hint: 'Takes effect immediately. The short URL and its QR code stay the same.',
+          error: error && !isTemporary(error) ? error.message : undefined,
         }),
-        parts.button(isNew ? 'Set the destination' : 'Change the destination'),
+        parts.button(title),
       ],
     }),
-  ])
+  )
 }
 
 function deletePage(
   deps: DashboardDeps,
-  visitor: Visitor,
-  { id, code, url }: Link,
-  refused?: AppError,
+  user: CurrentUser,
+  link: Link,
+  error?: AppError,
 ): Response {
-  const hitCount = deps.hits.of([id]).get(id) ?? 0
-  const path = `${linkPath(code)}/delete`
-  return page(visitor, {
-    ...{ title: `Delete ${code}`, current: 'links' },
-    ...(refused && refusedAs(refused)),
+  const { code, url } = link
+  const path = linkPath(code)
+  return page(user, {
+    title: `Delete ${code}`,
+    current: 'links',
+    ...(error && errorOptions(error)),
     main: html`<div class="card">
-      ${refused && parts.notice('bad', html`<p>${refused.message}</p>`)}
+      ${parts.errorNotice(error?.message)}
       ${parts.notice(
         'bad',
-        html`<p><strong>${deps.addresses.short(code)} stops working at once.</strong>
-        Anybody can then claim the code ${code}: every link and every printed QR code with it
-        would lead where they want. There is no way back.</p>`,
+        html`<p><strong>${deps.addresses.short(code)} stops working immediately.</strong>
+        Anybody can then claim the code ${code} and choose the destination of every link and printed
+        QR code with it. This cannot be undone.</p>`,
       )}
-      <dl class="facts">
-        <dt>Leads to</dt><dd>${url === null ? 'nowhere yet' : destination(url, linkPath(code))}</dd>
-        <dt>Hits</dt><dd>${count(hitCount)}, which go with it</dd>
-      </dl>
-      <p>To lead visitors elsewhere, <a href="${linkPath(code)}">change the destination</a>
-      instead.</p>
+      ${parts.facts([
+        ['Destination', url === null ? 'none yet' : destination(url, path)],
+        ['Hits', `${hitCount(deps, link)}, deleted with the link`],
+      ])}
+      <p>To send visitors elsewhere, <a href="${path}">change the destination</a> instead.</p>
       <div class="row">
-        ${parts.buttonForm(visitor, { action: path, label: `Delete ${code}`, look: 'danger' })}
-        ${parts.linkButton('Keep it', linkPath(code))}
+        ${parts.buttonForm(user, `${path}/delete`, `Delete ${code}`, { look: 'danger' })}
+        ${parts.linkButton('Keep it', path)}
       </div>
     </div>`,
   })

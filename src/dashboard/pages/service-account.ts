@@ -5,77 +5,74 @@ import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { goTo } from '../answers.ts'
 import { askForPassword } from '../auth/confirm-password.ts'
-import { signedIn, type Visitor } from '../auth/guard.ts'
+import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { storedFacts } from '../stored-facts.ts'
+import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 
 const ACCOUNTS = '/app/service/accounts'
+const pathOf = ({ id }: AccountRow) => `${ACCOUNTS}/${id}` as const
 
-/** One account, as the owner of the service sees to it. */
+/** One account, for the owner of the service. */
 export const serviceAccountPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.serviceAccount', prefix: `${ACCOUNTS}/:id` })
     .use(signedIn(deps, { owner: true }))
-    .get('', ({ visitor, params, query }) =>
-      accountPage(deps, visitor, getAccount(deps, params.id), { done: query.done }),
+    .get('', ({ user, params, query }) =>
+      accountPage(deps, user, { account: requireAccount(deps, params.id), done: query.done }),
     )
-    .post('/plan', async ({ visitor, params, form }) => {
-      const account = getAccount(deps, params.id)
+    .post('/plan', async ({ user, params, form }) => {
+      const account = requireAccount(deps, params.id)
       const plan = PLANS.find((name) => name === form.text('plan'))
-      if (!plan) return accountPage(deps, visitor, account, { problem: 'Choose a plan.' })
+      if (!plan) return accountPage(deps, user, { account, problem: 'Choose a plan.' })
       await deps.writer.call('setPlan', { accountId: account.id, plan })
-      record(deps, visitor, 'account.plan_changed', { account, plan })
-      return goTo(`${ACCOUNTS}/${account.id}?done=plan`)
+      log(deps, user, 'account.plan_changed', { account, plan })
+      return seeOther(`${pathOf(account)}?done=plan`)
     })
-    .post('/reset', async ({ visitor, params, form }) => {
-      const account = getAccount(deps, params.id)
-      if (account.disabledAt !== null) return goTo(`${ACCOUNTS}/${account.id}`)
-      // The link opens the account, this one's own too: a stolen cookie must not be enough.
-      const path = `${ACCOUNTS}/${account.id}/reset`
-      const action = { path, label: 'Create a reset link', section: 'service' } as const
-      const asked = await askForPassword(deps, visitor, form, action)
+    .post('/reset', async ({ user, params, form }) => {
+      const account = requireAccount(deps, params.id)
+      if (account.disabledAt !== null) return seeOther(pathOf(account))
+      // The link gives access to any account, also this one: a stolen cookie must not permit that.
+      const action = { path: `${pathOf(account)}/reset`, label: 'Create a reset link' } as const
+      const asked = await askForPassword(deps, user, form, action)
       if (asked) return asked
       const about = { purpose: 'reset', accountId: account.id } as const
       const link = issueOneTimeLink(deps, about, deps.clock())
       await deps.writer.call('addOneTimeLink', link.stored)
-      return accountPage(deps, visitor, account, { link: deps.baseUrl + link.path })
+      return accountPage(deps, user, { account, link: deps.baseUrl + link.path })
     })
-    .get('/disable', ({ visitor, params }) =>
-      disablePage(deps, visitor, getAccount(deps, params.id)),
-    )
-    .post('/disable', async ({ visitor, params, form }) => {
-      const account = getAccount(deps, params.id)
+    .get('/disable', ({ user, params }) => disablePage(deps, user, requireAccount(deps, params.id)))
+    .post('/disable', async ({ user, params, form }) => {
+      const account = requireAccount(deps, params.id)
       const links = form.text('links') === '1'
       if (!(await deps.moderation.disableAccount(account.id, { links }))) {
-        return disablePage(deps, visitor, account)
+        return disablePage(deps, user, account)
       }
-      record(deps, visitor, 'account.disabled', { account })
-      return goTo(`${ACCOUNTS}/${account.id}?done=disabled`)
+      log(deps, user, 'account.disabled', { account })
+      return seeOther(`${pathOf(account)}?done=disabled`)
     })
-    .post('/enable', async ({ visitor, params }) => {
-      const account = getAccount(deps, params.id)
+    .post('/enable', async ({ user, params }) => {
+      const account = requireAccount(deps, params.id)
       await deps.moderation.enableAccount(account.id)
-      record(deps, visitor, 'account.enabled', { account })
-      return goTo(`${ACCOUNTS}/${account.id}?done=enabled`)
+      log(deps, user, 'account.enabled', { account })
+      return seeOther(`${pathOf(account)}?done=enabled`)
     })
 
-const record = (
+const log = (
   { security }: DashboardDeps,
-  visitor: Visitor,
+  user: CurrentUser,
   event: SecurityEvent,
   { account, plan }: { account: AccountRow; plan?: Plan },
 ): void =>
-  security.record(event, visitor.origin, {
+  security.record(event, user.origin, {
     accountId: account.id,
-    byAccountId: visitor.account.id,
+    byAccountId: user.account.id,
     fields: { plan },
   })
 
-/** Throws `page_not_found` for what is no account, or one that is being deleted. */
-function getAccount({ accounts }: DashboardDeps, text: string): AccountRow {
+/** Throws `page_not_found` for an unknown account and for one that is being deleted. */
+function requireAccount({ accounts }: DashboardDeps, text: string): AccountRow {
   const account = /^\d{1,15}$/.test(text) ? accounts.find(Number(text)) : undefined
   if (!account || account.deletedAt !== null) throw new AppError('page_not_found')
   return account
@@ -83,149 +80,142 @@ function getAccount({ accounts }: DashboardDeps, text: string): AccountRow {
 
 export const planSelect = (value: string, error?: string): Html =>
   parts.select({
-    ...{ name: 'plan', label: 'Plan', value, error },
+    name: 'plan',
+    label: 'Plan',
+    value,
+    error,
     choices: PLANS.map((plan) => ({ value: plan, label: planName(plan) })),
   })
 
-const DONE: Readonly<Record<string, string>> = {
-  plan: 'The plan is changed. Its limits hold from now on.',
-  disabled: 'The account is disabled: its keys are refused, its sessions have ended.',
-  enabled: 'The account is enabled: its keys and its links work, and its owner can sign in.',
+const DONE = {
+  plan: 'The plan is changed. Its limits apply from now on.',
+  disabled: 'The account is disabled: its keys are refused, and its sessions have ended.',
+  enabled: 'The account is enabled: its keys, its links and its sign-in work again.',
 }
 
-interface Shown {
+interface AccountPageProps {
+  account: AccountRow
   done?: string | undefined
-  /** Sets a new password; in this one answer. */
+  /** The new reset link, only in this response. */
   link?: string
   problem?: string
 }
 
-function accountPage(
-  deps: DashboardDeps,
-  visitor: Visitor,
-  account: AccountRow,
-  shown: Shown,
-): Response {
-  const { done = '', link, problem } = shown
-  const good = Object.hasOwn(DONE, done) ? DONE[done] : undefined
-  const path = `${ACCOUNTS}/${account.id}`
-  return page(visitor, {
-    ...{ title: account.email, current: 'service', status: problem ? 422 : 200 },
+function accountPage(deps: DashboardDeps, user: CurrentUser, props: AccountPageProps): Response {
+  const { account, done, link, problem } = props
+  return page(user, {
+    title: account.email,
+    current: 'service',
+    status: problem ? 422 : 200,
     main: html`
       <p><a href="${ACCOUNTS}">All accounts</a></p>
-      ${good && parts.notice('good', html`<p>${good}</p>`)}
-      ${link && resetLink(link, account)}
+      ${parts.flash(DONE, done)}
+      ${link && resetLinkCard(link, account)}
       <div class="cards two">
-        ${parts.card('The account', facts(deps, account))}
+        ${parts.card('The account', accountFacts(deps, account))}
         ${parts.card(
           'Plan',
           parts.form({
-            ...{ action: `${path}/plan`, csrf: visitor.csrf },
+            action: `${pathOf(account)}/plan`,
+            csrf: user.csrf,
             children: [planSelect(account.plan, problem), parts.button('Change the plan')],
           }),
         )}
-        ${parts.card('Password', password(visitor, account, path))}
-        ${parts.card('Access', access(visitor, account, path))}
+        ${parts.card('Password', password(user, account))}
+        ${parts.card('Access', access(user, account))}
       </div>`,
   })
 }
 
-function facts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
+function accountFacts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
   const keys = accounts.listKeys(account.id, clock())
-  const lasting = keys.filter(({ endsAt }) => endsAt === null).length
-  const state =
-    account.disabledAt === null
-      ? 'active'
-      : html`<strong>disabled</strong> since ${parts.time(account.disabledAt)}`
-  const linksDisabled =
-    account.linksDisabledAt !== null &&
-    html`<dt>Its links</dt><dd><strong>disabled</strong> since
-      ${parts.time(account.linksDisabledAt)}</dd>`
-  return html`<dl class="facts">
-    <dt>State</dt><dd>${state}</dd>
-    ${account.isOwner === 1 && html`<dt>Role</dt><dd>owner of the service</dd>`}
-    ${storedFacts(account, plans[account.plan])}
-    ${linksDisabled}
-    <dt>Since</dt><dd>${parts.time(account.createdAt)}</dd>
-    <dt>API key</dt><dd>${lasting > 0 ? 'in force' : keys.length > 0 ? 'ending' : 'none'}</dd>
-    <dt>Password</dt><dd>${
-      account.passwordChangedAt === null
-        ? 'none yet'
-        : html`set ${parts.time(account.passwordChangedAt)}`
-    }</dd>
-    <dt>Two-factor sign-in</dt><dd>${account.totpEnabledAt === null ? 'off' : 'on'}</dd>
-  </dl>`
+  const hasActiveKey = keys.some(({ endsAt }) => endsAt === null)
+  const disabledSince = (time: number) => html`<strong>disabled</strong> since ${parts.time(time)}`
+  const { disabledAt, linksDisabledAt, passwordChangedAt } = account
+  return parts.facts([
+    ['State', disabledAt === null ? 'active' : disabledSince(disabledAt)],
+    account.isOwner === 1 && ['Role', 'owner of the service'],
+    ...parts.storedFacts(account, plans[account.plan]),
+    linksDisabledAt !== null && ['State of its links', disabledSince(linksDisabledAt)],
+    ['Since', parts.time(account.createdAt)],
+    ['API key', hasActiveKey ? 'active' : keys.length > 0 ? 'expiring' : 'none'],
+    [
+      'Password',
+      passwordChangedAt === null ? 'none yet' : html`set ${parts.time(passwordChangedAt)}`,
+    ],
+    ['Two-factor sign-in', account.totpEnabledAt === null ? 'off' : 'on'],
+  ])
 }
 
-const resetLink = (link: string, { email }: AccountRow): Html =>
-  parts.card('A new password', [
-    parts.shownOnce('Link that sets a new password', link),
-    html`<p>Send it to ${email} alone: whoever opens it within 24 hours gets into the account. Links
-      made before no longer work.</p>`,
+const resetLinkCard = (link: string, { email }: AccountRow): Html =>
+  parts.card('Reset link', [
+    parts.secretOnce('Link that sets a new password', link),
+    html`<p>Send it only to ${email}: it gives access to the account for 24 hours. Earlier reset
+      links no longer work.</p>`,
   ])
 
-const password = (visitor: Visitor, account: AccountRow, path: string): Html =>
+const password = (user: CurrentUser, account: AccountRow): Html =>
   account.disabledAt === null
-    ? html`<p>Makes a link that sets a new password, once, within 24 hours. Until it is used nothing
-        changes; then every session of the account ends.</p>
-      ${parts.buttonForm(visitor, { action: `${path}/reset`, label: 'Make a reset link' })}`
-    : html`<p>A disabled account has no sign-in. Enable it first.</p>`
+    ? html`<p>Creates a link that sets a new password, once, within 24 hours. Nothing changes until
+        it is used; then all sessions of the account end.</p>
+      ${parts.buttonForm(user, `${pathOf(account)}/reset`, 'Create a reset link')}`
+    : html`<p>Nobody can sign in to a disabled account. Enable it first.</p>`
 
-const access = (visitor: Visitor, account: AccountRow, path: string): Html =>
-  account.disabledAt === null
-    ? html`<p>Disabling refuses its API keys and ends its sessions at once. Its links go on, unless
-        you stop them too.</p>
+const access = (user: CurrentUser, account: AccountRow): Html => {
+  const path = pathOf(account)
+  if (account.disabledAt === null) {
+    return html`<p>Disabling refuses its API keys and ends its sessions immediately. Its links keep
+        working, unless you disable them too.</p>
       ${parts.linkButton('Disable the account…', `${path}/disable`, 'danger')}`
-    : html`<p>Its API keys are refused and nobody can sign in. ${
-        account.linksDisabledAt === null ? 'Its links go on.' : 'Visitors of its links get 410.'
-      }</p>
-      ${account.linksDisabledAt === null && disableLinksForm(visitor, path)}
-      ${parts.buttonForm(visitor, {
-        ...{ action: `${path}/enable`, label: 'Enable the account', look: 'primary' },
-      })}`
-
-const disableLinksForm = (visitor: Visitor, path: string): Html =>
-  parts.buttonForm(visitor, {
-    action: `${path}/disable`,
-    label: 'Disable its links too',
-    look: 'danger',
-    values: { links: '1' },
-  })
-
-function disablePage({ accounts }: DashboardDeps, visitor: Visitor, account: AccountRow): Response {
-  const path = `${ACCOUNTS}/${account.id}`
-  const shown = { title: 'Disable an account', current: 'service' } as const
-  const isLast =
-    account.isOwner === 1 && account.disabledAt === null && accounts.countOwners() === 1
-  if (isLast) {
-    const text = html`<p>${account.email} is the only owner of the service: it cannot be
-      disabled.</p>`
-    const main = html`${parts.notice('note', text)}<p><a href="${path}">Back to the account</a></p>`
-    return page(visitor, { ...shown, main })
   }
-  const isSelf = account.id === visitor.account.id
-  return page(visitor, {
-    ...shown,
-    main: html`<div class="card">
-      ${parts.notice(
-        'bad',
-        html`<p><strong>${account.email} is shut out at this moment.</strong>
-          Its API keys are refused with 401 and its sessions end. Its
-          ${parts.plural(account.linkCount, 'link')} and their QR codes go on, unless you tick the
-          box. You can enable it again.
-          ${isSelf && html` <strong>This is your own account.</strong>`}</p>`,
-      )}
-      ${parts.form({
-        action: `${path}/disable`,
-        csrf: visitor.csrf,
-        children: [
-          parts.checkbox({ name: 'links', label: 'Its links stop too: visitors get 410' }),
-          html`<div class="row">
-            ${parts.button('Disable the account', 'danger')}
-            ${parts.linkButton('Leave it as it is', path)}
-          </div>`,
-        ],
-      })}
-    </div>`,
-  })
+  const areLinksActive = account.linksDisabledAt === null
+  return html`<p>Its API keys are refused and nobody can sign in. ${
+    areLinksActive ? 'Its links keep working.' : 'Visitors of its links get 410.'
+  }</p>
+    ${
+      areLinksActive &&
+      parts.buttonForm(user, `${path}/disable`, 'Disable its links too', {
+        look: 'danger',
+        values: { links: '1' },
+      })
+    }
+    ${parts.buttonForm(user, `${path}/enable`, 'Enable the account', { look: 'primary' })}`
+}
+
+function disablePage(
+  { accounts }: DashboardDeps,
+  user: CurrentUser,
+  account: AccountRow,
+): Response {
+  const path = pathOf(account)
+  const isLastOwner =
+    account.isOwner === 1 && account.disabledAt === null && accounts.countOwners() === 1
+  const isOwn = account.id === user.account.id
+  const main = isLastOwner
+    ? html`${parts.notice(
+        'note',
+        html`<p>${account.email} is the only owner of the service: it cannot be disabled.</p>`,
+      )}<p><a href="${path}">Back to the account</a></p>`
+    : html`<div class="card">
+        ${parts.notice(
+          'bad',
+          html`<p><strong>${account.email} loses access immediately.</strong>
+            Its API keys are refused with 401 and its sessions end. Its
+            ${parts.plural(account.linkCount, 'link')} and their QR codes keep working, unless you
+            select the option below. You can enable it again.
+            ${isOwn && html` <strong>This is your own account.</strong>`}</p>`,
+        )}
+        ${parts.form({
+          action: `${path}/disable`,
+          csrf: user.csrf,
+          children: [
+            parts.checkbox({ name: 'links', label: 'Disable its links too: visitors get 410' }),
+            html`<div class="row">
+              ${parts.button('Disable the account', 'danger')}
+              ${parts.linkButton('Cancel', path)}
+            </div>`,
+          ],
+        })}
+      </div>`
+  return page(user, { title: 'Disable an account', current: 'service', main })
 }

@@ -3,70 +3,65 @@ import { AppError } from '../../errors.ts'
 import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import {
-  BAD_REASON,
-  type DisabledCode,
-  parseReason,
-  REASON_LENGTH_MAX,
-} from '../../moderation/moderation.ts'
-import { goTo } from '../answers.ts'
-import { signedIn, type Visitor } from '../auth/guard.ts'
+import type { DisabledCode } from '../../moderation/moderation.ts'
+import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
+import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
-import { count, destination } from '../ui/link-parts.ts'
+import { destination } from '../ui/link-parts.ts'
+import { PAGE_SIZE, pageNumber, pager } from '../ui/pager.ts'
 import { serviceTabs } from './service.ts'
 
-const LINKS = '/app/service/links'
-const PAGE_SIZE = 50
-const PAGES_MAX = 1_000_000
+const PATH = '/app/service/links'
 
-/** Any link by its code, for the owner of the service: who has it, and whether it redirects. */
+/** Any link by its code, for the owner of the service: its account, and whether it is disabled. */
 export const serviceLinksPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.serviceLinks', prefix: LINKS })
+  new Elysia({ name: 'dashboard.serviceLinks', prefix: PATH })
     .use(signedIn(deps, { owner: true }))
-    .get('', ({ visitor, query }) => {
+    .get('', ({ user, query }) => {
       const text = (query.code ?? '').trim()
       const code = codeIn(text)
-      if (code && findLink(deps, code)) return goTo(`${LINKS}/${code}`)
-      return listPage(deps, visitor, { text, number: Number(query.page ?? 1) })
+      if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
+      return listPage(deps, user, { text, number: pageNumber(query.page) })
     })
-    .get('/:code', ({ visitor, params, query }) =>
-      linkPage(deps, visitor, requireLink(deps, params.code), { done: query.done }),
+    .get('/:code', ({ user, params, query }) =>
+      linkPage(deps, user, { found: requireLink(deps, params.code), done: query.done }),
     )
-    .post('/:code/disable', async ({ visitor, params, form }) => {
+    .post('/:code/disable', async ({ user, params, form }) => {
       const found = requireLink(deps, params.code)
       const text = form.text('reason')
       const reason = parseReason(text)
-      if (reason === undefined) return linkPage(deps, visitor, found, { text, isBad: true })
-      // A link that was deleted meanwhile has no page any more.
-      const isDone = await deps.moderation.disableCode(found.code, reason)
-      return goTo(isDone ? `${LINKS}/${found.code}?done=disabled` : LINKS)
+      if (reason === undefined) return linkPage(deps, user, { found, badReason: text })
+      // False if the link was deleted meanwhile: it has no page any more.
+      const isDisabled = await deps.moderation.disableCode(found.code, reason)
+      return seeOther(isDisabled ? `${PATH}/${found.code}?done=disabled` : PATH)
     })
     .post('/:code/enable', async ({ params }) => {
       const { code, link } = requireLink(deps, params.code)
       await deps.moderation.enableCode(code)
-      return goTo(link ? `${LINKS}/${code}?done=enabled` : `${LINKS}`)
+      return seeOther(link ? `${PATH}/${code}?done=enabled` : PATH)
     })
 
-/** A code, or the short URL that ends with it. */
+/** A code, or the last segment of a short URL. */
 const codeIn = (text: string): Code | undefined =>
   toCode((text.split(/[?#]/)[0] ?? '').replace(/\/$/, '').split('/').at(-1) ?? '')
 
-/** `link` is undefined once it was deleted: its code stays disabled. */
-interface Found {
+/** `link` is undefined after its deletion: its code stays disabled. */
+interface FoundLink {
   code: Code
   link: Link | undefined
   disabled: DisabledCode | undefined
 }
 
-function findLink({ reads, moderation }: DashboardDeps, code: Code): Found | undefined {
+function findLink({ reads, moderation }: DashboardDeps, code: Code): FoundLink | undefined {
   const link = reads.findByCode(code)
   const disabled = moderation.reads.find(code)
   return link || disabled ? { code, link, disabled } : undefined
 }
 
-function requireLink(deps: DashboardDeps, text: string): Found {
+function requireLink(deps: DashboardDeps, text: string): FoundLink {
   const code = toCode(text)
   const found = code && findLink(deps, code)
   if (!found) throw new AppError('page_not_found')
@@ -75,142 +70,120 @@ function requireLink(deps: DashboardDeps, text: string): Found {
 
 function listPage(
   deps: DashboardDeps,
-  visitor: Visitor,
-  { text, number: wanted }: { text: string; number: number },
+  user: CurrentUser,
+  { text, number }: { text: string; number: number },
 ): Response {
-  const number = Number.isInteger(wanted) && wanted > 0 ? Math.min(wanted, PAGES_MAX) : 1
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
   const { total, items } = deps.moderation.reads.list(range)
   const error = text === '' ? undefined : 'No link has this code.'
-  return page(visitor, {
+  return page(user, {
     title: 'Links of all accounts',
     current: 'service',
     status: error ? 422 : 200,
     main: html`
-      ${serviceTabs('links')}
-      ${parts.card('Find a link', findForm(text, error))}
+      ${serviceTabs('Links')}
+      ${parts.card(
+        'Find a link',
+        parts.searchForm(PATH, {
+          name: 'code',
+          label: 'Code or short URL',
+          value: text,
+          error,
+          autocomplete: 'off',
+        }),
+      )}
       ${parts.card('Disabled codes', [
-        html`<p>Visitors of a disabled code get “410 Link disabled”, and nobody can claim it.</p>`,
-        table(items),
-        pager(number, total),
+        html`<p>A disabled code answers “410 Link disabled”, and nobody can claim it.</p>`,
+        items.length > 0 ? disabledTable(items) : html`<p>No disabled codes.</p>`,
+        pager(number, total, (to) => `${PATH}?page=${to}`),
       ])}`,
   })
 }
 
-const findForm = (text: string, error: string | undefined): Html => html`
-  <form class="form search" method="get" action="${LINKS}" role="search">
-    ${parts.field({
-      name: 'code',
-      label: 'Code or short URL',
-      type: 'search',
-      value: text,
-      error,
-      autocomplete: 'off',
-    })}
-    ${parts.button('Find', 'plain')}
-  </form>`
-
-function table(items: readonly DisabledCode[]): Html {
-  if (items.length === 0) return html`<p>None is disabled.</p>`
+function disabledTable(items: readonly DisabledCode[]): Html {
   const rows = items.map(({ code, reason, disabledAt }) => [
-    html`<a class="code" href="${`${LINKS}/${code}`}">${code}</a>`,
+    html`<a class="code" href="${`${PATH}/${code}`}">${code}</a>`,
     html`<span class="long">${reason}</span>`,
     parts.time(disabledAt),
   ])
-  const columns = [{ label: 'Code' }, { label: 'Reason' }, { label: 'Since' }]
+  const columns = ['Code', 'Reason', 'Since']
   return parts.table({ caption: 'Disabled codes, newest first', columns, rows })
 }
 
-function pager(number: number, total: number): Html | false {
-  const last = Math.ceil(total / PAGE_SIZE)
-  if (last <= 1) return false
-  return html`<nav class="row" aria-label="Pages of disabled codes">
-    ${number > 1 && parts.linkButton('Newer', `${LINKS}?page=${number - 1}`)}
-    <span>Page ${number} of ${last} · ${parts.plural(total, 'code')}</span>
-    ${number < last && parts.linkButton('Older', `${LINKS}?page=${number + 1}`)}
-  </nav>`
-}
-
-const DONE: Readonly<Record<string, string>> = {
-  disabled: 'The link is disabled: its visitors get 410 from now on.',
+const DONE = {
+  disabled: 'The link is disabled. Visitors get 410 from now on.',
   enabled: 'The code is enabled again.',
 }
 
-interface Shown {
+interface LinkPageProps {
+  found: FoundLink
   done?: string | undefined
-  /** The reason that was sent, if it was a bad one. */
-  text?: string
-  isBad?: boolean
+  /** A reason that was refused. */
+  badReason?: string
 }
 
-function linkPage(deps: DashboardDeps, visitor: Visitor, found: Found, shown: Shown): Response {
-  const { code, link, disabled } = found
-  const { done = '', text = '', isBad = false } = shown
-  const good = Object.hasOwn(DONE, done) ? DONE[done] : undefined
-  return page(visitor, {
-    title: code,
+function linkPage(deps: DashboardDeps, user: CurrentUser, props: LinkPageProps): Response {
+  const { found, done, badReason } = props
+  return page(user, {
+    title: found.code,
     current: 'service',
-    status: isBad ? 422 : 200,
+    status: badReason === undefined ? 200 : 422,
     main: html`
-      <p><a href="${LINKS}">Links of all accounts</a></p>
-      ${good && parts.notice('good', html`<p>${good}</p>`)}
+      <p><a href="${PATH}">Links of all accounts</a></p>
+      ${parts.flash(DONE, done)}
       <div class="cards two">
-        ${parts.card('The link', facts(deps, found))}
-        ${disabled ? enableCard(visitor, code, link) : disableCard(visitor, code, { text, isBad })}
+        ${parts.card('The link', linkFacts(deps, found))}
+        ${found.disabled ? enableCard(user, found) : disableCard(user, found, badReason)}
       </div>`,
   })
 }
 
-function facts(deps: DashboardDeps, { link, disabled }: Found): Html {
-  const account = link && deps.accounts.find(link.accountId)
-  const reason = disabled && html`<dt>Reason</dt><dd>${disabled.reason}</dd>`
-  if (!link) return html`<p>Its link was deleted.</p><dl class="facts">${reason}</dl>`
-  const hits = deps.hits.of([link.id]).get(link.id) ?? 0
-  const address = account && `/app/service/accounts/${account.id}`
-  return html`<dl class="facts">
-    <dt>State</dt><dd>${stateOf(deps, link, { disabled, account })}</dd>
-    ${reason}
-    <dt>Leads to</dt><dd>${link.url === null ? 'nowhere yet' : destination(link.url)}</dd>
-    <dt>Account</dt><dd>${address ? html`<a href="${address}">${account.email}</a>` : 'none'}</dd>
-    <dt>Created</dt><dd>${parts.time(link.createdAt)}</dd>
-    <dt>Hits</dt><dd>${count(hits)}</dd>
-  </dl>`
+function linkFacts(deps: DashboardDeps, { link, disabled }: FoundLink): Html {
+  const reason = disabled && (['Reason', disabled.reason] as const)
+  if (!link) return html`<p>This link was deleted.</p>${parts.facts([reason ?? false])}`
+  const account = deps.accounts.find(link.accountId)
+  return parts.facts([
+    ['State', stateOf(deps, link, { disabled, linksDisabledAt: account?.linksDisabledAt })],
+    reason ?? false,
+    ['Destination', link.url === null ? 'none yet' : destination(link.url)],
+    [
+      'Account',
+      account
+        ? html`<a href="${`/app/service/accounts/${account.id}`}">${account.email}</a>`
+        : 'none',
+    ],
+    ['Created', parts.time(link.createdAt)],
+    ['Hits', parts.count(deps.hits.of([link.id]).get(link.id) ?? 0)],
+  ])
 }
 
 function stateOf(
   { blocklist }: DashboardDeps,
   { url }: Link,
-  by: {
-    disabled: DisabledCode | undefined
-    account: { linksDisabledAt: number | null } | undefined
-  },
+  by: { disabled: DisabledCode | undefined; linksDisabledAt: number | null | undefined },
 ): Html | string {
   if (by.disabled) {
     return html`<strong>disabled</strong> since ${parts.time(by.disabled.disabledAt)}`
   }
-  if (by.account?.linksDisabledAt) return html`<strong>disabled</strong> with its account`
+  if (by.linksDisabledAt) return html`<strong>disabled</strong> with its account`
   if (url === null) return 'reserved'
   if (blocklist.isBlocked(new URL(url)))
     return html`<strong>stopped</strong>: its host is on the blocklist`
   return 'active'
 }
 
-const disableCard = (
-  { csrf }: Visitor,
-  code: Code,
-  { text, isBad }: { text: string; isBad: boolean },
-): Html =>
+const disableCard = ({ csrf }: CurrentUser, { code }: FoundLink, badReason?: string): Html =>
   parts.card('Disable the link', [
-    html`<p>Its visitors get 410 at once. Its account sees the reason, and cannot undo it.</p>`,
+    html`<p>Visitors get 410 immediately. The account sees the reason, and cannot undo it.</p>`,
     parts.form({
-      action: `${LINKS}/${code}/disable`,
+      action: `${PATH}/${code}/disable`,
       csrf,
       children: [
         parts.field({
           name: 'reason',
           label: 'Reason',
-          value: text,
-          error: isBad ? `The reason ${BAD_REASON}.` : undefined,
+          value: badReason,
+          error: badReason === undefined ? undefined : `The reason ${BAD_REASON}.`,
           required: true,
           autocomplete: 'off',
           extra: { maxlength: REASON_LENGTH_MAX },
@@ -220,10 +193,10 @@ const disableCard = (
     }),
   ])
 
-const enableCard = (visitor: Visitor, code: Code, link: Link | undefined): Html =>
+const enableCard = (user: CurrentUser, { code, link }: FoundLink): Html =>
   parts.card('Enable it again', [
     link
-      ? html`<p>Its visitors are redirected again at once.</p>`
+      ? html`<p>Visitors are redirected again immediately.</p>`
       : html`<p>Anybody can then claim the code.</p>`,
-    parts.buttonForm(visitor, { action: `${LINKS}/${code}/enable`, label: 'Enable the code' }),
+    parts.buttonForm(user, `${PATH}/${code}/enable`, 'Enable the code'),
   ])

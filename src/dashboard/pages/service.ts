@@ -5,40 +5,42 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
-import { goTo } from '../answers.ts'
-import { signedIn, type Visitor } from '../auth/guard.ts'
+import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { htmlResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
-import { fragment, page, wantsFragment } from '../ui/layout.ts'
+import { liveRegion } from '../ui/hit-chart.ts'
+import { page, wantsFragment } from '../ui/layout.ts'
 
+const PATH = '/app/service'
 const DAY = 24 * HOUR
-/** Maintenance longer than this is a mistyped date. */
+/** A longer maintenance is probably a mistyped date. */
 const MAINTENANCE_MAX_MS = 30 * DAY
 
-/** How the service is, maintenance, and the blocklist: for its owner. */
+/** Health, maintenance and the blocklist, for the owner. */
 export const servicePages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.service', prefix: '/app/service' })
+  new Elysia({ name: 'dashboard.service', prefix: PATH })
     .use(signedIn(deps, { owner: true }))
-    .get('', ({ request, visitor, query }) =>
+    .get('', ({ request, user, query }) =>
       wantsFragment(request)
-        ? fragment(health(deps))
-        : servicePage(deps, visitor, { done: query.done }),
+        ? htmlResponse(health(deps))
+        : servicePage(deps, user, { done: query.done }),
     )
-    .post('/maintenance', async ({ visitor, form }) => {
-      const until = readUntil(form, deps.clock())
+    .post('/maintenance', async ({ user, form }) => {
+      const until = parseUntil(form, deps.clock())
       if (typeof until === 'object') {
         const sent = { length: form.text('length'), at: form.text('at') }
-        return servicePage(deps, visitor, { ...until, sent })
+        return servicePage(deps, user, { ...until, sent })
       }
       await deps.writer.call('saveSetting', maintenanceSetting(until))
-      deps.log.info('maintenance.on', { account_id: visitor.account.id, until: isoTime(until) })
-      return goTo('/app/service?done=on')
+      deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
+      return seeOther(`${PATH}?done=on`)
     })
-    .post('/maintenance/end', async ({ account }) => {
+    .post('/maintenance/end', async ({ user }) => {
       await deps.writer.call('saveSetting', maintenanceSetting(undefined))
-      deps.log.info('maintenance.off', { account_id: account.id })
-      return goTo('/app/service?done=off')
+      deps.log.info('maintenance.off', { account_id: user.account.id })
+      return seeOther(`${PATH}?done=off`)
     })
 
 const LENGTHS = new Map([
@@ -47,10 +49,10 @@ const LENGTHS = new Map([
 ])
 
 /**
- * When the maintenance that a form asks for ends. `utc` is the field `at` as the script of the
- * visitor's browser understands it; without the script, `at` is in UTC.
+ * When the maintenance ends. The field `utc` is the field `at` converted by the script, which knows
+ * the browser's time zone. Without scripts `at` is in UTC.
  */
-function readUntil(form: Form, now: number): number | { problem: string } {
+function parseUntil(form: Form, now: number): number | { problem: string } {
   const length = LENGTHS.get(form.text('length'))
   if (length !== undefined) return now + length
   const at = form.text('at')
@@ -64,61 +66,54 @@ function readUntil(form: Form, now: number): number | { problem: string } {
   return until
 }
 
-const DONE: Readonly<Record<string, string>> = {
-  on: 'Maintenance has begun.',
-  off: 'Maintenance is over: the API answers again.',
+const DONE = {
+  on: 'Maintenance has started.',
+  off: 'Maintenance is over. The API works again.',
 }
 
-interface Shown {
+interface ServicePageProps {
   done?: string | undefined
   /** What is wrong with the end of the maintenance, and what was sent. */
   problem?: string
   sent?: { length: string; at: string }
 }
 
-function servicePage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Response {
-  const { done = '', problem } = shown
-  const good = Object.hasOwn(DONE, done) ? DONE[done] : undefined
-  const refresh = attributes({
-    ...{ id: 'health', 'hx-get': '/app/service', 'hx-trigger': 'every 10s, live' },
-    ...{ 'hx-target': 'this', 'hx-swap': 'innerHTML', 'data-live': true },
-  })
-  return page(visitor, {
-    ...{ title: 'Service', current: 'service', status: problem ? 422 : 200 },
+const servicePage = (deps: DashboardDeps, user: CurrentUser, props: ServicePageProps): Response =>
+  page(user, {
+    title: 'Service',
+    current: 'service',
+    status: props.problem ? 422 : 200,
     main: html`
-      ${serviceTabs('state')}
-      ${good && parts.notice('good', html`<p>${good}</p>`)}
-      <div ${refresh}>${health(deps)}</div>
+      ${serviceTabs('Health')}
+      ${parts.flash(DONE, props.done)}
+      <div ${liveRegion('health', PATH)}>${health(deps)}</div>
       <div class="cards">
-        ${parts.card('Maintenance', maintenance(deps, visitor, shown))}
+        ${parts.card('Maintenance', maintenance(deps, user, props))}
         ${parts.card('Blocklist', blocklist(deps))}
       </div>`,
   })
-}
 
-/** Leads from one page of the service to the other. */
-export function serviceTabs(current: 'state' | 'accounts' | 'links'): Html {
-  const tab = (name: string, href: string, label: string) => {
-    const all = attributes({ href, 'aria-current': name === current ? 'page' : undefined })
+const TABS = { Health: PATH, Accounts: `${PATH}/accounts`, Links: `${PATH}/links` }
+
+/** The navigation between the pages of the service. */
+export function serviceTabs(current: keyof typeof TABS): Html {
+  const tabs = Object.entries(TABS).map(([label, href]) => {
+    const all = attributes({ href, 'aria-current': label === current ? 'page' : undefined })
     return html`<li><a ${all}>${label}</a></li>`
-  }
-  return html`<nav class="tabs" aria-label="Service"><ul>
-    ${tab('state', '/app/service', 'Health')}
-    ${tab('accounts', '/app/service/accounts', 'Accounts')}
-    ${tab('links', '/app/service/links', 'Links')}
-  </ul></nav>`
+  })
+  return html`<nav class="tabs" aria-label="Service"><ul>${tabs}</ul></nav>`
 }
 
-/** What whoever runs the service should do something about; undefined while all is well. */
-function troubleOf(deps: DashboardDeps, { hits, ...vitals }: Vitals): string | undefined {
+/** A problem that needs the administrator; undefined if there is none. */
+function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string | undefined {
   if (vitals.isWriteFailing) {
-    return 'The disk refuses writes: is it full? Short links go on, and their hits wait.'
+    return 'Writes to the disk fail: is it full? Short links keep working, and hits are kept.'
   }
-  if (!vitals.isDatabaseWell) return 'The database does not answer. The log says why.'
+  if (!vitals.isDatabaseWell) return 'The database does not respond. See the log for the reason.'
   if (hits.areOverflowing) {
-    return 'The journal of hits is full: further ones are in memory alone until they are counted.'
+    return 'The hit journal is full: new hits are only in memory until they are written.'
   }
-  if (hits.journalFill > 0.5) return 'The journal of hits fills faster than they are counted.'
+  if (hits.journalFill > 0.5) return 'The hit journal fills faster than hits are written.'
   const isListFailing = deps.blocklist.state().files.some(({ error }) => error !== null)
   return isListFailing ? 'A file of the blocklist failed.' : undefined
 }
@@ -126,63 +121,58 @@ function troubleOf(deps: DashboardDeps, { hits, ...vitals }: Vitals): string | u
 function health(deps: DashboardDeps): Html {
   const vitals = deps.vitals()
   const { isDatabaseWell, isWriteFailing, hits, disk, memory, startedAt } = vitals
-  const trouble = troubleOf(deps, vitals)
-  const isWaiting = isWriteFailing || hits.areOverflowing || hits.journalFill > 0.5
-  const uptime = Date.now() - startedAt
+  const problem = findProblem(deps, vitals)
   return html`
     ${
-      trouble === undefined
-        ? parts.notice('good', html`<p><strong>All is well.</strong></p>`)
-        : parts.notice('bad', html`<p><strong>Something needs you.</strong> ${trouble}</p>`)
+      problem === undefined
+        ? parts.notice('good', html`<p><strong>Healthy.</strong></p>`)
+        : parts.notice('bad', html`<p><strong>Needs attention.</strong> ${problem}</p>`)
     }
     <div class="cards small">
-      ${parts.card('Database', [
-        html`<p>${isDatabaseWell ? 'It answers.' : 'It does not answer as it should.'}
-          ${isWriteFailing ? 'The disk refuses writes.' : 'The disk takes writes.'}</p>`,
-        facts([
+      ${parts.card(
+        'Database',
+        parts.facts([
+          ['State', isWriteFailing ? 'writes fail' : isDatabaseWell ? 'healthy' : 'no response'],
           ['Size', formatBytes(disk.database)],
           ['Write-ahead log', formatBytes(disk.log)],
-          ['Room on the disk', disk.free === undefined ? 'unknown' : formatBytes(disk.free)],
+          ['Free disk space', disk.free === undefined ? 'unknown' : formatBytes(disk.free)],
         ]),
-      ])}
-      ${parts.card('Hits on their way', [
-        html`<p>${
-          isWaiting
-            ? 'They wait for the disk and gather in the journal.'
-            : 'They are counted within a second. None is lost.'
-        }</p>`,
-        facts([
-          ['Waiting', hits.pending.toLocaleString('en')],
+      )}
+      ${parts.card(
+        'Hits being written',
+        parts.facts([
+          ['Pending', parts.count(hits.pending)],
           ['Journal filled', `${Math.round(hits.journalFill * 100)} %`],
         ]),
-      ])}
-      ${parts.card('Program', [
-        facts([
+      )}
+      ${parts.card(
+        'Program',
+        parts.facts([
           ['Version', VERSION],
-          ['Running for', duration(uptime)],
+          ['Running for', duration(Date.now() - startedAt)],
           ['Memory', memory === undefined ? 'unknown' : formatBytes(memory)],
         ]),
-      ])}
+      )}
     </div>`
 }
 
-function facts(all: readonly (readonly [string, string])[]): Html {
-  const pairs = all.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)
-  return html`<dl class="facts">${pairs}</dl>`
-}
-
 function duration(ms: number): string {
-  const [days, hours] = [Math.floor(ms / DAY), Math.floor((ms % DAY) / HOUR)]
+  const days = Math.floor(ms / DAY)
+  const hours = Math.floor((ms % DAY) / HOUR)
   const minutes = Math.floor((ms % HOUR) / MINUTE)
   if (days > 0) return `${parts.plural(days, 'day')}, ${hours} h`
   if (hours > 0) return `${hours} h ${minutes} min`
   return minutes > 0 ? `${minutes} min` : `${Math.floor(ms / SECOND)} s`
 }
 
-function maintenance(deps: DashboardDeps, visitor: Visitor, { problem, sent }: Shown): Html {
+function maintenance(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { problem, sent }: ServicePageProps,
+): Html {
   const until = deps.maintenance.until()
-  const what = html`<p>During maintenance the API answers 503 and says when it ends. Short links,
-    QR images and these pages go on, but no link can be changed.</p>`
+  const explanation = html`<p>During maintenance the API answers 503 with the time when it ends.
+    Redirects, QR images and these pages keep working, but links cannot be changed.</p>`
   if (until !== undefined && !problem) {
     return html`
       ${parts.notice(
@@ -190,20 +180,21 @@ function maintenance(deps: DashboardDeps, visitor: Visitor, { problem, sent }: S
         html`<p><strong>On until ${parts.time(until)}</strong>, for
           ${parts.countdown(until, deps.clock())} more.</p>`,
       )}
-      ${what}
-      ${parts.buttonForm(visitor, {
-        ...{ action: '/app/service/maintenance/end', label: 'End it now', look: 'primary' },
-      })}`
+      ${explanation}
+      ${parts.buttonForm(user, `${PATH}/maintenance/end`, 'End it now', { look: 'primary' })}`
   }
   const hour = isoTime(deps.clock()).slice(11, 16)
   return html`
     <p><strong>Off.</strong></p>
-    ${what}
+    ${explanation}
     ${parts.form({
-      ...{ action: '/app/service/maintenance', csrf: visitor.csrf },
+      action: `${PATH}/maintenance`,
+      csrf: user.csrf,
       children: [
         parts.select({
-          ...{ name: 'length', label: 'It lasts', value: sent?.length ?? '30m' },
+          name: 'length',
+          label: 'Duration',
+          value: sent?.length ?? '30m',
           choices: [
             { value: '30m', label: '30 minutes' },
             { value: '2h', label: '2 hours' },
@@ -211,13 +202,17 @@ function maintenance(deps: DashboardDeps, visitor: Visitor, { problem, sent }: S
           ],
         }),
         parts.field({
-          ...{ name: 'at', label: 'Until', type: 'datetime-local', value: sent?.at },
-          hint: html`Only for the last choice.
+          name: 'at',
+          label: 'Until',
+          type: 'datetime-local',
+          value: sent?.at,
+          hint: html`Only for “until the time below”.
             <span data-without-script>In UTC, where it is ${hour} now.</span>`,
-          ...{ error: problem, extra: { 'data-utc': 'utc' } },
+          error: problem,
+          extra: { 'data-utc': 'utc' },
         }),
         html`<input type="hidden" name="utc" id="utc">`,
-        parts.button('Begin maintenance', 'danger'),
+        parts.button('Start maintenance', 'danger'),
       ],
     })}`
 }
@@ -225,22 +220,23 @@ function maintenance(deps: DashboardDeps, visitor: Visitor, { problem, sent }: S
 function blocklist(deps: DashboardDeps): Html {
   const { entries, files } = deps.blocklist.state()
   if (files.length === 0) {
-    return html`<p>No lists. Name files with bad hosts in the setting
-      <code>BLOCKLIST_FILES</code>, and no link can lead to one of them.</p>`
+    return html`<p>No lists. Set <code>BLOCKLIST_FILES</code> to files of bad hosts, and links to
+      these hosts are refused.</p>`
   }
   const failing = files.filter(({ error }) => error !== null).length
-  const failed = `${parts.plural(failing, 'file')} failed: what was read before stays in force.`
   const rows = files.map(({ file, entries, loadedAt, error }) => [
     html`<span class="code">${file}</span>
-      ${error !== null && html`<div class="error">Not in force as it is now: ${error}</div>`}`,
-    entries.toLocaleString('en'),
+      ${error !== null && html`<div class="error">Not active in its current form: ${error}</div>`}`,
+    parts.count(entries),
     loadedAt === null ? 'never' : parts.time(loadedAt),
   ])
-  const columns = [{ label: 'File' }, { label: 'Hosts', isNumber: true }, { label: 'Loaded' }]
+  const columns = ['File', { label: 'Hosts', isNumber: true }, 'Loaded']
   return html`
-    <p>${parts.plural(entries, 'host')} that no link may lead to, from
-      ${parts.plural(files.length, 'file')}. Files are read again when they change, and links to a
-      listed host stop redirecting.</p>
-    ${failing > 0 && parts.notice('bad', html`<p>${failed}</p>`)}
+    <p>${parts.plural(entries, 'blocked host')} from ${parts.plural(files.length, 'file')}. Changed
+      files are loaded automatically, and links to a blocked host stop redirecting.</p>
+    ${parts.errorNotice(
+      failing > 0 &&
+        `${parts.plural(failing, 'file')} failed: the last loaded version stays active.`,
+    )}
     ${parts.table({ caption: 'Files of the blocklist', columns, rows })}`
 }

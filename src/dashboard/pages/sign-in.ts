@@ -1,126 +1,181 @@
 import { Elysia } from 'elysia'
-import { hasSecondFactor } from '../../accounts/second-factor.ts'
-import { type SignIn, signIn } from '../../accounts/sign-in.ts'
+import { findStepAccount, hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { AccountRow } from '../../accounts/store.ts'
-import { AppError } from '../../errors.ts'
 import { html } from '../../lib/html.ts'
-import { goTo } from '../answers.ts'
-import { anonymously, readStrangersForm, signedIn } from '../auth/guard.ts'
-import { type ClientOrigin, originOf } from '../auth/origin.ts'
-import { askForCode } from '../auth/second-step.ts'
-import { beginVisit, strangersForm } from '../auth/session.ts'
+import { anonymousForm } from '../auth/csrf.ts'
+import { anonymously, originOf, readAnonymousForm, signedIn } from '../auth/guard.ts'
+import { askForCode, CODE_PAGE, checkCode, checkPassword, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
-import { button, field, form, notice } from '../ui/components.ts'
-import { doorPage } from '../ui/layout.ts'
+import { seeOther } from '../responses.ts'
+import {
+  button,
+  codeField,
+  emailField,
+  field,
+  flash,
+  form,
+  hiddenFields,
+} from '../ui/components.ts'
+import { authPage } from '../ui/layout.ts'
 
 const HOME = '/app/links'
 
+/** Sign-in with e-mail address and password. */
 export const signInPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.signIn', prefix: '/app' })
     .use(anonymously(deps))
-    .get('', ({ request }) => goTo(isSignedIn(deps, request) ? HOME : '/app/sign-in'))
+    .get('', ({ request }) => seeOther(isSignedIn(deps, request) ? HOME : '/app/sign-in'))
     .get('/sign-in', ({ request, query }) => {
       const next = safeNext(query.next)
-      if (isSignedIn(deps, request)) return goTo(next ?? HOME)
+      if (isSignedIn(deps, request)) return seeOther(next ?? HOME)
       return signInPage(deps, request, { next, done: query.done })
     })
     .post('/sign-in', async ({ request, server, set }) => {
       const origin = originOf(deps, { request, server, set })
-      const sent = await readStrangersForm(deps, { request, server })
+      const sent = await readAnonymousForm(deps, { request, server })
       const next = safeNext(sent.text('next'))
       const email = sent.text('email')
-      const account = await judgeSignIn(deps, origin, {
+      const account = await checkPassword(deps, origin, {
         email,
         password: sent.raw('password'),
         deviceToken: deps.cookies.find('known', request),
       })
       if (!account || account.disabledAt !== null) {
         const problem = account
-          ? 'This account is disabled. Ask who runs the service.'
+          ? 'This account is disabled. Ask the administrator.'
           : 'The e-mail address or the password is wrong.'
-        return signInPage(deps, request, { next, email, problem, status: 401 })
+        return signInPage(deps, request, { next, email, problem })
       }
       if (hasSecondFactor(account)) return askForCode(deps, account, next)
       const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
-      const { cookies } = await beginVisit(deps, { request, origin }, proof)
-      return goTo(next ?? HOME, { cookies })
+      const { cookies } = await startSession(deps, { request, origin }, proof)
+      return seeOther(next ?? HOME, cookies)
     })
-
-/** As `signIn`, and says in the log why somebody is refused. */
-async function judgeSignIn(
-  deps: DashboardDeps,
-  origin: ClientOrigin,
-  sent: Pick<SignIn, 'email' | 'password' | 'deviceToken'>,
-): Promise<AccountRow | undefined> {
-  const { security, accounts } = deps
-  const accountId = accounts.findByEmail(sent.email)?.id
-  const refused = (reason: string) =>
-    security.record('session.refused', origin, { accountId, fields: { reason } })
-  try {
-    const account = await signIn(deps, {
-      ...sent,
-      address: origin.address,
-      onClosed: (gate) =>
-        security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
-    })
-    if (!account) refused('password')
-    else if (account.disabledAt !== null) refused('disabled')
-    return account
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'too_many_attempts') refused('throttled')
-    throw error
-  }
-}
 
 export const signOutPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.signOut', prefix: '/app' })
     .use(signedIn(deps))
-    .post('/sign-out', async ({ account, session }) => {
-      await deps.sessions.end(session.id, account.id)
-      return goTo('/app/sign-in?done=out', { cookies: [deps.cookies.end('session')] })
+    .post('/sign-out', async ({ user }) => {
+      await deps.sessions.end(user.session.id, user.account.id)
+      return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
     })
 
 const isSignedIn = ({ cookies, sessions }: DashboardDeps, request: Request): boolean =>
   sessions.find(cookies.find('session', request)) !== undefined
 
-const DONE: Readonly<Record<string, string>> = {
+const DONE = {
   out: 'You are signed out.',
   late: 'More than five minutes have passed, or the password was changed. Sign in again.',
-  deleted: 'The account is deleted. Its links are being taken away.',
+  deleted: 'The account is deleted, and its links are being removed.',
 }
 
-interface Shown {
+interface SignInPageProps {
   next: string | undefined
   email?: string
   problem?: string
   done?: string | undefined
-  status?: number
 }
 
-function signInPage(deps: DashboardDeps, request: Request, shown: Shown): Response {
-  const { csrf, cookies } = strangersForm(deps, request)
-  const { next, email, problem, done = '', status = 200 } = shown
-  const good = Object.hasOwn(DONE, done) ? DONE[done] : undefined
-  const fields = html`
-    ${next ? html`<input type="hidden" name="next" value="${next}">` : ''}
-    ${field({
-      ...{ name: 'email', label: 'E-mail address', type: 'email', value: email, required: true },
-      ...{ autocomplete: 'username', extra: { autofocus: !email } },
-    })}
-    ${field({
-      ...{ name: 'password', label: 'Password', type: 'password', required: true },
-      ...{ autocomplete: 'current-password', error: problem, extra: { autofocus: !!email } },
-    })}
-    ${button('Sign in')}`
-  return doorPage({
-    ...{ title: 'Sign in', status, cookies },
+function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProps): Response {
+  const { csrf, cookies } = anonymousForm(deps, request)
+  const { next, email, problem, done } = props
+  return authPage({
+    title: 'Sign in',
+    status: problem ? 401 : 200,
+    cookies,
     main: html`
-      ${good && notice('good', html`<p>${good}</p>`)}
-      ${form({ action: '/app/sign-in', csrf, children: fields })}
+      ${flash(DONE, done)}
+      ${form({
+        action: '/app/sign-in',
+        csrf,
+        children: [
+          next && hiddenFields({ next }),
+          emailField({
+            value: email,
+            required: true,
+            autocomplete: 'username',
+            extra: { autofocus: !email },
+          }),
+          field({
+            name: 'password',
+            label: 'Password',
+            type: 'password',
+            required: true,
+            autocomplete: 'current-password',
+            error: problem,
+            extra: { autofocus: Boolean(email) },
+          }),
+          button('Sign in'),
+        ],
+      })}
       <p class="hint after">
-        ${deps.signUp === 'open' && html`No account yet? <a href="/app/sign-up">Make one</a>. `}
-        Forgotten the password? Whoever runs the service can give you a link that sets a new one.
+        ${deps.signUp === 'open' && html`No account yet? <a href="/app/sign-up">Create one</a>. `}
+        Forgot your password? Ask the administrator for a reset link.
       </p>`,
+  })
+}
+
+/** The second step of a sign-in, if the account has two-factor sign-in. */
+export const signInCodePages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.signInCode', prefix: CODE_PAGE })
+    .get('', ({ request, query }) => {
+      const next = safeNext(query.next)
+      return findAccount(deps, request) ? codePage(deps, request, { next }) : startAgain()
+    })
+    .post('', async ({ request, server, set }) => {
+      const origin = originOf(deps, { request, server, set })
+      const sent = await readAnonymousForm(deps, { request, server })
+      const next = safeNext(sent.text('next'))
+      const account = findAccount(deps, request)
+      if (!account) return startAgain()
+      const factor = checkCode(deps, { account, origin, request, text: sent.text('code') })
+      if (!factor) {
+        const problem = 'This code is wrong, too old, or used already.'
+        return codePage(deps, request, { next, problem })
+      }
+      const accountId = account.id
+      const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
+      const { cookies } = await startSession(deps, { request, origin }, proof)
+      if ('recoveryHash' in factor) {
+        const fields = { left: deps.recoveryCodes.countUnused(accountId) }
+        deps.security.record('recovery_code.used', origin, { accountId, fields })
+      }
+      return seeOther(next ?? HOME, [...cookies, deps.cookies.end('step')])
+    })
+
+const findAccount = (deps: DashboardDeps, request: Request): AccountRow | undefined =>
+  findStepAccount(deps, deps.cookies.find('step', request), deps.clock())
+
+const startAgain = (): Response => seeOther('/app/sign-in?done=late')
+
+function codePage(
+  deps: DashboardDeps,
+  request: Request,
+  { next, problem }: Pick<SignInPageProps, 'next' | 'problem'>,
+): Response {
+  const { csrf, cookies } = anonymousForm(deps, request)
+  return authPage({
+    title: 'Enter your code',
+    cookies,
+    status: problem ? 401 : 200,
+    main: html`
+      <p>Your password is correct. This account has two-factor sign-in: open your authenticator
+        app.</p>
+      ${form({
+        action: CODE_PAGE,
+        csrf,
+        children: [
+          next && hiddenFields({ next }),
+          codeField({
+            hint: 'The six digits in your app, or one of your recovery codes.',
+            error: problem,
+            extra: { autofocus: true, autocapitalize: 'characters' },
+          }),
+          button('Sign in'),
+        ],
+      })}
+      <p class="hint after">Neither available? Ask the administrator to turn two-factor sign-in off
+        for you. <a href="/app/sign-in">Sign in to another account</a></p>`,
   })
 }

@@ -11,78 +11,62 @@ import {
   sealSecret,
   showRecoveryCode,
 } from '../../accounts/second-factor.ts'
-import type { AccountRow } from '../../accounts/store.ts'
-import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'
-import { goTo } from '../answers.ts'
 import { askForPassword, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
-import { signedIn, type Visitor } from '../auth/guard.ts'
+import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
+import { countAttempts } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/account/two-factor'
-/** Of a recovery code with spaces. */
-const CODE_MAX_LENGTH = 40
 const WRONG_CODE = 'This code is wrong, too old, or used already.'
 
 /** Turns two-factor sign-in on and off. */
 export const twoFactorPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.twoFactor', prefix: PATH })
     .use(signedIn(deps))
-    .get('', ({ visitor, query }) => statePage(deps, visitor, { done: query.done }))
-    .post('/begin', async ({ visitor, form }) => {
-      const action = { path: `${PATH}/begin`, label: 'Set it up', section: 'account' } as const
-      const asked = await askForPassword(deps, visitor, form, action)
-      return asked ?? begin(deps, visitor)
+    .get('', ({ user, query }) => statePage(deps, user, { done: query.done }))
+    .post('/begin', async ({ user, form }) => {
+      const action = { path: `${PATH}/begin`, label: 'Set it up' } as const
+      return (await askForPassword(deps, user, form, action)) ?? begin(deps, user)
     })
-    .post('/confirm', async ({ visitor, form }) => {
-      const code = form.text('code').slice(0, CODE_MAX_LENGTH)
-      const action = {
-        path: `${PATH}/confirm`,
-        label: 'Turn it on',
-        section: 'account',
-        values: { code },
-      } as const
-      const asked = await askForPassword(deps, visitor, form, action)
-      return asked ?? confirm(deps, visitor, code)
+    .post('/confirm', async ({ user, form }) => {
+      const code = form.text('code').slice(0, parts.CODE_LENGTH_MAX)
+      const action = { path: `${PATH}/confirm`, label: 'Turn it on', values: { code } } as const
+      return (await askForPassword(deps, user, form, action)) ?? confirm(deps, user, code)
     })
-    .post('/disable', async ({ visitor, form }) => {
-      const errors = await disable(deps, visitor, {
+    .post('/disable', async ({ user, form }) => {
+      const errors = await disable(deps, user, {
         current: form.raw('current'),
         code: form.text('code'),
       })
-      return errors ? statePage(deps, visitor, { errors }) : goTo(`${PATH}?done=off`)
+      return errors ? statePage(deps, user, { errors }) : seeOther(`${PATH}?done=off`)
     })
 
-function getAccount({ accounts }: DashboardDeps, { account }: Visitor): AccountRow {
-  const found = accounts.find(account.id)
-  if (!found) throw new AppError('sign_in_needed')
-  return found
-}
-
 /** Stores a new secret, which a code must confirm, and shows it. */
-async function begin(deps: DashboardDeps, visitor: Visitor): Promise<Response> {
-  const accountId = visitor.account.id
+async function begin(deps: DashboardDeps, user: CurrentUser): Promise<Response> {
+  const accountId = user.account.id
   const secret = newTotpSecret(deps.random)
-  const order = { accountId, secret: sealSecret(deps, accountId, secret) }
-  if (!(await deps.writer.call('beginTotp', order))) return goTo(PATH)
-  return secretPage(deps, visitor, secret)
+  const command = { accountId, secret: sealSecret(deps, accountId, secret) }
+  if (!(await deps.writer.call('beginTotp', command))) return seeOther(PATH)
+  return secretPage(deps, user, secret)
 }
 
-/** Turns two-factor sign-in on if the code is one of the stored secret. */
-async function confirm(deps: DashboardDeps, visitor: Visitor, code: string): Promise<Response> {
+/** Turns two-factor sign-in on if the code matches the stored secret. */
+async function confirm(deps: DashboardDeps, user: CurrentUser, code: string): Promise<Response> {
   const { hasher, random, clock, writer, sessions, security } = deps
-  const account = getAccount(deps, visitor)
+  const account = requireAccount(deps, user)
   const accountId = account.id
-  if (!account.totpSecret || hasSecondFactor(account)) return goTo(PATH)
+  if (!account.totpSecret || hasSecondFactor(account)) return seeOther(PATH)
   const secret = openSecret(hasher, accountId, account.totpSecret)
   const now = clock()
-  const step = countedCode(deps, visitor, () => findStep(secret, code.replace(/\s/g, ''), now))
+  const step = tryCode(deps, user, () => findStep(secret, code.replace(/\s/g, ''), now))
   if (step === undefined) {
-    const problem = 'This code does not fit. It changes every 30 seconds: is your clock right?'
-    return secretPage(deps, visitor, secret, problem)
+    const problem = 'This code is wrong. It changes every 30 seconds: is your clock right?'
+    return secretPage(deps, user, secret, problem)
   }
   const codes = newRecoveryCodes(random)
   const isEnabled = await writer.call('enableTotp', {
@@ -92,140 +76,115 @@ async function confirm(deps: DashboardDeps, visitor: Visitor, code: string): Pro
     recoveryHashes: codes.map((text) => hasher.hash('recovery-code', text)),
     now,
   })
-  if (!isEnabled) return goTo(PATH)
-  // They were started with the password alone.
-  await sessions.endOthers(accountId, visitor.session.id)
-  security.record('totp.enabled', visitor.origin, { accountId })
-  return codesPage(visitor, codes)
+  if (!isEnabled) return seeOther(PATH)
+  // The other sessions were started without a second factor.
+  await sessions.endOthers(accountId, user.session.id)
+  security.record('totp.enabled', user.origin, { accountId })
+  return codesPage(user, codes)
 }
 
-/** What a code gives; a wrong one is counted. Throws `too_many_attempts`. */
-function countedCode<Result>(
-  { throttle, security }: DashboardDeps,
-  { session, account, origin }: Visitor,
-  judge: () => Result | undefined,
+/** Runs `check`, and counts the attempt if it fails. Throws `too_many_attempts`. */
+function tryCode<Result>(
+  deps: DashboardDeps,
+  { session, account, origin }: CurrentUser,
+  check: () => Result | undefined,
 ): Result | undefined {
   const attempts = [{ gate: 'session', key: `code ${session.id}` }] as const
-  throttle.require(attempts)
-  const result = judge()
-  if (result !== undefined) throttle.clear(attempts)
-  else {
-    for (const gate of throttle.count(attempts)) {
-      security.record('throttle.engaged', origin, { accountId: account.id, fields: { gate } })
-    }
-  }
+  deps.throttle.require(attempts)
+  const result = check()
+  if (result !== undefined) deps.throttle.clear(attempts)
+  else countAttempts(deps, attempts, { origin, accountId: account.id })
   return result
 }
 
-interface Errors {
+interface DisableErrors {
   current?: string
   code?: string
 }
 
-/** What is wrong; undefined when two-factor sign-in is off. */
+/** Turns two-factor sign-in off. Returns what is wrong; undefined if it is off. */
 async function disable(
   deps: DashboardDeps,
-  visitor: Visitor,
+  user: CurrentUser,
   sent: { current: string; code: string },
-): Promise<Errors | undefined> {
+): Promise<DisableErrors | undefined> {
   const { clock, writer, security, recoveryCodes } = deps
-  if (!hasSecondFactor(getAccount(deps, visitor))) return undefined
-  if (!(await verifyOwnPassword(deps, visitor, sent.current))) return { current: WRONG_PASSWORD }
+  if (!hasSecondFactor(requireAccount(deps, user))) return undefined
+  if (!(await verifyOwnPassword(deps, user, sent.current))) return { current: WRONG_PASSWORD }
   const now = clock()
-  const account = getAccount(deps, visitor)
+  const account = requireAccount(deps, user)
   const accountId = account.id
-  const factor = countedCode(deps, visitor, () => findFactor(deps, account, sent.code, now))
+  const factor = tryCode(deps, user, () => findFactor(deps, account, sent.code, now))
   if (!factor) return { code: WRONG_CODE }
   const left = recoveryCodes.countUnused(accountId) - 1
   if (!(await writer.call('disableTotp', { accountId, factor, now }))) return { code: WRONG_CODE }
   if ('recoveryHash' in factor) {
-    security.record('recovery_code.used', visitor.origin, { accountId, fields: { left } })
+    security.record('recovery_code.used', user.origin, { accountId, fields: { left } })
   }
-  security.record('totp.disabled', visitor.origin, { accountId })
+  security.record('totp.disabled', user.origin, { accountId })
   return undefined
 }
 
-interface Shown {
+interface StatePageProps {
   done?: string | undefined
-  errors?: Errors
+  errors?: DisableErrors
 }
 
-function statePage(deps: DashboardDeps, visitor: Visitor, { done, errors }: Shown): Response {
-  const account = getAccount(deps, visitor)
+function statePage(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { done, errors }: StatePageProps,
+): Response {
+  const account = requireAccount(deps, user)
   const isOff = done === 'off' && !hasSecondFactor(account)
-  return page(visitor, {
+  return page(user, {
     title: 'Two-factor sign-in',
     current: 'account',
     status: errors ? 422 : 200,
     main: html`
       ${isOff && parts.notice('good', html`<p>Two-factor sign-in is off.</p>`)}
       <div class="card">
-        ${hasSecondFactor(account) ? disableForm(deps, visitor, errors) : beginForm(visitor)}
+        ${hasSecondFactor(account) ? disableForm(deps, user, errors) : beginForm(user)}
         <p class="hint after"><a href="/app/account">Back to the account</a></p>
       </div>`,
   })
 }
 
-const beginForm = (visitor: Visitor): Html => html`
-  <p>With two-factor sign-in, a password that was stolen or guessed is not enough: after it, the
-    sign-in asks for a code that an app on your phone shows. Any authenticator app will do. API keys
-    are not affected.</p>
-  ${parts.buttonForm(visitor, {
-    action: `${PATH}/begin`,
-    label: 'Set up two-factor sign-in',
-    look: 'primary',
-  })}`
+const beginForm = (user: CurrentUser): Html => html`
+  <p>With two-factor sign-in, a stolen or guessed password is not enough: signing in also asks for a
+    code from an app on your phone. Any authenticator app works. API keys are not affected.</p>
+  ${parts.buttonForm(user, `${PATH}/begin`, 'Set up two-factor sign-in', { look: 'primary' })}`
 
-function disableForm(deps: DashboardDeps, visitor: Visitor, errors: Errors = {}): Html {
-  const { totpEnabledAt, id } = getAccount(deps, visitor)
+function disableForm(deps: DashboardDeps, user: CurrentUser, errors: DisableErrors = {}): Html {
+  const { totpEnabledAt, id } = requireAccount(deps, user)
   const left = deps.recoveryCodes.countUnused(id)
   return html`
-    <p>Two-factor sign-in is <strong>on</strong> since ${parts.time(totpEnabledAt ?? 0)}.
+    <p>Two-factor sign-in has been <strong>on</strong> since ${parts.time(totpEnabledAt ?? 0)}.
       ${parts.plural(left, 'recovery code')} of ${RECOVERY_CODES} ${left === 1 ? 'is' : 'are'} left.
-      For new ones, turn it off and on again.</p>
+      To get new ones, turn it off and on again.</p>
     <h2>Turn it off</h2>
     ${parts.form({
       action: `${PATH}/disable`,
-      csrf: visitor.csrf,
+      csrf: user.csrf,
       children: [
-        passwordOwner(visitor),
-        parts.field({
-          name: 'current',
-          label: 'Your password',
-          type: 'password',
-          required: true,
-          autocomplete: 'current-password',
-          error: errors.current,
+        parts.currentPassword(user, { error: errors.current }),
+        parts.codeField({
+          hint: 'The six digits in your app, or a recovery code.',
+          error: errors.code,
         }),
-        codeField('The six digits in your app, or a recovery code.', errors.code),
         parts.button('Turn two-factor sign-in off', 'danger'),
       ],
     })}`
 }
 
-/** For password managers, which ask whose password it is. */
-const passwordOwner = ({ account }: Visitor): Html =>
-  html`<input name="username" value="${account.email}" autocomplete="username" hidden>`
-
-const codeField = (hint: string, error: string | undefined): Html =>
-  parts.field({
-    name: 'code',
-    label: 'Code',
-    required: true,
-    hint,
-    error,
-    autocomplete: 'one-time-code',
-    extra: { spellcheck: 'false', maxlength: CODE_MAX_LENGTH },
-  })
-
 async function secretPage(
   deps: DashboardDeps,
-  visitor: Visitor,
+  user: CurrentUser,
   secret: Uint8Array,
   problem?: string,
 ): Promise<Response> {
   const issuer = `Hopcode (${new URL(deps.baseUrl).host})`
-  const { url, key } = describeSecret(secret, { issuer, email: visitor.account.email })
+  const { url, key } = describeSecret(secret, { issuer, email: user.account.email })
   const svg = await deps.images.renderText(url, parseQrOptions({ format: 'svg' }))
   const base64 = Buffer.from(svg).toString('base64')
   const picture = attributes({
@@ -235,7 +194,7 @@ async function secretPage(
     height: 240,
   })
   const grouped = key.replace(/(.{4})(?=.)/g, '$1 ')
-  return page(visitor, {
+  return page(user, {
     title: 'Set up two-factor sign-in',
     current: 'account',
     status: problem ? 422 : 200,
@@ -244,18 +203,21 @@ async function secretPage(
       <p><img src="data:image/svg+xml;base64,${base64}" ${picture}></p>
       <p>No camera? Type this key into the app:
         <span class="code" id="totp-key">${grouped}</span></p>
-      <p>2. Enter the code that the app shows now. Every other session then ends.</p>
+      <p>2. Enter the code that the app shows. Every other session then ends.</p>
       ${parts.form({
         action: `${PATH}/confirm`,
-        csrf: visitor.csrf,
-        children: [codeField('Six digits.', problem), parts.button('Turn it on')],
+        csrf: user.csrf,
+        children: [
+          parts.codeField({ hint: 'Six digits.', error: problem }),
+          parts.button('Turn it on'),
+        ],
       })}
       <p class="hint after"><a href="/app/account">Leave it off</a></p>
     </div>`,
   })
 }
 
-function codesPage(visitor: Visitor, codes: readonly string[]): Response {
+function codesPage(user: CurrentUser, codes: readonly string[]): Response {
   const shown = codes.map(showRecoveryCode)
   const area = attributes({
     id: 'secret',
@@ -267,12 +229,12 @@ function codesPage(visitor: Visitor, codes: readonly string[]): Response {
     spellcheck: 'false',
     'aria-describedby': 'secret-hint',
   })
-  return page(visitor, {
+  return page(user, {
     title: 'Two-factor sign-in is on',
     current: 'account',
     main: html`<div class="card">
       ${parts.notice('good', html`<p>From now on, signing in asks for a code.</p>`)}
-      <p>If you lose your phone, each of these codes signs you in once in its place.</p>
+      <p>If you lose your phone, you can sign in with these codes. Each works once.</p>
       <div class="secret">
         <label for="secret">Recovery codes</label>
         <div class="copy">
@@ -280,10 +242,10 @@ function codesPage(visitor: Visitor, codes: readonly string[]): Response {
 ${shown.join('\n')}</textarea>
           ${parts.copyButton('secret', 'recovery codes')}
         </div>
-        <p class="hint" id="secret-hint">They are shown this once. Copy or print them now, and keep
+        <p class="hint" id="secret-hint">Copy or print them now. You won’t see them again. Keep
           them apart from your phone.</p>
       </div>
-      <div class="row">${parts.linkButton('I have kept them', '/app/account', 'primary')}</div>
+      <div class="row">${parts.linkButton('I have saved them', '/app/account', 'primary')}</div>
     </div>`,
   })
 }

@@ -1,183 +1,168 @@
 import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
+import { plural } from './components.ts'
 
-/** How the script writes a moment in the visitor's own zone. */
+/** How the script formats a time in the browser's time zone. */
 type TimeForm = 'hour' | 'moment'
 
 export interface Bar {
-  /** What stands below it on the axis, and before its value where the pointer rests. */
+  /** Below the bar on the axis, and in its tooltip. */
   label: string
-  /** Epoch ms and form of the label, where the script is to say it in the visitor's zone. */
+  /** Epoch ms and form of the label, if the script shows it in the browser's time zone. */
   at?: { time: number; form: TimeForm }
-  /** Whole, 0 or more. */
+  /** An integer, 0 or more. */
   value: number
-  /** Its time is not over: the value may grow. It is drawn as an outline. */
+  /** Its period is not over and the value may grow. It is drawn as an outline. */
   isOpen?: boolean
 }
 
-interface ChartOptions {
-  /** Begins the ids inside: one chart of a page has it. */
+interface ChartProps {
+  /** Prefix of the ids inside, unique on the page. */
   id: string
-  /** What the chart is of, in a few words. */
   title: string
-  /** What it shows, in a sentence, for who cannot see it. */
+  /** A sentence for screen readers. */
   description: string
   /** At least one, in the order of time. */
   bars: readonly Bar[]
-  /** What is counted, after its number: `hit`. */
+  /** What is counted, in the singular: `hit`. */
   unit: string
 }
 
-/** In pixels of a drawing that grows and shrinks with its place. */
-interface Size {
-  name: 'wide' | 'narrow'
-  width: number
-  height: number
-}
-
-const SIZES: readonly Size[] = [
-  { name: 'wide', width: 840, height: 260 },
-  { name: 'narrow', width: 360, height: 230 },
-]
-const MARGIN = { left: 44, right: 22, top: 22, bottom: 28 }
-/** About the width of a digit, at the size of text that the style sheet gives. */
-const DIGIT_WIDTH = 7
-/** What the longest label of a form takes in the languages that write it longest. */
+/** Pixels between the axes at least, on wide and on narrow screens. */
+export const WIDTHS = { wide: 560, narrow: 250 }
+/** Pixels around the axes, as in the style sheet. */
+export const MARGIN = { left: 44, right: 22 }
+/** Pixels of a digit, at the font size of the style sheet. */
+export const DIGIT_WIDTH = 7
+/** Characters of the longest label of a form, in the languages that need most. */
 const FORM_DIGITS: Readonly<Record<TimeForm, number>> = { hour: 8, moment: 17 }
 const STEPS_MAX = 4
 
 /**
- * A bar chart as SVG, drawn once for wide and once for narrow screens: the style sheet shows one of
- * them. It reads without colour: axes with numbers, values on the bars where they have room, and
- * an outline for a bar whose time is not over. All colours come from the style sheet.
+ * A bar chart as SVG, readable without color: numbers on the axes, values above bars that have
+ * room, and an outline for the current period. All positions are percentages, so it fits any width
+ * without scaling its text. The style sheet sets height, margins and colors, and hides what has the
+ * class `wide` on narrow screens.
  */
-export const barChart = (options: ChartOptions): Html =>
-  html`<div class="chart">${SIZES.map((size) => drawing(options, size))}</div>`
+export function barChart({ id, title, description, bars, unit }: ChartProps): Html {
+  const highest = bars.reduce((max, { value }) => Math.max(max, value), 0)
+  const steps = axisSteps(highest)
+  const top = steps.at(-1) ?? 1
+  return html`<div class="chart">
+    <svg role="img" aria-labelledby="${id}-title ${id}-desc">
+      <title id="${id}-title">${title}</title>
+      <desc id="${id}-desc">${description}</desc>
+      ${steps.map((step) => gridLine(step, top))}
+      ${bars.map((bar, i) => column(bar, { i, count: bars.length, top, unit }))}
+      ${values(bars, highest, top)}
+      ${labels(bars)}
+    </svg></div>`
+}
 
-/** Round steps of an axis from 0 up to `most` or just above, four at most. */
-export function axisSteps(most: number): number[] {
-  const rough = Math.max(1, most / STEPS_MAX)
+/** Round steps of an axis from 0 to `highest` or just above, about four. */
+export function axisSteps(highest: number): number[] {
+  const rough = Math.max(1, highest / STEPS_MAX)
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? 10 * power
-  return Array.from({ length: Math.max(1, Math.ceil(most / step)) + 1 }, (_, i) => i * step)
+  return Array.from({ length: Math.max(1, Math.ceil(highest / step)) + 1 }, (_, i) => i * step)
 }
 
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const compact = (value: number): string => COMPACT.format(value)
 
-function drawing({ id, title, description, bars, unit }: ChartOptions, size: Size): Html {
-  const { name, width, height } = size
-  const ids = { title: `${id}-${name}-title`, desc: `${id}-${name}-desc` }
-  const all = attributes({
-    class: name,
-    role: 'img',
-    'aria-labelledby': `${ids.title} ${ids.desc}`,
-  })
-  const most = bars.reduce((highest, { value }) => Math.max(highest, value), 0)
-  const steps = axisSteps(most)
-  const plot = {
-    width: width - MARGIN.left - MARGIN.right,
-    height: height - MARGIN.top - MARGIN.bottom,
-    top: steps.at(-1) ?? 1,
-  }
+const percent = (share: number): string => `${Math.round(share * 10_000) / 100}%`
+/** Where the middle of a bar is, from 0 to 1. */
+const middleOf = (i: number, count: number): number => (i + 0.5) / count
+
+function gridLine(step: number, top: number): Html {
+  const y = percent(1 - step / top)
+  const line = attributes({ class: step === 0 ? 'axis' : 'grid', x2: '100%', y1: y, y2: y })
   return html`
-    <svg viewBox="${`0 0 ${width} ${height}`}" ${all}>
-      <title id="${ids.title}">${title}</title>
-      <desc id="${ids.desc}">${description}</desc>
-      ${steps.map((step) => gridLine(plot, step))}
-      ${bars.map((bar, i) => column(plot, bar, { i, count: bars.length, unit }))}
-      ${values(plot, bars, most)}
-      ${labels(plot, bars)}
-    </svg>`
+    <line ${line} />
+    <text ${attributes({ y, dx: -8, dy: 4, 'text-anchor': 'end' })}>${compact(step)}</text>`
 }
 
-interface Plot {
-  width: number
-  height: number
-  /** The value at the upper end of the axis. */
-  top: number
-}
+/** Keeps one hit visible beside thousands. */
+const SHARE_MIN = 0.01
 
-const round = (pixels: number): number => Math.round(pixels * 10) / 10
-const yOf = ({ height, top }: Plot, value: number): number =>
-  round(MARGIN.top + height - (value / top) * height)
-const middleOf = ({ width }: Plot, i: number, count: number): number =>
-  round(MARGIN.left + ((i + 0.5) * width) / count)
-
-function gridLine(plot: Plot, step: number): Html {
-  const y = yOf(plot, step)
-  const label = { x: MARGIN.left - 8, y: y + 4, 'text-anchor': 'end' }
-  const line = { class: step === 0 ? 'axis' : 'grid', x1: MARGIN.left, y1: y, y2: y }
-  return html`
-    <line ${attributes({ ...line, x2: MARGIN.left + plot.width })} />
-    <text ${attributes(label)}>${compact(step)}</text>`
-}
-
-interface Place {
+interface ColumnProps {
   i: number
   count: number
+  top: number
   unit: string
 }
 
-/** The bar, and around it the whole height of its place, so that a pointer finds an empty one. */
-function column(plot: Plot, bar: Bar, { i, count, unit }: Place): Html {
-  const slot = plot.width / count
-  const gap = slot > 6 ? slot * 0.2 : slot * 0.1
-  const x = MARGIN.left + i * slot
-  // One hit beside thousands is still to be seen.
-  const y = Math.min(yOf(plot, bar.value), yOf(plot, 0) - (bar.value > 0 ? 2 : 0))
+/** A bar, and its whole column, which has the tooltip even if the bar is empty. */
+function column(bar: Bar, { i, count, top, unit }: ColumnProps): Html {
+  const slot = 1 / count
+  const gap = count < 100 ? slot * 0.2 : slot * 0.1
+  const share = Math.max(bar.value / top, SHARE_MIN)
   const shape = {
-    ...{ class: bar.isOpen ? 'bar open' : 'bar', x: round(x + gap / 2), y },
-    ...{ width: round(slot - gap), height: round(yOf(plot, 0) - y), rx: slot > 12 ? 2 : 0 },
+    class: bar.isOpen ? 'bar open' : 'bar',
+    x: percent(i * slot + gap / 2),
+    y: percent(1 - share),
+    width: percent(slot - gap),
+    height: percent(share),
   }
-  const whole = { class: 'place', x: round(x), y: MARGIN.top, width: round(slot) }
-  const tail = `: ${bar.value.toLocaleString('en')} ${bar.value === 1 ? unit : `${unit}s`}${
-    bar.isOpen ? ' so far' : ''
-  }`
-  const moment = bar.at && { 'data-at': isoTime(bar.at.time), 'data-form': 'moment' }
+  const place = { class: 'place', x: percent(i * slot), width: percent(slot), height: '100%' }
+  const tail = `: ${plural(bar.value, unit)}${bar.isOpen ? ' so far' : ''}`
+  const time = bar.at && { 'data-at': isoTime(bar.at.time), 'data-form': 'moment' }
   return html`
     <g>
-      <title ${attributes({ ...moment, 'data-tail': moment && tail })}>${bar.label}${tail}</title>
-      <rect ${attributes({ ...whole, height: plot.height })} />
+      <title ${attributes({ ...time, 'data-tail': time && tail })}>${bar.label}${tail}</title>
+      <rect ${attributes(place)} />
       ${bar.value > 0 && html`<rect ${attributes(shape)} />`}
     </g>`
 }
 
-/** The value above each bar where all have room side by side, else above the highest alone. */
-function values(plot: Plot, bars: readonly Bar[], most: number): Html[] {
-  if (most === 0) return []
-  const slot = plot.width / bars.length
+/** The value above each bar if all have room side by side, else above the highest alone. */
+function values(bars: readonly Bar[], highest: number, top: number): Html[] {
+  if (highest === 0) return []
   const longest = bars.reduce((max, { value }) => Math.max(max, compact(value).length), 0)
-  const areAllShown = longest * DIGIT_WIDTH + 4 <= slot
-  const highest = bars.findLastIndex(({ value }) => value === most)
+  const fits = (width: number) => longest * DIGIT_WIDTH + 4 <= width / bars.length
+  const highestIndex = bars.findLastIndex(({ value }) => value === highest)
   return bars.flatMap(({ value }, i) => {
-    if (value === 0 || !(areAllShown || i === highest)) return []
-    const place = { x: middleOf(plot, i, bars.length), y: yOf(plot, value) - 6 }
-    const all = attributes({ class: 'value', ...place, 'text-anchor': 'middle' })
+    const isHighest = i === highestIndex
+    if (value === 0 || !(isHighest || fits(WIDTHS.wide))) return []
+    const all = attributes({
+      class: isHighest || fits(WIDTHS.narrow) ? 'value' : 'value wide',
+      x: percent(middleOf(i, bars.length)),
+      y: percent(1 - value / top),
+      dy: -6,
+      'text-anchor': 'middle',
+    })
     return [html`<text ${all}>${compact(value)}</text>`]
   })
 }
 
-/** As many labels below the axis as have room side by side, the newest always. */
-function labels(plot: Plot, bars: readonly Bar[]): Html[] {
-  const longest = bars.reduce(
-    (max, { label, at }) => Math.max(max, at ? FORM_DIGITS[at.form] : label.length),
-    0,
-  )
-  const half = (longest * DIGIT_WIDTH) / 2
-  const edge = MARGIN.left + plot.width + MARGIN.right - half
-  // From the newest back, each clear of the one before.
-  let free = Number.POSITIVE_INFINITY
-  const shown: Html[] = []
-  for (const [i, { label, at }] of [...bars.entries()].reverse()) {
-    const middle = Math.min(middleOf(plot, i, bars.length), edge)
-    if (middle - half < 0 || middle + half > free) continue
-    free = middle - half - 2 * DIGIT_WIDTH
+/** As many labels below the axis as have room side by side, always including the newest. */
+function labels(bars: readonly Bar[]): Html[] {
+  const half =
+    (DIGIT_WIDTH / 2) *
+    Math.max(...bars.map(({ label, at }) => (at ? FORM_DIGITS[at.form] : label.length)))
+  /** How far the newest label would reach over the right edge. */
+  const overhang = Math.max(0, half - MARGIN.right - WIDTHS.narrow / bars.length / 2)
+  const stepAt = (width: number) =>
+    Math.ceil((2 * half + 2 * DIGIT_WIDTH + overhang) / (width / bars.length))
+  const isInside = (i: number, width: number) =>
+    middleOf(i, bars.length) * width - half >= -MARGIN.left
+  const wideStep = stepAt(WIDTHS.wide)
+  const narrowStep = Math.ceil(stepAt(WIDTHS.narrow) / wideStep) * wideStep
+  return bars.flatMap(({ label, at }, i) => {
+    const age = bars.length - 1 - i
+    if (age % wideStep !== 0 || (age > 0 && !isInside(i, WIDTHS.wide))) return []
+    const isNarrow = age === 0 || (age % narrowStep === 0 && isInside(i, WIDTHS.narrow))
+    const place =
+      age === 0 && overhang > 0
+        ? { x: '100%', dx: MARGIN.right, 'text-anchor': 'end' }
+        : { x: percent(middleOf(i, bars.length)), 'text-anchor': 'middle' }
     const all = attributes({
-      ...{ x: round(middle), y: MARGIN.top + plot.height + 19, 'text-anchor': 'middle' },
+      class: isNarrow ? undefined : 'wide',
+      ...place,
+      y: '100%',
+      dy: 19,
       ...(at && { 'data-at': isoTime(at.time), 'data-form': at.form }),
     })
-    shown.push(html`<text ${all}>${label}</text>`)
-  }
-  return shown
+    return [html`<text ${all}>${label}</text>`]
+  })
 }

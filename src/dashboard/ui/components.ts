@@ -1,29 +1,40 @@
+import { PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
+
+import type { AccountRow } from '../../accounts/store.ts'
+import type { Quota } from '../../config.ts'
+import { formatBytes } from '../../lib/bytes.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
-import type { Visitor } from '../auth/guard.ts'
+import type { CurrentUser } from '../auth/guard.ts'
 
 /** Parts of pages. All text that goes in is escaped. */
 
-interface FormOptions {
+type Extra = Readonly<Record<string, string | number | boolean>>
+
+interface FormProps {
   action: string
-  /** Of the visitor, or of a page for strangers. */
+  /** Of the current user, or of a form without a session. */
   csrf: string
   children: Value
-  /** Attributes beside, like `hx-post` or `enctype`. */
-  extra?: Readonly<Record<string, string | boolean>>
+  /** Further attributes, like `hx-post` or `enctype`. */
+  extra?: Extra
 }
 
-/** A form that is sent with its token. */
-export const form = ({ action, csrf, children, extra = {} }: FormOptions): Html => html`
+export const form = ({ action, csrf, children, extra = {} }: FormProps): Html => html`
   <form method="post" ${attributes({ action, class: 'form', ...extra })}>
     <input type="hidden" name="csrf" value="${csrf}">
     ${children}
   </form>`
 
-interface FieldOptions {
+export const hiddenFields = (values: Readonly<Record<string, string | number>>): Html[] =>
+  Object.entries(values).map(
+    ([name, value]) => html`<input type="hidden" ${attributes({ name, value })}>`,
+  )
+
+interface FieldProps {
   name: string
   label: string
-  /** Of an `<input>`; `textarea` makes one of several lines. */
+  /** Of an `<input>`; `textarea` has several lines. */
   type?:
     | 'text'
     | 'email'
@@ -35,51 +46,108 @@ interface FieldOptions {
     | 'textarea'
   value?: string | undefined
   hint?: Value
-  /** What is wrong with the value; shown beside the field and read out with it. */
+  /** What is wrong with the value. Shown beside the field and read out with it. */
   error?: string | undefined
   required?: boolean
   autocomplete?: string
-  /** Attributes beside, like `maxlength`, `autofocus` or `inputmode`. */
-  extra?: Readonly<Record<string, string | number | boolean>>
+  /** Further attributes, like `maxlength`, `autofocus` or `inputmode`. */
+  extra?: Extra
 }
 
-/** The longest value that comes back in a page with an error: as long as a destination may be. */
+/** Characters of a value that a page shows again: as long as a destination may be. */
 const VALUE_LENGTH_MAX = 8192
 const EMAIL_LENGTH_MAX = 254
 
 /**
- * A labelled field with its hint and its error. A password is never put back into a page, nor is a
- * value that is too long for its field: cut, it would be another one.
+ * A labelled field with its hint and its error. Passwords are never put back into a page, nor are
+ * values that are too long for their field, because a shortened value would be a different one.
  */
-export function field(options: FieldOptions): Html {
-  const { name, label, type = 'text', value = '', hint, error, required = false } = options
-  const id = `field-${name}`
-  const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
+export function field(props: FieldProps): Html {
+  const { name, label, type = 'text', value = '', hint, error } = props
+  const describedBy = [hint && `field-${name}-hint`, error && `field-${name}-error`]
   const common = {
-    ...{ id, name, required },
-    autocomplete: options.autocomplete,
+    id: `field-${name}`,
+    name,
+    required: props.required,
+    autocomplete: props.autocomplete,
     'aria-invalid': error ? 'true' : undefined,
-    'aria-describedby': describedBy || undefined,
-    ...options.extra,
+    'aria-describedby': describedBy.filter(Boolean).join(' ') || undefined,
+    ...props.extra,
   }
   const usualMax = type === 'email' ? EMAIL_LENGTH_MAX : VALUE_LENGTH_MAX
-  const isTooLong = value.length > Number(options.extra?.maxlength ?? usualMax)
+  const isTooLong = value.length > Number(props.extra?.maxlength ?? usualMax)
   const shown = type === 'password' || type === 'file' || isTooLong ? undefined : value
-  return html`
-    <div class="field">
-      <label for="${id}">${label}</label>
-      ${hint ? html`<p class="hint" id="${`${id}-hint`}">${hint}</p>` : ''}
-      ${
-        type === 'textarea'
-          ? html`<textarea ${attributes(common)}>
+  const input =
+    type === 'textarea'
+      ? html`<textarea ${attributes(common)}>
 ${value}</textarea>`
-          : html`<input ${attributes({ ...common, type, value: shown })}>`
-      }
-      ${error ? html`<p class="error" id="${`${id}-error`}">${error}</p>` : ''}
-    </div>`
+      : html`<input ${attributes({ ...common, type, value: shown })}>`
+  return labelled({ name, label, hint, error }, input)
 }
 
-interface SelectOptions {
+const labelled = (
+  { name, label, hint, error }: Pick<FieldProps, 'name' | 'label' | 'hint' | 'error'>,
+  input: Html,
+): Html => html`
+  <div class="field">
+    <label for="field-${name}">${label}</label>
+    ${hint ? html`<p class="hint" id="field-${name}-hint">${hint}</p>` : ''}
+    ${input}
+    ${error ? html`<p class="error" id="field-${name}-error">${error}</p>` : ''}
+  </div>`
+
+type FieldOverrides = Partial<FieldProps>
+
+/** A destination. */
+export const urlField = (props: FieldOverrides & Pick<FieldProps, 'name' | 'label'>): Html =>
+  field({
+    autocomplete: 'off',
+    ...props,
+    extra: { placeholder: 'https://', inputmode: 'url', spellcheck: 'false', ...props.extra },
+  })
+
+/** The password that the account has now, in the field `current`. */
+export const currentPassword = ({ account }: CurrentUser, props: FieldOverrides): Html[] => [
+  // For password managers, which need to know the account.
+  html`<input name="username" value="${account.email}" autocomplete="username" hidden>`,
+  field({
+    name: 'current',
+    label: 'Your password',
+    type: 'password',
+    required: true,
+    autocomplete: 'current-password',
+    ...props,
+  }),
+]
+
+export const emailField = (props: FieldOverrides): Html =>
+  field({ name: 'email', label: 'E-mail address', type: 'email', ...props })
+
+export const newPassword = (props: FieldOverrides & Pick<FieldProps, 'label'>): Html =>
+  field({
+    name: 'password',
+    type: 'password',
+    required: true,
+    autocomplete: 'new-password',
+    ...props,
+    extra: { minlength: PASSWORD_MIN_LENGTH, ...props.extra },
+  })
+
+/** A code of an authenticator app, or a recovery code. */
+export const codeField = (props: FieldOverrides): Html =>
+  field({
+    name: 'code',
+    label: 'Code',
+    required: true,
+    autocomplete: 'one-time-code',
+    ...props,
+    extra: { spellcheck: 'false', maxlength: CODE_LENGTH_MAX, ...props.extra },
+  })
+
+/** A recovery code with spaces. */
+export const CODE_LENGTH_MAX = 40
+
+interface SelectProps {
   name: string
   label: string
   choices: readonly { value: string; label: string }[]
@@ -87,26 +155,21 @@ interface SelectOptions {
   error?: string | undefined
 }
 
-export function select({ name, label, choices, value, error }: SelectOptions): Html {
-  const id = `field-${name}`
+export function select({ name, label, choices, value, error }: SelectProps): Html {
   const all = attributes({
-    ...{ id, name },
+    id: `field-${name}`,
+    name,
     'aria-invalid': error ? 'true' : undefined,
-    'aria-describedby': error ? `${id}-error` : undefined,
+    'aria-describedby': error ? `field-${name}-error` : undefined,
   })
   const options = choices.map((choice) => {
     const chosen = attributes({ value: choice.value, selected: choice.value === value })
     return html`<option ${chosen}>${choice.label}</option>`
   })
-  return html`
-    <div class="field">
-      <label for="${id}">${label}</label>
-      <select ${all}>${options}</select>
-      ${error ? html`<p class="error" id="${`${id}-error`}">${error}</p>` : ''}
-    </div>`
+  return labelled({ name, label, error }, html`<select ${all}>${options}</select>`)
 }
 
-/** A box to tick, sent as `1`. */
+/** A checkbox, sent as `1`. */
 export const checkbox = ({ name, label }: { name: string; label: string }): Html => html`
   <p class="check"><label>
     <input type="checkbox" ${attributes({ name, value: '1' })}> ${label}
@@ -114,49 +177,53 @@ export const checkbox = ({ name, label }: { name: string; label: string }): Html
 
 type Look = 'primary' | 'plain' | 'danger'
 
-/** Sends the form around it. */
+/** Submits the form around it. */
 export function button(label: string, look: Look = 'primary', extra: Extra = {}): Html {
   const all = attributes({ type: 'submit', class: `button ${look}`, ...extra })
   return html`<button ${all}>${label}</button>`
 }
 
-/** Looks like a button and leads to a page. */
+/** A link to a page that looks like a button. */
 export const linkButton = (label: string, href: string, look: Look = 'plain'): Html =>
   html`<a class="${`button ${look}`}" href="${href}">${label}</a>`
 
-type Extra = Readonly<Record<string, string | boolean>>
-
-interface SmallFormOptions {
-  action: string
-  label: string
+interface ButtonFormOptions {
   look?: Look
   /** Hidden fields. */
   values?: Readonly<Record<string, string | number>>
-  /** Says more than the label, for who cannot see what stands around it. */
+  /** A longer label for screen readers. */
   title?: string
 }
 
-/** One button that changes something: a form of its own, so that it works without a script. */
-export const buttonForm = ({ csrf }: Pick<Visitor, 'csrf'>, options: SmallFormOptions): Html => {
-  const { action, label, look = 'plain', values = {}, title } = options
-  const hidden = Object.entries(values).map(
-    ([name, value]) => html`<input type="hidden" ${attributes({ name, value })}>`,
-  )
-  const extra = title === undefined ? {} : { 'aria-label': title }
-  return form({
-    ...{ action, csrf, extra: { class: 'inline' } },
-    children: html`${hidden}${button(label, look, extra)}`,
+/** A button that changes something: a form of its own, so that it works without scripts. */
+export const buttonForm = (
+  { csrf }: Pick<CurrentUser, 'csrf'>,
+  action: string,
+  label: string,
+  { look = 'plain', values = {}, title }: ButtonFormOptions = {},
+): Html =>
+  form({
+    action,
+    csrf,
+    extra: { class: 'inline' },
+    children: [hiddenFields(values), button(label, look, title ? { 'aria-label': title } : {})],
   })
-}
 
-/** An epoch time: UTC from the server, the visitor's own zone where the script runs. */
+/** A search form. It is sent to the page's own path. */
+export const searchForm = (action: string, props: Omit<FieldProps, 'type'>): Html => html`
+  <form class="form search" method="get" action="${action}" role="search">
+    ${field({ ...props, type: 'search' })}
+    ${button('Find', 'plain')}
+  </form>`
+
+/** An epoch time: UTC from the server, the browser's time zone where scripts run. */
 export function time(epochMs: number): Html {
   const iso = isoTime(epochMs)
   const shown = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
   return html`<time datetime="${iso}">${shown}</time>`
 }
 
-/** How long until an epoch time; counts down where the script runs. */
+/** The time left until an epoch time. Counts down where scripts run. */
 export function countdown(endsAt: number, now: number): Html {
   const minutes = Math.max(0, Math.ceil((endsAt - now) / 60_000))
   const hours = Math.floor(minutes / 60)
@@ -166,8 +233,8 @@ export function countdown(endsAt: number, now: number): Html {
   return html`<time ${all}>${shown}</time>`
 }
 
-/** A secret in the one answer that shows it, with a button that copies it. */
-export const shownOnce = (label: string, secret: string): Html => html`
+/** A secret in the only response that shows it, with a button that copies it. */
+export const secretOnce = (label: string, secret: string): Html => html`
   <div class="secret">
     <label for="secret">${label}</label>
     <div class="copy">
@@ -175,14 +242,17 @@ export const shownOnce = (label: string, secret: string): Html => html`
         autocomplete="off" spellcheck="false" aria-describedby="secret-hint">
       ${copyButton('secret', label)}
     </div>
-    <p class="hint" id="secret-hint">It is shown this once. Copy it now and keep it safe.</p>
+    <p class="hint" id="secret-hint">Copy it now. You won’t see it again.</p>
   </div>`
 
-/** Copies what the field with this id holds. Without a script there is none. */
+/** Copies the value of the element with this id. Hidden without scripts. */
 export function copyButton(id: string, what: string): Html {
   const all = attributes({
-    ...{ type: 'button', class: 'button plain', hidden: true },
-    ...{ 'data-copy': id, 'aria-label': `Copy ${what}` },
+    type: 'button',
+    class: 'button plain',
+    hidden: true,
+    'data-copy': id,
+    'aria-label': `Copy ${what}`,
   })
   return html`<button ${all}>Copy</button>`
 }
@@ -193,32 +263,63 @@ export function notice(kind: 'good' | 'note' | 'bad', children: Value): Html {
   return html`<div ${all}>${children}</div>`
 }
 
-/** Where a list would stand: what it is for, and what to do first. */
+/** The message for a page's `?done=`. */
+export const flash = (messages: Readonly<Record<string, string>>, done = ''): Html | false =>
+  Object.hasOwn(messages, done) && notice('good', html`<p>${messages[done]}</p>`)
+
+/** An error that belongs to no field. */
+export const errorNotice = (message: string | false | undefined): Html | false =>
+  Boolean(message) && notice('bad', html`<p>${message}</p>`)
+
+/** In place of an empty list: its purpose, and the first step. */
 export const emptyState = (title: string, children: Value): Html =>
   html`<div class="empty"><h2>${title}</h2>${children}</div>`
 
 export const card = (title: string, children: Value): Html =>
   html`<section class="card"><h2>${title}</h2>${children}</section>`
 
-interface TableOptions {
+/** Names and values. False leaves a line out. */
+export const facts = (lines: readonly (readonly [string, Value] | false)[]): Html => {
+  const shown = lines.flatMap((line) => (line ? [line] : []))
+  return html`<dl class="facts">${shown.map(
+    ([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`,
+  )}</dl>`
+}
+
+/** What an account stores, with the quotas of its plan if there are any. */
+export function storedFacts(
+  { linkCount, urlBytes }: Pick<AccountRow, 'linkCount' | 'urlBytes'>,
+  { linksMax, urlBytesMax }: Quota,
+): [string, string][] {
+  const links = count(linkCount)
+  const bytes = formatBytes(urlBytes)
+  return [
+    ['Links', linksMax > 0 ? `${links} of ${count(linksMax)}` : links],
+    ['Stored URLs', urlBytesMax > 0 ? `${bytes} of ${formatBytes(urlBytesMax)}` : bytes],
+  ]
+}
+
+interface TableProps {
   caption: string
-  columns: readonly { label: string; isNumber?: boolean; isHidden?: boolean }[]
+  columns: readonly (string | { label: string; isNumber?: boolean; isHidden?: boolean })[]
   /** One value a column. */
   rows: readonly (readonly Value[])[]
 }
 
-/** A table that becomes a list of cards where the screen is narrow. */
-export function table({ caption, columns, rows }: TableOptions): Html {
-  const classOf = (isNumber?: boolean) => (isNumber ? 'number' : undefined)
-  const heads = columns.map(({ label, isNumber, isHidden }) => {
+/** A table that becomes a list of cards on narrow screens. */
+export function table({ caption, columns, rows }: TableProps): Html {
+  const all = columns.map((column) => {
+    const { label, isNumber, isHidden } = typeof column === 'string' ? { label: column } : column
+    return { label, isHidden, className: isNumber ? 'number' : undefined }
+  })
+  const heads = all.map(({ label, className, isHidden }) => {
     const shown = isHidden ? html`<span class="visually-hidden">${label}</span>` : label
-    return html`<th scope="col" ${attributes({ class: classOf(isNumber) })}>${shown}</th>`
+    return html`<th scope="col" ${attributes({ class: className })}>${shown}</th>`
   })
   const cells = (row: readonly Value[]) =>
-    row.map((value, i) => {
-      const { label, isNumber, isHidden } = columns[i] ?? { label: '' }
-      const all = { class: classOf(isNumber), 'data-label': isHidden ? undefined : label }
-      return html`<td ${attributes(all)}>${value === '' ? '' : html`<div>${value}</div>`}</td>`
+    all.map(({ label, className, isHidden }, i) => {
+      const cell = attributes({ class: className, 'data-label': isHidden ? undefined : label })
+      return html`<td ${cell}>${row[i] === '' ? '' : html`<div>${row[i]}</div>`}</td>`
     })
   return html`
     <table class="table">
@@ -228,5 +329,7 @@ export function table({ caption, columns, rows }: TableOptions): Html {
     </table>`
 }
 
-export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+export const count = (n: number): string => n.toLocaleString('en')
+
+export const plural = (n: number, one: string, many = `${one}s`): string =>
+  `${count(n)} ${n === 1 ? one : many}`

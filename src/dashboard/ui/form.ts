@@ -1,15 +1,13 @@
 import { AppError } from '../../errors.ts'
 import { type BodyLimits, type RequestBodies, sizeText } from '../../http/body.ts'
 
-/** What a form sent. An absent field is empty text. */
+/** The fields of a sent form. A missing field is empty text. */
 export interface Form {
-  /** Without spaces at its ends: for everything but passwords. */
+  /** Trimmed: for everything except passwords. */
   text(name: string): string
-  /** As it was typed. */
+  /** As typed. */
   raw(name: string): string
-  /** Every value of a field that stands more than once, like a row of checkboxes. */
-  all(name: string): string[]
-  /** A chosen file that is not empty. */
+  /** The chosen file, if it is not empty. */
   file(name: string): File | undefined
 }
 
@@ -17,12 +15,12 @@ const URLENCODED = /^application\/x-www-form-urlencoded[\t ]*(;|$)/i
 const MULTIPART = /^multipart\/form-data[\t ]*;/i
 const BOUNDARY = /;[\t ]*boundary=(?:"([^"]+)"|([^;\s"]+))/i
 
-/** Our largest form has a checkbox for each link of a page. Each field costs memory and time. */
+/** Each field costs memory and time. Our largest form has fewer than twenty. */
 const FIELDS_MAX = 1000
 
 /**
- * Reads a form. Throws AppError: 415 for what is none, 413 over `bytesMax`, 400 for one with too
- * many fields, 503 while too many bytes are in flight.
+ * Throws AppError: 415 for another content type, 413 over `bytesMax`, 400 for too many fields, 503
+ * while too many bytes are in flight.
  */
 export async function readForm(
   bodies: RequestBodies,
@@ -42,7 +40,7 @@ export async function readForm(
       throw new AppError('form_too_large', sizeText(limits.bytesMax))
     }
     if (error instanceof AppError && error.code !== 'body_incomplete') throw error
-    // No form after all, or its sender disconnected, and then nobody reads the response.
+    // Not a valid form, or the client disconnected and does not read the response.
     throw new AppError('unsupported_form')
   }
 }
@@ -55,7 +53,7 @@ function separatorOf(type: string, isUrlencoded: boolean): string {
   return `--${boundary}`
 }
 
-/** Before the form is parsed. A separator inside a value counts too, where it is not encoded. */
+/** Runs before the form is parsed. Also counts separators inside of values. */
 function requireFewFields(bytes: Uint8Array, separator: string): void {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = -1
@@ -69,11 +67,9 @@ function requireFewFields(bytes: Uint8Array, separator: string): void {
 export const EMPTY_FORM: Form = formOf(new URLSearchParams())
 
 function formOf(fields: { getAll(name: string): (string | Blob)[] }): Form {
-  const all = (name: string) =>
-    fields.getAll(name).filter((value): value is string => typeof value === 'string')
-  const raw = (name: string) => all(name)[0] ?? ''
+  const raw = (name: string) =>
+    fields.getAll(name).find((value): value is string => typeof value === 'string') ?? ''
   return {
-    all,
     raw,
     text: (name) => raw(name).trim(),
     file: (name) =>

@@ -11,60 +11,51 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { type Bar, barChart } from './chart.ts'
 import * as parts from './components.ts'
 
-/** Hits over time as a part of a page: ranges to choose from, the sum, a chart and a table. */
+/** Hits over time as a section of a page: ranges, the total, a chart and a table. */
 
 interface Range {
   label: string
-  /** Behind "1,234 hits": which time the chart shows. */
-  says: string
+  /** After "1,234 hits". */
+  period: string
   step: Step
-  /** How many buckets it shows, and how many of them one bar stands for. */
+  /** Buckets in the range, and how many of them one bar shows. */
   buckets: number
   perBar: number
-  /** What one bar stands for. */
   bar: 'hour' | 'day' | 'week'
 }
 
 const RANGES = {
-  '24h': {
-    ...{ label: '24 hours', says: 'in the last 24 hours', bar: 'hour' },
-    ...{ step: 'hour', buckets: 24, perBar: 1 },
-  },
-  '72h': {
-    ...{ label: '72 hours', says: 'in the last 72 hours', bar: 'hour' },
-    ...{ step: 'hour', buckets: 72, perBar: 1 },
-  },
-  '30d': {
-    ...{ label: '30 days', says: 'in the last 30 days', bar: 'day' },
-    ...{ step: 'day', buckets: 30, perBar: 1 },
-  },
-  '90d': {
-    ...{ label: '90 days', says: 'in the last 90 days', bar: 'day' },
-    ...{ step: 'day', buckets: 90, perBar: 1 },
-  },
-  year: {
-    ...{ label: 'Year', says: 'in the last 52 weeks', bar: 'week' },
-    ...{ step: 'day', buckets: 364, perBar: 7 },
-  },
-} as const satisfies Record<string, Range>
+  '24h': rangeOf('24 hours', 'in the last 24 hours', 'hour', 24),
+  '72h': rangeOf('72 hours', 'in the last 72 hours', 'hour', 72),
+  '30d': rangeOf('30 days', 'in the last 30 days', 'day', 30),
+  '90d': rangeOf('90 days', 'in the last 90 days', 'day', 90),
+  year: rangeOf('Year', 'in the last 52 weeks', 'week', 52),
+}
+
+function rangeOf(label: string, period: string, bar: Range['bar'], bars: number): Range {
+  const perBar = bar === 'week' ? 7 : 1
+  const step = bar === 'hour' ? 'hour' : 'day'
+  return { label, period, bar, step, perBar, buckets: bars * perBar }
+}
 
 export type RangeName = keyof typeof RANGES
 const USUAL: RangeName = '30d'
-/** The range of a query, or the usual one for what is none. */
-export const rangeNamed = (text = ''): RangeName =>
+/** The range of a query parameter, or the default for an unknown one. */
+export const parseRange = (text = ''): RangeName =>
   Object.hasOwn(RANGES, text) ? (text as RangeName) : USUAL
 
 export interface HitChart {
   range: Range
-  /** Of the account, or the link, since it was made. */
+  /** Of the account or the link, for all time. */
   total: number
+  /** In the range. */
   sum: number
   bars: readonly (Bar & { start: number })[]
-  /** What to do where nobody has followed anything yet. */
+  /** What to do if there are no hits yet. */
   empty: Html
 }
 
-/** What a range shows at `now`, its current hour or day included. */
+/** The buckets of a range at `now`, including the current hour or day. */
 export function queryOf(name: RangeName, now: number): SeriesQuery {
   const { step, buckets } = RANGES[name]
   const hours = step === 'hour' ? 1 : HOURS_OF_DAY
@@ -72,14 +63,14 @@ export function queryOf(name: RangeName, now: number): SeriesQuery {
   return { from: (current - (buckets - 1) * hours) * HOUR, to: now + 1, step }
 }
 
-interface Counted {
+interface HitChartInput {
   buckets: readonly Bucket[]
   total: number
   empty: Html
 }
 
-export function hitChart(name: RangeName, { buckets, total, empty }: Counted): HitChart {
-  const range: Range = RANGES[name]
+export function hitChart(name: RangeName, { buckets, total, empty }: HitChartInput): HitChart {
+  const range = RANGES[name]
   const groups = Array.from({ length: Math.ceil(buckets.length / range.perBar) }, (_, i) =>
     buckets.slice(i * range.perBar, (i + 1) * range.perBar),
   )
@@ -88,7 +79,10 @@ export function hitChart(name: RangeName, { buckets, total, empty }: Counted): H
     const value = group.reduce((sum, { count }) => sum + count, 0)
     const form = range.buckets > 24 ? 'moment' : 'hour'
     return {
-      ...{ start, value, label: labelOf(range, start), isOpen: i === groups.length - 1 },
+      start,
+      value,
+      label: labelOf(range, start),
+      isOpen: i === groups.length - 1,
       ...(range.step === 'hour' && { at: { time: start, form } as const }),
     }
   })
@@ -98,7 +92,7 @@ export function hitChart(name: RangeName, { buckets, total, empty }: Counted): H
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** In UTC: days are days of UTC, and the script puts hours in the visitor's zone. */
+/** In UTC. The script shows hours in the browser's time zone; days are always UTC. */
 function labelOf({ step, buckets }: Range, start: number): string {
   const time = new Date(start)
   const day = `${time.getUTCDate()} ${MONTHS[time.getUTCMonth()]}`
@@ -107,73 +101,76 @@ function labelOf({ step, buckets }: Range, start: number): string {
   return buckets > 24 ? `${day}, ${hour}` : hour
 }
 
-interface Place {
-  /** Of the page: its address takes the part's own `?range=`. */
+interface SectionPaths {
+  /** The page, which accepts `?range=`. */
   path: string
-  /** What a refresh asks for. */
+  /** The source of refreshes. */
   live: string
 }
 
-/** The part with its ranges and its table; only what is inside `#hits` refreshes itself. */
-export function hitSection({ path, live }: Place, chosen: RangeName, shown: HitChart): Html {
-  const tabs = (Object.keys(RANGES) as RangeName[]).map((name) => {
-    const current = name === chosen ? 'true' : undefined
-    const all = attributes({ href: `${path}?range=${name}#numbers`, 'aria-current': current })
-    return html`<li><a ${all}>${RANGES[name].label}</a></li>`
-  })
-  const refresh = attributes({
-    ...{ id: 'hits', 'hx-get': `${live}?range=${chosen}`, 'hx-trigger': 'every 10s, live' },
-    ...{ 'hx-target': 'this', 'hx-swap': 'innerHTML', 'data-live': true },
+/** The section with its ranges and its table. Only the content of `#hits` refreshes itself. */
+export function hitSection({ path, live }: SectionPaths, name: RangeName, chart: HitChart): Html {
+  const tabs = (Object.keys(RANGES) as RangeName[]).map((other) => {
+    const current = other === name ? 'true' : undefined
+    const all = attributes({ href: `${path}?range=${other}#hits-section`, 'aria-current': current })
+    return html`<li><a ${all}>${RANGES[other].label}</a></li>`
   })
   return html`
-    <section class="card" id="numbers">
+    <section class="card" id="hits-section">
       <h2>Hits</h2>
-      <nav class="tabs" aria-label="Time that the chart shows"><ul>${tabs}</ul></nav>
-      <div ${refresh}>${summary(shown)}</div>
+      <nav class="tabs" aria-label="Time range of the chart"><ul>${tabs}</ul></nav>
+      <div ${liveRegion('hits', `${live}?range=${name}`)}>${summary(chart)}</div>
       <details class="data">
-        <summary>The same as a table</summary>
-        <div id="hits-table">${dataTable(shown)}</div>
+        <summary>Show as table</summary>
+        <div id="hits-table">${dataTable(chart)}</div>
       </details>
     </section>`
 }
 
-/** What a refresh brings: the chart in its place, and the table in another. */
-export const refreshedHits = (shown: HitChart): Html =>
-  html`${summary(shown)}${outOfBand('hits-table', dataTable(shown))}`
+/** Attributes of an element that reloads its content from `path` while the page is in use. */
+export const liveRegion = (id: string, path: string): Html =>
+  attributes({
+    id,
+    'hx-get': path,
+    'hx-trigger': 'every 10s, live',
+    'hx-target': 'this',
+    'hx-swap': 'innerHTML',
+    'data-live': true,
+  })
 
-/** Goes into the place with this id instead of where the rest goes. */
+/** The response to a refresh: the chart, and the table out of band. */
+export const refreshedHits = (chart: HitChart): Html =>
+  html`${summary(chart)}${outOfBand('hits-table', dataTable(chart))}`
+
+/** Replaces the content of the element with this id, independent of the refreshed region. */
 export const outOfBand = (id: string, part: Html): Html =>
   html`<div ${attributes({ 'hx-swap-oob': `innerHTML:#${id}` })}>${part}</div>`
 
+const hits = (n: number) => parts.plural(n, 'hit')
+
 function summary({ range, total, sum, bars, empty }: HitChart): Html {
   if (total === 0) return parts.emptyState('No hits yet', empty)
-  const hits = (count: number) => parts.plural(count, 'hit')
-  const isWhole = sum === total
-  const zone =
-    range.step === 'hour' ? html`<span data-without-script>, of UTC</span>` : html`, of UTC`
+  const { bar, period, step } = range
+  const units = { hour: 'Hours', day: 'Days', week: 'Weeks' }[bar]
+  const current = { hour: 'this hour', day: 'today', week: 'this week' }[bar]
+  const zone = step === 'hour' ? html`<span data-without-script> in UTC</span>` : html` in UTC`
   return html`
-    <p class="sum"><strong>${sum.toLocaleString('en')}</strong>
-      ${sum === 1 ? 'hit' : 'hits'} ${range.says}</p>
-    <p class="hint">${
-      isWhole
-        ? 'These are all hits so far.'
-        : `${hits(total)} in all: ${hits(total - sum)} came before the time that is shown.`
-    }</p>
+    <p class="sum"><strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
+    <p class="hint">${parts.count(total)} all time</p>
     ${barChart({
-      ...{ id: 'chart', bars, unit: 'hit', title: `${hits(sum)} ${range.says}` },
+      id: 'chart',
+      bars,
+      unit: 'hit',
+      title: `${hits(sum)} ${period}`,
       description: describe(range, bars),
     })}
-    <p class="hint">Each bar is one ${range.bar}${zone}. The outlined one is not over yet.</p>`
+    <p class="hint">${units}${zone}. Outlined: ${current} so far.</p>`
 }
 
 function describe({ bar }: Range, bars: HitChart['bars']): string {
-  const best = bars.reduce<HitChart['bars'][number] | undefined>(
-    (top, one) => (one.value > (top?.value ?? 0) ? one : top),
-    undefined,
-  )
-  const what = `A bar for each ${bar}.`
-  if (!best) return `${what} Nobody followed a link in this time.`
-  return `${what} The highest, of ${best.label} (UTC), is ${parts.plural(best.value, 'hit')}.`
+  const [highest] = bars.toSorted((a, b) => b.value - a.value)
+  if (!highest?.value) return `A bar for each ${bar}. There were no hits in this time.`
+  return `A bar for each ${bar}. The highest, of ${highest.label} (UTC), is ${hits(highest.value)}.`
 }
 
 function dataTable({ range, bars }: HitChart): Html {
@@ -182,8 +179,8 @@ function dataTable({ range, bars }: HitChart): Html {
     .toReversed()
     .map(({ start, value, isOpen }) => [
       range.step === 'hour' ? parts.time(start) : isoTime(start).slice(0, 10),
-      html`${value.toLocaleString('en')}${isOpen ? ' so far' : ''}`,
+      html`${parts.count(value)}${isOpen ? ' so far' : ''}`,
     ])
   const columns = [{ label: first }, { label: 'Hits', isNumber: true }]
-  return parts.table({ caption: `Hits ${range.says}`, columns, rows })
+  return parts.table({ caption: `Hits ${range.period}`, columns, rows })
 }

@@ -1,20 +1,20 @@
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
-import { type Extra, htmlAnswer } from '../answers.ts'
 import { ASSET_PATHS } from '../assets.ts'
-import type { Visitor } from '../auth/guard.ts'
+import type { CurrentUser } from '../auth/guard.ts'
+import { htmlResponse, type ResponseOptions } from '../responses.ts'
 import { buttonForm } from './components.ts'
 
-export type Section = 'links' | 'numbers' | 'keys' | 'account' | 'service'
+export type Section = 'links' | 'analytics' | 'keys' | 'account' | 'service'
 
 const SECTIONS: readonly { name: Section; label: string; isForOwner: boolean }[] = [
   { name: 'links', label: 'Links', isForOwner: false },
-  { name: 'numbers', label: 'Numbers', isForOwner: false },
+  { name: 'analytics', label: 'Analytics', isForOwner: false },
   { name: 'keys', label: 'Keys', isForOwner: false },
   { name: 'account', label: 'Account', isForOwner: false },
   { name: 'service', label: 'Service', isForOwner: true },
 ]
 
-/** htmx writes no styles into the page and evaluates no text; answers to bad forms are shown. */
+/** htmx adds no styles and evaluates no text. Responses to bad forms are shown. */
 const HTMX_CONFIG = JSON.stringify({
   includeIndicatorStyles: false,
   allowEval: false,
@@ -29,16 +29,17 @@ const HTMX_CONFIG = JSON.stringify({
   ],
 })
 
-interface PageOptions extends Extra {
+interface PageProps extends ResponseOptions {
   title: string
-  /** The section that the page is in, marked in the navigation. */
+  /** Marked in the navigation. */
   current?: Section
   main: Value
 }
 
-/** A whole page of somebody who is signed in. */
-export function page(visitor: Visitor, { title, current, main, ...extra }: PageOptions): Response {
-  const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || visitor.account.isOwner).map(
+/** A page with the navigation, for a signed-in user. */
+export function page(user: CurrentUser, props: PageProps): Response {
+  const { title, current, main, ...response } = props
+  const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || user.account.isOwner).map(
     ({ name, label }) => {
       const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
       return html`<li><a ${attributes(all)}>${label}</a></li>`
@@ -46,39 +47,39 @@ export function page(visitor: Visitor, { title, current, main, ...extra }: PageO
   )
   const top = html`
     <header class="top">
-      <a class="brand" href="/app">${mark()}Hopcode</a>
+      <a class="brand" href="/app">${logo()}Hopcode</a>
       <nav aria-label="Main"><ul>${items}</ul></nav>
       <div class="who">
-        <span class="email">${visitor.account.email}</span>
-        ${buttonForm(visitor, { action: '/app/sign-out', label: 'Sign out' })}
+        <span class="email">${user.account.email}</span>
+        ${buttonForm(user, '/app/sign-out', 'Sign out')}
       </div>
     </header>`
-  return whole({ title, top, main: html`<h1>${title}</h1>${main}`, width: 'wide' }, extra)
+  return documentOf({ title, top, main: html`<h1>${title}</h1>${main}`, width: 'wide' }, response)
 }
 
-/** A whole page for somebody who is not signed in: one thing to do. */
-export function doorPage({ title, main, ...extra }: Omit<PageOptions, 'current'>): Response {
-  const brand = html`<a class="brand" href="/app">${mark()}Hopcode</a>`
+/** A page without a session, like the sign-in: one card with one form. */
+export function authPage({ title, main, ...response }: Omit<PageProps, 'current'>): Response {
+  const brand = html`<a class="brand" href="/app">${logo()}Hopcode</a>`
   const top = html`<header class="top door">${brand}</header>`
   const body = html`<div class="card door"><h1>${title}</h1>${main}</div>`
-  return whole({ title, top, main: body, width: 'narrow' }, extra)
+  return documentOf({ title, top, main: body, width: 'narrow' }, response)
 }
 
-/** A part of a page, for htmx to put in its place. */
-export const fragment = (markup: Html, extra: Extra = {}): Response => htmlAnswer(markup, extra)
-
-/** Whether htmx asks, and a part of the page is enough. */
+/** Whether htmx requests a part of the page. */
 export const wantsFragment = ({ headers }: Request): boolean =>
   headers.get('hx-request') === 'true' && headers.get('hx-history-restore-request') !== 'true'
 
-interface Whole {
+interface DocumentProps {
   title: string
   top: Html
   main: Html
   width: 'wide' | 'narrow'
 }
 
-function whole({ title, top, main, width }: Whole, extra: Extra): Response {
+function documentOf(
+  { title, top, main, width }: DocumentProps,
+  response: ResponseOptions,
+): Response {
   const markup = html`<!doctype html>
 <html lang="en">
 <head>
@@ -97,12 +98,12 @@ function whole({ title, top, main, width }: Whole, extra: Extra): Response {
 <a class="skip" href="#main">Skip to the content</a>
 ${top}
 <main id="main" tabindex="-1" class="${width}">${main}</main>
-<div id="says" class="says" role="status" aria-live="polite"></div>
+<div id="status" class="says" role="status" aria-live="polite"></div>
 </body>
 </html>
 `
-  return htmlAnswer(markup, extra)
+  return htmlResponse(markup, response)
 }
 
-const mark = () =>
+const logo = () =>
   html`<img ${attributes({ src: ASSET_PATHS.icon, alt: '', width: 28, height: 28 })}>`

@@ -1,12 +1,12 @@
 import { attributes, type Html, html } from '../../lib/html.ts'
-import { copyButton, shownOnce } from './components.ts'
+import { copyButton, secretOnce } from './components.ts'
 import { shownUrl } from './shown-url.ts'
 
-/** What the pages of links show of one. */
+/** Parts of the pages about links. */
 
 /**
- * A destination as a link that gives nothing away; its host stands out. One that is too long to be
- * shown leads to `page` instead, where the whole of it is.
+ * A destination as a link that sends no referrer, with its host in bold. One that is too long to be
+ * shown links to `page` instead, which has the whole URL.
  */
 export function destination(url: string, page?: string): Html {
   const { start, host, rest, isWhole } = shownUrl(url)
@@ -18,18 +18,17 @@ export function destination(url: string, page?: string): Html {
   return html`<a ${attributes({ class: 'destination', ...all })}>${shown}</a>`
 }
 
-export const noDestination = (): Html => html`<span class="quiet">No destination yet</span>`
-
-/** A short URL without its scheme; the button copies all of it. `href` absent: plain text. */
-export function shortUrl(url: string, { id, href }: { id: string; href?: string }): Html {
+/** A short URL without its scheme, linked to `href`. The button copies the complete URL. */
+export function shortUrl(url: string, { id, href }: { id: string; href: string }): Html {
   const shown = html`<data class="code" ${attributes({ id, value: url })}>${bare(url)}</data>`
-  const link = href === undefined ? shown : html`<a href="${href}">${shown}</a>`
-  return html`<span class="short">${link}${copyButton(id, `short URL ${bare(url)}`)}</span>`
+  const copy = copyButton(id, `short URL ${bare(url)}`)
+  return html`<span class="short"><a href="${href}">${shown}</a>${copy}</span>`
 }
 
-const bare = (url: string) => url.replace(/^https?:\/\//, '')
+/** Without the scheme. */
+export const bare = (url: string) => url.replace(/^https?:\/\//, '')
 
-/** A field that is only to be copied from. */
+/** A read-only field with a copy button. */
 export const copyField = (label: string, value: string, id: string): Html => html`
   <div class="field">
     <label for="${id}">${label}</label>
@@ -39,26 +38,27 @@ export const copyField = (label: string, value: string, id: string): Html => htm
     </div>
   </div>`
 
-/** A passcode in the one answer that shows it. */
+/** A passcode in the only response that shows it. */
 export const passcodeOnce = (passcode: string): Html => html`
-  ${shownOnce('Passcode', passcode)}
-  <p class="hint">Programs need it to change or delete this code through the API. Here in the
-  dashboard your account is enough. It cannot be shown again or replaced.</p>`
+  ${secretOnce('Passcode', passcode)}
+  <p class="hint">Programs need it to change or delete this code through the API. The dashboard does
+  not need it. It cannot be shown again or replaced.</p>`
 
 export const linkPath = (code: string): string => `/app/links/${code}`
 
-/** A picture of the code on a light ground, whatever the page’s colors. */
+/** The QR code on a light background, independent of the page’s colors. */
 export const qrPicture = (code: string, { size, query = '' }: { size: number; query?: string }) => {
   const src = `${linkPath(code)}/qr.svg${query}`
   const all = { class: 'qr', src, width: size, height: size, alt: `QR code of ${code}` }
   return html`<img ${attributes(all)}>`
 }
 
-/** A place that htmx swaps for what a form answers, `#main` and with it everything. */
-export const swapsMain = (path: string) => ({
-  ...{ 'hx-post': path, 'hx-target': '#main', 'hx-select': '#main' },
-  // A second click must not hide the passcode that the first one brings.
-  ...{ 'hx-swap': 'outerHTML show:top', 'hx-sync': 'this:drop' },
+/** Attributes of a form whose response replaces `#main`. */
+export const replacesMain = (path: string) => ({
+  'hx-post': path,
+  'hx-target': '#main',
+  'hx-select': '#main',
+  'hx-swap': 'outerHTML show:top',
+  // A second click must not replace the response with the passcode.
+  'hx-sync': 'this:drop',
 })
-
-export const count = (n: number): string => n.toLocaleString('en')

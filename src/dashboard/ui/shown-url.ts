@@ -1,23 +1,23 @@
 /**
- * A URL as pages show it: in ASCII, so that no letter passes for another, and of about 200
- * characters at most. Its host is always there, so that neither a name before an @ nor a long
- * beginning of the host passes for it. The work does not grow with the length of the URL.
+ * Shortens a URL for a page: ASCII only, so that no character can imitate another, and about 200
+ * characters at most. The host is always shown, so that neither a user name before an @ nor a long
+ * prefix of the host can be mistaken for it. The cost does not grow with the length of the URL.
  */
 
-/** In bytes of markup: URLs with many ampersands are cut earlier. */
+/** Bytes of markup: URLs with many ampersands are cut earlier. */
 const SHOWN_MAX = 200
 const USER_MAX = 30
 const HOST_MAX = 80
-/** Longer hosts are not converted to ASCII as a whole: no DNS name has more characters. */
+/** Longer hosts are not parsed: no DNS name has more characters. */
 const HOST_PARSED_MAX = 253
 
 export interface ShownUrl {
-  /** The scheme, and what stands before an @. */
+  /** The scheme, and the user before an @. */
   start: string
   host: string
   /** Path, query and fragment. */
   rest: string
-  /** Nothing was left out: the parts together are the URL. */
+  /** The parts together are the complete URL. */
   isWhole: boolean
 }
 
@@ -42,7 +42,7 @@ function shownHost(host: string): string {
   return shown.length > HOST_MAX ? `…${shown.slice(-HOST_MAX)}` : shown
 }
 
-/** The beginning of a text in ASCII, with an ellipsis where more of it follows. */
+/** The start of a text in ASCII, with an ellipsis if it was cut. */
 function cut(text: string, bytesMax: number): string {
   const encoded = inAscii(text.slice(0, bytesMax + 1))
   if (text.length <= bytesMax && markupLength(encoded) <= bytesMax) return encoded
@@ -58,10 +58,10 @@ const inAscii = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 
 const SPECIAL = '&<>"\''
-/** Of `&quot;`, the longest. */
+/** The length of `&quot;`, the longest entity. */
 const SPECIAL_LENGTH = 6
 
-/** Of ASCII, at most. */
+/** Upper bound for ASCII text. */
 function markupLength(text: string): number {
   const special = text.length - text.replace(/[&<>"']/g, '').length
   return text.length + special * (SPECIAL_LENGTH - 1)

@@ -58,12 +58,12 @@ test('a start without an owner ends the set-up link of the start before', async 
 
 test('looking at a one-time link does not use it up, and 24 hours later it is over', async () => {
   await using app = await testApp()
-  const stranger = new Visitor(app)
+  const anonymous = new Visitor(app)
   app.advance(24 * HOUR - 1)
-  expect((await stranger.get(setupPath(app))).status).toBe(200)
-  expect((await stranger.get(setupPath(app))).status).toBe(200)
+  expect((await anonymous.get(setupPath(app))).status).toBe(200)
+  expect((await anonymous.get(setupPath(app))).status).toBe(200)
   app.advance(1)
-  expect((await stranger.get(setupPath(app))).status).toBe(404)
+  expect((await anonymous.get(setupPath(app))).status).toBe(404)
 })
 
 test('the set-up makes an account of the command line the owner, asks for no password that it has not, and ends its keys', async () => {
@@ -109,17 +109,17 @@ test('a link of one purpose opens no page of another', async () => {
   await using app = await testApp()
   const path = addOneTimeLink(app, { purpose: 'invite', plan: 'free' })
   const token = path.split('/').at(-1)
-  for (const door of ['setup', 'reset']) {
-    expect((await new Visitor(app).get(`/app/${door}/${token}`)).status).toBe(404)
+  for (const flow of ['setup', 'reset']) {
+    expect((await new Visitor(app).get(`/app/${flow}/${token}`)).status).toBe(404)
   }
 })
 
 test('registration is closed unless SIGNUP opens it, and then begins on the Free plan', async () => {
   await using app = await testApp()
-  const stranger = new Visitor(app)
-  expect((await stranger.get('/app/sign-up')).status).toBe(404)
+  const anonymous = new Visitor(app)
+  expect((await anonymous.get('/app/sign-up')).status).toBe(404)
   const sent = { email: 'ann@example.com', password: PASSWORD }
-  const refused = await stranger.post('/app/sign-up', sent, { from: '/app/sign-in' })
+  const refused = await anonymous.post('/app/sign-up', sent, { from: '/app/sign-in' })
   expect(refused.status).toBe(404)
   await using open = await testApp({ env: { SIGNUP: 'open' } })
   const ann = new Visitor(open)
@@ -152,11 +152,11 @@ test('128 characters of any script are a password', async () => {
   const password = `${'水'.repeat(127)}🦆`
   const path = addOneTimeLink(app, { purpose: 'invite', plan: 'free' })
   const ann = new Visitor(app)
-  const { text: door } = await ann.get(path)
+  const { text: page } = await ann.get(path)
   await ann.post(path, { email: 'ann@example.com', password })
   expect((await new Visitor(app).signIn('ann@example.com', password)).status).toBe(303)
   // A browser counts UTF-16 units, and would cut a longer password in silence.
-  for (const text of [door, (await ann.get('/app/account')).text]) {
+  for (const text of [page, (await ann.get('/app/account')).text]) {
     expect(text).toMatch(/autocomplete="new-password"[^>]* minlength="8"/)
     expect(text).not.toContain('maxlength')
   }
@@ -279,7 +279,7 @@ test('a disabled account cannot sign in or use its key, and its links go on', as
   expect(await app.call('GET', `/${code}`)).toMatchObject({ status: 302 })
 })
 
-test('signing in leads to the page that was asked for, and never to another site', async () => {
+test('signing in opens the requested page, and never another site', async () => {
   await using app = await testApp()
   await makeMember(app, 'ann@example.com')
   const visitor = new Visitor(app)

@@ -5,12 +5,12 @@ import { OWNER, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
 
-/** The page Numbers, and the numbers of one link: hits over time, budgets, most followed links. */
+/** The page Analytics, and the hits of one link: hits over time, budgets, most followed links. */
 
 const DAY = 24 * HOUR
 const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
 
-interface Numbers {
+interface Analytics {
   /** What stands above the chart. */
   sum: number
   /** Each row of the table behind the chart, newest first. */
@@ -18,7 +18,7 @@ interface Numbers {
   text: string
 }
 
-async function numbersOf(visitor: Visitor, path: string): Promise<Numbers> {
+async function analyticsOf(visitor: Visitor, path: string): Promise<Analytics> {
   const { status, text } = await visitor.get(path)
   expect([path, status]).toEqual([path, 200])
   const number = (shown = '') => Number(shown.replaceAll(',', ''))
@@ -42,7 +42,7 @@ async function follow(app: TestApp, code: string, times = 1): Promise<void> {
 /** Waits until the account's series, which is as old as the last flush, has so many hits. */
 const counted = (visitor: Visitor, hits: number): Promise<void> =>
   eventually(`${hits} hits are counted`, async () => {
-    const { text } = await visitor.get('/app/numbers?range=year')
+    const { text } = await visitor.get('/app/analytics?range=year')
     return text.includes(`<strong>${hits.toLocaleString('en')}</strong>`)
   })
 
@@ -77,13 +77,13 @@ test('after hits over several hours and a restart, every range that covers them 
   await counted(owner, 17)
   expect(await hitCount(app, code)).toBe(17)
   for (const range of ['24h', '72h', '30d', '90d', 'year']) {
-    for (const path of [`/app/numbers?range=${range}`, `/app/links/${code}?range=${range}`]) {
-      const { sum, rows, text } = await numbersOf(owner, path)
+    for (const path of [`/app/analytics?range=${range}`, `/app/links/${code}?range=${range}`]) {
+      const { sum, rows, text } = await analyticsOf(owner, path)
       expect({ path, sum, rows: sumOf(rows) }).toEqual({ path, sum: 17, rows: 17 })
-      expect(text).toContain('These are all hits so far.')
+      expect(text).toContain('17 all time')
     }
   }
-  const { rows } = await numbersOf(owner, `/app/links/${code}?range=24h`)
+  const { rows } = await analyticsOf(owner, `/app/links/${code}?range=24h`)
   expect(rows).toHaveLength(24)
   // The last hits of the first run were counted in their own hour, before it ended.
   expect(rows.slice(0, 8)).toEqual([2, 5, ...perHour.toReversed()])
@@ -95,7 +95,7 @@ test('a link’s numbers include the redirect served just before', async () => {
   const { code } = await app.shorten('https://example.com/spring', key)
   for (let hits = 1; hits <= 5; hits++) {
     await follow(app, code)
-    expect((await numbersOf(owner, `/app/links/${code}?range=24h`)).sum).toBe(hits)
+    expect((await analyticsOf(owner, `/app/links/${code}?range=24h`)).sum).toBe(hits)
   }
 })
 
@@ -108,11 +108,11 @@ test('a range that does not cover every hit says how many came before', async ()
   app.advance(2 * DAY)
   await follow(app, code, 1)
   await counted(owner, 5)
-  for (const path of ['/app/numbers', `/app/links/${code}`]) {
-    const day = await numbersOf(owner, `${path}?range=24h`)
+  for (const path of ['/app/analytics', `/app/links/${code}`]) {
+    const day = await analyticsOf(owner, `${path}?range=24h`)
     expect([day.sum, sumOf(day.rows)]).toEqual([1, 1])
-    expect(day.text).toContain('5 hits in all: 4 hits came before the time that is shown.')
-    expect((await numbersOf(owner, `${path}?range=72h`)).sum).toBe(5)
+    expect(day.text).toContain('5 all time')
+    expect((await analyticsOf(owner, `${path}?range=72h`)).sum).toBe(5)
   }
 })
 
@@ -123,7 +123,7 @@ test('the account keeps the hits of a link that is deleted', async () => {
   await follow(app, code, 3)
   await counted(owner, 3)
   await app.call('POST', '/api/delete', { key, json: { code, passcode } })
-  expect((await numbersOf(owner, '/app/numbers')).sum).toBe(3)
+  expect((await analyticsOf(owner, '/app/analytics')).sum).toBe(3)
 })
 
 test('the most followed links come first, and those without hits are left out', async () => {
@@ -139,7 +139,7 @@ test('the most followed links come first, and those without hits are left out', 
     await follow(app, code, hits)
   }
   await counted(owner, 6)
-  const { text } = await numbersOf(owner, '/app/numbers')
+  const { text } = await analyticsOf(owner, '/app/analytics')
   const top = [...text.matchAll(/href="\/app\/links\/([A-Z]{6})"/g)].map(([, code]) => code)
   expect(top).toEqual(['SUMMER', 'WINTER', 'SPRING'])
 })
@@ -150,12 +150,12 @@ test('an account without hits is told what to do, and so is a link', async () =>
   const { code } = await app.shorten('https://example.com/spring', key)
   await app.reserve('SUMMER', key)
   const shown = await Promise.all(
-    ['/app/numbers', `/app/links/${code}`, '/app/links/SUMMER'].map((path) => owner.get(path)),
+    ['/app/analytics', `/app/links/${code}`, '/app/links/SUMMER'].map((path) => owner.get(path)),
   )
   for (const { text } of shown) expect(text).toContain('No hits yet')
-  expect(shown[0]?.text).toContain('Nobody has followed a link of yours yet.')
-  expect(shown[1]?.text).toContain('Nobody has followed this link yet.')
-  expect(shown[2]?.text).toContain('The code is reserved.')
+  expect(shown[0]?.text).toContain('None of your links has been followed yet.')
+  expect(shown[1]?.text).toContain('This link has not been followed yet.')
+  expect(shown[2]?.text).toContain('This code is reserved.')
 })
 
 test('nobody sees the numbers of another account’s link, or that there is one', async () => {
@@ -164,7 +164,7 @@ test('nobody sees the numbers of another account’s link, or that there is one'
   await app.claim('SPRING', 'https://example.com/spring', key)
   const eve = await makeMember(app, 'eve@example.com')
   const hx = { 'hx-request': 'true' }
-  for (const path of ['/app/links/SPRING?range=24h', '/app/numbers/SPRING']) {
+  for (const path of ['/app/links/SPRING?range=24h', '/app/analytics/SPRING']) {
     const [own, foreign, unknown] = await Promise.all([
       owner.get(path, hx),
       eve.get(path, hx),
@@ -183,15 +183,15 @@ test('a refresh brings the parts that change and no page around them', async () 
   await follow(app, code, 2)
   await counted(owner, 2)
   const hx = { 'hx-request': 'true' }
-  const all = await owner.get('/app/numbers?range=24h', hx)
-  const one = await owner.get(`/app/numbers/${code}?range=24h`, hx)
+  const all = await owner.get('/app/analytics?range=24h', hx)
+  const one = await owner.get(`/app/analytics/${code}?range=24h`, hx)
   for (const { text } of [all, one]) {
     expect(text).not.toMatch(/<html|<nav|<h1|csrf/)
     expect(text).toMatch(/<strong>2<\/strong>\s+hits in the last 24 hours/)
     expect(text).toContain('hx-swap-oob="innerHTML:#hits-table"')
   }
   expect(all.text).toContain('hx-swap-oob="innerHTML:#budgets"')
-  const plain = await owner.get(`/app/numbers/${code}?range=24h`)
+  const plain = await owner.get(`/app/analytics/${code}?range=24h`)
   expect(plain.location).toBe(`/app/links/${code}?range=24h`)
 })
 
@@ -200,8 +200,8 @@ test.each(['', '?range=', '?range=1h', '?range=toString', '?range=%00'])(
   async (query) => {
     await using app = await testApp({ env: ENV })
     const { owner } = await setUpOwner(app)
-    const { text } = await numbersOf(owner, `/app/numbers${query}`)
-    expect(text).toMatch(/range=30d#numbers" aria-current="true"/)
+    const { text } = await analyticsOf(owner, `/app/analytics${query}`)
+    expect(text).toMatch(/range=30d#hits-section" aria-current="true"/)
   },
 )
 
@@ -210,11 +210,11 @@ test('the budgets of the plan stand beside what the last minute took, and a look
   await using app = await testApp({ env: ENV })
   const member = await makeMember(app, 'free@example.com')
   const used = async () =>
-    [...(await member.get('/app/numbers')).text.matchAll(/([\d,]+ of [\d,]+) used<\/meter>/g)].map(
-      ([, text]) => text,
-    )
+    [
+      ...(await member.get('/app/analytics')).text.matchAll(/([\d,]+ of [\d,]+) used<\/meter>/g),
+    ].map(([, text]) => text)
   expect(await used()).toEqual(['0 of 60', '0 of 300'])
-  expect((await member.get('/app/numbers')).text).toContain('100 at most')
+  expect((await member.get('/app/analytics')).text).toContain('100 at most')
   await app.shorten('https://example.com/spring', 'free')
   app.advance(30_000)
   for (let i = 0; i < 4; i++) await app.call('GET', '/api/list', { key: 'free' })
@@ -225,7 +225,7 @@ test('the budgets of the plan stand beside what the last minute took, and a look
   app.advance(30_000)
   expect(await used()).toEqual(['0 of 60', '5 of 300'])
   for (let i = 0; i < 60; i++) await app.shorten(`https://example.com/${i}`, 'free')
-  expect((await member.get('/app/numbers')).text).toContain('The next is refused')
+  expect((await member.get('/app/analytics')).text).toContain('The next request is refused')
   app.setPlan('free', 'pro')
   expect(await used()).toEqual(['60 of 600', '5 of 3,000'])
 })
@@ -234,7 +234,21 @@ test('a budget of 0 is shown as no limit', async () => {
   const env = { ...ENV, ENTERPRISE_WRITES_PER_MINUTE: '0', ENTERPRISE_READS_PER_MINUTE: '0' }
   await using app = await testApp({ env })
   const { owner } = await setUpOwner(app)
-  const { text } = await owner.get('/app/numbers')
+  const { text } = await owner.get('/app/analytics')
   expect(text.match(/no limit/g)).toHaveLength(2)
   expect(text).not.toContain('<meter')
+})
+
+test('the paths of earlier versions redirect permanently, with their range', async () => {
+  await using app = await testApp({ env: ENV })
+  const { owner, key } = await setUpOwner(app)
+  await app.claim('SPRING', 'https://example.com/spring', key)
+  for (const [from, to] of [
+    ['/app/numbers', '/app/analytics?range=30d'],
+    ['/app/numbers?range=24h', '/app/analytics?range=24h'],
+    ['/app/numbers/SPRING?range=24h', '/app/analytics/SPRING?range=24h'],
+  ] as const) {
+    const { status, location } = await owner.get(from)
+    expect([from, status, location]).toEqual([from, 308, to])
+  }
 })

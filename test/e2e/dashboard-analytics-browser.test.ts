@@ -5,7 +5,7 @@ import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { hasTool, testWith } from '../support/tools.ts'
 
-/** The pages Keys, Numbers and Service in a real browser: what scripts add. */
+/** The pages Keys, Analytics and Service in a real browser: what scripts add. */
 
 const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
 
@@ -26,7 +26,7 @@ async function follow(
 ): Promise<void> {
   for (let i = 0; i < times; i++) await app.call('GET', `/${code}`)
   await eventually(`${all} hits are counted`, async () =>
-    (await owner.get('/app/numbers?range=year')).text.includes(`<strong>${all}</strong>`),
+    (await owner.get('/app/analytics?range=year')).text.includes(`<strong>${all}</strong>`),
   )
 }
 
@@ -40,12 +40,12 @@ testInBrowser(
     const options = { timezoneId: 'Asia/Tokyo', locale: 'en-GB' }
     await using opened = await openAs(browser, { app, visitor: owner, options })
     const { page, problems } = opened
-    await page.goto(`${app.url}/app/numbers?range=24h`)
+    await page.goto(`${app.url}/app/analytics?range=24h`)
     // 12:00 UTC is 21:00 in Tokyo.
-    const newest = page.locator('.chart .wide text[data-at="2026-03-01T12:00:00.000Z"]')
+    const newest = page.locator('.chart text[data-at="2026-03-01T12:00:00.000Z"]')
     expect(await newest.textContent()).toBe('21:00')
-    expect(await page.getByText(', of UTC').isVisible()).toBe(false)
-    await page.getByText('The same as a table').click()
+    expect(await page.getByText('in UTC').isVisible()).toBe(false)
+    await page.getByText('Show as table').click()
 
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
@@ -80,10 +80,10 @@ testInBrowser(
     const { page } = opened
     await page.goto(`${app.url}/app/service`)
     expect(await page.getByText('In UTC').isVisible()).toBe(false)
-    await page.getByLabel('It lasts').selectOption('at')
+    await page.getByLabel('Duration').selectOption('at')
     await page.getByLabel('Until').fill('2026-03-02T09:15')
-    await page.getByRole('button', { name: 'Begin maintenance' }).click()
-    await page.getByText('Maintenance has begun.').waitFor()
+    await page.getByRole('button', { name: 'Start maintenance' }).click()
+    await page.getByText('Maintenance has started.').waitFor()
     const { body } = await app.call('GET', '/api/status')
     expect(body.error).toBe('Service under maintenance until 2026-03-02T00:15:00.000Z')
   },

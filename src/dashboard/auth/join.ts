@@ -1,52 +1,54 @@
 import { findPasswordProblem, parseEmail } from '../../accounts/credentials.ts'
 import type { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+
 import type { AccountId } from '../../accounts/store.ts'
-import type { Gate } from '../../accounts/throttle.ts'
 import type { JoinResult } from '../../accounts/writes.ts'
 import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../ui/form.ts'
-import type { ClientOrigin } from './origin.ts'
+import type { ClientOrigin } from './guard.ts'
+import { countAttempts } from './sign-in.ts'
 
-/** What the pages that create an account, or give one a new password, do with their forms. */
+/** The rules of the pages that create an account or reset its password. */
 
-export type Door = 'setup' | 'join' | 'reset' | 'sign-up'
+export type JoinFlow = 'setup' | 'join' | 'reset' | 'sign-up'
 
-export interface At {
-  door: Door
+export interface JoinRequest {
+  flow: JoinFlow
+  /** Of the one-time link; only `sign-up` has none. */
   token?: string
 }
 
-export interface Errors {
+export interface JoinErrors {
   email?: string | undefined
   password?: string | undefined
-  /** Of the password that an existing account has. */
+  /** Of the current password of an existing account. */
   current?: string | undefined
 }
 
 export const PASSWORD_NEEDED =
-  'This address has an account already. Enter the password that it has now, or choose another ' +
-  'address if you do not know it.'
+  'This address already has an account. Enter its current password, or choose another address if ' +
+  'you do not know it.'
 
-/** The address that the form's account has already, or is given by its link. */
+/** The address that the link's account or the link itself determines. */
 export function findAddress(
   { accounts }: DashboardDeps,
-  door: Door,
+  flow: JoinFlow,
   link: OneTimeLinkRow | undefined,
 ): string | undefined {
-  const account = door === 'reset' && link?.accountId ? accounts.find(link.accountId) : undefined
+  const account = flow === 'reset' && link?.accountId ? accounts.find(link.accountId) : undefined
   return account?.email ?? link?.email ?? undefined
 }
 
-/** `address`: the one that is given, and wins over what was sent. */
-export function judgeJoin(
+/** `address`, if given, takes precedence over the one that was sent. */
+export function parseJoin(
   sent: Form,
   address: string | undefined,
-): { email: string; password: string } | { errors: Errors } {
+): { email: string; password: string } | { errors: JoinErrors } {
   const email = address ?? parseEmail(sent.text('email'))
   const password = sent.raw('password')
-  const errors: Errors = {
-    email: email === undefined ? 'Write an address like name@example.com.' : undefined,
+  const errors: JoinErrors = {
+    email: email === undefined ? 'Enter an address like name@example.com.' : undefined,
     password: findPasswordProblem(password, email),
   }
   if (email === undefined || errors.password) return { errors }
@@ -57,31 +59,20 @@ export function judgeJoin(
 export function countRegistration(deps: DashboardDeps, origin: ClientOrigin): void {
   const registration = [{ gate: 'registration', key: origin.address }] as const
   deps.throttle.require(registration)
-  // At once, so that of many sent together none slips through.
-  recordEngaged(deps, origin, deps.throttle.count(registration))
-}
-
-function recordEngaged(
-  { security }: DashboardDeps,
-  origin: ClientOrigin,
-  gates: readonly Gate[],
-  accountId?: AccountId,
-): void {
-  for (const gate of gates) {
-    security.record('throttle.engaged', origin, { accountId, fields: { gate } })
-  }
+  // Before the first await, so that parallel requests are all counted.
+  countAttempts(deps, registration, { origin })
 }
 
 /**
- * Whoever registered the owner's address first must not become the owner with the owner's help.
- * Gives the stored hash that `current` was verified against; null where no account, or one without
- * a password, has the address.
+ * Setting up the owner with the address of an existing account needs that account's password:
+ * otherwise whoever registered the address first would become the owner. Returns the stored hash
+ * that `current` was verified against; null if no account with a password has the address.
  */
 export async function proveExisting(
   deps: DashboardDeps,
   claim: { link: OneTimeLinkRow; origin: ClientOrigin; email: string; current: string },
-): Promise<{ hash: string | null } | { errors: Errors }> {
-  const { accounts, passwords, throttle } = deps
+): Promise<{ hash: string | null } | { errors: JoinErrors }> {
+  const { accounts, passwords, throttle, security } = deps
   const { link, origin, email, current } = claim
   const account = accounts.findByEmail(email)
   const hash = account?.passwordHash ?? null
@@ -89,9 +80,11 @@ export async function proveExisting(
   if (current === '') return { errors: { current: PASSWORD_NEEDED } }
   const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
   const by = { queue: 'oneTimeLink', key: String(link.id) } as const
-  const hooks = throttle.hooks(attempts, (gate) => recordEngaged(deps, origin, [gate], account?.id))
-  const fits = await passwords.verify(current, hash, by, hooks)
-  return fits ? { hash } : { errors: { current: 'This is not the password of that account.' } }
+  const hooks = throttle.hooks(attempts, (gate) =>
+    security.record('throttle.engaged', origin, { accountId: account?.id, fields: { gate } }),
+  )
+  const isRight = await passwords.verify(current, hash, by, hooks)
+  return isRight ? { hash } : { errors: { current: 'This is not the password of that account.' } }
 }
 
 interface Newcomer {
@@ -104,16 +97,16 @@ interface Newcomer {
 
 export async function storeJoin(
   { writer, hasher, clock }: DashboardDeps,
-  { door, token = '' }: At,
+  { flow, token = '' }: JoinRequest,
   { provedHash, ...newcomer }: Newcomer,
 ): Promise<JoinResult> {
   const now = clock()
   const tokenHash = hasher.hash('one-time-link', token)
-  if (door === 'setup') {
+  if (flow === 'setup') {
     return writer.call('setUpOwner', { ...newcomer, provedHash, tokenHash, now })
   }
-  if (door === 'join') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
-  if (door === 'reset') {
+  if (flow === 'join') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
+  if (flow === 'reset') {
     const { passwordHash } = newcomer
     return writer.call('resetPassword', { tokenHash, passwordHash, now })
   }
@@ -121,19 +114,19 @@ export async function storeJoin(
   return accountId === undefined ? { refused: 'email_taken' } : { accountId, hasNewKey: true }
 }
 
-export function recordJoin(
+export function logJoin(
   { security, accounts }: DashboardDeps,
   origin: ClientOrigin,
-  how: { door: Door; link: OneTimeLinkRow | undefined; accountId: AccountId; isNew: boolean },
+  join: { flow: JoinFlow; link: OneTimeLinkRow | undefined; accountId: AccountId; isNew: boolean },
 ): void {
-  const { door, link, accountId, isNew } = how
+  const { flow, link, accountId, isNew } = join
   if (isNew) {
     const fields = { plan: accounts.find(accountId)?.plan }
     security.record('account.created', origin, { accountId, fields })
   }
-  if (door === 'setup') security.record('owner.set_up', origin, { accountId })
-  if (door === 'reset') security.record('password.reset', origin, { accountId })
-  if (door === 'join') {
+  if (flow === 'setup') security.record('owner.set_up', origin, { accountId })
+  if (flow === 'reset') security.record('password.reset', origin, { accountId })
+  if (flow === 'join') {
     security.record('invite.accepted', origin, {
       accountId,
       byAccountId: link?.accountId ?? undefined,

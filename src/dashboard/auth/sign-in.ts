@@ -1,0 +1,131 @@
+import {
+  codeAttempts,
+  type Factor,
+  findFactor,
+  newStepToken,
+} from '../../accounts/second-factor.ts'
+import type { SignInProof } from '../../accounts/sessions.ts'
+import { newDeviceToken, type SignIn, signIn } from '../../accounts/sign-in.ts'
+import type { AccountId, AccountRow } from '../../accounts/store.ts'
+import { AppError } from '../../errors.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { seeOther } from '../responses.ts'
+import { formToken } from './csrf.ts'
+import { type ClientOrigin, type CurrentUser, currentUserOf } from './guard.ts'
+
+export const CODE_PAGE = '/app/sign-in/code'
+
+/**
+ * Redirects to the page that asks for the second factor, after the password was verified. There is
+ * no session yet.
+ */
+export function askForCode(
+  { cookies, hasher, clock }: DashboardDeps,
+  account: AccountRow,
+  next?: string,
+): Response {
+  const path = next ? `${CODE_PAGE}?next=${encodeURIComponent(next)}` : CODE_PAGE
+  return seeOther(path, [cookies.step(newStepToken(hasher, account, clock()))])
+}
+
+/**
+ * Starts a new session and never reuses the one whose cookie the request sent. `cookies` belong to
+ * the response.
+ */
+export async function startSession(
+  deps: DashboardDeps,
+  { request, origin }: { request: Request; origin: ClientOrigin },
+  proof: SignInProof,
+): Promise<{ user: CurrentUser; cookies: string[] }> {
+  const { cookies, hasher, random, sessions } = deps
+  const { session, token } = await sessions.start(proof, {
+    address: origin.address,
+    agent: request.headers.get('user-agent') ?? '',
+    replaces: cookies.find('session', request),
+  })
+  deps.security.record('session.started', origin, { accountId: session.accountId })
+  return {
+    user: currentUserOf(session, { csrf: formToken(hasher, token), origin }),
+    cookies: [
+      cookies.session(token),
+      cookies.known(newDeviceToken(hasher, random, session.accountId)),
+      cookies.end('form'),
+    ],
+  }
+}
+
+type Attempts = Parameters<DashboardDeps['throttle']['count']>[0]
+
+/** Counts attempts, and logs each limit that they reach. */
+export function countAttempts(
+  { throttle, security }: DashboardDeps,
+  attempts: Attempts,
+  { origin, accountId }: { origin: CurrentUser['origin']; accountId?: AccountId | undefined },
+): void {
+  for (const gate of throttle.count(attempts)) {
+    security.record('throttle.engaged', origin, { accountId, fields: { gate } })
+  }
+}
+
+/** Like `signIn`, and logs why a sign-in was refused. */
+export async function checkPassword(
+  deps: DashboardDeps,
+  origin: ClientOrigin,
+  sent: Pick<SignIn, 'email' | 'password' | 'deviceToken'>,
+): Promise<AccountRow | undefined> {
+  const { security, accounts } = deps
+  const accountId = accounts.findByEmail(sent.email)?.id
+  const logRefusal = (reason: string) =>
+    security.record('session.refused', origin, { accountId, fields: { reason } })
+  try {
+    const account = await signIn(deps, {
+      ...sent,
+      address: origin.address,
+      onClosed: (gate) =>
+        security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
+    })
+    if (!account) logRefusal('password')
+    else if (account.disabledAt !== null) logRefusal('disabled')
+    return account
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'too_many_attempts') logRefusal('throttled')
+    throw error
+  }
+}
+
+interface SentCode {
+  account: AccountRow
+  origin: ClientOrigin
+  request: Request
+  text: string
+}
+
+/**
+ * The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. There is
+ * no await between the check of the throttle and the count, so parallel guesses are all counted.
+ */
+export function checkCode(
+  deps: DashboardDeps,
+  { account, origin, request, text }: SentCode,
+): Factor | undefined {
+  const { throttle, security, hasher, cookies, clock } = deps
+  const accountId = account.id
+  const logRefusal = (reason: string) =>
+    security.record('session.refused', origin, { accountId, fields: { reason } })
+  const deviceToken = cookies.find('known', request)
+  const attempts = codeAttempts(hasher, account, { address: origin.address, deviceToken })
+  try {
+    throttle.require(attempts)
+  } catch (error) {
+    if (error instanceof AppError) logRefusal('throttled')
+    throw error
+  }
+  const factor = findFactor(deps, account, text, clock())
+  if (factor) {
+    throttle.clear(attempts)
+    return factor
+  }
+  logRefusal('code')
+  countAttempts(deps, attempts, { origin, accountId })
+  return undefined
+}

@@ -1,0 +1,96 @@
+import { AppError } from '../errors.ts'
+import { lengthOf } from '../http/unsent.ts'
+import type { Html } from '../lib/html.ts'
+
+/** On every response of the dashboard except static files, which may be cached. */
+const HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  // Omits the path: it may hold a one-time link, and proxies log the referrer of each loaded file.
+  // With no-referrer, browsers would send `Origin: null` with our own forms.
+  'referrer-policy': 'strict-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+  'cache-control': 'no-store',
+}
+
+export interface ResponseOptions {
+  status?: number
+  /** Values of `Set-Cookie`. */
+  cookies?: readonly string[]
+  headers?: Readonly<Record<string, string>>
+}
+
+/** A page, or a part of one for htmx. */
+export function htmlResponse(
+  markup: Html,
+  { status = 200, cookies, headers }: ResponseOptions = {},
+): Response {
+  const text = markup.toString()
+  const own = { 'content-type': 'text/html; charset=utf-8', 'content-length': lengthOf(text) }
+  return new Response(text, { status, headers: headersOf({ ...own, ...headers }, cookies) })
+}
+
+/** Redirects to one of our own pages, after a form for example. */
+export function seeOther(path: string, cookies?: readonly string[]): Response {
+  return new Response(null, { status: 303, headers: headersOf({ location: path }, cookies) })
+}
+
+/** Redirects permanently to the new path of a page. */
+export const movedTo = (path: string): Response =>
+  new Response(null, { status: 308, headers: headersOf({ location: path }) })
+
+/** A download. A stream is generated while it is sent. */
+export function fileResponse(
+  body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | string,
+  { name, type }: { name: string; type: string },
+): Response {
+  const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
+  const headers = headersOf({ 'content-type': type, 'content-disposition': disposition })
+  if (typeof body === 'string') headers.set('content-length', lengthOf(body))
+  return new Response(body, { headers })
+}
+
+function headersOf(own: Record<string, string>, cookies: readonly string[] = []): Headers {
+  const headers = new Headers({ ...HEADERS, ...own })
+  for (const cookie of cookies) headers.append('set-cookie', cookie)
+  return headers
+}
+
+/** Errors of a form: a bad field, a conflict, or a limit. */
+const FORM_STATUSES = new Set([400, 409, 422, 429])
+
+/**
+ * Runs the action of a form. Returns an error that the form's own page shows, so that what was
+ * typed is not lost. Throws every other error.
+ */
+export async function catchFormError<Result>(
+  action: () => Promise<Result>,
+): Promise<{ done: Result } | { error: AppError }> {
+  try {
+    return { done: await action() }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    if (FORM_STATUSES.has(error.status) || isTemporary(error)) return { error }
+    throw error
+  }
+}
+
+/** No field is wrong: the same form will be accepted later. */
+export const isTemporary = ({ code }: AppError): boolean =>
+  code === 'rate_limited' || code === 'maintenance'
+
+/** The status and headers of a form's page that shows an error. */
+export const errorOptions = (error: AppError): ResponseOptions =>
+  isTemporary(error) ? { status: error.status, headers: error.headers } : { status: 422 }
