@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import {
+  asideFile,
   asideName,
   beginRestore,
   decideRestore,
   finishRestore,
   moves,
-  asideFile,
 } from './restore.ts'
 
 const OLD = ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-shm', 'hits.journal', 'secret.key']
