@@ -9,6 +9,15 @@ export type Finding =
   | { check: string; status: 'ok' | 'note'; says: string }
   | { check: string; status: 'problem'; says: string; advice: string }
 
+export const ok = (check: string, says: string): Finding => ({ check, status: 'ok', says })
+export const note = (check: string, says: string): Finding => ({ check, status: 'note', says })
+export const problem = (check: string, says: string, advice: string): Finding => ({
+  check,
+  status: 'problem',
+  says,
+  advice,
+})
+
 export const RESTORE_ADVICE = `Stop the service. ${RUN_RESTORE}`
 
 /** A rule for stored rows. `sql` counts the rows that break it, in one statement: one snapshot. */
@@ -132,32 +141,22 @@ export function* checkDatabase(db: Database, advice = RESTORE_ADVICE): Generator
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
     const says = `${duplicates} links have the URL of another link of their account, by updates`
-    yield { check: 'duplicates', status: 'note', says }
+    yield note('duplicates', says)
   }
 }
 
 function checkVersion(version: number): Finding {
   const check = 'version'
   const known = MIGRATIONS.length
-  if (version === known) return { check, status: 'ok', says: `the database has version ${version}` }
+  if (version === known) return ok(check, `the database has version ${version}`)
   if (version > known) {
-    return {
-      check,
-      status: 'problem',
-      says: `a newer Hopcode wrote it (database version ${version}; this one knows ${known})`,
-      advice: 'Use the release that wrote it, or a newer one.',
-    }
+    const says = `a newer Hopcode wrote it (database version ${version}; this one knows ${known})`
+    return problem(check, says, 'Use the release that wrote it, or a newer one.')
   }
   if (version > 0) {
-    const says = `the database has version ${version}; the next start makes it ${known}`
-    return { check, status: 'note', says }
+    return note(check, `the database has version ${version}; the next start makes it ${known}`)
   }
-  return {
-    check,
-    status: 'problem',
-    says: 'it is not a database of Hopcode',
-    advice: 'Is DATA_DIR right?',
-  }
+  return problem(check, 'it is not a database of Hopcode', 'Is DATA_DIR right?')
 }
 
 /** SQLite's own check of pages, order, indexes with their uniqueness, and the search index. */
@@ -170,10 +169,8 @@ function checkIntegrity(db: Database, advice: string): Finding {
   } catch (error) {
     says = [messageOf(error)]
   }
-  if (says.length === 1 && says[0] === 'ok') {
-    return { check, status: 'ok', says: 'SQLite finds no damage' }
-  }
-  return { check, status: 'problem', says: `it is damaged: ${says.join('; ')}`, advice }
+  if (says.length === 1 && says[0] === 'ok') return ok(check, 'SQLite finds no damage')
+  return problem(check, `it is damaged: ${says.join('; ')}`, advice)
 }
 
 /** The key is a hash of the whole URL, so a URL with a changed character does not match it. */
@@ -184,8 +181,8 @@ function checkUrlKeys(db: Database, advice: string): Finding {
   )
   let broken = 0
   for (const { url, urlKey } of links.iterate()) if (!matches(url, urlKey)) broken++
-  if (broken === 0) return { check, status: 'ok', says: 'every URL is the one that was stored' }
-  return { check, status: 'problem', says: `${broken} URLs were changed by a fault`, advice }
+  if (broken === 0) return ok(check, 'every URL is the one that was stored')
+  return problem(check, `${broken} URLs were changed by a fault`, advice)
 }
 
 function matches(url: string, key: Uint8Array): boolean {
@@ -196,17 +193,15 @@ function matches(url: string, key: Uint8Array): boolean {
   }
 }
 
-function checkInvariant(
-  db: Database,
-  { check, okMessage, problem, sql }: Invariant,
-  advice: string,
-) {
+function checkInvariant(db: Database, invariant: Invariant, advice: string): Finding {
+  const { check, sql } = invariant
   try {
     const n = count(db, sql)
-    if (n === 0) return { check, status: 'ok', says: okMessage } satisfies Finding
-    return { check, status: 'problem', says: `${n} ${problem}`, advice } satisfies Finding
+    return n === 0
+      ? ok(check, invariant.okMessage)
+      : problem(check, `${n} ${invariant.problem}`, advice)
   } catch (error) {
-    return { check, status: 'problem', says: messageOf(error), advice } satisfies Finding
+    return problem(check, messageOf(error), advice)
   }
 }
 

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import {
+  asideFile,
   asideName,
   beginRestore,
   decideRestore,
   finishRestore,
   moves,
-  nameAside,
 } from './restore.ts'
 
 const OLD = ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-shm', 'hits.journal', 'secret.key']
@@ -22,7 +22,7 @@ function setUp(dataDir: string) {
   writeFileSync(join(dataDir, 'cdn', 'qr', 'OLDCODE.png'), 'old image')
   const folder = beginRestore(dataDir)
   for (const name of NEW) writeFileSync(join(folder, name), `new ${name}`)
-  writeFileSync(nameAside(folder), ASIDE)
+  writeFileSync(asideFile(folder), ASIDE)
 }
 
 function expectNew(dataDir: string): void {
@@ -70,7 +70,7 @@ test('an empty folder gets no folder for old files', () => {
   using folder = temporaryFolder()
   const staged = beginRestore(folder.path)
   for (const name of NEW) writeFileSync(join(staged, name), `new ${name}`)
-  writeFileSync(nameAside(staged), ASIDE)
+  writeFileSync(asideFile(staged), ASIDE)
   decideRestore(folder.path)
   finishRestore(folder.path)
   expect(readdirSync(folder.path).sort()).toEqual([...NEW, 'serving.lock', 'serving.pid'].sort())

@@ -55,7 +55,7 @@ const NEW_FILES = ['secret.key', 'hits.journal', 'hopcode.db'] as const
 /** Files of the old database that the new one does not have yet. */
 const OLD_COMPANIONS = ['hopcode.db-wal', 'hopcode.db-shm']
 
-export const nameAside = (folder: string): string => join(folder, ASIDE)
+export const asideFile = (folder: string): string => join(folder, ASIDE)
 
 /**
  * Checks a backup and decides to restore it. `moves` then puts the old files into the folder
@@ -70,7 +70,7 @@ export async function decideOnBackup(
   try {
     await unpackBackup(source, from, join(folder, 'hopcode.db'))
     const manifest = prepareDatabase(folder, { from, dataDir })
-    writeFileSync(nameAside(folder), aside, { flush: true })
+    writeFileSync(asideFile(folder), aside, { flush: true })
     for (const name of ['hopcode.db', 'secret.key', 'hits.journal']) flushToDisk(join(folder, name))
     decideRestore(dataDir)
     return manifest
@@ -231,7 +231,7 @@ export function* moves(dataDir: string): Generator<string> {
 
 /** Only a name that this program creates: another one could lead out of the folder. */
 function readAside(decided: string): string {
-  const descriptor = openSync(nameAside(decided), constants.O_RDONLY | NO_FOLLOW)
+  const descriptor = openSync(asideFile(decided), constants.O_RDONLY | NO_FOLLOW)
   try {
     const name = readFileSync(descriptor, 'utf8').trim()
     if (/^before-restore-[\w.]+$/.test(name)) return name
@@ -239,7 +239,7 @@ function readAside(decided: string): string {
     closeSync(descriptor)
   }
   throw new DataError(
-    `${nameAside(decided)} does not name a folder for the old files: this program did not write ` +
+    `${asideFile(decided)} does not name a folder for the old files: this program did not write ` +
       `it. Move ${decided} away.`,
   )
 }

@@ -30,6 +30,10 @@ export async function backup(dataDir: string, target: string, clock: Clock): Pro
     return summary(manifest, 'standard output')
   }
   const file = resolve(target)
+  const folder = dirname(file)
+  if (!existsSync(folder)) {
+    throw new CommandError(`${file} cannot be written: there is no folder ${folder}`)
+  }
   if (existsSync(file)) refuseTaken(file)
   const manifest = await writing(file, () => toFile(dataDir, bytes, began, file))
   return `${summary(manifest, file)}\nIt contains secret.key: keep it as safe as the service.`

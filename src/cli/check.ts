@@ -9,7 +9,14 @@ import {
   readSecretKey,
   SecretHasher,
 } from '../accounts/secrets.ts'
-import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
+import {
+  checkDatabase,
+  type Finding,
+  note,
+  ok,
+  problem,
+  RESTORE_ADVICE,
+} from '../backup/invariants.ts'
 import { UNFINISHED } from '../backup/restore.ts'
 import { listOpenFiles } from '../data-folder.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
@@ -32,17 +39,18 @@ export interface Report {
 export async function check(dataDir: string, { json }: { json: boolean }): Promise<Report> {
   setThreadPriority('background')
   const findings = await findAll(dataDir)
-  const ok = findings.every(({ status }) => status !== 'problem')
-  const text = json ? JSON.stringify({ ok, data_dir: dataDir, findings }) : describe(findings)
-  return { ok, text }
+  const isOk = !findings.some(isProblem)
+  const report = { ok: isOk, data_dir: dataDir, findings }
+  return { ok: isOk, text: json ? JSON.stringify(report) : describe(findings) }
 }
+
+const isProblem = ({ status }: Finding) => status === 'problem'
 
 async function findAll(dataDir: string): Promise<Finding[]> {
   const file = databaseFile(dataDir)
   if (!statSync(file, { throwIfNoEntry: false })?.size) {
-    const says = `${file} is missing`
     const advice = `Is DATA_DIR right? The first start creates it. If it is lost: ${RUN_RESTORE}`
-    return [{ check: 'database file', status: 'problem', says, advice }]
+    return [problem('database file', `${file} is missing`, advice)]
   }
   const findings: Finding[] = []
   let db: Database | undefined
@@ -51,10 +59,10 @@ async function findAll(dataDir: string): Promise<Finding[]> {
     findings.push(...checkDatabase(db))
   } catch (error) {
     const says = `${file} cannot be read: ${messageOf(error)}`
-    findings.push({ check: 'database file', status: 'problem', says, advice: RESTORE_ADVICE })
+    findings.push(problem('database file', says, RESTORE_ADVICE))
   }
   try {
-    const isReadable = findings.every(({ status }) => status !== 'problem')
+    const isReadable = !findings.some(isProblem)
     findings.push(checkKey(dataDir, isReadable ? db : undefined))
     findings.push(checkModes(dataDir))
     if (db && isReadable) {
@@ -71,25 +79,20 @@ function checkKey(dataDir: string, db: Database | undefined): Finding {
   const name = 'secret key'
   try {
     const hasher = new SecretHasher(readSecretKey(dataDir, { fresh: false }))
-    if (db && !isKeyOf(db, hasher)) {
-      const says = foreignKey(dataDir)
-      return { check: name, status: 'problem', says, advice: FOREIGN_ADVICE }
-    }
+    if (db && !isKeyOf(db, hasher)) return problem(name, foreignKey(dataDir), FOREIGN_ADVICE)
   } catch (error) {
-    return { check: name, status: 'problem', says: messageOf(error), advice: RESTORE_ADVICE }
+    return problem(name, messageOf(error), RESTORE_ADVICE)
   }
-  return { check: name, status: 'ok', says: 'it is whole, and belongs to the database' }
+  return ok(name, 'it is whole, and belongs to the database')
 }
 
 function checkModes(dataDir: string): Finding {
   const check = 'file modes'
   const open = listOpenFiles(dataDir)
-  if (open.length === 0) {
-    return { check, status: 'ok', says: 'no other user can read or write a file' }
-  }
+  if (open.length === 0) return ok(check, 'no other user can read or write a file')
   const says = `other users can read or write ${open.join(', ')} in ${dataDir}`
   const advice = 'Start the service, which closes its own files, or run chmod 600 on each.'
-  return { check, status: 'problem', says, advice }
+  return problem(check, says, advice)
 }
 
 const NEW_JOURNAL =
@@ -98,33 +101,20 @@ const NEW_JOURNAL =
 function checkJournal(dataDir: string, db: Database): Finding {
   const name = 'hit journal'
   const file = journalFile(dataDir)
-  if (!existsSync(file)) {
-    return { check: name, status: 'note', says: 'there is none yet; the next start creates it' }
-  }
+  if (!existsSync(file)) return note(name, 'there is none yet; the next start creates it')
   try {
     using journal = JournalFile.open(file)
     const mark = findJournalPosition(db)
     if (mark?.journalId !== journal.id) {
-      return {
-        check: name,
-        status: 'problem',
-        says: `${file} belongs to another database`,
-        advice: NEW_JOURNAL,
-      }
+      return problem(name, `${file} belongs to another database`, NEW_JOURNAL)
     }
     const hits = journal.recover(mark.position).linkIds.length
-    return {
-      check: name,
-      status: 'ok',
-      says: `it is whole; ${hits} hits in it are not counted yet`,
-    }
+    return ok(name, `it is whole; ${hits} hits in it are not counted yet`)
   } catch (error) {
     if (error instanceof JournalDamaged) {
-      const says = `${file} is not a whole journal`
-      return { check: name, status: 'problem', says, advice: NEW_JOURNAL }
+      return problem(name, `${file} is not a whole journal`, NEW_JOURNAL)
     }
-    const advice = 'Let the user of the service read and write it.'
-    return { check: name, status: 'problem', says: messageOf(error), advice }
+    return problem(name, messageOf(error), 'Let the user of the service read and write it.')
   }
 }
 
@@ -137,9 +127,7 @@ const NAMED_MAX = 3
  */
 async function checkImages(dir: string, db: Database): Promise<Finding> {
   const check = 'images'
-  if (!existsSync(dir)) {
-    return { check, status: 'note', says: 'none is stored yet; each is created on request' }
-  }
+  if (!existsSync(dir)) return note(check, 'none is stored yet; each is created on request')
   const known = db.prepare<{ code: string }, [string]>(
     'SELECT value AS code FROM json_each(?) WHERE value IN (SELECT code FROM links)',
   )
@@ -159,11 +147,11 @@ async function checkImages(dir: string, db: Database): Promise<Finding> {
   orphans.push(...withoutLink(chunk))
   // Meanwhile a code may have been claimed, or the image of a deleted code removed.
   const left = withoutLink(orphans).filter((code) => existsSync(join(dir, `${code}.png`)))
-  if (left.length === 0) return { check, status: 'ok', says: `${stored} stored, each of a code` }
+  if (left.length === 0) return ok(check, `${stored} stored, each of a code`)
   const says =
     `${left.length} without a code: ${named(left)}. A process that was killed may leave the ` +
     'image of a deleted code. Nobody can get it, and you can delete it'
-  return { check, status: 'note', says }
+  return note(check, says)
 }
 
 function named(codes: readonly string[]): string {
@@ -178,11 +166,11 @@ function noteOldFolders(dataDir: string): Finding[] {
   const names = entries.filter((name) => kept.test(name))
   if (names.length > 0) {
     const says = `kept from before a restore or an upgrade, or damaged: ${names.join(', ')}`
-    findings.push({ check: 'old files', status: 'note', says })
+    findings.push(note('old files', says))
   }
   if (entries.includes(UNFINISHED)) {
     const says = `${UNFINISHED} is left from a restore that was killed; the next start removes it`
-    findings.push({ check: 'old files', status: 'note', says })
+    findings.push(note('old files', says))
   }
   return findings
 }
@@ -198,7 +186,7 @@ function describe(findings: readonly Finding[]): string {
     const line = `${LABELS[finding.status]}  ${finding.check}: ${finding.says}`
     return finding.status === 'problem' ? `${line}\n         → ${finding.advice}` : line
   })
-  const problems = findings.filter(({ status }) => status === 'problem').length
+  const problems = findings.filter(isProblem).length
   const verdict =
     problems === 0 ? 'All is well.' : `${problems} ${problems === 1 ? 'problem' : 'problems'}.`
   return [...lines, NOT_VERIFIED, verdict].join('\n')
