@@ -4,59 +4,31 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeMachine } from './lib/machine.ts'
 import { type MicroReport, microNames, runMicro } from './lib/micro.ts'
-import { latencyPlot } from './lib/plot.ts'
-import { barTable, machineLine, replaceBetween, reportTable, shortTable } from './lib/report.ts'
+import { writePages, writePlots } from './lib/pages.ts'
+import { barTable, machineLine, reportTable } from './lib/report.ts'
 import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
+import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { Scenario, ScenarioReport } from './lib/scenario.ts'
-import { bulk } from './load/bulk.ts'
 import { compare } from './load/compare.ts'
-import { create } from './load/create.ts'
-import { dashboard } from './load/dashboard.ts'
-import { list } from './load/list.ts'
-import { mixed } from './load/mixed.ts'
-import { qr } from './load/qr.ts'
-import { redirect } from './load/redirect.ts'
-import { redirectCold } from './load/redirect-cold.ts'
-import { scan } from './load/scan.ts'
-import { signIn } from './load/sign-in.ts'
-import { soak } from './load/soak.ts'
-import { start } from './load/start.ts'
+import { SCENARIOS } from './load/scenarios.ts'
 
-/** In the order in which they run. */
-const SCENARIOS: readonly Scenario[] = [
-  redirect,
-  redirectCold,
-  scan,
-  create,
-  bulk,
-  qr,
-  mixed,
-  list,
-  dashboard,
-  signIn,
-  start,
-  soak,
-]
 /** These run only when they are named: they need arguments. */
 const ON_REQUEST: readonly Scenario[] = [compare]
 
 const RESULTS = join(import.meta.dir, 'results')
-/** What the page shows, kept with it. */
-const FIGURES = join(import.meta.dir, 'figures')
-const README = join(import.meta.dir, 'README.md')
-const FRONT_PAGE = join(import.meta.dir, '../README.md')
 
-// Ending through `exit` takes servers and generators along.
+// `exit` also stops the servers and generators.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const { load, names, readme } = options()
+const { load, names, merge, readme } = options()
+if (merge.length > 0) mergeAndExit()
 const scenarios = names.includes('micro')
   ? []
   : SCENARIOS.concat(names.length === 0 ? [] : ON_REQUEST).filter(({ name }) => isChosen(name))
 const microBenches = microNames().filter((name) => isChosen(name) || names.includes('micro'))
 
 const machine = describeMachine()
-say(machineLine(machine))
+say(machineLine([machine]))
 if (machine.load > 0.5) say('The machine is busy: expect wide ranges.')
 
 const startedAt = performance.now()
@@ -66,7 +38,8 @@ const failures: { name: string; reason: string }[] = []
 
 for (const scenario of scenarios) {
   await attempt(scenario.name, scenario.question, async () => {
-    const report = await scenario.run(load, (line) => say(`  ${line}`))
+    const { name, question, run } = scenario
+    const report = { scenario: name, question, ...(await run(load, (line) => say(`  ${line}`))) }
     reports.push(report)
     console.log(`\n## ${report.scenario}\n\n${reportTable(report)}\n`)
   })
@@ -78,9 +51,12 @@ for (const name of microBenches) {
     console.log(`\n## micro/${name}\n\n${report.output.trimEnd()}\n`)
   })
 }
-if (reports.length > 0) console.log(`\n## Bars\n\n${barTable(reports)}\n`)
+if (reports.some(({ bars }) => bars.length > 0))
+  console.log(`\n## Targets\n\n${barTable(reports)}\n`)
 save()
-if (readme && failures.length === 0) writePages()
+if (readme && failures.length === 0) {
+  writePages([machine], reports, { isComplete: names.length === 0 })
+}
 for (const { name, reason } of failures) say(`\nFAILED ${name}: ${reason}`)
 process.exit(failures.length === 0 ? 0 : 1)
 
@@ -122,38 +98,22 @@ function save(): void {
   mkdirSync(RESULTS, { recursive: true })
   const stamp = machine.startedAt.slice(0, 19).replaceAll(':', '-')
   const file = join(RESULTS, `${stamp}.json`)
-  writeFileSync(file, `${JSON.stringify({ machine, options: load, reports, micro, failures })}\n`)
-  writePlots(RESULTS, `${stamp}-`)
+  const run: SavedRun = { machine, options: load, reports, micro, failures }
+  writeFileSync(file, `${JSON.stringify(run)}\n`)
+  writePlots(reports, RESULTS, `${stamp}-`)
   say(`\nWritten: ${file}`)
 }
 
-/** Gives the names of the scenarios that have a plot. */
-function writePlots(folder: string, prefix: string): string[] {
-  return reports.flatMap(({ scenario, plot, variants }) => {
-    if (plot === undefined) return []
-    writeFileSync(join(folder, `${prefix}${scenario}.svg`), latencyPlot(plot, variants))
-    return [scenario]
-  })
-}
-
-/** Puts the figures where readers look: only those of a run of everything are on the front page. */
-function writePages(): void {
-  mkdirSync(FIGURES, { recursive: true })
-  const plots = writePlots(FIGURES, '')
-  const tables = reports.map((report) =>
-    [
-      `### ${report.scenario}`,
-      reportTable(report),
-      ...(plots.includes(report.scenario)
-        ? [`![Latency of ${report.scenario} by percentile](figures/${report.scenario}.svg)`]
-        : []),
-    ].join('\n\n'),
-  )
-  const figures = [machineLine(machine), barTable(reports), ...tables].join('\n\n')
-  writeFileSync(README, replaceBetween(readFileSync(README, 'utf8'), 'figures', figures))
-  if (names.length > 0) return
-  const speed = `${shortTable(reports)}\n\n${machineLine(machine)}. [More](bench/README.md).`
-  writeFileSync(FRONT_PAGE, replaceBetween(readFileSync(FRONT_PAGE, 'utf8'), 'speed', speed))
+/** Prints the medians of saved runs, and writes the pages if --readme is given. */
+function mergeAndExit(): never {
+  const runs = merge.map((file) => JSON.parse(readFileSync(file, 'utf8')) as SavedRun)
+  const merged = mergeRuns(runs)
+  const machines = runs.map((run) => run.machine)
+  console.log(`${machineLine(machines)}\n\n${barTable(merged)}`)
+  for (const report of merged) console.log(`\n## ${report.scenario}\n\n${reportTable(report)}`)
+  const isComplete = SCENARIOS.every(({ name }) => merged.some(({ scenario }) => scenario === name))
+  if (readme) writePages(machines, merged, { isComplete })
+  process.exit(0)
 }
 
 /** Progress goes to standard error, so that standard output is the tables alone. */

@@ -1,4 +1,4 @@
-/** Makes the program one file: `dist/hopcode` for this machine, or with `--all` one a Linux. */
+/** Compiles the program: `dist/hopcode` for this machine, or with `--all` one file per Linux. */
 import { mkdir, rm } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 
@@ -7,7 +7,7 @@ const MAIN = 'src/main.ts'
 
 interface Product {
   outfile: string
-  /** This machine's own where absent. Bun fetches another's runtime as a package. */
+  /** Default: this machine. Bun downloads the runtime of another platform as a package. */
   target?: Bun.Build.CompileTarget
 }
 
@@ -17,26 +17,26 @@ const EVERY_LINUX: readonly Product[] = [
   { outfile: 'dist/hopcode-linux-arm64', target: 'bun-linux-arm64' },
 ]
 
-/** Each thread's module, which no other imports. */
+/** The entry modules of the threads; no other module imports them. */
 const workerEntries = () => [...new Bun.Glob('src/threads/*.ts').scanSync(ROOT)].sort()
 
 async function build({ outfile, target }: Product): Promise<void> {
   const { outputs } = await Bun.build({
     entrypoints: [MAIN, ...workerEntries()].map((file) => `${ROOT}/${file}`),
-    // Workers keep their path below src/, and main lies at the root of the embedded files:
-    // `new URL('./threads/x.ts', import.meta.url)` in src/*.ts finds them there as in the tree.
+    // Entries keep their path below src/, with main at the root of the embedded files, so that
+    // `new URL('./threads/x.ts', import.meta.url)` in src/*.ts works as in the source tree.
     root: `${ROOT}/src`,
     target: 'bun',
     format: 'esm',
     minify: true,
     bytecode: true,
-    // Embedded, so that a stack trace names our files and lines.
+    // Embedded, so that stack traces contain source files and lines.
     sourcemap: 'inline',
     define: { 'process.env.NODE_ENV': '"production"' },
     compile: {
       ...(target && { target }),
       outfile: `${ROOT}/${outfile}`,
-      // A binary takes its settings from the environment alone, not from the folder it stands in.
+      // A binary reads its settings only from the environment, not from files in its folder.
       autoloadDotenv: false,
       autoloadBunfig: false,
     },
@@ -57,7 +57,7 @@ async function main(args: readonly string[]): Promise<void> {
 try {
   await main(process.argv.slice(2))
 } catch (error) {
-  // A failed bundle is an AggregateError that holds one message for each place.
+  // A failed build is an AggregateError with one error per place.
   const causes = error instanceof AggregateError ? error.errors : [error]
   for (const cause of causes) console.error(cause)
   process.exitCode = 1

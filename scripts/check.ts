@@ -1,4 +1,4 @@
-/** Runs all that a change must pass, to the end even if something fails, and says what did. */
+/** Runs all checks of a change, even after a failure, and prints which ones failed. */
 const CHECKS = [
   { name: 'types', args: ['node_modules/.bin/tsc', '--noEmit'] },
   { name: 'style', args: ['node_modules/.bin/biome', 'check', '--error-on-warnings'] },

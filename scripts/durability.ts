@@ -1,8 +1,7 @@
 /**
- * The long form of every test that has one, and all of test/durability, one after the other to the
- * end: npm run test:durability -- [--seed N] [--times N] [name ...]. Each time has a seed of its
- * own, counted up from the first; a failure names the one to give again. A test that is left out,
- * for want of a tool, counts as failed.
+ * Runs the long form of every test that has one, and all of test/durability, one after the other:
+ * npm run test:durability -- [--seed N] [--times N] [name ...]. Each time uses the next seed; the
+ * output names the seed of a failure. A test skipped because of a missing tool counts as failed.
  */
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -13,13 +12,17 @@ const ROOT = join(import.meta.dir, '..')
 const SEED_MAX = 2 ** 31
 const SEEDS = ['DURABILITY_SEED', 'KILL_SEED', 'MODEL_SEED', 'FUZZ_SEED']
 
-/** What a test file takes from the environment to be long. */
+/** The environment variables that select the long form of a test file. */
 export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/durability/power-loss.test.ts': { POWER_LOSS_ROUNDS: '12', POWER_LOSS_TORN_DISKS: '4' },
   'test/durability/kill.test.ts': { KILL_ROUNDS: '500' },
+  'test/durability/kill-bulk.test.ts': { KILL_BULK_ROUNDS: '24' },
+  'test/durability/restore.test.ts': { RESTORE_ROUNDS: '24' },
+  'test/durability/full-disk-start.test.ts': { FULL_DISK_DISKS: '5' },
   'test/durability/io-faults.test.ts': { FAULT_ROUNDS: '40' },
   'test/e2e/model.test.ts': { MODEL_RUNS: '1000' },
   'test/e2e/fuzz.test.ts': { FUZZ_REQUESTS: '20000' },
+  'test/mutations.test.ts': { MUTATION_RUNS: '1' },
 }
 
 const nameOf = (file: string) => basename(file, '.test.ts')
@@ -47,7 +50,7 @@ async function run(file: string, seed: number): Promise<boolean> {
   const isWhole = / skipped="0"/.test(
     /<testsuites .*/.exec(readFileSync(report, 'utf8'))?.[0] ?? '',
   )
-  if (!isWhole) console.log('Tests were left out.')
+  if (!isWhole) console.log('Tests were skipped.')
   return isWhole
 }
 

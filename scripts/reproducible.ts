@@ -1,20 +1,20 @@
 /**
- * Builds the program in two folders that have nothing in common and compares the bytes. Ends with 1
- * if they differ. Takes as long as two builds: about ten seconds.
+ * Builds the program in two different folders and compares the bytes. Exits with 1 if they differ.
+ * Takes about ten seconds.
  */
 import { cpSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const ROOT = dirname(import.meta.dir)
 const INPUTS = ['src', 'drizzle', 'scripts', 'package.json', 'tsconfig.json', 'bunfig.toml']
-/** Below dist/, because hard links to the packages need the same file system. */
+/** In dist/, because hard links to the packages need the same file system. */
 const FOLDER = join(ROOT, 'dist', `reproducible-${process.pid}`)
 const PLACES = [
   { folder: join(FOLDER, 'a'), env: { TZ: 'UTC', LANG: 'C' } },
   { folder: join(FOLDER, 'a/much/deeper/place'), env: { TZ: 'Asia/Tokyo', LANG: 'tr_TR.UTF-8' } },
 ]
 
-/** Its own node_modules, not a link to one: the source map names files by where they really lie. */
+/** A separate node_modules instead of a link to one: the source map contains real paths. */
 function hardLink(from: string, to: string): void {
   mkdirSync(to, { recursive: true })
   for (const entry of readdirSync(from, { withFileTypes: true })) {

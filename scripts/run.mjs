@@ -1,7 +1,7 @@
 /**
- * Runs the pinned Bun with this script's arguments, after installing what bun.lock lists.
- * Plain JavaScript without packages, because it runs before any install: under Node 20 or newer,
- * or under Bun, which takes the place of `node` where there is none.
+ * Installs the packages of bun.lock and runs the pinned Bun with this script's arguments. Plain
+ * JavaScript without packages, because it runs before the installation: with Node 20 or newer, or
+ * with Bun, which can replace `node`.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -18,17 +18,17 @@ const LOCK = join(MODULES, '.installing')
 const MANIFEST = readJson(join(ROOT, 'package.json'))
 const BUN_VERSION = MANIFEST.packageManager.replace(/^bun@/, '')
 
-/** With these, Bun itself changes what is installed: a check against bun.lock would refuse. */
+/** These commands change the packages, so nothing is installed before them. */
 const PACKAGE_COMMANDS = ['install', 'add', 'remove', 'update']
 const LOCK_STALE_MS = 10 * 60_000
-/** Ctrl-C at a terminal comes twice: from the terminal, and again from npm. */
+/** Ctrl-C in a terminal arrives twice: from the terminal, and again from npm. */
 const ECHO_MS = 1000
 const PARENT_CHECK_MS = 500
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
 
 class StartError extends Error {}
 
-/** The running program's process id, negative where it leads a group of its own. */
+/** The process id of the running program, negative if it leads a process group. */
 let running
 let stopSignal
 const lastSent = new Map()
@@ -49,15 +49,15 @@ async function main(args) {
     ? (findPinned(packages) ?? (await findInstaller(packages)).path)
     : await installedBun(packages)
   if (stopSignal) return dieOf(stopSignal)
-  // At a terminal the child gets a session of its own, so that Ctrl-C comes to it once, through us.
-  // Elsewhere it stays in our process group, so that killing the group leaves no orphan.
+  // In a terminal the child gets its own session, so that it receives Ctrl-C once, from us.
+  // Otherwise it stays in our process group, so that killing the group leaves no orphan.
   const detached = process.stdin.isTTY === true
   const { code, signal } = await run(bun, args, { stdio: 'inherit', detached })
   if (signal) dieOf(signal)
   else process.exit(code)
 }
 
-/** The packages that may hold a Bun for this machine, the likeliest first. */
+/** The packages that may contain Bun for this machine, the likeliest first. */
 function platformPackages() {
   const arch = { x64: 'x64', arm64: 'aarch64' }[process.arch]
   if (!arch || !['linux', 'darwin'].includes(process.platform)) {
@@ -83,21 +83,21 @@ function findPinned(packages) {
   return undefined
 }
 
-/** The pinned Bun, after an install if node_modules is not what package.json and bun.lock say. */
+/** The pinned Bun, after an installation if node_modules differs from package.json or bun.lock. */
 async function installedBun(packages) {
   if (!isInstalled(packages)) {
     await claimLock()
     try {
       if (!stopSignal && !isInstalled(packages)) await install(packages)
     } finally {
-      // A start that is stopped halfway leaves the lock: the next one sees the install cut short.
+      // After a stop the lock stays: it tells the next start that the installation is incomplete.
       if (!stopSignal) fs.rmSync(LOCK, { force: true })
     }
   }
   if (stopSignal) return undefined
   const pinned = findPinned(packages)
   if (pinned) return pinned
-  // Optional packages may be switched off in somebody's own npm settings.
+  // The user's npm settings may switch optional packages off.
   if (process.versions.bun === BUN_VERSION) return process.execPath
   throw new StartError(`${packages[0]} was not installed: optional packages are switched off.`)
 }
@@ -124,7 +124,7 @@ async function install(packages) {
   fs.writeFileSync(STAMP, fingerprint())
 }
 
-/** A Bun that reads bun.lock: the pinned one, the one we run under, one on PATH, or a download. */
+/** A Bun that reads bun.lock: the pinned one, the running one, one on PATH, or a download. */
 async function findInstaller(packages) {
   const pinned = findPinned(packages)
   if (pinned) return { path: pinned, version: BUN_VERSION }
@@ -141,14 +141,14 @@ function hasTextLockfile(version) {
   return major > 1 || (major === 1 && minor >= 2)
 }
 
-/** Fetches the platform's package with npm, compares it with bun.lock, and puts it in its place. */
+/** Downloads the platform's package with npm, verifies it with bun.lock, and installs it. */
 async function downloadBun(name) {
   const folder = join(MODULES, '.download')
   const npm = process.env.npm_execpath?.endsWith('npm-cli.js')
     ? [process.execPath, process.env.npm_execpath]
     : ['npm']
   const flags = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-  // Npm's own pauses between attempts keep somebody who is offline waiting for over a minute.
+  // With npm's default pauses between attempts, an offline start would fail only after a minute.
   const retries = ['--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
   try {
     fs.mkdirSync(folder, { recursive: true })
@@ -176,7 +176,7 @@ async function downloadBun(name) {
   }
 }
 
-/** Npm has compared the package with the registry's word; this compares it with ours. */
+/** npm has compared the package with the registry's hash; this compares it with bun.lock. */
 function checkIntegrity(name, modules) {
   const lock = readText(join(ROOT, 'bun.lock')) ?? ''
   const line = lock.split('\n').find((text) => text.includes(`["${name}@${BUN_VERSION}"`))
@@ -188,8 +188,8 @@ function checkIntegrity(name, modules) {
 }
 
 /**
- * Waits until no other start is installing. Where one was cut short, packages may be half there,
- * so what it left is cleared away.
+ * Waits until no other start is installing. After an interrupted installation, packages may be
+ * incomplete: node_modules is emptied.
  */
 async function claimLock() {
   let isTold = false
@@ -215,7 +215,7 @@ async function claimLock() {
   }
 }
 
-/** An empty owner has made the file and is about to write its number. */
+/** An empty `owner` has created the file and is about to write its process id. */
 function isAbandoned(owner) {
   const age = Date.now() - (fs.statSync(LOCK, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
   return age > LOCK_STALE_MS || (owner !== '' && !isAlive(Number(owner)))
@@ -231,8 +231,8 @@ function isAlive(pid) {
 }
 
 /**
- * Runs a program to its end. Without `stdio` its words are collected as `output`.
- * `missing` says that there is no such program.
+ * Runs a program to its end. By default its output is collected in `output`. `missing`: there is no
+ * such program.
  */
 function run(command, args, { stdio = ['ignore', 'pipe', 'pipe'], detached = false } = {}) {
   return new Promise((resolve, reject) => {
@@ -265,7 +265,7 @@ function forward(signal) {
   process.kill(running, signal)
 }
 
-/** A package manager that is killed outright takes the program along: none is left on the port. */
+/** Stops the program if the package manager is killed, so that the port is released. */
 function watchParent() {
   const parent = process.ppid
   const watch = setInterval(() => {
@@ -276,14 +276,14 @@ function watchParent() {
   watch.unref()
 }
 
-/** Ends as the child did, so that a shell or npm sees the same. */
+/** Exits with the child's signal, so that a shell or npm sees it. */
 function dieOf(signal) {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
   setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), 100)
 }
 
-/** The one line of a package manager's words that says why it failed. */
+/** The line of a package manager's output with the reason of its failure. */
 function reasonIn(output) {
   const network =
     /\b(E(?:NOTFOUND|AI_AGAIN|CONN\w+|TIMEDOUT|NETUNREACH|HOSTUNREACH)|DNS\w+|Connection\w+)\b/
@@ -293,7 +293,7 @@ function reasonIn(output) {
   return `${line.replace(/^(npm )?error:?\s*/i, '').trim()}.`
 }
 
-/** What an install depends on: when it changes, node_modules is out of date. */
+/** A hash of everything an installation depends on: when it changes, node_modules is outdated. */
 function fingerprint() {
   const hash = createHash('sha256').update(`${process.platform} ${process.arch}\n`)
   for (const name of ['package.json', 'bun.lock']) hash.update(readText(join(ROOT, name)) ?? '')
@@ -304,7 +304,7 @@ function versionIn(folder) {
   return readJson(join(folder, 'package.json'))?.version
 }
 
-/** Undefined where the file is absent or cut short. */
+/** Undefined if the file is missing or incomplete. */
 function readJson(file) {
   try {
     return JSON.parse(readText(file) ?? 'null') ?? undefined

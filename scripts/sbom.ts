@@ -1,15 +1,16 @@
 /**
- * Writes dist/sbom.json: what the program is made of, as a CycloneDX 1.6 bill of materials. From
- * package.json and bun.lock, and licences from node_modules; the same input gives the same bytes.
+ * Writes dist/sbom.json: the components of the program as a CycloneDX 1.6 bill of materials, from
+ * package.json, bun.lock and the licences in node_modules. The same input gives the same bytes.
+ * With --list, prints a table of the packages that package.json names instead.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const ROOT = dirname(import.meta.dir)
 const OUT = 'dist/sbom.json'
-/** Bun itself, whose runtime every binary holds. */
+/** Bun, whose runtime is in every binary. */
 const BUN_PACKAGE = /^@oven\/bun-/
-/** SPDX identifiers hold no spaces; with them it is an expression. */
+/** An SPDX identifier has no spaces; a licence with spaces is an SPDX expression. */
 const SPDX_ID = /^[\w.+-]+$/
 
 type Names = Record<string, string>
@@ -26,7 +27,7 @@ export interface Manifest {
   optionalDependencies: Names
 }
 
-interface Wishes {
+interface Requirements {
   dependencies?: Names
   optionalDependencies?: Names
   peerDependencies?: Names
@@ -34,51 +35,51 @@ interface Wishes {
   hasInstallScript?: boolean
 }
 
-/** Name and version, the registry's tarball (empty for the default one), wishes, integrity. */
-type Entry = [id: string, tarball: string, wishes: Wishes, integrity: string]
+/** Name and version, URL of the tarball (empty for the default one), requirements, integrity. */
+type Entry = [id: string, tarball: string, requirements: Requirements, integrity: string]
 
 export interface LockedPackage {
-  /** Its place: `qrcode/pngjs` is the pngjs of qrcode alone. */
+  /** Its place in node_modules: `qrcode/pngjs` is the pngjs that only qrcode uses. */
   key: string
   name: string
   version: string
   /** Of the packed package, as `sha512-` and base64. */
   integrity: string
   hasInstallScript: boolean
-  /** Keys of what it needs where it runs. */
+  /** Keys of the packages that it needs at run time. */
   needs: string[]
 }
 
 export const readManifest = (root = ROOT): Manifest =>
   JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-/** Every package of bun.lock by its key. Throws if one needs what is not there. */
+/** Every package of bun.lock by its key. Throws if a package that one needs is missing. */
 export function readLock(root = ROOT): Map<string, LockedPackage> {
   const lock = Bun.JSONC.parse(readFileSync(join(root, 'bun.lock'), 'utf8')) as {
     packages: Record<string, Entry>
   }
   const keys = new Set(Object.keys(lock.packages))
-  const locked = Object.entries(lock.packages).map(([key, [id, , wishes, integrity]]) => {
+  const locked = Object.entries(lock.packages).map(([key, [id, , requirements, integrity]]) => {
     const at = id.lastIndexOf('@')
-    const required = Object.keys(wishes.peerDependencies ?? {}).filter(
-      (name) => !wishes.optionalPeers?.includes(name),
+    const required = Object.keys(requirements.peerDependencies ?? {}).filter(
+      (name) => !requirements.optionalPeers?.includes(name),
     )
-    const needs = [...Object.keys(wishes.dependencies ?? {}), ...required].map((name) => {
+    const needs = [...Object.keys(requirements.dependencies ?? {}), ...required].map((name) => {
       const found = resolve(keys, key, name)
       if (found === undefined) throw new Error(`bun.lock has no ${name} for ${key}`)
       return found
     })
-    // Those of other platforms may be left out of the file.
-    const optional = Object.keys(wishes.optionalDependencies ?? {})
+    // The file may omit optional packages of other platforms.
+    const optional = Object.keys(requirements.optionalDependencies ?? {})
     needs.push(...optional.flatMap((name) => resolve(keys, key, name) ?? []))
-    const { hasInstallScript = false } = wishes
+    const { hasInstallScript = false } = requirements
     const [name, version] = [id.slice(0, at), id.slice(at + 1)]
     return { key, name, version, integrity, hasInstallScript, needs: [...new Set(needs)].sort() }
   })
   return new Map(locked.map((entry) => [entry.key, entry]))
 }
 
-/** The key of `name` as the package at `key` sees it: its own, or that of a folder above. */
+/** The key of `name` as required by the package at `key`: nested in it, or in a parent. */
 function resolve(keys: ReadonlySet<string>, key: string, name: string): string | undefined {
   const parts = key.match(/@[^/]+\/[^/]+|[^/]+/g) ?? []
   for (let length = parts.length; length >= 0; length--) {
@@ -88,7 +89,7 @@ function resolve(keys: ReadonlySet<string>, key: string, name: string): string |
   return undefined
 }
 
-/** The packages of `keys` and all that they need, in the order of their keys. */
+/** The packages of `keys` and all that they need, transitively, in the order of their keys. */
 export function closure(
   lock: ReadonlyMap<string, LockedPackage>,
   keys: readonly string[],
@@ -105,7 +106,7 @@ export function closure(
   return [...reached.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
-/** SPDX, as the installed package states it; undefined where it is not installed here. */
+/** The SPDX licence in the installed package.json; undefined if it is not installed. */
 export function licenceOf(key: string, root = ROOT): string | undefined {
   const parts = key.match(/@[^/]+\/[^/]+|[^/]+/g) ?? []
   const folder = parts.map((part) => `node_modules/${part}`).join('/')
@@ -117,7 +118,7 @@ export function licenceOf(key: string, root = ROOT): string | undefined {
   }
 }
 
-/** The bill of materials. Throws if an installed package states no licence. */
+/** The bill of materials. Throws if a package has no licence or is not installed. */
 export function billOfMaterials(root = ROOT) {
   const manifest = readManifest(root)
   const lock = readLock(root)
@@ -155,7 +156,7 @@ export function billOfMaterials(root = ROOT) {
         'bom-ref': bun,
         name: 'bun',
         version: bunVersion,
-        description: 'The runtime in the binary, with SQLite in it.',
+        description: 'The runtime in the binary; it includes SQLite.',
         licenses: licences('MIT'),
         purl: `pkg:github/oven-sh/bun@bun-v${bunVersion}`,
       },
@@ -196,7 +197,7 @@ function component(
   }
 }
 
-/** A package at two places in the same version is one component to others, and named once. */
+/** Without repetitions: one version of a package in two places is one component. */
 const unique = (packages: readonly LockedPackage[]) => [
   ...new Map(packages.map((found) => [refOf(found), found])).values(),
 ]
@@ -218,7 +219,7 @@ function get(lock: ReadonlyMap<string, LockedPackage>, key: string): LockedPacka
   return found
 }
 
-/** Version 8 of RFC 9562: from what the bill is made of, so that it changes with that alone. */
+/** A UUID version 8 (RFC 9562) that depends only on the input of the bill. */
 function uuidOf(lock: Buffer, version: string): string {
   const bytes = new Bun.CryptoHasher('sha256').update(lock).update(version).digest().subarray(0, 16)
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80
@@ -226,9 +227,28 @@ function uuidOf(lock: Buffer, version: string): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
-if (import.meta.main) {
+/** A table of the packages that package.json names. */
+function listPackages(): string {
+  const lock = readLock()
+  const { dependencies, optionalDependencies, devDependencies } = readManifest()
+  const packages = { ...dependencies, ...optionalDependencies, ...devDependencies }
+  const rows = Object.entries(packages).map(([name, version]) => {
+    const needed = closure(lock, [name]).length - 1
+    return `| ${name} | ${version} | ${licenceOf(name) ?? 'MIT'} | ${needed} |`
+  })
+  const head =
+    '| package | version | licence | packages that it needs |\n| --- | --- | --- | ---: |'
+  return [head, ...rows].join('\n')
+}
+
+function writeBill(): void {
   const bill = billOfMaterials()
   mkdirSync(join(ROOT, dirname(OUT)), { recursive: true })
   writeFileSync(join(ROOT, OUT), `${JSON.stringify(bill, null, 2)}\n`)
   console.log(`${OUT}: ${bill.components.length} components`)
+}
+
+if (import.meta.main) {
+  if (process.argv.includes('--list')) console.log(listPackages())
+  else writeBill()
 }

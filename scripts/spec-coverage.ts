@@ -1,7 +1,7 @@
 /**
- * Ties every row of docs/spec.md to the tests that hold it, through their `// spec: Chapter | row`
- * comments, and writes docs/spec-coverage.md. With --check it writes nothing and exits 1 at a row
- * without a test, a comment that names no row, or a page that is out of date.
+ * Lists the tests of every row of docs/spec.md in docs/spec-coverage.md, from the comments `//
+ * spec: Chapter | row` in the tests. With --check it writes nothing and exits with 1 if a row has
+ * no test, a comment names no row, or the page is outdated.
  */
 
 import { join, relative } from 'node:path'
@@ -14,25 +14,25 @@ export interface SpecRow {
   chapter: string
   /** The first cell of a table's row, the number of a rule, a list item, or a sentence. */
   name: string
-  /** What the page shows. */
+  /** The text on the page. */
   text: string
   isSentence: boolean
-  /** False for sentences, unless they list an endpoint's answers. */
+  /** False for sentences, except for those that list the responses of an endpoint. */
   needsTest: boolean
 }
 
 export interface Marker {
   kind: 'spec' | 'design'
-  /** What the comment says after its kind. */
+  /** The text after the kind. */
   text: string
   /** From the repository's root. */
   file: string
   line: number
-  /** Of the test that it stands in, or else of the next one; undefined where there is none. */
+  /** The title of the test around it, else of the next one; undefined if there is none. */
   title: string | undefined
 }
 
-/** Tables whose rows are told apart by their first two cells only. */
+/** Tables whose rows are identified by their first two cells. */
 const TWO_CELL_HEADS = ['From', 'Method', 'Status']
 
 const ANSWER_LIST = /^(Response \d+|Errors?|Request-level errors)\b.*: /
@@ -87,7 +87,7 @@ const cellsOf = (line: string) =>
     .split('|')
     .map((cell) => cell.trim())
 
-/** The fields of a request body that is described in a sentence, not in a table. */
+/** The fields of a request body that is described in a sentence instead of a table. */
 function inlineFields(line: string): string[] {
   if (!line.startsWith('Request body: ')) return []
   return [...line.matchAll(/`(\w+)` \(/g)].map(([, field = '']) => field)
@@ -111,13 +111,13 @@ interface FoundTest {
   title: string | undefined
 }
 
-/** Leans on the formatter: a call that spans lines ends where its own indentation comes back. */
+/** Relies on the formatter: a call ends at the line with its own indentation. */
 function findTests(lines: readonly string[]): FoundTest[] {
   const tests: FoundTest[] = []
   for (const [start, line] of lines.entries()) {
-    const call = /^(\s*)(?:test|it)((?:\.\w+)*)\(/.exec(line)
+    const call = /^(\s*)(test\w*|it)((?:\.\w+)*)\(/.exec(line)
     if (!call) continue
-    const [, indent = '', modifiers = ''] = call
+    const [, indent = '', name = '', modifiers = ''] = call
     const closes = new RegExp(`^${indent}[)\\]}]+$`)
     const staysInside = new RegExp(`^(${indent}(\\s|[)\\]}])|$)`)
     let end = start
@@ -126,7 +126,8 @@ function findTests(lines: readonly string[]): FoundTest[] {
       if (closes.test(lines[end] ?? '')) break
     }
     const text = lines.slice(start, end + 1).join('\n')
-    tests.push({ start, end, title: titleOf(text, /\.(each|if|skipIf)$/.test(modifiers)) })
+    const isCurried = name === 'testWith' || /\.(each|if|skipIf)$/.test(modifiers)
+    tests.push({ start, end, title: titleOf(text, isCurried) })
   }
   return tests
 }
@@ -138,8 +139,8 @@ function titleOf(call: string, isCurried: boolean): string | undefined {
 }
 
 /**
- * The rows that a comment names: one, unless the comment is wrong. A name may be cut short after a
- * word; of a sentence, some of its words in their order are enough (`Errors 422`).
+ * The rows that a comment names: one, unless the comment is wrong. A name may end after any word;
+ * for a sentence, some of its words in order are enough (`Errors 422`).
  */
 export function rowsNamed(rows: readonly SpecRow[], text: string): SpecRow[] {
   const [chapter = '', ...rest] = text.split(' | ')
@@ -170,7 +171,7 @@ const plain = (text: string) =>
 
 interface Coverage {
   page: string
-  /** What is wrong, a line each; the page's age is not looked at. */
+  /** One line per problem; whether the page is current is not checked. */
   problems: string[]
 }
 
@@ -179,7 +180,7 @@ export function cover(rows: readonly SpecRow[], markers: readonly Marker[]): Cov
   const tests = new Map<SpecRow, Marker[]>(rows.map((row) => [row, []]))
   for (const marker of markers) {
     const at = `${marker.file}:${marker.line}`
-    if (marker.title === undefined) problems.push(`${at}: stands above no test with a plain title`)
+    if (marker.title === undefined) problems.push(`${at}: is above no test with a plain title`)
     if (marker.kind === 'design') continue
     const named = rowsNamed(rows, marker.text)
     const [row] = named
@@ -205,17 +206,17 @@ function pageOf(tests: ReadonlyMap<SpecRow, Marker[]>, markers: readonly Marker[
     ({ text }) => text,
   )
   return [
-    '# Which tests hold the contract',
+    '# Tests of the contract',
     '',
-    'Every row of [the contract](spec.md) and the tests that hold it. This page is written by',
-    '`bun scripts/spec-coverage.ts` from the `// spec:` comments in the tests.',
+    'Every row of [the contract](spec.md) with its tests. `bun scripts/spec-coverage.ts` writes',
+    'this page from the `// spec:` comments in the tests.',
     '',
     missing === 0
       ? `All ${required.length} rows have a test.`
       : `${missing} of ${required.length} rows have no test.`,
     ...[...chapters].flatMap(([chapter, entries]) => section(chapter, entries)),
     ...section(
-      'Decisions where the contract is silent',
+      'Decisions beyond the contract',
       [...decisions]
         .sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
         .map(([text, found]) => [{ text: text.replace(/^[\d.]+ /, '') }, found]),
@@ -242,14 +243,14 @@ function testsCell(found: readonly Marker[]): string {
   return files.length === 0 ? '**none**' : files.join('<br>')
 }
 
-/** A `<` starts a tag unless it stands in code. */
+/** `<` starts a tag, except in code. */
 const cell = (text: string) =>
   text
     .replaceAll('|', '\\|')
     .replaceAll(/`[^`]*`|</g, (found) => (found === '<' ? '&lt;' : found))
     .replaceAll(/\s+/g, ' ')
 
-/** Everything wrong with the tests and the page under `root`, and the page as it should be. */
+/** The problems of the tests under `root`, and the current text of the page. */
 export async function examine(root = ROOT): Promise<Coverage> {
   const rows = parseSpec(await Bun.file(join(root, SPEC)).text())
   const files = await Array.fromAsync(
@@ -262,7 +263,7 @@ export async function examine(root = ROOT): Promise<Coverage> {
   return cover(rows, markers)
 }
 
-/** As `examine`, and whether the page in the tree is the one that the tests make. */
+/** The problems, including an outdated page. */
 export async function problemsOf(root = ROOT): Promise<string[]> {
   const { page, problems } = await examine(root)
   const file = Bun.file(join(root, PAGE))

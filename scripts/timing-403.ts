@@ -1,9 +1,9 @@
 /**
- * Does the time of a 403 tell an unknown code, another account's code and a wrong passcode apart?
- * bun scripts/timing-403.ts [--samples N] [--http N] [--sign-in N]: samples of each kind, in random
- * order, through permit() itself, through HTTP, and of the dashboard's sign-in. Prints Welch's t of
- * each pair, with all samples and without the slowest 5 %; fails where the latter is 4.5 or more
- * (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
+ * Does the response time of a 403 distinguish an unknown code, a code of another account and a
+ * wrong passcode? bun scripts/timing-403.ts [--samples N] [--http N] [--sign-in N]: samples of each
+ * kind in random order, of authorizeByPasscode() itself, over HTTP, and of the dashboard's sign-in.
+ * Prints Welch's t of each pair, with all samples and without the slowest 5 %; fails if the latter
+ * is 4.5 or more (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
  */
 import { parseArgs } from 'node:util'
 import { issueKey } from '../src/accounts/keys.ts'
@@ -19,9 +19,8 @@ import { AppError } from '../src/errors.ts'
 import { monotonicClock, wallClock } from '../src/lib/clock.ts'
 import { randomString, secureRandom } from '../src/lib/random.ts'
 import { Thread } from '../src/lib/thread.ts'
-import type { LinkDeps } from '../src/links/deps.ts'
-import { permit } from '../src/links/permit.ts'
 import { LinkReads } from '../src/links/store.ts'
+import { authorizeByPasscode, type UpdateDeps } from '../src/links/update.ts'
 import { urlKey } from '../src/links/url.ts'
 import { KeepAlive } from '../test/durability/lib/keep-alive.ts'
 import { Service } from '../test/support/binary.ts'
@@ -41,7 +40,7 @@ export interface Pair {
   names: readonly [string, string]
   t: number
   tCropped: number
-  /** Of the medians, in nanoseconds. */
+  /** The difference of the medians in nanoseconds. */
   differenceNs: number
 }
 
@@ -58,15 +57,15 @@ interface Person {
 
 export interface World extends Disposable {
   dataDir: string
-  deps: LinkDeps
-  /** What must be refused in this way; another one each time. */
+  deps: Pick<UpdateDeps, 'reads' | 'hasher'>
+  /** A new attempt that must be refused as this kind. */
   attempt(kind: Kind): Attempt
 }
 
 /**
- * Two accounts with links of their own. All four kinds come to the same links, an unknown code as
- * the one right before a link's, so that no row of the database is nearer than another; and in each
- * kind either account asks as often, since one that asks more often is answered a little sooner.
+ * Two accounts with links. All four kinds use the same links (an unknown code is the one right
+ * before that of a link), so that no kind reads cheaper rows of the database. In each kind both
+ * accounts send equally many attempts, because the more active one is answered slightly faster.
  */
 export function makeWorld(): World {
   const folder = temporaryFolderInMemory()
@@ -90,14 +89,14 @@ export function makeWorld(): World {
     for (const { code, passcode, ownedBy } of links) {
       const url = `https://example.com/${code}`
       const hash = hasher.hash('passcode', passcode)
-      insert.run(code, (people[ownedBy] as Person).account.id, url, urlKey(url), hash)
+      insert.run(code, (people[ownedBy] as Person).account.id, url, urlKey(new URL(url)), hash)
     }
   })
   db.close()
   const reader = openReadonly(databaseFile(folder.path), { cacheKiB: 8192 })
   return {
     dataDir: folder.path,
-    deps: { reads: new LinkReads(reader), hasher } as LinkDeps,
+    deps: { reads: new LinkReads(reader), hasher },
     attempt(kind) {
       const link = links[Math.floor(Math.random() * LINKS)] as (typeof links)[0]
       const { code, passcode, ownedBy } = link
@@ -115,8 +114,8 @@ export function makeWorld(): World {
 }
 
 /**
- * A new text with another character at `place`. By way of bytes: a text in pieces, or one that has
- * been used before, takes its own time.
+ * The text with another character at `place`. Built from bytes, because concatenated or reused
+ * strings take a different time.
  */
 function changed(text: string, place: number, to = text[place] === 'A' ? 'B' : 'A'): string {
   const bytes = Buffer.from(text)
@@ -124,7 +123,7 @@ function changed(text: string, place: number, to = text[place] === 'A' ? 'B' : '
   return bytes.toString('latin1')
 }
 
-/** Takes `each` samples of each kind in random order. `run` returns the nanoseconds it took. */
+/** Takes `each` samples of each kind in random order. `run` returns nanoseconds. */
 export async function sample<Name extends string>(
   kinds: readonly Name[],
   each: number,
@@ -162,12 +161,12 @@ export function comparePairs(samples: ReadonlyMap<string, Float64Array>): Pair[]
 
 const median = (values: Float64Array) => values.toSorted()[values.length >> 1] ?? Number.NaN
 
-/** Nanoseconds of one refusal through permit(). Throws if it is not refused as it should be. */
+/** Nanoseconds of one refusal by authorizeByPasscode(). Throws unless it is refused as expected. */
 export function timePermit(world: World, kind: Kind): number {
   const { code, passcode, by } = world.attempt(kind)
   const start = Bun.nanoseconds()
   try {
-    permit(world.deps, by.account, code, passcode)
+    authorizeByPasscode(world.deps, by.account, code, passcode)
   } catch (error) {
     const ns = Bun.nanoseconds() - start
     if (error instanceof AppError && error.code === 'invalid_passcode') return ns
@@ -187,7 +186,7 @@ function report(title: string, pairs: readonly Pair[]): boolean {
   return pairs.every(({ tCropped }) => Math.abs(tCropped) < T_MAX)
 }
 
-/** The body of a 403 over a connection of its own, and the nanoseconds until it was there. */
+/** The body of a 403 on its own connection, and the nanoseconds until its arrival. */
 export async function askService(
   client: KeepAlive,
   world: World,
@@ -214,7 +213,7 @@ async function sampleHttp(world: World, each: number): Promise<Map<Kind, Float64
   return taken
 }
 
-/** Through the operation itself: over HTTP, the throttle would end it after five. */
+/** Of the operation itself: over HTTP, the throttle would refuse all after five. */
 async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
   const passwords = new Passwords({
     start: () =>
@@ -223,7 +222,7 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
         {},
         { batchMax: 1, queueMax: 10 },
       ),
-    // The pace of a crowd would only make the sampling long.
+    // The rate limit of password verification would make sampling slow.
     time: { monotonic: monotonicClock, rest: async () => {} },
   })
   const passwordHash = await passwords.hash('seven purple otters', { queue: 'trusted', key: '' })
@@ -265,7 +264,7 @@ async function main(): Promise<void> {
   const run = (kind: Kind) => timePermit(world, kind)
   await sample(KINDS, WARM_UP, run)
   const isEqual = [
-    report('permit()', comparePairs(await sample(KINDS, Number(values.samples), run))),
+    report('authorizeByPasscode()', comparePairs(await sample(KINDS, Number(values.samples), run))),
     report('HTTP', comparePairs(await sampleHttp(world, Number(values.http)))),
     report('sign-in', comparePairs(await sampleSignIn(Number(values['sign-in'])))),
   ]

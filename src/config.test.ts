@@ -31,6 +31,7 @@ test('every setting has its documented default', () => {
     logRequests: 'none',
     metricsListen: undefined,
     localMetrics: true,
+    remote: { url: 'http://localhost:3000', apiKey: undefined },
   })
 })
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
-import { LOG_LEVELS, type LogLevel } from './lib/log.ts'
+import { LOG_LEVELS } from './lib/log.ts'
 
 /** The longest base whose short URLs still fit a QR code of 64 pixels at one pixel a module. */
 const BASE_URL_MAX_LENGTH = 100
@@ -13,7 +13,7 @@ const wholeNumber = (least: number, most: number) =>
     .transform(Number)
     .refine((n) => n >= least && n <= most, `must be a whole number from ${least} to ${most}`)
 
-/** An http(s) address without query, fragment or userinfo, given back without its last slash. */
+/** An http(s) address without query, fragment or userinfo. The slash at its end is removed. */
 const Address = z
   .string()
   .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
@@ -29,7 +29,7 @@ const list = z
       .filter((item) => item !== ''),
   )
 
-/** SQLite opens no file whose path has more than 512 bytes, and ours lie in folders of this one. */
+/** SQLite opens no path of more than 512 bytes, and ours are in folders below this one. */
 const DATA_DIR_MAX_BYTES = 400
 
 const BUDGET_MAX = 1_000_000
@@ -60,15 +60,20 @@ const Environment = z.object({
       `must be a path of at most ${DATA_DIR_MAX_BYTES} bytes`,
     )
     .default('./data'),
+  /** IP addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
   TRUSTED_PROXIES: list
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
     .default([]),
+  // Requests in any 60 s; 0 means no limit.
   ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(300),
+  /** Redirects that find their link; the others are reads. */
   ANONYMOUS_REDIRECTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
   ENTERPRISE_WRITES_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
   ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(30_000),
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
+  /** For all sessions of an account together, or for an address without a session. */
   DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(600),
+  // What the accounts of a plan may store; 0 means no limit. Bytes are those of URLs in UTF-8.
   FREE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(100_000),
   FREE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(32 * MIB),
   PRO_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(1_000_000),
@@ -78,57 +83,22 @@ const Environment = z.object({
   BLOCKLIST_FILES: list.default([]),
   LINK_CACHE_MAX: wholeNumber(1, 10_000_000).default(200_000),
   HIT_FLUSH_MS: wholeNumber(1, 60_000).default(250),
+  /** Requests that get a line in the log; `api` means all except redirects. */
   LOG_REQUESTS: z.enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`).default('none'),
+  /** A second address for metrics and probes, apart from the public one. */
   METRICS_LISTEN: z.string().transform(parseListen).optional(),
+  /** Whether anybody may create an account in the dashboard. */
   SIGNUP: z.enum(['closed', 'open'], 'must be closed or open').default('closed'),
   SESSION_IDLE_MINUTES: wholeNumber(1, 7 * 24 * 60).default(30),
   SESSION_MAX_HOURS: wholeNumber(1, 90 * 24).default(12),
+  HOPCODE_URL: Address.optional(),
+  HOPCODE_API_KEY: z.string().optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 })
 
-export interface Config {
-  port: number
-  host: string
-  /** Without a slash at its end. */
-  baseUrl: string
-  /** Without a slash at its end. */
-  cdnUrl: string
-  dataDir: string
-  /** IP addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
-  trustedProxies: readonly string[]
-  /** Requests in any 60 s; 0 means no limit. */
-  anonymousReadsPerMinute: number
-  /** Redirects that find their link; those that do not are reads. */
-  anonymousRedirectsPerMinute: number
-  enterpriseWritesPerMinute: number
-  enterpriseReadsPerMinute: number
-  enterpriseBulkMax: number
-  /** Of an account's sessions, or of an address without a session. */
-  dashboardRequestsPerMinute: number
-  /** What each plan stores; 0 means no limit. */
-  quotas: Readonly<Record<'free' | 'pro' | 'enterprise', Quota>>
-  blocklistFiles: readonly string[]
-  linkCacheMax: number
-  hitFlushMs: number
-  /** Whether anybody may make an account in the dashboard. */
-  signUp: 'closed' | 'open'
-  sessionIdleMinutes: number
-  sessionMaxHours: number
-  logLevel: LogLevel
-  /** Which requests get a line in the log; `api` is all but redirects. */
-  logRequests: (typeof LOG_REQUESTS)[number]
-  /** Where metrics and probes are served apart from the public address; undefined for nowhere. */
-  metricsListen: Listen | undefined
-  /**
-   * Whether the public address shows metrics to callers on this machine. Behind a proxy every
-   * caller may look like one.
-   */
-  localMetrics: boolean
-}
-
 export interface Quota {
   linksMax: number
-  /** Bytes of all stored URLs in UTF-8. */
+  /** Of all stored URLs in UTF-8. */
   urlBytesMax: number
 }
 
@@ -141,11 +111,14 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+/** The settings, with defaults that depend on others filled in. */
+export type Config = Readonly<ReturnType<typeof readConfig>>
+
 /**
- * Reads the settings. An empty variable counts as absent. Throws ConfigError with one line a bad
- * setting.
+ * Reads the settings. An empty variable counts as absent. Throws ConfigError, whose one line lists
+ * every bad setting.
  */
-export function readConfig(environment: Record<string, string | undefined> = process.env): Config {
+export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const present = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   )
@@ -162,6 +135,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   return {
     port: env.PORT,
     host: env.HOST,
+    // Neither address has a slash at its end.
     baseUrl,
     cdnUrl: env.CDN_URL ?? `${baseUrl}/cdn`,
     dataDir: resolve(env.DATA_DIR),
@@ -189,6 +163,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logLevel: env.LOG_LEVEL,
     logRequests: env.LOG_REQUESTS,
     metricsListen: env.METRICS_LISTEN,
+    // For commands that call a service, here or elsewhere.
+    remote: { url: env.HOPCODE_URL ?? baseUrl, apiKey: env.HOPCODE_API_KEY },
+    // Whether the public address shows metrics to callers on this machine. Behind a proxy, every
+    // caller may look like one.
     localMetrics: !env.METRICS_LISTEN && !isPublic(baseUrl, env.TRUSTED_PROXIES),
   }
 }
@@ -218,5 +196,5 @@ function isAddressRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
 
-/** A host as it stands in a URL: an IPv6 address in brackets. */
+/** A host as in a URL: an IPv6 address is in brackets. */
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

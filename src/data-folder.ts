@@ -1,5 +1,14 @@
 import type { Database } from 'bun:sqlite'
-import { mkdirSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { claimKey, readSecretKey, SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
@@ -16,31 +25,37 @@ export interface DataFolder {
   hasher: SecretHasher
 }
 
-/** Makes `DATA_DIR` itself where there is none. Throws DataError. */
-export function makeDataFolder(dataDir: string): void {
+/** Creates `DATA_DIR` if it is missing. Throws DataError. */
+export function createDataFolder(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new DataError(`${dataDir} cannot be made: ${(error as Error).message}`, { cause: error })
+    throw new DataError(`${dataDir} cannot be created: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }
 
-/** Where a link would lead the program to files outside of its folder. */
+/** Names under which a symbolic link would lead the program to files outside of its folder. */
 const NAMES = [
-  ...['hopcode.db', 'secret.key', 'hits.journal', 'serving.lock', 'serving.pid'],
-  ...['.restore-decided', 'cdn', 'cdn/qr'],
+  'hopcode.db',
+  'secret.key',
+  'hits.journal',
+  'serving.lock',
+  'serving.pid',
+  '.restore-decided',
+  'cdn',
+  'cdn/qr',
 ]
 
-/** Throws DataError when this process is root and the folder holds a link that it would follow. */
+/** Throws DataError if this process is root and the folder has a symbolic link of these names. */
 export function refuseLinks(dataDir: string): void {
   for (const name of NAMES) refuseLink(join(dataDir, name))
 }
 
-/**
- * Opens `DATA_DIR`, making what is missing and bringing the database up to date. Throws DataError.
- */
+/** Opens `DATA_DIR`: creates what is missing and upgrades the database. Throws DataError. */
 export function openDataFolder(dataDir: string): DataFolder {
-  makeDataFolder(dataDir)
+  createDataFolder(dataDir)
   const file = databaseFile(dataDir)
   refuseUnusable(file)
   const db = openWritable(file)
@@ -49,7 +64,7 @@ export function openDataFolder(dataDir: string): DataFolder {
     const accounts = new AccountStore(db)
     const fresh = accounts.isEmpty()
     const hasher = new SecretHasher(readSecretKey(dataDir, { fresh }))
-    claimKeyWhereThereIsRoom(db, hasher, { dataDir, fresh })
+    claimKeyIfPossible(db, hasher, { dataDir, fresh })
     return { db, accounts, hasher }
   } catch (error) {
     db.close()
@@ -57,11 +72,59 @@ export function openDataFolder(dataDir: string): DataFolder {
   }
 }
 
-/** A full disk refuses the first claim after an upgrade: the next start makes it. */
-function claimKeyWhereThereIsRoom(...args: Parameters<typeof claimKey>): void {
+/** A full disk may refuse the first claim after an upgrade; the next start repeats it. */
+function claimKeyIfPossible(...args: Parameters<typeof claimKey>): void {
   try {
     claimKey(...args)
   } catch (error) {
     if (!diskRefusal(error)) throw error
+  }
+}
+
+const OTHERS = 0o077
+/** The files that this program creates, without those that an operator put beside them. */
+const OWN_FILES = /^(hopcode\.db|hits\.journal|secret\.key|serving\.)/
+
+/**
+ * Names of files in the data folder that other users can read or write. The files contain e-mail
+ * addresses and hashes. The images, in a folder of their own, are public.
+ */
+export function listOpenFiles(dataDir: string): string[] {
+  return readdirSync(dataDir, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && OWN_FILES.test(entry.name))
+    .map(({ name }) => name)
+    .filter((name) => modeOf(join(dataDir, name)) & OTHERS)
+    .sort()
+}
+
+function modeOf(file: string): number {
+  return lstatSync(file, { throwIfNoEntry: false })?.mode ?? 0
+}
+
+/**
+ * Makes those files private: earlier releases created them with the mode that their umask allowed.
+ * Returns their names. Call it only while this process has no connection to the database, because
+ * it opens the file (decision 15).
+ */
+export function closeOpenFiles(dataDir: string): string[] {
+  return listOpenFiles(dataDir).filter((name) => closeToOthers(join(dataDir, name)))
+}
+
+/** By descriptor, so that a symbolic link that replaces the file meanwhile is not followed. */
+function closeToOthers(file: string): boolean {
+  let descriptor: number | undefined
+  try {
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+    descriptor = openSync(file, flags)
+    const { mode, nlink } = fstatSync(descriptor)
+    // A file with another hard link may belong to another program.
+    if (nlink !== 1) return false
+    fchmodSync(descriptor, mode & 0o700)
+    return true
+  } catch {
+    // Another user's file, or a read-only disk: `hopcode check` reports it.
+    return false
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
   }
 }

@@ -1,9 +1,8 @@
 import { issueOneTimeLink, OneTimeLinkStore } from './accounts/one-time-links.ts'
-import { discardRestore } from './backup/switch.ts'
+import { discardRestore } from './backup/restore.ts'
 import type { Config } from './config.ts'
-import { makeDataFolder, openDataFolder } from './data-folder.ts'
+import { closeOpenFiles, createDataFolder, openDataFolder } from './data-folder.ts'
 import { FolderLock } from './db/lock.ts'
-import { closeOpenFiles } from './db/modes.ts'
 import { SettingStore } from './db/settings.ts'
 import { openJournal } from './hits/hits.ts'
 import type { Clock } from './lib/clock.ts'
@@ -13,7 +12,7 @@ import type { RandomBytes } from './lib/random.ts'
 import { retireStaleImages } from './qr/remake.ts'
 
 /**
- * Runs a write that redirects do not need. Where the disk refuses it, the start goes on without,
+ * Runs a write that redirects do not need. If the disk refuses it, the start continues without it,
  * and the next start tries again.
  */
 function unlessRefused<Result>(log: Log, what: string, work: () => Result): Result | undefined {
@@ -31,16 +30,16 @@ interface PrepareOptions {
   clock: Clock
   random: RandomBytes
   log: Log
-  /** Entries of the hit journal, when a new one is made. */
+  /** Entries of the hit journal if it is created. */
   journalEntries?: number
   imageDir: string
 }
 
-/** Gets the data folder ready, before anybody is served: later, only the writer thread writes. */
+/** Prepares the data folder before the first request. Afterwards only the writer thread writes. */
 export function prepare(config: Config, options: PrepareOptions) {
   const { clock, random, log, journalEntries, imageDir } = options
   const { dataDir, baseUrl } = config
-  makeDataFolder(dataDir)
+  createDataFolder(dataDir)
   const closed = closeOpenFiles(dataDir)
   if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
   const lock = FolderLock.claim(dataDir)

@@ -24,5 +24,7 @@ test.each(wrong)('scripts/durability.ts runs nothing when told %s', (line) => {
   const words = [process.execPath, 'scripts/durability.ts', ...line.split(' ')]
   const ran = Bun.spawnSync(words, { cwd: ROOT })
   expect([ran.exitCode, `${ran.stdout}`]).toEqual([2, ''])
-  expect(`${ran.stderr}`).toContain('Names: power-loss, kill, io-faults, model, fuzz, ')
+  expect(`${ran.stderr}`).toContain(
+    'Names: power-loss, kill, kill-bulk, restore, full-disk-start, io-faults, model, fuzz, ',
+  )
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { cover, parseSpec, problemsOf, readMarkers, rowsNamed } from '../scripts/spec-coverage.ts'
 
-/** Every row of docs/spec.md has a test that names it. */
+/** Every row of docs/spec.md has a test whose comment names it. */
 
 test('every row of the contract has a test, and docs/spec-coverage.md lists them', async () => {
   expect(await problemsOf()).toEqual([])
@@ -88,7 +88,7 @@ test.each([
   expect(rowsNamed(rows, text)).toEqual([])
 })
 
-// With @ for //, or these comments would count as this file's own.
+// With @ instead of //, because comments in this file would count too.
 const TESTS = `
 @ spec: above | 1
 @ design: 4.1 codes
@@ -121,7 +121,7 @@ test(
 @ spec: after all | 7
 `.replaceAll('@ ', '// ')
 
-test('a comment belongs to the test that it stands in, or else to the next', () => {
+test('a comment belongs to the test around it, or else to the next one', () => {
   const markers = readMarkers('test/x.test.ts', TESTS)
   expect(markers.map(({ kind, text, title }) => [`${kind} ${text}`, title])).toEqual([
     ['spec above | 1', 'a title'],
@@ -145,14 +145,14 @@ test('a row without a test, an unknown row, several rows and a lost comment are 
     title: i === 0 ? undefined : 'a title',
   }))
   expect(cover(kept, markers).problems).toEqual([
-    'a.test.ts:1: stands above no test with a plain title',
+    'a.test.ts:1: is above no test with a plain title',
     'a.test.ts:2: several rows are called "Limits | Budget"',
     'a.test.ts:3: no row is called "Nowhere | 1"',
     'no test for: Limits | Budget, Pro',
   ])
 })
 
-test('the page lists each row with its tests, and says how many have none', () => {
+test('the page lists each row with its tests, and the number of rows without', () => {
   const markers = readMarkers(
     'test/e2e/x.test.ts',
     "@ spec: Limits | Budget, Pro\ntest('a | b', () => {})".replace('@', '//'),

@@ -32,7 +32,7 @@ const LAYERS: readonly string[] =
   `
   lib errors config hot db accounts data-folder limits maintenance
   http blocklist hits links moderation redirect qr status
-  dashboard openapi client backup prepare threads app cli main
+  dashboard openapi client backup prepare threads service app cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)
@@ -349,6 +349,32 @@ test('an import cycle is found, and printed from its first file to its first fil
   const c = source('src/qr/c.ts', "export { a } from './a.ts'")
   expect(findCycle([a, b])).toEqual([])
   expect(findCycle([b, a, c])).toEqual([b, c, a, b].map(({ path }) => path))
+})
+
+const CODE_PATH = /^(?:src|test|bench|scripts|e2e|durability|abuse)\/[\w./-]+$/
+
+/** Relative links and paths of code in a Markdown file that no file or folder has. */
+function findDeadPaths({ path, text }: Source, paths: readonly string[]): string[] {
+  const exists = (start: string) => paths.some((candidate) => candidate.startsWith(start))
+  const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = '']) => link)
+  const words = [...text.matchAll(/`([^`\n]+)`/g)].flatMap(([, code = '']) => code.split(' '))
+  return [
+    ...links.filter((link) => !exists(normalize(join(dirname(path), link)))),
+    ...words.filter((word) => CODE_PATH.test(word) && !exists(word) && !exists(`test/${word}`)),
+  ]
+}
+
+test('every link and every path of code in the documentation exists', () => {
+  const paths = [...new Bun.Glob('**/*').scanSync({ cwd: ROOT })].filter(
+    (path) => !path.startsWith('node_modules/'),
+  )
+  const pages = project.filter(({ path }) => /^(README|bench\/\w+|docs\/.*)\.md$/.test(path))
+  expect(pages.length).toBeGreaterThan(10)
+  expect(
+    pages.flatMap((page) => findDeadPaths(page, paths).map((dead) => `${page.path}: ${dead}`)),
+  ).toEqual([])
+  const page = source('docs/a.md', '[b](b.md) [c](../src/c.ts#d) `npm test e2e/x src/gone.ts`')
+  expect(findDeadPaths(page, ['src/c.ts', 'test/e2e/x.test.ts'])).toEqual(['b.md', 'src/gone.ts'])
 })
 
 test('a unit test is in the folder of the file that it tests', () => {

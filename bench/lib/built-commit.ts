@@ -16,8 +16,8 @@ export function commitOf(ref: string): string {
 }
 
 /**
- * Builds a commit in a work tree of its own, which is gone afterwards. `folder` must not exist yet.
- * Returns the path of the binary in it.
+ * Builds a commit in a temporary work tree. `folder` must not exist yet. Returns the path of the
+ * binary in it.
  */
 export async function builtCommit(commit: string, folder: string): Promise<string> {
   const tree = join(folder, 'tree')
@@ -34,7 +34,7 @@ export async function builtCommit(commit: string, folder: string): Promise<strin
   return binary
 }
 
-/** This tree's packages where the commit has the same ones; else its own. */
+/** Links this tree's packages if the commit has the same lock file; else installs its own. */
 async function provideModules(tree: string): Promise<void> {
   const locks = [ROOT, tree].map((path) => readFileSync(join(path, LOCK_FILE), 'utf8'))
   const modules = join(ROOT, 'node_modules')
@@ -42,7 +42,7 @@ async function provideModules(tree: string): Promise<void> {
   else await runIn(tree, [process.execPath, 'install', '--frozen-lockfile'])
 }
 
-/** Throws, with what it said, if the command fails. */
+/** Throws with the output if the command fails. */
 async function runIn(cwd: string, command: string[]): Promise<void> {
   const child = tieToThisProcess(Bun.spawn(command, { cwd, stdout: 'pipe', stderr: 'pipe' }))
   const [out, err, exitCode] = await Promise.all([

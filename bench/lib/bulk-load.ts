@@ -2,15 +2,14 @@ import { accountHeaders } from './hopcode-client.ts'
 import type { Target } from './raw-client.ts'
 import { realisticUrl, seededRandom } from './realistic-urls.ts'
 
-/** What the scenarios send at once. */
+/** URLs per bulk request. */
 export const BULK_ITEMS = 1000
 
-/** The end of the URL of the `ordinal`-th link of a series, and of no other. */
+/** The end of the URL of link `ordinal` of a series; no other URL contains it. */
 export const bulkMark = (series: number, ordinal: number): string => `bulk=${series}.${ordinal}.`
 
 /**
- * Bulk requests of BULK_ITEMS URLs each that no link has: `series` is a number that no other bulks
- * of this folder were made with.
+ * Bulk requests of BULK_ITEMS new URLs each. Each call for one folder needs another `series`.
  */
 export function bulkTargets(apiKey: string, series: number, count: number): Target[] {
   const random = seededRandom(series)

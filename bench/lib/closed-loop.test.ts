@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { testWith } from '../../test/support/tools.ts'
 import { ownClosedLoop } from './closed-loop.ts'
 import { closedLoop } from './closed-part.ts'
 import { TemporaryFolder } from './leftovers.ts'
@@ -105,18 +106,15 @@ test('a body of another length than the right one is a failure', async () => {
   expect(figures.failed).toBe(figures.requests)
 })
 
-test.skipIf(!isInstalled('wrk'))(
-  'wrk counts all but the last request of each connection',
-  async () => {
-    const { figures, a, b } = await load(wrkClosedLoop, redirected, 1)
-    expect(figures).toMatchObject({ generator: 'wrk', failed: 0 })
-    expect(figures.requests).toBeLessThanOrEqual(a + b)
-    expect(figures.requests).toBeGreaterThanOrEqual(a + b - CONNECTIONS)
-    expect(Math.abs(a - b)).toBeLessThanOrEqual(1)
-  },
-)
+testWith('wrk')('wrk counts all but the last request of each connection', async () => {
+  const { figures, a, b } = await load(wrkClosedLoop, redirected, 1)
+  expect(figures).toMatchObject({ generator: 'wrk', failed: 0 })
+  expect(figures.requests).toBeLessThanOrEqual(a + b)
+  expect(figures.requests).toBeGreaterThanOrEqual(a + b - CONNECTIONS)
+  expect(Math.abs(a - b)).toBeLessThanOrEqual(1)
+})
 
-test.skipIf(!isInstalled('wrk'))('wrk’s answers of 400 and more are failures', async () => {
+testWith('wrk')('wrk’s answers of 400 and more are failures', async () => {
   const { figures } = await load(wrkClosedLoop, () => new Response('', { status: 429 }), 1)
   expect(figures.failed).toBe(figures.requests)
 })

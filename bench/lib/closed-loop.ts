@@ -7,7 +7,7 @@ import { type LoadResult, LoadTally } from './tally.ts'
 export interface ClosedLoopOptions {
   hostname: string
   port: number
-  /** Taken in turn, again and again. */
+  /** Used in turn, repeatedly. */
   targets: Target[]
   /** Connections, each sending its next request as soon as the last is answered. */
   connections: number
@@ -27,13 +27,13 @@ export interface ClosedLoopFigures {
   seconds: number
   p50: number
   p99: number
-  /** Requests without a right answer; what wrk judges is in wrk.ts. */
+  /** Requests without the expected response; wrk.ts says what wrk checks. */
   failed: number
   /** User and system time of the generator. */
   cpuSeconds: number
 }
 
-/** Our generator in a process of its own, which judges every answer. */
+/** Our generator in a separate process; it checks every response. */
 export async function ownClosedLoop(options: ClosedLoopOptions): Promise<ClosedLoopFigures> {
   const { result, cpuSeconds }: OwnProcessResult<LoadResult> = await runInOwnProcess(
     new URL(import.meta.url),
@@ -52,7 +52,7 @@ export async function ownClosedLoop(options: ClosedLoopOptions): Promise<ClosedL
 }
 
 /**
- * Every connection sends its next request at once; after `seconds` the last answers are waited for.
+ * Every connection sends its next request at once; after `seconds`, waits for the last responses.
  */
 async function generate(options: ClosedLoopOptions): Promise<LoadResult> {
   const { hostname, port, targets, seconds, firstNumber = 0 } = options

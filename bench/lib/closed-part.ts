@@ -7,9 +7,9 @@ import { HOSTNAME, type Server } from './server.ts'
 import { fitsWrk, wrkClosedLoop } from './wrk.ts'
 
 /** A closed loop without the server's address. */
-export type ClosedLoad = Omit<ClosedLoopOptions, 'hostname' | 'port'>
+type ClosedLoad = Omit<ClosedLoopOptions, 'hostname' | 'port'>
 
-/** What `measureClosed` measures. */
+/** The metrics of `measureClosed`. */
 export const CLOSED_METRICS: Metric[] = [
   { key: 'requestsPerSecond', label: 'closed loop: requests/s', digits: 0, ratio: true },
   { key: 'cpuMicros', label: 'closed loop: CPU µs per request', digits: 2, ratio: true },
@@ -29,7 +29,7 @@ export function closedLoop(options: ClosedLoopOptions): Promise<ClosedLoopFigure
     : ownClosedLoop(options)
 }
 
-/** Sends a closed loop. Throws unless every answer that the generator judged is right. */
+/** Sends a closed loop. Throws if the generator found a wrong response. */
 export async function sendClosed(server: Server, load: ClosedLoad): Promise<ClosedLoopFigures> {
   const result = await closedLoop({ hostname: HOSTNAME, port: server.port, ...load })
   if (result.failed === 0) return result
@@ -39,7 +39,7 @@ export async function sendClosed(server: Server, load: ClosedLoad): Promise<Clos
   )
 }
 
-/** Sends a closed loop and measures what it costs the server. */
+/** Sends a closed loop and measures its cost for the server. */
 export async function measureClosed(
   server: Server,
   load: ClosedLoad,

@@ -4,7 +4,7 @@ import type { HopcodeClient } from './hopcode-client.ts'
 const DEADLINE_MS = 60_000
 const POLL_MS = 20
 
-/** Redirects that the service has served and its database does not count yet. */
+/** Redirects that are not counted in the database yet. */
 export async function uncountedHits(client: HopcodeClient, dataDir: string): Promise<number> {
   const db = openReadonly(databaseFile(dataDir), { cacheKiB: 1024 })
   try {
@@ -16,8 +16,7 @@ export async function uncountedHits(client: HopcodeClient, dataDir: string): Pro
 }
 
 /**
- * Waits until the database counts every redirect, and gives the seconds it took. Throws if they are
- * more than a minute.
+ * Waits until the database counts every redirect. Returns the seconds; throws after a minute.
  */
 export async function untilCounted(client: HopcodeClient, dataDir: string): Promise<number> {
   const startedAt = performance.now()

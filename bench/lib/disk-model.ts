@@ -1,8 +1,8 @@
-/** What a flush to the disk takes in the model: a plain SSD without a protected cache. */
+/** Duration of a simulated flush: a plain SSD without a protected cache. */
 export const FLUSH_MS = 2
 
 /**
- * Lasts as long as a flush: the thread sleeps, as it would in `fsync`. On top of the real one, so
- * that a commit in the model is never quicker than a real one.
+ * Sleeps for the duration of a flush, as the thread would in `fsync`, in addition to the real
+ * flush: a simulated commit is never faster than a real one.
  */
 export const pauseAfterCommit = (): void => Bun.sleepSync(FLUSH_MS)

@@ -1,22 +1,22 @@
-import { hopcodeSettings, type Link } from './variants.ts'
+import { ACCOUNT_EMAIL, hopcodeSettings, type Link } from './variants.ts'
 
-/** Fewer than the plan allows, so that one request stays short. */
+/** Less than the plan allows, to keep requests short. */
 const BULK_MAX = 1000
 
-export interface LinkList {
+interface LinkList {
   total: number
   items: (Link & { hit_count: number })[]
 }
 
-/** What a generator's target sends with a request of the account. */
+/** The headers of a request of the account. */
 export const accountHeaders = (apiKey: string): Record<string, string> => ({
   'X-API-Key': apiKey,
   'Content-Type': 'application/json',
 })
 
-/** Makes an enterprise account in `dataDir` and gives its API key. */
+/** Creates an Enterprise account in `dataDir`. Returns its API key. */
 export function createAccount(program: string[], dataDir: string): string {
-  const account = ['account', 'create', '--email', 'bench@example.com', '--plan', 'enterprise']
+  const account = ['account', 'create', '--email', ACCOUNT_EMAIL, '--plan', 'enterprise']
   const { PATH = '', HOME = '' } = process.env
   const run = Bun.spawnSync([...program, ...account, '--json'], {
     cwd: dataDir,
@@ -26,7 +26,7 @@ export function createAccount(program: string[], dataDir: string): string {
   return (JSON.parse(String(run.stdout)) as { api_key: string }).api_key
 }
 
-/** The few calls that a bench makes outside its timed part. They are charged to the account. */
+/** API calls outside the timed parts. They are charged to the account. */
 export class HopcodeClient {
   readonly #origin: string
   readonly #headers: Record<string, string>
@@ -69,7 +69,7 @@ export class HopcodeClient {
     return (await this.list('limit=1')).total
   }
 
-  /** `query`: what stands behind the `?`. */
+  /** `query`: the part after the `?`. */
   async list(query: string): Promise<LinkList> {
     return (await this.#call(`/api/list?${query}`)) as LinkList
   }

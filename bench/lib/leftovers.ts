@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** What a run that is cut short would leave behind: its processes and its folders. */
+/** Processes and folders that an interrupted run would leave. */
 const children = new Set<Bun.Subprocess>()
 const folders = new Set<TemporaryFolder>()
 
@@ -11,14 +11,14 @@ process.on('exit', () => {
   for (const folder of folders) folder[Symbol.dispose]()
 })
 
-/** Sees to it that `child` does not outlive this process, unless that is killed outright. */
+/** Kills `child` when this process exits, unless it is killed with SIGKILL. */
 export function tieToThisProcess<Child extends Bun.Subprocess>(child: Child): Child {
   children.add(child)
   child.exited.finally(() => children.delete(child))
   return child
 }
 
-/** A new empty folder, removed when disposed of and at the latest when this process ends. */
+/** A new empty folder, removed on disposal and at the latest when this process exits. */
 export class TemporaryFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'hopcode-bench-'))
 

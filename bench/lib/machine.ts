@@ -1,6 +1,6 @@
 import { cpus, loadavg, release, totalmem } from 'node:os'
 
-/** What a figure depends on besides the code. */
+/** The machine and the versions that figures depend on. */
 export interface Machine {
   processor: string
   cores: number
@@ -9,10 +9,10 @@ export interface Machine {
   /** Load average of the last minute, before the first round. */
   load: number
   bun: string
-  /** Absent where not installed. */
+  /** Absent if not installed. */
   wrk?: string
   nginx?: string
-  /** Short hash, with `+` where the tree has changes on top; `unknown` outside a repository. */
+  /** Short hash, with `+` if the tree has uncommitted changes; `unknown` outside a repository. */
   commit: string
   startedAt: string
 }

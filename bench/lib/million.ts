@@ -26,20 +26,20 @@ import { databaseFile, inTransaction, openReadonly } from '../../src/db/open.ts'
 import { wallClock } from '../../src/lib/clock.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { secureRandom } from '../../src/lib/random.ts'
-import type { NewLink } from '../../src/links/row.ts'
+import type { NewLink } from '../../src/links/link.ts'
 import { searchWrites } from '../../src/links/search-index.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { urlKey } from '../../src/links/url.ts'
 import { TEXT_LENGTH } from './raw-client.ts'
 import { realisticUrl, seededBytes, seededRandom } from './realistic-urls.ts'
 import type { Progress } from './rounds.ts'
-import type { Link } from './variants.ts'
+import { ACCOUNT_EMAIL, type Link } from './variants.ts'
 
 /** Links of the one account, with the ids 1 to this. */
 export const MILLION = 1_000_000
 const NAME_START = 'hopcode-bench-million-'
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
-/** Counted up when `make` changes what is in the folder. */
+/** Increment it when `create` changes the content of the folder. */
 const RECIPE = 2
 const CHUNK = 10_000
 const KEY_FILE = 'bench-api-key'
@@ -54,22 +54,22 @@ export interface MillionFolder {
 }
 
 /**
- * The folder itself, which no service may run on: copy it. It is kept among the temporary files
- * from run to run under a name that holds the hash of the schema and of the URLs' recipe; making it
- * takes one to two minutes.
+ * The original folder: copy it before a service uses it. It is kept with the temporary files from
+ * run to run; its name contains a hash of the schema and of the recipe. Creating it takes one to
+ * two minutes.
  */
 export function millionFolder(say: Progress): MillionFolder {
   const path = join(tmpdir(), NAME_START + recipeHash())
   if (!existsSync(path)) {
-    say('making 1,000,000 links; they are kept for later runs')
-    make(path)
+    say('creating 1,000,000 links; they are kept for later runs')
+    create(path)
   }
   utimesSync(path, new Date(), new Date())
   removeUnused()
   return { path, apiKey: readFileSync(join(path, KEY_FILE), 'utf8') }
 }
 
-/** A copy that a service may run on, flushed so that its writing disturbs nothing measured. */
+/** A copy for a service, flushed so that writing it back does not disturb measurements. */
 export function copyMillion(from: MillionFolder, into: string): MillionFolder {
   mkdirSync(into, { mode: 0o700 })
   for (const file of [databaseFile(from.path), secretFile(from.path)]) {
@@ -82,7 +82,7 @@ export function copyMillion(from: MillionFolder, into: string): MillionFolder {
   return { path: into, apiKey: from.apiKey }
 }
 
-/** `count` links of a folder, scattered over all its ids: always the same ones, in this order. */
+/** `count` links scattered over all ids: always the same ones, in the same order. */
 export function scatteredLinks({ path }: MillionFolder, count: number, first = 0): Link[] {
   const db = openReadonly(databaseFile(path), { cacheKiB: 65_536 })
   try {
@@ -105,7 +105,7 @@ export function writeTexts(file: string, codes: readonly string[]): string {
   return file
 }
 
-/** Prime to a million, so that the steps of this size meet every id once. */
+/** Coprime to a million, so that steps of this size reach every id once. */
 const SCATTER_STEP = 611_953
 
 const scatteredId = (n: number): number => ((n * SCATTER_STEP) % MILLION) + 1
@@ -127,17 +127,17 @@ function recipeHash(): string {
   return hash.digest('hex').slice(0, 12)
 }
 
-function make(path: string): void {
-  // Beside its place, so that one that was cut short is never taken for whole.
+function create(path: string): void {
+  // Created under another name and then renamed, so that an incomplete one is never used.
   const beside = mkdtempSync(`${path}-unfinished-`)
   try {
     const { db, accounts, hasher } = openDataFolder(beside)
-    // The speed of making it is nobody's figure, and a half-made one is thrown away.
+    // An incomplete folder is discarded, so it needs no syncs.
     db.run('PRAGMA synchronous = OFF')
     db.run('PRAGMA cache_size = -262144')
     const deps = { accounts, hasher, clock: wallClock, random: secureRandom }
     const { key, stored } = issueKey(deps)
-    const accountId = accounts.create('bench@example.com', 'enterprise', stored, wallClock())
+    const accountId = accounts.create(ACCOUNT_EMAIL, 'enterprise', stored, wallClock())
     if (accountId === undefined) throw new Error('a new folder has an account already')
     fill(db, accountId)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -146,14 +146,14 @@ function make(path: string): void {
     renameSync(beside, path)
   } catch (error) {
     rmSync(beside, { recursive: true, force: true })
-    // Another run may have made it meanwhile.
+    // Another run may have created it meanwhile.
     if (!existsSync(path)) throw error
   }
 }
 
 function fill(db: Database, accountId: number): void {
   const random = seededRandom(SEED)
-  const writes = linkWrites(db, seededBytes(random))
+  const writes = linkWrites(db)
   const search = searchWrites(db)
   for (let first = 0; first < MILLION; first += CHUNK) {
     const createdAt = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
@@ -170,5 +170,5 @@ function fill(db: Database, accountId: number): void {
 function newLink(random: () => number, ordinal: number): NewLink {
   const url = realisticUrl(random, ordinal)
   const bytes = seededBytes(random)
-  return { url, urlKey: urlKey(url), code: newCode(bytes), passcodeHash: bytes(32) }
+  return { url, urlKey: urlKey(new URL(url)), code: newCode(bytes), passcodeHash: bytes(32) }
 }

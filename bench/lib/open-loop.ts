@@ -1,4 +1,4 @@
-import { stayBehind } from '../../src/lib/priority.ts'
+import { setThreadPriority } from '../../src/lib/priority.ts'
 import { Histogram, type HistogramJson } from './histogram.ts'
 import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
 import { Connection, RequestBytes, type Target } from './raw-client.ts'
@@ -9,32 +9,32 @@ import { type LoadResult, LoadTally } from './tally.ts'
 export interface OpenLoopOptions {
   hostname: string
   port: number
-  /** Taken in turn, again and again. */
+  /** Used in turn, repeatedly. */
   targets: Target[]
-  /** Requests that fall due each second, whatever the server does. */
+  /** Requests that are due each second, whether or not the server keeps up. */
   ratePerSecond: number
-  /** How long requests fall due: rate times seconds is their number. */
+  /** Duration: rate times seconds is the number of requests. */
   seconds: number
   /** Connections, each with one request in flight at most. */
   connections: number
   /**
-   * Due requests that may wait for a free connection; more end the run as saturated. Default: 2 s
-   * of arrivals.
+   * Due requests that may wait for a free connection; with more, the run ends as saturated.
+   * Default: 2 s of arrivals.
    */
   backlogMax?: number
-  /** How long the last answers are waited for. Default: 5. */
+  /** How long to wait for the last responses. Default: 5. */
   drainSeconds?: number
   /**
-   * How long the generator leaves its core to others between two looks at the clock, where it would
-   * else take all of it. Requests leave, and answers are seen, later by as much. Default: 0.
+   * How long the generator sleeps between two looks at the clock; without sleeping it uses a whole
+   * core. Requests are sent, and responses noticed, later by as much. Default: 0.
    */
   restMs?: number
-  /** Its own latencies are not looked at: it gives way to everybody. Default: false. */
+  /** Its latencies do not matter: it runs with the lowest priority. Default: false. */
   isBackground?: boolean
   /**
-   * It runs the moment a request falls due or an answer comes, and what is measured is the service
-   * alone. Only with `restMs`, and at rates that leave its core free most of the time: Linux stops
-   * for a while whoever does not rest. Default: false.
+   * Uses a real-time policy, so that waiting for a core is not measured. Only with `restMs`, and at
+   * rates that leave its core idle most of the time: Linux throttles real-time threads that do not
+   * sleep. Default: false.
    */
   isPunctual?: boolean
 }
@@ -52,11 +52,11 @@ export interface OpenLoopResult extends LoadResult {
 
 const REQUESTS_MAX = 20_000_000
 const RECONNECTS_MAX = 100
-/** Bun's timers are no finer than this: nearer requests are waited for by polling. */
+/** Resolution of Bun's timers: for requests due sooner, the loop polls the clock. */
 const TIMER_NS = 2e6
-/** Nobody changes it: to wait for it is to rest, finer than Bun's own sleep. */
+/** Never changes: waiting for it is a sleep with a finer resolution than Bun.sleep. */
 const NEVER = new Int32Array(new SharedArrayBuffer(4))
-/** How often a generator without a free connection looks whether it has fallen too far behind. */
+/** How often a generator without a free connection checks whether it is saturated. */
 const BUSY_MS = 5
 
 /**
@@ -74,7 +74,7 @@ export async function openLoop(options: OpenLoopOptions): Promise<OpenLoopResult
   return run.run()
 }
 
-/** The same in a process of its own, so that the generator's work stands on nobody else's bill. */
+/** The same in a separate process, whose CPU time is not counted as the caller's. */
 export const openLoopProcess = (
   options: OpenLoopOptions,
 ): Promise<OwnProcessResult<OpenLoopResult>> => runInOwnProcess(new URL(import.meta.url), options)
@@ -90,17 +90,17 @@ class OpenLoopRun {
   readonly #intervalNs: number
   readonly #finished = Promise.withResolvers<void>()
   #total: number
-  /** Nothing is due while the connections are being opened. */
+  /** No request is due while the connections are being opened. */
   #startedAt = Number.POSITIVE_INFINITY
   #lastAnswerAt = 0
-  /** Requests that have fallen due; those from `#sent` on wait for a connection. */
+  /** Requests that are due so far; those from `#sent` on wait for a connection. */
   #due = 0
   #sent = 0
   #saturated = false
   #over = false
   #reconnects = 0
   #drainTimer: ReturnType<typeof setTimeout> | undefined
-  /** Set while every connection waits for an answer and the next tick is this timer's. */
+  /** Set while every connection waits for a response; it runs the next tick. */
   #busyTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: OpenLoopOptions, total: number) {
@@ -168,7 +168,7 @@ class OpenLoopRun {
 
   #wait(): void {
     if (this.#free.length === 0) {
-      // The next answer sends what is due: polling for it would only take the server's time.
+      // The next response sends due requests: polling would only use CPU time of the server.
       this.#busyTimer = setTimeout(this.#tick, BUSY_MS)
       return
     }
@@ -245,15 +245,15 @@ class OpenLoopRun {
     if (inFlight) this.#tally.lost(reason)
     if (this.#due === this.#total && this.#isDone()) this.#finish()
     this.#reconnects += 1
-    // A server that is gone leaves its requests unsent, which the result shows.
+    // If the server is gone, the result shows the requests as unsent.
     if (this.#reconnects <= RECONNECTS_MAX) this.#open().catch(() => {})
   }
 }
 
 if (import.meta.main) {
   await answerAsProcess((options: OpenLoopOptions) => {
-    // Visitors have machines of their own: they neither wait for the service's cores nor take them.
-    if (options.isBackground) stayBehind()
+    // Real clients run on other machines: they do not compete with the service for cores.
+    if (options.isBackground) setThreadPriority('background')
     else if (options.isPunctual) takeRealTimePolicy()
     else takeShortSlices()
     return openLoop(options)

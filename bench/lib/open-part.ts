@@ -5,7 +5,7 @@ import type { Metric } from './scenario.ts'
 import { HOSTNAME, type Server } from './server.ts'
 import { requireFaultless } from './tally.ts'
 
-/** What `measureOpen` measures. */
+/** The metrics of `measureOpen`. */
 export const OPEN_METRICS: Metric[] = [
   { key: 'openP50', label: 'open loop: p50, µs', digits: 0, ratio: true },
   { key: 'openP99', label: 'open loop: p99, µs', digits: 0, ratio: true },
@@ -14,19 +14,19 @@ export const OPEN_METRICS: Metric[] = [
 ]
 
 /**
- * `restMs` where the service has more to do than redirects: a generator that polls takes a whole
- * core, which on a small machine its other threads need. Figures below half a millisecond are then
- * the generator's own.
+ * `restMs` for services that do more than redirects: a polling generator uses a whole core, which
+ * the other threads need on a small machine. Latencies below half a millisecond are then the
+ * generator's own.
  */
 export const RESTING_MS = 0.1
 
-export interface OpenPart {
+interface OpenPart {
   figures: Figures
   latency: Histogram
   result: OpenLoopResult
 }
 
-/** Sends an open loop. Throws unless every answer came and is right, or where it fell behind. */
+/** Sends an open loop. Throws if a response is missing or wrong, or if it was saturated. */
 export async function measureOpen(
   server: Server,
   load: Omit<OpenLoopOptions, 'hostname' | 'port'>,
@@ -46,14 +46,14 @@ export async function measureOpen(
   return { figures, latency, result }
 }
 
-/** Requests a second that no generator sends. */
+/** Requests per second, more than any generator can send. */
 const BEYOND_ANY_PEAK = 500_000
-/** A longer load knows no better. */
+/** A longer load gives no better figure. */
 const PEAK_SECONDS_MAX = 10
 
 /**
- * Requests a second that the open loop's own generator reaches when far more fall due. Throws where
- * an answer is wrong.
+ * Requests per second that the generator of the open loop reaches when far more are due. Throws if
+ * a response is wrong.
  */
 export async function measurePeak(
   server: Server,

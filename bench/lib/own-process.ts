@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { tieToThisProcess } from './leftovers.ts'
 
 /**
- * Runs in the generator's own process: takes the options from standard input, prints the result.
+ * Runs in the process of the generator: reads the options from standard input, prints the result.
  */
 export async function answerAsProcess<Options>(
   generate: (options: Options) => Promise<unknown>,
@@ -10,7 +10,7 @@ export async function answerAsProcess<Options>(
   console.log(JSON.stringify(await generate(await Bun.stdin.json())))
 }
 
-/** Seconds beyond the load itself that a generator's process may live. */
+/** Seconds that a generator's process may take in addition to the load. */
 const GRACE_SECONDS = 30
 
 export interface OwnProcessResult<Result> {
@@ -20,8 +20,8 @@ export interface OwnProcessResult<Result> {
 }
 
 /**
- * Starts `file`, a program that calls answerAsProcess, and gives its result. Throws if it fails or
- * overstays.
+ * Starts `file`, a program that calls answerAsProcess. Returns its result; throws if it fails or
+ * takes too long.
  */
 export async function runInOwnProcess<Result>(
   file: URL,

@@ -1,90 +1,55 @@
-import { stayBehind } from '../../src/lib/priority.ts'
+import { setThreadPriority } from '../../src/lib/priority.ts'
+import { type OpenForm, submitForm } from './dashboard-client.ts'
 import { answerAsProcess, runInOwnProcess } from './own-process.ts'
-
-/** A browser at the door: it has the page with the form before it. */
-export interface Door {
-  csrf: string
-  cookie: string
-}
 
 interface PeopleOptions {
   origin: string
-  /** One a person. */
-  doors: Door[]
+  /** One per person. */
+  forms: OpenForm[]
   email: string
   password: string
   seconds: number
 }
 
-export interface SignedIn {
-  /** Sign-ins answered each second. */
+interface SignedIn {
+  /** Sign-ins answered per second. */
   signIns: number
   /** Milliseconds of the slowest. */
   slowest: number
 }
 
-export async function openDoor(address: string): Promise<Door> {
-  const page = await fetch(address)
-  const csrf = /name="csrf" value="([^"]+)"/.exec(await page.text())?.[1] ?? ''
-  return { csrf, cookie: cookiesOf(page) }
-}
-
 /**
- * Each person signs in, and again as soon as that is answered, in a process of its own. When the
- * time is over, whoever still waits goes away. Throws unless every answer lets in, and the last
- * session of all opens a page.
+ * Each person signs in, and again as soon as that is answered, in a separate process. At the end,
+ * requests in progress are aborted. Throws unless every response signs in and the last session
+ * opens a page.
  */
 export const signInAgainAndAgain = async (options: PeopleOptions): Promise<SignedIn> =>
   (await runInOwnProcess<SignedIn>(new URL(import.meta.url), options)).result
 
 async function signInUntilTheEnd(options: PeopleOptions): Promise<SignedIn> {
-  // Their browsers run on machines of their own.
-  stayBehind()
-  const over = AbortSignal.timeout(options.seconds * 1000)
+  const { origin, email, password, seconds } = options
+  // Real browsers run on other machines.
+  setThreadPriority('background')
+  const over = AbortSignal.timeout(seconds * 1000)
   const took: number[] = []
   let session = ''
-  const signInUntilOver = async (door: Door) => {
+  const signInUntilOver = async (form: OpenForm) => {
     while (!over.aborted) {
       const sentAt = performance.now()
-      const cookies = await signIn(options, door, over)
-      if (cookies === undefined) break
+      try {
+        session = await submitForm(`${origin}/app/sign-in`, form, { email, password }, over)
+      } catch (error) {
+        if (!over.aborted) throw error
+        return
+      }
       took.push(performance.now() - sentAt)
-      session = cookies
     }
   }
-  await Promise.all(options.doors.map(signInUntilOver))
+  await Promise.all(options.forms.map(signInUntilOver))
   const headers = { cookie: session }
-  const page = await fetch(`${options.origin}/app/links`, { headers, redirect: 'manual' })
-  if (page.status !== 200) throw new Error(`the page of somebody signed in gave ${page.status}`)
-  return { signIns: took.length / options.seconds, slowest: Math.max(...took) }
+  const page = await fetch(`${origin}/app/links`, { headers, redirect: 'manual' })
+  if (page.status !== 200) throw new Error(`a page of the signed-in account gave ${page.status}`)
+  return { signIns: took.length / seconds, slowest: Math.max(...took) }
 }
-
-/** The cookies of the new session; undefined when the time was over first. */
-async function signIn(
-  { origin, email, password }: PeopleOptions,
-  { csrf, cookie }: Door,
-  over: AbortSignal,
-): Promise<string | undefined> {
-  const sent = fetch(`${origin}/app/sign-in`, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { cookie },
-    signal: over,
-    body: new URLSearchParams({ csrf, email, password }),
-  })
-  const answer = await sent.catch((error) => {
-    if (!over.aborted) throw error
-    return undefined
-  })
-  if (answer && answer.status !== 303) throw new Error(`signing in gave ${answer.status}`)
-  return answer && cookiesOf(answer)
-}
-
-const cookiesOf = ({ headers }: Response) =>
-  headers
-    .getSetCookie()
-    .filter((cookie) => !/max-age=0/i.test(cookie))
-    .map((cookie) => cookie.split(';')[0])
-    .join('; ')
 
 if (import.meta.main) await answerAsProcess(signInUntilTheEnd)

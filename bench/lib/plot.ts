@@ -7,7 +7,7 @@ const LEFT = 70
 const RIGHT = 110
 const TOP = 50
 const BOTTOM = 50
-/** Told apart by people with any colour vision (Okabe and Ito), on white. */
+/** Distinguishable with any colour vision (Okabe and Ito), on white. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#000000']
 const TICKS = [0, 50, 90, 99, 99.9, 99.99, 99.999]
 const STEPS_PER_NINE = 24

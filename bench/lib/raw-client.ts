@@ -2,35 +2,35 @@ import { readFileSync } from 'node:fs'
 import { ResponseScanner } from './response-scanner.ts'
 
 /**
- * Replaced in a path or body by the request's number, as many digits as the mark has characters, or
- * by its text where the target has texts.
+ * Replaced in a path or body by the request's number, with as many digits as this has characters,
+ * or by its text if the target has texts.
  */
 export const NUMBER_MARK = '{number}'
-/** A generated code is as long as the mark, so that the texts can be codes. */
+/** As long as a generated code, so that the texts can be codes. */
 export const TEXT_LENGTH = NUMBER_MARK.length
 
-/** One request that a generator repeats, and the answer it must get. */
+/** A request that a generator repeats, and its expected response. */
 export interface Target {
-  /** `GET` unless said otherwise. */
+  /** Default: `GET`. */
   method?: string
-  /** May hold NUMBER_MARK once, in the path or the body: each request is then another one. */
+  /** May contain NUMBER_MARK once, in path or body: then each request is different. */
   path: string
   headers?: Record<string, string>
   body?: string
   /**
-   * A file of texts of TEXT_LENGTH ASCII characters each, end to end: request `n` gets the `n`-th
-   * of them in place of the mark, from the first again after the last.
+   * A file of concatenated texts of TEXT_LENGTH ASCII characters each: request `n` gets the `n`-th
+   * of them instead of NUMBER_MARK, starting again after the last.
    */
   textsFile?: string
-  /** The status that counts as right. */
+  /** The expected status. */
   status: number
-  /** The exact `Location` that counts as right; absent = not looked at. */
+  /** The expected `Location`; absent: not checked. */
   location?: string
-  /** The length of the body that counts as right; absent = not looked at. */
+  /** The expected length of the body; absent: not checked. */
   bodyBytes?: number
 }
 
-/** A request's bytes, made once; the number or its text is written into a marked one. */
+/** The bytes of a request, built once; its number or text is written into them. */
 export class RequestBytes {
   readonly #bytes: Buffer
   readonly #mark: number
@@ -48,7 +48,7 @@ export class RequestBytes {
     this.#texts = target.textsFile === undefined ? undefined : readFileSync(target.textsFile)
   }
 
-  /** As they stand, with the mark in its place. */
+  /** Including NUMBER_MARK. */
   get marked(): Buffer {
     return this.#bytes
   }
@@ -67,11 +67,11 @@ export class RequestBytes {
   }
 }
 
-/** What a connection tells its generator. */
-export interface ConnectionEvents {
-  /** The answer to the request in flight is complete; `scanner` holds it until the next send. */
+/** Events of a connection. */
+interface ConnectionEvents {
+  /** The response is complete; `scanner` contains it until the next send. */
   answered(connection: Connection, scanner: ResponseScanner): void
-  /** The connection is gone; `inFlight` tells whether a request died with it. */
+  /** The connection was closed; `inFlight`: with a request in progress. */
   lost(connection: Connection, inFlight: boolean, reason: string): void
 }
 
@@ -92,7 +92,7 @@ export class Connection {
     this.#events = events
   }
 
-  /** Throws where the server cannot be reached. */
+  /** Throws if the server cannot be reached. */
   async open(hostname: string, port: number): Promise<void> {
     this.#socket = await Bun.connect({
       hostname,

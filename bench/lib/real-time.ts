@@ -2,15 +2,15 @@ import { ptr } from 'bun:ffi'
 import { getPriority } from 'node:os'
 import { cFunction } from '../../src/lib/c-library.ts'
 
-/** Threads that it starts are ordinary ones. */
+/** Threads started later have an ordinary policy. */
 const SCHED_RR_RESET_ON_FORK = 0x40000002
 const LOWEST = 1
 
 type SetScheduler = (thread: number, policy: number, parameters: number) => number
 
 /**
- * For a thread that mostly sleeps and must be punctual: it runs the moment it wakes. Without the
- * right to that policy, as for most users but root, it asks for short time slices.
+ * For a thread that mostly sleeps and must run as soon as it wakes. Without the privilege for a
+ * real-time policy, which usually only root has, it asks for short time slices.
  */
 export function takeRealTimePolicy(): void {
   const args = ['i32', 'i32', 'u64'] as const
@@ -45,9 +45,9 @@ export function takeShortSlices(): void {
     attributes.setBigUint64(8, SCHED_FLAG_KEEP_POLICY, true)
     attributes.setInt32(16, getPriority(), true)
     attributes.setBigUint64(24, SLICE_NS, true)
-    // Where it is refused, it returns -1.
+    // A refusal is the result -1.
     call(number, 0, Number(ptr(attributes.buffer)), 0)
   } catch {
-    // Only a matter of speed.
+    // It only affects speed.
   }
 }

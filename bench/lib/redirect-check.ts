@@ -2,7 +2,7 @@ import type { HopcodeClient } from './hopcode-client.ts'
 import type { Server } from './server.ts'
 import { BUDGET_MAX, type Link } from './variants.ts'
 
-/** What every variant's answer carries, besides these two that a server adds by itself. */
+/** The headers of every variant's response, and two that servers add themselves. */
 const HEADERS = [
   'cache-control',
   'location',
@@ -14,12 +14,12 @@ const HEADERS = [
 ]
 const ADDED_BY_SERVER = ['content-length', 'date']
 
-/** The limiter's window: an older process has forgotten its first requests. */
+/** The limiter's window: an older process no longer counts its first requests. */
 const WINDOW_SECONDS = 60
 
 /**
- * Follows a link and gives the headers. Throws Error unless status and every header are as agreed;
- * what they say of the budget is `requireBudget`'s.
+ * Follows a link. Returns the headers; throws Error unless status and headers are as expected.
+ * `requireBudget` checks the headers of the budget.
  */
 export async function followLink(server: Server, { code, url }: Link): Promise<Headers> {
   const answer = await fetch(`${server.origin}/${code}`, { redirect: 'manual' })
@@ -36,7 +36,7 @@ export async function followLink(server: Server, { code, url }: Link): Promise<H
   throw new Error(`${server.name}: /${code} is not the agreed redirect: ${status} ${text}`)
 }
 
-/** Throws Error unless the headers tell of the largest budget, and that some of it is spent. */
+/** Throws Error unless the headers state the largest budget, partly spent. */
 export function requireBudget(name: string, headers: Headers): void {
   const remaining = Number(headers.get('x-ratelimit-remaining') ?? -1)
   const reset = Number(headers.get('x-ratelimit-reset') ?? 0)
@@ -51,7 +51,7 @@ export function requireBudget(name: string, headers: Headers): void {
   throw new Error(`${name}: not the agreed budget: ${JSON.stringify(Object.fromEntries(headers))}`)
 }
 
-/** Throws Error if the headers have a name too many: the answers would not be alike. */
+/** Throws Error for additional headers: the responses would not be comparable. */
 export function requireNoOtherHeaders(name: string, headers: Headers): void {
   const agreed = new Set([...HEADERS, ...ADDED_BY_SERVER])
   const others = [...headers.keys()].filter((header) => !agreed.has(header))
@@ -70,12 +70,12 @@ export class HitCheck {
     this.#codes = links.map(({ code }) => code)
   }
 
-  /** Call it before the process has served its first redirect. */
+  /** Call it before the first redirect of the process. */
   async start(): Promise<void> {
     this.#atStart = await this.#client.hitCounts(this.#codes)
   }
 
-  /** Begins the stretch that the next `require…` judges. */
+  /** Starts the period that the next `require…` checks. */
   async begin(): Promise<void> {
     this.#before = await this.#client.hitCounts(this.#codes)
   }
@@ -124,8 +124,8 @@ export class HitCheck {
 }
 
 /**
- * The same of all codes together, for loads of more codes than can be asked for one by one: what
- * `/api/status` says of every redirect ever served.
+ * The same for all codes together, with the total of `/api/status`, for loads with too many codes
+ * to look up.
  */
 export class TotalCheck {
   readonly #client: HopcodeClient
@@ -135,7 +135,7 @@ export class TotalCheck {
     this.#client = client
   }
 
-  /** Begins the stretch that `requireBetween` judges. */
+  /** Starts the period that `requireBetween` checks. */
   async begin(): Promise<void> {
     this.#before = await this.#client.totalRedirects()
   }

@@ -9,7 +9,7 @@ import type { LoadOptions, Metric, ScenarioReport } from './scenario.ts'
 import { type Launch, startServer } from './server.ts'
 import { BUDGET_MAX, hopcode, type Link } from './variants.ts'
 
-/** What a round of redirects of a hundred warm codes measures. */
+/** The metrics of a round of redirects of a hundred cached links. */
 export const REDIRECT_METRICS: Metric[] = [
   ...CLOSED_METRICS,
   ...OPEN_METRICS,
@@ -19,18 +19,18 @@ export const REDIRECT_METRICS: Metric[] = [
 
 const CODES = 100
 
-/** One server that gives the redirects. */
+/** One server to measure. */
 export interface Contender {
   name: string
   launch: Launch
   links: readonly Link[]
-  /** Of the service: its hits and limits are then checked. */
+  /** Of the service: then its hits and limits are checked. */
   apiKey?: string
-  /** Its answer has the agreed headers and no others. */
+  /** Whether its responses must have no other headers. */
   sameHeaders: boolean
 }
 
-/** The service `program` over the new folder `dataDir`, with an account and its hundred links. */
+/** The service `program` with the new folder `dataDir`, one account and a hundred links. */
 export async function hopcodeContender(
   name: string,
   program: string[],
@@ -48,7 +48,7 @@ export async function hopcodeContender(
   return { name, launch, links, apiKey, sameHeaders: true }
 }
 
-/** One fresh process: verified, warmed up, timed in both ways, checked and stopped. */
+/** A new process: verified, warmed up, measured with both loops, checked and stopped. */
 export async function measureRedirects(
   { launch, links, apiKey, sameHeaders }: Contender,
   options: LoadOptions,
@@ -87,7 +87,7 @@ export async function measureRedirects(
 export const targetsOf = (links: readonly Link[]): Target[] =>
   links.map(({ code, url }) => ({ path: `/${code}`, status: 302, location: url }))
 
-/** What the report of a comparison of such rounds says besides its figures. */
+/** Settings, notes and plot title of a report with such rounds. */
 export const redirectFacts = (
   { seconds, rounds, warmUp, connections, rate, source }: LoadOptions,
   name: string,

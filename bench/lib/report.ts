@@ -2,17 +2,21 @@ import type { Machine } from './machine.ts'
 import { type Figures, median } from './rounds.ts'
 import type { Bar, Metric, ScenarioReport } from './scenario.ts'
 
-/** Where and of what the figures are, as one line of Markdown. */
-export function machineLine(machine: Machine): string {
-  const { processor, cores, memoryGibibytes, kernel, bun, wrk, nginx, commit, load } = machine
+/** Machine, versions, commit and time of one or more runs of one commit, as a line of Markdown. */
+export function machineLine(machines: readonly Machine[]): string {
+  const [first, last] = [machines[0] as Machine, machines.at(-1) as Machine]
+  const { processor, cores, memoryGibibytes, kernel, bun, wrk, nginx, commit } = first
+  const loads = machines.map(({ load }) => load.toFixed(2)).join(', ')
   const versions = [`Bun ${bun}`, wrk && `wrk ${wrk}`, nginx && `nginx ${nginx}`].filter(Boolean)
   return [
     `${processor}, ${cores} cores, ${memoryGibibytes} GiB`,
     `Linux ${kernel}`,
     ...versions,
     `commit ${commit}`,
-    `load ${load.toFixed(2)} before the run`,
-    machine.startedAt,
+    ...(machines.length > 1
+      ? [`medians of ${machines.length} runs (lowest–highest)`, `load ${loads} before them`]
+      : [`load ${loads} before the run`]),
+    first === last ? first.startedAt : `${first.startedAt} to ${last.startedAt}`,
   ].join(' · ')
 }
 
@@ -33,15 +37,15 @@ export function reportTable({ metrics, variants, baseline, notes }: ScenarioRepo
   return `${markdownTable(head, rows)}\n\n${notes.map((note) => `- ${note}`).join('\n')}`
 }
 
-/** What was judged in all scenarios, and whether it is what was hoped for, as Markdown. */
+/** The figures of all scenarios that have a target, and whether it is met, as Markdown. */
 export function barTable(reports: readonly ScenarioReport[]): string {
   const rows = reports.flatMap(({ scenario, bars }) =>
     bars.map((bar) => [scenario, bar.label, valueCell(bar), demandCell(bar), verdict(bar)]),
   )
-  return markdownTable(['scenario', 'figure', 'measured', 'bar (stretch)', 'met'], rows, [2, 3])
+  return markdownTable(['scenario', 'figure', 'measured', 'target (stretch)', 'met'], rows, [2, 3])
 }
 
-/** The same for the front page: what it is, how much, and the command that measures it. */
+/** The main figures for the front page: value and command, as Markdown. */
 export function shortTable(reports: readonly ScenarioReport[]): string {
   const rows = reports.flatMap(({ scenario, bars }) =>
     bars
@@ -51,7 +55,7 @@ export function shortTable(reports: readonly ScenarioReport[]): string {
   return markdownTable(['what', 'measured', 'command'], rows, [1])
 }
 
-/** `numbers`: the columns that stand to the right; all but the first where absent. */
+/** `numbers`: the columns aligned to the right; by default all but the first. */
 function markdownTable(head: string[], rows: string[][], numbers?: readonly number[]): string {
   const isNumber = (at: number) => numbers?.includes(at) ?? at > 0
   const lines = [head, head.map((_, at) => (isNumber(at) ? '---:' : '---')), ...rows]
@@ -63,8 +67,11 @@ function medianCell(metric: Metric, rounds: readonly Figures[]): string {
   return Number.isNaN(value) ? '' : value.toFixed(metric.digits)
 }
 
-const valueCell = ({ value, digits, unit }: Bar): string =>
-  Number.isNaN(value) ? 'not in this run' : `${grouped(value, digits)}${unit}`
+function valueCell({ value, digits, unit, range }: Bar): string {
+  if (Number.isNaN(value)) return 'not in this run'
+  const spread = range ? ` (${range.map((end) => grouped(end, digits)).join('–')})` : ''
+  return `${grouped(value, digits)}${unit}${spread}`
+}
 
 function demandCell({ demand, unit }: Bar): string {
   if (!demand) return ''

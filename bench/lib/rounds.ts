@@ -1,6 +1,6 @@
 import { Histogram, type HistogramJson } from './histogram.ts'
 
-/** What one round of one variant measured, by the metric's key. */
+/** The figures of one round of one variant, by the metric's key. */
 export type Figures = Record<string, number>
 
 export interface RoundResult {
@@ -16,12 +16,12 @@ export interface VariantResult {
   latency: HistogramJson
 }
 
-/** Receives a line on how far a run is. */
+/** Receives progress messages. */
 export type Progress = (line: string) => void
 
 /**
- * Measures the variants in turn, `rounds` times, every other round backwards (A B B A …), so that
- * a slow drift of the machine meets all of them alike.
+ * Measures the variants in turn, `rounds` times, every other round in reverse (A B B A …), so that
+ * a slow drift of the machine affects all of them equally.
  */
 export async function alternate<V extends { name: string }>(
   variants: readonly V[],
@@ -54,7 +54,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
 }
 
-/** The median over the rounds of one figure of one variant; NaN where it was not measured. */
+/** The median over the rounds of one figure of one variant; NaN if it was not measured. */
 export const medianOf = (variants: readonly VariantResult[], name: string, key: string): number =>
   median(valuesOf(variants, name, key))
 

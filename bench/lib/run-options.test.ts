@@ -10,14 +10,24 @@ test('a run of everything is shorter than a run of what is named', () => {
   })
 })
 
-test('what follows compare are commits, not names', () => {
+test('compare takes two commits, then scenarios', () => {
   const { names, load } = readOptions(['compare', 'main~5', 'scan', '--rounds', '2'])
   expect(names).toEqual(['compare'])
-  expect(load).toMatchObject({ refs: ['main~5', 'scan'], rounds: 2 })
+  expect(load).toMatchObject({ refs: ['main~5', 'scan'], compared: [], rounds: 2 })
+  expect(readOptions(['compare', 'a', 'b', 'create', 'list']).load).toMatchObject({
+    refs: ['a', 'b'],
+    compared: ['create', 'list'],
+  })
   expect(readOptions(['scan', 'list'])).toMatchObject({
     names: ['scan', 'list'],
     load: { refs: [] },
   })
+})
+
+test('merge takes three result files or more, and may write the pages', () => {
+  const files = ['a.json', 'b.json', 'c.json']
+  expect(readOptions(['merge', ...files, '--readme'])).toMatchObject({ merge: files, readme: true })
+  expect(readOptions(['scan']).merge).toEqual([])
 })
 
 test('redirects are left out unless they are asked for', () => {
@@ -28,6 +38,7 @@ test('redirects are left out unless they are asked for', () => {
 const refused = [
   ['compare'],
   ['compare', 'main'],
+  ['merge', 'a.json', 'b.json'],
   ['--seconds', '0'],
   ['--rounds', '1.5'],
   ['--redirects', 'many'],

@@ -5,23 +5,27 @@ export interface RunOptions {
   load: LoadOptions
   /** Scenarios and micro benches; none = all, in their short form. */
   names: readonly string[]
-  /** Write the tables into the pages. */
+  /** Result files to merge instead of running anything. */
+  merge: readonly string[]
+  /** Write the tables into bench/results.md and the front page. */
   readme: boolean
 }
 
 export class UsageError extends Error {}
 
-/** Of a run of everything, and of a run of what was named. */
+/** Defaults for a run of everything, and for a run of named benches. */
 const SHORT = { seconds: '2', rounds: '2' }
 const NAMED = { seconds: '3', rounds: '5' }
 
 /** Reads the command line of bench/run.ts. Throws UsageError. */
 export function readOptions(args: string[]): RunOptions {
   const { values, positionals } = parse(args)
-  // Everything after `compare` names a commit.
-  const [names, refs] =
-    positionals[0] === 'compare' ? [['compare'], positionals.slice(1)] : [positionals, []]
-  if (names[0] === 'compare' && refs.length !== 2) {
+  if (positionals[0] === 'merge') return mergeOptions(positionals.slice(1), values.readme)
+  // After `compare`: two commits, then scenarios.
+  const isComparison = positionals[0] === 'compare'
+  const names = isComparison ? ['compare'] : positionals
+  const refs = isComparison ? positionals.slice(1, 3) : []
+  if (isComparison && refs.length !== 2) {
     throw new UsageError('compare takes two commits: npm run bench -- compare main~5 main')
   }
   const defaults = names.length === 0 ? SHORT : NAMED
@@ -39,8 +43,19 @@ export function readOptions(args: string[]): RunOptions {
     source: values.source,
     ...(values.redirects !== undefined && { redirects: wholeNumber('redirects', 1, 1000) }),
     refs,
+    compared: isComparison ? positionals.slice(3) : [],
   }
-  return { load, names, readme: values.readme }
+  return { load, names, merge: [], readme: values.readme }
+}
+
+/** Fewer runs are no basis for a published figure. */
+const MERGED_LEAST = 3
+
+function mergeOptions(merge: readonly string[], readme: boolean): RunOptions {
+  if (merge.length < MERGED_LEAST) {
+    throw new UsageError(`merge takes ${MERGED_LEAST} or more files of bench/results/`)
+  }
+  return { ...readOptions([]), merge, readme }
 }
 
 const DEFAULTS = { 'warm-up': '1', connections: '64', rate: '5000', redirects: '' }

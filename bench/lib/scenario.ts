@@ -1,6 +1,6 @@
 import type { Progress, VariantResult } from './rounds.ts'
 
-/** What a person may choose on the command line. */
+/** The options of the command line. */
 export interface LoadOptions {
   /** Of each timed part of a round. */
   seconds: number
@@ -11,26 +11,33 @@ export interface LoadOptions {
   connections: number
   /** Arrivals of the open loop, requests per second. */
   rate: number
-  /** Run the tree with Bun instead of the compiled binary. */
+  /** Run the source tree with Bun instead of the compiled binary. */
   source: boolean
-  /** Millions of redirects that `soak` serves; absent: as many as 40 seconds give. */
+  /** The command of another service to measure, for `compare`. */
+  program?: readonly string[]
+  /** Millions of redirects of `soak`; absent: as many as the service answers in 40 seconds. */
   redirects?: number
-  /** The commits that `compare` compares. */
+  /** The two commits of `compare`, and the scenarios to compare; by default redirects. */
   refs: readonly string[]
+  compared: readonly string[]
+  /** The rate of `mixed`, for `compare`; by default 60 % of the peak that it measures. */
+  ratePerSecond?: number
 }
 
-/** A figure that is judged, or one worth a row among those that are. */
+/** A figure of the summary; it may have a target. */
 export interface Bar {
   /** What is measured, beside the scenario's name. */
   label: string
-  /** NaN where this run was too short to tell. */
+  /** NaN if this run was too short to measure it. */
   value: number
+  /** Lowest and highest of several runs; then `value` is their median. */
+  range?: [number, number]
   /** `×` for a ratio, else the unit with a space before it. */
   unit: string
   digits: number
-  /** It belongs on the front page. */
+  /** Shown on the front page. */
   isMain?: boolean
-  /** Absent: the figure is shown and not judged. */
+  /** The target; absent if the figure has none. */
   demand?: { sense: '≤' | '≥'; bar: number; stretch?: number }
 }
 
@@ -39,29 +46,32 @@ export interface Metric {
   key: string
   label: string
   digits: number
-  /** Whether it is compared with the baseline. */
+  /** Whether the table shows its ratio to the baseline. */
   ratio: boolean
 }
 
 export interface ScenarioReport {
   scenario: string
   question: string
-  /** The variant that the others are compared with; absent where nothing is compared. */
+  /** The variant that the others are compared with, if any. */
   baseline?: string
   settings: Record<string, string | number>
   metrics: Metric[]
   variants: VariantResult[]
   bars: Bar[]
-  /** The title of the latency plot; absent where the latencies are not worth one. */
+  /** The title of the latency plot; absent if there is none. */
   plot?: string
-  /** What a reader must know to read the figures, one sentence each. */
+  /** What a reader must know to interpret the figures. */
   notes: string[]
 }
+
+/** What a scenario reports besides its name and question. */
+export type Findings = Omit<ScenarioReport, 'scenario' | 'question'>
 
 /** One load scenario: bench/load/<name>.ts exports one, and bench/run.ts lists it. */
 export interface Scenario {
   name: string
   question: string
-  /** Throws where a result is wrong: nothing is reported then. */
-  run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
+  /** Throws if a result is wrong: then nothing is reported. */
+  run(options: LoadOptions, say: Progress): Promise<Findings>
 }

@@ -5,11 +5,11 @@ import { cpuSecondsOf, type Memory, mainThreadSecondsOf, memoryOf } from './proc
 
 export const HOSTNAME = '127.0.0.1'
 
-/** How one variant is started. Its process must serve by itself, not through a child. */
+/** How to start one variant. The process itself must be the server, not a child of it. */
 export interface Launch {
   name: string
   command: (port: number) => string[]
-  /** On top of PATH and HOME, which is all it inherits. */
+  /** In addition to PATH and HOME; nothing else is inherited. */
   env?: (port: number) => Record<string, string>
   /** A path answered below 500 once the server is ready. */
   readyPath: string
@@ -17,12 +17,12 @@ export interface Launch {
 
 const READY_DEADLINE_MS = 20_000
 const READY_POLL_MS = 20
-/** The service promises to end within 10 s. */
+/** The service guarantees to exit within 10 s. */
 const STOP_DEADLINE_MS = 12_000
 
 /**
- * Starts a server in its own process and waits until it answers. Throws, with its last words, if it
- * does not.
+ * Starts a server in a separate process and waits until it is ready. Throws with the end of its
+ * output if it is not ready in time.
  */
 export async function startServer(launch: Launch): Promise<Server> {
   const server = spawnServer(launch)
@@ -35,10 +35,10 @@ export async function startServer(launch: Launch): Promise<Server> {
   return server
 }
 
-/** Starts a server and waits for nothing. */
+/** Starts a server without waiting. */
 export const spawnServer = (launch: Launch): Server => new Server(launch, freePort())
 
-/** A server under load. Disposing of one that was not stopped kills it. */
+/** A server under load. Disposal kills it if it was not stopped. */
 export class Server {
   readonly name: string
   readonly port: number
@@ -52,7 +52,7 @@ export class Server {
     this.name = launch.name
     this.port = port
     const { PATH = '', HOME = '' } = process.env
-    // The output goes to a file: a pipe that nobody reads would stop a server that says much.
+    // The output goes to a file: a full pipe that nobody reads would block the server.
     const output = Bun.file(this.#outputFile)
     const child = Bun.spawn(launch.command(port), {
       cwd: this.#folder.path,
@@ -81,7 +81,7 @@ export class Server {
     return cpuSecondsOf(this.pid)
   }
 
-  /** The same of the thread that serves HTTP alone. */
+  /** The same for the HTTP thread only. */
   httpThreadSeconds(): number {
     return mainThreadSecondsOf(this.pid)
   }
@@ -99,23 +99,23 @@ export class Server {
       if (answer && answer.status < 500) return
       await Bun.sleep(READY_POLL_MS)
     }
-    throw new Error(`${this.name} did not become ready:\n${this.#lastWords()}`)
+    throw new Error(`${this.name} did not become ready:\n${this.#outputEnd()}`)
   }
 
-  /** Ends it by SIGTERM. Throws unless it exits with 0 in time. */
+  /** Stops it with SIGTERM. Throws unless it exits with 0 in time. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM')
     const deadline = setTimeout(() => this.#child.kill('SIGKILL'), STOP_DEADLINE_MS)
     await this.#child.exited
     clearTimeout(deadline)
-    const words = this.#lastWords()
+    const words = this.#outputEnd()
     await this.kill()
     const { exitCode, signalCode } = this.#child
     if (exitCode !== 0)
       throw new Error(`${this.name} ended with ${signalCode ?? exitCode}:\n${words}`)
   }
 
-  /** Ends it at once if it still runs. */
+  /** Kills it if it still runs. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.#child.exited
@@ -130,12 +130,12 @@ export class Server {
     return join(this.#folder.path, 'output')
   }
 
-  #lastWords(): string {
+  #outputEnd(): string {
     return readFileSync(this.#outputFile, 'utf8').trim().split('\n').slice(-10).join('\n')
   }
 }
 
-/** A port that was free a moment ago. */
+/** A port that is free now. */
 function freePort(): number {
   const listener = Bun.listen({ hostname: HOSTNAME, port: 0, socket: { data() {} } })
   const { port } = listener

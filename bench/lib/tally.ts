@@ -2,7 +2,7 @@ import { Histogram, type HistogramJson } from './histogram.ts'
 import type { Target } from './raw-client.ts'
 import type { ResponseScanner } from './response-scanner.ts'
 
-/** What a generator counted. Every request is answered, lost, unanswered or unsent. */
+/** The counts of a generator. Every request is answered, lost, unanswered or unsent. */
 export interface LoadResult {
   sent: number
   answered: number
@@ -15,9 +15,9 @@ export interface LoadResult {
   /** Requests whose connection broke, and why the first one did. */
   lost: number
   firstLost?: string
-  /** Requests still open when the time for stragglers was over. */
+  /** Requests still open at the end. */
   unanswered: number
-  /** Requests that fell due in an open loop and were never sent. */
+  /** Requests of an open loop that were due and never sent. */
   unsent: number
   /** From the first send to the last answer. */
   seconds: number
@@ -28,7 +28,7 @@ export interface LoadResult {
   latency: HistogramJson
 }
 
-/** Judges and counts the answers of one generator. */
+/** Checks and counts the responses of one generator. */
 export class LoadTally {
   readonly latency = new Histogram()
   readonly #targets: readonly Target[]
@@ -98,7 +98,7 @@ export class LoadTally {
   }
 }
 
-/** Throws Error unless every request got the answer its target asks for. */
+/** Throws Error unless every request got the response that its target expects. */
 export function requireFaultless(result: LoadResult, what: string): void {
   const { wrong, lost, unanswered, unsent } = result
   if (wrong + lost + unanswered + unsent === 0) return

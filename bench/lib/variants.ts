@@ -1,17 +1,16 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { LoadOptions } from './scenario.ts'
 import type { Launch } from './server.ts'
 
 const ROOT = resolve(import.meta.dir, '../..')
 const BINARY = join(ROOT, 'dist', 'hopcode')
 const BUILD_SCRIPT = join(ROOT, 'scripts', 'build.ts')
 
-/**
- * What the short URLs begin with; one for all rounds, because another one makes all QR images anew.
- */
+/** One for all rounds, because a new one recreates all QR images. */
 export const BASE_URL = 'https://hop.example'
 
-/** The largest budget that the service takes, so that the limiter counts and refuses nobody. */
+/** The largest budget that the service accepts: the limiter counts, and refuses nothing. */
 export const BUDGET_MAX = 1_000_000
 
 export interface Link {
@@ -19,12 +18,19 @@ export interface Link {
   url: string
 }
 
+/** The e-mail address of the account in every data folder. */
+export const ACCOUNT_EMAIL = 'bench@example.com'
+
 /**
- * The command that is the service: the compiled binary, built first where it is absent or older
- * than its source; with `fromSource` Bun on the tree as it stands.
+ * The command of the service: `program` if given, with `source` Bun on the source tree, else the
+ * compiled binary, built first if it is missing or older than its source.
  */
-export async function hopcodeProgram({ fromSource }: { fromSource: boolean }): Promise<string[]> {
-  if (fromSource) return [process.execPath, join(ROOT, 'src', 'main.ts')]
+export async function hopcodeProgram({
+  program,
+  source,
+}: Pick<LoadOptions, 'program' | 'source'>): Promise<string[]> {
+  if (program) return [...program]
+  if (source) return [process.execPath, join(ROOT, 'src', 'main.ts')]
   if (!existsSync(BINARY) || statSync(BINARY).mtimeMs < newestSourceMs()) {
     const build = Bun.spawn([process.execPath, BUILD_SCRIPT], {
       cwd: ROOT,
@@ -46,9 +52,7 @@ function newestSourceMs(): number {
   return Math.max(...files.map((file) => statSync(file).mtimeMs))
 }
 
-/**
- * The service's settings, for the server and for its commands. `port` 0 where it does not matter.
- */
+/** The settings of the service and of its commands, which need no port. */
 export function hopcodeSettings(dataDir: string, port: number): Record<string, string> {
   return {
     PORT: String(port),
@@ -64,7 +68,7 @@ export function hopcodeSettings(dataDir: string, port: number): Record<string, s
   }
 }
 
-/** For scenarios that are not about the limiter: it lets everything pass and counts nothing. */
+/** For scenarios that do not measure the limiter. */
 export const WITHOUT_LIMITS: Record<string, string> = {
   ANONYMOUS_READS_PER_MINUTE: '0',
   ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
@@ -73,7 +77,7 @@ export const WITHOUT_LIMITS: Record<string, string> = {
   ENTERPRISE_WRITES_PER_MINUTE: '0',
 }
 
-/** The service over `dataDir`. `settings` go on top of `hopcodeSettings`. */
+/** The service with the data folder `dataDir`. `settings` override `hopcodeSettings`. */
 export const hopcode = (
   program: string[],
   dataDir: string,
@@ -85,7 +89,7 @@ export const hopcode = (
   readyPath: '/-/ready',
 })
 
-/** A bare Bun.serve route: what Bun itself costs for the same answers. */
+/** A bare Bun.serve route: the cost of Bun itself for the same responses. */
 export function bare(folder: string, links: readonly Link[]): Launch {
   const linksFile = join(folder, 'links.json')
   writeFileSync(linksFile, JSON.stringify(links))
@@ -97,10 +101,7 @@ export function bare(folder: string, links: readonly Link[]): Launch {
   }
 }
 
-/**
- * nginx with one process and `return 302`. Its answers also carry nginx's own short HTML page,
- * which `return` cannot leave out.
- */
+/** nginx with one process and `return 302`, which always sends a short HTML page as well. */
 export const nginx = (folder: string, links: readonly Link[]): Launch => ({
   name: 'nginx',
   command: (port) => {

@@ -8,7 +8,7 @@ import { NUMBER_MARK, RequestBytes, type Target, TEXT_LENGTH } from './raw-clien
 const NUL = Buffer.from([0])
 
 /**
- * Whether wrk can send these and tell a right answer from a wrong one: it knows statuses alone.
+ * Whether wrk can send these and detect wrong responses: it checks only the status.
  */
 export const fitsWrk = (targets: readonly Target[]): boolean =>
   targets.every(
@@ -19,8 +19,9 @@ export const fitsWrk = (targets: readonly Target[]): boolean =>
   )
 
 /**
- * wrk judges no answer beyond its status; below 400 any status below 400 is right, because looking
- * at each costs it much. Verify some answers before and the service's own count after.
+ * wrk checks only the status, and for an expected status below 400 only that it is below 400,
+ * because checking each response is expensive. Verify some responses before, and the counts of the
+ * service after.
  */
 export async function wrkClosedLoop(options: ClosedLoopOptions): Promise<ClosedLoopFigures> {
   using folder = new TemporaryFolder()
@@ -47,14 +48,14 @@ export async function wrkClosedLoop(options: ClosedLoopOptions): Promise<ClosedL
 type WrkSummary = Omit<ClosedLoopFigures, 'generator' | 'cpuSeconds'>
 
 /**
- * Takes the requests of the file in turn, writes each one's number or text in place of its mark,
- * and prints the sums as one line of JSON.
+ * Sends the requests of the file in turn with their number or text inserted, and prints the sums as
+ * one line of JSON.
  */
 function wrkScript(requestsFile: string, { targets, firstNumber = 0 }: ClosedLoopOptions): string {
   const { textsFile, status = 0 } = targets[0] ?? {}
   const errors = 'errors.connect + errors.read + errors.write + errors.timeout'
   const judge = `function response(s) if s ~= ${status} then wrong = wrong + 1 end end`
-  // wrk asks for one request before the load, only to look at it: that is the one before the first.
+  // wrk calls request() once before the load: that is the request before the first.
   return `local heads, tails, texts, number, main = {}, {}, nil, ${firstNumber} - 1, nil
 wrong = 0
 function setup(thread)

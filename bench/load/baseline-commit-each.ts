@@ -7,23 +7,23 @@ import { commitTogether } from '../../src/db/writer.ts'
 import { isoTime, wallClock } from '../../src/lib/clock.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { secureRandom } from '../../src/lib/random.ts'
-import type { CreatedLink, CreateLinks } from '../../src/links/row.ts'
+import type { CreatedLink, CreateLinks } from '../../src/links/link.ts'
 import { linkWrites } from '../../src/links/store.ts'
-import { Url, urlKey } from '../../src/links/url.ts'
+import { type ParsedUrl, Url, urlKey } from '../../src/links/url.ts'
 import { pauseAfterCommit } from '../lib/disk-model.ts'
-import { BASE_URL } from '../lib/variants.ts'
+import { ACCOUNT_EMAIL, BASE_URL } from '../lib/variants.ts'
 
 const [port, dataDir = ''] = process.argv.slice(2)
 const { db, accounts, hasher } = openDataFolder(dataDir)
 const { stored } = issueKey({ accounts, hasher, clock: wallClock, random: secureRandom })
-const accountId = accounts.create('bench@example.com', 'enterprise', stored, wallClock()) ?? 1
+const accountId = accounts.create(ACCOUNT_EMAIL, 'enterprise', stored, wallClock()) ?? 1
 const writes = linkWrites(db)
 
 /** The service's own statements, savepoint and commit, for one link alone. */
-function shorten(url: string): CreatedLink & { passcode: string } {
+function shorten({ text: url, href }: ParsedUrl): CreatedLink & { passcode: string } {
   const passcode = newPasscode(secureRandom)
   const passcodeHash = hasher.hash('passcode', passcode)
-  const item = { url, urlKey: urlKey(url), code: newCode(secureRandom), passcodeHash }
+  const item = { url, urlKey: urlKey({ href }), code: newCode(secureRandom), passcodeHash }
   const order: CreateLinks = { accountId, createdAt: wallClock(), items: [item] }
   const [outcome] = commitTogether(db, writes, [{ name: 'createLinks', args: order }])
   pauseAfterCommit()

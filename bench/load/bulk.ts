@@ -1,20 +1,13 @@
-// How many links a second do bulks create among a million, and what do redirects feel of it?
+// How many links per second do bulk requests create, and what is the effect on redirects?
 // npm run bench -- bulk --seconds 3 --rounds 5
-import { join } from 'node:path'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { BULK_ITEMS, bulkMark, bulkTargets } from '../lib/bulk-load.ts'
 import { measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
-import {
-  copyMillion,
-  MILLION,
-  type MillionFolder,
-  millionFolder,
-  scatteredLinks,
-} from '../lib/million.ts'
+import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
 import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
+import { millionPlace } from '../lib/place.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
@@ -25,14 +18,14 @@ import {
   type Progress,
   type RoundResult,
 } from '../lib/rounds.ts'
-import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
-import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import type { Link } from '../lib/variants.ts'
 
 const CODES = 100
-/** Bulks in flight, so that the writer has the next one when it is done with one. */
+/** Bulk requests in flight, so that the writer always has the next one. */
 const CONNECTIONS = 2
-/** Prepared for each second: more than any machine asks for, so that none comes twice. */
+/** Prepared per second: more than any machine needs, so that none is sent twice. */
 const BULKS_PER_SECOND = 100
 const REDIRECTS_PER_SECOND = 1000
 const WARMING_BULKS = 5
@@ -55,7 +48,7 @@ interface Variant {
   redirects: boolean
 }
 
-interface Place {
+interface Setup {
   launch: Launch
   folder: MillionFolder
   links: readonly Link[]
@@ -63,28 +56,24 @@ interface Place {
 
 export const bulk: Scenario = {
   name: 'bulk',
-  question: 'How many links a second do bulks of 1,000 create among a million, durably?',
+  question: 'How many durable links per second do bulk requests of 1,000 create among a million?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
-  const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
-  const place = { launch, folder, links: scatteredLinks(folder, CODES) }
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await millionPlace(options, say)
+  const { folder, launch } = place
+  const setup = { launch, folder, links: scatteredLinks(folder, CODES) }
   const contenders: Variant[] = [
     { name: 'redirects', bulks: false, redirects: true },
     { name: 'bulks', bulks: true, redirects: false },
     { name: 'both', bulks: true, redirects: true },
   ]
   let series = 0
-  const measure = (variant: Variant) => measureRound(variant, place, options, ++series)
+  const measure = (variant: Variant) => measureRound(variant, setup, options, ++series)
   const variants = await alternate(contenders, options.rounds, measure, say)
   const { seconds, rounds } = options
   return {
-    scenario: bulk.name,
-    question: bulk.question,
     baseline: 'redirects',
     settings: { seconds, rounds, items: BULK_ITEMS, connections: CONNECTIONS },
     metrics: METRICS,
@@ -133,7 +122,7 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
 
 async function measureRound(
   { bulks, redirects }: Variant,
-  { launch, folder, links }: Place,
+  { launch, folder, links }: Setup,
   { seconds, connections }: LoadOptions,
   series: number,
 ): Promise<RoundResult> {
@@ -166,7 +155,7 @@ async function measureRound(
   await untilIndexed(folder)
   const indexedPerSecond = bulks ? (created / (performance.now() - startedAt)) * 1000 : Number.NaN
 
-  // Killed, not stopped: what was answered must be on the disk already.
+  // Killed, not stopped: acknowledged links must already be on the disk.
   await server.kill()
   requireLinks(folder, heldBefore + created, heldBefore + created + CONNECTIONS * BULK_ITEMS)
   return {
@@ -180,7 +169,7 @@ async function measureRound(
   }
 }
 
-/** The server's CPU time is the bulks' only where they are alone. */
+/** The CPU time of the server is that of the bulk requests only if they run alone. */
 function perLink(figures: Figures, { isAlone }: { isAlone: boolean }): Figures {
   const { requestsPerSecond = 0, cpuMicros = 0, httpMicros = 0, closedP50 = 0 } = figures
   return {
@@ -191,7 +180,7 @@ function perLink(figures: Figures, { isAlone }: { isAlone: boolean }): Figures {
   }
 }
 
-/** Sends one bulk and judges its answer, item by item, and the first of its links. */
+/** Sends one bulk request and checks every item of the response and the first link. */
 async function createOne(server: Server, { path, headers = {}, body = '' }: Target): Promise<void> {
   const answer = await fetch(server.origin + path, { method: 'POST', headers, body })
   const text = await answer.text()
@@ -209,7 +198,7 @@ async function createOne(server: Server, { path, headers = {}, body = '' }: Targ
   if (first) await followLink(server, first)
 }
 
-/** Milliseconds of a search for one link of the series. Throws unless it finds just that. */
+/** Milliseconds of a search for one link of the series. Throws unless it finds exactly that. */
 async function searchOne(client: HopcodeClient, series: number): Promise<number> {
   const part = bulkMark(series, WARMING_BULKS * BULK_ITEMS)
   const before = performance.now()
@@ -238,7 +227,7 @@ async function untilIndexed({ path }: MillionFolder): Promise<void> {
   }
 }
 
-/** Throws unless the account's links are as many, in the table and in the search index. */
+/** Throws unless the number of links is in the range, in the table and in the search index. */
 function requireLinks({ path }: MillionFolder, least: number, most: number): void {
   const { db } = openDataFolder(path)
   try {

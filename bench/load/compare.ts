@@ -1,5 +1,5 @@
-// What does a redirect cost in one commit beside another?
-// npm run bench -- compare main~5 main --seconds 3 --rounds 5
+// What does one commit cost, compared with another?
+// npm run bench -- compare main~5 main [create bulk list mixed …] --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { builtCommit, commitOf } from '../lib/built-commit.ts'
@@ -11,42 +11,74 @@ import {
   REDIRECT_METRICS,
   redirectFacts,
 } from '../lib/redirect-round.ts'
-import { alternate, medianRatio, type Progress } from '../lib/rounds.ts'
-import type { Bar, LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import { alternate, type Figures, medianRatio, type Progress } from '../lib/rounds.ts'
+import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import { SCENARIOS } from './scenarios.ts'
 
 export const compare: Scenario = {
   name: 'compare',
-  question: 'What does a redirect cost in one commit beside another?',
+  question: 'What does one commit cost, compared with another?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
+interface Build {
+  /** As the user named the commit. */
+  name: string
+  commit: string
+  program: string[]
+}
+
+type Builds = readonly [before: Build, after: Build]
+
+/** Redirects by default; else each scenario that is named, with both commits in turn. */
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using temporary = new TemporaryFolder()
-  const commits = options.refs.map((ref) => ({ ref, commit: commitOf(ref) }))
-  const [before, after] = commits
-  if (!before || !after) throw new Error('compare takes two commits')
-  if (before.commit === after.commit) throw new Error(`${before.ref} is ${after.ref}`)
+  const scenarios = options.compared.map((name) => {
+    const found = SCENARIOS.find((scenario) => scenario.name === name)
+    if (found) return found
+    const names = SCENARIOS.map((scenario) => scenario.name).join(', ')
+    throw new Error(`no scenario is named ${name}; there are ${names}`)
+  })
+  const [before, after] = options.refs
+  if (before === undefined || after === undefined) throw new Error('compare takes two commits')
+  if (commitOf(before) === commitOf(after)) throw new Error(`${before} is ${after}`)
+  const build = async (name: string): Promise<Build> => {
+    const commit = commitOf(name)
+    say(`building ${name} (${commit.slice(0, 12)})`)
+    return { name, commit, program: [await builtCommit(commit, join(temporary.path, commit))] }
+  }
+  const builds: Builds = [await build(before), await build(after)]
+  const findings =
+    scenarios.length === 0
+      ? await compareRedirects(builds, temporary.path, options, say)
+      : await compareScenarios(builds, scenarios, options, say)
+  const commits = Object.fromEntries(builds.map(({ name, commit }) => [name, commit]))
+  return { ...findings, settings: { ...findings.settings, ...commits } }
+}
+
+async function compareRedirects(
+  builds: Builds,
+  folder: string,
+  options: LoadOptions,
+  say: Progress,
+): Promise<Findings> {
   const contenders: Contender[] = []
-  for (const { ref, commit } of commits) {
-    say(`building ${ref} (${commit.slice(0, 12)})`)
-    const program = [await builtCommit(commit, join(temporary.path, commit))]
-    const dataDir = join(temporary.path, `${commit}-data`)
+  for (const { name, commit, program } of builds) {
+    const dataDir = join(folder, `${commit}-data`)
     mkdirSync(dataDir)
-    contenders.push({ ...(await hopcodeContender(ref, program, dataDir)), name: ref })
+    contenders.push(await hopcodeContender(name, program, dataDir))
   }
   const measure = (contender: Contender) => measureRedirects(contender, options)
   const variants = await alternate(contenders, options.rounds, measure, say)
+  const [before, after] = builds
   const bar = (label: string, key: string): Bar => ({
-    label: `${label}, ${after.ref} / ${before.ref}`,
-    value: medianRatio(variants, after.ref, before.ref, key),
+    label: `${label}, ${after.name} / ${before.name}`,
+    value: medianRatio(variants, after.name, before.name, key),
     unit: '×',
     digits: 2,
   })
-  const facts = redirectFacts({ ...options, source: false }, compare.name)
   return {
-    scenario: compare.name,
-    question: compare.question,
-    baseline: before.ref,
+    baseline: before.name,
     metrics: REDIRECT_METRICS,
     variants,
     bars: [
@@ -55,7 +87,54 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
       bar('p99', 'openP99'),
       bar('memory', 'residentMebibytes'),
     ],
-    ...facts,
-    settings: { ...facts.settings, ...Object.fromEntries(commits.map((c) => [c.ref, c.commit])) },
+    ...redirectFacts({ ...options, source: false }, compare.name),
+  }
+}
+
+/**
+ * Each round runs a scenario once with either commit. The data folders are created by this tree, so
+ * both commits need its database schema. Variants without the service show the noise.
+ */
+async function compareScenarios(
+  builds: Builds,
+  scenarios: readonly Scenario[],
+  options: LoadOptions,
+  say: Progress,
+): Promise<Findings> {
+  const metrics = new Map<string, Metric>()
+  const rates = new Map<Scenario, number>()
+  const measureScenario = async (scenario: Scenario, program: string[]): Promise<Figures> => {
+    say(scenario.name)
+    const ratePerSecond = rates.get(scenario)
+    const single = { ...options, rounds: 1, program, ...(ratePerSecond && { ratePerSecond }) }
+    const findings = await scenario.run(single, (line) => say(`  ${line}`))
+    const rate = findings.settings.ratePerSecond
+    if (typeof rate === 'number') rates.set(scenario, rate)
+    const figures: Figures = {}
+    for (const variant of findings.variants) {
+      for (const metric of findings.metrics) {
+        const value = variant.rounds[0]?.[metric.key] ?? Number.NaN
+        if (Number.isNaN(value)) continue
+        const key = `${scenario.name}, ${variant.name}: ${metric.label}`
+        metrics.set(key, { ...metric, key, label: key, ratio: true })
+        figures[key] = value
+      }
+    }
+    return figures
+  }
+  const measure = async ({ program }: Build) => {
+    const parts: Figures[] = []
+    for (const scenario of scenarios) parts.push(await measureScenario(scenario, program))
+    return { figures: Object.assign({}, ...parts) as Figures }
+  }
+  const variants = await alternate(builds, options.rounds, measure, say)
+  const { seconds, rounds, warmUp, connections } = options
+  return {
+    baseline: builds[0].name,
+    settings: { seconds, rounds, warmUp, connections },
+    metrics: [...metrics.values()],
+    variants,
+    bars: [],
+    notes: ['Each round runs every scenario once with each commit.'],
   }
 }

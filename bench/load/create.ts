@@ -1,4 +1,4 @@
-// How many links a second are created one by one and durably, and what does group commit give?
+// How many durable links per second are created one by one, and what is the gain of group commit?
 // npm run bench -- create --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -9,7 +9,7 @@ import { accountHeaders, createAccount } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
 import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
 
@@ -17,25 +17,25 @@ const ROOT = resolve(import.meta.dir, '../..')
 const SOURCE = join(ROOT, 'src', 'main.ts')
 const SLOW_COMMIT = join(import.meta.dir, 'slow-commit.ts')
 const COMMIT_EACH = join(import.meta.dir, 'baseline-commit-each.ts')
-/** Requests one after the other that show how long a commit lasts. */
+/** Sequential requests that show the duration of a commit. */
 const PROBES = 20
 
 interface Variant {
   name: string
-  /** The service's, over a new folder each round; absent: the baseline's. */
+  /** The service, with a new folder each round; absent: the baseline. */
   program?: string[]
-  /** Every commit lasts at least FLUSH_MS. */
+  /** Every commit takes at least FLUSH_MS. */
   isSlowDisk: boolean
 }
 
 export const create: Scenario = {
   name: 'create',
-  question: 'How many links a second are created one by one and durably?',
+  question: 'How many durable links per second are created one by one?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  const program = await hopcodeProgram({ fromSource: options.source })
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  const program = await hopcodeProgram(options)
   const slow = [process.execPath, '--preload', SLOW_COMMIT, SOURCE]
   const contenders: Variant[] = [
     { name: 'commit each, slow disk', isSlowDisk: true },
@@ -46,8 +46,6 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const variants = await alternate(contenders, options.rounds, measure, say)
   const { seconds, rounds, warmUp, connections } = options
   return {
-    scenario: create.name,
-    question: create.question,
     baseline: 'commit each, slow disk',
     settings: { seconds, rounds, warmUp, connections, flushMs: FLUSH_MS },
     metrics: [
@@ -121,13 +119,13 @@ async function measureRound(
   const targets = [target('timed')]
   const { figures, requests } = await measureClosed(server, { targets, connections, seconds })
   created += requests
-  // Killed, not stopped: what was answered must be on the disk already.
+  // Killed, not stopped: acknowledged links must already be on the disk.
   await server.kill()
   requireLinks(dataDir, created, created + 2 * connections)
   return { figures: { ...figures, aloneMs } }
 }
 
-/** Creates links one after the other, judges the answers, and gives the median time in ms. */
+/** Creates links one by one and checks the responses. Returns the median time in ms. */
 async function createAlone(server: Server, apiKey: string): Promise<number> {
   const times: number[] = []
   for (let n = 0; n < PROBES; n++) {
@@ -151,7 +149,7 @@ async function createAlone(server: Server, apiKey: string): Promise<number> {
   return times.toSorted((a, b) => a - b)[PROBES / 2] ?? Number.NaN
 }
 
-/** Throws unless the account's links are as many, each with a URL of its own. */
+/** Throws unless the number of links is in the range and each has a different URL. */
 function requireLinks(dataDir: string, least: number, most: number): void {
   const { db } = openDataFolder(dataDir)
   try {

@@ -1,16 +1,12 @@
-// How long do the dashboard's pages of links take in an account of a million links?
+// How long do the link pages of the dashboard take in an account of a million links?
 // npm run bench -- dashboard --seconds 3 --rounds 5
-import { join } from 'node:path'
-import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
-import { openDataFolder } from '../../src/data-folder.ts'
-import { secureRandom } from '../../src/lib/random.ts'
 import { ownClosedLoop } from '../lib/closed-loop.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
-import { copyMillion, MILLION, type MillionFolder, millionFolder } from '../lib/million.ts'
+import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
+import { MILLION, type MillionFolder } from '../lib/million.ts'
+import { millionPlace } from '../lib/place.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
-import { HOSTNAME, type Launch, type Server, startServer } from '../lib/server.ts'
-import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
+import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import { HOSTNAME, type Launch, startServer } from '../lib/server.ts'
 
 const PASSWORD = 'a password of the bench'
 const ROWS = 50
@@ -27,12 +23,12 @@ const METRICS: Metric[] = [
   { key: 'requests', label: 'requests measured', digits: 0, ratio: false },
 ]
 
-/** One kind of page. `says`: what it must hold. */
+/** One kind of page. `says`: a text that it must contain. */
 interface Variant {
   name: string
   query: string
   says: string
-  /** What htmx asks for: the list alone. */
+  /** Only the list, as htmx requests it. */
   isPart?: boolean
   /** Rows that it must have. */
   rows?: number
@@ -62,17 +58,13 @@ export const dashboard: Scenario = {
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
-  const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await millionPlace(options, say)
+  const { folder, launch } = place
   const measure = (variant: Variant) => measureRound(variant, launch, folder, options.seconds)
   const variants = await alternate(VARIANTS, options.rounds, measure, say)
   const judged = VARIANTS.filter(({ name }) => name !== 'most hits first')
   return {
-    scenario: dashboard.name,
-    question: dashboard.question,
     settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, rows: ROWS },
     metrics: METRICS,
     variants,
@@ -100,10 +92,10 @@ async function measureRound(
   folder: MillionFolder,
   seconds: number,
 ): Promise<RoundResult> {
-  const resetPath = issueReset(folder)
+  const resetPath = issueResetPath(folder.path)
   await using server = await startServer(launch)
   const headers = {
-    Cookie: await signIn(server, resetPath),
+    Cookie: await setPassword(server.origin, resetPath, PASSWORD),
     ...(isPart && { 'HX-Request': 'true', 'HX-Target': 'list' }),
   }
   const path = `/app/links${query}`
@@ -137,38 +129,3 @@ async function measureRound(
   const cpu = (1000 * cpuSeconds) / requests
   return { figures: { p50: p50 / 1000, p99: p99 / 1000, cpu, first, counted, requests } }
 }
-
-/** The path that gives the folder's account a password. */
-function issueReset({ path }: MillionFolder): string {
-  const { db, accounts, hasher } = openDataFolder(path)
-  try {
-    const accountId = accounts.findByEmail('bench@example.com')?.id
-    if (accountId === undefined) throw new Error(`${path} has no account`)
-    const deps = { hasher, random: secureRandom }
-    const link = issueOneTimeLink(deps, { purpose: 'reset', accountId }, Date.now())
-    new OneTimeLinkStore(db).add(link.stored)
-    return link.path
-  } finally {
-    db.close()
-  }
-}
-
-/** The cookies of somebody who is signed in. */
-async function signIn({ origin }: Server, path: string): Promise<string> {
-  const door = await fetch(origin + path)
-  const csrf = /name="csrf" value="([^"]+)"/.exec(await door.text())?.[1] ?? ''
-  const answer = await fetch(origin + path, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { cookie: cookiesOf(door) },
-    body: new URLSearchParams({ csrf, password: PASSWORD }),
-  })
-  if (answer.status >= 400) throw new Error(`signing in gave ${answer.status}`)
-  return cookiesOf(answer)
-}
-
-const cookiesOf = ({ headers }: Response) =>
-  headers
-    .getSetCookie()
-    .map((cookie) => cookie.split(';')[0])
-    .join('; ')

@@ -1,23 +1,15 @@
 // How long do pages and searches of an account of a million links take?
 // npm run bench -- list --seconds 3 --rounds 5
-import { join } from 'node:path'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { inTransaction } from '../../src/db/open.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { ownClosedLoop } from '../lib/closed-loop.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
-import {
-  copyMillion,
-  MILLION,
-  type MillionFolder,
-  millionFolder,
-  scatteredLinks,
-} from '../lib/million.ts'
+import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
+import { millionPlace } from '../lib/place.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Bar, LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { HOSTNAME, type Launch, startServer } from '../lib/server.ts'
-import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
 
 const LIMIT = 50
 const WARMING = 3
@@ -47,7 +39,7 @@ interface Variant {
   demand: Bar['demand'] & object
 }
 
-/** What the answer must say. */
+/** The expected response. */
 interface Expected {
   total: number
   codes: string[]
@@ -59,11 +51,9 @@ export const list: Scenario = {
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
-  const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await millionPlace(options, say)
+  const { folder, launch } = place
   const contenders: Variant[] = [
     { name: 'the first page', offset: 0, demand: PAGE },
     { name: `the page at ${MIDDLE}`, offset: MIDDLE, demand: PAGE },
@@ -91,8 +81,6 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     })
   const variants = await alternate(contenders, options.rounds, measure, say)
   return {
-    scenario: list.name,
-    question: list.question,
     settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, limit: LIMIT },
     metrics: METRICS,
     variants,
@@ -122,13 +110,13 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   }
 }
 
-/** A part that only one URL has. */
+/** A part of exactly one URL. */
 function rarePart(folder: MillionFolder): string {
   const article = scatteredLinks(folder, 100).find(({ url }) => url.endsWith('.html'))
   return article?.url.slice(-'abcd-00000.html'.length) ?? ''
 }
 
-/** By a scan of the rows, without the search index. */
+/** Computed with a scan of the rows, without the search index. */
 function expectedOf({ path }: MillionFolder, { offset, search = '' }: Variant): Expected {
   const { db } = openDataFolder(path)
   try {
@@ -186,7 +174,7 @@ async function measureRound(
   return { figures: { p50: p50 / 1000, p99: p99 / 1000, first, requests } }
 }
 
-/** Each answer must have the link that was created just before it, and one match more in all. */
+/** Each response must contain the link created just before it, and count one match more. */
 async function measureAfterCreations(
   client: HopcodeClient,
   { total, codes }: Expected,
@@ -207,7 +195,7 @@ async function measureAfterCreations(
   return { p50: percentile(50), p99: percentile(99), requests: elapsedMs.length }
 }
 
-/** For the rounds to come the folder is again as its recipe made it. */
+/** Restores the folder for the next rounds. */
 function removeCreated({ path }: MillionFolder): void {
   const { db } = openDataFolder(path)
   try {

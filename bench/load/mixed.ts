@@ -1,71 +1,57 @@
-// What do redirects feel while bulks, large QR images, searches, a backup and the flush all run?
+// What is the latency of redirects during bulk requests, large images, searches and a backup?
 // npm run bench -- mixed --seconds 10 --rounds 5
 import { join } from 'node:path'
 import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
 import { sendClosed } from '../lib/closed-part.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder, tieToThisProcess } from '../lib/leftovers.ts'
-import { copyMillion, type MillionFolder, millionFolder, scatteredLinks } from '../lib/million.ts'
+import { tieToThisProcess } from '../lib/leftovers.ts'
+import { scatteredLinks } from '../lib/million.ts'
 import { openLoopProcess } from '../lib/open-loop.ts'
 import { measureOpen, measurePeak, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
+import { type MillionPlace, millionPlace } from '../lib/place.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
-import { HOSTNAME, type Launch, type Server, startServer } from '../lib/server.ts'
+import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
+import { HOSTNAME, type Server, startServer } from '../lib/server.ts'
 import { requireFaultless } from '../lib/tally.ts'
-import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import type { Link } from '../lib/variants.ts'
 
 const CODES = 200
 const SHARE_OF_PEAK = 0.6
-/** What else the service does each second. */
+/** Other requests per second. */
 const BULKS = 2
 const IMAGES = 20
 const SEARCHES = 10
 const IMAGE_SIZE = 2048
 const BACKGROUND_CONNECTIONS = 4
-/** All that begins so much earlier than the redirects, for its code to be compiled … */
+/** The other work begins this much earlier than the redirects, so that its code is compiled, … */
 const WARM_SECONDS = 3
-/** … and the backup so much; at the end, all runs so much longer. */
+/** … and the backup this much; all of it ends this much later. */
 const LEAD_SECONDS = 1
 
-interface Place {
-  /** Starts a backup of the folder while the service runs. */
-  backup: () => Bun.Subprocess
-  launch: Launch
-  folder: MillionFolder
+interface Setup extends MillionPlace {
   links: readonly Link[]
 }
 
 export const mixed: Scenario = {
   name: 'mixed',
-  question: 'What do redirects feel while bulks, large images, searches and a backup all run?',
+  question: 'What is the latency of redirects during bulks, large images, searches and a backup?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
-  const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
-  const links = scatteredLinks(folder, CODES)
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await millionPlace(options, say)
+  const setup: Setup = { ...place, links: scatteredLinks(place.folder, CODES) }
   let series = 0
-  const backup = () =>
-    tieToThisProcess(
-      Bun.spawn([...program, 'backup', join(temporary.path, `${Bun.randomUUIDv7()}.hopcode`)], {
-        env: { ...process.env, DATA_DIR: folder.path },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      }),
-    )
-  const place = { backup, launch, folder, links }
-  const peakAlone = await findPeak(place, options, undefined)
-  const peak = await findPeak(place, options, ++series)
-  const ratePerSecond = Math.floor(peak * SHARE_OF_PEAK)
+  const peakAlone = await findPeak(setup, options, undefined)
+  const peak = await findPeak(setup, options, ++series)
+  const ratePerSecond = options.ratePerSecond ?? Math.floor(peak * SHARE_OF_PEAK)
   say(`peak: ${peakAlone} redirects/s alone, ${peak} mixed; from here on ${ratePerSecond}`)
   const measure = ({ name }: { name: string }) =>
     measureRound(
-      place,
+      setup,
       { ...options, rate: ratePerSecond },
       name === 'mixed' ? ++series : undefined,
     )
@@ -73,8 +59,6 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const variants = await alternate(contenders, options.rounds, measure, say)
   const { seconds, rounds, connections } = options
   return {
-    scenario: mixed.name,
-    question: mixed.question,
     baseline: 'alone',
     settings: { seconds, rounds, connections, ratePerSecond, peak, peakAlone },
     metrics: [
@@ -117,18 +101,18 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   }
 }
 
-/** Redirects a second at most. `series`: see `begin`. */
+/** The maximum of redirects per second. `series`: see `begin`. */
 async function findPeak(
-  place: Place,
+  setup: Setup,
   { connections, seconds }: LoadOptions,
   series: number | undefined,
 ): Promise<number> {
-  const { launch, links } = place
+  const { launch, links } = setup
   await using server = await startServer(launch)
   for (const link of links) await followLink(server, link)
   const load = { targets: targetsOf(links), connections }
   await sendClosed(server, { ...load, seconds: 1 })
-  const background = await begin(place, server, { series, seconds })
+  const background = await begin(setup, server, { series, seconds })
   const peak = await measurePeak(server, { ...load, seconds })
   await background?.ended
   await server.stop()
@@ -136,11 +120,11 @@ async function findPeak(
 }
 
 async function measureRound(
-  place: Place,
+  setup: Setup,
   { seconds, connections, rate: ratePerSecond }: LoadOptions,
   series: number | undefined,
 ): Promise<RoundResult> {
-  const { launch, folder, links } = place
+  const { launch, folder, links } = setup
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, folder.apiKey)
   const hits = new HitCheck(client, links)
@@ -150,7 +134,7 @@ async function measureRound(
 
   await hits.begin()
   const heldBefore = await client.codesHeld()
-  const background = await begin(place, server, { series, seconds })
+  const background = await begin(setup, server, { series, seconds })
   const cpuBefore = server.cpuSeconds()
   const startedAt = performance.now()
   const redirects = await measureOpen(server, {
@@ -177,22 +161,22 @@ async function measureRound(
 }
 
 /**
- * Begins to send everything but redirects and waits until all is under way. `series`: of the bulks;
- * undefined where nothing else is to be sent.
+ * Starts everything except redirects and waits until all of it runs. `series`: of the bulk
+ * requests; undefined if there is nothing but redirects.
  */
 async function begin(
-  { backup, folder, links }: Place,
+  setup: Setup,
   server: Server,
   { series, seconds }: { series: number | undefined; seconds: number },
 ) {
   if (series === undefined) return undefined
   const longer = WARM_SECONDS + seconds + 2 * LEAD_SECONDS
-  const sent = sendAllElse(server, folder, links, { series, seconds: longer })
-  // A failure is told where the end is waited for.
+  const sent = sendAllElse(server, setup, { series, seconds: longer })
+  // The caller awaits `ended` later, and gets its error then.
   sent.catch(() => {})
   await Bun.sleep(WARM_SECONDS * 1000)
   const startedAt = performance.now()
-  const copied = backup().exited.then((code) => {
+  const copied = startBackup(setup).exited.then((code) => {
     if (code !== 0) throw new Error('the backup failed')
     return (performance.now() - startedAt) / 1000
   })
@@ -204,11 +188,21 @@ async function begin(
   return { ended }
 }
 
-/** Gives what was answered each second, and the bulks in all. */
+/** A backup of the data folder while the service runs. */
+function startBackup({ program, dataDir, temporaryPath }: Setup): Bun.Subprocess {
+  const file = join(temporaryPath, `${Bun.randomUUIDv7()}.hopcode`)
+  return tieToThisProcess(
+    Bun.spawn([...program, 'backup', file], {
+      env: { ...process.env, DATA_DIR: dataDir },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    }),
+  )
+}
+
+/** Returns the responses per second, and the number of bulk requests. */
 async function sendAllElse(
   server: Server,
-  { apiKey }: MillionFolder,
-  links: readonly Link[],
+  { folder: { apiKey }, links }: Setup,
   { series, seconds }: { series: number; seconds: number },
 ) {
   const headers = accountHeaders(apiKey)

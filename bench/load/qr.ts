@@ -1,20 +1,18 @@
-// How many QR images a second are drawn at 512 and 2048 pixels, and what do redirects feel of it?
+// How many QR images per second are created, and what is the effect on redirects?
 // npm run bench -- qr --seconds 3 --rounds 5
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import jsQR from 'jsqr'
 import { PNG } from 'pngjs'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
 import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
+import { emptyPlace } from '../lib/place.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Bar, LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Bar, Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
-import { BASE_URL, hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import { BASE_URL, hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
 
 const CODES = 5
 const SIZES = [512, 2048]
@@ -23,38 +21,36 @@ const REDIRECTS_PER_SECOND = 1000
 
 interface Variant {
   name: string
-  /** Pixels of the images beside the redirects; absent: none is drawn. */
+  /** Pixels of the images that are created meanwhile; absent: none. */
   size?: number
 }
 
-interface Place {
+interface Setup {
   launch: Launch
   apiKey: string
   links: readonly Link[]
-  /** Every image that was decoded, by its path: in later rounds it must be the same again. */
+  /** Every decoded image by its path: in later rounds it must be the same. */
   images: Map<string, Buffer>
 }
 
 export const qr: Scenario = {
   name: 'qr',
-  question: 'How many QR images a second are drawn, and what do redirects feel of it?',
+  question: 'How many QR images per second are created, and what is the effect on redirects?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const dataDir = join(temporary.path, 'data')
-  mkdirSync(dataDir)
-  const program = await hopcodeProgram({ fromSource: options.source })
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await emptyPlace(options)
+  const { program, dataDir } = place
   const apiKey = createAccount(program, dataDir)
   const launch = hopcode(program, dataDir, WITHOUT_LIMITS)
   const links = await makeLinks(launch, apiKey)
-  const place = { launch, apiKey, links, images: new Map<string, Buffer>() }
+  const setup = { launch, apiKey, links, images: new Map<string, Buffer>() }
   const contenders: Variant[] = [
     { name: 'redirects' },
     ...SIZES.map((size) => ({ name: `and ${size} px`, size })),
   ]
-  const measure = (variant: Variant) => measureRound(variant, place, options)
+  const measure = (variant: Variant) => measureRound(variant, setup, options)
   const variants = await alternate(contenders, options.rounds, measure, say)
   const { seconds, rounds } = options
   const bars = SIZES.flatMap((size): Bar[] => [
@@ -73,8 +69,6 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     },
   ])
   return {
-    scenario: qr.name,
-    question: qr.question,
     baseline: 'redirects',
     settings: { seconds, rounds, connections: CONNECTIONS, codes: CODES },
     // Images and redirects are not each other's baseline.
@@ -101,7 +95,7 @@ async function makeLinks(launch: Launch, apiKey: string): Promise<Link[]> {
 
 async function measureRound(
   { size }: Variant,
-  { launch, apiKey, links, images }: Place,
+  { launch, apiKey, links, images }: Setup,
   { seconds, warmUp, connections }: LoadOptions,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
@@ -135,8 +129,8 @@ async function measureRound(
 }
 
 /**
- * Asks for every link's image and reads the code in it, or compares it with the one that was read.
- * Throws where it leads elsewhere.
+ * Requests the image of every link and decodes it, or compares it with the decoded one. Throws if
+ * an image has another destination.
  */
 async function drawEach(
   server: Server,

@@ -1,28 +1,22 @@
-// What does a redirect cost when its code is not in memory, with a million links in the database?
+// What does a redirect cost when its link is not cached, with a million links in the database?
 // npm run bench -- redirect-cold --seconds 3 --rounds 5
 import { join } from 'node:path'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { untilCounted } from '../lib/counted-hits.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
-import {
-  copyMillion,
-  type MillionFolder,
-  millionFolder,
-  scatteredLinks,
-  writeTexts,
-} from '../lib/million.ts'
+import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
+import { millionPlace } from '../lib/place.ts'
 import { followLink, HitCheck, TotalCheck } from '../lib/redirect-check.ts'
 import { alternate, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, startServer } from '../lib/server.ts'
-import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import type { Link } from '../lib/variants.ts'
 
-/** Small, so that the warm-up fills it: each miss then also pushes a link out, as in a long run. */
+/** Small, so that the warm-up fills it: each miss then also evicts a link, as in a long run. */
 const CACHE_MAX = 10_000
 const WARM_CODES = 100
 const SPREAD_CODES = 8000
-/** Asked for in turn: a cache of the least recently used, far smaller, never has the next one. */
+/** Requested in turn: the far smaller cache never contains the next one. */
 const COLD_CODES = 250_000
 const SAMPLE = 100
 
@@ -39,26 +33,23 @@ interface Variant {
   links: readonly Link[]
   /** The codes of `links` for the generator. */
   textsFile: string
-  /** Whether every request is to miss the cache. */
+  /** Whether every request must miss the cache. */
   isCold: boolean
 }
 
 export const redirectCold: Scenario = {
   name: 'redirect-cold',
-  question: 'What does a redirect cost when its code is not in memory, of a million links?',
+  question: 'What does a redirect cost when its link is not cached, of a million links?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
-  const settings = { ...WITHOUT_LIMITS, LINK_CACHE_MAX: String(CACHE_MAX) }
-  const launch = hopcode(program, folder.path, settings)
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await millionPlace(options, say, { LINK_CACHE_MAX: String(CACHE_MAX) })
+  const { folder, launch } = place
   const links = scatteredLinks(folder, COLD_CODES)
   const variant = (name: string, codes: number): Variant => {
     const own = links.slice(0, codes)
-    const file = join(temporary.path, `${name}-codes`)
+    const file = join(place.temporaryPath, `${name}-codes`)
     const textsFile = writeTexts(
       file,
       own.map(({ code }) => code),
@@ -75,8 +66,6 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   const ratio = (name: string, key: string) => medianRatio(variants, name, 'warm', key)
   const { seconds, rounds, warmUp, connections } = options
   return {
-    scenario: redirectCold.name,
-    question: redirectCold.question,
     baseline: 'warm',
     settings: { seconds, rounds, warmUp, connections, cache: CACHE_MAX, codes: COLD_CODES },
     metrics: METRICS,
@@ -117,11 +106,11 @@ async function measureRound(
   const total = new TotalCheck(client)
   const targets = [{ path: '/{number}', textsFile, status: 302 }]
   const load = { targets, connections }
-  // From the end backwards, so that no request of the load finds a code that the check brought in.
+  // From the end, so that no request of the load finds a code that this check has cached.
   for (const link of links.slice(-SAMPLE)) await followLink(server, link)
   const warming = await sendClosed(server, { ...load, seconds: Math.max(1, warmUp) })
   if (!isCold && warming.requests < links.length) throw new Error('the warm-up is too short')
-  // An unread last request of each connection may have been served too.
+  // The last request of each connection may have been answered unread.
   const firstNumber = warming.requests + connections + 1
 
   const inLoad = isCold ? links.slice(firstNumber + connections).slice(0, SAMPLE) : []

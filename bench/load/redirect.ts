@@ -1,9 +1,7 @@
-// What does a redirect cost in hopcode, beside a bare Bun.serve route that gives the same 302?
+// What does a redirect cost, compared with a bare Bun.serve route with the same response?
 // npm run bench -- redirect --seconds 3 --rounds 5
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { TemporaryFolder } from '../lib/leftovers.ts'
 import { isInstalled } from '../lib/machine.ts'
+import { emptyPlace } from '../lib/place.ts'
 import {
   type Contender,
   hopcodeContender,
@@ -12,37 +10,33 @@ import {
   redirectFacts,
 } from '../lib/redirect-round.ts'
 import { alternate, medianOf, medianRatio, type Progress } from '../lib/rounds.ts'
-import type { LoadOptions, Scenario, ScenarioReport } from '../lib/scenario.ts'
-import { bare, hopcodeProgram, nginx } from '../lib/variants.ts'
+import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
+import { bare, nginx } from '../lib/variants.ts'
 
 export const redirect: Scenario = {
   name: 'redirect',
   question:
-    'What does a redirect cost in hopcode, beside a bare Bun.serve route with the same 302?',
+    'What does a redirect cost, compared with a bare Bun.serve route with the same response?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using folder = new TemporaryFolder()
-  const dataDir = join(folder.path, 'data')
-  mkdirSync(dataDir)
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('preparing the service and its links')
-  const program = await hopcodeProgram({ fromSource: options.source })
+  using place = await emptyPlace(options)
+  const { program, dataDir, temporaryPath } = place
   const service = await hopcodeContender('hopcode', program, dataDir)
   const { links } = service
   const contenders: Contender[] = [
-    { name: 'bare', launch: bare(folder.path, links), links, sameHeaders: true },
+    { name: 'bare', launch: bare(temporaryPath, links), links, sameHeaders: true },
     service,
   ]
   if (isInstalled('nginx')) {
-    const launch = nginx(folder.path, links)
+    const launch = nginx(temporaryPath, links)
     contenders.push({ name: 'nginx', launch, links, sameHeaders: false })
   }
   const measure = (contender: Contender) => measureRedirects(contender, options)
   const variants = await alternate(contenders, options.rounds, measure, say)
   return {
-    scenario: redirect.name,
-    question: redirect.question,
     baseline: 'bare',
     metrics: REDIRECT_METRICS,
     variants,

@@ -1,30 +1,25 @@
-// What do redirects feel, and how much memory does it take, while a hundred people sign in at once?
+// What are the latency of redirects and the memory while a hundred people sign in at once?
 // npm run bench -- sign-in --seconds 10 --rounds 5
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
-import { openDataFolder } from '../../src/data-folder.ts'
-import { secureRandom } from '../../src/lib/random.ts'
 import { sendClosed } from '../lib/closed-part.ts'
+import { issueResetPath, openForm, setPassword } from '../lib/dashboard-client.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
 import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
-import { openDoor, signInAgainAndAgain } from '../lib/people.ts'
+import { signInAgainAndAgain } from '../lib/people.ts'
+import { emptyPlace } from '../lib/place.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { type Contender, hopcodeContender, targetsOf } from '../lib/redirect-round.ts'
 import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Bar, LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
-import { hopcodeProgram } from '../lib/variants.ts'
+import { ACCOUNT_EMAIL } from '../lib/variants.ts'
 
-const EMAIL = 'bench@example.com'
 const PASSWORD = 'a password of the bench'
 const PEOPLE = 100
-/** Redirects a second where there are many, and where there are few. */
+/** Redirects per second: the high and the low rate. */
 const MANY = 20_000
 const FEW = 1000
 const SAMPLE_EVERY_MS = 10
-/** The sign-ins run so much longer than the redirects at both ends. */
+/** The sign-ins begin this much earlier than the redirects and end this much later. */
 const LEAD_SECONDS = 1
 
 const METRICS: Metric[] = [
@@ -37,32 +32,25 @@ const METRICS: Metric[] = [
   { key: 'growth', label: 'memory on top at its highest, MiB', digits: 1, ratio: false },
 ]
 
-interface Place extends Contender {
-  apiKey: string
-  dataDir: string
-}
+type Setup = Contender & { apiKey: string }
 
 export const signIn: Scenario = {
   name: 'sign-in',
-  question: `What do redirects feel while ${PEOPLE} people sign in at once?`,
+  question: `What is the latency of redirects while ${PEOPLE} people sign in at once?`,
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const dataDir = join(temporary.path, 'data')
-  mkdirSync(dataDir)
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const place = { ...(await hopcodeContender('hopcode', program, dataDir)), dataDir }
-  await setPassword(place)
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await emptyPlace(options)
+  const { program, dataDir } = place
+  const setup = await hopcodeContender('hopcode', program, dataDir)
+  await givePassword(setup, dataDir)
   const measure = ({ name }: { name: string }) =>
-    measureRound(place, options, { withPeople: name === 'and sign-ins' })
+    measureRound(setup, options, { withPeople: name === 'and sign-ins' })
   const contenders = [{ name: 'redirects' }, { name: 'and sign-ins' }]
   const variants = await alternate(contenders, options.rounds, measure, say)
   const { seconds, rounds, connections } = options
   return {
-    scenario: signIn.name,
-    question: signIn.question,
     baseline: 'redirects',
     settings: { seconds, rounds, connections, many: MANY, few: FEW, people: PEOPLE },
     metrics: METRICS,
@@ -100,7 +88,7 @@ const p99Bar = (rate: number, value: number): Bar => ({
 })
 
 async function measureRound(
-  { launch, links, apiKey }: Place,
+  { launch, links, apiKey }: Setup,
   { connections, seconds, warmUp }: LoadOptions,
   { withPeople }: { withPeople: boolean },
 ): Promise<RoundResult> {
@@ -142,49 +130,26 @@ async function measureRound(
   }
 }
 
-/** Begins the sign-ins; they outlast `seconds` from when this resolves. */
+/** Starts the sign-ins, which continue for at least `seconds` after this resolves. */
 async function sendPeople({ origin }: Server, seconds: number) {
-  const doors = []
-  for (let i = 0; i < PEOPLE; i++) doors.push(await openDoor(`${origin}/app/sign-in`))
+  const forms = []
+  for (let i = 0; i < PEOPLE; i++) forms.push(await openForm(`${origin}/app/sign-in`))
   const ended = signInAgainAndAgain({
     origin,
-    doors,
-    email: EMAIL,
+    forms,
+    email: ACCOUNT_EMAIL,
     password: PASSWORD,
     seconds: seconds + 2 * LEAD_SECONDS,
   })
-  // A failure is told where the end is waited for.
+  // The caller awaits `ended` later, and gets its error then.
   ended.catch(() => {})
   await Bun.sleep(LEAD_SECONDS * 1000)
   return { ended }
 }
 
-/** Gives the folder's account the password. */
-async function setPassword({ launch, dataDir }: Place): Promise<void> {
-  const path = issueReset(dataDir)
+async function givePassword({ launch }: Setup, dataDir: string): Promise<void> {
+  const resetPath = issueResetPath(dataDir)
   await using server = await startServer(launch)
-  const { csrf, cookie } = await openDoor(server.origin + path)
-  const answer = await fetch(server.origin + path, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { cookie },
-    body: new URLSearchParams({ csrf, password: PASSWORD }),
-  })
-  if (answer.status !== 303) throw new Error(`setting the password gave ${answer.status}`)
+  await setPassword(server.origin, resetPath, PASSWORD)
   await server.stop()
-}
-
-/** The path that gives the folder's account a password. */
-function issueReset(dataDir: string): string {
-  const { db, accounts, hasher } = openDataFolder(dataDir)
-  try {
-    const accountId = accounts.findByEmail(EMAIL)?.id
-    if (accountId === undefined) throw new Error(`${dataDir} has no account`)
-    const deps = { hasher, random: secureRandom }
-    const link = issueOneTimeLink(deps, { purpose: 'reset', accountId }, Date.now())
-    new OneTimeLinkStore(db).add(link.stored)
-    return link.path
-  } finally {
-    db.close()
-  }
 }

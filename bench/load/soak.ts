@@ -1,28 +1,28 @@
-// How much memory does the service hold after millions of redirects over a million codes?
+// How much memory does the service use after millions of redirects of a million codes?
 // npm run bench -- soak --redirects 50
 import { join } from 'node:path'
 import { sendClosed } from '../lib/closed-part.ts'
 import { uncountedHits, untilCounted } from '../lib/counted-hits.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
-import { copyMillion, MILLION, millionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
+import { MILLION, scatteredLinks, writeTexts } from '../lib/million.ts'
+import { millionPlace } from '../lib/place.ts'
 import { followLink, TotalCheck } from '../lib/redirect-check.ts'
 import { median, type Progress } from '../lib/rounds.ts'
-import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
-import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import type { Link } from '../lib/variants.ts'
 
-/** The short form's length. */
+/** Length of the short form. */
 const SHORT_SECONDS = 40
 const CHUNK_SECONDS = 10
 const SAMPLE_EVERY_MS = 250
-/** A code is followed so often in a row: the first misses the link cache, the others hit it. */
+/** Redirects of one code in a row: the first misses the link cache, the others hit it. */
 const FOLLOWED_IN_A_ROW = 10
-/** Memory swings with each garbage collection: a point's is the median over so many redirects. */
+/** Garbage collections change memory: the value at a point is the median over these redirects. */
 const WINDOW = 2_000_000
-/** Growth is the median over one such stretch less that over the one before. */
-const STRETCH = 10_000_000
-/** What the bar on memory speaks of. */
+/** Growth is the difference of the medians over two ranges of this many redirects. */
+const RANGE = 10_000_000
+/** Redirects from which on growth has a target. */
 const JUDGED_FROM = 50_000_000
 const CODES_CHECKED = 100
 
@@ -38,7 +38,7 @@ const METRICS: Metric[] = [
   { key: 'catchUpSeconds', label: 'until all are counted, s', digits: 1, ratio: false },
 ]
 
-/** Resident memory when so many redirects had been answered. */
+/** Resident memory after a number of redirects. */
 interface Sample {
   redirects: number
   mebibytes: number
@@ -46,19 +46,18 @@ interface Sample {
 
 export const soak: Scenario = {
   name: 'soak',
-  question: 'How much memory does the service hold after millions of redirects?',
+  question: 'How much memory does the service use after millions of redirects?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const folder = copyMillion(millionFolder(say), join(temporary.path, 'data'))
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await millionPlace(options, say)
+  const { folder, launch } = place
   const links = scatteredLinks(folder, MILLION)
   const codes = links.map(({ code }) => code)
   const inARow = codes.flatMap((code) => Array<string>(FOLLOWED_IN_A_ROW).fill(code))
-  const textsFile = writeTexts(join(temporary.path, 'codes'), inARow)
-  await using server = await startServer(hopcode(program, folder.path, WITHOUT_LIMITS))
+  const textsFile = writeTexts(join(place.temporaryPath, 'codes'), inARow)
+  await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, folder.apiKey)
   const total = new TotalCheck(client)
   const sampled = links.slice(0, CODES_CHECKED)
@@ -82,7 +81,7 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
     atStart,
     atEnd,
     highest: Math.max(...samples.map(({ mebibytes }) => mebibytes)),
-    growth: memoryAt(samples, redirects, STRETCH) - memoryAt(samples, redirects - STRETCH, STRETCH),
+    growth: memoryAt(samples, redirects, RANGE) - memoryAt(samples, redirects - RANGE, RANGE),
     growthHalf:
       memoryAt(samples, redirects, redirects / 4) - memoryAt(samples, redirects / 2, redirects / 4),
     uncounted,
@@ -90,8 +89,6 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   }
   const isLong = redirects >= JUDGED_FROM
   return {
-    scenario: soak.name,
-    question: soak.question,
     settings: { redirects, codes: MILLION, connections: options.connections },
     metrics: METRICS,
     variants: [
@@ -135,7 +132,7 @@ async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport>
   }
 }
 
-/** Serves as many redirects as asked for, in chunks, and samples the memory all the while. */
+/** Sends the redirects in chunks and samples the memory meanwhile. */
 async function soakIn(
   server: Server,
   textsFile: string,
@@ -177,7 +174,7 @@ async function soakIn(
   return { redirects, requests: redirects, unread: chunks * connections, seconds, samples }
 }
 
-/** The median over the redirects before a point; NaN where the run began later. */
+/** The median over `length` redirects before a point; NaN if the run began later. */
 function memoryAt(samples: readonly Sample[], redirects: number, length: number): number {
   const window = samples.filter(
     (sample) => sample.redirects <= redirects && sample.redirects > redirects - length,
@@ -185,7 +182,7 @@ function memoryAt(samples: readonly Sample[], redirects: number, length: number)
   return median(window.map(({ mebibytes }) => mebibytes))
 }
 
-/** Throws unless each code has had its turns: the generator asks for all of them in order. */
+/** Throws unless each code was followed as often as expected: the generator uses them in order. */
 async function requireSpread(
   client: HopcodeClient,
   links: readonly Link[],
@@ -193,7 +190,7 @@ async function requireSpread(
   unread: number,
 ): Promise<void> {
   const turns = Math.floor(redirects / MILLION / FOLLOWED_IN_A_ROW) * FOLLOWED_IN_A_ROW
-  // Two are this check's own.
+  // Two are requests of this check.
   const [least, most] = [turns + 2, turns + FOLLOWED_IN_A_ROW + 2 + unread]
   const counts = await client.hitCounts(links.map(({ code }) => code))
   const odd = counts.find((count) => count < least || count > most)

@@ -1,21 +1,21 @@
-// How long from the start to the first redirect, and in how much memory, with a million links?
+// How long does the service take from start to first redirect, and how much memory does it use?
 // npm run bench -- start --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
-import { TemporaryFolder } from '../lib/leftovers.ts'
-import { copyMillion, type MillionFolder, millionFolder, scatteredLinks } from '../lib/million.ts'
+import { type MillionFolder, scatteredLinks } from '../lib/million.ts'
+import { millionPlace } from '../lib/place.ts'
 import { followLink } from '../lib/redirect-check.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { LoadOptions, Metric, Scenario, ScenarioReport } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, spawnServer, startServer } from '../lib/server.ts'
-import { hopcode, hopcodeProgram, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import { hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
 
 const POLL_MS = 1
 const DEADLINE_MS = 20_000
-/** How long a started service is left alone before its memory is read. */
+/** Pause between the start of a service and reading its memory. */
 const SETTLING_MS = 1000
-/** Redirects that a killed service leaves for its next start to count. */
+/** Uncounted redirects of a killed service, counted after its next start. */
 const LEFT = 5000
 /** Longer than a round, so that no flush counts them before the kill. */
 const SLOW_FLUSH = { HIT_FLUSH_MS: '60000' }
@@ -32,35 +32,32 @@ interface Variant {
   name: string
   folder: MillionFolder
   link: Link
-  /** The service before was killed with hits that are not counted yet. */
+  /** The previous service was killed with uncounted hits. */
   isAfterKill: boolean
 }
 
 export const start: Scenario = {
   name: 'start',
-  question: 'How long from the start to the first redirect, with a million links?',
+  question: 'How long is the time from start to first redirect, with a million links?',
   run,
 }
 
-async function run(options: LoadOptions, say: Progress): Promise<ScenarioReport> {
-  using temporary = new TemporaryFolder()
-  const program = await hopcodeProgram({ fromSource: options.source })
-  const million = copyMillion(millionFolder(say), join(temporary.path, 'million'))
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  using place = await millionPlace(options, say)
+  const { program, folder: million } = place
   const [link] = scatteredLinks(million, 1)
   if (!link) throw new Error('a million links hold none')
-  const small = await makeSmall(program, join(temporary.path, 'small'))
+  const small = await makeSmall(program, join(place.temporaryPath, 'small'))
   const contenders: Variant[] = [
     { name: 'one link', ...small, isAfterKill: false },
     { name: 'a million', folder: million, link, isAfterKill: false },
     { name: 'a million, after kill -9', folder: million, link, isAfterKill: true },
   ]
-  // The first start makes the journal, and brings the files into the page cache.
+  // The first start creates the journal and loads the files into the page cache.
   for (const { folder } of contenders) await once(hopcode(program, folder.path, WITHOUT_LIMITS))
   const measure = (variant: Variant) => measureRound(program, variant)
   const variants = await alternate(contenders, options.rounds, measure, say)
   return {
-    scenario: start.name,
-    question: start.question,
     baseline: 'one link',
     settings: { rounds: options.rounds },
     metrics: METRICS,
@@ -134,7 +131,7 @@ async function measureRound(
   return { figures: { firstMs, cpuMs, ...memory } }
 }
 
-/** Milliseconds since the start. Throws unless the first answer of all is the right redirect. */
+/** Milliseconds since the start. Throws unless the first response is the right redirect. */
 async function firstRedirect(server: Server, link: Link): Promise<number> {
   while (server.ageSeconds * 1000 < DEADLINE_MS) {
     const isListening = await fetch(`${server.origin}/${link.code}`, {
@@ -153,7 +150,7 @@ async function firstRedirect(server: Server, link: Link): Promise<number> {
   throw new Error(`${server.name} gave no redirect within ${DEADLINE_MS} ms`)
 }
 
-/** Gives the link's hits as they were when the service was killed. */
+/** Returns the hits of the link when the service was killed. */
 async function killWithHits(
   program: string[],
   { path, apiKey }: MillionFolder,

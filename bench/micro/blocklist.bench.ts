@@ -1,4 +1,4 @@
-// What do a million blocked hosts cost in memory, loading and look-ups, beside a Set of strings?
+// What do a million blocked hosts cost in memory, loading and lookups, compared with a Set?
 // bun bench/micro/blocklist.bench.ts
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { hostOf } from '../../src/blocklist/match.ts'
 import { Blocklist } from '../../src/blocklist/watch.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { describeMachine } from '../lib/machine.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
 const ENTRIES = 1_000_000
@@ -28,7 +28,7 @@ const VARIANTS = {
     const log = createLog({ level: 'error' })
     const thread = new URL('../../src/threads/blocklist.ts', import.meta.url)
     const blocklist = await Blocklist.open({ files: [file], ownHosts: [], log, thread })
-    return (url) => blocklist.isBlocked(url)
+    return (url) => blocklist.isBlocked(new URL(url))
   },
   async set(file: string): Promise<Lookup> {
     const lines = readFileSync(file, 'utf8').split('\n')
@@ -69,27 +69,16 @@ if (variant === 'hopcode' || variant === 'set') {
 await compare()
 
 async function compare(): Promise<void> {
-  const { processor, cores, load, bun, commit } = describeMachine()
-  console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
+  printMachine()
   const folder = mkdtempSync(join(tmpdir(), 'blocklist-bench-'))
   try {
     const list = join(folder, 'hosts.txt')
     writeFileSync(list, Array.from({ length: ENTRIES }, (_, i) => `0.0.0.0 ${host(i)}\n`).join(''))
-    const figures: Record<Variant, Figures[]> = { hopcode: [], set: [] }
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const name of ['hopcode', 'set'] as const) figures[name].push(await apart(name, list))
-    }
-    report(figures)
+    const names: Variant[] = ['hopcode', 'set']
+    report(await timeInTurn(import.meta.path, names, ROUNDS, () => [list]))
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-async function apart(name: Variant, list: string): Promise<Figures> {
-  const child = Bun.spawn([process.execPath, import.meta.path, name, list], { stderr: 'inherit' })
-  const text = await child.stdout.text()
-  if ((await child.exited) !== 0) throw new Error(`${name} failed`)
-  return JSON.parse(text)
 }
 
 async function measure(open: (file: string) => Promise<Lookup>, list: string): Promise<Figures> {

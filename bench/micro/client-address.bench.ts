@@ -1,13 +1,15 @@
-// What does finding the caller's address cost a request, beside parsing it with ipaddr.js?
+// What does finding the client address cost per request, compared with parsing by ipaddr.js?
 // bun bench/micro/client-address.bench.ts
 
 import ipaddr from 'ipaddr.js'
 import { ClientAddress } from '../../src/hot/client-address.ts'
-import { describeMachine } from '../lib/machine.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
 const ROUNDS = 5
 const CALLS = { hopcode: 1_000_000, ipaddr: 50_000 }
+type Variant = keyof typeof CALLS
+const VARIANTS: readonly Variant[] = ['hopcode', 'ipaddr']
 const PROXIES = ['10.0.0.0/8', 'fd00::/8', '2001:db8:f::/48', '192.0.2.7']
 
 const CASES = [
@@ -30,33 +32,19 @@ if (variant === 'hopcode' || variant === 'ipaddr') {
 }
 
 async function compare(): Promise<void> {
-  const { processor, cores, load, bun, commit } = describeMachine()
-  console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
+  printMachine()
   console.log('| peer | hopcode, ns | ipaddr.js, ns | ratio |\n| --- | ---: | ---: | ---: |')
   for (const [index, { name }] of CASES.entries()) {
-    const times: Record<keyof typeof CALLS, number[]> = { hopcode: [], ipaddr: [] }
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const variant of ['hopcode', 'ipaddr'] as const) {
-        times[variant].push(await apart(variant, index))
-      }
-    }
+    const file = import.meta.path
+    const times = await timeInTurn<Variant, number>(file, VARIANTS, ROUNDS, () => [index])
     const [ours, theirs] = [median(times.hopcode), median(times.ipaddr)]
     const cells = [ours.toFixed(0), theirs.toFixed(0), (ours / theirs).toFixed(3)]
     console.log(`| ${name} | ${cells.join(' | ')} |`)
   }
 }
 
-async function apart(variant: string, index: number): Promise<number> {
-  const child = Bun.spawn([process.execPath, import.meta.path, variant, String(index)], {
-    stderr: 'inherit',
-  })
-  const text = await child.stdout.text()
-  if ((await child.exited) !== 0) throw new Error(`${variant} failed`)
-  return Number(text)
-}
-
 /** Nanoseconds a call, after a warm-up of as many calls. */
-function measure(variant: keyof typeof CALLS, index: number): number {
+function measure(variant: Variant, index: number): number {
   const { peer, header, client } = CASES[index] as (typeof CASES)[number]
   const address = new ClientAddress(PROXIES)
   const find = {

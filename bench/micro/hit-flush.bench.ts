@@ -1,4 +1,4 @@
-// What does a hit cost the writer thread with its series, beside one upsert a link and no series?
+// What does a hit with its hourly and daily counts cost, compared with one upsert per link?
 // bun bench/micro/hit-flush.bench.ts
 
 import type { Database } from 'bun:sqlite'
@@ -9,7 +9,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { closeWritable, inTransaction, openWritable } from '../../src/db/open.ts'
 import { hitAdder } from '../../src/hits/store.ts'
 import { HOUR } from '../../src/lib/clock.ts'
-import { describeMachine } from '../lib/machine.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
 const LINKS = 1_000_000
@@ -38,13 +38,11 @@ type Flush = (linkIds: Uint32Array, now: number) => void
 
 const VARIANTS = {
   series: (db: Database): Flush => {
-    const time = { now: 0 }
-    const add = hitAdder(db, () => time.now)
+    const add = hitAdder(db)
     let end = 0
     return (linkIds, now) => {
-      time.now = now
       end += linkIds.length
-      add({ linkIds, end })
+      add({ linkIds, end }, now)
     }
   },
   counts: (db: Database): Flush => {
@@ -74,22 +72,22 @@ if ((variant === 'series' || variant === 'counts') && file) {
   await compare()
 }
 
-/** Starts each variant in a process of its own, in turn, once a round. */
+/** Runs each variant in a separate process, in turn, once per round. */
 async function compare(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'hopcode-bench-'))
   try {
     const base = join(folder, 'base.db')
     makeDatabase(base)
-    const { processor, cores, load, bun, commit } = describeMachine()
-    console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
+    printMachine()
     console.log('| case | CPU µs a hit | without series | ratio |')
     console.log('| :--- | ---: | ---: | ---: |')
     for (const [index, { name }] of CASES.entries()) {
-      const timings: Record<Variant, number[]> = { series: [], counts: [] }
-      for (let round = 0; round < ROUNDS; round++) {
-        const order = round % 2 === 0 ? NAMES : NAMES.toReversed()
-        for (const variant of order) timings[variant].push(await timeApart(variant, index, base))
-      }
+      const timings = await timeInTurn<Variant, number>(import.meta.path, NAMES, ROUNDS, () => {
+        const file = join(folder, 'copy.db')
+        for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+        copyFileSync(base, file)
+        return [index, file]
+      })
       const [series, counts] = NAMES.map((variant) => median(timings[variant])) as [number, number]
       const cells = [series, counts, series / counts].map((figure) => figure.toFixed(2))
       console.log(`| ${name} | ${cells.join(' | ')} |`)
@@ -97,16 +95,6 @@ async function compare(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-async function timeApart(variant: Variant, index: number, base: string): Promise<number> {
-  const file = `${base}.copy`
-  copyFileSync(base, file)
-  const child = Bun.spawn([process.execPath, import.meta.path, variant, `${index}`, file])
-  const output = await new Response(child.stdout).text()
-  if ((await child.exited) !== 0) throw new Error(`${variant} of case ${index} failed`)
-  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
-  return Number(output)
 }
 
 /** A million links with destinations of about 70 characters, each followed once long ago. */
@@ -135,7 +123,7 @@ function timeFlush(variant: Variant, { links, followed }: Case, file: string): n
   const flush = VARIANTS[variant](db)
   const commit = (linkIds: Uint32Array, now = NOON) => inTransaction(db, () => flush(linkIds, now))
   let random = 0x9e3779b9
-  const stretch = () =>
+  const range = () =>
     Uint32Array.from({ length: STRETCH }, () => {
       random ^= random << 13
       random ^= random >>> 17
@@ -146,10 +134,10 @@ function timeFlush(variant: Variant, { links, followed }: Case, file: string): n
     const all = Uint32Array.from({ length: links }, (_, i) => i + 1)
     commit(all, followed === 'today' ? NOON - HOUR : NOON)
   }
-  for (let n = 0; n < WARM_UP_FLUSHES; n++) commit(stretch())
-  const stretches = Array.from({ length: FLUSHES }, stretch)
+  for (let n = 0; n < WARM_UP_FLUSHES; n++) commit(range())
+  const ranges = Array.from({ length: FLUSHES }, range)
   const before = process.cpuUsage()
-  for (const linkIds of stretches) commit(linkIds)
+  for (const linkIds of ranges) commit(linkIds)
   const { user, system } = process.cpuUsage(before)
   const counted = db.query<{ n: number }, []>('SELECT sum(count) AS n FROM hits').get()?.n
   const expected =

@@ -1,4 +1,4 @@
-// What do two HTTP threads in one process give, sharing a counter as they would share the journal?
+// What is the gain of two HTTP threads in one process that share a counter, like the journal?
 // bun bench/micro/http-threads.bench.ts
 
 import { closedLoop } from '../lib/closed-part.ts'

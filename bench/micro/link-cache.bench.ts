@@ -1,11 +1,11 @@
-// What do 200,000 links in memory cost: to find, to take in, and at each garbage collection?
+// What do 200,000 cached links cost: to find, to add, and at each garbage collection?
 // bun bench/micro/link-cache.bench.ts
 
 import { LRUCache } from 'lru-cache'
-import { type Destination, DestinationRing } from '../../src/hot/destination-cache.ts'
+import { type Destination, DestinationCache } from '../../src/hot/destination-cache.ts'
 import type { Code } from '../../src/lib/code.ts'
 import { newCode } from '../../src/lib/code.ts'
-import { describeMachine } from '../lib/machine.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { realisticUrl, seededBytes, seededRandom } from '../lib/realistic-urls.ts'
 import { median } from '../lib/rounds.ts'
 
@@ -22,7 +22,7 @@ interface Cache {
 }
 
 const VARIANTS = {
-  hopcode: (): Cache => new DestinationRing({ max: HELD }),
+  hopcode: (): Cache => new DestinationCache({ max: HELD }),
   lru: (): Cache => {
     const cache = new LRUCache<Code, Destination>({ maxSize: HELD, sizeCalculation: () => 1 })
     return { find: (code) => cache.get(code), set: (code, what) => cache.set(code, what) }
@@ -45,13 +45,8 @@ if (variant === 'hopcode' || variant === 'lru') console.log(JSON.stringify(measu
 else await compare()
 
 async function compare(): Promise<void> {
-  const { processor, cores, load, bun, commit } = describeMachine()
-  console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
-  const timings: Record<Variant, Timing[]> = { hopcode: [], lru: [] }
-  for (let round = 0; round < ROUNDS; round++) {
-    const order = round % 2 === 0 ? NAMES : NAMES.toReversed()
-    for (const name of order) timings[name].push(await measureApart(name))
-  }
+  printMachine()
+  const timings = await timeInTurn<Variant, Timing>(import.meta.path, NAMES, ROUNDS)
   console.log('| 200,000 links held | hopcode | lru-cache | ratio |\n| --- | ---: | ---: | ---: |')
   for (const { name, key, digits } of FIGURES) {
     const [ours, theirs] = NAMES.map((of) => median(timings[of].map((timing) => timing[key]))) as [
@@ -61,13 +56,6 @@ async function compare(): Promise<void> {
     const cells = [ours.toFixed(digits), theirs.toFixed(digits), (ours / theirs).toFixed(2)]
     console.log(`| ${name} | ${cells.join(' | ')} |`)
   }
-}
-
-async function measureApart(name: Variant): Promise<Timing> {
-  const child = Bun.spawn([process.execPath, import.meta.path, name], { stderr: 'inherit' })
-  const text = await child.stdout.text()
-  if ((await child.exited) !== 0) throw new Error(`${name} failed`)
-  return JSON.parse(text) as Timing
 }
 
 function measure(name: Variant): Timing {

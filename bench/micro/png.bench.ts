@@ -1,11 +1,12 @@
-// How much faster is a QR PNG of ours, matrix included, than toBuffer of the qrcode package?
+// How much faster is our QR PNG, including the matrix, than toBuffer of the qrcode package?
 // bun bench/micro/png.bench.ts
 
-import { cpus, loadavg } from 'node:os'
 import QRCode from 'qrcode'
 import qrcodeManifest from 'qrcode/package.json' with { type: 'json' }
 import { renderQr } from '../../src/qr/render.ts'
 import { decodeQr } from '../../test/support/decode-qr.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
+import { median } from '../lib/rounds.ts'
 
 const TEXT = 'https://hop.example/ABCDEFGH'
 const COLORS = { dark: '#1a2e4f', light: '#ffffff' }
@@ -36,23 +37,19 @@ if (variant === 'ours' || variant === 'qrcode') {
   await compare()
 }
 
-/** Starts each variant in a process of its own, in turn, once a round. */
+/** Runs each variant in a separate process, in turn, once per round. */
 async function compare(): Promise<void> {
-  const commit = Bun.spawnSync(['git', 'rev-parse', '--short', 'HEAD']).stdout.toString().trim()
-  console.log(`${cpus().length} x ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(2)}`)
-  console.log(`bun ${Bun.version}, qrcode ${qrcodeManifest.version}, commit ${commit || 'unknown'}`)
+  printMachine()
+  console.log(`qrcode ${qrcodeManifest.version}`)
   console.log(
     '| size px | ours p50 ms | ours p95 ms | qrcode p50 ms | times faster | ours B | qrcode B |',
   )
   console.log('| ---: | ---: | ---: | ---: | ---: | ---: | ---: |')
   for (const { size, calls } of CASES) {
     const bytes = { ours: await verify('ours', size), qrcode: await verify('qrcode', size) }
-    const timings: Record<Variant, Timing[]> = { ours: [], qrcode: [] }
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const variant of ['ours', 'qrcode'] as const) {
-        timings[variant].push(await timeApart(variant, size, calls[variant]))
-      }
-    }
+    const names: Variant[] = ['ours', 'qrcode']
+    const argsOf = (variant: Variant) => [size, calls[variant]]
+    const timings = await timeInTurn<Variant, Timing>(import.meta.path, names, ROUNDS, argsOf)
     const ours = median(timings.ours.map(({ p50Ms }) => p50Ms))
     const oursP95 = median(timings.ours.map(({ p95Ms }) => p95Ms))
     const theirs = median(timings.qrcode.map(({ p50Ms }) => p50Ms))
@@ -70,11 +67,6 @@ async function verify(variant: Variant, size: number): Promise<number> {
   return png.length
 }
 
-async function timeApart(variant: Variant, size: number, calls: number): Promise<Timing> {
-  const child = Bun.spawn([process.execPath, import.meta.path, variant, `${size}`, `${calls}`])
-  return JSON.parse(await new Response(child.stdout).text())
-}
-
 /** A fifth of the calls again go before as warm-up. */
 async function time(variant: Variant, size: number, calls: number): Promise<Timing> {
   const samples: number[] = []
@@ -87,8 +79,4 @@ async function time(variant: Variant, size: number, calls: number): Promise<Timi
   if (bytes === 0) throw new Error('nothing was rendered')
   samples.sort((a, b) => a - b)
   return { p50Ms: median(samples), p95Ms: samples[Math.floor(samples.length * 0.95)] ?? 0 }
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN
 }

@@ -1,4 +1,4 @@
-// What do 20 million strangers add to the process, and does a caller at its limit stay refused?
+// How much memory do 20 million addresses need, and does a caller at its limit stay refused?
 // bun bench/micro/window-flood.ts [keysMax]
 
 import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
@@ -10,7 +10,7 @@ const ADDED_MEBIBYTES_MAX = 64
 const BUDGET = 300
 const VICTIM_HIGH = 0x2001_0db8
 const VICTIM_LOW = 0x0000_0001
-/** The caller at its limit asks once among this many strangers. */
+/** The caller at its limit sends one request per this many other addresses. */
 const STRANGERS_BETWEEN = 1000
 
 const keysMax = Number(process.argv[2] ?? 393_216)
@@ -47,7 +47,7 @@ console.log(`the caller at its limit asked ${asked} times and was judged rightly
 console.log(`added at most ${(highest - before).toFixed(1)} MiB (bar: ${ADDED_MEBIBYTES_MAX})`)
 if (highest - before > ADDED_MEBIBYTES_MAX) process.exitCode = 1
 
-function flood(name: string, take: (stranger: number) => void, lastsMs: number): void {
+function flood(name: string, take: (address: number) => void, lastsMs: number): void {
   const startMs = now
   const start = Bun.nanoseconds()
   for (let i = 0; i < STRANGERS; i++) {

@@ -1,8 +1,8 @@
-// How long does a take of the sliding window need, beside a plain Map<string, number[]> log?
+// How long does one request in the sliding window take, compared with a Map<string, number[]>?
 // bun bench/micro/window.bench.ts
 
 import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
-import { describeMachine } from '../lib/machine.ts'
+import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
 const ROUNDS = 3
@@ -112,18 +112,14 @@ function verify(): void {
   }
 }
 
-/** Starts each variant in a process of its own, in turn, once a round. */
+/** Runs each variant in a separate process, in turn, once per round. */
 async function compare(): Promise<void> {
-  const { processor, cores, load, bun, commit } = describeMachine()
-  console.log(`${cores} x ${processor}, load ${load.toFixed(2)}, bun ${bun}, commit ${commit}`)
+  printMachine()
   console.log('| case | mean ns | p50 ns | p99 ns | map mean ns | map p50 ns | times faster |')
   console.log('| :--- | ---: | ---: | ---: | ---: | ---: | ---: |')
   for (const [index, { name }] of CASES.entries()) {
-    const timings: Record<Variant, Timing[]> = { hopcode: [], map: [] }
-    for (let round = 0; round < ROUNDS; round++) {
-      const order = round % 2 === 0 ? NAMES : NAMES.toReversed()
-      for (const variant of order) timings[variant].push(await timeApart(variant, index))
-    }
+    const file = import.meta.path
+    const timings = await timeInTurn<Variant, Timing>(file, NAMES, ROUNDS, () => [index])
     if (timings.hopcode[0]?.passed !== timings.map[0]?.passed) throw new Error(`${name} differs`)
     const figure = (variant: Variant, key: keyof Timing) =>
       median(timings[variant].map((timing) => timing[key]))
@@ -134,11 +130,6 @@ async function compare(): Promise<void> {
     const cells = row.map((ns) => ns.toFixed(0))
     console.log(`| ${name} | ${cells.join(' | ')} | ${(theirs / ours).toFixed(1)} |`)
   }
-}
-
-async function timeApart(variant: Variant, index: number): Promise<Timing> {
-  const child = Bun.spawn([process.execPath, import.meta.path, variant, `${index}`])
-  return JSON.parse(await new Response(child.stdout).text())
 }
 
 function time(variant: Variant, steps: Case): Timing {

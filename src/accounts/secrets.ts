@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SettingStore } from '../db/settings.ts'
-import { DataError } from '../lib/data-error.ts'
+import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
@@ -43,6 +43,7 @@ export class SecretHasher {
   /** HMAC-SHA-256, 32 bytes. Hashes of different purposes never match. */
   hash(purpose: SecretPurpose, secret: string): Buffer {
     const hasher = new Bun.CryptoHasher('sha256', this.#key)
+    // mutate plain-text-secrets: s/digest\(\)/$&.fill(secret, 0, Math.min(secret.length, 32))/
     return hasher.update(`${purpose}\0${secret}`).digest()
   }
 }
@@ -64,14 +65,14 @@ export function readSecretKey(dataDir: string, { fresh }: { fresh: boolean }): B
   const text = readIfThere(file)
   if (text !== undefined) {
     if (!/^[0-9a-f]{64}\n$/.test(text)) {
-      throw new DataError(`${file} is damaged: put its backup in its place.`)
+      throw new DataError(`${file} is damaged. ${RUN_RESTORE}`)
     }
     return Buffer.from(text.trim(), 'hex')
   }
   if (!fresh) {
     throw new DataError(
       `${file} is missing, and no API key or passcode of this database works without it. ` +
-        'Put its backup in its place.',
+        RUN_RESTORE,
     )
   }
   writeOnce(file, `${randomBytes(32).toString('hex')}\n`)
@@ -112,7 +113,7 @@ export function claimKey(
 export const foreignKey = (dataDir: string): string =>
   `${secretFile(dataDir)} is the key of another database: no API key or passcode works with it.`
 export const FOREIGN_ADVICE =
-  'Put its own key back, or restore a backup, which holds the database and its key.'
+  'Put its own key back, or run "hopcode restore" with a backup, which holds the key too.'
 
 function readIfThere(file: string): string | undefined {
   try {

@@ -1,7 +1,7 @@
 /** Changes to accounts, their keys and one-time links, on the writer thread. */
 
 import type { Database } from 'bun:sqlite'
-import { moderationCounter } from '../db/moderation-counter.ts'
+import { moderationCounter } from '../db/settings.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
 import { type SessionWrites, sessionWrites } from './sessions.ts'

@@ -1,9 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import { createReadStream, createWriteStream, statSync } from 'node:fs'
+import { createReadStream, createWriteStream, rmSync, statSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { z } from 'zod'
+import { closeWritable } from '../db/open.ts'
+import { assert } from '../lib/assert.ts'
 import { DataError } from '../lib/data-error.ts'
 
 /**
@@ -12,7 +14,7 @@ import { DataError } from '../lib/data-error.ts'
  * copy that an upgrade leaves.
  */
 
-/** Raised when an older Hopcode could no longer restore what this one backs up. */
+/** Increased when an older Hopcode can no longer restore the backups of this one. */
 const FORMAT = 2
 
 const count = z.int().nonnegative()
@@ -20,10 +22,10 @@ const count = z.int().nonnegative()
 /** Facts about a backup. */
 const Manifest = z.object({
   format: z.literal(FORMAT),
-  /** The release that made it. */
+  /** The release that wrote it. */
   hopcode: z.string(),
   database_version: count,
-  /** When it began: everything acknowledged and every redirect served before is in it. */
+  /** The start of the backup. It contains every change acknowledged and every redirect before. */
   created_at: z.iso.datetime(),
   accounts: count,
   links: count,
@@ -38,7 +40,7 @@ export const newManifest = (facts: Omit<Manifest, 'format'>): Manifest => ({
 
 const TABLE = 'backup'
 
-/** Puts the manifest and the text of `secret.key` into the copy that becomes a backup. */
+/** Adds the manifest and the text of `secret.key` to the copy that becomes a backup. */
 export function addContents(db: Database, manifest: Manifest, secretKey: string): void {
   db.run(`CREATE TABLE ${TABLE} (name TEXT PRIMARY KEY, value TEXT NOT NULL)`)
   const add = db.prepare<null, [string, string]>(`INSERT INTO ${TABLE} VALUES (?, ?)`)
@@ -48,9 +50,9 @@ export function addContents(db: Database, manifest: Manifest, secretKey: string)
 }
 
 /**
- * Takes the manifest and the key out of an unpacked backup; undefined for a database that is none,
- * such as the copy that an upgrade leaves. `from` names it in errors. Throws DataError for a format
- * that this program does not know.
+ * Removes the manifest and the key from an unpacked backup and returns them; undefined for another
+ * database, such as the copy that an upgrade leaves. `from` names it in errors. Throws DataError
+ * for an unknown format.
  */
 export function takeContents(
   db: Database,
@@ -82,7 +84,32 @@ function parseManifest(text: string): Manifest | undefined {
   }
 }
 
-/** Writes bytes in order. Resolves when it accepts the next ones. */
+interface Counts {
+  accounts: number
+  links: number
+  redirects: number
+}
+
+export function countContents(db: Database): Counts {
+  const counts = db
+    .query<Counts, []>(
+      `SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM links) AS links,
+              coalesce((SELECT redirects FROM hit_totals WHERE id = 1), 0) AS redirects`,
+    )
+    .get()
+  return counts ?? { accounts: 0, links: 0, redirects: 0 }
+}
+
+/** Closes the only connection to a database and leaves a single file. */
+export function closeAlone(db: Database): void {
+  const file = db.filename
+  closeWritable(db)
+  const left = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  assert(left === 0, 'a closed database is whole without its log')
+  for (const companion of ['-wal', '-shm']) rmSync(`${file}${companion}`, { force: true })
+}
+
+/** Writes bytes in order. Resolves when it accepts more. */
 type Sink = (bytes: Uint8Array) => Promise<void> | void
 
 /** Compresses a finished copy of a database. */
@@ -98,7 +125,7 @@ const SQLITE_MAGIC = Buffer.from('SQLite format 3\0')
 
 /**
  * Writes the database of a backup to `file`, which must not exist. `from` names the backup in
- * errors. Throws DataError for what is no backup, or a damaged one.
+ * errors. Throws DataError if it is damaged, or not a backup.
  */
 export async function unpackBackup(
   source: AsyncIterable<Uint8Array>,
@@ -118,7 +145,7 @@ export async function unpackBackup(
     if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
     throw damaged(from, (error as Error).message)
   }
-  // The decompressor does not mind where its input ends.
+  // The decompressor accepts input that is cut off.
   const bytes = await Bun.file(file).slice(0, 100).bytes()
   if (statSync(file).size !== databaseBytes(Buffer.from(bytes)))
     throw damaged(from, 'it is cut off')
@@ -127,14 +154,14 @@ export async function unpackBackup(
 const damaged = (from: string, why: string) =>
   new DataError(`${from} is damaged: ${why}. Restore another backup.`)
 
-/** What an SQLite header says of the file's size: https://sqlite.org/fileformat.html, 1.3. */
+/** The size of the file by its header: https://sqlite.org/fileformat.html, 1.3. */
 function databaseBytes(header: Buffer): number {
   if (header.length < 100) return -1
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
   return pageBytes * header.readUInt32BE(28)
 }
 
-/** The first bytes of a stream, at least `length` where it has so many, and the whole of it. */
+/** The first `length` bytes of a stream or more, fewer if it is shorter; and the whole stream. */
 async function peek(source: AsyncIterable<Uint8Array>, length: number) {
   const iterator = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)

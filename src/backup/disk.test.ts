@@ -15,7 +15,7 @@ test('a finished file gets its name, and takes it from no other', () => {
   writeFileSync(two, '2')
   nameWithoutReplacing(one, name)
   expect(existsSync(one)).toBe(false)
-  expect(() => nameWithoutReplacing(two, name)).toThrow(`${name} is there already`)
+  expect(() => nameWithoutReplacing(two, name)).toThrow(`${name} exists already`)
   expect(readFileSync(name, 'utf8')).toBe('1')
 })
 

@@ -12,23 +12,23 @@ import { join } from 'node:path'
 import { FolderLock } from '../db/lock.ts'
 import { DataError } from '../lib/data-error.ts'
 
-/** Gives a finished file its name, which must be free. Throws DataError when it is not. */
+/** Renames a finished file. Throws DataError if the name is taken. */
 export function nameWithoutReplacing(from: string, to: string): void {
   try {
     linkSync(from, to)
     rmSync(from)
   } catch (error) {
-    // A file system without hard links says one of several things; a name that is taken, this one.
+    // File systems without hard links report other errors.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' || existsSync(to)) refuseTaken(to)
     renameSync(from, to)
   }
 }
 
 export function refuseTaken(path: string): never {
-  throw new DataError(`${path} is there already, and a backup replaces no file: name another.`)
+  throw new DataError(`${path} exists already, and a backup replaces no file: choose another name.`)
 }
 
-/** Throws DataError unless the disk of a folder has room for so many bytes. */
+/** Throws DataError unless the disk of the folder has so many free bytes. */
 export function requireRoom(folder: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(folder)
   if (bavail * bsize >= bytes) return
@@ -42,8 +42,8 @@ export function requireRoom(folder: string, bytes: number): void {
 const SCRATCH = '.hopcode-backup-'
 
 /**
- * A folder for unfinished work that only its owner may enter, gone when it is disposed of. What a
- * killed process left beside it goes now.
+ * A private folder for unfinished work, removed when it is disposed. Also removes the folders that
+ * killed processes left beside it.
  */
 export function scratchFolder(parent: string): Disposable & { path: string } {
   for (const name of readdirSync(parent)) {

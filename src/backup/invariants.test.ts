@@ -6,12 +6,12 @@ import { MIGRATIONS, migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { adoptJournal, hitAdder } from '../hits/store.ts'
 import { urlKey } from '../links/url.ts'
+import { closeAlone } from './backup-file.ts'
 import { checkDatabase } from './invariants.ts'
-import { closeAlone } from './store.ts'
 
 const LINK = `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)`
 const HASH = 'randomblob(32)'
-const KEY = `x'${Buffer.from(urlKey('https://example.com/')).toString('hex')}'`
+const KEY = `x'${Buffer.from(urlKey(new URL('https://example.com/'))).toString('hex')}'`
 
 function setUp(path: string, migrations = MIGRATIONS) {
   const db = openWritable(join(path, 'hopcode.db'))
@@ -88,7 +88,7 @@ test('a damaged page is a problem, and the only one told', () => {
       check: 'database file',
       status: 'problem',
       says: expect.stringContaining('it is damaged: '),
-      advice: expect.stringContaining('hopcode restore FILE'),
+      advice: expect.stringContaining('Run "hopcode restore" with a backup'),
     },
   ])
   db.close()

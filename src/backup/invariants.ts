@@ -1,25 +1,24 @@
 import type { Database } from 'bun:sqlite'
 import { MIGRATIONS, versionOf } from '../db/migrate.ts'
+import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
 import { urlKey } from '../links/url.ts'
 
-/** One thing that was looked at. `advice` says what to do about a problem. */
+/** The result of one check. `advice` is what to do about a problem. */
 export type Finding =
   | { check: string; status: 'ok' | 'note'; says: string }
   | { check: string; status: 'problem'; says: string; advice: string }
 
-export const RESTORE_ADVICE =
-  'Stop the service, keep a copy of the data folder, and restore the last good backup: ' +
-  'hopcode restore FILE'
+export const RESTORE_ADVICE = `Stop the service. ${RUN_RESTORE}`
 
-/** A rule of what is stored. `sql` counts the rows that break it, in one statement: one moment. */
+/** A rule for stored rows. `sql` counts the rows that break it, in one statement: one snapshot. */
 interface Invariant {
   check: string
-  /** What holds when nothing is counted. */
-  holds: string
-  /** What the counted rows are. */
-  broken: string
-  /** The first database version that it speaks of. */
+  /** Printed if no row breaks it. */
+  okMessage: string
+  /** Printed after the number of rows that break it. */
+  problem: string
+  /** The first database version with these tables. */
   since: number
   sql: string
 }
@@ -27,16 +26,16 @@ interface Invariant {
 const INVARIANTS: readonly Invariant[] = [
   {
     check: 'codes',
-    holds: 'every code is 6 to 20 of A–Z and 0–9',
-    broken: 'codes of another shape',
+    okMessage: 'every code is 6 to 20 characters of A–Z and 0–9',
+    problem: 'codes of another shape',
     since: 1,
     sql: `SELECT count(*) AS n FROM links
           WHERE code GLOB '*[^A-Z0-9]*' OR length(code) NOT BETWEEN 6 AND 20`,
   },
   {
     check: 'urls',
-    holds: 'every URL is http or https, and absent only with its key',
-    broken: 'links whose URL is not http or https, or lacks its key',
+    okMessage: 'every URL is http or https, and absent only with its key',
+    problem: 'links whose URL is not http or https, or lacks its key',
     since: 1,
     sql: `SELECT count(*) AS n FROM links
           WHERE (url IS NULL) <> (url_key IS NULL) OR length(url_key) <> 16
@@ -44,16 +43,16 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'hashes',
-    holds: 'every hash of a passcode or an API key is whole',
-    broken: 'hashes of another length',
+    okMessage: 'every hash of a passcode or an API key has its length',
+    problem: 'hashes of another length',
     since: 1,
     sql: `SELECT (SELECT count(*) FROM links WHERE length(passcode_hash) <> 32)
                + (SELECT count(*) FROM api_keys WHERE length(hash) <> 32) AS n`,
   },
   {
     check: 'owners',
-    holds: 'every link and every API key is of an account',
-    broken: 'links or API keys of no account',
+    okMessage: 'every link and every API key belongs to an account',
+    problem: 'links or API keys without an account',
     since: 1,
     sql: `SELECT (SELECT count(*) FROM links WHERE account_id NOT IN (SELECT id FROM accounts))
                + (SELECT count(*) FROM api_keys WHERE account_id NOT IN (SELECT id FROM accounts))
@@ -61,24 +60,24 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'link counts',
-    holds: "every account's count is the number of its links",
-    broken: 'accounts whose count is not the number of their links',
+    okMessage: "every account's count is the number of its links",
+    problem: 'accounts whose count is not the number of their links',
     since: 1,
     sql: `SELECT count(*) AS n FROM accounts
           WHERE link_count <> (SELECT count(*) FROM links WHERE account_id = accounts.id)`,
   },
   {
     check: 'stored bytes',
-    holds: "every account's bytes are those of its URLs",
-    broken: 'accounts whose bytes are not those of their URLs',
+    okMessage: "every account's byte count is that of its URLs",
+    problem: 'accounts whose byte count is not that of their URLs',
     since: 6,
     sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
             SELECT coalesce(sum(octet_length(url)), 0) FROM links WHERE account_id = accounts.id)`,
   },
   {
     check: 'hits',
-    holds: 'every hit is of a link, and the total is no smaller than their sum',
-    broken: 'hits of no link, or beyond the total',
+    okMessage: 'every hit belongs to a link, and the total is at least their sum',
+    problem: 'hits without a link, or above the total',
     since: 1,
     sql: `SELECT (SELECT count(*) FROM hits WHERE count < 1
                     OR NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
@@ -87,8 +86,9 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'hits of accounts',
-    holds: "every account's hits are no fewer than those of its links",
-    broken: 'hits of another account than their link, or accounts with fewer hits than their links',
+    okMessage: "every account's hits are at least those of its links",
+    problem:
+      'hits of another account than their link, or accounts with fewer hits than their links',
     since: 4,
     sql: `SELECT (SELECT count(*) FROM hits JOIN links ON links.id = link_id
                     WHERE hits.account_id <> links.account_id)
@@ -99,8 +99,8 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'search index',
-    holds: 'it holds exactly the links that it should',
-    broken: 'links missing from the search index, or left in it',
+    okMessage: 'it contains exactly the links that it should',
+    problem: 'links missing from the search index, or left in it',
     since: 2,
     sql: `SELECT (SELECT count(*) FROM links WHERE id <= (SELECT indexed_to FROM search_progress)
                     AND account_id << 32 | id NOT IN (SELECT id FROM links_search_docsize))
@@ -115,8 +115,8 @@ const DUPLICATES = `SELECT coalesce(sum(more), 0) AS n FROM (
   GROUP BY account_id, url_key HAVING count(*) > 1)`
 
 /**
- * Checks a database of this version or an older one, without writing. Yields each finding as soon
- * as it is made; after one that the file itself is damaged, the rest says nothing and is left out.
+ * Checks a database of this version or an older one, without writing. If the file itself is
+ * damaged, that is the last finding: the other checks could not be trusted.
  */
 export function* checkDatabase(db: Database, advice = RESTORE_ADVICE): Generator<Finding> {
   const version = versionOf(db)
@@ -131,7 +131,7 @@ export function* checkDatabase(db: Database, advice = RESTORE_ADVICE): Generator
   yield checkUrlKeys(db, advice)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
-    const says = `${duplicates} links have a URL that another of their account has, by updates`
+    const says = `${duplicates} links have the URL of another link of their account, by updates`
     yield { check: 'duplicates', status: 'note', says }
   }
 }
@@ -160,7 +160,7 @@ function checkVersion(version: number): Finding {
   }
 }
 
-/** SQLite's own check: pages, order, indexes and their uniqueness, and the search index. */
+/** SQLite's own check of pages, order, indexes with their uniqueness, and the search index. */
 function checkIntegrity(db: Database, advice: string): Finding {
   const check = 'database file'
   let says: string[]
@@ -176,31 +176,35 @@ function checkIntegrity(db: Database, advice: string): Finding {
   return { check, status: 'problem', says: `it is damaged: ${says.join('; ')}`, advice }
 }
 
-/** A changed letter in a URL no longer fits the key, which is a hash of the whole URL. */
+/** The key is a hash of the whole URL, so a URL with a changed character does not match it. */
 function checkUrlKeys(db: Database, advice: string): Finding {
   const check = 'url keys'
   const links = db.prepare<{ url: string; urlKey: Uint8Array }, []>(
     'SELECT url, url_key AS urlKey FROM links WHERE url IS NOT NULL AND url_key IS NOT NULL',
   )
   let broken = 0
-  for (const { url, urlKey } of links.iterate()) if (!fits(url, urlKey)) broken++
+  for (const { url, urlKey } of links.iterate()) if (!matches(url, urlKey)) broken++
   if (broken === 0) return { check, status: 'ok', says: 'every URL is the one that was stored' }
   return { check, status: 'problem', says: `${broken} URLs were changed by a fault`, advice }
 }
 
-function fits(url: string, key: Uint8Array): boolean {
+function matches(url: string, key: Uint8Array): boolean {
   try {
-    return Buffer.from(urlKey(url)).equals(key)
+    return Buffer.from(urlKey(new URL(url))).equals(key)
   } catch {
     return false
   }
 }
 
-function checkInvariant(db: Database, { check, holds, broken, sql }: Invariant, advice: string) {
+function checkInvariant(
+  db: Database,
+  { check, okMessage, problem, sql }: Invariant,
+  advice: string,
+) {
   try {
     const n = count(db, sql)
-    if (n === 0) return { check, status: 'ok', says: holds } satisfies Finding
-    return { check, status: 'problem', says: `${n} ${broken}`, advice } satisfies Finding
+    if (n === 0) return { check, status: 'ok', says: okMessage } satisfies Finding
+    return { check, status: 'problem', says: `${n} ${problem}`, advice } satisfies Finding
   } catch (error) {
     return { check, status: 'problem', says: messageOf(error), advice } satisfies Finding
   }

@@ -1,7 +1,22 @@
 import type { Database } from 'bun:sqlite'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { isKeyOf, readSecretKey, SecretHasher, secretFile } from '../accounts/secrets.ts'
+import { FolderLock } from '../db/lock.ts'
 import { versionOf } from '../db/migrate.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
@@ -9,19 +24,43 @@ import { journalFile } from '../hits/hits.ts'
 import { adoptJournal } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { isoTime } from '../lib/clock.ts'
-import { DataError } from '../lib/data-error.ts'
+import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
+import { QrFiles } from '../qr/files.ts'
 import { remakeAtStart } from '../qr/remake.ts'
-import { type Manifest, newManifest, takeContents, unpackBackup } from './backup-file.ts'
+import {
+  closeAlone,
+  countContents,
+  type Manifest,
+  newManifest,
+  takeContents,
+  unpackBackup,
+} from './backup-file.ts'
 import { checkDatabase } from './invariants.ts'
-import { closeAlone, countContents, endVisits } from './store.ts'
-import { beginRestore, decideRestore, discardRestore, nameAside } from './switch.ts'
 
 /**
- * Checks a backup and makes it ready to take the place of what a data folder holds, the old files
- * to go to the folder `aside`. `from` names it in errors; the caller holds the folder's lock.
- * Throws DataError, with the folder as it was, when anything is wrong. Otherwise the restore is
- * decided, and `moves` carries it out.
+ * A restore is atomic. The new state is prepared in a folder of its own, and one rename of that
+ * folder decides. Before the rename, the old state is complete and unchanged. After it, every
+ * command first completes the moves below, so that no program ever sees a mix of both states.
+ */
+
+export const UNFINISHED = '.restore-unfinished'
+const DECIDED = '.restore-decided'
+/** A file in the folder of a restore that names the folder for the old files. */
+const ASIDE = 'aside'
+
+/** Moved into place in this order; the database comes last and ends the moves. */
+const NEW_FILES = ['secret.key', 'hits.journal', 'hopcode.db'] as const
+/** Files of the old database that the new one does not have yet. */
+const OLD_COMPANIONS = ['hopcode.db-wal', 'hopcode.db-shm']
+
+export const nameAside = (folder: string): string => join(folder, ASIDE)
+
+/**
+ * Checks a backup and decides to restore it. `moves` then puts the old files into the folder
+ * `aside` and the new ones in place. `from` names the backup in errors. The caller holds the lock.
+ * If anything is wrong, throws DataError and leaves the data folder unchanged.
  */
 export async function decideOnBackup(
   source: AsyncIterable<Uint8Array>,
@@ -42,8 +81,8 @@ export async function decideOnBackup(
 }
 
 /**
- * Checks the unpacked database, puts the key beside it, and gives it a journal of its own. A
- * database without a key in it is one of this folder's, so the folder's key stays.
+ * Checks the unpacked database, writes its key beside it and creates its journal. A database that
+ * contains no key is a copy of this folder's database: it gets the folder's key.
  */
 function prepareDatabase(
   folder: string,
@@ -67,7 +106,7 @@ function prepareDatabase(
     using journal = JournalFile.open(journalFile(folder))
     adoptJournal(db, journal.id)
     remakeAtStart(new SettingStore(db))
-    endVisits(db)
+    endSessions(db)
     closeAlone(db)
     return manifest
   } catch (error) {
@@ -81,13 +120,13 @@ function readFolderKey(dataDir: string, from: string): string {
     return readFileSync(secretFile(dataDir), 'utf8')
   } catch (cause) {
     throw new DataError(
-      `${from} holds no secret key, and ${dataDir} has none either: restore a backup instead.`,
+      `${from} holds no secret key, and ${dataDir} has none either. ${RUN_RESTORE}`,
       { cause },
     )
   }
 }
 
-/** Of a database that is not a backup: it is as old as its file. */
+/** For a database that is not a backup: its time is that of the file. */
 const manifestOf = (db: Database, from: string): Manifest =>
   newManifest({
     hopcode: 'unknown',
@@ -95,3 +134,123 @@ const manifestOf = (db: Database, from: string): Manifest =>
     database_version: versionOf(db),
     ...countContents(db),
   })
+
+/**
+ * Without this, a session that was closed or a one-time link that was used after the backup would
+ * work again. Older databases do not have these tables.
+ */
+function endSessions(db: Database): void {
+  const has = db.prepare<{ name: string }, [string]>(
+    'SELECT name FROM sqlite_schema WHERE name = ?',
+  )
+  for (const table of ['sessions', 'one_time_links']) {
+    if (has.get(table)) db.run(`DELETE FROM ${table}`)
+  }
+}
+
+/** Creates an empty folder for the new state and removes that of an interrupted restore. */
+export function beginRestore(dataDir: string): string {
+  discardRestore(dataDir)
+  const folder = join(dataDir, UNFINISHED)
+  mkdirSync(folder, { mode: 0o700 })
+  return folder
+}
+
+/** Removes the files of a restore that was interrupted before its decision. */
+export function discardRestore(dataDir: string): void {
+  rmSync(join(dataDir, UNFINISHED), { recursive: true, force: true })
+}
+
+/** The name of the folder for the old files: ISO 8601's basic form suits all file systems. */
+export const asideName = (iso: string): string => `before-restore-${iso.replace(/[:-]/g, '')}`
+
+/** Makes the new state the folder's state. Its files must be flushed to the disk before. */
+export function decideRestore(dataDir: string): void {
+  flushToDisk(join(dataDir, UNFINISHED))
+  renameSync(join(dataDir, UNFINISHED), join(dataDir, DECIDED))
+  flushToDisk(dataDir)
+}
+
+/**
+ * Completes a decided restore. Returns whether there was one. Throws DataError while a service or
+ * another restore holds the folder's lock.
+ */
+export function finishRestore(dataDir: string): boolean {
+  if (!existsSync(join(dataDir, DECIDED))) return false
+  const lock = FolderLock.claim(dataDir)
+  try {
+    for (const _ of moves(dataDir));
+  } finally {
+    lock.release()
+  }
+  return true
+}
+
+/**
+ * The moves of a decided restore, for the holder of the folder's lock. Yields after each one, and
+ * can be started again after any of them.
+ */
+export function* moves(dataDir: string): Generator<string> {
+  const decided = join(dataDir, DECIDED)
+  refuseLink(decided)
+  if (!existsSync(decided)) return
+  const aside = join(dataDir, readAside(decided))
+  refuseLink(aside)
+  const isPending = (name: string) => existsSync(join(decided, name))
+
+  function* putAside(name: string) {
+    if (!existsSync(join(dataDir, name))) return
+    mkdirSync(aside, { recursive: true, mode: 0o700 })
+    renameSync(join(dataDir, name), join(aside, name))
+    flushToDisk(aside)
+    flushToDisk(dataDir)
+    yield `${name} aside`
+  }
+
+  // Where the new file is no longer pending, the file in the data folder is the new one.
+  if (isPending('hopcode.db')) {
+    for (const name of OLD_COMPANIONS) yield* putAside(name)
+    const images = join(dataDir, 'cdn', 'qr')
+    if (existsSync(images)) {
+      // Deletion takes a while. From now on no old image is found.
+      new QrFiles({ dir: images }).retireAll().catch(() => {})
+      yield 'images retired'
+    }
+  }
+  for (const name of NEW_FILES) {
+    if (!isPending(name)) continue
+    yield* putAside(name)
+    renameSync(join(decided, name), join(dataDir, name))
+    flushToDisk(dataDir)
+    yield `${name} in place`
+  }
+  giveToOwner(dataDir)
+  rmSync(decided, { recursive: true, force: true })
+  flushToDisk(dirname(decided))
+}
+
+/** Only a name that this program creates: another one could lead out of the folder. */
+function readAside(decided: string): string {
+  const descriptor = openSync(nameAside(decided), constants.O_RDONLY | NO_FOLLOW)
+  try {
+    const name = readFileSync(descriptor, 'utf8').trim()
+    if (/^before-restore-[\w.]+$/.test(name)) return name
+  } finally {
+    closeSync(descriptor)
+  }
+  throw new DataError(
+    `${nameAside(decided)} does not name a folder for the old files: this program did not write ` +
+      `it. Move ${decided} away.`,
+  )
+}
+
+/** After a restore by root, the user of the service must be able to open the files. */
+function giveToOwner(dataDir: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(dataDir)
+  for (const name of readdirSync(dataDir)) {
+    const found = lstatSync(join(dataDir, name))
+    // A file with another hard link may belong to another program.
+    if (found.isDirectory() || found.nlink === 1) lchownSync(join(dataDir, name), uid, gid)
+  }
+}

@@ -5,20 +5,20 @@ import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
-import type { Stretch } from '../hot/journal-file.ts'
-import { countWaiting, takeSnapshot } from './snapshot.ts'
+import type { JournalRange } from '../hot/journal-file.ts'
+import { addPending, takeSnapshot } from './snapshot.ts'
 
 const JOURNAL = { journalId: 'one' }
 
 /** The hits that a copy gets which had counted up to `position`. */
 function added(linkIds: readonly number[], begin: number, position: number, journalId = 'one') {
-  const stretches: Stretch[] = []
-  countWaiting(
-    (stretch) => stretches.push(stretch),
+  const ranges: JournalRange[] = []
+  addPending(
+    (range) => ranges.push(range),
     { journalId, position },
     { mark: { ...JOURNAL, position: begin }, linkIds: Uint32Array.from(linkIds) },
   )
-  return stretches.flatMap((stretch) => [...stretch.linkIds])
+  return ranges.flatMap((range) => [...range.linkIds])
 }
 
 test('whatever the service counted before the copy, each waiting hit is in it once', () => {

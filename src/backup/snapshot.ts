@@ -7,20 +7,31 @@ import {
   SecretHasher,
 } from '../accounts/secrets.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
-import { databaseFile, inTransaction, openReadonly, openWritable } from '../db/open.ts'
+import {
+  copyDatabase,
+  databaseFile,
+  inTransaction,
+  openReadonly,
+  openWritable,
+} from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
-import { adoptJournal, findMark, hitAdder, type Mark } from '../hits/store.ts'
+import { adoptJournal, findJournalPosition, hitAdder, type JournalPosition } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { VERSION } from '../lib/version.ts'
-import { addContents, type Manifest, newManifest } from './backup-file.ts'
-import { closeAlone, copyDatabase, countContents } from './store.ts'
+import {
+  addContents,
+  closeAlone,
+  countContents,
+  type Manifest,
+  newManifest,
+} from './backup-file.ts'
 
-/** The journal of a backup's database: none, so that no file beside it is ever taken for it. */
+/** The journal id in a backup's database. It matches no file. */
 const NO_JOURNAL = 'none'
 
-/** Bytes of the database as it lies on the disk. Throws DataError where there is none. */
+/** Bytes of the database on the disk, with its log. Throws DataError if there is no database. */
 export function databaseBytes(dataDir: string): number {
   const file = databaseFile(dataDir)
   const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
@@ -31,26 +42,26 @@ export function databaseBytes(dataDir: string): number {
 }
 
 /**
- * Makes the database of a backup, all of one moment, as the new file `copy`. A service may be
- * serving the folder meanwhile; nothing in it waits. The copy holds every change acknowledged and
- * every redirect served before `now`, and refers to no journal. Throws DataError.
+ * Creates the database of a backup, as of one moment, as the new file `copy`, also while a service
+ * uses the folder. The copy contains every change acknowledged and every redirect served before
+ * `now`, and refers to no journal. Throws DataError.
  */
 export function takeSnapshot(dataDir: string, copy: string, now: number): Manifest {
   const file = databaseFile(dataDir)
-  // Before the copy: what the service counts in between is in both, and told apart by its position.
-  const waiting = findWaiting(dataDir, file)
+  // Before the copy. Hits that the service counts in between are in both; their position tells.
+  const pending = findPending(dataDir, file)
   const key = readSecretKey(dataDir, { fresh: false })
-  // Created here, so that others can never read it.
+  // Created here with its mode, so that other users can never read it.
   closeSync(openSync(copy, 'wx', 0o600))
   copyDatabase(file, copy)
   const db = openWritable(copy)
   try {
-    // Counting takes the newest tables. An older folder's copy gets them here, the folder later.
+    // Counting needs the newest tables. Only the copy is upgraded here.
     migrate(db, MIGRATIONS, { isCopy: true })
     if (!isKeyOf(db, new SecretHasher(key)))
       throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
     inTransaction(db, () => {
-      countWaiting(hitAdder(db), findMark(db), waiting)
+      addPending(hitAdder(db), findJournalPosition(db), pending)
       adoptJournal(db, NO_JOURNAL)
     })
     const facts = { database_version: versionOf(db), ...countContents(db) }
@@ -64,21 +75,21 @@ export function takeSnapshot(dataDir: string, copy: string, now: number): Manife
   }
 }
 
-/** Hits that the database did not count yet: those at `mark.position` and after. */
-export interface Waiting {
-  mark: Mark
+/** Hits that the database has not counted yet: those from `mark.position` on. */
+interface Pending {
+  mark: JournalPosition
   linkIds: Uint32Array
 }
 
-function findWaiting(dataDir: string, file: string): Waiting | undefined {
+function findPending(dataDir: string, file: string): Pending | undefined {
   const db = openReadonly(file, { cacheKiB: 1024 })
   try {
     refuseForeignVersion(versionOf(db), file)
-    const mark = findMark(db)
+    const mark = findJournalPosition(db)
     if (!mark || !existsSync(journalFile(dataDir))) return undefined
     using journal = JournalFile.open(journalFile(dataDir))
     if (journal.id !== mark.journalId) return undefined
-    // The last entry may have been half written. Read again, all that were there are whole.
+    // The last entry may be half written. On the second read, all entries of the first are whole.
     const { length } = journal.recover(mark.position).linkIds
     return { mark, linkIds: journal.recover(mark.position).linkIds.subarray(0, length) }
   } finally {
@@ -87,17 +98,17 @@ function findWaiting(dataDir: string, file: string): Waiting | undefined {
 }
 
 /**
- * Adds to a copy the hits that it lacks, where `copied` is how far it had counted. Between the two
- * positions a service counts entry by entry, so the first of the waiting ones are the counted ones.
+ * Adds to a copy the hits that it lacks; `copied` is the position up to which it had counted. A
+ * service counts the entries of the journal in order, so the copy has the first pending ones.
  */
-export function countWaiting(
+export function addPending(
   add: ReturnType<typeof hitAdder>,
-  copied: Mark | undefined,
-  waiting: Waiting | undefined,
+  copied: JournalPosition | undefined,
+  pending: Pending | undefined,
 ): void {
-  if (!waiting || copied?.journalId !== waiting.mark.journalId) return
-  const counted = copied.position - waiting.mark.position
-  add({ linkIds: waiting.linkIds.subarray(counted), end: copied.position })
+  if (!pending || copied?.journalId !== pending.mark.journalId) return
+  const counted = copied.position - pending.mark.position
+  add({ linkIds: pending.linkIds.subarray(counted), end: copied.position })
 }
 
 function refuseForeignVersion(version: number, file: string): void {

@@ -1,20 +1,25 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
-import { BlocklistError, type HostList, parseBlocklist } from './parse.ts'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { HostSetBuilder, type PackedHosts } from './match.ts'
+import { BlocklistError, parseBlocklist } from './parse.ts'
 
 const CHUNK_BYTES = 256 * 1024
 /** About ten times the largest public list. */
 const FILE_BYTES_MAX = 512 * 1024 * 1024
 
-/** `refused`: the file was read and is no blocklist. Throws if it cannot be read. */
-export type Loaded = { list: HostList } | { refused: string }
+/** `refused`: the file was read and is not a blocklist. */
+export type Loaded =
+  | { blocked: PackedHosts; exempt: PackedHosts; unknownLines: number }
+  | { refused: string }
 
-/** What the blocklist's thread does: reads and packs one file a call. */
+/** The functions of the blocklist's thread. */
 export const loader = {
+  /** Throws if the file cannot be read. */
   load({ file }: { file: string }): Loaded {
-    const [seed = 0] = crypto.getRandomValues(new Int32Array(1))
-    const bytesExpected = Math.min(statSync(file).size, FILE_BYTES_MAX)
+    const [seed = 0n] = crypto.getRandomValues(new BigUint64Array(1))
+    const [blocked, exempt] = [new HostSetBuilder(seed), new HostSetBuilder(seed)]
     try {
-      return { list: parseBlocklist(chunksOf(file), { bytesExpected, seed }) }
+      const unknownLines = parseBlocklist(chunksOf(file), { blocked, exempt })
+      return { blocked: blocked.pack(), exempt: exempt.pack(), unknownLines }
     } catch (error) {
       if (error instanceof BlocklistError) return { refused: error.message }
       throw error

@@ -3,20 +3,19 @@
 const DOT = 46
 /** The longest name that DNS can carry. */
 const HOST_LENGTH_MAX = 253
-/** One place in `text` is a 32-bit number: about 20,000 times a large list. */
-const TEXT_BYTES_MAX = 2 ** 32 - 2
 
 /**
  * The host of a URL in the one form in which hosts are compared: WHATWG's (lower case, punycode,
  * percent-encoding undone, IPv4 as four decimals, IPv6 compressed in brackets), without dots at
- * its end, and as IPv4 where IPv6 carries one. Throws TypeError if `url` is none.
+ * its end, and as IPv4 where IPv6 carries one. Throws TypeError if `url` is not a URL.
  */
 export const hostOf = (url: string): string => canonicalHost(new URL(url).hostname)
 
-/** As `hostOf`, from what `URL.hostname` gives. */
+/** As `hostOf`, from the value of `URL.hostname`. */
 export function canonicalHost(hostname: string): string {
   if (hostname.startsWith('[')) return unmapped(hostname)
   let end = hostname.length
+  // mutate hosts-with-a-final-dot: s/>/</
   while (end > 0 && hostname.charCodeAt(end - 1) === DOT) end--
   return end === hostname.length ? hostname : hostname.slice(0, end)
 }
@@ -59,61 +58,42 @@ function wordsOf(address: string): Words {
 const ipv4Of = (high: number, low: number): string =>
   [high >> 8, high & 255, low >> 8, low & 255].join('.')
 
-/** A set of hosts, flat and in shared memory: it crosses threads without being copied. */
+/**
+ * Hosts as 64-bit hashes, in shared memory, so that a set crosses threads without a copy. A million
+ * hosts take 16 MiB. With that many, a host that is not listed matches by chance once in 10^13
+ * lookups, and no longer after the next load, which has another seed.
+ */
 export interface PackedHosts {
-  /** Each host once: a byte for its length, then its ASCII bytes. */
-  readonly text: Uint8Array
-  /**
-   * Open addressing: 1 + a host's place in `text`, or 0. A power of two long, at most half full.
-   */
+  /** Open addressing: two words per slot, low and high; 0 and 0 mean empty. A power of two long. */
   readonly slots: Uint32Array
-  readonly seed: number
   readonly size: number
+  /** Random, so that the author of a list cannot choose hosts whose hashes collide. */
+  readonly seed: bigint
 }
 
-/**
- * FNV-1a's step, fed from a host's end to its start, so that one pass gives the hash of every
- * suffix.
- */
-const step = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193)
-
-/** MurmurHash3's last mix: every bit of the hash reaches the low ones that choose the slot. */
-function mixed(hash: number): number {
-  let mix = hash
-  mix = Math.imul(mix ^ (mix >>> 16), 0x85ebca6b)
-  mix = Math.imul(mix ^ (mix >>> 13), 0xc2b2ae35)
-  return mix ^ (mix >>> 16)
+interface Hash {
+  low: number
+  high: number
 }
 
-/** Where `bytes` from `start` to `end` stand in the set, or the empty slot where they belong. */
-function slotOf(
-  { text, slots }: Pick<PackedHosts, 'text' | 'slots'>,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  hash: number,
-): number {
+function hashOf(host: string, seed: bigint): Hash {
+  const hash = Bun.hash.xxHash64(host, seed)
+  const high = Number(hash >> 32n)
+  // A hash of 0 would look like an empty slot.
+  return { low: Number(hash & 0xffffffffn) || (high === 0 ? 1 : 0), high }
+}
+
+/** The first word of the slot that contains the hash, or of the empty slot where it belongs. */
+function slotOf(slots: Uint32Array, { low, high }: Hash): number {
   const mask = slots.length - 1
-  const length = end - start
-  let slot = mixed(hash) & mask
-  for (let place = slots[slot]; place; place = slots[slot]) {
-    let same = text[place - 1] === length ? 0 : -1
-    while (same >= 0 && same < length) {
-      same = text[place + same] === bytes[start + same] ? same + 1 : -1
-    }
-    if (same === length) break
-    slot = (slot + 1) & mask
+  let at = (2 * low) & mask
+  while (slots[at] !== low || slots[at + 1] !== high) {
+    if (slots[at] === 0 && slots[at + 1] === 0) break
+    at = (at + 2) & mask
   }
-  return slot
+  return at
 }
 
-/** The host that is looked for, as bytes. Used within one call only. */
-const scratch = new Uint8Array(HOST_LENGTH_MAX)
-
-/**
- * Hosts compared letter by letter, never by hash alone: there is no false hit. A million of them
- * take about 30 MB.
- */
 export class HostSet {
   readonly #packed: PackedHosts
 
@@ -125,95 +105,76 @@ export class HostSet {
     return this.#packed.size
   }
 
-  /** Whether `host`, in the form of `hostOf`, or a domain that it lies under is in the set. */
+  /** Whether the set contains `host`, in the form of `hostOf`, or a domain above it. */
   covers(host: string): boolean {
-    const { slots, seed } = this.#packed
-    // No entry is longer than a DNS name: a longer host is judged by its last part.
-    const end = Math.min(host.length, HOST_LENGTH_MAX)
-    const skipped = host.length - end
-    let hash = seed
-    for (let i = end - 1; i >= 0; i--) {
-      const byte = host.charCodeAt(skipped + i)
-      if (byte === DOT && slots[slotOf(this.#packed, scratch, i + 1, end, hash)]) return true
-      scratch[i] = byte
-      hash = step(hash, byte)
+    // No entry is longer than a DNS name, so only the end of a longer host can match.
+    const first = host.length - HOST_LENGTH_MAX
+    let start = first <= 0 ? 0 : host.indexOf('.', first - 1) + 1
+    if (start === 0 && first > 0) return false
+    for (;;) {
+      if (this.#has(host.slice(start))) return true
+      const dot = host.indexOf('.', start)
+      if (dot < 0) return false
+      start = dot + 1
     }
-    const isWhole = skipped === 0 || host.charCodeAt(skipped - 1) === DOT
-    return isWhole && slots[slotOf(this.#packed, scratch, 0, end, hash)] !== 0
+  }
+
+  #has(host: string): boolean {
+    const { slots, seed } = this.#packed
+    const at = slotOf(slots, hashOf(host, seed))
+    return slots[at] !== 0 || slots[at + 1] !== 0
   }
 }
 
-/** Collects hosts, each once, and packs them. */
+const SLOTS_MIN = 32
+
+/** Collects hosts, each once. */
 export class HostSetBuilder {
-  readonly #seed: number
-  #text: Uint8Array
-  #slots = new Uint32Array(new SharedArrayBuffer(256))
-  #length = 0
+  readonly #seed: bigint
+  #slots = sharedSlots(SLOTS_MIN)
   #size = 0
 
-  /**
-   * `seed`: any 32 bits; a random one keeps a list's author from choosing hosts of one hash.
-   * `bytesExpected`: room reserved for the hosts, so that it need not move; what stays unused of it
-   * costs address space only.
-   */
-  constructor({ seed, bytesExpected }: { seed: number; bytesExpected: number }) {
-    this.#seed = seed | 0
-    this.#text = new Uint8Array(new SharedArrayBuffer(Math.max(bytesExpected, 1024)))
+  /** `seed`: any 64 bits. */
+  constructor(seed: bigint) {
+    this.#seed = seed
   }
 
   get size(): number {
     return this.#size
   }
 
-  /** `host`: ASCII in the form of `hostOf`, 1 to 253 characters; else RangeError. */
+  /** `host`: in the form of `hostOf`, 1 to 253 characters; else RangeError. */
   add(host: string): void {
-    const bytes = Buffer.from(host, 'latin1')
-    const { length } = bytes
-    if (length < 1 || length > HOST_LENGTH_MAX) {
+    if (host.length < 1 || host.length > HOST_LENGTH_MAX) {
       throw new RangeError(`a host has 1 to ${HOST_LENGTH_MAX} characters`)
     }
-    this.#reserve(length + 1)
-    const hash = hashOf(this.#seed, bytes, 0, length)
-    const slot = slotOf({ text: this.#text, slots: this.#slots }, bytes, 0, length, hash)
-    if (this.#slots[slot]) return
-    this.#slots[slot] = this.#length + 1
-    this.#text[this.#length++] = length
-    this.#text.set(bytes, this.#length)
-    this.#length += length
-    if (++this.#size * 2 > this.#slots.length) this.#widen()
+    if (!insert(this.#slots, hashOf(host, this.#seed))) return
+    this.#size++
+    // At most three quarters full.
+    if (this.#size * 8 > this.#slots.length * 3) this.#grow()
   }
 
   pack(): PackedHosts {
-    const text = this.#text.subarray(0, this.#length)
-    return { text, slots: this.#slots, seed: this.#seed, size: this.#size }
+    return { slots: this.#slots, size: this.#size, seed: this.#seed }
   }
 
-  #reserve(bytes: number): void {
-    const needed = this.#length + bytes
-    if (needed <= this.#text.length) return
-    if (needed > TEXT_BYTES_MAX) throw new RangeError('a host set holds at most 4 GiB of text')
-    const wider = new Uint8Array(new SharedArrayBuffer(2 * this.#text.length))
-    wider.set(this.#text)
-    this.#text = wider
-  }
-
-  #widen(): void {
-    const wider = new Uint32Array(new SharedArrayBuffer(2 * this.#slots.byteLength))
-    const mask = wider.length - 1
-    let place = 0
-    while (place < this.#length) {
-      const end = place + 1 + (this.#text[place] ?? 0)
-      let slot = mixed(hashOf(this.#seed, this.#text, place + 1, end)) & mask
-      while (wider[slot]) slot = (slot + 1) & mask
-      wider[slot] = place + 1
-      place = end
+  #grow(): void {
+    const old = this.#slots
+    this.#slots = sharedSlots(old.length)
+    for (let at = 0; at < old.length; at += 2) {
+      const [low = 0, high = 0] = [old[at], old[at + 1]]
+      if (low !== 0 || high !== 0) insert(this.#slots, { low, high })
     }
-    this.#slots = wider
   }
 }
 
-function hashOf(seed: number, bytes: Uint8Array, start: number, end: number): number {
-  let hash = seed
-  for (let i = end - 1; i >= start; i--) hash = step(hash, bytes[i] ?? 0)
-  return hash
+const sharedSlots = (count: number) => new Uint32Array(new SharedArrayBuffer(count * 8))
+
+/** Whether the hash was not there yet. */
+function insert(slots: Uint32Array, hash: Hash): boolean {
+  const at = slotOf(slots, hash)
+  if (slots[at] !== 0 || slots[at + 1] !== 0) return false
+  slots[at] = hash.low
+  slots[at + 1] = hash.high
+  return true
 }

@@ -11,16 +11,29 @@ function judge(host: string, url: string, machine = ['192.0.2.80', '[2001:db8::8
 }
 
 const LOOPBACK = [
-  ...['http://127.0.0.1:3000/ABCDEF', 'http://127.1:3000/', 'http://2130706433:3000/'],
-  ...['http://127.9.9.9:3000/', 'http://localhost:3000/', 'https://x.localhost:3000/'],
-  ...['http://LOCALHOST.:3000/', 'http://[::1]:3000/', 'http://[::ffff:127.0.0.1]:3000/'],
-  ...['http://0:3000/', 'http://0.0.0.0:3000/', 'http://[::]:3000/', 'https://127.0.0.1:3000/'],
+  'http://127.0.0.1:3000/ABCDEF',
+  'http://127.1:3000/',
+  'http://2130706433:3000/',
+  'http://127.9.9.9:3000/',
+  'http://localhost:3000/',
+  'https://x.localhost:3000/',
+  'http://LOCALHOST.:3000/',
+  'http://[::1]:3000/',
+  'http://[::ffff:127.0.0.1]:3000/',
+  'http://0:3000/',
+  'http://0.0.0.0:3000/',
+  'http://[::]:3000/',
+  'https://127.0.0.1:3000/',
   'http://[2002:7f00:1::1]:3000/',
 ]
 const MACHINE = ['http://192.0.2.80:3000/', 'http://[2001:db8::80]:3000/', 'http://0xc0000250:3000']
 const OTHERS = [
-  ...['http://127.0.0.1/', 'http://127.0.0.1:3001/', 'http://192.0.2.81:3000/'],
-  ...['http://example.com:3000/', 'http://localhost.example:3000/', 'http://[2001:db8::81]:3000/'],
+  'http://127.0.0.1/',
+  'http://127.0.0.1:3001/',
+  'http://192.0.2.81:3000/',
+  'http://example.com:3000/',
+  'http://localhost.example:3000/',
+  'http://[2001:db8::81]:3000/',
 ]
 
 describe.each(['0.0.0.0', '::'])('listening on %s', (host) => {

@@ -6,7 +6,7 @@ import { canonicalHost } from './match.ts'
 const READ_AGAIN_MS = 10 * SECOND
 
 const LOOPBACK = ['127.0.0.1', '[::1]']
-/** Linux takes a connection to these as one to itself. */
+/** On Linux, a connection to these reaches the machine itself. */
 const UNSPECIFIED = ['0.0.0.0', '[::]']
 
 interface OwnAddressOptions {
@@ -19,7 +19,7 @@ interface OwnAddressOptions {
   monotonic?: MonotonicClock
 }
 
-/** Tells URLs that lead to the port on which this service listens: a link to one could loop. */
+/** Recognizes URLs of the port on which this service listens: a link to one could loop. */
 export class OwnAddress {
   readonly #options: Required<OwnAddressOptions>
   #own: ReadonlySet<string> = new Set()
@@ -29,7 +29,7 @@ export class OwnAddress {
     this.#options = { machine: machineAddresses, monotonic: monotonicClock, ...options }
   }
 
-  /** `host`: in the form of `hostOf`. `port`: what `URL.port` says, empty for the scheme's own. */
+  /** `host`: in the form of `hostOf`. `port`: as `URL.port`, empty for the scheme's default. */
   isOwn(host: string, { port, protocol }: Pick<URL, 'port' | 'protocol'>): boolean {
     const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
     if (number !== this.#options.port()) return false

@@ -1,25 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { HostSet } from './match.ts'
 import { BlocklistError, parseBlocklist } from './parse.ts'
 
 const parse = (text: string | Uint8Array, chunkBytes = 1_000_000) => {
   const bytes = Buffer.from(text as string)
   const chunks: Uint8Array[] = []
   for (let i = 0; i < bytes.length; i += chunkBytes) chunks.push(bytes.subarray(i, i + chunkBytes))
-  const list = parseBlocklist(chunks)
-  return { ...list, blocked: new HostSet(list.blocked), exempt: new HostSet(list.exempt) }
+  const list = { blocked: new Set<string>(), exempt: new Set<string>() }
+  return { ...list, unknownLines: parseBlocklist(chunks, list) }
 }
 
-/** The hosts that a set holds, out of its packed text, in the order of the list. */
-const hostsOf = (text: string, part: 'blocked' | 'exempt' = 'blocked'): string[] => {
-  const bytes = Buffer.from(parseBlocklist([Buffer.from(text)])[part].text)
-  const hosts: string[] = []
-  for (let i = 0; i < bytes.length; i += 1 + (bytes[i] ?? 0)) {
-    hosts.push(bytes.toString('latin1', i + 1, i + 1 + (bytes[i] ?? 0)))
-  }
-  return hosts
-}
+/** The hosts of a list, in its order. */
+const hostsOf = (text: string, part: 'blocked' | 'exempt' = 'blocked'): string[] => [
+  ...parse(text)[part],
+]
 
 const entries: { line: string; hosts: string[] }[] = [
   { line: '0.0.0.0 bad.example', hosts: ['bad.example'] },
@@ -90,47 +84,84 @@ const entries: { line: string; hosts: string[] }[] = [
 ]
 
 const passedOver = [
-  ...[
-    '',
-    '   ',
-    '# bad.example',
-    '#bad.example',
-    '## bad.example',
-    '! bad.example',
-    '; bad.example',
-  ],
-  ...['[Adblock Plus 2.0]', '[uBlock Origin]', '#', '##.bad', '#@#.bad'],
-  ...['127.0.0.1 localhost', '127.0.0.1 localhost.localdomain', '::1 localhost6.localdomain6'],
-  ...['::1 ip6-localhost ip6-loopback', '127.0.1.1 myhost', '0.0.0.0 0.0.0.0', '0.0.0.0 com'],
+  '',
+  '   ',
+  '# bad.example',
+  '#bad.example',
+  '## bad.example',
+  '! bad.example',
+  '; bad.example',
+  '[Adblock Plus 2.0]',
+  '[uBlock Origin]',
+  '#',
+  '##.bad',
+  '#@#.bad',
+  '127.0.0.1 localhost',
+  '127.0.0.1 localhost.localdomain',
+  '::1 localhost6.localdomain6',
+  '::1 ip6-localhost ip6-loopback',
+  '127.0.1.1 myhost',
+  '0.0.0.0 0.0.0.0',
+  '0.0.0.0 com',
 ]
 
 const unknown = [
-  ...['com', 'com.', '.com', '*.com', '||com^', '||*.com^', 'localhost', 'http://com/'],
-  ...['192.168.0.7 nas.example', '255.255.255.255 bad.example', '192.0.2.0/24'],
-  ...['bad.example##.banner', 'bad.example,worse.example##div > .x', 'bad.example#@#.banner'],
-  ...['bad.example#?#div', 'bad.example#$#body {}', 'bad.example#%#script', 'bad.example$$script'],
-  ...['||bad.example/path', '||bad.example^path', '||bad*.example^', '||bad.*^', '||*^', '||^'],
-  ...['||bad.example^$script', '||bad.example^$domain=fine.example', '||bad.example^$badfilter'],
-  ...['||bad.example^$third-party,image', '||bad.example^$~third-party', '||bad.example^|x'],
-  ...['@@bad.example', '@@||bad.example/path', '@@||bad.example^$script', '|http://bad.example/'],
-  ...['/bad\\.example/', '/banner/*', '-ads-', '&ad=', 'address=/bad.example/0.0.0.0'],
-  ...['bad.example worse.example', 'bad.example CNAME .', 'a sentence about bad.example.'],
-  ...[
-    'bad.example/path',
-    'bad.example?query',
-    'abuse@bad.example',
-    'ftp://bad.example/',
-    '"bad.example",',
-  ],
-  ...[
-    'bad..example!',
-    'b@d.example',
-    'http://',
-    'http://bad example',
-    'bad.example:port',
-    '1.2.3.4.5',
-  ],
-  ...['xn--a.example', `${'a.'.repeat(122)}bad.example`, `http://${'a.'.repeat(122)}bad.example/`],
+  'com',
+  'com.',
+  '.com',
+  '*.com',
+  '||com^',
+  '||*.com^',
+  'localhost',
+  'http://com/',
+  '192.168.0.7 nas.example',
+  '255.255.255.255 bad.example',
+  '192.0.2.0/24',
+  'bad.example##.banner',
+  'bad.example,worse.example##div > .x',
+  'bad.example#@#.banner',
+  'bad.example#?#div',
+  'bad.example#$#body {}',
+  'bad.example#%#script',
+  'bad.example$$script',
+  '||bad.example/path',
+  '||bad.example^path',
+  '||bad*.example^',
+  '||bad.*^',
+  '||*^',
+  '||^',
+  '||bad.example^$script',
+  '||bad.example^$domain=fine.example',
+  '||bad.example^$badfilter',
+  '||bad.example^$third-party,image',
+  '||bad.example^$~third-party',
+  '||bad.example^|x',
+  '@@bad.example',
+  '@@||bad.example/path',
+  '@@||bad.example^$script',
+  '|http://bad.example/',
+  '/bad\\.example/',
+  '/banner/*',
+  '-ads-',
+  '&ad=',
+  'address=/bad.example/0.0.0.0',
+  'bad.example worse.example',
+  'bad.example CNAME .',
+  'a sentence about bad.example.',
+  'bad.example/path',
+  'bad.example?query',
+  'abuse@bad.example',
+  'ftp://bad.example/',
+  '"bad.example",',
+  'bad..example!',
+  'b@d.example',
+  'http://',
+  'http://bad example',
+  'bad.example:port',
+  '1.2.3.4.5',
+  'xn--a.example',
+  `${'a.'.repeat(122)}bad.example`,
+  `http://${'a.'.repeat(122)}bad.example/`,
 ]
 
 describe('a line', () => {
@@ -174,7 +205,7 @@ describe('a file', () => {
       const cut = parse(text, chunkBytes)
       expect([cut.blocked.size, cut.unknownLines]).toEqual([whole.blocked.size, whole.unknownLines])
       for (const { hosts } of entries)
-        for (const host of hosts) expect(cut.blocked.covers(host)).toBe(true)
+        for (const host of hosts) expect(cut.blocked.has(host)).toBe(true)
     }
   })
 
@@ -225,7 +256,7 @@ describe('a file', () => {
 
   test('in Latin-1 is read; only the lines that need those letters are unknown', () => {
     const list = parse(Buffer.from('# caf\xe9\nbad.example\ncaf\xe9.example\n', 'latin1'))
-    expect(list.blocked.covers('bad.example')).toBe(true)
+    expect(list.blocked.has('bad.example')).toBe(true)
     expect(list).toMatchObject({ blocked: { size: 1 }, unknownLines: 1 })
   })
 
@@ -233,7 +264,7 @@ describe('a file', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 30 }), (line) => {
         const list = parse(`listed.example\n${line.replaceAll('\0', '')}`)
-        expect(list.blocked.covers('www.any-name.com')).toBe(false)
+        for (const host of list.blocked) expect(host).toMatch(/[.:]/)
       }),
     )
   })

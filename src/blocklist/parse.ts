@@ -1,62 +1,70 @@
 /**
- * The list formats, told apart line by line, so that a file may mix them:
+ * The list formats, recognized line by line, so that a file may mix them:
  * - hosts: `0.0.0.0 bad.example worse.example`. Only lines of an unspecified or loopback address
- *   block; another address is an ordinary mapping. Names of the machine itself are passed over.
+ *   block; another address is an ordinary mapping. Names of the machine itself are ignored.
  * - plain: `bad.example`, `*.bad.example`, `.bad.example`, `192.0.2.7`, `2001:db8::7`.
  * - Adblock: `||bad.example^`. An exception, `@@||fine.bad.example^`, exempts its host and all
- *   below it from this file, not from others. Options that narrow a rule to some pages or kinds of
- *   request do not say that the host is bad: such rules, paths, wildcards and cosmetic rules are
- *   passed over.
+ *   below it from this file, not from others. A rule is ignored if its options restrict it to some
+ *   pages or kinds of request, or if it has a path or a wildcard; so are cosmetic rules.
  * - URLhaus: `http://bad.example/x`. The whole host is blocked.
- * A single label (`com`, `||com^`) is a mistake that would block a top-level domain: passed over.
+ * A single label (`com`, `||com^`) would block a top-level domain and is ignored.
  */
 
-import { canonicalHost, HostSetBuilder, type PackedHosts } from './match.ts'
+import { canonicalHost } from './match.ts'
 
 const LINE_LENGTH_MAX = 65_536
 
-/** The hosts of one file: those that it blocks, and those that its exceptions exempt. */
-export interface HostList {
-  readonly blocked: PackedHosts
-  readonly exempt: PackedHosts
-  /** Lines with content in no known form. */
-  readonly unknownLines: number
+/** Receives hosts, each any number of times. A `Set` of strings is one. */
+interface HostCollection {
+  add(host: string): unknown
+  readonly size: number
 }
 
-/** Why a file is no blocklist. The message is for the log. */
+/** The hosts of one file: those that it blocks, and those that its exceptions exempt. */
+interface HostList {
+  blocked: HostCollection
+  exempt: HostCollection
+}
+
+/** Why a file is not a blocklist. The message is for the log. */
 export class BlocklistError extends Error {
   override readonly name = 'BlocklistError'
 }
 
-interface ParseOptions {
-  /** The file's size where it is known: see HostSetBuilder. */
-  bytesExpected?: number
-  seed?: number
-}
-
 /**
- * Reads a list from its bytes, cut anywhere; a chunk is done with when the next is asked for. An
- * empty file, or one of comments alone, is an empty list. Throws BlocklistError if it is binary, a
- * web page, or has content but not one entry.
+ * Adds the hosts of a file to `list`. The file may be cut into chunks anywhere; a chunk is not used
+ * after the next one is requested. Returns the number of lines in no known form. A file that is
+ * empty or contains only comments is an empty list. Throws BlocklistError if the file is binary or
+ * a web page, or has content but no entry.
  */
-export function parseBlocklist(
-  chunks: Iterable<Uint8Array>,
-  { bytesExpected = 0, seed = 0 }: ParseOptions = {},
-): HostList {
-  const reader = new LineReader(seed, bytesExpected)
+export function parseBlocklist(chunks: Iterable<Uint8Array>, list: HostList): number {
   const decoder = new TextDecoder()
   let rest = ''
+  let isFirst = true
+  let unknownLines = 0
+  const read = (line: string) => {
+    const text = line.trim()
+    if (text === '' || COMMENT.test(text)) return
+    if (isFirst && text.startsWith('<')) throw new BlocklistError('the file is a web page')
+    isFirst = false
+    const { hosts, isException } = parseEntry(text)
+    for (const host of hosts) if (host) (isException ? list.exempt : list.blocked).add(host)
+    if (hosts.includes(undefined)) unknownLines++
+  }
   for (const chunk of chunks) {
     if (chunk.includes(0)) throw new BlocklistError('the file is binary')
     const lines = (rest + decoder.decode(chunk, { stream: true })).split(LINE_END)
     rest = lines.pop() ?? ''
-    for (const line of lines) reader.read(line)
+    for (const line of lines) read(line)
     if (rest.length > LINE_LENGTH_MAX) {
       throw new BlocklistError(`a line is longer than ${LINE_LENGTH_MAX} characters`)
     }
   }
-  reader.read(rest + decoder.decode())
-  return reader.finish()
+  read(rest + decoder.decode())
+  if (unknownLines > 0 && list.blocked.size + list.exempt.size === 0) {
+    throw new BlocklistError('the file has content, but no entry in a known form')
+  }
+  return unknownLines
 }
 
 /** A carriage return alone ends a line, too; one before a newline only adds an empty line. */
@@ -67,83 +75,42 @@ const COMMENT = /^(?:[!#;]|\[(?![\da-f:.]+\]))/i
 const COSMETIC = /^\S*#[@?$%]{0,2}#/
 const WITH_SCHEME = /^https?:\/\/\S+/i
 const ADBLOCK = /^(@@)?\|\|(?:\*\.)?([^\s/^$|*]+)[/^]?\*?\|?(?:\$(.*))?$/
-/**
- * Options that leave a rule a statement about its host: those that AdGuard's list compiler drops.
- */
-const OPTIONS_HELD = /^(?:all|doc|document|popup|network|important|third-party|3p|match-case)$/i
+/** Options after which a rule still blocks the whole host, as in AdGuard's list compiler. */
+const WHOLE_HOST = /^(?:all|doc|document|popup|network|important|third-party|3p|match-case)$/i
 
-class LineReader {
-  readonly #blocked: HostSetBuilder
-  readonly #exempt: HostSetBuilder
-  #unknownLines = 0
-  #isFirst = true
-
-  constructor(seed: number, bytesExpected: number) {
-    this.#blocked = new HostSetBuilder({ seed, bytesExpected })
-    this.#exempt = new HostSetBuilder({ seed, bytesExpected: 0 })
-  }
-
-  read(line: string): void {
-    const text = line.trim()
-    if (text === '' || COMMENT.test(text)) return
-    if (this.#isFirst && text.startsWith('<')) throw new BlocklistError('the file is a web page')
-    this.#isFirst = false
-    if (!this.#readEntry(text)) this.#unknownLines++
-  }
-
-  finish(): HostList {
-    if (this.#unknownLines > 0 && this.#blocked.size + this.#exempt.size === 0) {
-      throw new BlocklistError('the file has content, but no entry in a known form')
-    }
-    return {
-      blocked: this.#blocked.pack(),
-      exempt: this.#exempt.pack(),
-      unknownLines: this.#unknownLines,
-    }
-  }
-
-  #readEntry(text: string): boolean {
-    if (text.startsWith('||') || text.startsWith('@@')) return this.#readAdblock(text)
-    const address = WITH_SCHEME.exec(text)?.[0]
-    if (address !== undefined) return this.#add(this.#blocked, entryOf(URL.parse(address)))
-    if (COSMETIC.test(text)) return false
-    const words = wordsOf(text)
-    const [first = '', ...names] = words
-    if (names.length === 0) return this.#add(this.#blocked, hostNamed(first))
-    return isSinkhole(first) && this.#readNames(names)
-  }
-
-  #readAdblock(text: string): boolean {
-    const [, exception, name, options] = ADBLOCK.exec(text) ?? []
-    if (name === undefined) return false
-    if (options && !options.split(',').every((option) => OPTIONS_HELD.test(option.trim()))) {
-      return false
-    }
-    return this.#add(exception ? this.#exempt : this.#blocked, hostNamed(name))
-  }
-
-  #readNames(names: readonly string[]): boolean {
-    let known = true
-    for (const name of names) {
-      if (!isOwnName(name) && !this.#add(this.#blocked, hostNamed(name))) known = false
-    }
-    return known
-  }
-
-  #add(set: HostSetBuilder, host: string | undefined): boolean {
-    if (host !== undefined) set.add(host)
-    return host !== undefined
-  }
+interface Entry {
+  /** undefined for a host that is in no known form. */
+  hosts: readonly (string | undefined)[]
+  isException: boolean
 }
 
-function wordsOf(text: string): string[] {
+const blocks = (...hosts: (string | undefined)[]): Entry => ({ hosts, isException: false })
+const UNKNOWN = blocks(undefined)
+
+function parseEntry(text: string): Entry {
+  if (text.startsWith('||') || text.startsWith('@@')) return parseAdblock(text)
+  const address = WITH_SCHEME.exec(text)?.[0]
+  if (address !== undefined) return blocks(entryOf(URL.parse(address)))
+  if (COSMETIC.test(text)) return UNKNOWN
   const comment = text.indexOf('#')
-  return (comment < 0 ? text : text.slice(0, comment).trimEnd()).split(/\s+/)
+  const words = (comment < 0 ? text : text.slice(0, comment).trimEnd()).split(/\s+/)
+  const [first = '', ...names] = words
+  if (names.length === 0) return blocks(hostNamed(first))
+  if (!isSinkhole(first)) return UNKNOWN
+  return blocks(...names.filter((name) => !isOwnName(name)).map(hostNamed))
+}
+
+function parseAdblock(text: string): Entry {
+  const [, exception, name, options = ''] = ADBLOCK.exec(text) ?? []
+  if (name === undefined) return UNKNOWN
+  const isWhole = options.split(',').every((option) => WHOLE_HOST.test(option.trim()))
+  if (options !== '' && !isWhole) return UNKNOWN
+  return { hosts: [hostNamed(name)], isException: exception !== undefined }
 }
 
 const ENTRY = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)+|\[[\da-f:]+\])$/
 
-/** The host of an entry by name or address; undefined where it is none, or one label only. */
+/** The host of a name or address; undefined if it is neither, or a single label. */
 function hostNamed(name: string): string | undefined {
   const bare = name.replace(/^\*?\./, '')
   const isIpv6 = !bare.startsWith('[') && bare.indexOf(':') !== bare.lastIndexOf(':')
@@ -157,7 +124,7 @@ function entryOf(url: URL | null): string | undefined {
   return ENTRY.test(host) && host.length <= 253 ? host : undefined
 }
 
-/** Unspecified or loopback: what a hosts file sends a blocked name to. */
+/** Unspecified or loopback: the addresses that a hosts file gives to blocked names. */
 const SINKHOLE = /^(?:0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\])$/
 
 function isSinkhole(word: string): boolean {
@@ -167,8 +134,7 @@ function isSinkhole(word: string): boolean {
 }
 
 /**
- * Names that a hosts file gives the machine itself: single labels, `localhost.localdomain`,
- * `0.0.0.0`.
+ * A hosts file's names of the machine itself: single labels, `localhost.localdomain`, `0.0.0.0`.
  */
 function isOwnName(name: string): boolean {
   return !/[.:]/.test(name) || /^localhost\d?\.localdomain\d?$/i.test(name) || isSinkhole(name)

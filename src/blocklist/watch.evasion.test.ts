@@ -14,8 +14,17 @@ import { Blocklist } from './watch.ts'
  */
 
 const LISTED = [
-  ...['evil.com', 'xn--bcher-kva.example', 'faß.example', 'παράδειγμα.example', '日本語.example'],
-  ...['192.0.2.33', '127.0.0.1', '2001:db8::bad', 'a.b.deep.example', 'i❤.example', 'co.example'],
+  'evil.com',
+  'xn--bcher-kva.example',
+  'faß.example',
+  'παράδειγμα.example',
+  '日本語.example',
+  '192.0.2.33',
+  '127.0.0.1',
+  '2001:db8::bad',
+  'a.b.deep.example',
+  'i❤.example',
+  'co.example',
 ]
 
 const words = (text: string) => text.trim().split(/\s+/)
@@ -51,7 +60,14 @@ const BLOCKED: Record<string, string[]> = {
     https://𝚎𝚟𝚒𝚕.com/ https://ⓔⓥⓘⓛ.com/ https://ⒺⓋⒾⓁ.ⒸⓄⓂ/ https://ᵉᵛⁱˡ.com/ https://ᴱⱽᴵᴸ.com/
     https://ℯⅴⅰⅼ.com/ https://ⅇⅴⅈⅼ.ⅽℴⅿ/ https://ＥＶＩＬ。com/ https://ℰⅤℐℒ.com/`),
   'with signs that nobody sees': [
-    ...['\u00ad', '\u200b', '\u2060', '\ufeff', '\ufe0f', '\ufe00', '\u{e0100}', '\u034f'],
+    '\u00ad',
+    '\u200b',
+    '\u2060',
+    '\ufeff',
+    '\ufe0f',
+    '\ufe00',
+    '\u{e0100}',
+    '\u034f',
     '\u180b',
   ].flatMap((sign) => [`https://e${sign}vil.com/`, `https://evil.com${sign}/`]),
   'in Unicode or punycode': words(`https://bücher.example/ https://BÜCHER.EXAMPLE/
@@ -142,7 +158,9 @@ const REFUSED: Record<string, string[]> = {
       `${sign}https://evil.com/`,
       `https://evil.com/${sign}`,
     ]),
-    ...['ht\ttps://evil.com/', 'https:/\n/evil.com/', 'https://evil.com\ud800/'],
+    'ht\ttps://evil.com/',
+    'https:/\n/evil.com/',
+    'https://evil.com\ud800/',
   ],
   'other schemes': words(`javascript://evil.com/%0aalert(1) data:text/html,evil.com ftp://evil.com/
     blob:https://evil.com/ view-source:https://evil.com/ httpss://evil.com/ ｈttp://evil.com/
@@ -179,8 +197,9 @@ type Judgement = 'blocked' | 'fine' | 'refused'
 
 /** As `shorten` judges. */
 function judge(url: string): Judgement {
-  if (!Url.safeParse(url).success) return 'refused'
-  return blocklist.isBlocked(url) ? 'blocked' : 'fine'
+  const { success, data } = Url.safeParse(url)
+  if (!success) return 'refused'
+  return blocklist.isBlocked(data) ? 'blocked' : 'fine'
 }
 
 const rows = (table: Record<string, string[]>) =>

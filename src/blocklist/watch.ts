@@ -5,31 +5,30 @@ import { messageOf, Thread } from '../lib/thread.ts'
 import type { Loaded, LoaderCalls } from './load.ts'
 import { canonicalHost, HostSet, hostOf } from './match.ts'
 import type { OwnAddress } from './own-address.ts'
-import type { HostList } from './parse.ts'
 
 interface BlocklistOptions {
   files: readonly string[]
   /**
-   * Our own hosts, as URLs (`BASE_URL`, `CDN_URL`) or bare hosts: blocked on every port and scheme.
+   * Our own hosts, as URLs (`BASE_URL`, `CDN_URL`) or bare hosts: blocked with any port and scheme.
    */
   ownHosts: readonly string[]
-  /** Where the service itself listens; absent: nowhere. */
+  /** The addresses on which the service listens; absent: none. */
   ownAddress?: Pick<OwnAddress, 'isOwn'>
   log: Log
   /** The module of the thread that reads the files: `threads/blocklist.ts`. */
   thread: URL
-  /** How often the files are looked at. */
+  /** Time between two checks of the files. */
   intervalMs?: number
   clock?: Clock
 }
 
 interface BlocklistFileState {
   file: string
-  /** Hosts of the set in force, which may be older than the file. */
+  /** Hosts of the active set, which may be older than the file. */
   entries: number
-  /** When the set in force was read; null before the first. */
+  /** When the active set was read; null before the first. */
   loadedAt: number | null
-  /** Why the file as it stands now is not in force; null when it is. */
+  /** Why the current file is not active; null if it is. */
   error: string | null
 }
 
@@ -43,26 +42,26 @@ export interface BlocklistState {
 interface Watched extends BlocklistFileState {
   blocked: HostSet | undefined
   exempt: HostSet | undefined
-  /** What the file's version was at the last look, and when it was last tried. */
+  /** The file's version at the last check, and at the last attempt to load it. */
   seen: string
   version: string
-  /** The version and the error last logged: each is said once. */
+  /** The version and the error last logged: each pair is logged once. */
   reported: string
-  /** Reading failed for a reason that may pass without the file changing. */
+  /** Loading failed for a reason that may go away although the file does not change. */
   retry: boolean
 }
 
 /**
- * The hosts that no link may lead to. Each file is its own set, read anew on a thread when it
- * changes; a file that is missing or broken leaves its last good set in force and says so in the
- * log.
+ * The hosts that are refused as destinations. Each file is a set of its own, which a thread reads
+ * again when the file changes. If a file is missing or broken, its last good set stays active, and
+ * the log says so.
  */
 export class Blocklist {
   readonly #options: Required<BlocklistOptions>
   readonly #ownHosts: ReadonlySet<string>
   readonly #files: readonly Watched[]
   #timer: ReturnType<typeof setTimeout> | undefined
-  #turn: Promise<void> = Promise.resolve()
+  #refreshing: Promise<void> = Promise.resolve()
   #isClosed = false
   #version = 0
 
@@ -83,7 +82,7 @@ export class Blocklist {
     }))
   }
 
-  /** Resolves when every file has been tried once; a file that fails does not stop the start. */
+  /** Resolves when each file has been tried once. A file that fails does not prevent the start. */
   static async open(options: BlocklistOptions): Promise<Blocklist> {
     const blocklist = new Blocklist(options)
     if (options.files.length > 0) {
@@ -94,17 +93,19 @@ export class Blocklist {
   }
 
   /**
-   * Whether the URL's host, or a domain that it lies under, is blocked. Throws TypeError if `url`
-   * is none.
+   * Whether the host of a URL, or a domain above it, is blocked. `href` and `host` are those of a
+   * `URL`.
    */
-  isBlocked(url: string): boolean {
-    const parsed = new URL(url)
-    const host = canonicalHost(parsed.hostname)
-    if (this.#isOurs(host) || this.#options.ownAddress.isOwn(host, parsed)) return true
+  isBlocked({ href, host: hostAndPort }: Pick<URL, 'href' | 'host'>): boolean {
+    const port = /:(\d+)$/.exec(hostAndPort)?.[1] ?? ''
+    const hostname = port === '' ? hostAndPort : hostAndPort.slice(0, -port.length - 1)
+    const host = canonicalHost(hostname)
+    const protocol = href.slice(0, href.indexOf(':') + 1)
+    if (this.#isOurs(host) || this.#options.ownAddress.isOwn(host, { port, protocol })) return true
     return this.#files.some((list) => isListed(list, host))
   }
 
-  /** Differs after every list that was loaded. */
+  /** Changes with every list that is loaded. */
   get version(): number {
     return this.#version
   }
@@ -124,29 +125,29 @@ export class Blocklist {
     }
   }
 
-  /** Reads every file again, changed or not. Never rejects for a file's sake: see `state`. */
+  /** Reads every file again, changed or not. Does not reject when a file fails: see `state`. */
   reload(): Promise<void> {
-    return this.#inTurn({ force: true })
+    return this.#enqueue({ force: true })
   }
 
   /**
-   * What happens at every interval: reads the files that have changed, each once two looks have
-   * found it alike, because one that is just being written would be half a list.
+   * Runs at every interval. Reads a file that has changed once two checks in a row have found the
+   * same version: a file that is being written would be half a list.
    */
   look(): Promise<void> {
-    return this.#inTurn({ force: false })
+    return this.#enqueue({ force: false })
   }
 
-  /** Ends the watching once a reading under way has finished; the sets stay in force. */
+  /** Resolves when a load in progress has finished. The sets stay active. */
   close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    return this.#turn
+    return this.#refreshing
   }
 
   /**
-   * Only the very host, not what lies under it: the operator's other sites may. `localhost` is all
-   * loopback.
+   * Whether it is exactly one of our hosts: the operator may have other sites below them. Names
+   * below `localhost` are all loopback.
    */
   #isOurs(host: string): boolean {
     if (this.#ownHosts.has(host)) return true
@@ -162,16 +163,16 @@ export class Blocklist {
     this.#timer.unref()
   }
 
-  #inTurn(options: { force: boolean }): Promise<void> {
-    this.#turn = this.#turn.then(() => this.#refresh(options))
-    return this.#turn
+  #enqueue(options: { force: boolean }): Promise<void> {
+    this.#refreshing = this.#refreshing.then(() => this.#refresh(options))
+    return this.#refreshing
   }
 
   async #refresh({ force }: { force: boolean }): Promise<void> {
     if (this.#isClosed) return
     const due: Watched[] = []
     for (const list of this.#files) {
-      const { version, error } = await lookAt(list.file)
+      const { version, error } = await versionOf(list.file)
       const hasSettled = version === list.seen
       list.seen = version
       if (!force && !list.retry && !(hasSettled && version !== list.version)) continue
@@ -182,7 +183,7 @@ export class Blocklist {
     if (due.length > 0) await this.#load(due)
   }
 
-  /** The thread ends with the loading, and its memory with it. */
+  /** The thread ends after the load, which frees its memory. */
   async #load(due: readonly Watched[]): Promise<void> {
     let thread: Thread<LoaderCalls> | undefined
     for (const list of due) {
@@ -205,15 +206,19 @@ export class Blocklist {
       this.#keep(list, loaded.refused, { retry: false })
       return
     }
-    Object.assign(list, setsOf(loaded.list))
+    list.entries = loaded.blocked.size
+    list.blocked = new HostSet(loaded.blocked)
+    list.exempt = new HostSet(loaded.exempt)
     this.#version++
     list.loadedAt = this.#options.clock()
     list.error = null
     list.reported = ''
     list.retry = false
-    const { file, entries } = list
-    const { unknownLines } = loaded.list
-    this.#options.log.info('blocklist.file_loaded', { file, entries, unknown_lines: unknownLines })
+    this.#options.log.info('blocklist.file_loaded', {
+      file: list.file,
+      entries: list.entries,
+      unknown_lines: loaded.unknownLines,
+    })
   }
 
   #keep(list: Watched, error: string, { retry }: { retry: boolean }): void {
@@ -233,23 +238,15 @@ function ownHostOf(text: string): string {
   return text.includes('://') ? hostOf(text) : hostOf(`http://${text}`)
 }
 
-function setsOf({ blocked, exempt }: HostList) {
-  return {
-    entries: blocked.size,
-    blocked: new HostSet(blocked),
-    exempt: exempt.size > 0 ? new HostSet(exempt) : undefined,
-  }
-}
-
 function isListed({ blocked, exempt }: Watched, host: string): boolean {
   return blocked?.covers(host) === true && exempt?.covers(host) !== true
 }
 
 /**
- * The version changes with any write, replacement or change of rights. A FIFO would block its
- * reader: refused.
+ * A version that changes with every write, replacement or change of rights. Only regular files: a
+ * FIFO would block the thread.
  */
-async function lookAt(file: string): Promise<{ version: string; error?: string }> {
+async function versionOf(file: string): Promise<{ version: string; error?: string }> {
   try {
     const found = await stat(file, { bigint: true })
     if (!found.isFile()) return { version: 'no file', error: 'is not a regular file' }

@@ -6,7 +6,7 @@ import type { AccountRow } from '../accounts/store.ts'
 import { accountWrites } from '../accounts/writes.ts'
 import { inTransaction } from '../db/open.ts'
 import { isoTime } from '../lib/clock.ts'
-import { CommandError } from './command-error.ts'
+import { CommandError } from './args.ts'
 
 /** Commands on accounts and keys. Each returns what it prints. */
 
@@ -16,7 +16,7 @@ export interface LinkDeps extends KeyDeps {
   baseUrl: string
 }
 
-/** Makes an account and shows its first key, this once. */
+/** Creates an account and shows its first key, which is never shown again. */
 export function createAccount(
   deps: KeyDeps,
   { email, plan, json }: { email: string; plan: Plan; json: boolean },
@@ -25,10 +25,10 @@ export function createAccount(
   const id = deps.accounts.create(email, plan, stored, deps.clock())
   if (id === undefined) throw new CommandError(`${email} has an account already`)
   if (json) return JSON.stringify({ account_id: id, email, plan, api_key: key })
-  return `Account ${email} (${plan}).\nAPI key, shown this once:\n\n  ${key}\n`
+  return `Account ${email} (${plan}).\nAPI key. Copy it now: you won't see it again.\n\n  ${key}\n`
 }
 
-/** One line an account. */
+/** One line per account. */
 export function listAccounts({ accounts }: KeyDeps, { json }: { json: boolean }): string {
   const lines = accounts.list().map(({ id, email, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
@@ -36,7 +36,7 @@ export function listAccounts({ accounts }: KeyDeps, { json }: { json: boolean })
       ? JSON.stringify({ account_id: id, email, plan, links: linkCount, created_at })
       : `${email}  ${plan}  ${linkCount} links  since ${created_at}`
   })
-  return lines.join('\n')
+  return lines.length === 0 && !json ? 'No accounts.' : lines.join('\n')
 }
 
 export function setPlan(deps: KeyDeps, { email, plan }: { email: string; plan: Plan }): string {
@@ -44,7 +44,7 @@ export function setPlan(deps: KeyDeps, { email, plan }: { email: string; plan: P
   return `${email} is on the ${plan} plan.`
 }
 
-/** A link with which whoever holds it sets the account's password. It ends earlier ones. */
+/** Creates a one-time link that sets the account's password. Earlier links stop working. */
 export function resetPassword(
   deps: LinkDeps,
   { email, json }: { email: string; json: boolean },
@@ -52,10 +52,10 @@ export function resetPassword(
   const { id: accountId } = getAccount(deps, email)
   const { link, ends_at } = addLink(deps, { purpose: 'reset', accountId })
   if (json) return JSON.stringify({ account_id: accountId, email, link, ends_at })
-  return `Opens once, until ${ends_at}, and sets a new password of ${email}:\n\n  ${link}\n`
+  return `Sets a new password for ${email}, once, until ${ends_at}:\n\n  ${link}\n`
 }
 
-/** For somebody whose phone and recovery codes are lost: the password alone is enough again. */
+/** For a member whose phone and recovery codes are lost. */
 export function resetTwoFactor({ accounts }: KeyDeps, { email }: { email: string }): string {
   const account = getAccount({ accounts }, email)
   if (account.totpEnabledAt === null) return `Two-factor sign-in is not on for ${email}.`
@@ -63,11 +63,11 @@ export function resetTwoFactor({ accounts }: KeyDeps, { email }: { email: string
   return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
 }
 
-/** A link with which whoever holds it becomes the owner of the service. It ends earlier ones. */
+/** Creates a one-time link that creates the owner account. Earlier links stop working. */
 export function setupLink(deps: LinkDeps, { json }: { json: boolean }): string {
   const { link, ends_at } = addLink(deps, { purpose: 'setup' })
   if (json) return JSON.stringify({ link, ends_at })
-  return `Opens once, until ${ends_at}, and sets up the owner's account:\n\n  ${link}\n`
+  return `Creates the owner account, once, until ${ends_at}:\n\n  ${link}\n`
 }
 
 function addLink(
@@ -90,21 +90,21 @@ export function rotate(
     return JSON.stringify({ account_id, email: account.email, plan, api_key: key })
   }
   return [
-    `New API key of ${email}, shown this once:\n\n  ${key}\n`,
-    `The old one ${ending(deps, now)}.`,
+    `New API key of ${email}. Copy it now: you won't see it again.\n\n  ${key}\n`,
+    `The old key ${expiry(deps, now)}.`,
   ].join('\n')
 }
 
 export function revoke(deps: KeyDeps, { email, now }: { email: string; now: boolean }): string {
   revokeKey(deps, getAccount(deps, email).id, { now })
-  return `The API key of ${email} ${ending(deps, now)}.`
+  return `The API key of ${email} ${expiry(deps, now)}.`
 }
 
-function ending({ clock }: KeyDeps, now: boolean): string {
-  return now ? 'has ended' : `works until ${isoTime(clock() + KEY_OVERLAP_MS)}`
+function expiry({ clock }: KeyDeps, now: boolean): string {
+  return now ? 'has expired' : `works until ${isoTime(clock() + KEY_OVERLAP_MS)}`
 }
 
-/** Refuses its keys and ends its sessions; with `links`, visitors of its links get 410. */
+/** Refuses the account's keys and ends its sessions. With `links`, its links answer 410. */
 export function disableAccount(
   db: Database,
   deps: KeyDeps,
@@ -115,8 +115,8 @@ export function disableAccount(
   if (!inTransaction(db, () => accountWrites(db).disableAccount(command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
   }
-  const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links go on as before.'
-  return `${email} is disabled: its keys are refused, its sessions have ended. ${itsLinks}`
+  const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links still work.'
+  return `${email} is disabled: its keys are refused and its sessions are closed. ${itsLinks}`
 }
 
 export function enableAccount(db: Database, deps: KeyDeps, { email }: { email: string }): string {

@@ -55,6 +55,14 @@ const commands: [string, Command][] = [
   ['restore today.hopcode', { name: 'restore', file: 'today.hopcode' }],
   ['check', { name: 'check', json: false }],
   ['check --json', { name: 'check', json: true }],
+  [
+    'shorten https://example.com/ --json',
+    { name: 'shorten', url: 'https://example.com/', json: true },
+  ],
+  ['links', { name: 'links', text: '', json: false }],
+  ['links flyer', { name: 'links', text: 'flyer', json: false }],
+  ['qr spring26', { name: 'qr', code: 'spring26', out: '' }],
+  ['qr spring26 --out -', { name: 'qr', code: 'spring26', out: '-' }],
 ]
 test.each(commands)('hopcode %s', (line, command) => {
   expect(parse(line)).toEqual(command)
@@ -62,24 +70,27 @@ test.each(commands)('hopcode %s', (line, command) => {
 
 const senseless: [string, string][] = [
   ['frobnicate', 'unknown command: frobnicate'],
-  ['account', 'unknown command: account'],
+  ['account', 'unknown command: account. There are: account create, account list, '],
   ['account create extra --email a@example.com --plan pro', 'unknown command'],
   ['constructor', 'unknown command: constructor'],
   ['account create --plan pro', '--email is missing'],
   ['account create --email nobody --plan pro', '--email must be an e-mail address'],
-  ['account create --email a@example.com', '--plan must be one of free, pro, enterprise'],
-  ['account create --email a@example.com --plan gold', '--plan must be one of'],
-  ['account create --email a@example.com --plan pro --now', 'account create takes no --now'],
-  ['serve --json', 'serve takes no --json'],
-  ['account list --verbose', "Unknown option '--verbose'"],
+  ['account create --email a@example.com', '--plan is missing'],
+  [
+    'account create --email a@example.com --plan gold',
+    '--plan must be one of free, pro, enterprise, not gold',
+  ],
+  ['account create --email a@example.com --plan pro --now', 'account create accepts no --now'],
+  ['serve --json', 'serve accepts no --json'],
+  ['account list --verbose', "unknown option '--verbose'"],
   ['maintenance on', '--until is missing'],
   ['backup', 'backup needs a file, or - for a pipe'],
-  ['restore one.hopcode two.hopcode', 'restore takes one file, not also two.hopcode'],
-  ['backup one.hopcode --json', 'backup takes no --json'],
-  ['link', 'unknown command: link'],
+  ['restore one.hopcode two.hopcode', 'restore accepts one file, not also two.hopcode'],
+  ['backup one.hopcode --json', 'backup accepts no --json'],
+  ['link', 'unknown command: link. There are: link disable, link enable, link disabled'],
   ['link disable', 'link disable needs a code'],
   ['link disable SPRING26', '--reason is missing'],
-  ['link disable SPRING26 SUMMER26 --reason x', 'link disable takes one code, not also SUMMER26'],
+  ['link disable SPRING26 SUMMER26 --reason x', 'link disable accepts one code, not also SUMMER26'],
   ['link disabled SPRING26', 'unknown command: link disabled SPRING26'],
   ['check one.hopcode', 'unknown command: check one.hopcode'],
 ]

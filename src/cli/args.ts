@@ -3,62 +3,100 @@ import { z } from 'zod'
 import { PLANS, type Plan } from '../accounts/plans.ts'
 import { MINUTE } from '../lib/clock.ts'
 
-/** What a command line asks for. */
-export type Command =
-  | { name: 'serve' }
-  | { name: 'help' }
-  | { name: 'version' }
-  | { name: 'health' }
-  | { name: 'account create'; email: string; plan: Plan; json: boolean }
-  | { name: 'account list'; json: boolean }
-  | { name: 'account set-plan'; email: string; plan: Plan }
-  | { name: 'account reset-password'; email: string; json: boolean }
-  | { name: 'account reset-two-factor'; email: string }
-  | { name: 'account setup-link'; json: boolean }
-  | { name: 'account disable'; email: string; links: boolean }
-  | { name: 'account enable'; email: string }
-  | { name: 'link disable'; code: string; reason: string }
-  | { name: 'link enable'; code: string }
-  | { name: 'link disabled'; json: boolean }
-  | { name: 'key rotate'; email: string; now: boolean; json: boolean }
-  | { name: 'key revoke'; email: string; now: boolean }
-  | { name: 'maintenance on'; until: string }
-  | { name: 'maintenance off' }
-  | { name: 'maintenance status' }
-  | { name: 'backup'; file: string }
-  | { name: 'restore'; file: string }
-  | { name: 'check'; json: boolean }
+/** What each command accepts, in the order in which missing arguments are reported. */
+const COMMANDS = {
+  serve: [],
+  help: [],
+  version: [],
+  health: [],
+  'account create': ['email', 'plan', 'json'],
+  'account list': ['json'],
+  'account set-plan': ['email', 'plan'],
+  'account reset-password': ['email', 'json'],
+  'account reset-two-factor': ['email'],
+  'account setup-link': ['json'],
+  'account disable': ['email', 'links'],
+  'account enable': ['email'],
+  'link disable': ['code', 'reason'],
+  'link enable': ['code'],
+  'link disabled': ['json'],
+  'key rotate': ['email', 'now', 'json'],
+  'key revoke': ['email', 'now'],
+  'maintenance on': ['until'],
+  'maintenance off': [],
+  'maintenance status': [],
+  backup: ['file'],
+  restore: ['file'],
+  check: ['json'],
+  shorten: ['url', 'json'],
+  links: ['text', 'json'],
+  qr: ['code', 'out'],
+} as const
+
+type CommandName = keyof typeof COMMANDS
+
+interface Arguments {
+  /** These follow the name of the command; the others are options. */
+  file: string
+  code: string
+  url: string
+  /** Empty if absent. */
+  text: string
+  /** A file, or - for standard output. Empty if absent. */
+  out: string
+  email: string
+  plan: Plan
+  until: string
+  reason: string
+  links: boolean
+  now: boolean
+  json: boolean
+}
+
+/** A command line: the command's name and its arguments. */
+export type Command = {
+  [Name in CommandName]: { name: Name } & Pick<Arguments, (typeof COMMANDS)[Name][number]>
+}[CommandName]
 
 /** The command line makes no sense. The message is for the person who typed it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** A command cannot be carried out. The message is for the person who typed it. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+}
+
 export const USAGE = `Usage: hopcode [command]
 
   serve                                   run the service (also without a command)
-  account create --email E --plan P       make an account and show its API key; --json for one line
+  account create --email E --plan P       create an account, show its API key; --json for one line
   account list                            accounts with their plans; --json for one line each
   account set-plan --email E --plan P     change a plan (free, pro, enterprise)
   account reset-password --email E        show a link that sets a new password, once; --json
   account reset-two-factor --email E      turn two-factor sign-in off, when the device is lost
-  account setup-link                      show a link that sets up the owner's account, once; --json
+  account setup-link                      show a link that creates the owner account, once; --json
   account disable --email E               refuse its keys and its sign-in; --links stops its links
-  account enable --email E                let it in again; its links work too
+  account enable --email E                accept its keys and sign-in again; its links work too
   link disable CODE --reason TEXT         answer visitors of the code 410; nobody can claim it
   link enable CODE                        redirect its visitors again
   link disabled                           disabled codes with reasons; --json for one line each
-  key rotate --email E                    show a new key; the old one works 24 hours more
-  key revoke --email E                    end the key in 24 hours, without a new one
-      --now                               end the old key at once; rotate takes --json too
+  key rotate --email E                    show a new key; the old one works for 24 more hours
+  key revoke --email E                    the key expires in 24 hours, without a new one
+      --now                               the old key expires immediately; rotate accepts --json too
   maintenance on --until T                answer 503 until T: an ISO 8601 time, or 30m, 2h from now
   maintenance off | status
   backup FILE                             write a backup (safe while running); - is standard output
   restore FILE                            restore a backup; - is standard input
   check                                   check data integrity (safe while running); --json
   health                                  exit 0 if the service on this machine is ready
+  shorten URL                             shorten a URL with a remote service; --json
+  links [TEXT]                            your links, or those that contain the text; --json
+  qr CODE                                 save the QR code as CODE.png; --out FILE.svg, or --out -
   --help, --version
 
+The last three call the service at HOPCODE_URL (default: BASE_URL) with the key HOPCODE_API_KEY.
 Settings come from the environment: PORT, HOST, BASE_URL, DATA_DIR and more, see the README.`
 
 const OPTIONS = {
@@ -66,6 +104,7 @@ const OPTIONS = {
   plan: { type: 'string' },
   until: { type: 'string' },
   reason: { type: 'string' },
+  out: { type: 'string' },
   links: { type: 'boolean' },
   now: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -73,123 +112,13 @@ const OPTIONS = {
   version: { type: 'boolean', short: 'v' },
 } as const
 
-type Values = ReturnType<typeof parse>['values']
-type OptionName = keyof typeof OPTIONS
-
 /** What a command says when it is missing. */
-const OPERANDS = { file: 'a file, or - for a pipe', code: 'a code' } as const
-
-const COMMANDS: Record<
-  string,
-  {
-    takes: readonly OptionName[]
-    /** What follows the command's name. */
-    operand?: keyof typeof OPERANDS
-    read: (values: Values, operand: string) => Command
-  }
-> = {
-  serve: { takes: [], read: () => ({ name: 'serve' }) },
-  help: { takes: [], read: () => ({ name: 'help' }) },
-  health: { takes: [], read: () => ({ name: 'health' }) },
-  'account create': {
-    takes: ['email', 'plan', 'json'],
-    read: (values) => ({
-      name: 'account create',
-      email: emailOf(values),
-      plan: planOf(values),
-      json: values.json === true,
-    }),
-  },
-  'account list': {
-    takes: ['json'],
-    read: (values) => ({ name: 'account list', json: values.json === true }),
-  },
-  'account set-plan': {
-    takes: ['email', 'plan'],
-    read: (values) => ({
-      name: 'account set-plan',
-      email: emailOf(values),
-      plan: planOf(values),
-    }),
-  },
-  'account reset-password': {
-    takes: ['email', 'json'],
-    read: (values) => ({
-      name: 'account reset-password',
-      email: emailOf(values),
-      json: values.json === true,
-    }),
-  },
-  'account reset-two-factor': {
-    takes: ['email'],
-    read: (values) => ({ name: 'account reset-two-factor', email: emailOf(values) }),
-  },
-  'account setup-link': {
-    takes: ['json'],
-    read: (values) => ({ name: 'account setup-link', json: values.json === true }),
-  },
-  'account disable': {
-    takes: ['email', 'links'],
-    read: (values) => ({
-      name: 'account disable',
-      email: emailOf(values),
-      links: values.links === true,
-    }),
-  },
-  'account enable': {
-    takes: ['email'],
-    read: (values) => ({ name: 'account enable', email: emailOf(values) }),
-  },
-  'link disable': {
-    takes: ['reason'],
-    operand: 'code',
-    read: ({ reason }, code) => {
-      if (reason === undefined) throw new UsageError('--reason is missing')
-      return { name: 'link disable', code, reason }
-    },
-  },
-  'link enable': {
-    takes: [],
-    operand: 'code',
-    read: (_, code) => ({ name: 'link enable', code }),
-  },
-  'link disabled': {
-    takes: ['json'],
-    read: ({ json }) => ({ name: 'link disabled', json: json === true }),
-  },
-  'key rotate': {
-    takes: ['email', 'now', 'json'],
-    read: (values) => ({
-      name: 'key rotate',
-      email: emailOf(values),
-      now: values.now === true,
-      json: values.json === true,
-    }),
-  },
-  'key revoke': {
-    takes: ['email', 'now'],
-    read: (values) => ({
-      name: 'key revoke',
-      email: emailOf(values),
-      now: values.now === true,
-    }),
-  },
-  'maintenance on': {
-    takes: ['until'],
-    read: ({ until }) => {
-      if (until === undefined) throw new UsageError('--until is missing')
-      return { name: 'maintenance on', until }
-    },
-  },
-  'maintenance off': { takes: [], read: () => ({ name: 'maintenance off' }) },
-  'maintenance status': { takes: [], read: () => ({ name: 'maintenance status' }) },
-  backup: { takes: [], operand: 'file', read: (_, file) => ({ name: 'backup', file }) },
-  restore: { takes: [], operand: 'file', read: (_, file) => ({ name: 'restore', file }) },
-  check: {
-    takes: ['json'],
-    read: ({ json }) => ({ name: 'check', json: json === true }),
-  },
-}
+const OPERANDS = {
+  file: 'a file, or - for a pipe',
+  code: 'a code',
+  url: 'a URL',
+  text: undefined,
+} as const
 
 /** `argv`: the words after the program's name. Throws UsageError. */
 export function parseCommand(argv: readonly string[]): Command {
@@ -197,31 +126,75 @@ export function parseCommand(argv: readonly string[]): Command {
   if (values.help) return { name: 'help' }
   if (values.version) return { name: 'version' }
   const { name, operand } = nameAndOperand(positionals)
-  const command = findCommand(name)
-  if (!command) throw new UsageError(`unknown command: ${name}`)
-  for (const option of Object.keys(values) as OptionName[]) {
-    if (!command.takes.includes(option)) throw new UsageError(`${name} takes no --${option}`)
+  const accepted: readonly string[] = COMMANDS[name]
+  for (const option of Object.keys(values)) {
+    if (!accepted.includes(option)) throw new UsageError(`${name} accepts no --${option}`)
   }
-  return command.read(values, operand)
+  const read = (argument: string) => {
+    if (argument in OPERANDS) return operand
+    return readOption(argument as keyof typeof values, values)
+  }
+  const found = accepted.map((argument) => [argument, read(argument)])
+  return { name, ...Object.fromEntries(found) } as Command
 }
 
-function nameAndOperand(positionals: readonly string[]): { name: string; operand: string } {
-  for (const words of [2, 1]) {
-    const name = positionals.slice(0, words).join(' ')
-    const needed = findCommand(name)?.operand
-    if (!needed) continue
-    const [operand, ...more] = positionals.slice(words)
-    if (!operand) throw new UsageError(`${name} needs ${OPERANDS[needed]}`)
-    if (more.length > 0) throw new UsageError(`${name} takes one ${needed}, not also ${more[0]}`)
-    return { name, operand }
+function readOption(option: keyof typeof OPTIONS, values: ReturnType<typeof parse>['values']) {
+  if (OPTIONS[option].type === 'boolean') return values[option] === true
+  const text = values[option]
+  if (option === 'out') return text ?? ''
+  if (typeof text !== 'string') throw new UsageError(`--${option} is missing`)
+  if (option === 'email' && !z.email().max(254).safeParse(text).success) {
+    throw new UsageError(`--email must be an e-mail address, not ${text}`)
   }
-  return { name: positionals.join(' ') || 'serve', operand: '' }
+  if (option === 'plan' && !(PLANS as readonly string[]).includes(text)) {
+    throw new UsageError(`--plan must be one of ${PLANS.join(', ')}, not ${text}`)
+  }
+  return text
 }
 
-const findCommand = (name: string) => (Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined)
+function nameAndOperand(words: readonly string[]): { name: CommandName; operand: string } {
+  for (const count of [2, 1]) {
+    const name = words.slice(0, count).join(' ')
+    const operandName = operandOf(name)
+    if (!operandName || !isCommand(name)) continue
+    const [operand, ...more] = words.slice(count)
+    const missing = OPERANDS[operandName]
+    if (!operand && missing) throw new UsageError(`${name} needs ${missing}`)
+    if (more.length > 0) {
+      throw new UsageError(`${name} accepts one ${operandName}, not also ${more[0]}`)
+    }
+    return { name, operand: operand ?? '' }
+  }
+  const name = words.join(' ') || 'serve'
+  if (isCommand(name)) return { name, operand: '' }
+  const members = Object.keys(COMMANDS).filter((known) => known.startsWith(`${words[0]} `))
+  if (members.length === 0) throw new UsageError(`unknown command: ${name}`)
+  throw new UsageError(`unknown command: ${name}. There are: ${members.join(', ')}`)
+}
+
+const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)
+
+const isOperand = (argument: string | undefined): argument is keyof typeof OPERANDS =>
+  argument !== undefined && Object.hasOwn(OPERANDS, argument)
+
+function operandOf(name: string): keyof typeof OPERANDS | undefined {
+  const [first] = isCommand(name) ? COMMANDS[name] : []
+  return isOperand(first) ? first : undefined
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true })
+  } catch (error) {
+    // The first sentence names the option; the others are about positional arguments.
+    const [sentence = ''] = (error as Error).message.split('. ')
+    throw new UsageError(sentence.replace(/^Unknown option/, 'unknown option'))
+  }
+}
 
 /**
- * An ISO 8601 time, or a span from now: `30m`, `2h`, `1d`. Throws UsageError unless it lies ahead.
+ * An ISO 8601 time, or a span from now: `30m`, `2h`, `1d`. Throws UsageError for a time in the
+ * past.
  */
 export function parseUntil(text: string, now: number): number {
   const span = /^(\d{1,4})([mhd])$/.exec(text)
@@ -230,34 +203,13 @@ export function parseUntil(text: string, now: number): number {
   if (Number.isNaN(until)) {
     throw new UsageError(`--until must be an ISO 8601 time or a span like 30m or 2h, not ${text}`)
   }
-  if (until <= now) throw new UsageError('--until must lie ahead')
+  if (until <= now) throw new UsageError('--until must be in the future')
   return until
 }
 
-/** Only full dates: `Date.parse` alone would take "1" or "May". */
+/** Only full dates: `Date.parse` alone would accept "1" or "May". */
 function isoMs(text: string): number {
   return /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/.test(text)
     ? Date.parse(text)
     : Number.NaN
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true })
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
-}
-
-function emailOf({ email }: Values): string {
-  if (email === undefined) throw new UsageError('--email is missing')
-  const parsed = z.email().max(254).safeParse(email)
-  if (!parsed.success) throw new UsageError(`--email must be an e-mail address, not ${email}`)
-  return parsed.data
-}
-
-function planOf({ plan }: Values): Plan {
-  const found = PLANS.find((name) => name === plan)
-  if (!found) throw new UsageError(`--plan must be one of ${PLANS.join(', ')}`)
-  return found
 }

@@ -6,25 +6,25 @@ import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
-import { stayBehind } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
-import { CommandError } from './command-error.ts'
+import { CommandError } from './args.ts'
 
-/** The name that stands for standard output and standard input. */
+/** Stands for standard output or standard input. */
 export const STREAM = '-'
 
 /**
- * Writes a backup of the data folder to a new file, or to standard output. Returns what it did, for
- * a person.
+ * Writes a backup of the data folder to a new file or to standard output. Returns a summary for a
+ * person.
  */
 export async function backup(dataDir: string, target: string, clock: Clock): Promise<string> {
   // The service beside it comes first.
-  stayBehind()
+  setThreadPriority('background')
   const began = clock()
   const bytes = databaseBytes(dataDir)
   if (target === STREAM) {
     if (process.stdout.isTTY) {
-      throw new CommandError('a backup is no text for a terminal: give a file, or pipe it on')
+      throw new CommandError('a backup is not text for a terminal: name a file, or use a pipe')
     }
     const manifest = await writing('standard output', () => toStream(dataDir, bytes, began))
     return summary(manifest, 'standard output')
@@ -32,12 +32,12 @@ export async function backup(dataDir: string, target: string, clock: Clock): Pro
   const file = resolve(target)
   if (existsSync(file)) refuseTaken(file)
   const manifest = await writing(file, () => toFile(dataDir, bytes, began, file))
-  return `${summary(manifest, file)}\nIt holds secret.key: keep it as safe as the service itself.`
+  return `${summary(manifest, file)}\nIt contains secret.key: keep it as safe as the service.`
 }
 
 async function toFile(dataDir: string, bytes: number, began: number, file: string) {
   const folder = dirname(file)
-  // The copy of the database, and beside it the backup that is made from it.
+  // For the copy of the database, and for the backup that is made from it.
   requireRoom(folder, 2 * bytes)
   using scratch = scratchFolder(folder)
   const copy = join(scratch.path, 'hopcode.db')
@@ -60,7 +60,7 @@ function writeWhole(descriptor: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
 }
 
-/** The copy lies in the data folder meanwhile: the one place where the program writes. */
+/** The copy is in the data folder meanwhile: the program writes nowhere else. */
 async function toStream(dataDir: string, bytes: number, began: number) {
   requireRoom(dataDir, bytes)
   using scratch = scratchFolder(dataDir)
@@ -75,7 +75,7 @@ async function toStream(dataDir: string, bytes: number, began: number) {
   return manifest
 }
 
-/** Runs the work; what the machine refuses becomes one line that names the file. */
+/** Runs the work. A failure of the machine becomes one line that names the file. */
 async function writing<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -92,7 +92,9 @@ function summary(manifest: Manifest, name: string): string {
 export function contents({ accounts, links, redirects, created_at }: Manifest): string {
   const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
   return [
-    ...[counted(accounts, 'account'), counted(links, 'link'), counted(redirects, 'redirect')],
+    counted(accounts, 'account'),
+    counted(links, 'link'),
+    counted(redirects, 'redirect'),
     `as of ${created_at}`,
   ].join(', ')
 }

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, readdirSync, statSync } from 'node:fs'
+import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   FOREIGN_ADVICE,
@@ -8,15 +9,15 @@ import {
   readSecretKey,
   SecretHasher,
 } from '../accounts/secrets.ts'
-import { checkImages } from '../backup/images.ts'
 import { checkDatabase, type Finding, RESTORE_ADVICE } from '../backup/invariants.ts'
-import { UNFINISHED } from '../backup/switch.ts'
-import { listOpenFiles } from '../db/modes.ts'
+import { UNFINISHED } from '../backup/restore.ts'
+import { listOpenFiles } from '../data-folder.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
 import { journalFile } from '../hits/hits.ts'
-import { findMark } from '../hits/store.ts'
+import { findJournalPosition } from '../hits/store.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
-import { stayBehind } from '../lib/priority.ts'
+import { RUN_RESTORE } from '../lib/data-error.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 
 const CACHE_KIB = 16_384
@@ -27,20 +28,20 @@ export interface Report {
   text: string
 }
 
-/** Looks the data folder over without changing it; a service may be serving it meanwhile. */
+/** Checks the data folder without changing it, also while a service uses it. */
 export async function check(dataDir: string, { json }: { json: boolean }): Promise<Report> {
-  stayBehind()
-  const findings = await lookOver(dataDir)
+  setThreadPriority('background')
+  const findings = await findAll(dataDir)
   const ok = findings.every(({ status }) => status !== 'problem')
   const text = json ? JSON.stringify({ ok, data_dir: dataDir, findings }) : describe(findings)
   return { ok, text }
 }
 
-async function lookOver(dataDir: string): Promise<Finding[]> {
+async function findAll(dataDir: string): Promise<Finding[]> {
   const file = databaseFile(dataDir)
   if (!statSync(file, { throwIfNoEntry: false })?.size) {
     const says = `${file} is missing`
-    const advice = 'Is DATA_DIR right? A first start makes it; a backup brings it back.'
+    const advice = `Is DATA_DIR right? The first start creates it. If it is lost: ${RUN_RESTORE}`
     return [{ check: 'database file', status: 'problem', says, advice }]
   }
   const findings: Finding[] = []
@@ -98,11 +99,11 @@ function checkJournal(dataDir: string, db: Database): Finding {
   const name = 'hit journal'
   const file = journalFile(dataDir)
   if (!existsSync(file)) {
-    return { check: name, status: 'note', says: 'there is none yet; the next start makes it' }
+    return { check: name, status: 'note', says: 'there is none yet; the next start creates it' }
   }
   try {
     using journal = JournalFile.open(file)
-    const mark = findMark(db)
+    const mark = findJournalPosition(db)
     if (mark?.journalId !== journal.id) {
       return {
         check: name,
@@ -112,7 +113,11 @@ function checkJournal(dataDir: string, db: Database): Finding {
       }
     }
     const hits = journal.recover(mark.position).linkIds.length
-    return { check: name, status: 'ok', says: `it is whole; ${hits} hits in it wait to be counted` }
+    return {
+      check: name,
+      status: 'ok',
+      says: `it is whole; ${hits} hits in it are not counted yet`,
+    }
   } catch (error) {
     if (error instanceof JournalDamaged) {
       const says = `${file} is not a whole journal`
@@ -121,6 +126,49 @@ function checkJournal(dataDir: string, db: Database): Finding {
     const advice = 'Let the user of the service read and write it.'
     return { check: name, status: 'problem', says: messageOf(error), advice }
   }
+}
+
+const IMAGES_PER_QUERY = 500
+const NAMED_MAX = 3
+
+/**
+ * Checks that each stored image belongs to a code. Their content is not read: an image that is
+ * deleted is created again on request.
+ */
+async function checkImages(dir: string, db: Database): Promise<Finding> {
+  const check = 'images'
+  if (!existsSync(dir)) {
+    return { check, status: 'note', says: 'none is stored yet; each is created on request' }
+  }
+  const known = db.prepare<{ code: string }, [string]>(
+    'SELECT value AS code FROM json_each(?) WHERE value IN (SELECT code FROM links)',
+  )
+  const withoutLink = (codes: readonly string[]) => {
+    const existing = new Set(known.all(JSON.stringify(codes)).map(({ code }) => code))
+    return codes.filter((code) => !existing.has(code))
+  }
+  let stored = 0
+  const orphans: string[] = []
+  const chunk: string[] = []
+  for await (const { name } of await opendir(dir)) {
+    if (!name.endsWith('.png')) continue
+    stored++
+    chunk.push(name.slice(0, -'.png'.length))
+    if (chunk.length === IMAGES_PER_QUERY) orphans.push(...withoutLink(chunk.splice(0)))
+  }
+  orphans.push(...withoutLink(chunk))
+  // Meanwhile a code may have been claimed, or the image of a deleted code removed.
+  const left = withoutLink(orphans).filter((code) => existsSync(join(dir, `${code}.png`)))
+  if (left.length === 0) return { check, status: 'ok', says: `${stored} stored, each of a code` }
+  const says =
+    `${left.length} without a code: ${named(left)}. A process that was killed may leave the ` +
+    'image of a deleted code. Nobody can get it, and you can delete it'
+  return { check, status: 'note', says }
+}
+
+function named(codes: readonly string[]): string {
+  const names = codes.slice(0, NAMED_MAX).map((code) => `${code}.png`)
+  return codes.length > NAMED_MAX ? `${names.join(', ')}, …` : names.join(', ')
 }
 
 function noteOldFolders(dataDir: string): Finding[] {
@@ -133,15 +181,15 @@ function noteOldFolders(dataDir: string): Finding[] {
     findings.push({ check: 'old files', status: 'note', says })
   }
   if (entries.includes(UNFINISHED)) {
-    const says = `${UNFINISHED} is left of a restore that was killed; the next start removes it`
+    const says = `${UNFINISHED} is left from a restore that was killed; the next start removes it`
     findings.push({ check: 'old files', status: 'note', says })
   }
   return findings
 }
 
 const NOT_VERIFIED =
-  'Not verified: single changed bits in hashes, times, counts and the search index, and the ' +
-  'content of stored images.'
+  'Not verified: the content of hashes, times, hit counts, search entries and images. ' +
+  'A bit that a fault changed there is not found.'
 
 const LABELS = { ok: 'ok     ', note: 'note   ', problem: 'PROBLEM' } as const
 

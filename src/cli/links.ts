@@ -8,8 +8,7 @@ import {
   moderationWrites,
   parseReason,
 } from '../moderation/moderation.ts'
-import { UsageError } from './args.ts'
-import { CommandError } from './command-error.ts'
+import { CommandError, UsageError } from './args.ts'
 
 /**
  * Commands that disable links and restore them. Each returns what it prints. A running service

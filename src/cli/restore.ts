@@ -2,30 +2,29 @@ import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
-import { decideOnBackup } from '../backup/restore.ts'
-import { asideName, finishRestore, moves } from '../backup/switch.ts'
-import { makeDataFolder } from '../data-folder.ts'
+import { asideName, decideOnBackup, moves } from '../backup/restore.ts'
+import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
+import { CommandError } from './args.ts'
 import { contents, STREAM } from './backup.ts'
-import { CommandError } from './command-error.ts'
 
 /** The new hit journal that the restored database gets. */
 const JOURNAL_BYTES = 33 * 1024 * 1024
 
 /**
- * Puts a backup, from a file or from standard input, in the place of what the data folder holds.
- * Returns what it did, for a person.
+ * Restores a backup from a file or standard input. The old files of the data folder are kept in a
+ * folder of their own. Returns a summary for a person.
  */
 export async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
   const from = origin === STREAM ? 'standard input' : resolve(origin)
   if (origin === STREAM && process.stdin.isTTY) {
-    throw new CommandError('a backup is not typed: give a file, or pipe one in')
+    throw new CommandError('a backup cannot be typed: name a file, or use a pipe')
   }
   if (origin !== STREAM && !existsSync(from)) throw new CommandError(`${from} is missing`)
-  makeDataFolder(dataDir)
+  createDataFolder(dataDir)
   const lock = FolderLock.claim(dataDir)
   try {
     const aside = asideName(isoTime(clock()))
@@ -39,29 +38,24 @@ export async function restore(dataDir: string, origin: string, clock: Clock): Pr
 
 async function decide(
   origin: string,
-  order: { from: string; dataDir: string; aside: string },
+  command: { from: string; dataDir: string; aside: string },
 ): Promise<Manifest> {
-  const { from, dataDir } = order
+  const { from, dataDir } = command
   try {
     if (origin !== STREAM) requireRoom(dataDir, statSync(from).size + JOURNAL_BYTES)
     const source = origin === STREAM ? Bun.stdin.stream() : Bun.file(from).stream()
-    return await decideOnBackup(source, order)
+    return await decideOnBackup(source, command)
   } catch (error) {
-    const isOurs = error instanceof DataError
-    const reason = isOurs ? error.message : `${from} cannot be restored: ${messageOf(error)}.`
-    throw new CommandError(`${reason} ${dataDir} is as it was.`)
+    const isExpected = error instanceof DataError
+    const reason = isExpected ? error.message : `${from} cannot be restored: ${messageOf(error)}.`
+    throw new CommandError(`${reason} ${dataDir} is unchanged.`)
   }
 }
 
 function summary(manifest: Manifest, from: string, aside: string | undefined): string {
   const lines = [`Restored ${from}: ${contents(manifest)}.`]
-  if (aside) lines.push(`The old files are in ${aside} in DATA_DIR: delete them when all is well.`)
-  lines.push('Start the service: it makes the QR images anew in the background.')
+  if (aside)
+    lines.push(`The old files are in ${aside} in DATA_DIR. Delete them when everything works.`)
+  lines.push('Start the service. It creates the QR images again in the background.')
   return lines.join('\n')
-}
-
-/** Ends a restore that was interrupted after its decision. Returns what to tell about it. */
-export function finishInterruptedRestore(dataDir: string): string | undefined {
-  if (!finishRestore(dataDir)) return undefined
-  return `An interrupted restore of ${dataDir} was carried out to its end.`
 }

@@ -2,32 +2,31 @@ import { resolve } from 'node:path'
 import { type App, buildApp } from '../app.ts'
 import { type Config, urlHost } from '../config.ts'
 import { monotonicClock, wallClock } from '../lib/clock.ts'
-import { shrinkAfterStart } from '../lib/footprint.ts'
-import { refuseConnections } from '../lib/listening-socket.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { secureRandom } from '../lib/random.ts'
-import { messageOf } from '../lib/thread.ts'
+import { refuseConnections } from '../lib/sockets.ts'
+import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
-import { CommandError } from './command-error.ts'
+import { CommandError } from './args.ts'
 
-/** The stop as a whole, whatever a client or the disk does. */
+/** The whole stop, regardless of clients and the disk. */
 const STOP_DEADLINE_MS = 9000
 /**
  * How long open connections may send one more request, whose answer says `Connection: close`. After
  * that, idle connections are closed.
  */
 const KEEP_ALIVE_MS = 500
-/** How long requests in flight may then take to end. */
+/** After that, time for requests in flight to finish. */
 const GRACE_MS = 5000
-/** The same for images and passwords, once the data is closed. */
-const BEHIND_MS = 2000
-/** The last lines of a log that nobody reads are given up. */
+/** Time for pending images and password checks, once the data is closed. */
+const BACKGROUND_MS = 2000
+/** Time to write the last lines of the log. If standard error is blocked, they are dropped. */
 const LOG_DRAIN_MS = 500
 
 /**
- * Starts the service. Resolves with the function that stops it, which resolves with false where
- * the stop fails or takes too long: the log says why, and hits not counted yet stay in the journal.
+ * Starts the service. Resolves with the function that stops it. That one resolves with false if the
+ * stop fails or takes too long: the reason is logged, and uncounted hits stay in the journal.
  */
 export async function serve(config: Config): Promise<() => Promise<boolean>> {
   const sink = new LogSink()
@@ -45,8 +44,11 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   shrinkAfterStart()
   welcome(config, app)
   log.info('service.started', {
-    ...{ version: VERSION, base_url: config.baseUrl, data_dir: config.dataDir },
-    ...{ host: config.host, port: app.http.server?.port },
+    version: VERSION,
+    base_url: config.baseUrl,
+    data_dir: config.dataDir,
+    host: config.host,
+    port: app.http.server?.port,
     metrics_port: app.operators?.server?.port,
   })
   return async () => {
@@ -63,10 +65,10 @@ async function stop(app: App): Promise<void> {
   app.beginStop()
   await stopListening(app)
   await app.operators?.server?.stop(true)
-  await app.close(BEHIND_MS)
+  await app.close(BACKGROUND_MS)
 }
 
-/** Why `work` failed, or was not done in time; undefined if it was. */
+/** Why `work` failed or exceeded the deadline; undefined if it succeeded. */
 async function failureOf(work: Promise<void>, deadlineMs: number): Promise<string | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<string>()
   const timer = setTimeout(() => resolve(`not done after ${deadlineMs} ms`), deadlineMs)
@@ -90,9 +92,9 @@ async function listen(app: App, { host, port, metricsListen }: Config): Promise<
 }
 
 /**
- * Takes no new connection, answers what open ones still send, lets requests in flight end, and cuts
- * off those that do not. What the kernel has received but Bun has not read yet would be cut off as
- * well: so it is read before each step.
+ * Refuses new connections, answers requests on open ones, waits for requests in flight, and then
+ * closes the rest. Bytes that the kernel has received but Bun has not read would be lost, so they
+ * are read before each step.
  */
 async function stopListening({ http }: App): Promise<void> {
   const { server } = http
@@ -106,33 +108,35 @@ async function stopListening({ http }: App): Promise<void> {
   await server.stop(true)
 }
 
-/** Resolves once the event loop has accepted and read all that its sockets had. */
+/** Resolves once the event loop has accepted and read everything that its sockets had. */
 async function socketsRead(): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /**
- * The link is a secret: it goes to standard output, and no line of the log on standard error holds
- * it. A service manager or a container keeps both in one journal: whoever reads that can become the
- * owner while the link works. Each start makes a new one until there is an owner.
+ * The setup link is a secret: it goes to standard output and never into the log on standard error.
+ * A service manager or a container keeps both in one journal, and every reader of that journal can
+ * become the owner while the link works. Each start creates a new link until there is an owner.
  */
 function welcome({ baseUrl, host, dataDir }: Config, { fresh, setupLink, http }: App): void {
-  print(`Hopcode listens on http://${urlHost(host)}:${http.server?.port} as ${baseUrl}`)
-  print(`API page: ${baseUrl}/docs`)
+  print(`Hopcode ${VERSION} is running. Press Ctrl+C to stop.`)
+  print(`  Short links  ${baseUrl}`)
+  print(`  Dashboard    ${baseUrl}/app`)
+  print(`  API          ${baseUrl}/docs`)
+  print(`  Listens on   http://${urlHost(host)}:${http.server?.port}`)
+  print(`  Data         ${dataDir}`)
   if (setupLink) {
-    print('Dashboard: make the owner’s account in a browser. This link opens once, for 24 hours:')
+    print('Create your owner account (this link works once, for 24 hours):')
     print(`  ${setupLink}`)
-  } else {
-    print(`Dashboard: ${baseUrl}/app`)
   }
   if (fresh) {
     const folder = dataDir === resolve('data') ? '' : `DATA_DIR=${dataDir} `
-    print('No account yet. Without a browser, make one here and see its API key:')
+    print('Or create an account and its API key with this command:')
     print(`  ${folder}${program()} account create --email you@example.com --plan free`)
   }
 }
 
-/** How this program was started, for a command to copy: the binary, or Bun with its script. */
+/** The words that start this program, for a command to copy: the binary, or the npm script. */
 function program(): string {
   if (Bun.main.startsWith('/$bunfs/')) return process.execPath
   return Bun.which('npm') ? 'npm run hopcode --' : 'bun run hopcode'

@@ -10,9 +10,6 @@ import type { Config } from '../config.ts'
 import type { SettingWrites } from '../db/settings.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
 import type { Caller, Thread } from '../lib/thread.ts'
-import type { AccountLinkWrites } from '../links/account-links-store.ts'
-import type { LinkCache } from '../links/cache.ts'
-import type { CodeImages } from '../links/links.ts'
 import { Cookies } from './auth/cookies.ts'
 import { AccountDeletion } from './deletion.ts'
 import type { DashboardDeps } from './deps.ts'
@@ -33,10 +30,8 @@ interface DashboardOptions {
   config: Config
   db: Database
   /** What the pages share with the rest of the service. */
-  shared: Omit<DashboardDeps, Own | 'writer'> & { cache: LinkCache; images: CodeImages }
-  writer: Caller<
-    AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites & AccountLinkWrites
-  >
+  shared: Omit<DashboardDeps, Own | 'writer'>
+  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites>
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
@@ -50,12 +45,12 @@ export interface Dashboard {
 export function openDashboard(options: DashboardOptions): Dashboard {
   const { config, db, shared, writer } = options
   const { baseUrl, signUp, sessionIdleMinutes, sessionMaxHours } = config
-  const { accounts, cache, images, log, hasher, clock, random } = shared
+  const { accounts, links, log, hasher, clock, random } = shared
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
   }
   const passwords = new Passwords({ start: options.startPasswords })
-  const deletion = new AccountDeletion({ writer, accounts, cache, images, log })
+  const deletion = new AccountDeletion({ writer, accounts, links, log })
   const limits = { idleMs: sessionIdleMinutes * MINUTE, maxMs: sessionMaxHours * HOUR }
   const deps: DashboardDeps = {
     ...shared,

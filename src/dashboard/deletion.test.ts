@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { type Code, toCode } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
 import { Thread } from '../lib/thread.ts'
 import { AccountDeletion, type DeletionWrites } from './deletion.ts'
@@ -8,28 +7,26 @@ type Options = ConstructorParameters<typeof AccountDeletion>[0]
 
 test('a stop waits for no more than the batch under way, and leaves the account for the next start', async () => {
   const calls: string[] = []
-  const gone: string[] = []
   const deletion = new AccountDeletion({
     writer: Thread.inProcess<DeletionWrites>({
       beginDeletion() {
         calls.push('beginDeletion')
         return true
       },
-      deleteLinksOf() {
-        calls.push('deleteLinksOf')
-        if (calls.length > 10) return []
-        void deletion.close()
-        return [toCode('SPRING26') as Code]
-      },
       removeAccount: () => void calls.push('removeAccount'),
     }),
+    links: {
+      async deleteSome() {
+        calls.push('deleteSome')
+        if (calls.length > 10) return 0
+        void deletion.close()
+        return 1
+      },
+    },
     accounts: { listDeleted: () => [] } as unknown as Options['accounts'],
-    cache: { drop: (code: string) => gone.push(code) } as unknown as Options['cache'],
-    images: { remove: () => {} } as unknown as Options['images'],
     log: createLog({ level: 'silent' }),
   })
   const begun = await deletion.begin(1, 0)
   if (begun) await begun.done
-  expect(calls).toEqual(['beginDeletion', 'deleteLinksOf'])
-  expect(gone).toEqual(['SPRING26'])
+  expect(calls).toEqual(['beginDeletion', 'deleteSome'])
 })

@@ -2,21 +2,17 @@ import type { AccountId, AccountStore } from '../accounts/store.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { AccountLinkWrites } from '../links/account-links-store.ts'
-import type { LinkCache } from '../links/cache.ts'
-import type { CodeImages } from '../links/links.ts'
+import type { LinkWriter } from '../links/writer.ts'
 
 /** Links that go in one transaction: redirects and other writes pass between two of them. */
 const BATCH = 500
 
-export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'> &
-  Pick<AccountLinkWrites, 'deleteLinksOf'>
+export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'>
 
 interface DeletionOptions {
   writer: Caller<DeletionWrites>
   accounts: AccountStore
-  cache: LinkCache
-  images: CodeImages
+  links: Pick<LinkWriter, 'deleteSome'>
   log: Log
 }
 
@@ -59,14 +55,10 @@ export class AccountDeletion {
   }
 
   async #takeAway(accountId: AccountId): Promise<void> {
-    const { writer, cache, images } = this.#options
+    const { writer, links } = this.#options
     while (!this.#closing) {
-      const codes = await writer.call('deleteLinksOf', { accountId, most: BATCH })
-      for (const code of codes) {
-        cache.drop(code)
-        images.remove(code)
-      }
-      if (codes.length === 0) return writer.call('removeAccount', { accountId })
+      const deleted = await links.deleteSome({ accountId, most: BATCH })
+      if (deleted === 0) return writer.call('removeAccount', { accountId })
     }
   }
 }

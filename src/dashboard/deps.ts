@@ -8,16 +8,17 @@ import type { Throttle } from '../accounts/throttle.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { SettingWrites } from '../db/settings.ts'
-import type { HitSeries } from '../hits/hits.ts'
-import type { SeriesReads } from '../hits/series.ts'
+import type { HitSeries, SeriesReads } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { UnsentResponses } from '../http/unsent.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { LinkDeps } from '../links/deps.ts'
-import type { ExportReads } from '../links/export-store.ts'
-import type { TopReads } from '../links/top-store.ts'
+import type { CreateDeps } from '../links/create.ts'
+import type { ExportReads } from '../links/export.ts'
+import type { ReadDeps } from '../links/read.ts'
+import type { TopReads } from '../links/top.ts'
+import type { UpdateDeps } from '../links/update.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
 import type { Health } from '../status/health.ts'
@@ -26,7 +27,7 @@ import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
 
 /** What the pages of the dashboard work with. */
-export interface DashboardDeps extends LinkDeps, GuardDeps {
+export interface DashboardDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
   /** Without a slash at its end. */
   baseUrl: string
   /** Whether anybody may make an account. */

@@ -13,7 +13,10 @@ function setUp(path: string, { restMs = NEVER_MS } = {}) {
   const file = join(path, 'hopcode.db')
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db, {
-    ...{ pagesMax: PAGES_MAX, pagesAtRest: 3, pagesMore: 10, restMs },
+    pagesMax: PAGES_MAX,
+    pagesAtRest: 3,
+    pagesMore: 10,
+    restMs,
   })
   db.run('CREATE TABLE notes (text TEXT)')
   const insert = db.prepare<null, [string]>('INSERT INTO notes VALUES (?)')

@@ -6,9 +6,9 @@ import { diskRefusal } from '../lib/disk-refusal.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 
 /**
- * One service per data folder: two would write one journal. The lock is SQLite's own on a file that
- * holds nothing, so the kernel gives it back however the process ends. Commands beside the service
- * do not take it.
+ * Allows one service per data folder, because two would write to one journal. It is SQLite's lock
+ * on an empty file, so the kernel releases it however the process ends. Commands that run beside
+ * the service do not claim it.
  */
 export class FolderLock {
   readonly #db: Database
@@ -17,7 +17,7 @@ export class FolderLock {
     this.#db = db
   }
 
-  /** Throws DataError, naming the process that serves the folder already. */
+  /** Throws DataError, which names the process that already serves the folder. */
   static claim(dataDir: string): FolderLock {
     const pidFile = join(dataDir, 'serving.pid')
     refuseLink(join(dataDir, 'serving.lock'))
@@ -25,7 +25,7 @@ export class FolderLock {
     try {
       db = new Database(join(dataDir, 'serving.lock'), { create: true })
       db.run('PRAGMA busy_timeout = 0')
-      // Nothing is ever written: a journal file would only need room, which a full disk lacks.
+      // Nothing is ever written, and a full disk has no room for a journal file.
       db.run('PRAGMA journal_mode = MEMORY')
       db.run('BEGIN EXCLUSIVE')
       writePid(pidFile)
@@ -52,7 +52,7 @@ function explain(cause: unknown, pidFile: string): string {
   return `cannot be locked: ${message}. May this user write serving.lock and serving.pid there?`
 }
 
-/** Written in place: on a full disk the block that the file has is the only one it can get. */
+/** Overwrites the file: on a full disk its block is the only one that is available. */
 function writePid(file: string): void {
   const descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT | NO_FOLLOW, 0o600)
   try {
@@ -60,7 +60,7 @@ function writePid(file: string): void {
     writeSync(descriptor, text, 0)
     ftruncateSync(descriptor, text.length)
   } catch (error) {
-    // Without room the message of a second service names no process; the lock holds all the same.
+    // The lock works without it; the message of a second service then names no process.
     if (!diskRefusal(error)) throw error
     ftruncateSync(descriptor)
   } finally {

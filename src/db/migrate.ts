@@ -1,4 +1,4 @@
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import links from '../../drizzle/0000_links.sql' with { type: 'text' }
@@ -12,12 +12,9 @@ import hitBuckets from '../../drizzle/0007_hit_buckets.sql' with { type: 'text' 
 import { isoTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
-import { inTransaction, refuseDamaged } from './open.ts'
+import { copyDatabase, inTransaction, refuseDamaged } from './open.ts'
 
-/**
- * In order. A migration that has been released is never changed. Embedded, so that the binary needs
- * no folder.
- */
+/** In order, and embedded in the binary. Released migrations never change. */
 export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0000_links', sql: links },
   { name: '0001_search', sql: search },
@@ -29,16 +26,15 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0007_hit_buckets', sql: hitBuckets },
 ]
 
-/** How many migrations the file has had: SQLite's own `user_version`. */
+/** The number of migrations that the file has had, in SQLite's `user_version`. */
 export function versionOf(db: Database): number {
   return db.query<{ user_version: number }, []>('PRAGMA user_version').get()?.user_version ?? 0
 }
 
 /**
- * Brings the database to the newest version in one transaction, so that nobody ever sees one in
- * between. An older database that is no copy itself is copied first, as
- * `<file>.before-<version>-<time>`.
- * Throws DataError when the file is damaged, or newer than this program.
+ * Upgrades the database to the newest version in one transaction. Unless it is a copy itself, it is
+ * copied first, as `<file>.before-<version>-<time>`. Throws DataError if the file is damaged, or
+ * newer than this program.
  */
 export function migrate(
   db: Database,
@@ -63,15 +59,14 @@ export function migrate(
   })
 }
 
-/** On a connection of its own, which sees the file as it is until the transaction ends. */
+/** The copy has a connection of its own, which sees the file as it was before the transaction. */
 function copyBeside(file: string, version: number): void {
   const time = isoTime(wallClock()).replace(/[:-]/g, '')
   const copy = `${file}.before-${version + 1}-${time}`
-  // A full disk or a kill may cut it off: only a whole copy gets its name.
+  // Only a complete copy gets the name: a full disk or a kill may interrupt it.
   const unfinished = `${file}.before-${version + 1}.unfinished`
   rmSync(unfinished, { force: true })
-  using db = new Database(file, { readonly: true })
-  db.query('VACUUM INTO ?').run(unfinished)
+  copyDatabase(file, unfinished)
   renameSync(unfinished, copy)
   flushToDisk(dirname(copy))
 }

@@ -35,7 +35,8 @@ test('those that begin at once on a folder without a database all have it, whole
     using folder = temporaryFolder()
     const order = {
       file: join(folder.path, 'hopcode.db'),
-      ...{ begun: new SharedArrayBuffer(4), all: ALL },
+      begun: new SharedArrayBuffer(4),
+      all: ALL,
     }
     const answers = workers.map(
       (worker) =>
@@ -51,7 +52,7 @@ test('those that begin at once on a folder without a database all have it, whole
 })
 
 /** The test waits as long as the program does. */
-const PATIENCE_MS = 6 * BUSY_TIMEOUT_MS
+const TIMEOUT_MS = 6 * BUSY_TIMEOUT_MS
 
 test(
   'a database that another process keeps to itself is waited for once, and then refused',
@@ -62,7 +63,7 @@ test(
     using other = new Database(file)
     other.run('PRAGMA locking_mode = EXCLUSIVE')
     other.run('CREATE TABLE mine (id INTEGER)')
-    expect(() => openWritable(file)).toThrow('database is locked')
+    expect(() => openWritable(file)).toThrow('another program has locked the database')
   },
-  PATIENCE_MS,
+  TIMEOUT_MS,
 )

@@ -11,7 +11,7 @@ import {
 
 /**
  * Every table of the service. `npm run db:generate` turns a change here into a migration under
- * `drizzle/`. Times are epoch ms. Ids count up and are never given out again (AUTOINCREMENT).
+ * `drizzle/`. Times are epoch ms. Ids increase and are never reused (AUTOINCREMENT).
  */
 
 export const accounts = sqliteTable(
@@ -28,9 +28,9 @@ export const accounts = sqliteTable(
     passwordChangedAt: integer('password_changed_at'),
     /** 1: may see the pages of the whole service, and its accounts. */
     isOwner: integer('is_owner').notNull().default(0),
-    /** Since when its keys and its sign-in are refused; its links go on. */
+    /** Since when its keys and its sign-in are refused; its links still work. */
     disabledAt: integer('disabled_at'),
-    /** Since when the account is being taken away, a batch of links at a time. */
+    /** Since when the account is being deleted, one batch of links at a time. */
     deletedAt: integer('deleted_at'),
     /** Bytes of UTF-8 of the URLs that the account stores. */
     urlBytes: integer('url_bytes').notNull().default(0),
@@ -106,12 +106,12 @@ export const disabledCodes = sqliteTable('disabled_codes', {
  */
 export const hits = sqliteTable('hits', {
   linkId: integer('link_id').primaryKey(),
-  /** The link's own, kept here so that a flush need not look at the links. */
+  /** A copy of the link's, so that a flush does not read the links. */
   accountId: integer('account_id').notNull(),
   count: integer().notNull(),
 })
 
-/** Redirects of all an account's links, those deleted since included. */
+/** Redirects of all links of an account, including deleted ones. */
 export const accountHits = sqliteTable('account_hits', {
   accountId: integer('account_id').primaryKey(),
   count: integer().notNull(),
@@ -142,10 +142,10 @@ export const hitsByDay = sqliteTable(
   (table) => [primaryKey({ columns: [table.day, table.scope, table.id, table.dimension] })],
 )
 
-/** One row: how far the hit journal is counted, and every redirect ever. */
+/** One row: the counted part of the hit journal, and the number of all redirects. */
 export const hitTotals = sqliteTable('hit_totals', {
   id: integer().primaryKey(),
-  /** Which journal file `position` speaks of. */
+  /** The journal file of `position`. */
   journalId: text('journal_id').notNull(),
   /** Every journal entry before this one is in `hits` and in `redirects`. */
   position: integer().notNull(),
@@ -157,7 +157,7 @@ export const settings = sqliteTable('settings', {
   value: text().notNull(),
 })
 
-/** Who is signed in to the dashboard, from where. */
+/** Sessions of the dashboard, with address and browser. */
 export const sessions = sqliteTable(
   'sessions',
   {
@@ -195,7 +195,7 @@ export const recoveryCodes = sqliteTable(
   (table) => [index('recovery_codes_account').on(table.accountId)],
 )
 
-/** Links that open one page once: who holds one may do what its purpose says. */
+/** Links to a page that work once, for the purpose of the link. */
 export const oneTimeLinks = sqliteTable(
   'one_time_links',
   {
@@ -203,9 +203,9 @@ export const oneTimeLinks = sqliteTable(
     /** Keyed hash of the link's last part. */
     hash: blob({ mode: 'buffer' }).notNull(),
     purpose: text({ enum: ['setup', 'invite', 'reset'] }).notNull(),
-    /** Whose password a `reset` sets; of an `invite`, who sent it. */
+    /** The account whose password a `reset` sets, or that sent an `invite`. */
     accountId: integer('account_id'),
-    /** Whom an `invite` is for; null when the guest names the address. */
+    /** The address of an `invite`; null if the guest chooses it. */
     email: text(),
     /** The plan of an `invite`. */
     plan: text({ enum: ['free', 'pro', 'enterprise'] }),

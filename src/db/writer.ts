@@ -9,20 +9,20 @@ import {
 } from '../lib/thread.ts'
 import type { SettingWrites } from './settings.ts'
 
-/** How often a disk that refused a write is asked again, while nobody writes. */
+/** Interval of test writes after the disk refused one, while there are no other writes. */
 const PROBE_MS = 1000
 
 interface WriteGuards {
-  /** Why changes must not be written; undefined while they may be. */
+  /** Why changes must not be written; undefined if they may. */
   data: { readonly problem: string | undefined }
-  /** The thread has not answered a batch for seconds. */
+  /** Whether the thread has not answered a batch for seconds. */
   isHanging: () => boolean
 }
 
 /**
- * The writer thread as the service calls it. Remembers whether the disk accepts writes. Refuses all
- * but counted hits while the database is not the file that everybody else would open: a change
- * would be acknowledged and then lost, while a hit also stays in the journal.
+ * The service's client of the writer thread. Knows whether the disk accepts writes. While another
+ * file has replaced the database, it refuses all calls except `countHits`: a change would be
+ * acknowledged and then lost, while a hit is also in the journal.
  */
 export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
   readonly #thread: Thread<Calls>
@@ -36,13 +36,13 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     this.#guards = guards
   }
 
-  /** The last write was refused, the next one will be, or one waits for a disk that hangs. */
+  /** Whether the last write was refused, the next one will be, or the disk hangs. */
   get failing(): boolean {
     const { data, isHanging } = this.#guards
     return this.#failing || this.#thread.isDead || data.problem !== undefined || isHanging()
   }
 
-  /** Milliseconds since the last call that somebody waits for. */
+  /** Milliseconds since the last call that was not a background call. */
   get idleMs(): number {
     return performance.now() - this.#askedAt
   }
@@ -66,7 +66,7 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     }
   }
 
-  /** Lets waiting writes finish, but for background ones of the names in `drop`. */
+  /** Finishes waiting writes, except background ones with a name in `drop`. */
   close(options: { drop?: readonly (keyof Calls)[] } = {}): Promise<void> {
     clearTimeout(this.#probe)
     return this.#thread.close(options)
@@ -74,9 +74,9 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
 
   async #ask(): Promise<void> {
     this.#probe = undefined
-    const order = { name: 'last_write_probe', value: String(Date.now()) }
-    // A refusal sets the next probe itself.
-    await this.call('saveSetting', order as Parameters<Calls['saveSetting']>[0]).catch(() => {})
+    const setting = { name: 'last_write_probe', value: String(Date.now()) }
+    // If it is refused, `call` schedules the next probe.
+    await this.call('saveSetting', setting as Parameters<Calls['saveSetting']>[0]).catch(() => {})
   }
 }
 
@@ -86,14 +86,15 @@ interface Call {
 }
 
 /**
- * Group commit: runs every call of the batch in one transaction, each in a savepoint of its own,
- * so that one that throws leaves the others untouched. No outcome is a success unless the commit
- * was: the caller's answer leaves after its write is on disk.
+ * Group commit: runs all calls of a batch in one transaction, each in a savepoint of its own, so
+ * that one that throws does not affect the others. An outcome is a success only if the commit was:
+ * responses are sent after their write is on the disk.
  */
 export function commitTogether(db: Database, functions: object, calls: readonly Call[]): Outcome[] {
   try {
+    // mutate late-lock-of-a-batch: s/ IMMEDIATE//
     db.run('BEGIN IMMEDIATE')
-    // A call alone needs no savepoint, whose bookkeeping grows with every row that it changes.
+    // A single call needs no savepoint, whose cost grows with each changed row.
     const run = calls.length === 1 ? runCall : runInSavepoint
     const outcomes = calls.map((call) => run(db, functions, call))
     db.run('COMMIT')
@@ -115,7 +116,7 @@ function runInSavepoint(db: Database, functions: object, call: Call): Outcome {
     db.run('RELEASE operation')
     return outcome
   } catch (error) {
-    // A full disk may have rolled the whole transaction back: then nothing of this batch is stored.
+    // After a full disk SQLite has rolled the whole transaction back: nothing of it is stored.
     if (!db.inTransaction) throw error
     db.run('ROLLBACK TO operation')
     db.run('RELEASE operation')

@@ -5,31 +5,32 @@ import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { HitWrites } from './store.ts'
 
-/** Hits in one commit: bounds how long other writes wait behind them. */
-const STRETCH_MAX = 8192
+/** Hits per commit: bounds how long other writes wait behind it. */
+const RANGE_MAX = 8192
 
 interface FlusherOptions {
   journal: HitJournal
   writer: Caller<Pick<HitWrites, 'countHits'>>
-  /** Tells the hour that hits count for: that of their flush. */
+  /** Hits belong to the hour of their flush. */
   clock: Clock
   flushMs: number
   log: Log
 }
 
 /**
- * Moves hits from the journal to the database, every `flushMs`. A disk that refuses leaves them in
- * the journal.
+ * Moves hits from the journal to the database every `flushMs`. Each range of the journal is
+ * committed together with its end position, so that no hit is counted twice. While the disk
+ * refuses, hits stay in the journal.
  */
 export class HitFlusher {
-  /** How long each flush took that had hits to count. */
+  /** Duration of each flush with at least one hit. */
   readonly seconds = new Histogram(LATENCY_BOUNDS)
   /** Flushes that the disk refused. */
   failures = 0
   readonly #options: FlusherOptions
   #timer: Timer | undefined
   #running: Promise<void> | undefined
-  /** The last attempt was refused, and the log says so: the hits wait in the journal. */
+  /** The last flush failed, and the log reports it. */
   #failing = false
 
   constructor(options: FlusherOptions) {
@@ -56,12 +57,12 @@ export class HitFlusher {
 
   async #drain(): Promise<void> {
     const { journal, writer, clock, log } = this.#options
-    // Redirects go on meanwhile: what they append after this line is the next flush's.
+    // Redirects continue meanwhile: the next flush counts what they append after this line.
     let rest = journal.pending
     if (rest === 0) return
     const start = performance.now()
     while (rest > 0) {
-      const length = Math.min(rest, journal.head - journal.tail, STRETCH_MAX)
+      const length = Math.min(rest, journal.head - journal.tail, RANGE_MAX)
       const end = journal.tail + length
       const lost = await writer.call('countHits', { end, now: clock() })
       if (lost > 0) log.error('hits.lost', { hits: lost, reason: 'the journal was cut short' })
@@ -74,12 +75,12 @@ export class HitFlusher {
   #schedule(): void {
     const { flushMs } = this.#options
     this.#timer = setTimeout(
-      () => void this.#tick().then(() => this.#timer && this.#schedule()),
+      () => void this.#flushAndLog().then(() => this.#timer && this.#schedule()),
       flushMs,
     )
   }
 
-  async #tick(): Promise<void> {
+  async #flushAndLog(): Promise<void> {
     const { log, journal } = this.#options
     try {
       await this.flush()

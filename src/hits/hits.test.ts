@@ -9,7 +9,7 @@ import { createLog } from '../lib/log.ts'
 import { Thread } from '../lib/thread.ts'
 import { HitFlusher } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
-import { findMark, HitReads, type HitWrites, hitWrites } from './store.ts'
+import { findJournalPosition, HitReads, type HitWrites, hitWrites } from './store.ts'
 
 const silent = createLog({ level: 'silent' })
 
@@ -91,7 +91,7 @@ test('a journal of another database is renamed and reported, and a new one takes
   const { journal, counts, db } = setUp(one.path, log)
   journal.append(1)
   expect(counts.total()).toBe(1)
-  expect(findMark(db)).toEqual({ journalId: journal.id, position: 0 })
+  expect(findJournalPosition(db)).toEqual({ journalId: journal.id, position: 0 })
   const [renamed = ''] = readdirSync(one.path).filter((name) => name.includes('.damaged-'))
   expect(readFileSync(join(one.path, renamed))).toEqual(bytes)
   expect(lines.map((line) => JSON.parse(line))).toEqual([

@@ -12,8 +12,16 @@ import {
 import { MIGRATIONS, migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { HOUR } from '../lib/clock.ts'
-import { DAYS_KEPT, HOURS_KEPT } from './buckets.ts'
-import { type Bucket, STEP_MS, type Step } from './series.ts'
+import { Thread } from '../lib/thread.ts'
+import {
+  type Bucket,
+  BucketPruner,
+  type BucketWrites,
+  DAYS_KEPT,
+  HOURS_KEPT,
+  STEP_MS,
+  type Step,
+} from './series.ts'
 
 const DAY = 24 * HOUR
 
@@ -134,7 +142,7 @@ test('hits of a deleted link stay in the series of its account, and no more are 
   service.hit(1)
   service.flush()
   service.hit(1, 4)
-  expect(service.deleteLink(1)).toBe(true)
+  expect(service.deleteLink(1)).toMatchObject({ id: 1 })
   service.flush()
   expect(sum(await service.series.ofLink(2, { ...EVER, step: 'day' }))).toBe(60)
   expect(sum(await service.series.ofAccount(1, { ...EVER, step: 'day' }))).toBe(121)
@@ -250,4 +258,39 @@ test('hits from before there were series stay in the count and begin no series',
     { account_id: 1, count: 42 },
   ])
   service.db.close()
+})
+
+/** A writer that has so many batches of old buckets to remove. */
+function setUpPruner(batches: number) {
+  const commands: { now: number; max: number }[] = []
+  const state = { isFull: false }
+  const writer = Thread.inProcess<BucketWrites>({
+    pruneBuckets(command) {
+      commands.push(command)
+      if (state.isFull) throw new Error('database or disk is full')
+      return commands.length < batches
+    },
+  })
+  const pruner = new BucketPruner({ writer, clock: () => 77 })
+  return { commands, state, pruner }
+}
+
+test('pruning begins at the start and goes on until nothing old is left', async () => {
+  const { commands, pruner } = setUpPruner(3)
+  while (commands.length < 3) await Promise.resolve()
+  await pruner.prune()
+  pruner.close()
+  expect(commands).toEqual(Array(4).fill({ now: 77, max: 4000 }))
+})
+
+test('pruning ends with the service, and a disk that refuses does not end it', async () => {
+  const { commands, state, pruner } = setUpPruner(1000)
+  state.isFull = true
+  expect(pruner.prune()).rejects.toThrow('disk is full')
+  await pruner.prune().catch(() => {})
+  state.isFull = false
+  const running = pruner.prune()
+  pruner.close()
+  await running
+  expect(commands.length).toBeLessThan(10)
 })

@@ -1,25 +1,20 @@
 import type { Database } from 'bun:sqlite'
-import type { JournalFile, Stretch } from '../hot/journal-file.ts'
-import { type Clock, wallClock } from '../lib/clock.ts'
-import { ACCOUNT, bucketAdder, bucketWrites, hourOf, LINK } from './buckets.ts'
+import type { JournalFile, JournalRange } from '../hot/journal-file.ts'
+import { wallClock } from '../lib/clock.ts'
+import { ACCOUNT, bucketAdder, bucketWrites, hourOf, LINK } from './series.ts'
 
-/** How far a journal is counted: every entry before `position` is. */
-export interface Mark {
+/** Every entry of the journal before `position` is counted. */
+export interface JournalPosition {
   journalId: string
   position: number
 }
 
 /**
- * Adds a range of the journal and moves the position past it: both or neither, inside a transaction
- * of the caller. Hits of deleted links count in the total alone. `clock`: the hour that the hits
- * belong to.
+ * Adds a range of the journal, as hits of the hour of `now`, and moves the position past it. Runs
+ * inside a transaction of the caller: both or neither. Hits of deleted links count in the total
+ * only.
  */
-export function hitAdder(db: Database, clock: Clock = wallClock): (stretch: Stretch) => void {
-  const add = rangeAdder(db)
-  return (stretch) => add(stretch, clock())
-}
-
-function rangeAdder(db: Database): (stretch: Stretch, now: number) => void {
+export function hitAdder(db: Database): (range: JournalRange, now?: number) => void {
   const advance = db.prepare<null, [number, number]>(
     'UPDATE hit_totals SET position = ?, redirects = redirects + ? WHERE id = 1',
   )
@@ -30,7 +25,7 @@ function rangeAdder(db: Database): (stretch: Stretch, now: number) => void {
   )
   const addToBuckets = bucketAdder(db)
 
-  return ({ linkIds, end }, now) => {
+  return ({ linkIds, end }, now = wallClock()) => {
     const hour = hourOf(now)
     const byAccount = new Map<number, number>()
     eachCount(linkIds, (linkId, count) => {
@@ -43,13 +38,14 @@ function rangeAdder(db: Database): (stretch: Stretch, now: number) => void {
       addToAccount.run(accountId, count)
       addToBuckets(ACCOUNT, accountId, hour, count)
     }
+    // mutate position-in-another-transaction: s/.*/queueMicrotask(() => $&)/
     advance.run(end, linkIds.length)
   }
 }
 
 /**
- * Counts hits of a link and gives its account; undefined when the link is gone. A link with a row
- * in `hits` exists: its deletion removes the row.
+ * Counts hits of a link and returns its account; undefined when the link does not exist. A link
+ * with a row in `hits` exists, because its deletion removes the row.
  */
 function linkCounter(db: Database): (linkId: number, count: number) => number | undefined {
   const add = db.prepare<{ accountId: number }, [number, number]>(
@@ -62,31 +58,33 @@ function linkCounter(db: Database): (linkId: number, count: number) => number | 
   return (linkId, count) => (add.get(linkId, count) ?? addFirst.get(linkId, count))?.accountId
 }
 
-/** Each link of a stretch once, in the order in which the database keeps them. */
-function eachCount(stretch: Uint32Array, take: (linkId: number, count: number) => void): void {
-  const linkIds = stretch.toSorted()
+/** Calls `add` once per link, in ascending order of ids, as the table is ordered. */
+function eachCount(hits: Uint32Array, add: (linkId: number, count: number) => void): void {
+  const linkIds = hits.toSorted()
   let start = 0
   while (start < linkIds.length) {
     const linkId = linkIds[start] as number
     let end = start + 1
     while (linkIds[end] === linkId) end++
-    take(linkId, end - start)
+    add(linkId, end - start)
     start = end
   }
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
-  const add = rangeAdder(db)
-  const mark = db.prepare<{ position: number }, []>('SELECT position FROM hit_totals WHERE id = 1')
+  const add = hitAdder(db)
+  const committed = db.prepare<{ position: number }, []>(
+    'SELECT position FROM hit_totals WHERE id = 1',
+  )
   const removeAccount = db.prepare<null, [number]>('DELETE FROM account_hits WHERE account_id = ?')
   return {
     /**
-     * Counts what the journal holds from the committed position up to `end`, as hits of the hour
-     * that `now` is in. Returns how many of them the file has lost.
+     * Counts the journal's entries from the committed position up to `end`, as hits of the hour of
+     * `now`. Returns how many of them are missing in the file.
      */
     countHits({ end, now }: { end: number; now: number }): number {
-      const { position } = mark.get() ?? { position: end }
+      const { position } = committed.get() ?? { position: end }
       if (end <= position) return 0
       const linkIds = journal.read(position, end)
       add({ linkIds, end }, now)
@@ -104,14 +102,16 @@ export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
 
 export type HitWrites = ReturnType<typeof hitWrites>
 
-export function findMark(db: Database): Mark | undefined {
+export function findJournalPosition(db: Database): JournalPosition | undefined {
   const row = db
-    .query<Mark, []>('SELECT journal_id AS journalId, position FROM hit_totals WHERE id = 1')
+    .query<JournalPosition, []>(
+      'SELECT journal_id AS journalId, position FROM hit_totals WHERE id = 1',
+    )
     .get()
   return row ?? undefined
 }
 
-/** Makes the database speak of another journal, from its beginning. The counts stay. */
+/** Links the database to another journal, from its beginning. The counts stay. */
 export function adoptJournal(db: Database, journalId: string): void {
   db.query(
     `INSERT INTO hit_totals (id, journal_id, position, redirects) VALUES (1, ?1, 0, 0)
@@ -119,7 +119,7 @@ export function adoptJournal(db: Database, journalId: string): void {
   ).run(journalId)
 }
 
-/** Committed totals as one snapshot: `redirects` speaks of everything before `position`. */
+/** Committed counts, each with the position of the same snapshot: entries before it are counted. */
 export class HitReads {
   readonly #totals
   readonly #count

@@ -73,6 +73,7 @@ export class ClientAddress {
       const comma = forwardedFor.lastIndexOf(COMMA, end - 1)
       if (!this.#address.read(forwardedFor, comma + 1, end)) return
       this.#setKey()
+      // mutate leftmost-forwarded-address: s/.*//
       if (!this.#isTrusted()) return
       end = comma
     }

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { seededRandom } from '../../bench/lib/realistic-urls.ts'
 import type { Code } from '../lib/code.ts'
-import { type Destination, DestinationRing } from './destination-cache.ts'
+import { type Destination, DestinationCache } from './destination-cache.ts'
 
 const ring = (max: number) =>
-  new DestinationRing({ max, random: (length) => new Uint8Array(length).fill(7) })
+  new DestinationCache({ max, random: (length) => new Uint8Array(length).fill(7) })
 const code = (text: string) => text as Code
 const destination = (id: number, length = 30): Destination => ({
   id,

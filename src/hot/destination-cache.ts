@@ -53,7 +53,7 @@ const CHANCES = 8
  * Experiment with the Multics System", 1968). The index is open addressing with linear probing, at
  * most three quarters full, and deletion by shifting back (Knuth, volume 3, 6.4, algorithm R).
  */
-export class DestinationRing {
+export class DestinationCache {
   readonly #max: number
   readonly #words: Int32Array
   readonly #bytes: Buffer

@@ -22,8 +22,8 @@ import { NO_FOLLOW } from '../lib/symbolic-links.ts'
  * The file of the hit journal: a ring. Little-endian: a header page (magic, entries, journal id),
  * then entries of two 32-bit words: link id, lap. A position counts entries since the journal
  * began; its slot is `position % entries` and its lap `floor(position / entries) + 1`. An entry is
- * there when its second word, written last, is its lap: the file needs no end mark, and a torn or
- * stale entry cannot be taken for a hit. Where counting begins is in the database
+ * valid when its second word, written last, is its lap: the file needs no end marker, and a torn or
+ * stale entry is never taken for a hit. The database has the position where counting begins
  * (`hit_totals.position`), committed together with the counts, so a replay counts each hit once.
  */
 
@@ -37,8 +37,8 @@ export const JOURNAL_ENTRIES = 4 * 1024 * 1024
 /** Entries read at once: 256 KiB. */
 const CHUNK_ENTRIES = 32_768
 
-/** Hits of one stretch of the journal, and the position just after it. */
-export interface Stretch {
+/** Hits of one range of the journal, and the position just after it. */
+export interface JournalRange {
   linkIds: Uint32Array
   end: number
 }
@@ -51,12 +51,12 @@ interface Chunk {
 }
 
 /**
- * Reads the file by system calls, which see what a mapping of it holds: pages that are only read
- * then take no memory of the process.
+ * Reads the file by system calls, which return the same bytes as a mapping: pages that are only
+ * read add nothing to the memory of the process.
  */
 export class JournalFile implements Disposable {
   readonly path: string
-  /** Tells this file from any other: the database remembers whose positions it keeps. */
+  /** Random, and also stored in the database: its position belongs to this journal only. */
   readonly id: string
   readonly entries: number
   readonly #descriptor: number
@@ -70,7 +70,7 @@ export class JournalFile implements Disposable {
     this.id = id
   }
 
-  /** Makes the file where there is none. Throws JournalDamaged when it is not a whole journal. */
+  /** Creates the file if missing. Throws JournalDamaged when it is not a whole journal. */
   static open(path: string, entries = JOURNAL_ENTRIES): JournalFile {
     if (!existsSync(path)) create(path, entries)
     const descriptor = openReadable(path)
@@ -91,8 +91,8 @@ export class JournalFile implements Disposable {
   }
 
   /**
-   * The link ids of a range, which must have been appended and not be overwritten yet. Those that
-   * the file lost since, because something cut it short, are left out.
+   * The link ids of a range that was appended and is not overwritten yet. Entries that the file has
+   * lost since, because it was truncated, are left out.
    */
   read(position: number, end: number): Uint32Array {
     const linkIds = new Uint32Array(end - position)
@@ -106,11 +106,11 @@ export class JournalFile implements Disposable {
   }
 
   /**
-   * What an earlier process appended and nobody counted: every whole entry from `position` on, and
-   * the position after the last of them. A power loss may have dropped pages between them: then the
-   * range is longer than its entries.
+   * The entries that an earlier process appended and did not count: every whole entry from
+   * `position` on, and the position after the last. If a power loss dropped pages in between, the
+   * range is longer than the number of its entries.
    */
-  recover(position: number): Stretch {
+  recover(position: number): JournalRange {
     const found: Uint32Array[] = []
     let end = position
     for (const { words, lap, at } of this.#chunks(position, position + this.entries)) {
@@ -123,7 +123,7 @@ export class JournalFile implements Disposable {
     return { linkIds: joined(found), end }
   }
 
-  /** Pieces of a stretch in order, each within one lap. A piece is valid until the next one. */
+  /** Chunks of a range in order, each within one lap. A chunk is valid until the next one. */
   *#chunks(position: number, end: number): Generator<Chunk> {
     let at = position
     while (at < end) {
@@ -181,8 +181,8 @@ function joined(parts: readonly Uint32Array[]): Uint32Array {
 }
 
 /**
- * Every block is written, not left sparse: a page without a block would kill the process on a full
- * disk.
+ * Writes every block instead of a sparse file: on a full disk, a store to a page without a block
+ * would end the process with SIGBUS.
  */
 function create(file: string, entries: number): void {
   const beside = `${file}.tmp`
@@ -195,7 +195,7 @@ function create(file: string, entries: number): void {
     while (rest > 0) rest -= writeSync(descriptor, zeros, 0, Math.min(rest, zeros.length))
     fsyncSync(descriptor)
   } catch (error) {
-    // On a full disk: what it took so far would keep others from going on.
+    // On a full disk, the unfinished file would take space that other files need.
     rmSync(beside, { force: true })
     throw error
   } finally {
@@ -213,7 +213,7 @@ function headerPage({ entries, id }: Header): Buffer {
   return header
 }
 
-/** Writes the header of a journal and sets its length: for one that was cut short while mapped. */
+/** Writes the header of a journal and sets its length, after it was truncated while mapped. */
 export function restoreJournal(path: string, header: Header): void {
   const descriptor = openSync(path, constants.O_RDWR | NO_FOLLOW)
   try {
@@ -240,7 +240,7 @@ export const inaccessible = (path: string, cause: unknown) =>
     { cause },
   )
 
-/** The file is there and can be read, but its hits are lost to this program. */
+/** The file exists and can be read, but is not a whole journal: its hits are lost. */
 export class JournalDamaged extends DataError {
   readonly reason: string
 

@@ -79,9 +79,9 @@ test('a full ring loses no hit: what finds no room waits in memory and enters af
   expect(journal.pending).toBe(5)
   const drained: number[] = []
   while (journal.pending > 0) {
-    const stretch = next(file(folder), journal, 100)
-    drained.push(...stretch.linkIds)
-    journal.release(stretch.end)
+    const range = next(file(folder), journal, 100)
+    drained.push(...range.linkIds)
+    journal.release(range.end)
   }
   expect(drained.sort()).toEqual([3, 4, 5, 5, 6])
   expect(journal.overflowing).toBe(false)
@@ -96,7 +96,7 @@ test('counts speak of everything from a committed position on', () => {
   expect(journal.countFrom(1, [1])).toEqual(new Map([[1, 2]]))
   expect(journal.totalFrom(1)).toBe(3)
   expect(journal.totalFrom(4)).toBe(0)
-  // The database may know of a commit before the journal is told to release it.
+  // The database may know of a commit before the journal releases it.
   journal.release(2)
   expect(journal.countFrom(1, [1])).toEqual(new Map([[1, 2]]))
   expect(journal.totalFrom(3)).toBe(1)

@@ -1,26 +1,25 @@
 import { assert } from '../lib/assert.ts'
-import { addressOf, type Pages, releasePages } from '../lib/mapped-pages.ts'
+import { type Pages, pointerTo, releasePages } from '../lib/mapped-pages.ts'
 import {
   ENTRY_BYTES,
   ENTRY_WORDS,
   HEADER_BYTES,
   inaccessible,
   JournalFile,
+  type JournalRange,
   restoreJournal,
-  type Stretch,
 } from './journal-file.ts'
 
 const ENTRIES_PER_PAGE = 4096 / ENTRY_BYTES
-/** Counted hits whose pages leave the process's memory together: 1 MiB. */
+/** Counted entries whose pages are released together: 1 MiB. */
 const RELEASED_TOGETHER = (1024 * 1024) / ENTRY_BYTES
 
 /**
- * HOT PATH. The hits that the database does not count yet, in a mapping of the journal's file
- * (journal-file.ts says what is in it): an append is two stores and no system call, and what is
- * appended outlives `kill -9`.
+ * HOT PATH. Hits that the database does not count yet, in a mapping of the journal's file (format:
+ * journal-file.ts). An append is two stores and no system call. Appended hits survive `kill -9`.
  */
 export class HitJournal {
-  /** Tells this file from any other: the database remembers whose positions it keeps. */
+  /** Random, and also stored in the database: its position belongs to this journal only. */
   readonly id: string
   readonly #words: Uint32Array
   readonly #entries: number
@@ -29,43 +28,41 @@ export class HitJournal {
   /** Positions: the first not known to be counted, and the next to be written. */
   #tail = 0
   #head = 0
-  /** The position before which no page is in the process's memory. */
-  #absent = 0
+  /** Pages before this position are released. */
+  #released = 0
   /** The next slot and its lap, kept beside `#head` so that an append divides nothing. */
   #slot = 0
   #lap = 1
-  /** Hits that found the ring full, by link id. They enter it as soon as there is room. */
+  /** Hits that arrived while the ring was full, by link id. They enter it when there is room. */
   readonly #overflow = new Map<number, number>()
 
   private constructor({ id, entries }: JournalFile, mapping: Uint8Array) {
     this.id = id
     this.#entries = entries
     this.#words = new Uint32Array(mapping.buffer, mapping.byteOffset + HEADER_BYTES)
-    this.#address = addressOf(mapping) + HEADER_BYTES
+    this.#address = pointerTo(mapping) + HEADER_BYTES
   }
 
-  /**
-   * Maps the file, making it where there is none. Throws DataError when it is not a whole journal.
-   */
+  /** Maps the file, and creates it if missing. Throws DataError when it is not a whole journal. */
   static open(path: string, entries?: number): HitJournal {
     using file = JournalFile.open(path, entries)
     // Mapped only after the size is known to fit: touching a page past the end kills the process.
     return new HitJournal(file, map(path))
   }
 
-  /** Hits appended and not yet released, those waiting for room included. */
+  /** Hits appended and not yet released, including those of `#overflow`. */
   get pending(): number {
     let waiting = 0
     for (const count of this.#overflow.values()) waiting += count
     return this.#head - this.#tail + waiting
   }
 
-  /** The most hits that the ring holds. */
+  /** Capacity of the ring. */
   get entries(): number {
     return this.#entries
   }
 
-  /** Hits that a kill would lose because the ring is full. */
+  /** Some hits are in memory only, because the ring is full: a kill would lose them. */
   get overflowing(): boolean {
     return this.#overflow.size > 0
   }
@@ -86,7 +83,7 @@ export class HitJournal {
     }
   }
 
-  /** The next position to be written: everything before it is there for `read`. */
+  /** The next position to be written. Every entry before it can be read. */
   get head(): number {
     return this.#head
   }
@@ -96,15 +93,15 @@ export class HitJournal {
     return this.#tail
   }
 
-  /** Everything before `end` is committed: its slots may be written again. */
+  /** Entries before `end` are committed: their slots may be overwritten. */
   release(end: number): void {
-    assert(end >= this.#tail && end <= this.#head, 'a release lies within what is pending')
+    assert(end >= this.#tail && end <= this.#head, 'a released range is pending')
     this.#tail = end
-    if (end - this.#absent >= RELEASED_TOGETHER) this.#releaseCounted()
+    if (end - this.#released >= RELEASED_TOGETHER) this.#releaseCounted()
     if (this.#overflow.size > 0) this.#refill()
   }
 
-  /** How many hits of each of `linkIds` the journal holds from `position` on. */
+  /** Number of hits in the journal from `position` on, for each of `linkIds`. */
   countFrom(position: number, linkIds: readonly number[]): Map<number, number> {
     const counts = new Map(linkIds.map((id) => [id, this.#overflow.get(id) ?? 0]))
     let at = Math.max(position, this.#tail)
@@ -118,18 +115,21 @@ export class HitJournal {
     return counts
   }
 
-  /** How many hits of any link are not counted before `position`. */
+  /** Number of hits from `position` on, of all links. */
   totalFrom(position: number): number {
     return this.pending - Math.max(0, Math.min(position, this.#head) - this.#tail)
   }
 
   /**
-   * Goes on after what an earlier process left from `position` on, where counting begins: its hits
-   * are pending again, at their old positions. `left` is what `JournalFile.recover` found there.
+   * Continues after an earlier process. `position`: the committed one. `left`: the result of
+   * `JournalFile.recover` there. Its hits become pending again, at their old positions.
    */
-  resume(position: number, left: Stretch = { linkIds: new Uint32Array(), end: position }): void {
+  resume(
+    position: number,
+    left: JournalRange = { linkIds: new Uint32Array(), end: position },
+  ): void {
     this.#tail = position
-    this.#absent = position - (position % ENTRIES_PER_PAGE)
+    this.#released = position - (position % ENTRIES_PER_PAGE)
     if (left.end - position > left.linkIds.length) this.#closeGaps(position, left.linkIds.length)
     this.#seek(position + left.linkIds.length)
   }
@@ -141,9 +141,9 @@ export class HitJournal {
   }
 
   /**
-   * Moves the `count` whole entries from `position` on together, over pages that a power loss
-   * dropped. Each is erased before it is written at its new place: a kill in between loses one hit
-   * and counts none twice.
+   * Moves the `count` whole entries from `position` on together, over gaps where a power loss
+   * dropped pages. Each is erased before it is written at its new place: a kill in between loses
+   * one hit and counts none twice.
    */
   #closeGaps(position: number, count: number): void {
     let from = position
@@ -159,7 +159,7 @@ export class HitJournal {
     }
   }
 
-  /** Gives a file that was cut short its header and length again. What was there is lost. */
+  /** Restores header and length of a truncated file. Its hits are lost. */
   restoreLength(path: string): void {
     restoreJournal(path, this)
   }
@@ -168,13 +168,13 @@ export class HitJournal {
     return { address: this.#address + slot * ENTRY_BYTES, bytes: length * ENTRY_BYTES }
   }
 
-  /** Else every page of the ring would stay in memory once the head has gone round. */
+  /** Otherwise every page of the ring would stay in memory after one lap. */
   #releaseCounted(): void {
-    while (this.#tail - this.#absent >= RELEASED_TOGETHER) {
-      const slot = this.#absent % this.#entries
+    while (this.#tail - this.#released >= RELEASED_TOGETHER) {
+      const slot = this.#released % this.#entries
       const length = Math.min(RELEASED_TOGETHER, this.#entries - slot)
       releasePages(this.#pagesOf(slot, length))
-      this.#absent += length
+      this.#released += length
     }
   }
 

@@ -1,6 +1,6 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
-/** As a person reads it: two digits at least, and no more than needed. */
+/** A size for people, in the largest unit that fits, with one decimal below 10: `1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   let value = bytes
   let unit = 0

@@ -1,13 +1,14 @@
 import { dlopen, type FFIFunction } from 'bun:ffi'
 
-/** Each C library's own name: glibc's and musl's. */
+/** Names of the C library: glibc and musl. */
 const LIBRARIES = ['libc.so.6', `libc.musl-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}.so.1`]
 
 const loaded = new Map<string, unknown>()
 
 /**
- * A function of the system's C library, always with the same signature. Undefined where there is
- * none, or not on Linux. Loaded once, because loading takes a descriptor and memory.
+ * A function of the system's C library. A name must always come with the same signature. Undefined
+ * if the function is missing, and on systems other than Linux. Loaded once, because loading uses a
+ * descriptor and memory.
  */
 export function cFunction<Call extends (...args: never[]) => unknown>(
   name: string,
@@ -22,7 +23,7 @@ function load(name: string, signature: FFIFunction): unknown {
     try {
       return dlopen(library, { [name]: signature }).symbols[name]
     } catch {
-      // The other library's name, or none.
+      // Try the other name.
     }
   }
   return undefined

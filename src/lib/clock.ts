@@ -1,7 +1,7 @@
-/** Wall-clock time, epoch milliseconds: what is stored, shown and compared with dates. */
+/** Wall-clock time in epoch milliseconds: for times that are stored or shown. */
 export type Clock = () => number
 
-/** Milliseconds from an arbitrary start that never go backwards: what the limiter measures with. */
+/** Milliseconds from an arbitrary start that never go backwards: for durations and limits. */
 export type MonotonicClock = () => number
 
 export const wallClock: Clock = Date.now

@@ -1,4 +1,7 @@
-/** The data folder is not as the service needs it. The message names the file and the way out. */
+/** The data folder is not as the service needs it. The message names the file and the remedy. */
 export class DataError extends Error {
   override readonly name = 'DataError'
 }
+
+/** The one documented remedy for lost or damaged files: docs/operations/backup.md. */
+export const RUN_RESTORE = 'Run "hopcode restore" with a backup.'

@@ -34,7 +34,7 @@ test('a few jobs run at once, more at the pace, and after a quiet time at once a
   expect(rests).toHaveLength(5)
 })
 
-test('a job that took longer than the pace makes nobody wait for it', async () => {
+test('a job that took longer than the pace delays no other job', async () => {
   const { queue, time, rests } = fairQueue()
   const slow = async () => {
     time.now += 150
@@ -59,7 +59,7 @@ test('jobs of a key run one at a time in the order they came, also behind one th
   expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends'])
 })
 
-test('a job that is refused at its turn costs nobody any time, and the next one runs', async () => {
+test('a job refused by admit does not count for the pace, and the next one runs', async () => {
   const { queue, rests, arrive } = fairQueue()
   const refuse = () => {
     throw new Error('refused')
@@ -80,7 +80,7 @@ async function settle(queue: FairQueue, keys: string): Promise<string> {
   return `${order.join('')} refused ${refused.join()}`
 }
 
-test('keys are served in turn, whatever one of them has waiting', async () => {
+test('keys are served round-robin, however many jobs one of them has', async () => {
   expect(await settle(fairQueue().queue, 'aaaaabbc')).toBe('aabcabaa refused ')
 })
 
@@ -101,7 +101,7 @@ test('a queue that is full of keys with one job each refuses a new one', async (
   await arrive(4)
 })
 
-test('once it is closed nobody waits for the pace', async () => {
+test('after close, jobs run without the pace', async () => {
   const { queue, rests, arrive } = fairQueue()
   queue.close()
   await arrive(20)

@@ -3,11 +3,11 @@ import { type MonotonicClock, monotonicClock } from './clock.ts'
 export interface Pace {
   /** Jobs that may follow one another at once. */
   burst: number
-  /** Beyond those, a job begins so long after the one before it. */
+  /** Beyond the burst, the minimum time between the starts of two jobs. */
   everyMs: number
 }
 
-/** How a queue tells and spends time. */
+/** Clock and timer of a queue. */
 export interface Time {
   monotonic: MonotonicClock
   /** Resolves so many milliseconds later. */
@@ -15,11 +15,11 @@ export interface Time {
 }
 
 interface FairQueueOptions extends Pace {
-  /** Jobs in the queue at once, the running one included. */
+  /** Maximum number of jobs in the queue, including the running one. */
   places: number
-  /** The error of a job that has no place. */
+  /** Creates the error of a job for which the queue is full. */
   full: () => Error
-  /** Default: the machine's own. */
+  /** Default: the machine's clock. */
   time?: Time | undefined
 }
 
@@ -33,18 +33,17 @@ interface Job {
 const MACHINE_TIME: Time = { monotonic: monotonicClock, rest: Bun.sleep }
 
 /**
- * Runs jobs one after another and no faster than its pace. Keys are served in turn (round-robin),
- * the jobs of one key in the order they came. When all places are taken, a new job displaces the
- * latest one of the key that has the most: so a key alone can use every place, and no key can keep
- * another out.
+ * Runs jobs one after another, no faster than its pace. Keys are served round-robin, the jobs of
+ * one key in order of arrival. When the queue is full, a new job displaces the last job of the key
+ * with the most jobs: so one key can use the whole queue, and none can exclude another.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions
-  /** Waiting jobs; the first key is served next. */
+  /** Waiting jobs by key; the first key is served next. */
   readonly #waiting = new Map<string, Job[]>()
   #size = 0
   #isRunning = false
-  /** The time up to which the jobs so far reach at the pace. */
+  /** When the jobs so far would end if each took `everyMs`: the theoretical arrival time. */
   #reach = 0
   #isClosed = false
 
@@ -53,8 +52,8 @@ export class FairQueue {
   }
 
   /**
-   * Returns what the job returns, or throws what it throws, or the error of a full queue. `admit`
-   * runs when the job is next, and may refuse it by throwing: then it takes no time of the pace.
+   * Returns the job's result. Throws the job's error, or `full()`. `admit` runs when the job is
+   * next; if it throws, the job is refused and does not count for the pace.
    */
   run<Result>(key: string, work: () => Promise<Result>, admit = () => {}): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -70,12 +69,12 @@ export class FairQueue {
     return promise as Promise<Result>
   }
 
-  /** Jobs that still wait no longer wait for the pace. */
+  /** From now on, jobs run without the pace. */
   close(): void {
     this.#isClosed = true
   }
 
-  /** Makes room if a key has more than `most` waiting jobs. */
+  /** Refuses one job of the key with the most jobs. False if it has at most `most`. */
   #displace(most: number): boolean {
     let longest: Job[] = []
     for (const jobs of this.#waiting.values()) if (jobs.length > longest.length) longest = jobs
@@ -100,7 +99,7 @@ export class FairQueue {
     this.#isRunning = false
   }
 
-  /** Takes the first job of the first key, which goes to the end. */
+  /** Removes the first job of the first key, and moves the key to the end. */
   #next(): Job | undefined {
     for (const [key, jobs] of this.#waiting) {
       const job = jobs.shift()
@@ -111,7 +110,7 @@ export class FairQueue {
     return undefined
   }
 
-  /** As in the generic cell rate algorithm (ITU-T I.371), but waiting where that refuses. */
+  /** The generic cell rate algorithm (ITU-T I.371), which waits instead of refusing. */
   async #pace(): Promise<void> {
     const { burst, everyMs, time = MACHINE_TIME } = this.#options
     const now = time.monotonic()

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 
-/** Makes what was written to a file, or made or renamed in a folder, outlast a loss of power. */
+/** fsync: what was written to a file, or created or renamed in a folder, survives a power loss. */
 export function flushToDisk(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

@@ -1,11 +1,8 @@
-/**
- * Counts values into buckets with fixed upper bounds, as Prometheus does. Observing allocates
- * nothing.
- */
+/** Counts values in buckets with fixed upper bounds, as Prometheus does. */
 export class Histogram {
-  /** Upper bounds, ascending, each belonging to its own bucket. The last bucket has none. */
+  /** Inclusive upper bounds, ascending. The last bucket has none. */
   readonly bounds: readonly number[]
-  /** Values of each bucket alone, one more than there are bounds. */
+  /** Number of values in each bucket, not cumulated; one bucket more than bounds. */
   readonly buckets: Float64Array
   #sum = 0
 
@@ -22,6 +19,7 @@ export class Histogram {
     return this.#sum
   }
 
+  /** Allocates nothing. */
   observe(value: number): void {
     let bucket = 0
     while (bucket < this.bounds.length && value > (this.bounds[bucket] as number)) bucket++
@@ -30,8 +28,8 @@ export class Histogram {
   }
 }
 
-/** Seconds, from a look-up in memory to a request that a client gives up. */
+/** Seconds, from a lookup in memory to the usual timeout of a client. */
 export const LATENCY_BOUNDS = [
-  ...[0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
-  ...[1, 2.5, 5, 10],
+  0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
+  10,
 ]

@@ -1,6 +1,6 @@
 import { assert } from './assert.ts'
 
-/** Markup of our own making, or text that has been escaped. */
+/** Safe markup: from a template, or escaped text. */
 export class Html {
   readonly #text: string
 
@@ -13,7 +13,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template; null, undefined, true and false show nothing. */
+/** A value in a template; null, undefined, true and false produce nothing. */
 export type Value = Html | string | number | boolean | null | undefined | readonly Value[]
 
 type Hole =
@@ -21,17 +21,17 @@ type Hole =
   | { kind: 'tag' }
   | { kind: 'attribute'; name: string; starts: boolean }
 
-/** Attributes whose value is an address: only those that cannot run go in. */
-const ADDRESSES = /^(href|src|action|formaction|poster|cite|hx-(get|post|put|patch|delete))$/
-const SAFE_ADDRESS = /^(https?:\/\/|mailto:|[/?#]|$)/i
-/** Attributes whose value is a program or a style sheet: nothing goes in. */
+/** Attributes whose value is a URL: only schemes that cannot run code are accepted. */
+const URL_ATTRIBUTES = /^(href|src|action|formaction|poster|cite|hx-(get|post|put|patch|delete))$/
+const SAFE_URL = /^(https?:\/\/|mailto:|[/?#]|$)/i
+/** Attributes whose value is code or style: no value is accepted. */
 const PROGRAMS = /^(on.*|hx-on.*|hx-vals|hx-vars|style|srcdoc)$/
 
 const holesOf = new WeakMap<TemplateStringsArray, readonly Hole[]>()
 
 /**
- * Markup with values in it. Every value is escaped for where it stands; only `Html` goes into text
- * as it is. Attribute values stand in double quotes. Whole attributes come from `attributes`.
+ * Markup with values. Each value is escaped for its position; only `Html` is inserted into text
+ * unchanged. Attribute values must be in double quotes. Whole attributes come from `attributes`.
  * Throws if the template itself is unsafe.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Html {
@@ -48,8 +48,8 @@ export function html(strings: TemplateStringsArray, ...values: readonly Value[])
 }
 
 /**
- * The attributes of a tag: `html\`<input ${attributes({ name, required: true })}>\``. One that is
- * false, null or undefined is left out.
+ * Attributes of a tag: `html\`<input ${attributes({ name, required: true })}>\``. Omits those that
+ * are false, null or undefined.
  */
 export function attributes(
   all: Readonly<Record<string, string | number | boolean | null | undefined>>,
@@ -75,7 +75,7 @@ function fill(hole: Hole, value: Value): string {
   assert(!(value instanceof Html), 'the value of an attribute is text')
   assert(!PROGRAMS.test(hole.name), `nothing goes into ${hole.name}`)
   const text = String(value)
-  if (hole.starts && ADDRESSES.test(hole.name) && !SAFE_ADDRESS.test(text)) return '#'
+  if (hole.starts && URL_ATTRIBUTES.test(hole.name) && !SAFE_URL.test(text)) return '#'
   return escapeText(text)
 }
 
@@ -88,26 +88,26 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Characters that show as nothing or turn the text around them: controls, line separators, and what
- * Unicode calls default ignorable (UAX #44), marks of the bidirectional algorithm among them. Not
- * joiners and variation selectors, which belong to words of some languages and to emoji.
+ * Characters that are invisible or change the direction of text: controls, line separators, and
+ * Unicode's default ignorable characters (UAX #44), which include bidirectional controls. Without
+ * joiners and variation selectors, which are part of words in some languages and of emoji.
  */
 const UNSEEN =
   /[[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029]--[\u200c\u200d\ufe00-\ufe0f]]/gv
 
-/** Printable ASCII but for what `ENTITIES` has. */
+/** Printable ASCII, except for the characters of `ENTITIES`. */
 const PLAIN = /^[ !#-%(-;=?-~]*$/
 
-/** Text as markup that shows it. What cannot be seen is shown percent-encoded, as in a URL. */
+/** Text as markup. Invisible characters become visible, percent-encoded as in a URL. */
 function escapeText(text: string): string {
-  // Most texts are: a page has thousands, and the search for what is unseen is the slow part.
+  // A page has thousands of texts, most of them plain; the search for UNSEEN is slow.
   if (PLAIN.test(text)) return text
   return text
     .replace(/[&<>"']/g, (found) => ENTITIES[found] as string)
     .replace(UNSEEN, (found) => (/[\t\n\r]/.test(found) ? found : encodeURIComponent(found)))
 }
 
-/** Reads a template once: where each of its values stands. Throws where none may. */
+/** Parses a template: the position of each value. Throws if a position is not allowed. */
 function findHoles(strings: TemplateStringsArray): Hole[] {
   let state: Hole = { kind: 'text' }
   const holes: Hole[] = []
@@ -115,7 +115,7 @@ function findHoles(strings: TemplateStringsArray): Hole[] {
     state = read(string, state)
     if (i === strings.length - 1) break
     if (state.kind === 'tag') {
-      assert(!/=\s*$/.test(string), 'the value of an attribute stands in double quotes')
+      assert(!/=\s*$/.test(string), 'the value of an attribute is in double quotes')
     }
     holes.push(state)
     if (state.kind === 'attribute') state = { ...state, starts: false }
@@ -124,7 +124,7 @@ function findHoles(strings: TemplateStringsArray): Hole[] {
   return holes
 }
 
-/** The state behind a piece of a template. */
+/** The state after a part of a template. */
 function read(string: string, from: Hole): Hole {
   let state = from
   for (let i = 0; i < string.length; i++) {
@@ -132,7 +132,7 @@ function read(string: string, from: Hole): Hole {
     if (state.kind === 'text') {
       if (character === '<' && /[a-z/!]/i.test(string[i + 1] ?? '')) state = { kind: 'tag' }
     } else if (state.kind === 'tag') {
-      assert(character !== "'", 'the value of an attribute stands in double quotes')
+      assert(character !== "'", 'the value of an attribute is in double quotes')
       if (character === '>') state = { kind: 'text' }
       if (character === '"') {
         const name = /([a-z][a-z0-9-]*)=$/i.exec(string.slice(0, i))?.[1]

@@ -38,7 +38,7 @@ test('requests that fail while the disk refuses cost a hundred lines a minute, w
   expect(String(lines[99]?.cause)).toContain('full')
 })
 
-test('what a flood left out is told when the service stops', () => {
+test('the number of suppressed lines is logged when the service stops', () => {
   const { lines, log } = open()
   for (let i = 0; i < 32; i++) log.warn('session.refused', { network: '192.0.2.0/24' })
   log.close()

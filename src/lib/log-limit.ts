@@ -1,7 +1,7 @@
 import { MINUTE, type MonotonicClock } from './clock.ts'
 import type { Log } from './log.ts'
 
-/** Events that callers can cause without end, and how many lines a minute the log has of each. */
+/** Events that clients can cause without limit, and the maximum lines per minute of each. */
 const LINES_PER_MINUTE: Readonly<Record<string, number>> = {
   'session.refused': 30,
   'throttle.engaged': 30,
@@ -14,19 +14,19 @@ interface Minute {
   suppressed: number
 }
 
-export interface LimitedLog extends Log {
-  /** Logs how many lines were left out since the last line of their event. */
+interface LimitedLog extends Log {
+  /** Logs how many lines were suppressed since the last line of their event. */
   close(): void
 }
 
 /**
- * A log that a flood of requests cannot fill: beyond its limit an event is counted, and the next
- * line of it says in `suppressed` how many were left out.
+ * A log that a flood of requests cannot fill. Beyond its limit an event is only counted; its next
+ * line has the count in `suppressed`.
  */
 export function limitLines(log: Log, monotonic: MonotonicClock): LimitedLog {
   const minutes = new Map<string, Minute>()
 
-  /** How many lines were left out before this one; undefined if this one is left out too. */
+  /** Number of lines suppressed before this one; undefined if this one is suppressed as well. */
   const admit = (event: string): number | undefined => {
     const max = LINES_PER_MINUTE[event]
     if (max === undefined) return 0

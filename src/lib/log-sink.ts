@@ -1,8 +1,8 @@
 import { write } from 'node:fs'
 
-/** Characters that may wait: past it, lines are dropped and counted. */
+/** Maximum number of waiting characters. Further lines are dropped and counted. */
 const WAITING_MAX = 4 * 1024 * 1024
-/** When a descriptor that another program has made non-blocking is full. */
+/** Interval of retries while a non-blocking descriptor is full. */
 const RETRY_MS = 50
 
 interface LogSinkOptions {
@@ -12,11 +12,11 @@ interface LogSinkOptions {
 }
 
 /**
- * Writes lines in order, off the calling thread: a pipe that nobody reads, a full disk or a closed
- * reader costs lines, which `dropped` counts, and never the caller's time.
+ * Writes lines in order, without blocking the calling thread. A full pipe, a full disk or a closed
+ * reader loses lines, which `dropped` counts.
  */
 export class LogSink {
-  /** Lines that were not written, for want of room or because the descriptor refused them. */
+  /** Lines that were not written: too many waited, or the descriptor refused them. */
   dropped = 0
   readonly #descriptor: number
   readonly #waitingMax: number

@@ -12,7 +12,7 @@ export interface Log {
   error(event: string, fields?: Fields & { cause?: never }, cause?: unknown): void
 }
 
-/** The longest text of a field, in characters: a caller chooses what some of them hold. */
+/** Maximum length of a text field, in characters: clients choose the text of some fields. */
 const TEXT_MAX = 4000
 
 interface LogOptions {
@@ -24,10 +24,7 @@ interface LogOptions {
   now?: () => number
 }
 
-/**
- * One line an event: JSON for machines, or text for a person at a terminal. The only console of the
- * program.
- */
+/** One line per event: JSON for machines, or text for a person at a terminal. */
 export function createLog({
   level,
   write = standardError(),
@@ -57,7 +54,7 @@ function jsonLine(fields: Fields, cause: unknown): string {
   return visible(JSON.stringify(all, (_, value) => cut(value)))
 }
 
-/** A cause has lines of its own, set in, so that none can pass for an event. */
+/** The lines of a cause are indented, so that none looks like an event. */
 function humanLine(
   time: string,
   level: LogLevel,
@@ -74,7 +71,7 @@ function humanLine(
   return [line, ...lines.map((text) => `    ${visible(text)}`)].join('\n')
 }
 
-/** In quotes where it could be taken for something else. */
+/** In quotes if it could be mistaken for something else. */
 function shown(value: Fields[string]): string {
   const text = String(cut(value))
   return visible(/^[\w.:/@+,-]+$/.test(text) ? text : JSON.stringify(text))
@@ -85,7 +82,7 @@ function cut(value: unknown): unknown {
   return `${value.slice(0, TEXT_MAX)}…`
 }
 
-/** Spells out what a terminal or a log viewer would obey: control and direction characters. */
+/** Escapes control and direction characters, which a terminal or a log viewer would interpret. */
 const visible = (text: string): string =>
   text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (found) =>
     [...Array(found.length).keys()]
@@ -102,8 +99,8 @@ function standardError(): (line: string) => void {
   return (line) => sink.write(line)
 }
 
-/** Prints what a command was asked for on standard output. */
+/** Prints the result of a command on standard output. */
 export const print = (text: string): void => console.log(text)
 
-/** Prints why a command failed on standard error. */
+/** Prints the failure of a command on standard error. */
 export const printError = (text: string): void => console.error(text)

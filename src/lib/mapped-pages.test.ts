@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { closeSync, fsyncSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { addressOf, releasePages } from './mapped-pages.ts'
+import { pointerTo, releasePages } from './mapped-pages.ts'
 
 const PAGE = 4096
 const PAGES = 256
@@ -24,7 +24,7 @@ test('pages of a mapping are released, and what they hold stays', () => {
   fsyncSync(descriptor)
   closeSync(descriptor)
   const mapping = Bun.mmap(file, { shared: true })
-  const address = addressOf(mapping)
+  const address = pointerTo(mapping)
   expect(memoryOf(file)).toEqual({ resident: 0, dirty: 0 })
   for (let page = 16; page < 116; page++) mapping[page * PAGE] = 9
   expect(memoryOf(file).dirty).toBeGreaterThanOrEqual(100)

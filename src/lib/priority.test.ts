@@ -22,9 +22,10 @@ const STANDING = `
 
 const PRIORITY = JSON.stringify(new URL('./priority.ts', import.meta.url).pathname)
 
-/** Of a process, and of a thread that it starts and that calls a function. */
-async function standings(call: string, runner: string[] = []): Promise<[Standing, Standing]> {
-  const worker = `require(${PRIORITY}).${call}; ${STANDING}; self.postMessage(standing)`
+/** Of a process, and of a thread that it starts with a priority. */
+async function standings(priority: string, runner: string[] = []): Promise<[Standing, Standing]> {
+  const call = `require(${PRIORITY}).setThreadPriority('${priority}')`
+  const worker = `${call}; ${STANDING}; self.postMessage(standing)`
   const source = `
     const file = new File([${JSON.stringify(worker)}], 'thread.js', { type: 'text/javascript' })
     const worker = new Worker(URL.createObjectURL(file))
@@ -41,18 +42,18 @@ async function standings(call: string, runner: string[] = []): Promise<[Standing
 const own = getPriority(process.pid)
 
 test.each([
-  ['giveWay()', 5],
-  ['stayBehind()', 15],
-])('a thread that calls %s is nice, the one that started it is not', async (call, nice) => {
-  const [first, other] = await standings(call)
+  ['normal', 5],
+  ['background', 15],
+])('a thread of priority %s is nice, the one that started it is not', async (priority, nice) => {
+  const [first, other] = await standings(priority)
   expect(first).toEqual({ nice: own, policy: 0 })
   expect(other).toEqual({ nice: Math.max(nice, own), policy: 0 })
 })
 
-test('nobody becomes less nice, and the policy that an operator chose stays', async () => {
+test('no thread becomes less nice, and the policy that an operator chose stays', async () => {
   const runner = ['nice', '-n', '9', 'chrt', '--batch', '0']
   const nice = Math.min(19, own + 9)
-  const [first, other] = await standings('giveWay()', runner)
+  const [first, other] = await standings('normal', runner)
   expect(first).toEqual({ nice, policy: 3 })
   expect(other).toEqual({ nice, policy: 3 })
 })

@@ -2,22 +2,21 @@ import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
 /**
- * Who goes first where threads share a core: the one that answers redirects. On Linux alone, where
- * threads have priorities of their own; elsewhere, or where it is not allowed, nothing changes.
+ * Niceness of threads beside the HTTP thread, which has 0. `normal`: a client waits for the work;
+ * it gets a quarter of a core that the HTTP thread uses fully. `background`: the work can wait; it
+ * gets a thirtieth.
  */
+const NICENESS = { normal: 5, background: 15 } as const
 
-/** For what somebody waits for, though no visitor: beside a busy thread, a quarter of a core. */
-export const giveWay = (): void => becomeNice(5)
-
-/** For what can wait, in the service and in programs beside it: a thirtieth of a core. */
-export const stayBehind = (): void => becomeNice(15)
-
-/** No thread becomes less nice than it was. */
-function becomeNice(nice: number): void {
+/**
+ * Lowers the priority of the calling thread, never raises it. Only on Linux, where threads have a
+ * priority of their own. Without permission nothing changes.
+ */
+export function setThreadPriority(priority: keyof typeof NICENESS): void {
   try {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-    setPriority(thread, Math.max(nice, getPriority(thread)))
+    setPriority(thread, Math.max(NICENESS[priority], getPriority(thread)))
   } catch {
-    // Only a matter of speed.
+    // Affects only speed.
   }
 }

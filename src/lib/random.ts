@@ -1,13 +1,14 @@
 import { assert } from './assert.ts'
 
-/** Returns `length` random bytes. Tests pass a seeded one. */
+/** Returns `length` random bytes. Tests pass a seeded function. */
 export type RandomBytes = (length: number) => Uint8Array
 
 export const secureRandom: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
 /**
- * A string of `length` characters, each drawn evenly from `alphabet` (2 to 256 characters).
- * Bytes past the last whole multiple of the alphabet are drawn again, so no character is favoured.
+ * A string of `length` characters, drawn uniformly from `alphabet` (2 to 256 characters). Bytes at
+ * or above the last multiple of the alphabet's length are rejected: otherwise some characters would
+ * be more likely.
  */
 export function randomString(random: RandomBytes, alphabet: string, length: number): string {
   assert(alphabet.length >= 2 && alphabet.length <= 256, 'an alphabet has 2 to 256 characters')

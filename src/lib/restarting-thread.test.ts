@@ -52,7 +52,7 @@ test('a thread that ends refuses its calls, and its successor answers those that
     expect(thread.isDead).toBe(true)
     expect(thread.call('double', 1)).rejects.toThrow('exit code 3')
     await restarted
-    expect([thread.isDead, thread.pending, thread.awayMs]).toEqual([false, 0, 0])
+    expect([thread.isDead, thread.pending, thread.batchMs]).toEqual([false, 0, 0])
     expect(await thread.call('double', 4)).toBe(8)
     expect(seen).toEqual({ starts: death + 1, restarts: death })
   }

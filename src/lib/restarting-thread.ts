@@ -3,23 +3,23 @@ import type { Caller, Functions, Thread } from './thread.ts'
 
 const PAUSE_MIN_MS = 100
 const PAUSE_MAX_MS = 30 * SECOND
-/** A thread that ran for so long is restarted after the shortest pause again. */
+/** After a run of this length, the next pause is the shortest again. */
 const SOUND_MS = MINUTE
 
-/** Starts the thread, and calls `onDeath` if it ends later though nobody closed it. */
+/** Starts the thread. Calls `onDeath` if it ends later without `close`. */
 type Open<Calls extends Functions<Calls>> = (onDeath: () => void) => Promise<Thread<Calls>>
 
 interface Options {
-  /** Called once a thread runs in place of the one that ended. */
+  /** Called after each restart. */
   onRestart?: () => void
-  /** The pause before the first restart; each one that follows soon waits twice as long. */
+  /** Pause before the first restart. Each restart soon after another waits twice as long. */
   pauseMs?: number
 }
 
 /**
  * A thread without state of its own, which is started again when it ends: for reads and images.
  * Calls under way are refused then, and so are those until the new thread runs. The writer is not
- * such a thread: see docs/decisions/018-the-writer-is-not-restarted.md.
+ * such a thread: see docs/decisions/018-do-not-restart-the-writer-thread.md.
  */
 export class RestartingThread<Calls extends Functions<Calls>> implements Caller<Calls> {
   readonly #open: Open<Calls>
@@ -40,7 +40,7 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
     this.#pauseMs = this.#pauseMinMs
   }
 
-  /** Rejects if the first start fails; later ones are tried again. */
+  /** Rejects if the first start fails. Later starts are retried. */
   static async start<Calls extends Functions<Calls>>(
     open: Open<Calls>,
     options: Options = {},
@@ -60,8 +60,8 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
     return this.#thread.pending
   }
 
-  get awayMs(): number {
-    return this.#thread.awayMs
+  get batchMs(): number {
+    return this.#thread.batchMs
   }
 
   call: Caller<Calls>['call'] = (name, args, options) => this.#thread.call(name, args, options)
@@ -90,7 +90,7 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
     try {
       this.#thread = await this.#open(() => this.#restartLater())
     } catch {
-      // The old thread is still the one that is dead, and so the next attempt follows.
+      // `#thread` is still the dead one, so the caller schedules the next attempt.
       return
     }
     this.#startedAt = performance.now()

@@ -7,7 +7,7 @@ interface Calls {
   fail: (message: string) => never
   batchSize: (args: null) => number
   followUps: (args: null) => number
-  /** Ends the thread before it answers: by an error that nobody catches, or without one. */
+  /** Ends the thread before it answers: by an uncaught error, or by an exit. */
   end: (how: 'error' | 'exit') => never
 }
 
@@ -44,14 +44,18 @@ const newWorker = () =>
 const start = (settings = {}, options = { batchMax: 100, queueMax: 100 }) =>
   Thread.start<Calls>(newWorker(), settings, options)
 
-/** A thread, what it tells of its death, and the moment after its end. */
+/** A thread, its reported deaths, and a promise of its end. */
 async function startMortal() {
   const worker = newWorker()
-  const told: Error[] = []
-  const options = { batchMax: 1, queueMax: 100, onDeath: (error: Error) => void told.push(error) }
+  const reported: Error[] = []
+  const options = {
+    batchMax: 1,
+    queueMax: 100,
+    onDeath: (error: Error) => void reported.push(error),
+  }
   const thread = await Thread.start<Calls>(worker, {}, options)
   const ended = new Promise((resolve) => worker.addEventListener('close', resolve))
-  return { thread, told, ended }
+  return { thread, reported, ended }
 }
 
 test('calls are answered, each with its own value or error', async () => {
@@ -69,14 +73,14 @@ test('calls are answered, each with its own value or error', async () => {
   await thread.close()
 })
 
-test('calls made in one turn leave in one batch', async () => {
+test('calls made in one tick are sent in one batch', async () => {
   const thread = await start()
   const sizes = await Promise.all(Array.from({ length: 7 }, () => thread.call('batchSize', null)))
   expect(sizes).toEqual(Array(7).fill(7))
   await thread.close()
 })
 
-test('background calls go only when no other call waits, in their own order', async () => {
+test('background calls are sent only when no other call waits, in their own order', async () => {
   const thread = await start({}, { batchMax: 1, queueMax: 100 })
   const order: string[] = []
   const note = (name: string, background: boolean) =>
@@ -102,7 +106,7 @@ test('a thread that cannot start says why', () => {
   expect(start({ broken: true })).rejects.toThrow('no such file')
 })
 
-test('closing answers what waits, and refuses what comes later', async () => {
+test('closing answers waiting calls, and refuses later ones', async () => {
   const thread = await start({}, { batchMax: 1, queueMax: 100 })
   const waiting = [thread.call('double', 1), thread.call('double', 2)]
   await thread.close()
@@ -110,7 +114,7 @@ test('closing answers what waits, and refuses what comes later', async () => {
   expect(thread.call('double', 3)).rejects.toThrow('closed')
 })
 
-test('a call that comes while the thread is being closed is refused, and not left without an answer', async () => {
+test('a call during the close is refused, and not left without an answer', async () => {
   const thread = await start()
   const closed = thread.close()
   const late = thread.call('double', 1)
@@ -133,7 +137,7 @@ test('closing drops background calls of the given names, and finishes the others
   ])
 })
 
-test('what follows a batch happens once its answers have left, before the next', async () => {
+test('onBatchDone runs after the answers of a batch are sent, before the next batch', async () => {
   const thread = await start()
   expect(await thread.call('followUps', null)).toBe(0)
   expect(await Promise.all([1, 2].map(() => thread.call('followUps', null)))).toEqual([1, 1])
@@ -145,9 +149,9 @@ test.each([
   ['error', 'out of luck'],
   ['exit', 'exit code 3'],
 ] as const)(
-  'a thread that ends by itself (%s) is told once, and every call is refused',
+  'a thread that ends without close (%s) is reported once, and every call is refused',
   async (how, why) => {
-    const { thread, told, ended } = await startMortal()
+    const { thread, reported, ended } = await startMortal()
     expect(thread.isDead).toBe(false)
     const outcomes = [
       ...(await Promise.allSettled([thread.call('end', how), thread.call('double', 1)])),
@@ -160,33 +164,33 @@ test.each([
     expect(thread.isDead).toBe(true)
     await thread.close()
     await ended
-    expect(told).toHaveLength(1)
+    expect(reported).toHaveLength(1)
   },
 )
 
-test('closing a thread is no death', async () => {
-  const { thread, told, ended } = await startMortal()
+test('closing a thread is not reported as a death', async () => {
+  const { thread, reported, ended } = await startMortal()
   await thread.close()
   await ended
-  expect(told).toEqual([])
+  expect(reported).toEqual([])
 })
 
-test('the time that a batch is away is measured from when it leaves until its answer', async () => {
+test('the time of a batch is measured from its sending until its answer', async () => {
   let now = 1000
   const options = { batchMax: 1, queueMax: 100, monotonic: () => now }
   const thread = await start({}, options)
-  expect(thread.awayMs).toBe(0)
+  expect(thread.batchMs).toBe(0)
   const first = thread.call('double', 1)
   const second = thread.call('double', 2)
   await Promise.resolve()
   now += 6000
-  expect(thread.awayMs).toBe(6000)
-  // The second leaves with the answer of the first, and its own time begins then.
+  expect(thread.batchMs).toBe(6000)
+  // The second batch is sent with the answer of the first, and its time begins then.
   await first
-  expect(thread.awayMs).toBe(0)
+  expect(thread.batchMs).toBe(0)
   await second
   now += 6000
-  expect(thread.awayMs).toBe(0)
+  expect(thread.batchMs).toBe(0)
   await thread.close()
 })
 

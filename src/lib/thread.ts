@@ -1,5 +1,5 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
-import { shrinkAfterStart } from './footprint.ts'
+import { DataError } from './data-error.ts'
 
 /** Typed calls to functions on a worker thread. Calls queue up; one batch is sent at a time. */
 
@@ -56,7 +56,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   readonly #monotonic: MonotonicClock
   #urgent: Waiting[] = []
   #background: Waiting[] = []
-  #away: Waiting[] = []
+  #batch: Waiting[] = []
   #drained: (() => void) | undefined
   #stopped: (() => void) | undefined
   #dead: Error | undefined
@@ -91,7 +91,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
         if ('ready' in data) resolve(thread)
         else if ('failed' in data) {
-          thread.#dead = new Error(data.failed)
+          thread.#dead = new DataError(data.failed)
           worker.terminate()
           reject(thread.#dead)
         } else if ('stopped' in data) thread.#stopped?.()
@@ -129,12 +129,12 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
 
   /** Number of calls without an answer. */
   get pending(): number {
-    return this.#urgent.length + this.#background.length + this.#away.length
+    return this.#urgent.length + this.#background.length + this.#batch.length
   }
 
   /** Milliseconds since the current batch was sent; 0 without a batch. */
-  get awayMs(): number {
-    return this.#away.length > 0 ? this.#monotonic() - this.#sentAt : 0
+  get batchMs(): number {
+    return this.#batch.length > 0 ? this.#monotonic() - this.#sentAt : 0
   }
 
   call<Name extends keyof Calls & string>(
@@ -184,19 +184,19 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   }
 
   #send(): void {
-    if (this.#away.length > 0 || this.#dead) return
+    if (this.#batch.length > 0 || this.#dead) return
     const from = this.#urgent.length > 0 ? this.#urgent : this.#background
     if (from.length === 0) return
-    this.#away = from.splice(0, this.#options.batchMax)
-    const batch = this.#away.map(({ name, args }) => ({ name, args }))
+    this.#batch = from.splice(0, this.#options.batchMax)
+    const batch = this.#batch.map(({ name, args }) => ({ name, args }))
     this.#sentAt = this.#monotonic()
     this.#worker.postMessage({ batch } satisfies ToThread)
   }
 
   #settle(outcomes: readonly Outcome[]): void {
-    const answered = this.#away
-    this.#options.observe?.(answered.length, this.awayMs / 1000)
-    this.#away = []
+    const answered = this.#batch
+    this.#options.observe?.(answered.length, this.batchMs / 1000)
+    this.#batch = []
     this.#send()
     for (const [index, { resolve, reject }] of answered.entries()) {
       const outcome = outcomes[index]
@@ -211,8 +211,8 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     this.#dead = error
     this.#options.onDeath?.(error)
     this.#stopped?.()
-    for (const { reject } of [...this.#away, ...this.#urgent, ...this.#background]) reject(error)
-    this.#away = []
+    for (const { reject } of [...this.#batch, ...this.#urgent, ...this.#background]) reject(error)
+    this.#batch = []
     this.#urgent = []
     this.#background = []
     this.#drained?.()
@@ -252,6 +252,17 @@ export function serveThread<Settings>(
       service.onBatchDone?.()
     }
   }
+}
+
+/** Early, while no code is hot yet: compiled code is discarded as well. */
+const SHRINK_DELAY_MS = 100
+
+/**
+ * Frees memory of the calling thread that only its start needed: module sources, code that runs
+ * once. Runs shortly after this call, when the thread is idle; code in use is compiled again.
+ */
+export function shrinkAfterStart(): void {
+  setTimeout(() => Bun.shrink(), SHRINK_DELAY_MS).unref()
 }
 
 /** Answers each call by itself, from a function table. */

@@ -6,7 +6,9 @@ const mapInTurns: Turns['map'] = (items, most, map) => new Turns().map(items, mo
 test('every item is mapped, in order, with its index', async () => {
   for (const most of [1, 2, 3, 4]) {
     expect(await mapInTurns(['a', 'b', 'c'], most, (item, at) => item + at)).toEqual([
-      ...['a0', 'b1', 'c2'],
+      'a0',
+      'b1',
+      'c2',
     ])
   }
   expect(await mapInTurns([], 2, () => 1)).toEqual([])

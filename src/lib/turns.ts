@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * Long work of one kind, done in parts with other work of the thread in between. However many
- * callers there are, one part of one of them runs in a round of the event loop.
+ * Runs long work of one kind in time slices, with other work of the thread in between. However many
+ * callers there are, one time slice of one caller runs per tick of the event loop.
  */
 export class Turns {
   #last: Promise<void> = Promise.resolve()
 
-  /** Resolves in a later round, after the callers that came before. */
+  /** Resolves in a later tick, after all earlier callers. */
   next(): Promise<void> {
     this.#last = this.#last.then(() => setImmediate())
     return this.#last
   }
 
-  /** `map` over all items, in order; a turn lies between every `most` of them. */
+  /** `map` over all items, in order, with at most `most` items per time slice. */
   async map<Item, Result>(
     items: readonly Item[],
     most: number,
@@ -30,5 +30,5 @@ export class Turns {
 
 /** For batches of links: reading, checking and answering them. */
 export const batchTurns = new Turns()
-/** For dashboard pages, so that a crowd of page requests does not delay batches. */
+/** For dashboard pages, so that a flood of page requests does not delay batches. */
 export const pageTurns = new Turns()

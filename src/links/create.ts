@@ -1,36 +1,152 @@
 import { newPasscode } from '../accounts/passcodes.ts'
+import type { Plan, PlanLimits } from '../accounts/plans.ts'
+import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
-import type { AppError } from '../errors.ts'
-import { isoTime } from '../lib/clock.ts'
-import { newCode } from '../lib/code.ts'
+import { AppError, REFUSALS } from '../errors.ts'
+import {
+  LARGE_BODY_MAX,
+  type ReceivedBody,
+  type RequestBodies,
+  readJsonBytes,
+  SMALL_BODY_MAX,
+} from '../http/body.ts'
+import { readStringList, type StringListDocument } from '../http/string-list.ts'
+import { assert } from '../lib/assert.ts'
+import { type Clock, isoTime } from '../lib/clock.ts'
+import { type Code, newCode } from '../lib/code.ts'
+import type { RandomBytes } from '../lib/random.ts'
 import { batchTurns } from '../lib/turns.ts'
-import type { LinkDeps } from './deps.ts'
-import { quotaError } from './quota.ts'
-import type { CreatedLink, NewLink } from './row.ts'
-import type { CreatedView, ReusedView } from './schema.ts'
-import { urlKey } from './url.ts'
+import type { Pace } from '../limits/pace.ts'
+import { type CreatedLink, type NewLink, type PublicUrls, quotaError } from './link.ts'
+import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
+import { type ParsedUrl, Url, urlKey } from './url.ts'
+import type { LinkWriter } from './writer.ts'
 
-/** Links before other requests get their turn: about a quarter of a millisecond. */
-export const LINKS_AT_ONCE = 100
+export interface CreateDeps {
+  links: LinkWriter
+  addresses: PublicUrls
+  blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
+  hasher: SecretHasher
+  plans: Readonly<Record<Plan, PlanLimits>>
+  /** Spreads batches over time, by the bytes of their URLs. */
+  pace: Pace
+  clock: Clock
+  random: RandomBytes
+}
 
 /**
- * Stores URLs that have passed `Url` and the blocklist, in one transaction, and answers in order.
- * Where the account has a URL already, the answer is the existing code without a passcode. A URL
- * that exceeds a quota is answered with the error alone.
+ * Gives a URL a code, or finds the one that the account has for it. Throws `url_blocked`, then
+ * `quota_exceeded`.
  */
-export async function create(
-  deps: LinkDeps,
+export async function shorten(
+  deps: CreateDeps,
   owner: Account,
-  urls: readonly string[],
+  url: ParsedUrl,
+): Promise<CreatedView | ReusedView> {
+  if (deps.blocklist.isBlocked(url)) throw new AppError('url_blocked')
+  const [view] = await createLinks(deps, owner, [url])
+  assert(view, 'one URL has one result')
+  if (view instanceof AppError) throw view
+  return view
+}
+
+/** Reserves a code without a URL. Throws `code_in_use`, then `quota_exceeded`. */
+export async function reserve(deps: CreateDeps, owner: Account, code: Code): Promise<ReservedView> {
+  const passcode = newPasscode(deps.random)
+  const link = await deps.links.reserve({
+    accountId: owner.id,
+    keyId: owner.keyId,
+    createdAt: deps.clock(),
+    item: { code, url: null, urlKey: null, passcodeHash: deps.hasher.hash('passcode', passcode) },
+    quota: deps.plans[owner.plan],
+  })
+  if (!link) throw new AppError('code_in_use', code)
+  return {
+    code: link.code,
+    passcode,
+    url: null,
+    short_url: deps.addresses.short(link.code),
+    reserved: true,
+    created_at: isoTime(link.createdAt),
+  }
+}
+
+/**
+ * The most bytes of URLs that one account stores in batches per second. It bounds how often creates
+ * of other accounts meet a batch. Typical URLs arrive more slowly.
+ */
+export const BULK_BYTES_PER_SECOND = 20_000_000
+
+/** Links of one time slice of the event loop: about a quarter of a millisecond. */
+const LINKS_AT_ONCE = 100
+
+/**
+ * Shortens many URLs in one transaction. A bad URL fails alone. If all are bad, nothing is stored
+ * and the request is refused: 400 with the message of the first invalid URL, else 422.
+ */
+export async function bulk(
+  deps: CreateDeps,
+  owner: Account,
+  urls: readonly unknown[],
+): Promise<BulkView> {
+  const checked = await batchTurns.map(urls, LINKS_AT_ONCE, (url) => checkUrl(deps, url))
+  const good = checked.flatMap((url) => (url instanceof AppError ? [] : [url]))
+  if (good.length === 0) throw pickError(checked)
+  const bytes = good.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+  await deps.pace.wait(owner.id, bytes)
+  const created = await createLinks(deps, owner, good)
+  const full = created.find((view) => view instanceof AppError)
+  if (full && created.every((view) => view instanceof AppError)) {
+    throw pickError([...checked, full])
+  }
+  let next = 0
+  const results = checked.map((url, i): BulkItemView => {
+    if (url instanceof AppError) return failedItem(urls[i], url)
+    const view = created[next++]
+    assert(view, 'every good URL has a result')
+    return view instanceof AppError ? failedItem(urls[i], view) : { ok: true, ...view }
+  })
+  return { count: results.length, results }
+}
+
+/** The URL if it may be shortened, or the error with which `shorten` refuses it. */
+export function checkUrl(
+  { blocklist }: Pick<CreateDeps, 'blocklist'>,
+  text: unknown,
+): ParsedUrl | AppError {
+  const { success, data, error } = Url.safeParse(text)
+  if (!success) return new AppError('invalid_value', error.issues[0]?.message)
+  return blocklist.isBlocked(data) ? new AppError('url_blocked') : data
+}
+
+function failedItem(url: unknown, { message }: AppError): BulkItemView {
+  return { ok: false, url: typeof url === 'string' ? url : null, error: message }
+}
+
+function pickError(results: readonly (ParsedUrl | AppError)[]): AppError {
+  const errors = results.filter((result) => result instanceof AppError)
+  const invalid = errors.find(({ status }) => status === REFUSALS.invalid_value.status)
+  return invalid ?? errors.at(-1) ?? new AppError('url_blocked')
+}
+
+/**
+ * Stores URLs that are not blocked in one transaction; the results are in their order. Where the
+ * account has a URL already, the result is the existing code without a passcode. A URL that exceeds
+ * a quota has the error as its result.
+ */
+async function createLinks(
+  deps: CreateDeps,
+  owner: Account,
+  urls: readonly ParsedUrl[],
 ): Promise<(CreatedView | ReusedView | AppError)[]> {
+  const { addresses, clock, hasher, links, random } = deps
   const quota = deps.plans[owner.plan]
-  const { links, clock, random } = deps
   const passcodes: string[] = []
   const items = await batchTurns.map(urls, LINKS_AT_ONCE, (url): NewLink => {
     const passcode = newPasscode(random)
     passcodes.push(passcode)
-    const passcodeHash = deps.hasher.hash('passcode', passcode)
-    return { url, urlKey: urlKey(url), code: newCode(random), passcodeHash }
+    const passcodeHash = hasher.hash('passcode', passcode)
+    return { url: url.text, urlKey: urlKey(url), code: newCode(random), passcodeHash }
   })
   const created = await links.create({
     accountId: owner.id,
@@ -42,12 +158,12 @@ export async function create(
   return batchTurns.map(created, LINKS_AT_ONCE, (link, i) =>
     typeof link === 'string'
       ? quotaError(link, quota)
-      : createdView(deps, link, passcodes[i] ?? ''),
+      : createdView(addresses, link, passcodes[i] ?? ''),
   )
 }
 
 function createdView(
-  { addresses }: LinkDeps,
+  addresses: PublicUrls,
   { code, url, createdAt, reused }: CreatedLink,
   passcode: string,
 ): CreatedView | ReusedView {
@@ -58,5 +174,40 @@ function createdView(
     qr_url: addresses.qr(code),
     created_at: isoTime(createdAt),
     ...(reused ? { passcode: null, reused } : { passcode, reused }),
+  }
+}
+
+/**
+ * The most bytes of one URL of a batch in a request. The longest URL has 8,192 characters, each of
+ * at most 3 bytes in UTF-8. A URL with `\u` escapes takes 6 bytes per character and fits on
+ * average: a valid one has at most 8,192 bytes once its characters are percent-encoded, which takes
+ * at least as many bytes as escaping them.
+ */
+const URL_BYTES_MAX = 24 * 1024
+
+/** The largest body of a batch of `urlsMax` URLs, as JSON or as a form. */
+export const bulkBytesMax = (urlsMax: number): number =>
+  Math.min(urlsMax * URL_BYTES_MAX + SMALL_BODY_MAX, LARGE_BODY_MAX)
+
+export interface BulkRequest extends ReceivedBody {
+  /** Not validated. Has one URL more than the batch may have if the request has more. */
+  document: StringListDocument
+}
+
+/** Throws AppError for a body that is not JSON or is too large. */
+export async function readBulkBody(
+  bodies: RequestBodies,
+  request: Request,
+  account: Account,
+  urlsMax: number,
+): Promise<BulkRequest> {
+  const limits = { owner: account.id, bytesMax: bulkBytesMax(urlsMax) }
+  const body = await readJsonBytes(bodies, request, limits)
+  try {
+    const document = await readStringList(body.bytes, 'urls', urlsMax + 1)
+    return Object.assign(body, { document })
+  } catch (error) {
+    body[Symbol.dispose]()
+    throw error
   }
 }

@@ -6,9 +6,8 @@ import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type Caller, Thread } from '../lib/thread.ts'
-import { LinkPages } from './link-pages.ts'
-import { type LinkLists, type ListQuery, linkLists } from './lists.ts'
-import type { CreatedLink } from './row.ts'
+import type { CreatedLink } from './link.ts'
+import { type LinkLists, LinkPages, type ListQuery, linkLists } from './lists.ts'
 import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
 import { urlKey } from './url.ts'
@@ -47,13 +46,13 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
     index: (rowsMax: number) => inTransaction(db, () => indexLinks({ rowsMax })),
     create(accountId: number, urls: readonly string[]): void {
       const items = urls.map((url) => ({
-        ...{ url, urlKey: urlKey(url), code: newCode(secureRandom), passcodeHash },
+        ...{ url, urlKey: urlKey(new URL(url)), code: newCode(secureRandom), passcodeHash },
       }))
       const made = inTransaction(db, () => createLinks({ accountId, createdAt: 0, items }))
       for (const link of made) if (!link.reused) linksOf(accountId).unshift(link)
     },
     change(link: Kept, url: string): void {
-      inTransaction(db, () => changeUrl({ id: link.id, url, urlKey: urlKey(url) }))
+      inTransaction(db, () => changeUrl({ id: link.id, url, urlKey: urlKey(new URL(url)) }))
       link.url = url
     },
     remove(accountId: number, link: Kept): void {

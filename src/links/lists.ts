@@ -1,11 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
-import { changeFollower, type LinkChange } from './changes.ts'
-import { type CHUNK_SIZES, Chunks, type IsOver, type LinkSource } from './chunks.ts'
-import { LINK_COLUMNS, type LinkRow } from './row.ts'
+import type { Caller } from '../lib/thread.ts'
+import { type CHUNK_SIZES, CountIndex, type IsOver, type LinkSource } from './count-index.ts'
+import { LINK_COLUMNS, type Link } from './link.ts'
 import { isSearchable, NTH_LINK_AFTER, type SEARCH_SIZES, searches } from './search.ts'
 
 export interface ListQuery {
@@ -17,7 +18,7 @@ export interface ListQuery {
 
 export interface Matches {
   total: number
-  links: LinkRow[]
+  links: Link[]
 }
 
 /** Links of a chunk, where all links are counted: takes about 0.1 ms. */
@@ -42,7 +43,7 @@ interface ListOptions {
 interface CountedList {
   accountId: AccountId
   isSearch: boolean
-  chunks: Chunks
+  index: CountIndex
 }
 
 /** Runs on the reader thread: a list may have to count many rows. */
@@ -53,10 +54,10 @@ export function linkLists(
   const linkCount = db.prepare<{ total: number }, [AccountId]>(
     'SELECT link_count AS total FROM accounts WHERE id = ?',
   )
-  const walk = db.prepare<LinkRow, [AccountId, number, number]>(
+  const walk = db.prepare<Link, [AccountId, number, number]>(
     `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`,
   )
-  const byIds = db.prepare<LinkRow, [string]>(
+  const byIds = db.prepare<Link, [string]>(
     `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))
      ORDER BY id DESC`,
   )
@@ -72,7 +73,7 @@ export function linkLists(
   const lists = new LRUCache<string, CountedList>({
     max: LISTS_MAX,
     maxSize: NUMBERS_MAX,
-    sizeCalculation: ({ chunks }) => chunks.size + 1,
+    sizeCalculation: ({ index }) => index.size + 1,
   })
 
   /** Invalidates kept counts that changes since the last read have made stale. */
@@ -91,16 +92,19 @@ export function linkLists(
     const list = lists.get(key) ?? {
       accountId,
       isSearch: text !== '',
-      chunks: new Chunks(text === '' ? allLinks(accountId) : search(accountId, text), sizes.chunk),
+      index: new CountIndex(
+        text === '' ? allLinks(accountId) : search(accountId, text),
+        sizes.chunk,
+      ),
     }
-    const total = list.chunks.count(newest.get(accountId)?.id ?? 0, isOver)
+    const total = list.index.count(newest.get(accountId)?.id ?? 0, isOver)
     // Set anew, because its size is taken only then.
     lists.delete(key)
     lists.set(key, list)
-    return total === undefined ? undefined : { total, chunks: list.chunks }
+    return total === undefined ? undefined : { total, index: list.index }
   }
 
-  const rows = (ids: readonly number[]): LinkRow[] =>
+  const rows = (ids: readonly number[]): Link[] =>
     ids.length > 0 ? byIds.all(JSON.stringify(ids)) : []
 
   function listAll({ accountId, limit, offset }: ListQuery, isOver: IsOver): Matches | undefined {
@@ -113,8 +117,8 @@ export function linkLists(
   function find(query: ListQuery, text: string, isOver: IsOver): Matches | undefined {
     const counted = count(query.accountId, text, isOver)
     if (!counted) return undefined
-    const { total, chunks } = counted
-    return { total, links: rows(chunks.page(query.limit, query.offset)) }
+    const { total, index } = counted
+    return { total, links: rows(index.page(query.limit, query.offset)) }
   }
 
   function list(query: ListQuery, isOver: IsOver): Matches | undefined {
@@ -152,9 +156,9 @@ export function linkLists(
 
 export type LinkLists = ReturnType<typeof linkLists>
 
-function apply({ isSearch, chunks }: CountedList, { id, isDeleted }: LinkChange): void {
-  if (isSearch) chunks.invalidate(id)
-  else if (isDeleted) chunks.remove(id)
+function apply({ isSearch, index }: CountedList, { id, isDeleted }: LinkChange): void {
+  if (isSearch) index.invalidate(id)
+  else if (isDeleted) index.remove(id)
 }
 
 /** All links of an account, without a search. */
@@ -181,3 +185,100 @@ function accountLinks(db: Database, chunkLinks: number): (accountId: AccountId) 
 
 /** Of the index that is read, so that a chunk holds some thousand links. */
 const LINK_BYTES = 64
+
+/** A link's URL was changed or the link deleted; see drizzle/0004_link_changes.sql. */
+interface LinkChange {
+  accountId: AccountId
+  id: number
+  isDeleted: boolean
+}
+
+/**
+ * Gives, at every call, what happened to links that were there before, since the call before; or
+ * undefined when so much happened that the log holds the newest part alone. Call it inside the
+ * transaction whose reads its answer is about.
+ */
+function changeFollower(db: Database): () => LinkChange[] | undefined {
+  const after = db.prepare<
+    { seq: number; accountId: AccountId; id: number; isDeleted: number },
+    [number]
+  >(
+    `SELECT seq, account_id AS accountId, link_id AS id, is_deleted AS isDeleted
+     FROM link_changes WHERE seq > ? ORDER BY seq`,
+  )
+  let known = 0
+  return () => {
+    const changes = after.all(known)
+    const [first] = changes
+    const isWhole = first === undefined || first.seq === known + 1
+    known = changes.at(-1)?.seq ?? known
+    if (!isWhole) return undefined
+    return changes.map(({ accountId, id, isDeleted }) => ({
+      ...{ accountId, id, isDeleted: isDeleted === 1 },
+    }))
+  }
+}
+
+/** Enough for some million links; what was counted is kept, so that the next try goes on. */
+const DEADLINE_MS = 10_000
+
+interface LinkPagesOptions {
+  deadlineMs?: number
+  /** Throws when the account has so many long responses unsent that it gets no further page. */
+  requireRoom?: (accountId: AccountId) => void
+}
+
+/** Finds pages of links on the reader thread, in slices that let other calls in between. */
+export class LinkPages {
+  readonly #reader: Caller<LinkLists>
+  readonly #deadlineMs: number
+  readonly #requireRoom: (accountId: AccountId) => void
+  /** The latest page of each account that has one running or waiting. */
+  readonly #latest = new Map<AccountId, Promise<Matches>>()
+
+  constructor(
+    reader: Caller<LinkLists>,
+    { deadlineMs = DEADLINE_MS, requireRoom = () => {} }: LinkPagesOptions = {},
+  ) {
+    this.#reader = reader
+    this.#deadlineMs = deadlineMs
+    this.#requireRoom = requireRoom
+  }
+
+  /**
+   * One page and its total, exact. An account has one at a time on the thread, so that its share
+   * does not grow with its requests. Throws `search_timeout`, also when `signal` is aborted.
+   */
+  async find(query: ListQuery, signal?: AbortSignal): Promise<Matches> {
+    const { accountId } = query
+    const own = this.#findAfter(this.#latest.get(accountId), query, signal)
+    this.#latest.set(accountId, own)
+    try {
+      return await own
+    } finally {
+      if (this.#latest.get(accountId) === own) this.#latest.delete(accountId)
+    }
+  }
+
+  async #findAfter(
+    earlier: Promise<Matches> | undefined,
+    query: ListQuery,
+    signal: AbortSignal | undefined,
+  ): Promise<Matches> {
+    const endsAt = performance.now() + this.#deadlineMs
+    await earlier?.catch(() => {})
+    this.#requireRoom(query.accountId)
+    return this.#find(query, () => performance.now() >= endsAt || signal?.aborted === true)
+  }
+
+  async #find(query: ListQuery, isOver: () => boolean): Promise<Matches> {
+    // A list without a search is found at once, nearly always: it goes before every search.
+    let background = Boolean(query.search)
+    while (!isOver()) {
+      const matches = await this.#reader.call('listLinksSlice', query, { background })
+      if (matches) return matches
+      background = true
+    }
+    throw new AppError('search_timeout', '', { headers: { 'Retry-After': '1' } })
+  }
+}

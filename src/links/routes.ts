@@ -3,13 +3,8 @@ import { parseWith, type RequestBodies, readBody } from '../http/body.ts'
 import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
-import { bulk } from './bulk.ts'
-import { readBulkBody } from './bulk-body.ts'
-import { deleteLink } from './delete.ts'
-import type { LinkDeps } from './deps.ts'
-import { list } from './list.ts'
-import { lookup } from './lookup.ts'
-import { reserve } from './reserve.ts'
+import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
+import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
   bulkBody,
@@ -26,10 +21,9 @@ import {
   UpdateBody,
   UpdatedView,
 } from './schema.ts'
-import { shorten } from './shorten.ts'
-import { update } from './update.ts'
+import { deleteLink, type UpdateDeps, update } from './update.ts'
 
-interface Deps extends LinkDeps, GuardDeps {
+interface Deps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
   bodies: RequestBodies
   unsent: UnsentResponses
 }

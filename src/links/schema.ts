@@ -50,7 +50,9 @@ export const DeleteBody = z.object(
 )
 
 /** Taken whatever it is, and judged by `Url` on its own: a bad one fails alone. */
-const BulkItem = z.unknown().meta({ ...z.toJSONSchema(Url, { target: 'openapi-3.0' }) })
+const BulkItem = z
+  .unknown()
+  .meta({ ...z.toJSONSchema(Url, { target: 'openapi-3.0', io: 'input' }) })
 
 /** `itemsMax`: the plan's batch size. */
 export const bulkBody = (itemsMax: number) => {

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Code } from '../lib/code.ts'
-import type { LinkRow } from './row.ts'
+import type { Caller } from '../lib/thread.ts'
+import type { Link } from './link.ts'
 import { INDEXED_BYTES, indexText } from './search.ts'
 
 /**
@@ -22,7 +23,7 @@ const STEP_CHARACTERS_MAX = 12 * 1024
  */
 const AUTOMERGE = 8
 
-type WaitingRow = Pick<LinkRow, 'id' | 'accountId' | 'code' | 'url'>
+type WaitingRow = Pick<Link, 'id' | 'accountId' | 'code' | 'url'>
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function searchWrites(db: Database) {
@@ -83,5 +84,53 @@ export function indexKeeper(db: Database) {
     remove(accountId: AccountId, id: number): void {
       remove.run(accountId, id)
     },
+  }
+}
+
+interface IndexerWriter extends Caller<SearchWrites> {
+  readonly idleMs: number
+}
+
+/** A step holds the writer for some 7 ms: it waits for a pause between writes, but not for long. */
+const PAUSE_MS = 20
+const PATIENCE_MS = 200
+
+/** Takes new links into the search index while the writer thread has nothing better to do. */
+export class SearchIndexer {
+  readonly #writer: IndexerWriter
+  #isRunning = false
+  #isClosed = false
+
+  constructor(writer: IndexerWriter) {
+    this.#writer = writer
+    this.wake()
+  }
+
+  /** There may be new links. A disk that refuses is asked again at the next call. */
+  wake(): void {
+    if (this.#isRunning || this.#isClosed) return
+    this.#isRunning = true
+    this.#run()
+      .catch(() => {})
+      .finally(() => {
+        this.#isRunning = false
+      })
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      await this.#pause()
+      if (this.#isClosed) return
+      if (!(await this.#writer.call('indexLinks', {}, { background: true }))) return
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const endsAt = performance.now() + PATIENCE_MS
+    while (this.#writer.idleMs < PAUSE_MS && performance.now() < endsAt) await Bun.sleep(PAUSE_MS)
   }
 }

@@ -21,7 +21,7 @@ function setUp(path: string) {
   const { listLinks } = linkLists(openReadonly(db.filename, { cacheKiB: 1024 }))
   const create = (accountId: number, url: string) => {
     const passcodeHash = new Uint8Array(32)
-    const item = { url, urlKey: urlKey(url), code: newCode(secureRandom), passcodeHash }
+    const item = { url, urlKey: urlKey(new URL(url)), code: newCode(secureRandom), passcodeHash }
     const [link] = writes.createLinks({ accountId, createdAt: 0, items: [item] })
     return link?.id ?? 0
   }
@@ -82,7 +82,7 @@ test('a link that changes or goes before it is indexed is found as it is, not as
     const deleted = create(OWNER, `https://example.com/deleted-${indexFirst}`)
     if (indexFirst) while (indexLinks({ rowsMax: 10 }));
     const url = `https://example.com/after-${indexFirst}`
-    writes.changeUrl({ id: changed, url, urlKey: urlKey(url) })
+    writes.changeUrl({ id: changed, url, urlKey: urlKey(new URL(url)) })
     writes.deleteLink({ id: deleted })
     const totals = () =>
       ['before', 'deleted', 'after'].map((text) => search(`${text}-${indexFirst}`).total)
@@ -112,7 +112,7 @@ test('after an upgrade searches are exact while the index is filled from the fir
   indexLinks({ rowsMax: 10 })
   for (const id of [3, 33]) {
     const url = `https://example.com/after-${id}`
-    writes.changeUrl({ id, url, urlKey: urlKey(url) })
+    writes.changeUrl({ id, url, urlKey: urlKey(new URL(url)) })
   }
   for (const id of [4, 34]) writes.deleteLink({ id })
   expect(totals()).toEqual([36, 2, 38, 8])

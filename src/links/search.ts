@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Code } from '../lib/code.ts'
-import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './chunks.ts'
-import type { LinkRow } from './row.ts'
+import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './count-index.ts'
+import type { Link } from './link.ts'
 
 /**
  * Substring search over code and URL in two steps: a trigram index names candidates, and each
@@ -96,7 +96,7 @@ interface Compared {
   urlBytes: number
 }
 
-type Row = Pick<LinkRow, 'id' | 'code' | 'url'>
+type Row = Pick<Link, 'id' | 'code' | 'url'>
 
 function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZES) {
   return {

@@ -3,41 +3,33 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { NO_LINK } from '../hot/destination-cache.ts'
 import { type Code, newCode } from '../lib/code.ts'
-import { type RandomBytes, secureRandom } from '../lib/random.ts'
-import { type Creation, type LinkParcel, packReceipt, type Receipt, unpackLinks } from './parcel.ts'
-import { exceededQuota, type QuotaName, type Stored } from './quota.ts'
 import {
   type Author,
   type CreatedLink,
   type CreateLinks,
+  type CreateMessage,
+  decodeCreate,
+  exceededQuota,
+  INSERTED_COLUMNS,
   LINK_COLUMNS,
-  type LinkRow,
+  type Link,
   type NewLink,
-} from './row.ts'
+  type QuotaName,
+  SECRET_LINK_COLUMNS,
+  type SecretLink,
+  type Stored,
+} from './link.ts'
 import { indexKeeper } from './search-index.ts'
 
-/** What is asked of a link before its passcode changes it. */
-export interface SecretLinkRow {
-  id: number
-  code: Code
-  accountId: AccountId
-  passcodeHash: Uint8Array
-}
-
-/** `isDisabled`: 1 if the operator has disabled the code, or all links of its account. */
-export interface DestinationRow {
-  id: number
-  url: string | null
-  isDisabled: number
-}
+/** A link, or the quota that it exceeds. */
+export type Creation = CreatedLink | QuotaName
 
 export interface ReserveCode {
   accountId: AccountId
   /** As in `Author`; `createdAt` is its `now`. */
   keyId?: number | undefined
-  code: Code
-  passcodeHash: Uint8Array
   createdAt: number
+  item: NewLink
   quota: Quota
 }
 
@@ -47,173 +39,204 @@ export interface ChangeUrl {
   urlKey: Uint8Array
   /** Absent: no limit. */
   quota?: Quota
-  /** Absent: nobody is judged. */
+  /** Absent: not checked. */
   author?: Author
 }
 
 /** 0 means no limit. */
 const NO_QUOTA: Quota = { linksMax: 0, urlBytesMax: 0 }
+const NOTHING_STORED: Stored = { links: 0, urlBytes: 0 }
 
-const DRAWS_MAX = 100
+const CANDIDATES_MAX = 100
 
 /**
- * Runs on the writer thread, inside the transaction of its batch. Raw SQL: this is where every link
- * is written.
+ * Writes links. Runs on the writer thread, inside the transaction of its batch. Every result
+ * depends on the database and the arguments only, whatever else is in the batch.
  */
-export function linkWrites(db: Database, random: RandomBytes = secureRandom) {
-  const byUrl = db.prepare<LinkRow, [AccountId, Uint8Array]>(
+export function linkWrites(db: Database) {
+  const insert = linkInserter(db)
+  const accounts = accountCounts(db)
+  const index = indexKeeper(db)
+  const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
     `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
   )
-  const add = db.prepare<
-    null,
-    [Code, AccountId, string | null, Uint8Array | null, Uint8Array, number]
-  >(
-    `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
-     SELECT ?1, ?2, ?3, ?4, ?5, ?6
-     WHERE NOT EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
-     ON CONFLICT (code) DO NOTHING`,
-  )
-  const index = indexKeeper(db)
-  const setUrl = db.prepare<LinkRow, [string, Uint8Array, number]>(
-    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
-  )
-  const owner = `account_id AS accountId, coalesce(octet_length(url), 0) AS urlBytes`
-  const ownerOf = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
-    `SELECT ${owner} FROM links WHERE id = ?`,
-  )
-  const remove = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
-    `DELETE FROM links WHERE id = ? RETURNING ${owner}`,
-  )
-  const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
-  const storedBy = db.prepare<Stored, [AccountId]>(
-    'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',
-  )
-  const count = db.prepare<null, [number, number, AccountId]>(
-    'UPDATE accounts SET link_count = link_count + ?, url_bytes = url_bytes + ? WHERE id = ?',
-  )
-
-  const holdsCode = db.prepare<{ code: Code }, [Code]>(
+  const isInUse = db.prepare<{ code: Code }, [Code]>(
     `SELECT code FROM links WHERE code = ?1
      UNION ALL SELECT code FROM disabled_codes WHERE code = ?1`,
   )
-
-  const activeAuthor = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
-    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
-     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
-       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
+  const stored = 'account_id AS accountId, coalesce(octet_length(url), 0) AS urlBytes'
+  const findStored = db.prepare<{ accountId: AccountId; urlBytes: number }, [number]>(
+    `SELECT ${stored} FROM links WHERE id = ?`,
   )
-  const isActive = ({ accountId, keyId, now }: Author) =>
-    activeAuthor.get(accountId, keyId ?? null, now) !== null
+  const setUrl = db.prepare<Link, [string, Uint8Array, number]>(
+    `UPDATE links SET url = ?, url_key = ? WHERE id = ? RETURNING ${LINK_COLUMNS}`,
+  )
+  const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
+    `DELETE FROM links WHERE id = ?
+     RETURNING ${LINK_COLUMNS}, coalesce(octet_length(url), 0) AS urlBytes`,
+  )
+  const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
+  const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
+    'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
+  )
 
-  /** Undefined when the code is held or disabled. RETURNING would take 3 µs more. */
-  const insert = (
-    link: Pick<LinkRow, 'code' | 'accountId' | 'url' | 'createdAt'>,
-    urlKey: Uint8Array | null,
-    passcodeHash: Uint8Array,
-  ): LinkRow | undefined => {
-    const { code, accountId, url, createdAt } = link
-    const done = add.run(code, accountId, url, urlKey, passcodeHash, createdAt)
-    if (done.changes === 0) return undefined
-    return { id: Number(done.lastInsertRowid), code, accountId, url, createdAt }
-  }
-
-  /**
-   * A generated code that is taken is drawn again: with 1 million links, that is one in a million.
-   */
-  const insertNew = (item: NewLink, accountId: AccountId, createdAt: number): LinkRow => {
-    const { url, urlKey, passcodeHash } = item
-    let code = item.code
-    for (let draw = 0; draw < DRAWS_MAX; draw++) {
-      const link = insert({ code, accountId, url, createdAt }, urlKey, passcodeHash)
+  /** A generated code that is in use is replaced: of a million links, that is one. */
+  const insertGenerated = (item: NewLink, accountId: AccountId, createdAt: number): Link => {
+    let { code } = item
+    for (let candidate = 0; candidate < CANDIDATES_MAX; candidate++) {
+      const link = insert({ ...item, code }, accountId, createdAt)
       if (link) return link
-      code = newCode(random)
+      code = nextCode(code)
     }
-    throw new Error(`${DRAWS_MAX} generated codes were taken`)
+    throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
   }
 
-  const createWithin = (order: CreateLinks): Creation[] => {
-    const { accountId, createdAt, items, quota = NO_QUOTA } = order
-    const before = storedBy.get(accountId) ?? { links: 0, urlBytes: 0 }
-    let stored = before
+  const createWithin = (command: CreateLinks): Creation[] => {
+    const { accountId, createdAt, items, quota = NO_QUOTA } = command
+    const before = accounts.stored(accountId)
+    let total = before
     const links = items.map((item): Creation => {
       const existing = byUrl.get(accountId, item.urlKey)
       if (existing) return { ...existing, reused: true }
-      const next = {
-        links: stored.links + 1,
-        urlBytes: stored.urlBytes + Buffer.byteLength(item.url),
-      }
+      const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
       const exceeded = exceededQuota(next, quota)
       if (exceeded) return exceeded
-      stored = next
-      return { ...insertNew(item, accountId, createdAt), reused: false }
+      total = next
+      return { ...insertGenerated(item, accountId, createdAt), reused: false }
     })
-    count.run(stored.links - before.links, stored.urlBytes - before.urlBytes, accountId)
+    accounts.add(accountId, {
+      links: total.links - before.links,
+      urlBytes: total.urlBytes - before.urlBytes,
+    })
     return links
+  }
+
+  const remove = (id: number): Link | undefined => {
+    const removed = removeLink.get(id)
+    if (!removed) return undefined
+    const { urlBytes, ...link } = removed
+    index.remove(link.accountId, id)
+    removeHits.run(id)
+    accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
+    return link
   }
 
   return {
     /**
-     * One link an item, in order: a new one, or the one that the account has for the URL. All or
+     * One link per item, in order: a new one, or the one that the account has for the URL. All or
      * none, without a quota.
      */
-    createLinks: (order: Omit<CreateLinks, 'quota'>): CreatedLink[] =>
-      createWithin(order).filter((link) => typeof link !== 'string'),
+    createLinks: (command: Omit<CreateLinks, 'quota'>): CreatedLink[] =>
+      createWithin(command).filter((link) => typeof link !== 'string'),
 
-    /** `createLinks` for another thread. Undefined when the account or the key is not active. */
-    createParcel(parcel: LinkParcel): Receipt | undefined {
-      const order = unpackLinks(parcel)
-      if (!isActive({ ...order, now: order.createdAt })) return undefined
-      return packReceipt(order, createWithin(order))
+    /** As JSON, a `Creation` per item. Undefined if the account or the key is not active. */
+    createEncoded(message: CreateMessage): string | undefined {
+      const command = decodeCreate(message)
+      if (!accounts.isActive({ ...command, now: command.createdAt })) return undefined
+      return JSON.stringify(createWithin(command))
     },
 
-    /** Undefined when any account holds the code, or it is disabled. */
-    reserveCode(order: ReserveCode): LinkRow | 'not_active' | QuotaName | undefined {
-      const { accountId, code, passcodeHash, createdAt, quota } = order
-      if (!isActive({ ...order, now: createdAt })) return 'not_active'
-      const stored = storedBy.get(accountId) ?? { links: 0, urlBytes: 0 }
-      const next = { links: stored.links + 1, urlBytes: 0 }
-      const exceeded = exceededQuota(next, quota)
-      if (exceeded) return holdsCode.get(code) ? undefined : exceeded
-      const link = insert({ code, accountId, url: null, createdAt }, null, passcodeHash)
-      if (!link) return undefined
-      count.run(1, 0, accountId)
+    /** Undefined if the code is in use or disabled. */
+    reserveCode(command: ReserveCode): Link | 'not_active' | QuotaName | undefined {
+      const { accountId, createdAt, item, quota } = command
+      if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
+      const total = accounts.stored(accountId)
+      const exceeded = exceededQuota({ links: total.links + 1, urlBytes: 0 }, quota)
+      if (exceeded) return isInUse.get(item.code) ? undefined : exceeded
+      const link = insert(item, accountId, createdAt)
+      if (link) accounts.add(accountId, { links: 1, urlBytes: 0 })
       return link
     },
 
-    /** Undefined when the link is gone. A shorter URL always fits. */
-    changeUrl(change: ChangeUrl): LinkRow | 'not_active' | QuotaName | undefined {
-      const { id, url, urlKey, quota = NO_QUOTA, author } = change
-      if (author && !isActive(author)) return 'not_active'
-      const old = ownerOf.get(id)
+    /** Undefined if the link was deleted. A shorter URL always fits. */
+    changeUrl(command: ChangeUrl): Link | 'not_active' | QuotaName | undefined {
+      const { id, url, urlKey, quota = NO_QUOTA, author } = command
+      if (author && !accounts.isActive(author)) return 'not_active'
+      const old = findStored.get(id)
       if (!old) return undefined
-      const added = Buffer.byteLength(url) - old.urlBytes
-      const stored = storedBy.get(old.accountId) ?? { links: 0, urlBytes: 0 }
-      const next = { links: 0, urlBytes: stored.urlBytes + added }
-      const exceeded = added > 0 ? exceededQuota(next, quota) : undefined
+      const added = bytesOf(url) - old.urlBytes
+      const urlBytes = accounts.stored(old.accountId).urlBytes + added
+      const exceeded = added > 0 ? exceededQuota({ links: 0, urlBytes }, quota) : undefined
       if (exceeded) return exceeded
       const link = setUrl.get(url, urlKey, id)
       if (!link) return undefined
-      count.run(0, added, old.accountId)
+      accounts.add(old.accountId, { links: 0, urlBytes: added })
       index.update(link.accountId, link.id, link.code, link.url)
       return link
     },
 
-    /** False when the link is gone already. Its count goes with it. Without an author, as above. */
-    deleteLink({ id, author }: { id: number; author?: Author }): boolean | 'not_active' {
-      if (author && !isActive(author)) return 'not_active'
-      const link = remove.get(id)
-      if (!link) return false
-      index.remove(link.accountId, id)
-      removeHits.run(id)
-      count.run(-1, -link.urlBytes, link.accountId)
-      return true
+    /** The link that is deleted, with its hits; undefined if it was deleted already. */
+    deleteLink({ id, author }: { id: number; author?: Author }): Link | 'not_active' | undefined {
+      if (author && !accounts.isActive(author)) return 'not_active'
+      return remove(id)
+    },
+
+    /** Deletes the oldest links of an account, at most `most`. Returns their codes. */
+    deleteLinksOf({ accountId, most }: { accountId: AccountId; most: number }): Code[] {
+      return idsOf.all(accountId, most).flatMap(({ id }) => remove(id)?.code ?? [])
     },
   }
 }
 
 export type LinkWrites = ReturnType<typeof linkWrites>
 
-/** One-row look-ups, on the HTTP thread's own connection. */
+/**
+ * The candidate after a generated code that is in use. It follows from `code` alone: a write that
+ * is run again, in another batch, has the same result.
+ */
+export function nextCode(code: Code): Code {
+  const digest = new Uint8Array(32)
+  Bun.SHA256.hash(code, digest)
+  return newCode((length) => digest.subarray(0, length))
+}
+
+const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
+
+/** Inserts a link; undefined if its code is in use or disabled. RETURNING would take 3 µs more. */
+function linkInserter(db: Database) {
+  const names = Object.keys(INSERTED_COLUMNS) as (keyof typeof INSERTED_COLUMNS)[]
+  const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
+    `INSERT INTO links (${Object.values(INSERTED_COLUMNS).join(', ')})
+     SELECT ${names.map((_, i) => `?${i + 1}`).join(', ')}
+     WHERE NOT EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?${names.indexOf('code') + 1})
+     ON CONFLICT (code) DO NOTHING`,
+  )
+  return (item: NewLink, accountId: AccountId, createdAt: number): Link | undefined => {
+    const { urlKey, passcodeHash, ...stored } = item
+    const row = { ...item, accountId, createdAt }
+    const { changes, lastInsertRowid } = insert.run(...names.map((name) => row[name]))
+    if (changes === 0) return undefined
+    return { id: Number(lastInsertRowid), ...stored, accountId, createdAt }
+  }
+}
+
+/** What each account stores, and whether it is active. */
+function accountCounts(db: Database) {
+  const stored = db.prepare<Stored, [AccountId]>(
+    'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',
+  )
+  const add = db.prepare<null, [number, number, AccountId]>(
+    'UPDATE accounts SET link_count = link_count + ?, url_bytes = url_bytes + ? WHERE id = ?',
+  )
+  const active = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
+    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
+     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
+       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
+  )
+  return {
+    stored: (accountId: AccountId): Stored => stored.get(accountId) ?? NOTHING_STORED,
+    add(accountId: AccountId, { links, urlBytes }: Stored): void {
+      add.run(links, urlBytes, accountId)
+    },
+    isActive: ({ accountId, keyId, now }: Author): boolean =>
+      active.get(accountId, keyId ?? null, now) !== null,
+  }
+}
+
+/** `isDisabled`: 1 if the operator has disabled the code, or all links of its account. */
+export type DestinationRow = Pick<Link, 'id' | 'url'> & { isDisabled: number }
+
+/** Reads of one row, on the HTTP thread's own connection. */
 export class LinkReads {
   readonly #byCode
   readonly #nearest
@@ -221,10 +244,9 @@ export class LinkReads {
   readonly #disabledCode
 
   constructor(db: Database) {
-    this.#byCode = db.prepare<LinkRow, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
-    this.#nearest = db.prepare<SecretLinkRow, [string]>(
-      `SELECT id, code, account_id AS accountId, passcode_hash AS passcodeHash
-       FROM links WHERE code > ? ORDER BY code LIMIT 1`,
+    this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
+    this.#nearest = db.prepare<SecretLink, [string]>(
+      `SELECT ${SECRET_LINK_COLUMNS} FROM links WHERE code > ? ORDER BY code LIMIT 1`,
     )
     this.#destination = db.prepare<DestinationRow, [Code]>(
       `SELECT id, url,
@@ -238,27 +260,27 @@ export class LinkReads {
     )
   }
 
-  findByCode(code: Code): LinkRow | undefined {
+  findByCode(code: Code): Link | undefined {
     return this.#byCode.get(code) ?? undefined
   }
 
   /**
-   * The link of the code, or of the next one that somebody holds: it takes as long to find another
-   * link as the one that is meant. Undefined behind the last code of all.
+   * The link of `code`, or else of the next code in use: finding either takes the same time.
+   * Undefined after the last code of all.
    */
-  findNearest(code: Code): SecretLinkRow | undefined {
+  findNearest(code: Code): SecretLink | undefined {
     return this.#nearest.get(justBefore(code)) ?? undefined
   }
 
-  /** What a redirect needs. A disabled code stays so after its link was deleted. */
+  /** What a redirect needs. A disabled code is found even after its link was deleted. */
   findDestination(code: Code): DestinationRow | undefined {
     return this.#destination.get(code) ?? this.#disabledCode.get(code) ?? undefined
   }
 }
 
 /**
- * A text between a code and all those before it, and none itself: SQLite ends its search early
- * where it meets what it looks for, which would tell by a few nanoseconds that it is there.
+ * A text that sorts between a code and all codes before it, and equals none: SQLite ends its search
+ * a few nanoseconds earlier when it meets the text itself, which would reveal that it is there.
  */
 const justBefore = (code: Code): string =>
   `${code.slice(0, -1)}${String.fromCharCode(code.charCodeAt(code.length - 1) - 1)}~`

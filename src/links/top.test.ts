@@ -6,8 +6,7 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { Thread } from '../lib/thread.ts'
-import { TOP_MAX, topLinks } from './top.ts'
-import { type TopReads, topReads } from './top-store.ts'
+import { TOP_MAX, type TopReads, topLinks, topReads } from './top.ts'
 
 function openEmpty(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))

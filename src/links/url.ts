@@ -1,16 +1,26 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
-import { URL_PATTERN } from './url-pattern.ts'
 
 export const URL_MAX_LENGTH = 8192
 
+/** A URL that was parsed once. A `URL` has `href` and `host` too. */
+export interface ParsedUrl {
+  /** As it was sent: what is stored and shown. */
+  text: string
+  /** WHATWG's serialisation, in ASCII. Two URLs with one `href` are the same URL. */
+  href: string
+  /** As in `href`: with the port, unless it is the scheme's own. */
+  host: string
+}
+
 const BAD_START = REFUSALS.invalid_url.message()
 const because = (reason: string) => `Invalid URL: ${reason}`
+const BAD_HOST = because('must be a well-formed address with a host')
+const LONG_ENCODED = because(`must be at most ${URL_MAX_LENGTH} characters, also when encoded`)
 
 /**
- * A destination, kept as it was sent. Refused with the message that the API answers: `absent` where
- * it is no string, the spec's own where it starts otherwise, the first reason that holds where it
- * is bad later on.
+ * A destination; its output is a `ParsedUrl`. Refused with the message that the API answers:
+ * `absent` if it is no string, else the first reason that applies.
  */
 export const urlModel = (absent: string) =>
   z
@@ -22,61 +32,55 @@ export const urlModel = (absent: string) =>
       abort: true,
     })
     .refine(isPlain, because('must not contain spaces, control characters or lone surrogates'))
-    .refine(hasHost, because('must be a well-formed address with a host'))
-    .refine(fitsHeader, because(`must be at most ${URL_MAX_LENGTH} characters, also when encoded`))
     .meta({
       description:
         'An http or https address of at most 8,192 characters, also when it is percent-encoded.',
       example: 'https://example.com/spring?from=poster',
-      pattern: URL_PATTERN,
+      // Necessary, not sufficient: no pattern describes the hosts that the URL parser accepts.
+      // Without `format: uri`, which is RFC 3986: URLs in other scripts are accepted too.
+      pattern: '^[hH][tT][tT][pP][sS]?://',
+    })
+    .transform((text, { addIssue }): ParsedUrl => {
+      const url = parseUrl(text)
+      const problem = url ? url.href.length > URL_MAX_LENGTH && LONG_ENCODED : BAD_HOST
+      if (url && !problem) return url
+      addIssue({ code: 'custom', message: problem || BAD_HOST })
+      return z.NEVER
     })
 
 export const Url = urlModel(BAD_START)
 
 /**
- * The form in which two URLs are the same URL (WHATWG serialisation). `url` must have passed `Url`.
+ * Undefined if the text is no URL or does not name a host right after its `//`: with a `\` or a
+ * missing host, the parser finds one in surprising places.
  */
-export const normalUrl = (url: string): string => new URL(url).href
+function parseUrl(text: string): ParsedUrl | undefined {
+  const url = URL.parse(text)
+  if (!url || url.host === '' || !/^https?:\/\/[^/\\?#]/i.test(text)) return undefined
+  return { text, href: url.href, host: url.host }
+}
 
-/**
- * What `Location` says: the URL as it was sent if a header can carry it, else its normal form,
- * which is ASCII.
- */
-export const locationOf = (url: string): string =>
-  /^[\x21-\x7e]+$/.test(url) ? url : normalUrl(url)
+/** A URL that has passed `Url`, for example a stored one. Throws TypeError for any other text. */
+export function parseKnownUrl(text: string): ParsedUrl {
+  const { href, host } = new URL(text)
+  return { text, href, host }
+}
 
-export const URL_KEY_BYTES = 16
+/** `Location` of a redirect: the URL as it was sent if a header can carry it, else its `href`. */
+export const locationOf = ({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string =>
+  /^[\x21-\x7e]+$/.test(text) ? text : href
 
-/**
- * URL_KEY_BYTES bytes that are equal for one URL and differ for two: the start of SHA-256 over the
- * normal form.
- */
-export function urlKey(url: string): Uint8Array {
-  Bun.SHA256.hash(normalUrl(url), digest)
+const URL_KEY_BYTES = 16
+
+/** What is unique for a URL within an account: the first 16 bytes of SHA-256 over `href`. */
+export function urlKey({ href }: Pick<ParsedUrl, 'href'>): Uint8Array {
+  Bun.SHA256.hash(href, digest)
   return digest.slice(0, URL_KEY_BYTES)
 }
 
-/** Used again by every call: a hash into memory of its own takes three times as long. */
+/** Reused by every call: hashing into a new array takes three times as long. */
 const digest = new Uint8Array(32)
 
 function isPlain(url: string): boolean {
   return url.isWellFormed() && !/[\p{Cc}\p{Zs}\p{Zl}\p{Zp}]/u.test(url)
-}
-
-/** No text as short as this is too long once it is encoded: a character takes 20 bytes at most. */
-const SURELY_FITS = 256
-
-/** What `Location` carries is bounded, because proxies and clients refuse long headers. */
-function fitsHeader(url: string): boolean {
-  if (url.length <= SURELY_FITS) return true
-  return (URL.parse(url)?.href.length ?? 0) <= URL_MAX_LENGTH
-}
-
-/**
- * A `\` or a missing host parses in surprising ways: the address must name a host right after its
- * `//`.
- */
-function hasHost(url: string): boolean {
-  const parsed = URL.parse(url)
-  return parsed !== null && parsed.host !== '' && /^https?:\/\/[^/\\?#]/i.test(url)
 }

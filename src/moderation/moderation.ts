@@ -3,7 +3,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
-import { moderationCount, moderationCounter } from '../db/moderation-counter.ts'
+import { moderationCount, moderationCounter } from '../db/settings.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'

@@ -1,13 +1,37 @@
+import { swagger } from '@elysiajs/swagger'
+import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
-import { EVERY_HEADER, headerRefs, schemaOf } from '../http/operation.ts'
+import { describedBy, EVERY_HEADER, headerRefs, schemaOf } from '../http/operation.ts'
 import { VERSION } from '../lib/version.ts'
 
-/** What the OpenAPI document says beside its operations, which stand at their routes. */
+export interface Route {
+  method: string
+  path: string
+  hooks: { detail?: object }
+}
+
+const PATH = '/docs/json'
+const UNUSED = () => {}
+
+/**
+ * The OpenAPI document, as JSON. The operations are described at their routes; a route without a
+ * description is left out. The plugin reads them from an app of its own, which serves no requests.
+ */
+export async function publish(routes: readonly Route[], baseUrl: string): Promise<string> {
+  const app = new Elysia()
+  for (const { method, path, hooks } of routes) {
+    const detail = describedBy(hooks.detail)
+    if (detail) app.route(method as 'GET', path, UNUSED, { detail })
+  }
+  app.use(swagger({ path: '/docs', specPath: PATH, documentation: document(baseUrl) as never }))
+  const answer = await app.handle(new Request(`http://localhost${PATH}`))
+  return answer.text()
+}
 
 const ErrorView = z.object({ error: z.string() })
 const FailureView = ErrorView.extend({
-  request_id: z.string().meta({ description: 'Name it when you report the failure.' }),
+  request_id: z.string().meta({ description: 'Include it when you report the failure.' }),
 })
 const UnavailableView = FailureView.extend({
   status: z.literal('degraded').optional(),
@@ -27,11 +51,11 @@ const headers = {
     description: 'Unix seconds at which the oldest request counted leaves the window.',
     schema: count,
   },
-  'X-Request-Id': { description: 'Names this request, in the log too.', schema: text },
+  'X-Request-Id': { description: 'Identifies the request, also in the log.', schema: text },
   'Retry-After': { description: 'Seconds to wait.', schema: { ...count, minimum: 1 } },
-  Location: { description: 'Where to go.', schema: text },
-  'Cache-Control': { description: 'How long the answer may be kept.', schema: text },
-  'X-Service-Code': { description: 'The code that was followed.', schema: text },
+  Location: { description: 'The destination.', schema: text },
+  'Cache-Control': { description: 'How long the response may be cached.', schema: text },
+  'X-Service-Code': { description: 'The code of the redirect.', schema: text },
 }
 
 const responses = {
@@ -53,7 +77,7 @@ const responses = {
   ),
 }
 
-export const document = (baseUrl: string) => ({
+const document = (baseUrl: string) => ({
   openapi: '3.0.3',
   info: {
     title: 'Hopcode',
@@ -64,7 +88,7 @@ export const document = (baseUrl: string) => ({
     version: VERSION,
     license: { name: 'MIT' },
   },
-  // The page tries requests against the address it was opened at.
+  // The page sends its trial requests to its own origin.
   servers: [{ url: '/' }, { url: baseUrl }],
   tags: ['Links', 'QR codes', 'Redirects', 'Status'].map((name) => ({ name })),
   components: {

@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
 import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import bundle from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
-import type { Route } from './publish.ts'
+import type { Route } from './document.ts'
 
-/** The page loads nothing from elsewhere: script and style are in the binary. */
+/** The page loads nothing from other servers: script and style are in the binary. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -48,12 +48,12 @@ const css = { 'content-type': 'text/css; charset=utf-8' }
 const json = { 'content-type': 'application/json;charset=utf-8' }
 
 /**
- * `/docs/json`, the OpenAPI document of `routes`; `/docs`, a page that shows it. What makes the
- * document is loaded when it is first asked for: a quarter of what the service would hold else.
+ * `/docs/json`, the OpenAPI document of `routes`; `/docs`, a page that shows it. The code for the
+ * document is loaded at the first request: otherwise the service would use a third more memory.
  */
 export function openapiRoutes(baseUrl: string, routes: () => readonly Route[]) {
   let published: Promise<string> | undefined
-  const publish = async () => (await import('./publish.ts')).publish(routes(), baseUrl)
+  const publish = async () => (await import('./document.ts')).publish(routes(), baseUrl)
   return new Elysia({ name: 'openapi' })
     .get('/docs/json', async () => {
       published ??= publish()

@@ -16,20 +16,19 @@ import { assert } from '../lib/assert.ts'
 import { flushToDisk } from '../lib/flush.ts'
 
 interface QrFilesOptions {
-  /** The folder of the images. Its parent must allow renaming it: it is no mount point. */
+  /** The folder of the images. It is renamed at times, so it must not be a mount point. */
   dir: string
 }
 
 /**
- * The stored images, `<code>.png` in one folder. A file under its final name is always whole: it is
- * written in `.unfinished` inside the folder, flushed to the disk and renamed. Everything but
- * deleting retired images is synchronous. One object at a time may write to a folder; any number
- * may ask for paths.
+ * Stored images, `<code>.png` in one folder. A file under its final name is always whole: it is
+ * written in `.unfinished` inside the folder, flushed to the disk and renamed. All operations are
+ * synchronous, except for deleting retired images. Only one object at a time may write to a folder.
  */
 export class QrFiles {
   readonly #dir: string
   readonly #unfinished: string
-  /** Settles with the latest deletion and never rejects: each caller hears of its own failure. */
+  /** Settles with the latest deletion and never rejects: each caller has its own promise. */
   #deleting: Promise<void> = Promise.resolve()
 
   constructor({ dir }: QrFilesOptions) {
@@ -38,9 +37,9 @@ export class QrFiles {
   }
 
   /**
-   * Makes the folder and clears what a crash left unfinished: for the one that writes, before its
-   * first write. The promise is of `deleteRetired`; nothing needs to wait for it. Rejects if the
-   * disk refuses: the first write tries again.
+   * Creates the folder and removes unfinished files of a crash. The writing object calls it before
+   * its first write. Returns the promise of `deleteRetired`; no caller needs to await it. Rejects
+   * if the disk refuses: the first write retries.
    */
   async open(): Promise<void> {
     rmSync(this.#unfinished, { recursive: true, force: true })
@@ -48,15 +47,15 @@ export class QrFiles {
     await this.deleteRetired()
   }
 
-  /** Where the image of a code is or would be. Throws if `code` is not 6 to 20 of A–Z and 0–9. */
+  /** Path of a code's image, stored or not. Throws if `code` is not 6 to 20 of A–Z and 0–9. */
   path(code: string): string {
-    // A code comes from a URL: nothing else may ever become part of a path.
+    // The code comes from a URL, and must not add anything else to a path.
     assert(/^[A-Z0-9]{6,20}$/.test(code), 'the name of a QR file is a code')
     return join(this.#dir, `${code}.png`)
   }
 
   /**
-   * Stores the image of a code in place of any earlier one. Changes nothing if the disk refuses.
+   * Stores the image of a code, and replaces an earlier one. Changes nothing if the disk refuses.
    */
   write(code: string, bytes: Uint8Array): void {
     const path = this.path(code)
@@ -70,14 +69,14 @@ export class QrFiles {
     }
   }
 
-  /** Removes the image of a code. One that does not exist counts as removed. */
+  /** Removes the image of a code, if it exists. */
   remove(code: string): void {
     rmSync(this.path(code), { force: true })
   }
 
   /**
-   * Takes all images away in one step: when this returns, no path leads to an old image, not even
-   * after a loss of power. The promise is of `deleteRetired`; nothing needs to wait for it.
+   * Removes all images in one step: when this returns, no path leads to an old image, not even
+   * after a power loss. Returns the promise of `deleteRetired`; no caller needs to await it.
    */
   retireAll(): Promise<void> {
     this.#makeFolders()
@@ -88,8 +87,8 @@ export class QrFiles {
   }
 
   /**
-   * Deletes images that were retired, before a crash too, one folder after the other. Rejects if
-   * the disk refuses; the next `open` tries again.
+   * Deletes retired images, also those from before a crash, one folder after the other. Rejects if
+   * the disk refuses; the next `open` retries.
    */
   deleteRetired(): Promise<void> {
     const deleted = this.#deleting.then(() => this.#deleteFolders())
@@ -110,14 +109,15 @@ export class QrFiles {
       writePublic(path, bytes)
     } catch (error) {
       if (!isMissing(error)) throw error
-      // Whoever empties the data folder of a running server wants the images made anew.
+      // An operator has emptied the folder while the service runs, to have the images rendered
+      // again.
       this.#makeFolders()
       writePublic(path, bytes)
     }
   }
 
   #makeFolders(): void {
-    // Undefined where all are there: their modes are the operator's.
+    // Undefined if all existed: their modes are the operator's.
     const first = mkdirSync(this.#unfinished, { recursive: true })
     for (const folder of [dirname(this.#dir), this.#dir]) {
       if (first && folder.length >= first.length) publish(() => chmodSync(folder, FOLDER_MODE))
@@ -126,8 +126,9 @@ export class QrFiles {
 }
 
 /**
- * Images are public, and a web server may read them as another user through a mount of `cdn`; the
- * rest of the data folder is closed to it. The umask of the process would close them too.
+ * Images are public: a web server may read them as another user through a mount of `cdn`. The rest
+ * of the data folder is private. The modes are set explicitly, because the umask of the process
+ * would make images private as well.
  */
 const IMAGE_MODE = 0o644
 const FOLDER_MODE = 0o755
@@ -136,7 +137,7 @@ function publish(change: () => void): void {
   try {
     change()
   } catch {
-    // A file system without modes: what other users may read is up to its mount.
+    // A file system without modes: its mount decides what other users may read.
   }
 }
 

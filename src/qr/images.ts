@@ -1,37 +1,36 @@
 import type { Code } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
-import type { Addresses } from '../links/addresses.ts'
-import type { CodeImages } from '../links/links.ts'
+import type { CodeImages } from '../links/effects.ts'
+import type { PublicUrls } from '../links/link.ts'
 import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'
 import type { Renderer } from './renderer.ts'
 
-/** Codes whose images wait; those of further codes are made when they are asked for. */
+/** Codes whose images wait. Images of further codes are rendered on demand. */
 const WAITING_MAX = 100_000
-/** Images that one asked for meanwhile waits behind: about 5 ms. */
-const MADE_AT_ONCE = 4
-/** While creations follow this closely, a batch a pause: disk and processor are theirs. */
+/** Images per batch: bounds how long a requested image waits behind it, to about 5 ms. */
+const BATCH = 4
+/** After a creation within this time, one batch per pause: disk and CPU serve creations first. */
 const PAUSE_MS = 100
 
 interface QrImagesOptions {
   renderer: Pick<Thread<Renderer>, 'call' | 'close'>
   dir: string
-  addresses: Addresses
+  addresses: PublicUrls
   log: Log
 }
 
-/**
- * Each code's picture: made by the QR thread, stored as a file, made again whenever it is missing.
- */
+/** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
 export class QrImages implements CodeImages {
   readonly #renderer: QrImagesOptions['renderer']
   readonly #files: QrFiles
-  readonly #addresses: Addresses
+  readonly #addresses: PublicUrls
   readonly #log: Log
-  /** In the order in which they came. */
+  /** In the order of creation. */
   readonly #waiting = new Set<Code>()
-  #isMaking = false
+  #isRendering = false
+  /** When the last code was created. */
   #latestMs = 0
 
   constructor({ renderer, dir, addresses, log }: QrImagesOptions) {
@@ -41,15 +40,15 @@ export class QrImages implements CodeImages {
     this.#log = log
   }
 
-  /** Makes the stored image when there is nothing more urgent. Losing this order loses nothing. */
+  /** Stores the image of a new code in the background. If that fails, it is rendered on demand. */
   prepare(code: Code): void {
     if (this.#waiting.size >= WAITING_MAX) return
     this.#latestMs = performance.now()
     this.#waiting.add(code)
-    if (!this.#isMaking) void this.#makeWaiting()
+    if (!this.#isRendering) void this.#renderWaiting()
   }
 
-  /** Waits behind an unfinished `prepare` of the same code, so that no image outlives its code. */
+  /** Runs after an unfinished `prepare` of the same code, so that no image outlives its code. */
   remove(code: Code): void {
     this.#waiting.delete(code)
     this.#renderer.call('remove', { code }, { background: true }).catch((error: unknown) => {
@@ -57,7 +56,7 @@ export class QrImages implements CodeImages {
     })
   }
 
-  /** The stored image of a code; undefined while there is none. */
+  /** The stored image of a code; undefined if there is none. */
   async find(code: Code): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const bytes = await Bun.file(this.#files.path(code))
       .bytes()
@@ -65,8 +64,8 @@ export class QrImages implements CodeImages {
     return bytes?.length ? bytes : undefined
   }
 
-  /** Makes the stored image of a code. The caller knows in this very turn that the code exists. */
-  make(code: Code): Promise<Uint8Array<ArrayBuffer>> {
+  /** Stores the image of a code. The caller has checked in the same tick that the code exists. */
+  create(code: Code): Promise<Uint8Array<ArrayBuffer>> {
     return this.#renderer.call('store', { code, text: this.#addresses.short(code) })
   }
 
@@ -74,42 +73,41 @@ export class QrImages implements CodeImages {
     return this.#renderer.call('render', { text: this.#addresses.short(code), options })
   }
 
-  /** An image of a text that is no short link; nothing of it is stored. */
+  /** An image of any text. It is not stored. */
   renderText(text: string, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
     return this.#renderer.call('render', { text, options })
   }
 
-  /** Stores the images of many codes, and waits for it: for work in the background. */
+  /** Stores the images of many codes in the background. Resolves once all are stored. */
   async remake(codes: readonly Code[]): Promise<void> {
-    const text = (code: Code) => this.#addresses.short(code)
+    // One call per image, so that a requested image waits behind one of them only.
+    const images = codes.map((code) => ({ code, text: this.#addresses.short(code) }))
     await Promise.all(
-      codes.map((code) =>
-        this.#renderer.call('store', { code, text: text(code) }, { background: true }),
-      ),
+      images.map((image) => this.#renderer.call('store', image, { background: true })),
     )
   }
 
-  /** Removes what is to be removed. Images not made yet are made when they are asked for. */
+  /** Finishes pending removals and drops queued renders: missing images are rendered on demand. */
   close(): Promise<void> {
     this.#waiting.clear()
     return this.#renderer.close({ drop: ['store', 'storeAll'] })
   }
 
-  async #makeWaiting(): Promise<void> {
-    this.#isMaking = true
+  async #renderWaiting(): Promise<void> {
+    this.#isRendering = true
     while (this.#waiting.size > 0) {
-      const codes = this.#waiting.values().take(MADE_AT_ONCE).toArray()
+      const codes = this.#waiting.values().take(BATCH).toArray()
       for (const code of codes) this.#waiting.delete(code)
       await this.#storeAll(codes).catch((error: unknown) => {
         this.#log.debug('qr.not_prepared', { codes: codes.length, reason: messageOf(error) })
       })
       if (performance.now() - this.#latestMs < PAUSE_MS) await Bun.sleep(PAUSE_MS)
     }
-    this.#isMaking = false
+    this.#isRendering = false
   }
 
   #storeAll(codes: readonly Code[]): Promise<void> {
-    const orders = codes.map((code) => ({ code, text: this.#addresses.short(code) }))
-    return this.#renderer.call('storeAll', orders, { background: true })
+    const images = codes.map((code) => ({ code, text: this.#addresses.short(code) }))
+    return this.#renderer.call('storeAll', images, { background: true })
   }
 }

@@ -1,4 +1,4 @@
-/** The query of GET /api/qr/{code}: its schema, its defaults and what it refuses. */
+/** The query of GET /api/qr/{code}: schema, defaults and error messages. */
 
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
@@ -20,13 +20,13 @@ export interface QrOptions {
 
 const SIZE_MESSAGE = `Invalid size: must be an integer between ${SIZE_MIN_PX} and ${SIZE_MAX_PX}`
 
-// Every default stands before its transform: z.toJSONSchema leaves out one that comes after.
+// Each default precedes its transform: z.toJSONSchema omits a default that follows one.
 const pixelSize = (defaultPx: number) =>
   z
     .string(SIZE_MESSAGE)
     .refine(isPixelSize, SIZE_MESSAGE)
     .default(`${defaultPx}`)
-    // A query is text, yet what the API asks for is an integer: these fields overrule the string.
+    // Query values are text, but the API documents an integer: these fields override the string.
     .meta({
       type: 'integer',
       minimum: SIZE_MIN_PX,
@@ -58,11 +58,11 @@ export const QrQuery = z.object({
   light: hexColor('light', 'Background', '#ffffff'),
 })
 
-/** Absent parameters take the spec's defaults. Throws `invalid_value` for the first bad one. */
+/** Absent parameters have the spec's defaults. Throws `invalid_value` for the first bad one. */
 export function parseQrOptions(query: Readonly<Record<string, string | undefined>>): QrOptions {
   // The spec ignores the size of an svg, so a bad one is no reason to refuse.
-  const judged = query.format === 'svg' ? { ...query, size: undefined } : query
-  const parsed = QrQuery.safeParse(judged)
+  const checked = query.format === 'svg' ? { ...query, size: undefined } : query
+  const parsed = QrQuery.safeParse(checked)
   if (parsed.success) return parsed.data
   throw new AppError('invalid_value', parsed.error.issues[0]?.message)
 }

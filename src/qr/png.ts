@@ -1,7 +1,7 @@
 /** A PNG of exactly two colors, for QR codes: one bit a pixel, a palette, no filters (RFC 2083). */
 
 import { crc32, deflateSync } from 'node:zlib'
-import { checkColor } from './options.ts'
+import { checkColor, type QrOptions } from './options.ts'
 
 /** The light margin that ISO/IEC 18004 asks for on each side of a symbol, in modules. */
 export const QUIET_ZONE_MODULES = 4
@@ -13,34 +13,25 @@ export interface QrMatrix {
   readonly data: Uint8Array
 }
 
-export interface PngOptions {
-  /** Width and height in pixels. */
-  size: number
-  /** `#rrggbb`, lower case. */
-  dark: string
-  /** `#rrggbb`, lower case. */
-  light: string
-}
-
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)
 const BIT_DEPTH = 1
 const COLOR_TYPE_PALETTE = 3
 
 /**
- * The matrix as an image of `size` by `size` pixels: as many whole pixels a module as fit beside
- * the quiet zone, and what is left over shared evenly by the four margins. The bytes have an
- * ArrayBuffer of their own, so they can be transferred to another thread. Throws RangeError if
- * `size` leaves less than one pixel a module, or if a color is malformed.
+ * The matrix as an image of `size` by `size` pixels. A module has the largest whole number of
+ * pixels that leaves room for the quiet zone; the four margins share the rest evenly. The bytes
+ * have their own ArrayBuffer, so they can be transferred to another thread. Throws RangeError if
+ * `size` leaves less than one pixel per module, or if a color is malformed.
  */
 export function encodePng(
   matrix: QrMatrix,
-  { size, dark, light }: PngOptions,
+  { size, dark, light }: Pick<QrOptions, 'size' | 'dark' | 'light'>,
 ): Uint8Array<ArrayBuffer> {
   const scale = Math.floor(size / (matrix.size + 2 * QUIET_ZONE_MODULES))
   if (!Number.isInteger(size) || scale < 1) {
     throw new RangeError(`${size} pixels cannot hold ${matrix.size} modules and their quiet zone`)
   }
-  // The knee of the curve at 2048 pixels: 1 writes 4 times the bytes, 7 takes 2.3 times as long.
+  // The best trade-off at 2048 pixels: level 1 writes 4 times the bytes, 7 takes 2.3 times as long.
   const pixels = deflateSync(scanlines(matrix, size, scale), { level: 6 })
   return join([
     SIGNATURE,
@@ -62,8 +53,9 @@ function header(size: number): Uint8Array {
 }
 
 /**
- * Every pixel row behind its filter byte. The filter is None throughout: rows repeat `scale` times,
- * and deflate copies a whole row sooner and in fewer bytes than it codes the zeros of filter Up.
+ * Every pixel row, preceded by its filter byte. The filter is always None: rows repeat `scale`
+ * times, and deflate copies a whole row faster and in fewer bytes than it encodes the zeros of
+ * filter Up.
  */
 function scanlines({ size: modules, data }: QrMatrix, size: number, scale: number): Uint8Array {
   const stride = 1 + Math.ceil(size / 8)

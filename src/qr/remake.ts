@@ -6,16 +6,16 @@ import type { LinkReads } from '../links/store.ts'
 import { QrFiles } from './files.ts'
 import type { QrImages } from './images.ts'
 
-/** The setting that says under which BASE_URL every stored image was made. */
+/** Setting: the BASE_URL that every stored image was rendered for. */
 const NAME = 'qr_base_url'
-/** No address: images are still to be made. */
+/** Value of the setting while some images are missing. */
 const UNFINISHED = 'unfinished'
-/** Codes made at once: few, so that none of them waits long for the others. */
+/** Codes per chunk: bounds how long other background work waits behind it. */
 const CHUNK = 100
 
 /**
- * Stored images encode short URLs: under another BASE_URL the old ones lead nowhere. Takes them
- * away, before the service starts, and says whether all must be made anew.
+ * Stored images encode short URLs: after a change of BASE_URL the old ones are wrong. Removes them
+ * before the service starts, and returns whether all must be rendered again.
  */
 export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: string): boolean {
   const found = settings.find(NAME)
@@ -24,14 +24,14 @@ export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: 
     settings.set(NAME, baseUrl)
     return false
   }
-  // Until all are made, the folder holds images of no one address.
+  // Until all are stored, the folder matches no single BASE_URL.
   settings.set(NAME, UNFINISHED)
-  // A failed deletion of the old images is tried again at the next start.
+  // A failed deletion of the old images is retried at the next start.
   new QrFiles({ dir }).retireAll().catch(() => {})
   return true
 }
 
-/** For a database that takes the place of another: its first start makes every image anew. */
+/** For a database that replaces another one: its first start renders every image again. */
 export function remakeAtStart(settings: SettingStore): void {
   settings.set(NAME, UNFINISHED)
 }
@@ -45,9 +45,7 @@ interface RemakeDeps {
   log: Log
 }
 
-/**
- * Makes the image of every code in the background. One that is asked for meanwhile is made at once.
- */
+/** Stores the image of every code in the background. A requested image is rendered at once. */
 export class Remake {
   #stopped = false
   readonly #done: Promise<void>
@@ -58,12 +56,12 @@ export class Remake {
     })
   }
 
-  /** Resolves once every image is made, or after `close`. */
+  /** Resolves once every image is stored, or after `close`. */
   get done(): Promise<void> {
     return this.#done
   }
 
-  /** Ends once the images under way are made, or dropped. */
+  /** Resolves once the current chunk is stored or dropped. */
   async close(): Promise<void> {
     this.#stopped = true
     await this.#done
@@ -80,7 +78,7 @@ export class Remake {
         log.info('qr.remade', { images: made })
         return
       }
-      // Asked again in this turn: an image made for a code deleted meanwhile would stay for good.
+      // Checked again in this tick: an image of a code deleted meanwhile would stay forever.
       const codes = links.map(({ code }) => code).filter((code) => reads.findByCode(code))
       await images.remake(codes)
       made += links.length

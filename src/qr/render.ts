@@ -1,4 +1,4 @@
-// Not the package as a whole, whose own writers of images take 9 MB.
+// Only the encoder: the package's own image writers would add 9 MB of memory.
 import { create } from 'qrcode/lib/core/qrcode.js'
 import { checkColor, type QrOptions } from './options.ts'
 import { encodePng, type QrMatrix, QUIET_ZONE_MODULES } from './png.ts'
@@ -33,7 +33,7 @@ function toSvg(matrix: QrMatrix, dark: string, light: string): string {
   ].join('')
 }
 
-/** Path data of every outline in the matrix, round dark areas and round the holes in them. */
+/** Path data of every outline in the matrix: around dark areas and around the holes in them. */
 function outlines({ size, data }: QrMatrix): string {
   const isDark: IsDark = (x, y) =>
     x >= 0 && x < size && y >= 0 && y < size && data[y * size + x] === 1
@@ -44,7 +44,7 @@ function outlines({ size, data }: QrMatrix): string {
   let path = ''
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) {
-      // Every outline runs rightwards along the top of some module: the tops find them all.
+      // Every outline runs rightwards along the top edge of some module.
       const isTop = isDark(x, y) && !isDark(x, y - 1)
       if (isTop && walkedTops[y * size + x] === 0) path += outline(x, y, isDark, markTop)
     }
@@ -54,7 +54,7 @@ function outlines({ size, data }: QrMatrix): string {
 
 type IsDark = (x: number, y: number) => boolean
 
-/** One outline, walked with the dark on the right from the top left corner of a module. */
+/** One outline, starting at the top left corner of a module, with the dark area on the right. */
 function outline(
   startX: number,
   startY: number,
@@ -81,7 +81,7 @@ function outline(
   return `M${startX + QUIET_ZONE_MODULES} ${startY + QUIET_ZONE_MODULES}${steps.join('')}z`
 }
 
-/** Turns right at a corner of the dark, left where dark lies ahead, and else goes straight on. */
+/** Right at a corner of the dark area, left if dark lies ahead, straight on otherwise. */
 function headingAt(x: number, y: number, heading: Heading, isDark: IsDark): Heading {
   const [rightX, rightY] = heading.aheadRight
   const [leftX, leftY] = heading.aheadLeft

@@ -2,7 +2,7 @@ import { QrFiles } from './files.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
 import { renderQr } from './render.ts'
 
-/** What the stored image of every code looks like: the spec's defaults. */
+/** Options of every stored image: the spec's defaults. */
 const STORED = parseQrOptions({})
 
 export interface RendererSettings {
@@ -10,7 +10,7 @@ export interface RendererSettings {
   dir: string
 }
 
-export interface ImageOrder {
+interface StoredImage {
   code: string
   /** The short URL. */
   text: string
@@ -19,16 +19,16 @@ export interface ImageOrder {
 /** Runs on the QR thread, the only one that writes images. */
 export function renderer({ dir }: RendererSettings) {
   const files = new QrFiles({ dir })
-  // Old images go in the background; what is left of them is tried again at the next start.
+  // Retired images are deleted in the background. After an error, the next start retries.
   files.open().catch(() => {})
 
-  /** Returns the image even when the disk refuses: it can still be served. */
-  function store({ code, text }: ImageOrder): Uint8Array<ArrayBuffer> {
+  /** Returns the image even if the disk refuses: it can still be served. */
+  function store({ code, text }: StoredImage): Uint8Array<ArrayBuffer> {
     const image = renderQr(text, STORED)
     try {
       files.write(code, image)
     } catch {
-      // Made again when it is asked for.
+      // Rendered again on demand.
     }
     return image
   }
@@ -41,9 +41,9 @@ export function renderer({ dir }: RendererSettings) {
     /** Stores the image of a code and returns it. */
     store,
 
-    /** Stores the images of codes that nobody has asked for yet. */
-    storeAll(orders: readonly ImageOrder[]): void {
-      for (const order of orders) store(order)
+    /** Stores images of codes in one call, and returns none of them. */
+    storeAll(images: readonly StoredImage[]): void {
+      for (const image of images) store(image)
     },
 
     remove({ code }: { code: string }): void {

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Client } from '../hot/client-address.ts'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
@@ -7,20 +8,30 @@ import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/g
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Budget } from '../limits/budgets.ts'
-import type { Addresses } from '../links/addresses.ts'
 import type { LinkCache } from '../links/cache.ts'
-import { getLink } from '../links/lookup.ts'
+import type { PublicUrls } from '../links/link.ts'
+import { getLink } from '../links/read.ts'
 import type { LinkReads } from '../links/store.ts'
 import type { QrImages } from './images.ts'
 import { parseQrOptions, QrQuery } from './options.ts'
-import { QrImageView } from './schema.ts'
 
 interface QrDeps extends GuardDeps {
   reads: LinkReads
   cache: LinkCache
   images: QrImages
-  addresses: Addresses
+  addresses: PublicUrls
 }
+
+const Uri = z.string().meta({ format: 'uri' })
+
+const QrImageView = z.object({
+  code: z.string().regex(/^[A-Z0-9]{6,20}$/),
+  url: z.string().nullable(),
+  short_url: Uri,
+  qr_url: Uri,
+  qr_storage_url: Uri,
+})
+type QrImageView = z.infer<typeof QrImageView>
 
 const IMAGE_CACHING = 'public, max-age=86400, immutable'
 const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
@@ -59,10 +70,10 @@ export const qrApiRoutes = (deps: QrDeps) =>
     .get('/qr-image/:code', ({ params }) => qrImage(deps, params.code), {
       detail: operation({
         id: 'qrImage',
-        summary: 'The addresses of a code and its images',
+        summary: 'URLs of a code and its images',
         tag: 'QR codes',
         code: true,
-        answers: { 200: { description: 'The addresses.', view: QrImageView } },
+        answers: { 200: { description: 'The URLs.', view: QrImageView } },
         refusals: [404, 503],
       }),
     })
@@ -80,12 +91,12 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
       {
         detail: operation({
           id: 'qrStorage',
-          summary: 'Leads to the stored QR image',
+          summary: 'Redirects to the stored QR image',
           tag: 'QR codes',
           code: true,
           answers: {
             302: {
-              description: 'The image lies at `Location`.',
+              description: 'The image is at `Location`.',
               headers: ['Location', 'Cache-Control'],
             },
           },
@@ -95,10 +106,10 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
     )
 
 /**
- * The stored images, where `CDN_URL` is ours. One that is stored costs no budget, because a proxy
- * that caches them fetches thousands. An unknown code and an image that must be created are charged
- * to the reads of the address, or codes could be guessed here without a limit. No API key is looked
- * at, because clients of images have none.
+ * Serves the stored images under /cdn, for a `CDN_URL` that points to this service. A stored image
+ * costs no budget, because a caching proxy fetches thousands of them. An unknown code and an image
+ * that must be rendered cost a read of the address: otherwise codes could be guessed here without a
+ * limit. An API key has no effect: clients of images have none.
  */
 export const qrFileRoutes = (deps: QrDeps) =>
   new Elysia({ name: 'qr.files' }).get(
@@ -113,8 +124,8 @@ export const qrFileRoutes = (deps: QrDeps) =>
       let image = await deps.images.find(getFileCode(deps, name, caller))
       if (!image) {
         spendRead(deps, caller)
-        // Asked again after the wait: the image of a code deleted meanwhile would stay for good.
-        image = await deps.images.make(getCode(deps, name))
+        // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
+        image = await deps.images.create(getCode(deps, name))
       }
       set.headers['cache-control'] = IMAGE_CACHING
       set.headers['content-type'] = TYPES.png
@@ -127,7 +138,7 @@ interface FileCaller {
   set: ResponseState
 }
 
-/** The code that somebody holds, free of charge. Throws `code_not_found` or `rate_limited`. */
+/** An existing code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
 function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   const { cache, limiter } = deps
   const code = toCode(text)
@@ -137,7 +148,7 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
     if (refusal) throw limited(refusal, caller)
     found = cache.lookUp(code)
   }
-  if (code !== undefined && isHeld(found)) return code
+  if (code !== undefined && exists(found)) return code
   spendRead(deps, caller)
   throw new AppError('code_not_found', text.toUpperCase())
 }
@@ -153,14 +164,14 @@ function limited(budget: Budget, { set }: FileCaller): AppError {
   return rateLimited(budget)
 }
 
-/** A disabled code whose link was deleted has a destination without a link. */
-const isHeld = (destination: Destination | null | undefined): boolean =>
+/** A disabled code of a deleted link has a destination but no link. */
+const exists = (destination: Destination | null | undefined): boolean =>
   destination != null && destination.id !== NO_LINK
 
-/** The code that somebody holds. Throws `code_not_found`. */
+/** An existing code. Throws `code_not_found`. */
 function getCode({ cache }: QrDeps, text: string): Code {
   const code = toCode(text)
-  if (!code || !isHeld(cache.find(code))) throw new AppError('code_not_found', text.toUpperCase())
+  if (!code || !exists(cache.find(code))) throw new AppError('code_not_found', text.toUpperCase())
   return code
 }
 

@@ -5,7 +5,7 @@ import type { HitJournal } from '../hot/journal.ts'
 import { SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
-/** Files that the service keeps open from its start to its end, under the same names. */
+/** Files that the service keeps open, under the same names, as long as it runs. */
 const WATCHED = ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-shm', 'hits.journal', 'serving.lock']
 const JOURNAL = 'hits.journal'
 
@@ -19,47 +19,47 @@ interface DataWatchOptions {
 type FileIdentity = Pick<BigIntStats, 'dev' | 'ino' | 'size'>
 
 /**
- * Notices within a second when a file of the data folder is deleted, replaced or cut short while
- * the service has it open: what is written to it from then on is lost at the next start. Compares
- * device, inode and size by path. It never opens the database: closing its descriptor would give up
- * SQLite's locks (decision 15).
+ * Notices within a second when a file of the data folder is deleted, replaced or truncated while
+ * the service has it open: later writes to it would be lost at the next start. Compares device,
+ * inode and size by path. Never opens the database: closing that descriptor would release SQLite's
+ * locks (decision 15).
  */
 export class DataWatch {
   readonly #options: DataWatchOptions
   readonly #opened: ReadonlyMap<string, FileIdentity>
   #problem: string | undefined
-  /** The last look found the journal at another length than at the start. */
+  /** The last check found the journal at another length than at the start. */
   #isCut = false
   #timer: Timer | undefined
   #isClosed = false
 
-  /** Call it once every file is open. */
+  /** Construct it when every file is open. */
   constructor(options: DataWatchOptions) {
     this.#options = options
     const opened = new Map<string, FileIdentity>()
     for (const name of WATCHED) {
       const file = join(options.dataDir, name)
       const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-      // The log of a database that is a symbolic link lies where the link leads.
+      // If the database is a symbolic link, its write-ahead log is beside the link's target.
       if (found) opened.set(name, found)
     }
     this.#opened = opened
     this.#schedule()
   }
 
-  /** Why changes are not safe; undefined while every file is the one that was opened. */
+  /** Why writes would be lost; undefined while every file is the one that was opened. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** What happens every second. Throws nothing. */
-  async look(): Promise<void> {
+  /** Runs every second. Throws nothing. */
+  async check(): Promise<void> {
     let problem: string | undefined
     for (const [name, opened] of this.#opened) {
       const file = join(this.#options.dataDir, name)
       const found = await identify(file)
       if (this.#isClosed) return
-      // The disk does not say: reads and writes report that themselves.
+      // Reads and writes report a failing disk themselves.
       if (found === 'unknown') continue
       if (!found) problem ??= `${file} was deleted while the service runs`
       else if (!isSame(found, opened)) problem ??= `${file} was replaced while the service runs`
@@ -76,7 +76,7 @@ export class DataWatch {
   #schedule(): void {
     const { intervalMs = SECOND } = this.#options
     this.#timer = setTimeout(
-      () => void this.look().then(() => this.#isClosed || this.#schedule()),
+      () => void this.check().then(() => this.#isClosed || this.#schedule()),
       intervalMs,
     )
     this.#timer.unref()
@@ -90,7 +90,7 @@ export class DataWatch {
     else log.info('data.file_restored')
   }
 
-  /** An append to a page past the end of the file would kill the process. */
+  /** An append to a page past the end of the file would end the process with SIGBUS. */
   #keepLength(file: string, found: bigint, opened: bigint): void {
     const { journal, log } = this.#options
     const wasCut = this.#isCut
@@ -104,7 +104,7 @@ export class DataWatch {
         effect: 'its length is restored',
       })
     } catch (error) {
-      // Tried again every second, and reported once.
+      // Retried every second, reported once.
       if (!wasCut) log.error('hits.journal_cut', { file, bytes: Number(found) }, error)
     }
   }
@@ -113,7 +113,7 @@ export class DataWatch {
 const isSame = (one: FileIdentity, other: FileIdentity) =>
   one.dev === other.dev && one.ino === other.ino
 
-/** Undefined where no file has the name. */
+/** Undefined: no file has this name. */
 async function identify(file: string): Promise<FileIdentity | 'unknown' | undefined> {
   try {
     return await stat(file, { bigint: true })

@@ -1,56 +1,56 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { MINUTE, type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
-import { ListenerPause } from '../lib/listening-socket.ts'
 import type { Log } from '../lib/log.ts'
-import { endQuietConnections } from '../lib/quiet-connections.ts'
+import { endQuietConnections, ListenerPause } from '../lib/sockets.ts'
 
 const INTERVAL_MS = 250
-/** Without a free descriptor, Bun takes a whole core after a resume, until the next check. */
+/** After a resume without a free descriptor, Bun uses a whole core until the next check. */
 const FIRST_CHECK_MS = 5
-/** The shortest pause. */
+/** Minimum length of a pause. */
 const PAUSE_MS = SECOND
-/** A connection whose client has sent nothing for so long may be ended. */
+/** A connection may be ended when its client has sent nothing for this time. */
 const QUIET_MS = 2 * SECOND
-/** So long without a pause, and the log and the metrics call it over. */
+/** After this time without a pause, log and metrics report that descriptors are free. */
 const CALM_MS = MINUTE
 /** Descriptors kept for the service's own files. */
 const RESERVE_MAX = 64
 const RESERVE_SHARE = 1 / 8
-/** What ending connections makes free. */
+/** Share of all descriptors that ending connections makes free. */
 const ROOM_SHARE = 1 / 4
 
 interface DescriptorsOptions {
   log: Log
   monotonic?: MonotonicClock
-  /** The most descriptors allowed; undefined where not known. Default: the process's limit. */
+  /** Maximum number of descriptors; undefined: not known. Default: the process's limit. */
   limit?: number | undefined
-  /** The lowest free descriptor: all below it are in use. Undefined where none is free. */
+  /** The lowest free descriptor: all below it are in use. Undefined: none is free. */
   lowestFree?: () => number | undefined
   endConnections?: typeof endQuietConnections
 }
 
 /**
- * Keeps the service working when connections use up its file descriptors: no more are accepted for
- * a second or more, and quiet ones are ended, those of the addresses with the most first.
+ * Keeps the service working when connections use up its file descriptors: accepts no more for a
+ * second or longer, and ends quiet connections, beginning with the addresses that have the most.
  */
 export class Descriptors {
   /** Connections ended to make room. */
   ended = 0
   readonly #log: Log
   readonly #monotonic: MonotonicClock
-  readonly #limit: number | undefined
+  /** Undefined: not known. */
+  readonly limit: number | undefined
   readonly #lowestFree: () => number | undefined
   readonly #endConnections: typeof endQuietConnections
   #listeners: readonly Pick<ListenerPause, 'pause' | 'resume'>[] = []
   #timer: Timer | undefined
-  /** When accepting was last stopped; undefined while the log calls it over. */
+  /** When accepting last stopped; undefined once descriptors were free for `CALM_MS`. */
   #exhaustedAt: number | undefined
   #isPaused = false
 
   constructor(options: DescriptorsOptions) {
     this.#log = options.log
     this.#monotonic = options.monotonic ?? monotonicClock
-    this.#limit = 'limit' in options ? options.limit : descriptorsMax()
+    this.limit = 'limit' in options ? options.limit : descriptorsMax()
     this.#lowestFree = options.lowestFree ?? lowestFree
     this.#endConnections = options.endConnections ?? endQuietConnections
   }
@@ -60,11 +60,11 @@ export class Descriptors {
     return this.#exhaustedAt !== undefined
   }
 
-  /** Begins, once the ports are open. Does nothing where the limit is not known. */
+  /** Call it once the ports are open. Does nothing when the limit is not known. */
   watch(ports: readonly number[]): void {
     const found = ports.map((port) => ListenerPause.find(port))
     this.watchListeners(found.filter((listener) => listener !== undefined))
-    // Loads what it needs while descriptors are free, and ends nothing.
+    // Ends nothing; loads its C functions while descriptors are free.
     this.#endConnections(0, QUIET_MS, 0)
     this.#timer = setInterval(() => this.check(), INTERVAL_MS)
     this.#timer.unref()
@@ -74,21 +74,21 @@ export class Descriptors {
     this.#listeners = listeners
   }
 
-  /** Before the ports are closed: a listener must not be resumed after that. */
+  /** Call it before the ports are closed: a listener must not be resumed after that. */
   close(): void {
     clearInterval(this.#timer)
     this.#listeners = []
   }
 
-  /** What happens at every interval. */
+  /** Runs at every interval. */
   check(): void {
-    if (this.#limit === undefined) return
+    if (this.limit === undefined) return
     const now = this.#monotonic()
-    const open = this.#lowestFree() ?? this.#limit
-    const reserve = Math.min(RESERVE_MAX, Math.floor(this.#limit * RESERVE_SHARE))
+    const open = this.#lowestFree() ?? this.limit
+    const reserve = Math.min(RESERVE_MAX, Math.floor(this.limit * RESERVE_SHARE))
     if (this.#isPaused) {
       if (now - (this.#exhaustedAt ?? now) >= PAUSE_MS) this.#endPause(now, open, reserve)
-    } else if (open >= this.#limit - reserve) {
+    } else if (open >= this.limit - reserve) {
       this.#beginPause(now, open)
     } else if (this.#exhaustedAt !== undefined && now - this.#exhaustedAt >= CALM_MS) {
       this.#exhaustedAt = undefined
@@ -98,7 +98,7 @@ export class Descriptors {
 
   #beginPause(now: number, open: number): void {
     if (this.#exhaustedAt === undefined) {
-      const fields = { open, limit: this.#limit }
+      const fields = { open, limit: this.limit }
       this.#log.error('service.descriptors_exhausted', fields)
     }
     this.#exhaustedAt = now
@@ -109,7 +109,7 @@ export class Descriptors {
 
   #endPause(now: number, open: number, reserve: number): void {
     this.#exhaustedAt = now
-    if (open >= (this.#limit ?? 0) - 2 * reserve) {
+    if (open >= (this.limit ?? 0) - 2 * reserve) {
       this.#makeRoom(open)
       return
     }
@@ -119,14 +119,14 @@ export class Descriptors {
   }
 
   #makeRoom(open: number): void {
-    const limit = this.#limit ?? 0
+    const limit = this.limit ?? 0
     const wanted = open - Math.floor(limit * (1 - ROOM_SHARE))
     if (wanted > 0) this.ended += this.#endConnections(wanted, QUIET_MS, limit)
   }
 }
 
-/** The most descriptors that this process may have; undefined where it is not known. */
-export function descriptorsMax(): number | undefined {
+/** Maximum number of descriptors of this process; undefined: not known. */
+function descriptorsMax(): number | undefined {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8')
     return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1]) || undefined

@@ -9,8 +9,8 @@ interface HealthDeps {
 }
 
 /**
- * Whether the database answers and takes writes, whether every thread runs, and whether the service
- * goes on.
+ * Whether the database answers and accepts writes, every thread runs, and the service is not about
+ * to stop.
  */
 export class Health {
   readonly #deps: HealthDeps
@@ -21,13 +21,13 @@ export class Health {
     this.#deps = deps
   }
 
-  /** The service is about to stop: from now on nobody should send it anything new. */
+  /** From now on the service asks for no new traffic: it is about to stop. */
   beginStop(): void {
     this.#isStopping = true
     for (const begin of this.#stopListeners.splice(0)) begin()
   }
 
-  /** Runs `begin` when the service is about to stop. */
+  /** Runs `begin` at `beginStop`. */
   onStop(begin: () => void): void {
     this.#stopListeners.push(begin)
   }
@@ -36,7 +36,7 @@ export class Health {
     return this.#isStopping
   }
 
-  /** The name of a thread that has ended. The writer comes back with a restart of the service. */
+  /** The name of a thread that has ended. The writer needs a restart of the service. */
   get deadThread(): string | undefined {
     return Object.entries(this.#deps.threads).find(([, { isDead }]) => isDead)?.[0]
   }

@@ -28,17 +28,17 @@ export const statusRoutes = (deps: StatusDeps) =>
     .get('/status', () => status(deps), {
       detail: operation({
         id: 'status',
-        summary: 'How the service is',
+        summary: 'State of the service',
         description: 'Ask at most once in 30 seconds.',
         tag: 'Status',
-        answers: { 200: { description: 'All is well.', view: StatusView } },
+        answers: { 200: { description: 'The service works.', view: StatusView } },
         refusals: [503],
       }),
     })
 
 /**
- * For those who run the service, outside every budget. `live`: the process answers, and all its
- * threads run. `ready`: the database answers too, and the service is not about to stop.
+ * For operators, without a limit. `live`: the process answers and all its threads run. `ready`: the
+ * database answers too, and the service is not about to stop.
  */
 export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
   new Elysia({ name: 'status.probes', prefix: '/-' })
@@ -54,7 +54,7 @@ export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
 
 interface MetricsRouteDeps {
   metrics: { text(): string }
-  /** Whether this request may see them: strangers get the 404 of an unknown path. */
+  /** Whether this request may read them. Others get the 404 of an unknown path. */
   admits: (request: Request, server: Peers | null) => boolean
 }
 
@@ -73,13 +73,18 @@ export const metricsRoutes = ({ metrics, admits }: MetricsRouteDeps) =>
     },
   )
 
-/** Headers that a proxy adds, so that the peer's own address says nothing of the caller. */
+/** Headers that a proxy adds: with one of them, the peer's address is not the caller's. */
 const PROXY_HEADERS = [
-  ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'],
-  ...['forwarded', 'via', 'cf-connecting-ip'],
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'forwarded',
+  'via',
+  'cf-connecting-ip',
 ]
 
-/** A caller on this machine, and no proxy on this machine that speaks for another. */
+/** The caller is on this machine, and is not a proxy that forwards a request of another. */
 export function isLocal(request: Request, server: Peers | null): boolean {
   const peer = server?.requestIP(request)?.address ?? ''
   const isLoopback = /^(::ffff:)?127\.|^::1$/.test(peer)

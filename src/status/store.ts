@@ -4,11 +4,11 @@ import { versionOf } from '../db/migrate.ts'
 
 export interface Totals {
   plans: { plan: Plan; accounts: number; links: number }[]
-  /** How many migrations the database has had. */
+  /** Number of migrations applied to the database. */
   schemaVersion: number
 }
 
-/** Runs on the reader thread: it reads every account. */
+/** Runs on the reader thread, because it reads every account. */
 export function statusReads(db: Database) {
   const byPlan = db.prepare<Totals['plans'][number], []>(
     `SELECT plan, count(*) AS accounts, coalesce(sum(link_count), 0) AS links

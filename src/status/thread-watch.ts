@@ -1,7 +1,7 @@
 import { type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
-/** A call that takes longer hangs: no call of the service needs a tenth of it on a sound disk. */
+/** A longer call hangs: no call of the service needs a tenth of it on a working disk. */
 const HANGING_MS = 5 * SECOND
 const INTERVAL_MS = 500
 /** A longer gap between two checks means that this thread, or the whole process, was stopped. */
@@ -9,14 +9,14 @@ const GAP_MAX_MS = 2 * SECOND
 
 interface ThreadWatchOptions {
   /** By name. */
-  threads: Readonly<Record<string, { readonly awayMs: number }>>
+  threads: Readonly<Record<string, { readonly batchMs: number }>>
   log: Log
   monotonic?: MonotonicClock
 }
 
 /**
- * Reports threads that hang, for example in a write to a disk that does not answer. The state is
- * computed when it is read, so it recovers with the answer; a timer only writes the log.
+ * Reports threads that hang, for example in a write to a disk that does not respond. The state is
+ * computed when it is read, so it ends with the thread's answer. The timer only writes the log.
  */
 export class ThreadWatch {
   readonly #threads: ThreadWatchOptions['threads']
@@ -26,7 +26,7 @@ export class ThreadWatch {
   /** Threads that the log reports as hanging, with the longest time seen. */
   readonly #logged = new Map<string, number>()
   #checkedAt: number
-  /** Since when this thread runs without a gap, and so could have read an answer. */
+  /** Since when this thread has run without a gap, so that it could have received an answer. */
   #runningSince: number
 
   constructor({ threads, log, monotonic = monotonicClock }: ThreadWatchOptions) {
@@ -46,15 +46,15 @@ export class ThreadWatch {
 
   isHanging(name: string): boolean {
     const runningMs = this.#runningMs()
-    return Math.min(this.#threads[name]?.awayMs ?? 0, runningMs) > HANGING_MS
+    return Math.min(this.#threads[name]?.batchMs ?? 0, runningMs) > HANGING_MS
   }
 
   /** Logs each thread that begins to hang, and each that answers again. */
   check(): void {
-    for (const [thread, { awayMs }] of Object.entries(this.#threads)) {
+    for (const [thread, { batchMs }] of Object.entries(this.#threads)) {
       const loggedMs = this.#logged.get(thread)
       if (this.isHanging(thread)) {
-        const ms = Math.round(awayMs)
+        const ms = Math.round(batchMs)
         if (loggedMs === undefined) this.#log.error('thread.hanging', { thread, ms })
         this.#logged.set(thread, ms)
       } else if (loggedMs !== undefined) {

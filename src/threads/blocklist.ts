@@ -1,9 +1,9 @@
 import { loader } from '../blocklist/load.ts'
-import { giveWay } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
 
-/** Lives for one loading only. */
+/** Started for each load of the lists. */
 serveThread(() => {
-  giveWay()
+  setThreadPriority('normal')
   return functionService(loader)
 })

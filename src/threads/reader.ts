@@ -1,30 +1,22 @@
 import { type OverviewReads, overviewReads } from '../accounts/store.ts'
 import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
-import { giveWay } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
-import { type CodeFilterReads, codeFilterReads } from '../links/code-filter-store.ts'
-import { type ExportReads, exportReads } from '../links/export-store.ts'
+import { type ExportReads, exportReads } from '../links/export.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
-import { type TopReads, topReads } from '../links/top-store.ts'
+import { type TopReads, topReads } from '../links/top.ts'
 import { type StatusReads, statusReads } from '../status/store.ts'
 
 /** Reads of many rows. */
-export type Reads = LinkLists &
-  CodeFilterReads &
-  StatusReads &
-  SeriesReads &
-  TopReads &
-  ExportReads &
-  OverviewReads
+export type Reads = LinkLists & StatusReads & SeriesReads & TopReads & ExportReads & OverviewReads
 
-/** The thread for reads of many rows, so that no redirect waits for a search. */
+/** Reads many rows on a thread of its own, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
-  giveWay()
+  setThreadPriority('normal')
   const db = openReadonly(file, { cacheKiB: 16_384 })
   const functions: Reads = {
     ...linkLists(db),
-    ...codeFilterReads(db),
     ...statusReads(db),
     ...seriesReads(db),
     ...topReads(db),

@@ -7,9 +7,8 @@ import { type SettingWrites, settingWrites } from '../db/settings.ts'
 import { commitTogether } from '../db/writer.ts'
 import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
-import { giveWay } from '../lib/priority.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
-import { type AccountLinkWrites, accountLinkWrites } from '../links/account-links-store.ts'
 import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { type LinkWrites, linkWrites } from '../links/store.ts'
 import { type ModerationWrites, moderationWrites } from '../moderation/moderation.ts'
@@ -22,11 +21,10 @@ export type Writes = LinkWrites &
   AccountWrites &
   SessionWrites &
   SecondFactorWrites &
-  AccountLinkWrites &
   ModerationWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
-  giveWay()
+  setThreadPriority('normal')
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const functions: Writes = {
@@ -37,7 +35,6 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...accountWrites(db),
     ...sessionWrites(db),
     ...secondFactorWrites(db),
-    ...accountLinkWrites(db),
     ...moderationWrites(db),
   }
   return {

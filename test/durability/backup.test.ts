@@ -215,7 +215,7 @@ test('a changed byte, a cut and an addition are each refused, and never change t
     const { code, out, err } = await command(['restore', damaged], env)
     expect([what, code, out]).toEqual([what, 1, ''])
     expect(err).toContain(why)
-    expect(err).toContain(`${folder.path} is as it was.`)
+    expect(err).toContain(`${folder.path} is unchanged.`)
     expect(err.trimEnd()).not.toContain('\n')
     expect(contentsOf(folder.path)).toEqual(held)
   }
@@ -283,7 +283,7 @@ test('a backup replaces no file, goes to no terminal, and says what is wrong in 
   await makeAccount(env)
   writeFileSync(file, 'precious')
   const taken = await command(['backup', file], env)
-  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
+  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('exists already') })
   expect(readFileSync(file, 'utf8')).toBe('precious')
   const astray = await command(['backup', join(elsewhere.path, 'no', 'where.hopcode')], env)
   expect(astray.code).toBe(1)
@@ -291,7 +291,7 @@ test('a backup replaces no file, goes to no terminal, and says what is wrong in 
   // util-linux's script gives the command a terminal.
   const program = await binary()
   const typed = Bun.spawnSync(['script', '-qec', `${program} backup -`, '/dev/null'], { env })
-  expect(typed.stdout.toString()).toContain('a backup is no text for a terminal')
+  expect(typed.stdout.toString()).toContain('a backup is not text for a terminal')
   const missing = await command(['restore', `${file}.not`], env)
   expect(missing).toMatchObject({ code: 1, err: expect.stringContaining(`${file}.not is missing`) })
 })

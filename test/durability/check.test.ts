@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -69,6 +70,34 @@ test('a bit that flips in a stored URL is found, by a check and by a restore', a
   expect([restored.code, restored.err]).toEqual([1, expect.stringContaining('1 URLs were changed')])
 })
 
+test('a check names what it does not verify, and finds no change there', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  const key = await makeAccount(env)
+  {
+    await using service = await Service.start(env)
+    const code = await service.shorten(key, 'https://example.com/unverified')
+    await service.fetch(`/${code}`)
+    await service.end('SIGTERM')
+  }
+  {
+    using db = new Database(join(folder.path, 'hopcode.db'))
+    db.run('UPDATE links SET passcode_hash = randomblob(32)')
+    db.run('UPDATE links SET created_at = created_at + 1024')
+    db.run('UPDATE hit_totals SET redirects = redirects + 1024')
+  }
+  const { code, out } = await command(['check'], env)
+  expect({ code, end: out.trimEnd().split('\n').slice(-2) }).toEqual({
+    code: 0,
+    end: [
+      expect.stringMatching(
+        /^Not verified: .*hashes, times, hit counts, search entries and images/,
+      ),
+      'All is well.',
+    ],
+  })
+})
+
 test('a check of a folder without a service writes nothing but SQLite’s own companions', async () => {
   using folder = temporaryFolder()
   const env = { DATA_DIR: folder.path }
@@ -85,5 +114,5 @@ test('a check of a folder without a service writes nothing but SQLite’s own co
   truncateSync(join(folder.path, 'hopcode.db'), 8192)
   const damaged = await command(['check'], env)
   expect(damaged.code).toBe(1)
-  expect(damaged.out).toContain('restore the last good backup')
+  expect(damaged.out).toContain('Run "hopcode restore" with a backup')
 })

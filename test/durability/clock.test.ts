@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { eventually, START, type TestApp, testApp } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
-import { findFaketime } from '../support/debian.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { findFaketime, testWith } from '../support/tools.ts'
 import { SEED, SeededRandom } from './lib/seeded-random.ts'
 
 /**
@@ -147,9 +147,7 @@ test.each([
   expect((await app.call('GET', '/api/list', { key: old })).status).toBe(401)
 })
 
-const FAKETIME = findFaketime()
-
-test.skipIf(!FAKETIME)(
+testWith('faketime')(
   'the program itself, with its clock set an hour ahead and two back: budgets hold, and hits are committed',
   async () => {
     using folder = temporaryFolder()
@@ -160,7 +158,7 @@ test.skipIf(!FAKETIME)(
     const key = await makeAccount(env)
     await using service = await Service.start({
       ...env,
-      ...withSettableClock(FAKETIME ?? '', step),
+      ...withSettableClock(findFaketime() ?? '', step),
     })
     const code = await service.shorten(key, 'https://example.com/clock')
     const follow = async (redirects: number) => {

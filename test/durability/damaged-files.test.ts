@@ -58,7 +58,6 @@ const LOG = 'hopcode.db-wal'
 const KEY = 'secret.key'
 const JOURNAL = 'hits.journal'
 const RESTORE = /Run "hopcode restore" with a backup/
-const KEY_BACKUP = /[Pp]ut its backup in its place/
 const ACCESS = /Is it a file that this user may read and write\?/
 
 const DAMAGES: Damage[] = [
@@ -84,10 +83,10 @@ const DAMAGES: Damage[] = [
   { file: DB, name: 'not to be read', damage: forbidden, says: ACCESS },
   { file: DB, name: 'not to be written', damage: readOnly, says: ACCESS },
   { file: LOG, name: 'garbled at its start', damage: (f) => garble(f, 0, 32), says: RESTORE },
-  { file: KEY, name: 'empty', damage: empty, says: KEY_BACKUP },
-  { file: KEY, name: 'missing', damage: remove, says: KEY_BACKUP },
-  { file: KEY, name: 'garbled', damage: (f) => garble(f, 20, 20), says: KEY_BACKUP },
-  { file: KEY, name: 'cut by its last byte', damage: (f) => truncateSync(f, 64), says: KEY_BACKUP },
+  { file: KEY, name: 'empty', damage: empty, says: RESTORE },
+  { file: KEY, name: 'missing', damage: remove, says: RESTORE },
+  { file: KEY, name: 'garbled', damage: (f) => garble(f, 20, 20), says: RESTORE },
+  { file: KEY, name: 'cut by its last byte', damage: (f) => truncateSync(f, 64), says: RESTORE },
   { file: KEY, name: 'a folder', damage: folderInPlace, says: ACCESS },
   { file: KEY, name: 'not to be read', damage: forbidden, says: ACCESS },
   { file: JOURNAL, name: 'a folder', damage: folderInPlace, says: ACCESS },

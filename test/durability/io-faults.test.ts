@@ -1,14 +1,14 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
-import { canTrace } from '../support/debian.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
 import { DiskFault, type FaultWords } from './lib/disk-fault.ts'
 import { SEED, SeededRandom } from './lib/seeded-random.ts'
 
-const CAN_TRACE = canTrace()
+const testTraced = testWith('strace')
 
 /** A disk that fails under the running program, by errors that the kernel gives its calls. */
 
@@ -35,7 +35,7 @@ const unlimited = (dataDir: string) => ({
 const databaseFiles = (dataDir: string) =>
   ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-journal'].map((name) => join(dataDir, name))
 
-test.skipIf(!CAN_TRACE).each(FAULTS)(
+testTraced.each(FAULTS)(
   '$name: redirects go on, writes are 500 and leave nothing, and its end ends it',
   async (fault) => {
     using folder = temporaryFolder()
@@ -88,7 +88,7 @@ test.skipIf(!CAN_TRACE).each(FAULTS)(
 
 const seeded = `(seed ${SEED})`
 
-test.skipIf(!CAN_TRACE)(
+testTraced(
   `a disk that fails now and then: the answered is stored, the rest not ${seeded}`,
   async () => {
     using folder = temporaryFolder()
@@ -153,7 +153,7 @@ test.skipIf(!CAN_TRACE)(
   600_000,
 )
 
-test.skipIf(!CAN_TRACE)(
+testTraced(
   'a checkpoint that fails loses nothing: the log keeps what the database file could not take',
   async () => {
     using folder = temporaryFolder()
@@ -185,7 +185,7 @@ test.skipIf(!CAN_TRACE)(
   60_000,
 )
 
-test.skipIf(!CAN_TRACE)(
+testTraced(
   'on a slow disk a stop does not wait for images that are being made anew',
   async () => {
     using folder = temporaryFolder()
@@ -206,7 +206,7 @@ test.skipIf(!CAN_TRACE)(
   60_000,
 )
 
-test.skipIf(!CAN_TRACE)(
+testTraced(
   'a disk that hangs for seconds: writes are reported as failing and it is not ready until it answers',
   async () => {
     using folder = temporaryFolder()

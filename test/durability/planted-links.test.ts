@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import {
   cpSync,
   existsSync,
@@ -13,11 +13,12 @@ import {
 import { join } from 'node:path'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolderInMemory as temporaryFolder } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** Whoever has the service's user plants a link in the data folder and waits for root's command. */
 
-const isRoot = process.getuid?.() === 0
+const testAsRoot = testWith('root')
 const BASE_URL = 'http://hop.test'
 const SECRET = 'of another program'
 
@@ -51,7 +52,7 @@ const PLANTED = [
   'cdn',
 ]
 
-test.if(isRoot).each(PLANTED)('root follows no link that is called %s', async (name) => {
+testAsRoot.each(PLANTED)('root follows no link that is called %s', async (name) => {
   using folder = temporaryFolder()
   const { env, backup, victim, elsewhere } = await plantable(folder.path)
   const link = join(env.DATA_DIR, name)
@@ -82,7 +83,7 @@ test.if(isRoot).each(PLANTED)('root follows no link that is called %s', async (n
   expect(existsSync(join(folder.path, 'stolen.tar'))).toBe(false)
 })
 
-test.if(isRoot).each(['../elsewhere/taken', '../elsewhere', 'cdn', ''])(
+testAsRoot.each(['../elsewhere/taken', '../elsewhere', 'cdn', ''])(
   'a decided restore that somebody made up, with %j for the old files, moves nothing',
   async (aside) => {
     using folder = temporaryFolder()
@@ -103,7 +104,7 @@ test.if(isRoot).each(['../elsewhere/taken', '../elsewhere', 'cdn', ''])(
   },
 )
 
-test.if(isRoot)('a folder for the old files that is a link, too', async () => {
+testAsRoot('a folder for the old files that is a link, too', async () => {
   using folder = temporaryFolder()
   const { env, elsewhere } = await plantable(folder.path)
   const decided = join(env.DATA_DIR, '.restore-decided')
@@ -118,24 +119,21 @@ test.if(isRoot)('a folder for the old files that is a link, too', async () => {
   expect(contentsOf(elsewhere)).toEqual(before)
 })
 
-test.if(isRoot)(
-  'a decided restore that holds links: they are moved, and not followed',
-  async () => {
-    using folder = temporaryFolder()
-    const { env, victim, elsewhere } = await plantable(folder.path)
-    const decided = join(env.DATA_DIR, '.restore-decided')
-    mkdirSync(decided)
-    symlinkSync(victim, join(decided, 'secret.key'))
-    writeFileSync(join(decided, 'aside'), 'before-restore-1')
-    const before = contentsOf(elsewhere)
-    const { code, err } = await command(['account', 'list'], env)
-    expect(code).toBe(1)
-    expect(err).toContain('secret.key is a symbolic link')
-    expect(contentsOf(elsewhere)).toEqual(before)
-  },
-)
+testAsRoot('a decided restore that holds links: they are moved, and not followed', async () => {
+  using folder = temporaryFolder()
+  const { env, victim, elsewhere } = await plantable(folder.path)
+  const decided = join(env.DATA_DIR, '.restore-decided')
+  mkdirSync(decided)
+  symlinkSync(victim, join(decided, 'secret.key'))
+  writeFileSync(join(decided, 'aside'), 'before-restore-1')
+  const before = contentsOf(elsewhere)
+  const { code, err } = await command(['account', 'list'], env)
+  expect(code).toBe(1)
+  expect(err).toContain('secret.key is a symbolic link')
+  expect(contentsOf(elsewhere)).toEqual(before)
+})
 
-test.if(isRoot)(
+testAsRoot(
   'another user may lay a file elsewhere and link to it, and links to DATA_DIR go',
   async () => {
     using folder = temporaryFolder()

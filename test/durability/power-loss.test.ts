@@ -1,16 +1,16 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { makeAccount, Service } from '../support/binary.ts'
-import { canTrace } from '../support/debian.ts'
 import { temporaryFolder, temporaryFolderInMemory } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
 import { cutPowerAtEverySync, type Recording } from './lib/crash-check.ts'
 import { buildMutant, type Mutation } from './lib/mutant.ts'
 import { Clients, filesOf, tracedKey } from './lib/recorded-run.ts'
 import { SEED, SeededRandom } from './lib/seeded-random.ts'
 import { readTraces, type TraceEvent, traced } from './lib/trace.ts'
 
-const CAN_TRACE = canTrace()
+const testTraced = testWith('strace')
 
 /**
  * What was answered outlives a loss of power. A run of the program is recorded with strace, system
@@ -19,7 +19,7 @@ const CAN_TRACE = canTrace()
  * start opens it and compared with what the clients had been told up to then.
  */
 
-const ROUNDS = Number(process.env.POWER_LOSS_ROUNDS ?? 2)
+const ROUNDS = Number(process.env.POWER_LOSS_ROUNDS ?? 1)
 const OPERATIONS = 6
 const TORN_DISKS = Number(process.env.POWER_LOSS_TORN_DISKS ?? 1)
 /** Small, so that a run laps it and its image is quick to write. */
@@ -42,7 +42,7 @@ const PROGRAMS: { name: string; mutation?: Mutation }[] = [
   },
 ]
 
-test.skipIf(!CAN_TRACE).each(PROGRAMS)(
+testTraced.each(PROGRAMS)(
   `$name, no acknowledged write is lost when the power is cut at any sync ${seeded}`,
   async ({ mutation }) => {
     using folder = temporaryFolderInMemory()
@@ -57,7 +57,7 @@ test.skipIf(!CAN_TRACE).each(PROGRAMS)(
       tornDisks: TORN_DISKS,
       // A start of the whole program takes longer than a look: one in a while.
       async afterwards(path, boundary) {
-        if (boundary % 50 !== 20) return
+        if (boundary % 50 !== 10) return
         await using service = await Service.start({ DATA_DIR: path })
         expect((await service.fetch('/api/status')).status).toBe(200)
         started++
@@ -80,7 +80,7 @@ function foldings({ events, dataDir }: Recording): number {
   return events.slice(0, last).filter(isFolding).length
 }
 
-test.skipIf(!CAN_TRACE)(
+testTraced(
   `a first account and its first links outlive a loss of power ${seeded}`,
   async () => {
     using folder = temporaryFolderInMemory()
@@ -103,7 +103,7 @@ test.skipIf(!CAN_TRACE)(
   600_000,
 )
 
-test.skipIf(!CAN_TRACE)(
+testTraced(
   `with synchronous=NORMAL writes are lost, and this test sees it ${seeded}`,
   async () => {
     using folder = temporaryFolderInMemory()

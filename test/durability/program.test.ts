@@ -3,8 +3,8 @@ import { expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { binary, command, makeAccount, Service } from '../support/binary.ts'
-import { findProgram } from '../support/debian.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** The compiled program: how it starts, is driven and stops. */
@@ -24,8 +24,10 @@ test('the first start says where it listens, where the API page is, and how to m
     if (words.includes('account create')) child.kill('SIGTERM')
   }
   expect(await child.exited).toBe(0)
-  expect(words).toMatch(/http:\/\/0\.0\.0\.0:[1-9]\d+ /)
-  expect(words).toContain('as https://hop.example')
+  expect(words).toMatch(/^Hopcode \d+\.\d+\.\d+ is running\. Press Ctrl\+C to stop\.$/m)
+  expect(words).toMatch(/Listens on +http:\/\/0\.0\.0\.0:[1-9]\d+$/m)
+  expect(words).toMatch(/Short links +https:\/\/hop\.example$/m)
+  expect(words).toContain('https://hop.example/app/setup/')
   expect(words).toContain('https://hop.example/docs')
   expect(words).toContain(`DATA_DIR=${folder.path} `)
   expect(words).toContain('account create --email')
@@ -91,9 +93,7 @@ test('a running service honours an account, a rotated key and a maintenance made
   expect(await service.end('SIGINT')).toBe(0)
 })
 
-const SQLITE = findProgram('sqlite3')
-
-test.skipIf(!SQLITE)(
+testWith('sqlite3')(
   'who looks into the database beside the service takes nothing away: what is written after that is there',
   async () => {
     using folder = temporaryFolder()
@@ -106,7 +106,7 @@ test.skipIf(!SQLITE)(
         codes.push(await service.shorten(key, `https://example.com/${i}`))
         // Whoever closes a database as the last takes its log away: it must see the service.
         const file = join(folder.path, 'hopcode.db')
-        const words = [SQLITE as string, file, 'SELECT count(*) FROM links']
+        const words = ['sqlite3', file, 'SELECT count(*) FROM links']
         expect(Bun.spawnSync(words).stdout.toString()).toBe(`${i}\n`)
       }
       await service.end('SIGKILL')

@@ -7,8 +7,8 @@ import { repeatedUrls } from '../abuse/search.ts'
 import { eventually } from '../support/app.ts'
 import { makeAccount, Service } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
-import { canTrace } from '../support/debian.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
 import { DiskFault } from './lib/disk-fault.ts'
 import { KeepAlive } from './lib/keep-alive.ts'
 
@@ -189,7 +189,7 @@ test('a signal after SIGTERM does not break off the stop, and SIGUSR1 and SIGUSR
   expect(await next.hitCount(code)).toBe(1)
 })
 
-test.skipIf(!canTrace())(
+testWith('strace')(
   'a stop that the disk refuses says so in one line, with the hits that wait',
   async () => {
     using folder = temporaryFolder()
@@ -217,7 +217,7 @@ test.skipIf(!canTrace())(
   },
 )
 
-test.skipIf(!canTrace())(
+testWith('strace')(
   'a stop whose disk hangs ends with 1 within 10 s and says why',
   async () => {
     using folder = temporaryFolder()

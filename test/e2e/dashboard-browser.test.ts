@@ -1,15 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser, problemsOf, straysFrom } from '../support/browser.ts'
 import { OWNER, PASSWORD } from '../support/dashboard.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
+
+const testInBrowser = testWith('browser')
 
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -29,7 +32,7 @@ async function setUp(page: Page, app: TestApp, password = PASSWORD): Promise<voi
   await page.getByRole('button', { name: 'Make the account' }).click()
 }
 
-test(
+testInBrowser(
   'the owner sets the account up, copies the key, signs out and in again',
   async () => {
     await using app = await testApp()
@@ -58,7 +61,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'without scripts the account is set up, and its password is changed',
   async () => {
     await using app = await testApp()
@@ -82,7 +85,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'the keyboard reaches everything in order, from a link that skips to the content',
   async () => {
     await using app = await testApp()

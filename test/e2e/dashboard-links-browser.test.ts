@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -6,13 +6,16 @@ import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 
 /** The pages of links in a real browser: what scripts add, and what works without them. */
+
+const testInBrowser = testWith('browser')
 
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -22,7 +25,7 @@ const open = (app: TestApp, visitor: Visitor, options: BrowserContextOptions = {
 
 const shown = (page: Page) => page.locator('#list tbody tr')
 
-test(
+testInBrowser(
   'typing searches, and the address follows; the field keeps the focus',
   async () => {
     await using app = await testApp()
@@ -47,7 +50,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'without scripts a URL is shortened and found',
   async () => {
     await using app = await testApp()
@@ -68,7 +71,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'a new link is shown in place: its passcode is copied, and a reload makes nothing again',
   async () => {
     await using app = await testApp()
@@ -98,7 +101,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'a code that is taken is told beside its field, which has the focus and its text',
   async () => {
     await using app = await testApp()
@@ -119,7 +122,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'a link’s page counts while it is looked at, and its preview follows the colors',
   async () => {
     await using app = await testApp()
@@ -146,7 +149,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'on paper a link’s page is its QR code and its short URL alone',
   async () => {
     await using app = await testApp()
@@ -162,7 +165,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'the new rows of a bulk are saved as a file, from the page and in its place',
   async () => {
     await using app = await testApp()

@@ -1,17 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 
 /** The pages Keys, Numbers and Service in a real browser: what scripts add. */
 
 const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
 
+const testInBrowser = testWith('browser')
+
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -27,7 +30,7 @@ async function follow(
   )
 }
 
-test(
+testInBrowser(
   'hits come in by themselves while somebody looks, in the visitor’s own zone',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -67,7 +70,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'the end of maintenance is typed in the visitor’s own zone',
   async () => {
     await using app = await testApp()
@@ -87,7 +90,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'without scripts a key is rotated, and the old one is ended after a page that asks',
   async () => {
     await using app = await testApp()

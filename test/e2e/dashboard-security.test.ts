@@ -21,7 +21,7 @@ async function stored(app: TestApp): Promise<string> {
 }
 
 test('a session’s token has 256 random bits and is stored as a hash alone', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ realPasswords: true })
   const { owner } = await setUpOwner(app)
   const token = sessionOf(owner)
   expect(Buffer.from(token, 'base64url')).toHaveLength(32)

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { judge, watch } from '../support/screens.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 import { codeOf } from '../support/totp.ts'
 import {
   WALK_ENV as ENV,
@@ -18,15 +19,17 @@ import {
 
 /** The pages that ask for a password or a code, as a person sees them. */
 
+const testInBrowser = testWith('browser')
+
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
 
-test(
+testInBrowser(
   'the pages that ask for a password or a code once more are accessible and fit a phone and a desktop',
   async () => {
     await using app = await testApp({ env: { ...ENV, SIGNUP: 'open' } })
@@ -87,7 +90,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'without scripts: a second factor turned on, and a key rotated after the password was asked for again',
   async () => {
     await using app = await testApp({ env: ENV })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
@@ -6,6 +6,7 @@ import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
 import { addMany, fillAccount, follow, judge, LONGEST_CODE, watch } from '../support/screens.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 import {
   WALK_ENV as ENV,
   keyField,
@@ -18,10 +19,12 @@ import {
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
 
+const testInBrowser = testWith('browser')
+
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -33,7 +36,7 @@ async function deleteInDashboard(page: Page, code: string): Promise<void> {
   await page.getByText('The code is deleted.').waitFor()
 }
 
-test(
+testInBrowser(
   'from the first start’s link to a code that is gone: key, link, hit, rotation, deletion',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -75,7 +78,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'without scripts: signed in, a URL shortened, its passcode seen, a key rotated, a code deleted',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -104,7 +107,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'the doors are accessible and fit a phone and a desktop: setting up, signing in, welcome, errors',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -136,7 +139,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'the pages of links are accessible and fit a phone and a desktop, full of them',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -195,7 +198,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'the other pages are accessible and fit a phone and a desktop: keys, numbers, service, account',
   async () => {
     await using app = await testApp({ env: ENV })

@@ -1,19 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser, straysFrom } from '../support/browser.ts'
 import { ENDPOINTS } from '../support/endpoints.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 
 /** The page /docs in a real browser. */
 
 const ARTIFACTS = join(import.meta.dir, '../.artifacts')
 
+const testInBrowser = testWith('browser')
+
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -41,7 +44,7 @@ const shows = (page: Page, text: string) =>
   page.getByText(text, { exact: true }).first().waitFor({ state: 'visible' })
 
 // spec: What the service does | The API description is published as OpenAPI 3.0
-test(
+testInBrowser(
   'the page /docs shows every endpoint in a browser without a network',
   async () => {
     await using app = await testApp()
@@ -57,7 +60,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'an endpoint of the page opens to its parameters, its body and its answers',
   async () => {
     await using app = await testApp()

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import parsePrometheus from 'parse-prometheus-text-format'
 import { version } from '../../package.json' with { type: 'json' }
 import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { testWith } from '../support/tools.ts'
 
 /** What those who run the service see: /-/metrics, /-/live, /-/ready. */
 
@@ -69,19 +70,16 @@ test('the page is Prometheus text 0.0.4, and every family has its help, its type
   )
 })
 
-test.skipIf(!Bun.which('promtool'))(
-  'promtool has no complaint about the page and the alerts',
-  async () => {
-    await using app = await testApp()
-    await useEverything(app)
-    await awaitValue(app, 'hopcode_accounts{plan="free"}', 1)
-    const page = new Response(await scrape(app))
-    const check = Bun.spawnSync(['promtool', 'check', 'metrics'], { stdin: await page.blob() })
-    expect([check.exitCode, `${check.stdout}${check.stderr}`]).toEqual([0, ''])
-    const rules = Bun.spawnSync(['promtool', 'check', 'rules', join(OPERATIONS, 'alerts.yml')])
-    expect([rules.exitCode, String(rules.stderr)]).toEqual([0, ''])
-  },
-)
+testWith('promtool')('promtool has no complaint about the page and the alerts', async () => {
+  await using app = await testApp()
+  await useEverything(app)
+  await awaitValue(app, 'hopcode_accounts{plan="free"}', 1)
+  const page = new Response(await scrape(app))
+  const check = Bun.spawnSync(['promtool', 'check', 'metrics'], { stdin: await page.blob() })
+  expect([check.exitCode, `${check.stdout}${check.stderr}`]).toEqual([0, ''])
+  const rules = Bun.spawnSync(['promtool', 'check', 'rules', join(OPERATIONS, 'alerts.yml')])
+  expect([rules.exitCode, String(rules.stderr)]).toEqual([0, ''])
+})
 
 test('answers are counted by route, method and status, and never by path', async () => {
   await using app = await testApp()

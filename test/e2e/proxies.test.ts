@@ -7,6 +7,7 @@ import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { Nginx } from '../support/nginx.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The proxy configurations that we provide, in front of the service. */
 
@@ -21,54 +22,60 @@ function storeUnbounded(app: TestApp, code: string, url: string): void {
 
 const ofBytes = (length: number) => 'https://example.com/'.padEnd(length, 'x')
 
-test('the longest destinations, new ones and older ones, are redirected through nginx', async () => {
-  using folder = temporaryFolder()
-  await using app = await testApp()
-  const older = {
-    UMLAUTS1: `https://example.com/${'ü'.repeat(2700)}`,
-    LETTERS1: `https://example.com/${'字'.repeat(8172)}`,
-  }
-  for (const code of Object.keys(older)) await app.claim(code)
-  for (const [code, url] of Object.entries(older)) storeUnbounded(app, code, url)
-  const destinations: Record<string, string> = { ...older }
-  for (const length of [3800, 4500, 8192]) {
-    const url = ofBytes(length)
-    destinations[(await app.shorten(url)).code] = url
-  }
-  await using nginx = await Nginx.start(app.url, folder.path)
-  for (const [code, url] of Object.entries(destinations)) {
-    const answer = await fetch(`${nginx.url}/${code}`, { redirect: 'manual' })
-    expect([code, answer.status]).toEqual([code, 302])
-    expect(answer.headers.get('location')).toBe(new URL(url).href)
-  }
-})
+testWith('nginx')(
+  'the longest destinations, new ones and older ones, are redirected through nginx',
+  async () => {
+    using folder = temporaryFolder()
+    await using app = await testApp()
+    const older = {
+      UMLAUTS1: `https://example.com/${'ü'.repeat(2700)}`,
+      LETTERS1: `https://example.com/${'字'.repeat(8172)}`,
+    }
+    for (const code of Object.keys(older)) await app.claim(code)
+    for (const [code, url] of Object.entries(older)) storeUnbounded(app, code, url)
+    const destinations: Record<string, string> = { ...older }
+    for (const length of [3800, 4500, 8192]) {
+      const url = ofBytes(length)
+      destinations[(await app.shorten(url)).code] = url
+    }
+    await using nginx = await Nginx.start(app.url, folder.path)
+    for (const [code, url] of Object.entries(destinations)) {
+      const answer = await fetch(`${nginx.url}/${code}`, { redirect: 'manual' })
+      expect([code, answer.status]).toEqual([code, 302])
+      expect(answer.headers.get('location')).toBe(new URL(url).href)
+    }
+  },
+)
 
-test('one-time links are not in the logs of nginx, however they are written', async () => {
-  using folder = temporaryFolder()
-  await using app = await testApp()
-  const path = new URL(app.setupLink).pathname
-  const token = path.split('/').at(-1) ?? ''
-  await using nginx = await Nginx.start(app.url, folder.path)
-  const opened = await fetch(nginx.url + path)
-  expect([opened.status, opened.headers.get('referrer-policy')]).toEqual([200, 'strict-origin'])
-  const spellings = [
-    path.replace('setup', '%73etup'),
-    path.replace('/app/', '//app/'),
-    path.replace('setup', 'x/../setup'),
-    `${path}/?a=b`,
-    path.replace('setup', 'join'),
-    path.replace('setup', 'reset'),
-  ]
-  for (const spelling of spellings) await fetch(nginx.url + spelling, { redirect: 'manual' })
-  expect((await fetch(`${nginx.url}/app/sign-in`)).status).toBe(200)
-  await app.stop()
-  // nginx cannot reach the service now, and says so with the request's line.
-  expect((await fetch(nginx.url + path)).status).toBe(502)
-  expect(nginx.logs).toContain('/app/sign-in')
-  expect(nginx.logs).not.toContain(token)
-})
+testWith('nginx')(
+  'one-time links are not in the logs of nginx, however they are written',
+  async () => {
+    using folder = temporaryFolder()
+    await using app = await testApp()
+    const path = new URL(app.setupLink).pathname
+    const token = path.split('/').at(-1) ?? ''
+    await using nginx = await Nginx.start(app.url, folder.path)
+    const opened = await fetch(nginx.url + path)
+    expect([opened.status, opened.headers.get('referrer-policy')]).toEqual([200, 'strict-origin'])
+    const spellings = [
+      path.replace('setup', '%73etup'),
+      path.replace('/app/', '//app/'),
+      path.replace('setup', 'x/../setup'),
+      `${path}/?a=b`,
+      path.replace('setup', 'join'),
+      path.replace('setup', 'reset'),
+    ]
+    for (const spelling of spellings) await fetch(nginx.url + spelling, { redirect: 'manual' })
+    expect((await fetch(`${nginx.url}/app/sign-in`)).status).toBe(200)
+    await app.stop()
+    // nginx cannot reach the service now, and says so with the request's line.
+    expect((await fetch(nginx.url + path)).status).toBe(502)
+    expect(nginx.logs).toContain('/app/sign-in')
+    expect(nginx.logs).not.toContain(token)
+  },
+)
 
-test(
+testWith('nginx', 'browser')(
   'a browser that opens a one-time link names it to no log with the files of its page',
   async () => {
     using folder = temporaryFolder()
@@ -96,23 +103,26 @@ test(
   BROWSER_MS,
 )
 
-test('nginx passes the visitor’s address on, serves no metrics, and asks for images it has not', async () => {
-  using folder = temporaryFolder()
-  await using app = await testApp()
-  const { code } = await app.claim('SPRING26')
-  await using nginx = await Nginx.start(app.url, folder.path)
-  expect((await fetch(`${nginx.url}/-/metrics`)).status).toBe(404)
-  const image = await fetch(`${nginx.url}/cdn/qr/${code}.png`)
-  expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png'])
-  const spent = async (from: string) => {
-    const headers = { 'x-forwarded-for': from }
-    const answer = await fetch(`${nginx.url}/api/lookup/${code}`, { headers })
-    return Number(answer.headers.get('x-ratelimit-remaining'))
-  }
-  // What the visitor claims is not passed on: both are the same caller.
-  const first = await spent('192.0.2.7')
-  expect(await spent('192.0.2.8')).toBe(first - 1)
-})
+testWith('nginx')(
+  'nginx passes the visitor’s address on, serves no metrics, and asks for images it has not',
+  async () => {
+    using folder = temporaryFolder()
+    await using app = await testApp()
+    const { code } = await app.claim('SPRING26')
+    await using nginx = await Nginx.start(app.url, folder.path)
+    expect((await fetch(`${nginx.url}/-/metrics`)).status).toBe(404)
+    const image = await fetch(`${nginx.url}/cdn/qr/${code}.png`)
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png'])
+    const spent = async (from: string) => {
+      const headers = { 'x-forwarded-for': from }
+      const answer = await fetch(`${nginx.url}/api/lookup/${code}`, { headers })
+      return Number(answer.headers.get('x-ratelimit-remaining'))
+    }
+    // What the visitor claims is not passed on: both are the same caller.
+    const first = await spent('192.0.2.7')
+    expect(await spent('192.0.2.8')).toBe(first - 1)
+  },
+)
 
 test('the Caddyfile keeps one-time links out of the access log too', () => {
   const text = readFileSync(CADDYFILE, 'utf8')

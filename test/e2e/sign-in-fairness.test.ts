@@ -36,7 +36,7 @@ const firstBusy = (answers: readonly Promise<Seen>[]): Promise<unknown> =>
 const hex = (n: number) => n.toString(16)
 
 test('one IPv6 /56 that fills the sign-in queue keeps no other network out', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ realPasswords: true })
   await makeMember(app, ANN)
   const addresses = Array.from({ length: 140 }, (_, i) => `2001:db8:1:${hex(0x100 + i)}::1`)
   const attack = await flood(app, addresses)
@@ -49,7 +49,7 @@ test('one IPv6 /56 that fills the sign-in queue keeps no other network out', asy
 })
 
 test('one IPv4 /24 that fills the sign-in queue keeps no other network out', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ realPasswords: true })
   await makeMember(app, ANN)
   const addresses = Array.from({ length: 140 }, (_, i) => `198.51.100.${i}`)
   const attack = await flood(app, addresses)
@@ -60,7 +60,7 @@ test('one IPv4 /24 that fills the sign-in queue keeps no other network out', asy
 })
 
 test('a queue full of sign-ins from many networks keeps no holder of a one-time link out', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ realPasswords: true })
   await makeMember(app, ANN)
   const invite = addOneTimeLink(app, { purpose: 'invite', plan: 'free' })
   const reset = addOneTimeLink(app, { purpose: 'reset', email: ANN })
@@ -78,7 +78,7 @@ test('a queue full of sign-ins from many networks keeps no holder of a one-time 
 })
 
 test('one member who sends the right password without end keeps no known browser out', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ realPasswords: true })
   const ann = await makeMember(app, ANN)
   await ann.post('/app/sign-out', {}, { from: '/app/account' })
   const eve = await makeMember(app, 'eve@example.com')
@@ -93,7 +93,7 @@ test('one member who sends the right password without end keeps no known browser
 })
 
 test('the right password asked for again inside a session counts: five at once', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ realPasswords: true })
   const ann = await makeMember(app, ANN)
   const sent = { current: PASSWORD, password: PASSWORD }
   const statuses: number[] = []

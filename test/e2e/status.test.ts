@@ -182,19 +182,14 @@ test('status beyond the read budget is 429 even while the database cannot be rea
 /** The service, and a way to end one of its threads as a fault of the runtime would. */
 async function mortalApp() {
   const workers = new Map<string, Worker>()
-  const { Worker } = globalThis
-  globalThis.Worker = class extends Worker {
-    constructor(url: string | URL) {
-      super(url)
-      workers.set(basename(String(url), '-thread.ts'), this)
-    }
-  }
-  try {
-    const app = await testApp()
-    return { app, end: (thread: string) => workers.get(thread)?.terminate() }
-  } finally {
-    globalThis.Worker = Worker
-  }
+  const app = await testApp({
+    openWorker(url) {
+      const worker = new Worker(url)
+      workers.set(basename(url.pathname, '.ts'), worker)
+      return worker
+    },
+  })
+  return { app, end: (thread: string) => workers.get(thread)?.terminate() }
 }
 
 test('a writer thread that ends makes the probes and status 503, is logged once, and redirects go on', async () => {
@@ -225,30 +220,30 @@ test('a writer thread that ends makes the probes and status 503, is logged once,
   expect((await next.call('GET', '/api/lookup/SPRING26')).body.hit_count).toBe(1)
 })
 
-test.each([
-  ['reader', 'reader'],
-  ['qr', 'renderer'],
-])('a %s thread that ends is started again, and the log says both', async (name, file) => {
-  const { app, end } = await mortalApp()
-  await using _ = app
-  const { code } = await app.shorten('https://example.com/landing')
-  end(file)
-  await eventually('it runs again', () => eventsOf(app, 'thread.restarted').length === 1)
-  expect(eventsOf(app, 'thread.')).toMatchObject([
-    { level: 'error', event: 'thread.ended', thread: name },
-    { level: 'info', event: 'thread.restarted', thread: name },
-  ])
-  for (const path of ['/-/live', '/-/ready', '/api/status']) {
-    expect([path, (await app.call('GET', path)).status]).toEqual([path, 200])
-  }
-  const list = await app.call('GET', '/api/list', { key: 'free' })
-  expect([list.status, list.body.total]).toEqual([200, 1])
-  // No stored image serves this one.
-  const image = await app.call('GET', `/api/qr/${code}?format=svg`)
-  expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
-  const stored = await app.call('GET', `/cdn/qr/${code}.png`)
-  expect(stored.status).toBe(200)
-})
+test.each(['reader', 'qr'])(
+  'a %s thread that ends is started again, and the log says both',
+  async (name) => {
+    const { app, end } = await mortalApp()
+    await using _ = app
+    const { code } = await app.shorten('https://example.com/landing')
+    end(name)
+    await eventually('it runs again', () => eventsOf(app, 'thread.restarted').length === 1)
+    expect(eventsOf(app, 'thread.')).toMatchObject([
+      { level: 'error', event: 'thread.ended', thread: name },
+      { level: 'info', event: 'thread.restarted', thread: name },
+    ])
+    for (const path of ['/-/live', '/-/ready', '/api/status']) {
+      expect([path, (await app.call('GET', path)).status]).toEqual([path, 200])
+    }
+    const list = await app.call('GET', '/api/list', { key: 'free' })
+    expect([list.status, list.body.total]).toEqual([200, 1])
+    // No stored image serves this one.
+    const image = await app.call('GET', `/api/qr/${code}?format=svg`)
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+    const stored = await app.call('GET', `/cdn/qr/${code}.png`)
+    expect(stored.status).toBe(200)
+  },
+)
 
 function eventsOf(app: TestApp, name: string): Record<string, unknown>[] {
   const events = app.log.map((line) => JSON.parse(line) as Record<string, unknown>)

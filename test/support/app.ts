@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { issueKey, type KeyDeps, revokeKey, rotateKey } from '../../src/accounts/keys.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
 import { type App, buildApp } from '../../src/app.ts'
@@ -10,6 +8,9 @@ import { SettingStore } from '../../src/db/settings.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
+import { fillDataFolder } from './data-folder.ts'
+import { temporaryFolderInMemory } from './folder.ts'
+import { openQuickWorker, openReusedWorker } from './reused-worker.ts'
 
 /** 2026-03-01T12:00:00.000Z: when every test begins. */
 export const START = Date.UTC(2026, 2, 1, 12)
@@ -46,6 +47,10 @@ interface TestAppOptions {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
+  /** Starts a thread of the service. Default: one that an earlier service has closed, if any. */
+  openWorker?: (url: URL) => Worker
+  /** Hashes passwords at their real cost, 55 ms of CPU each. */
+  realPasswords?: boolean
   /**
    * True: tests read metrics at the public address, although they trust a proxy. `METRICS_LISTEN`
    * or false: as the settings say.
@@ -55,7 +60,7 @@ interface TestAppOptions {
 
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
 export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'hopcode-'))
+  const dataDir = options.dataDir ?? newDataFolder()
   const time = { now: START, monotonic: 1000 }
   const lines: string[] = []
   const config = readConfig({
@@ -65,6 +70,8 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     DATA_DIR: dataDir,
     TRUSTED_PROXIES: '127.0.0.1',
     LOG_LEVEL: 'debug',
+    // Room for fewer than by default, which each service would allocate and clear.
+    LINK_CACHE_MAX: '10000',
     ...options.env,
   })
   const { localMetrics = config.metricsListen === undefined } = options
@@ -74,11 +81,18 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     random: options.random ?? secureRandom,
     log: createLog({ level: 'debug', human: false, write: (line) => lines.push(line) }),
     journalEntries: options.journalEntries ?? 4096,
-    ...(options.addressesMax !== undefined && { addressesMax: options.addressesMax }),
+    openWorker: options.openWorker ?? (options.realPasswords ? openReusedWorker : openQuickWorker),
+    addressesMax: options.addressesMax ?? 10_000,
   })
   app.http.listen({ hostname: config.host, port: 0 })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return new TestApp(app, { dataDir, keep: options.dataDir !== undefined, time, lines })
+}
+
+function newDataFolder(): string {
+  const { path } = temporaryFolderInMemory()
+  fillDataFolder(path)
+  return path
 }
 
 interface Inside {

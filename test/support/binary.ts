@@ -1,44 +1,78 @@
-import { existsSync, linkSync, rmSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { Database } from 'bun:sqlite'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 
 /** The compiled program, driven from outside as an operator would. */
 
 const ROOT = join(import.meta.dir, '../..')
-const BINARY = join(ROOT, 'dist', 'hopcode')
-/** With the number of the test run's process behind it. */
-const OWN = `${BINARY}-of-test-`
+const DIST = join(ROOT, 'dist')
+/** With a hash of the sources behind it. */
+const OWN = 'hopcode-of-test-'
+/** Binaries of other sources that no test has asked for since are removed. */
+const UNUSED_MS = HOUR
+const BUILD_TIMEOUT_MS = 5 * MINUTE
 
 /** A port that was free may be another's by the time that the program asks for it. */
 const PORT_TRIES = 3
 const START_MS = 10_000
 
-let built: Promise<string> | undefined
+let built: string | undefined
 
 /**
- * Builds the program once a run. Returns its path, which is this run's own: another run's build may
- * take the place of dist/hopcode meanwhile.
+ * The path of the program. It is built once for each state of the sources, so that the test files
+ * of a run share one build, and dist/hopcode may be built again meanwhile.
  */
-export function binary(): Promise<string> {
-  built ??= build()
+export async function binary(): Promise<string> {
+  built ??= findOrBuild()
   return built
 }
 
-async function build(): Promise<string> {
-  const { exitCode, stderr } = Bun.spawnSync([process.execPath, 'scripts/build.ts'], { cwd: ROOT })
-  if (exitCode !== 0) throw new Error(`the build failed: ${stderr}`)
-  removeOwnOfEndedRuns()
-  const own = `${OWN}${process.pid}`
-  linkSync(BINARY, own)
+function findOrBuild(): string {
+  mkdirSync(DIST, { recursive: true })
+  // Files that run at the same time wait for the first one's build.
+  using lock = new Database(join(DIST, 'test-build.lock'), { create: true })
+  lock.run(`PRAGMA busy_timeout = ${BUILD_TIMEOUT_MS}`)
+  lock.run('BEGIN EXCLUSIVE')
+  const own = join(DIST, OWN + hashSources())
+  if (!existsSync(own)) {
+    const { exitCode, stderr } = Bun.spawnSync([process.execPath, 'scripts/build.ts'], {
+      cwd: ROOT,
+    })
+    if (exitCode !== 0) throw new Error(`the build failed: ${stderr}`)
+    linkSync(join(DIST, 'hopcode'), own)
+  }
+  const now = new Date()
+  utimesSync(own, now, now)
+  removeUnused()
   return own
 }
 
-/** A test run has no last moment in which to do it for itself. */
-function removeOwnOfEndedRuns(): void {
-  for (const name of new Bun.Glob(`${basename(OWN)}*`).scanSync(dirname(OWN))) {
-    const pid = name.slice(basename(OWN).length)
-    if (pid === String(process.pid) || !existsSync(`/proc/${pid}`)) {
-      rmSync(join(dirname(OWN), name), { force: true })
-    }
+/** Of all that the build reads, apart from the packages, which bun.lock names. */
+function hashSources(): string {
+  const hash = new Bun.CryptoHasher('sha256')
+  const sources = [...new Bun.Glob('{src,drizzle}/**/*').scanSync(ROOT)]
+  const others = ['scripts/build.ts', 'package.json', 'bun.lock']
+  for (const name of [...sources.filter((name) => !isTest(name)).sort(), ...others]) {
+    hash.update(`${name}\n`).update(readFileSync(join(ROOT, name)))
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+const isTest = (name: string) => name.endsWith('.test.ts')
+
+function removeUnused(): void {
+  for (const name of new Bun.Glob(`${OWN}*`).scanSync(DIST)) {
+    const path = join(DIST, name)
+    if (statSync(path).mtimeMs < Date.now() - UNUSED_MS) rmSync(path, { force: true })
   }
 }
 
@@ -196,7 +230,7 @@ function saysThatItListens(out: ReadableStream<Uint8Array>): Promise<boolean> {
       const decoder = new TextDecoder()
       for await (const bytes of out) {
         text += decoder.decode(bytes, { stream: true })
-        if (text.includes('listens on http')) resolve(true)
+        if (/listens on +http/i.test(text)) resolve(true)
       }
       resolve(false)
     }

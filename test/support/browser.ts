@@ -1,20 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { TestApp } from './app.ts'
 import type { Visitor } from './dashboard.ts'
-import { install } from './debian.ts'
+import { findBrowser } from './tools.ts'
 
 /** Of a test, or of what comes before it: installing and starting a browser takes its time. */
 export const BROWSER_MS = 300_000
-
-const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome']
-const PLACES = [
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-  '/opt/google/chrome/chrome',
-  '/snap/bin/chromium',
-]
 
 /** The browser starts as root, and does nothing over the network on its own account. */
 const BROWSER_FLAGS = [
@@ -32,7 +23,7 @@ const BROWSER_FLAGS = [
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 
 export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: findBrowser(), args: BROWSER_FLAGS })
+  chromium.launch({ executablePath: findBrowser() ?? '', args: BROWSER_FLAGS })
 
 export interface Opened extends AsyncDisposable {
   page: Page
@@ -82,44 +73,4 @@ export async function violations(page: Page): Promise<string[]> {
     const found = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
     return found.violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join(' '))
   })()`) as Promise<string[]>
-}
-
-/**
- * The path of a Chromium or Chrome: what `CHROMIUM` names, else one that is installed. As root on a
- * Debian-like machine without one, it is installed once. Throws an error that says what to do.
- */
-function findBrowser(): string {
-  const named = process.env.CHROMIUM
-  if (named) {
-    if (existsSync(named)) return named
-    throw new Error(`CHROMIUM names ${named}, and there is no such file.`)
-  }
-  const found = installed()
-  if (found) return found
-  install('chromium', 'fonts-liberation')
-  const now = installed()
-  if (now) return now
-  throw new Error(
-    'This test needs a browser: install chromium (Debian: apt-get install chromium) or Google ' +
-      'Chrome, or set CHROMIUM to the path of one.',
-  )
-}
-
-function installed(): string | undefined {
-  for (const name of PROGRAMS) {
-    const path = Bun.which(name)
-    if (path) return path
-  }
-  return PLACES.find((path) => existsSync(path)) ?? playwrightsOwn()
-}
-
-/** What `npx playwright install chromium` has put in its cache. */
-function playwrightsOwn(): string | undefined {
-  const cache =
-    process.env.PLAYWRIGHT_BROWSERS_PATH ?? join(process.env.HOME ?? '/', '.cache/ms-playwright')
-  if (!existsSync(cache)) return undefined
-  const [path] = [
-    ...new Bun.Glob('chromium-*/chrome-linux*/chrome').scanSync({ cwd: cache }),
-  ].sort()
-  return path && join(cache, path)
 }

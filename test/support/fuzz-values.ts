@@ -22,6 +22,36 @@ export interface Schema {
 
 type Values = fc.Arbitrary<unknown>
 
+const HOSTS = [
+  ...['пример.рф', '漢字.example', 'a_b.example.', 'x!$&.example', 'localhost', 'EXAMPLE.com'],
+  ...[
+    '192.0.2.1',
+    '0300.1',
+    '3232235777',
+    '[2001:db8::1]',
+    '[::ffff:192.0.2.1]',
+    'b%C3%BCcher.example',
+  ],
+]
+const part = fc.stringMatching(/^[^\p{C}\p{Z}]{0,100}$/u)
+
+/** http and https URLs that the service accepts, those that are no RFC 3986 URI included. */
+const urls: Values = fc.oneof(
+  fc.webUrl({ withQueryParameters: true, withFragments: true }),
+  fc
+    .record({
+      scheme: fc.constantFrom('http', 'https', 'HTTP', 'hTTps'),
+      user: fc.constantFrom('', 'user@', 'user:pass@', ':@'),
+      host: fc.oneof(fc.constantFrom(...HOSTS), fc.domain()),
+      port: fc.oneof(
+        fc.constant(''),
+        fc.nat(65_535).map((port) => `:${port}`),
+      ),
+      rest: fc.tuple(fc.constantFrom('/', '?', '#', '\\'), part).map((texts) => texts.join('')),
+    })
+    .map(({ scheme, user, host, port, rest }) => `${scheme}://${user}${host}${port}${rest}`),
+)
+
 /** Longer arrays only cost time. */
 const ITEMS_MAX = 12
 
@@ -75,6 +105,8 @@ function stringsOf({ pattern, minLength = 0, maxLength = 8192 }: Schema): Values
     const { length } = [...value]
     return length >= minLength && length <= maxLength
   }
+  // The pattern of a URL is not sufficient: its host must be one that the URL parser accepts.
+  if (pattern?.endsWith('://')) return urls
   if (pattern) return fc.stringMatching(new RegExp(pattern, 'u')).filter(fits)
   return fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, 200) })
 }

@@ -2,9 +2,8 @@ import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { inTransaction, openWritable } from '../../src/db/open.ts'
-import { DAYS_KEPT, HOURS_KEPT } from '../../src/hits/buckets.ts'
-import { HitCounts, HitSeries, journalFile, openJournal } from '../../src/hits/hits.ts'
-import { type Step, seriesReads } from '../../src/hits/series.ts'
+import { HitCounts, journalFile, openJournal } from '../../src/hits/hits.ts'
+import { DAYS_KEPT, HitSeries, HOURS_KEPT, type Step, seriesReads } from '../../src/hits/series.ts'
 import { HitReads, hitWrites } from '../../src/hits/store.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
@@ -78,8 +77,8 @@ export function hitService(path: string) {
       running = start()
       this.flush()
     },
-    prune(most = 2) {
-      while (inTransaction(db, () => running.writes.pruneBuckets({ now: clock(), most })));
+    prune(max = 2) {
+      while (inTransaction(db, () => running.writes.pruneBuckets({ now: clock(), max })));
     },
     deleteLink: (id: number) => inTransaction(db, () => linkWrites(db).deleteLink({ id })),
     removeAccount: (accountId: number) => running.writes.removeAccountHits({ accountId }),

@@ -8,7 +8,7 @@ import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body
 import { clientOf, type RequestContext } from '../../http/context.ts'
 import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageTurns } from '../../lib/turns.ts'
-import { bulkBytesMax } from '../../links/bulk-body.ts'
+import { bulkBytesMax } from '../../links/create.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
 import { originOf } from './origin.ts'

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import type { AppError } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { SMALL_BODY_MAX } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { bulk, judgeUrl } from '../../links/bulk.ts'
+import { bulk, checkUrl } from '../../links/create.ts'
 import { fileAnswer } from '../answers.ts'
 import { attempt, isForLater, refusedAs } from '../attempt.ts'
 import { signedIn, spendWrite, type Visitor } from '../auth/guard.ts'
@@ -108,7 +108,7 @@ async function shortenLines(
   const clear = lines.filter(({ problem }) => problem === undefined)
   const urls = clear.map(({ text }) => text)
   // Where all are bad, the operation gives one reason for all of them.
-  const isHopeless = urls.every((url) => 'refusal' in judgeUrl(deps, url))
+  const isHopeless = urls.every((url) => checkUrl(deps, url) instanceof AppError)
   const views = isHopeless ? undefined : (await bulk(deps, account, urls)).results
   let next = 0
   return lines.map(({ place, text, problem }) => {
@@ -117,8 +117,8 @@ async function shortenLines(
     }
     const view = views?.[next++]
     if (view) return { place, text, view }
-    const judged = judgeUrl(deps, text)
-    const error = 'refusal' in judged ? judged.refusal.message : ''
+    const checked = checkUrl(deps, text)
+    const error = checked instanceof AppError ? checked.message : ''
     return { place, text, view: { ok: false, url: text, error } }
   })
 }

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { attributes, type Html, html } from '../../lib/html.ts'
-import { getOwnLink } from '../../links/own.ts'
-import type { LinkRow } from '../../links/row.ts'
+import type { Link } from '../../links/link.ts'
+import { requireOwnedLink } from '../../links/update.ts'
 import {
   parseQrOptions,
   type QrOptions,
@@ -26,13 +26,13 @@ export const linkQrFiles = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.linkQr', prefix: '/app/links' })
     .use(signedIn(deps))
     .get('/:code/qr.png', ({ account, params, query }) =>
-      qrFile(deps, getOwnLink(deps, account, params.code), { ...query, format: 'png' }),
+      qrFile(deps, requireOwnedLink(deps, account, params.code), { ...query, format: 'png' }),
     )
     .get('/:code/qr.svg', ({ account, params, query }) =>
-      qrFile(deps, getOwnLink(deps, account, params.code), { ...query, format: 'svg' }),
+      qrFile(deps, requireOwnedLink(deps, account, params.code), { ...query, format: 'svg' }),
     )
 
-async function qrFile({ images }: DashboardDeps, { code }: LinkRow, query: Query) {
+async function qrFile({ images }: DashboardDeps, { code }: Link, query: Query) {
   const options = parseQrOptions(query)
   const { format } = options
   const bytes = await images.render(code, options)
@@ -60,7 +60,7 @@ export function chooseQr(query: Query): Chosen {
 }
 
 /** The preview, the choices and the files. */
-export function qrCard({ code }: LinkRow, shortUrl: string, chosen: Chosen): Html {
+export function qrCard({ code }: Link, shortUrl: string, chosen: Chosen): Html {
   const { dark, light } = chosen.options
   const warning = scanWarning({ dark, light })
   const query = `?${new URLSearchParams({ dark, light })}`

@@ -2,11 +2,9 @@ import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { change } from '../../links/change.ts'
-import { getOwnLink } from '../../links/own.ts'
-import { release } from '../../links/release.ts'
-import type { LinkRow } from '../../links/row.ts'
+import type { Link } from '../../links/link.ts'
 import { ShortenBody } from '../../links/schema.ts'
+import { deleteOwnedLink, requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { goTo, htmlAnswer } from '../answers.ts'
 import { attempt, isForLater, refusedAs } from '../attempt.ts'
 import { signedIn, spendWrite, type Visitor } from '../auth/guard.ts'
@@ -24,22 +22,25 @@ export const linkPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.link', prefix: '/app/links' })
     .use(signedIn(deps))
     .get('/:code', ({ visitor, params, query }) =>
-      linkPage(deps, visitor, { link: getOwnLink(deps, visitor.account, params.code), query }),
+      linkPage(deps, visitor, {
+        link: requireOwnedLink(deps, visitor.account, params.code),
+        query,
+      }),
     )
     .post('/:code', async ({ visitor, params, form }) => {
-      const link = getOwnLink(deps, visitor.account, params.code)
+      const link = requireOwnedLink(deps, visitor.account, params.code)
       const text = form.text('url')
       const tried = await attempt(() => {
         spendWrite(deps, visitor.account)
         const { url } = parseWith(ShortenBody, { url: text })
-        return change(deps, visitor.account, { code: link.code, url })
+        return updateOwnedLink(deps, visitor.account, { code: link.code, url })
       })
       if ('done' in tried) return goTo(`${linkPath(link.code)}?done=changed`)
       return linkPage(deps, visitor, { link, query: {}, refused: tried.refused, url: text })
     })
     .get('/:code/hits', ({ account, params, query }) => {
       try {
-        const link = getOwnLink(deps, account, params.code)
+        const link = requireOwnedLink(deps, account, params.code)
         return fragment(hits(deps, link, Number(query.n) || 0))
       } catch (error) {
         if (!(error instanceof AppError)) throw error
@@ -49,13 +50,13 @@ export const linkPages = (deps: DashboardDeps) =>
       }
     })
     .get('/:code/delete', ({ visitor, params }) =>
-      deletePage(deps, visitor, getOwnLink(deps, visitor.account, params.code)),
+      deletePage(deps, visitor, requireOwnedLink(deps, visitor.account, params.code)),
     )
     .post('/:code/delete', async ({ visitor, params }) => {
-      const link = getOwnLink(deps, visitor.account, params.code)
+      const link = requireOwnedLink(deps, visitor.account, params.code)
       const tried = await attempt(() => {
         spendWrite(deps, visitor.account)
-        return release(deps, visitor.account, link.code)
+        return deleteOwnedLink(deps, visitor.account, link.code)
       })
       if ('done' in tried) return goTo('/app/links?done=deleted')
       return deletePage(deps, visitor, link, tried.refused)
@@ -66,7 +67,7 @@ const DONE: Readonly<Record<string, string>> = {
 }
 
 interface Shown {
-  link: LinkRow
+  link: Link
   query: Query
   refused?: AppError
   /** What the refused form held. */
@@ -108,7 +109,7 @@ async function linkPage(deps: DashboardDeps, visitor: Visitor, shown: Shown): Pr
 }
 
 /** Why visitors get 410, where they do. */
-function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: LinkRow): Html | false {
+function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: Link): Html | false {
   const disabled = moderation.reads.find(link.code)
   if (disabled) {
     return parts.notice(
@@ -117,7 +118,7 @@ function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: LinkRow):
         get “Link disabled”. The reason: ${disabled.reason}</p>`,
     )
   }
-  if (link.url === null || !blocklist.isBlocked(link.url)) return false
+  if (link.url === null || !blocklist.isBlocked(new URL(link.url))) return false
   return parts.notice(
     'bad',
     html`<p><strong>This link does not redirect:</strong> the host of its destination is on the
@@ -125,7 +126,7 @@ function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: LinkRow):
   )
 }
 
-const aboutCard = (deps: DashboardDeps, link: LinkRow, shortUrl: string): Html =>
+const aboutCard = (deps: DashboardDeps, link: Link, shortUrl: string): Html =>
   parts.card('Short link', [
     copyField('Short URL', shortUrl, 'short-url'),
     html`<dl class="facts">
@@ -141,7 +142,7 @@ const aboutCard = (deps: DashboardDeps, link: LinkRow, shortUrl: string): Html =
 const POLLS_MAX = 360
 
 /** The count, which asks for itself again. `polls`: how often it has done so. */
-function hits(deps: DashboardDeps, { id, code }: LinkRow, polls: number): Html {
+function hits(deps: DashboardDeps, { id, code }: Link, polls: number): Html {
   const now = count(deps.hits.of([id]).get(id) ?? 0)
   if (polls >= POLLS_MAX) return html`<span>${now}</span>`
   return html`<span data-poll hx-get="${`${linkPath(code)}/hits?n=${polls + 1}`}"
@@ -170,7 +171,7 @@ function destinationCard({ csrf }: Visitor, { link, url, refused }: Shown): Html
 function deletePage(
   deps: DashboardDeps,
   visitor: Visitor,
-  { id, code, url }: LinkRow,
+  { id, code, url }: Link,
   refused?: AppError,
 ): Response {
   const hitCount = deps.hits.of([id]).get(id) ?? 0

@@ -1,13 +1,10 @@
 import { Elysia } from 'elysia'
-import type { AppError } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { judgeUrl } from '../../links/bulk.ts'
-import { change } from '../../links/change.ts'
-import { release } from '../../links/release.ts'
-import { reserve } from '../../links/reserve.ts'
+import { checkUrl, reserve, shorten } from '../../links/create.ts'
 import { ReserveBody, ShortenBody } from '../../links/schema.ts'
-import { shorten } from '../../links/shorten.ts'
+import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { goTo } from '../answers.ts'
 import { attempt, isForLater, refusedAs } from '../attempt.ts'
 import { signedIn, spendWrite, type Visitor } from '../auth/guard.ts'
@@ -91,26 +88,27 @@ async function claimFor(
   { account }: Visitor,
   { code, url }: Claim,
 ): Promise<{ made: Made } | ClaimRefused> {
-  const judged = url === '' ? undefined : judgeUrl(deps, url)
+  const checked = url === '' ? undefined : checkUrl(deps, url)
   const reserved = await attempt(async () => {
     spendWrite(deps, account)
     const body = parseWith(ReserveBody, { code })
-    return judged && 'refusal' in judged ? undefined : reserve(deps, account, body.code)
+    return checked instanceof AppError ? undefined : reserve(deps, account, body.code)
   })
   if ('refused' in reserved) return { ...reserved, field: 'code' }
-  if (judged && 'refusal' in judged) return { refused: judged.refusal, field: 'destination' }
+  if (checked instanceof AppError) return { refused: checked, field: 'destination' }
   const view = reserved.done
   if (!view) throw new Error('a code with a good destination is reserved')
-  if (judged) {
-    const set = await attempt(() => change(deps, account, { code: view.code, url: judged.url }))
+  if (checked) {
+    const change = { code: view.code, url: checked }
+    const set = await attempt(() => updateOwnedLink(deps, account, change))
     if ('refused' in set) {
-      await release(deps, account, view.code)
+      await deleteOwnedLink(deps, account, view.code)
       return { ...set, field: 'destination' }
     }
   }
   const { short_url: shortUrl, passcode } = view
   const made = { kind: 'reserved', code: view.code, shortUrl, passcode } as const
-  return { made: { ...made, url: judged?.url ?? null } }
+  return { made: { ...made, url: checked?.text ?? null } }
 }
 
 interface Shown {

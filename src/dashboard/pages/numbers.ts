@@ -3,9 +3,9 @@ import { type PlanLimits, planName } from '../../accounts/plans.ts'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
-import { getOwnLink } from '../../links/own.ts'
-import type { LinkRow } from '../../links/row.ts'
+import type { Link } from '../../links/link.ts'
 import { topLinks } from '../../links/top.ts'
+import { requireOwnedLink } from '../../links/update.ts'
 import { goTo } from '../answers.ts'
 import { signedIn, type Visitor } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -42,7 +42,7 @@ export const numberPages = (deps: DashboardDeps) =>
       })
     })
     .get('/:code', async ({ request, visitor, params, query }) => {
-      const link = getOwnLink(deps, visitor.account, params.code)
+      const link = requireOwnedLink(deps, visitor.account, params.code)
       const range = rangeNamed(query.range)
       if (!wantsFragment(request)) return goTo(`/app/links/${link.code}?range=${range}`)
       return fragment(refreshedHits(await ofLink(deps, link, range)))
@@ -55,7 +55,7 @@ export const numberPages = (deps: DashboardDeps) =>
 export async function linkNumbers(
   deps: DashboardDeps,
   { account }: Visitor,
-  link: LinkRow,
+  link: Link,
   query: { range?: string | undefined },
 ): Promise<Html> {
   if (link.accountId !== account.id) throw new AppError('code_not_found', link.code)
@@ -80,7 +80,7 @@ async function ofAccount(
 
 async function ofLink(
   { series, hits, clock }: DashboardDeps,
-  link: LinkRow,
+  link: Link,
   name: RangeName,
 ): Promise<HitChart> {
   const now = clock()

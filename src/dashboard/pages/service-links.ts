@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
-import type { LinkRow } from '../../links/row.ts'
+import type { Link } from '../../links/link.ts'
 import {
   BAD_REASON,
   type DisabledCode,
@@ -56,7 +56,7 @@ const codeIn = (text: string): Code | undefined =>
 /** `link` is undefined once it was deleted: its code stays disabled. */
 interface Found {
   code: Code
-  link: LinkRow | undefined
+  link: Link | undefined
   disabled: DisabledCode | undefined
 }
 
@@ -179,7 +179,7 @@ function facts(deps: DashboardDeps, { link, disabled }: Found): Html {
 
 function stateOf(
   { blocklist }: DashboardDeps,
-  { url }: LinkRow,
+  { url }: Link,
   by: {
     disabled: DisabledCode | undefined
     account: { linksDisabledAt: number | null } | undefined
@@ -190,7 +190,8 @@ function stateOf(
   }
   if (by.account?.linksDisabledAt) return html`<strong>disabled</strong> with its account`
   if (url === null) return 'reserved'
-  if (blocklist.isBlocked(url)) return html`<strong>stopped</strong>: its host is on the blocklist`
+  if (blocklist.isBlocked(new URL(url)))
+    return html`<strong>stopped</strong>: its host is on the blocklist`
   return 'active'
 }
 
@@ -219,7 +220,7 @@ const disableCard = (
     }),
   ])
 
-const enableCard = (visitor: Visitor, code: Code, link: LinkRow | undefined): Html =>
+const enableCard = (visitor: Visitor, code: Code, link: Link | undefined): Html =>
   parts.card('Enable it again', [
     link
       ? html`<p>Its visitors are redirected again at once.</p>`

@@ -1,5 +1,11 @@
-import { dayOf, HOURS_OF_DAY, hourOf } from '../../hits/buckets.ts'
-import type { Bucket, SeriesQuery, Step } from '../../hits/series.ts'
+import {
+  type Bucket,
+  dayOf,
+  HOURS_OF_DAY,
+  hourOf,
+  type SeriesQuery,
+  type Step,
+} from '../../hits/series.ts'
 import { HOUR, isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { type Bar, barChart } from './chart.ts'

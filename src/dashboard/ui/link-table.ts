@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/store.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageTurns } from '../../lib/turns.ts'
-import type { LinkRow } from '../../links/row.ts'
+import type { Link } from '../../links/link.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { TOP_MAX, topLinks } from '../../links/top.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -25,7 +25,7 @@ interface State {
 }
 
 /** `disabled`: why the operator has disabled the code. */
-type Row = LinkRow & { hitCount: number; shortUrl: string; disabled: string | undefined }
+type Row = Link & { hitCount: number; shortUrl: string; disabled: string | undefined }
 
 export interface LinkTable extends State {
   /** All that match, on every page; of the order by hits, those that it reaches. */
@@ -78,7 +78,7 @@ const lastPage = (total: number) => Math.max(1, Math.ceil(total / PAGE_SIZE))
 
 function layOut(
   { addresses, moderation }: DashboardDeps,
-  rows: readonly (LinkRow & { hitCount: number })[],
+  rows: readonly (Link & { hitCount: number })[],
 ): Promise<Cells[]> {
   const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
   return pageTurns.map(rows, ROWS_AT_ONCE, (row) =>
@@ -96,7 +96,7 @@ async function loadRows(
   deps: DashboardDeps,
   { id: accountId }: Account,
   { state, linkCount, signal }: LoadOptions,
-): Promise<{ total: number; rows: (LinkRow & { hitCount: number })[] }> {
+): Promise<{ total: number; rows: (Link & { hitCount: number })[] }> {
   const { search, page, byHits } = state
   const part = { accountId, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   if (byHits) return { total: Math.min(linkCount, TOP_MAX), rows: await topLinks(deps, part) }

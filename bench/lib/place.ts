@@ -1,0 +1,55 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { TemporaryFolder } from './leftovers.ts'
+import { copyMillion, type MillionFolder, millionFolder } from './million.ts'
+import type { Progress } from './rounds.ts'
+import type { LoadOptions } from './scenario.ts'
+import type { Launch } from './server.ts'
+import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from './variants.ts'
+
+/** The service under test with an empty data folder. Disposing of it removes the folders. */
+export interface Place extends Disposable {
+  program: string[]
+  dataDir: string
+  /** For other files of the scenario. */
+  temporaryPath: string
+}
+
+export async function emptyPlace(options: LoadOptions): Promise<Place> {
+  const program = await hopcodeProgram(options)
+  const temporary = new TemporaryFolder()
+  const dataDir = join(temporary.path, 'data')
+  mkdirSync(dataDir)
+  return {
+    program,
+    dataDir,
+    temporaryPath: temporary.path,
+    [Symbol.dispose]: () => temporary[Symbol.dispose](),
+  }
+}
+
+/** The service under test with a copy of the million links, and without limits. */
+export interface MillionPlace extends Place {
+  folder: MillionFolder
+  launch: Launch
+}
+
+/** `settings` are added to those of a service without limits. */
+export async function millionPlace(
+  options: LoadOptions,
+  say: Progress,
+  settings: Record<string, string> = {},
+): Promise<MillionPlace> {
+  const program = await hopcodeProgram(options)
+  const temporary = new TemporaryFolder()
+  const dataDir = join(temporary.path, 'data')
+  const folder = copyMillion(millionFolder(say), dataDir)
+  return {
+    program,
+    dataDir,
+    folder,
+    launch: hopcode(program, dataDir, { ...WITHOUT_LIMITS, ...settings }),
+    temporaryPath: temporary.path,
+    [Symbol.dispose]: () => temporary[Symbol.dispose](),
+  }
+}

@@ -1,0 +1,69 @@
+import { Histogram, type HistogramJson } from './histogram.ts'
+import type { Machine } from './machine.ts'
+import type { MicroReport } from './micro.ts'
+import { type Figures, median, type VariantResult } from './rounds.ts'
+import type { Bar, LoadOptions, ScenarioReport } from './scenario.ts'
+
+/** What bench/run.ts writes into bench/results/<start>.json. */
+export interface SavedRun {
+  machine: Machine
+  options: LoadOptions
+  reports: ScenarioReport[]
+  micro: MicroReport[]
+  failures: { name: string; reason: string }[]
+}
+
+/**
+ * One report per scenario from several runs of the same commit: the rounds of all runs together,
+ * and of each judged figure the median of the runs with its range. Notes and settings are those of
+ * the last run. Throws RangeError if the runs are of different commits, failed or lack a scenario.
+ */
+export function mergeRuns(runs: readonly SavedRun[]): ScenarioReport[] {
+  const [first] = runs
+  if (!first) throw new RangeError('no run to merge')
+  for (const { machine, failures } of runs) {
+    if (machine.commit !== first.machine.commit) {
+      throw new RangeError(`runs of two commits: ${first.machine.commit} and ${machine.commit}`)
+    }
+    if (failures.length > 0) throw new RangeError(`the run of ${machine.startedAt} has failures`)
+  }
+  return first.reports.map(({ scenario }) =>
+    mergeReports(runs.map((run) => reportOf(run, scenario))),
+  )
+}
+
+function reportOf({ machine, reports }: SavedRun, scenario: string): ScenarioReport {
+  const found = reports.find((report) => report.scenario === scenario)
+  if (!found) throw new RangeError(`the run of ${machine.startedAt} lacks ${scenario}`)
+  return found
+}
+
+function mergeReports(reports: readonly ScenarioReport[]): ScenarioReport {
+  const last = reports.at(-1) as ScenarioReport
+  return {
+    ...last,
+    variants: last.variants.map((variant, at) => ({
+      name: variant.name,
+      rounds: reports.flatMap(({ variants }): Figures[] => variants[at]?.rounds ?? []),
+      latency: mergeLatencies(reports.flatMap(({ variants }) => variants[at]?.latency ?? [])),
+    })),
+    // By position: the label of a bar may contain a figure of its run.
+    bars: last.bars.map((bar, at) =>
+      mergeBars(
+        reports.flatMap(({ bars }) => bars[at] ?? []),
+        bar,
+      ),
+    ),
+  }
+}
+
+function mergeBars(bars: readonly Bar[], last: Bar): Bar {
+  const values = bars.map(({ value }) => value)
+  return { ...last, value: median(values), range: [Math.min(...values), Math.max(...values)] }
+}
+
+function mergeLatencies(parts: readonly HistogramJson[]): VariantResult['latency'] {
+  const sum = new Histogram()
+  for (const part of parts) sum.merge(Histogram.fromJson(part))
+  return sum.toJSON()
+}

@@ -1,0 +1,30 @@
+// All load scenarios, in the order in which they run.
+// npm run bench
+import type { Scenario } from '../lib/scenario.ts'
+import { bulk } from './bulk.ts'
+import { create } from './create.ts'
+import { dashboard } from './dashboard.ts'
+import { list } from './list.ts'
+import { mixed } from './mixed.ts'
+import { qr } from './qr.ts'
+import { redirect } from './redirect.ts'
+import { redirectCold } from './redirect-cold.ts'
+import { scan } from './scan.ts'
+import { signIn } from './sign-in.ts'
+import { soak } from './soak.ts'
+import { start } from './start.ts'
+
+export const SCENARIOS: readonly Scenario[] = [
+  redirect,
+  redirectCold,
+  scan,
+  create,
+  bulk,
+  qr,
+  mixed,
+  list,
+  dashboard,
+  signIn,
+  start,
+  soak,
+]

@@ -1,0 +1,46 @@
+/**
+ * Runs the tests: npm test -- [arguments of bun test]. A test whose tool is missing is skipped;
+ * the end of the output says how to install the tool. Where `CI` is set, that fails the run.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from '../test/support/folder.ts'
+import type { MissingTool } from '../test/support/tools.ts'
+
+const ROOT = join(import.meta.dir, '..')
+/** More than cores: many tests wait for a disk or a browser. */
+const PROCESSES = 3
+const TIMEOUT_MS = 120_000
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
+
+/** A line for each tool, with the test files that were left out for want of it. */
+function describeMissing(file: string): string[] {
+  if (!existsSync(file)) return []
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const missing = lines.map((line) => JSON.parse(line) as MissingTool)
+  const tools = Map.groupBy(missing, ({ tool }) => tool)
+  return [...tools].sort().map(([tool, users]) => {
+    const files = [...new Set(users.map((user) => user.file))].sort()
+    return `  ${tool} (${users[0]?.install}): ${files.join(', ')}`
+  })
+}
+
+using folder = temporaryFolder()
+const list = join(folder.path, 'missing-tools')
+const options = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
+const child = Bun.spawn([process.execPath, 'test', ...options, ...process.argv.slice(2)], {
+  cwd: ROOT,
+  env: { ...process.env, MISSING_TOOLS_FILE: list },
+  stdio: ['inherit', 'inherit', 'inherit'],
+})
+for (const signal of FORWARDED) process.on(signal, () => child.kill(signal))
+process.exitCode = await child.exited
+
+const missing = describeMissing(list)
+if (missing.length > 0) {
+  console.log(`\nTests were skipped because something is missing:\n${missing.join('\n')}`)
+  if (process.env.CI) {
+    console.log('In CI this fails the run.')
+    process.exitCode ||= 1
+  }
+}

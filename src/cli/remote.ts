@@ -1,0 +1,79 @@
+import { writeFile } from 'node:fs/promises'
+import { Hopcode, HopcodeError, HopcodeNetworkError } from '../client/client.ts'
+import type { Config } from '../config.ts'
+import { messageOf } from '../lib/thread.ts'
+import { CommandError } from './args.ts'
+
+/** Commands that call a running service, here or elsewhere, with an API key. */
+
+/** Fewer than a program's: a person waits. */
+const RETRIES_MAX = 2
+
+/** Returns the short URL and the passcode, or the whole answer as JSON. */
+export async function shorten(
+  service: Config['remote'],
+  { url, json }: { url: string; json: boolean },
+): Promise<string> {
+  const link = await explained(keyHolder(service).shorten(withScheme(url)))
+  if (json) return JSON.stringify(link)
+  if (link.reused) return link.short_url
+  return `${link.short_url}\nPasscode, shown only this once: ${link.passcode}`
+}
+
+/** Prints one line for each link, the newest first. */
+export async function links(
+  service: Config['remote'],
+  { text, json }: { text: string; json: boolean },
+  print: (line: string) => void,
+): Promise<void> {
+  const all = keyHolder(service).listAll(text ? { search: text } : {})
+  for (;;) {
+    const { value: link, done } = await explained(all.next())
+    if (done) return
+    const { short_url, hit_count, url } = link
+    print(json ? JSON.stringify(link) : `${short_url}  ${hit_count} hits  ${url ?? '(reserved)'}`)
+  }
+}
+
+/** Saves the image, as SVG if the name of the file ends so. Returns what was saved. */
+export async function saveQr(
+  service: Config['remote'],
+  { code, out }: { code: string; out: string },
+): Promise<string> {
+  const file = out || `${code.toUpperCase()}.png`
+  const hopcode = new Hopcode({ url: service.url, retriesMax: RETRIES_MAX })
+  const format = file.toLowerCase().endsWith('.svg') ? 'svg' : 'png'
+  const { bytes } = await explained(hopcode.qr(code, { format }))
+  if (file === '-') {
+    await Bun.write(Bun.stdout, bytes)
+    return `${bytes.length} bytes of ${format.toUpperCase()}`
+  }
+  try {
+    // Never over a file that exists.
+    await writeFile(file, bytes, { flag: 'wx', mode: 0o644 })
+  } catch (error) {
+    throw new CommandError(`${file} cannot be written: ${messageOf(error)}`)
+  }
+  return `Saved ${file}`
+}
+
+function keyHolder({ url, apiKey }: Config['remote']): Hopcode {
+  if (!apiKey) throw new CommandError('set HOPCODE_API_KEY to an API key of the service')
+  return new Hopcode({ url, apiKey, retriesMax: RETRIES_MAX })
+}
+
+/** As a browser's address bar does: `example.com` is `https://example.com`. */
+const withScheme = (url: string): string =>
+  /^[a-z][a-z\d+.-]*:/i.test(url) ? url : `https://${url}`
+
+/** A refusal and an unreachable service are one line for the person who typed the command. */
+async function explained<Result>(call: Promise<Result>): Promise<Result> {
+  try {
+    return await call
+  } catch (error) {
+    if (error instanceof HopcodeError || error instanceof HopcodeNetworkError) {
+      throw new CommandError(error.message, { cause: error })
+    }
+    throw error
+  }
+}

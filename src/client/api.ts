@@ -1,0 +1,135 @@
+/** What the client's methods accept and return. Fields of results have the names of the JSON. */
+
+export interface CallOptions {
+  /** Cancels the request and its retries. The call rejects with the signal's reason. */
+  signal?: AbortSignal
+}
+
+export interface ListOptions extends CallOptions {
+  /** 1 to 200. Default: 50. */
+  limit?: number
+  /** Links to skip, newest first. */
+  offset?: number
+  /** Part of the code or the URL, in any letter case. */
+  search?: string
+}
+
+export interface QrOptions extends CallOptions {
+  format?: 'png' | 'svg'
+  /** Width and height of a PNG in pixels, 64 to 2048. Default: 512. */
+  size?: number
+  /** Hex color, such as `#1a2e4f`. */
+  dark?: string
+  light?: string
+}
+
+export type ErrorKind =
+  | 'invalid_request'
+  | 'invalid_api_key'
+  | 'invalid_passcode'
+  | 'not_found'
+  | 'code_in_use'
+  | 'disabled'
+  | 'too_large'
+  | 'not_allowed'
+  | 'rate_limited'
+  | 'unavailable'
+  | 'internal'
+  | 'unexpected'
+
+/** A link as `shorten` and `bulkShorten` return it when they create it. */
+export interface CreatedLink {
+  code: string
+  url: string
+  /** Needed to update or delete the code through the API. The service never shows it again. */
+  passcode: string
+  short_url: string
+  qr_url: string
+  /** ISO 8601, UTC. */
+  created_at: string
+  reused: false
+}
+
+/** The code that the account already has for the URL. */
+export interface ReusedLink extends Omit<CreatedLink, 'passcode' | 'reused'> {
+  passcode: null
+  reused: true
+}
+
+export interface ReservedCode {
+  code: string
+  passcode: string
+  url: null
+  short_url: string
+  reserved: true
+  created_at: string
+}
+
+export interface UpdatedLink {
+  code: string
+  url: string
+  short_url: string
+  updated: true
+}
+
+export interface DeletedCode {
+  code: string
+  deleted: true
+}
+
+export type BulkItem =
+  | (CreatedLink & { ok: true })
+  | (ReusedLink & { ok: true })
+  | { ok: false; url: string | null; error: string }
+
+export interface BulkResult {
+  count: number
+  /** In the order of the URLs. */
+  results: BulkItem[]
+}
+
+export interface Link {
+  code: string
+  /** Null while the code is reserved and has no destination. */
+  url: string | null
+  created_at: string
+  hit_count: number
+}
+
+export interface ListedLink extends Link {
+  short_url: string
+  qr_url: string
+}
+
+export interface LinkPage {
+  /** Links in all that match. */
+  total: number
+  limit: number
+  offset: number
+  /** Links on this page. */
+  count: number
+  items: ListedLink[]
+}
+
+export interface QrImage {
+  /** `image/png` or `image/svg+xml`. */
+  type: string
+  bytes: Uint8Array<ArrayBuffer>
+}
+
+export interface QrAddresses {
+  code: string
+  url: string | null
+  short_url: string
+  qr_url: string
+  qr_storage_url: string
+}
+
+export interface ServiceStatus {
+  status: 'operational'
+  database: 'ok'
+  total_redirects: number
+  response_time_ms: number
+  timestamp: string
+  version: string
+}

@@ -1,0 +1,342 @@
+/**
+ * Client of the Hopcode API for Node 20 and later, Bun, Deno and browsers. It imports nothing but
+ * types.
+ *
+ * ```ts
+ * const hopcode = new Hopcode({ url: 'https://hop.example', apiKey: 'hop_…' })
+ * const { short_url } = await hopcode.shorten('https://example.com/a/long/address')
+ * ```
+ */
+
+import type {
+  BulkResult,
+  CallOptions,
+  CreatedLink,
+  DeletedCode,
+  ErrorKind,
+  Link,
+  LinkPage,
+  ListedLink,
+  ListOptions,
+  QrAddresses,
+  QrImage,
+  QrOptions,
+  ReservedCode,
+  ReusedLink,
+  ServiceStatus,
+  UpdatedLink,
+} from './api.ts'
+
+export type * from './api.ts'
+
+export interface HopcodeOptions {
+  /** Base URL of the service, such as `https://hop.example`. */
+  url: string
+  /** Required by every operation but the public reads. */
+  apiKey?: string
+  /** Default: the platform's `fetch`. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>
+  /** Time limit of one attempt, in milliseconds. Default: 30,000. */
+  timeoutMs?: number
+  /** Retries after the first attempt. Default: 5. */
+  retriesMax?: number
+  /** Resolves after so many milliseconds; rejects with the signal's reason. For tests. */
+  sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
+  /** From 0 to 1, for the jitter of retry delays. Default: `Math.random`. */
+  random?: () => number
+  /** Current time in epoch milliseconds, for a `Retry-After` that is a date. */
+  now?: () => number
+}
+
+const KINDS: Readonly<Record<number, ErrorKind>> = {
+  400: 'invalid_request',
+  401: 'invalid_api_key',
+  403: 'invalid_passcode',
+  404: 'not_found',
+  409: 'code_in_use',
+  410: 'disabled',
+  413: 'too_large',
+  415: 'invalid_request',
+  422: 'not_allowed',
+  429: 'rate_limited',
+  500: 'internal',
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'unavailable',
+}
+
+/** The service answered with an error. `message` is the service's own text. */
+export class HopcodeError extends Error {
+  override readonly name = 'HopcodeError'
+  readonly status: number
+  readonly kind: ErrorKind
+  /** Names the request in the service's log. With 5xx responses only. */
+  readonly requestId: string | undefined
+  /** Seconds after which the service suggests the next attempt. */
+  readonly retryAfter: number | undefined
+
+  constructor(
+    message: string,
+    about: { status: number; requestId?: string | undefined; retryAfter?: number | undefined },
+  ) {
+    super(message)
+    this.status = about.status
+    this.kind = KINDS[about.status] ?? 'unexpected'
+    this.requestId = about.requestId
+    this.retryAfter = about.retryAfter
+  }
+}
+
+/** No answer: the service cannot be reached, or an attempt took longer than `timeoutMs`. */
+export class HopcodeNetworkError extends Error {
+  override readonly name = 'HopcodeNetworkError'
+}
+
+const RETRIED: readonly number[] = [429, 500, 502, 503, 504]
+const FIRST_DELAY_MS = 1000
+const DELAY_MAX_MS = 30_000
+/** Each delay varies by up to so much of itself, in both directions. */
+const JITTER = 0.25
+
+/** The longest delay of `setTimeout`, some 25 days. */
+const TIMER_MAX_MS = 2 ** 31 - 1
+
+interface RequestOptions extends CallOptions {
+  body?: object
+  query?: Readonly<Record<string, string | number | undefined>>
+  /** Statuses besides 2xx that are a result. */
+  accept?: readonly number[]
+}
+
+/**
+ * Every method rejects with `HopcodeError`, `HopcodeNetworkError`, or the reason of its signal.
+ * 429, 500, 502, 503, 504 and network errors are retried after 1, 2, 4, 8 and 16 seconds (25 %
+ * jitter), or after the response's `Retry-After`. When the answer to `shorten` was lost, its retry
+ * returns the link as reused, without the passcode.
+ */
+export class Hopcode {
+  readonly #url: string
+  readonly #apiKey: string | undefined
+  readonly #fetch: NonNullable<HopcodeOptions['fetch']>
+  readonly #timeoutMs: number
+  readonly #retriesMax: number
+  readonly #sleep: NonNullable<HopcodeOptions['sleep']>
+  readonly #random: () => number
+  readonly #now: () => number
+
+  /** Throws TypeError unless `url` is an http or https URL. */
+  constructor(options: HopcodeOptions) {
+    const { protocol } = new URL(options.url)
+    if (!/^https?:$/.test(protocol)) throw new TypeError(`not an http or https URL: ${options.url}`)
+    this.#url = options.url.replace(/\/+$/, '')
+    this.#apiKey = options.apiKey
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
+    this.#timeoutMs = options.timeoutMs ?? 30_000
+    this.#retriesMax = options.retriesMax ?? 5
+    this.#sleep = options.sleep ?? sleep
+    this.#random = options.random ?? Math.random
+    this.#now = options.now ?? Date.now
+  }
+
+  /** Creates a link, or returns the one that the account already has for the URL. */
+  shorten(url: string, options: CallOptions = {}): Promise<CreatedLink | ReusedLink> {
+    return this.#json('POST', '/api/shorten', { ...options, body: { url } })
+  }
+
+  /** Shortens many URLs in one request: up to 100, 1,000 or more, depending on the plan. */
+  bulkShorten(urls: readonly string[], options: CallOptions = {}): Promise<BulkResult> {
+    return this.#json('POST', '/api/bulk-shorten', { ...options, body: { urls } })
+  }
+
+  /** Claims a code of 6 to 20 letters and digits, without a destination. */
+  reserve(code: string, options: CallOptions = {}): Promise<ReservedCode> {
+    return this.#json('POST', '/api/reserve', { ...options, body: { code } })
+  }
+
+  /** Sets the destination of a code. */
+  update(
+    change: { code: string; passcode: string; url: string },
+    options: CallOptions = {},
+  ): Promise<UpdatedLink> {
+    const { code, passcode, url } = change
+    return this.#json('POST', '/api/update', { ...options, body: { code, passcode, url } })
+  }
+
+  /** Deletes a code. Its short URL stops working, and any account can claim it. */
+  delete(
+    link: { code: string; passcode: string },
+    options: CallOptions = {},
+  ): Promise<DeletedCode> {
+    const { code, passcode } = link
+    return this.#json('POST', '/api/delete', { ...options, body: { code, passcode } })
+  }
+
+  /** Needs no API key. Does not count a hit. */
+  lookup(code: string, options: CallOptions = {}): Promise<Link> {
+    return this.#json('GET', `/api/lookup/${encodeURIComponent(code)}`, options)
+  }
+
+  /** One page of the account's links, newest first. */
+  list({ limit, offset, search, ...options }: ListOptions = {}): Promise<LinkPage> {
+    return this.#json('GET', '/api/list', { ...options, query: { limit, offset, search } })
+  }
+
+  /** All links that match, page by page. Links that are created meanwhile may appear twice. */
+  async *listAll(options: Omit<ListOptions, 'limit' | 'offset'> = {}): AsyncGenerator<ListedLink> {
+    const limit = 200
+    for (let offset = 0; ; offset += limit) {
+      const { items, total } = await this.list({ ...options, limit, offset })
+      yield* items
+      if (items.length < limit || offset + limit >= total) return
+    }
+  }
+
+  /** The QR image of a code's short URL. Needs no API key. */
+  async qr(
+    code: string,
+    { format, size, dark, light, ...options }: QrOptions = {},
+  ): Promise<QrImage> {
+    const response = await this.#request('GET', `/api/qr/${encodeURIComponent(code)}`, {
+      ...options,
+      query: { format, size, dark, light },
+    })
+    const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+    return { type, bytes: new Uint8Array(await response.arrayBuffer()) }
+  }
+
+  /** Addresses of a code's QR image. Needs no API key. */
+  qrAddresses(code: string, options: CallOptions = {}): Promise<QrAddresses> {
+    return this.#json('GET', `/api/qr-image/${encodeURIComponent(code)}`, options)
+  }
+
+  /**
+   * The address of the stored PNG, to which `/qr/{code}` redirects. Not in browsers, which do not
+   * show scripts where a redirect leads: use `qrAddresses` there.
+   */
+  qrStorageUrl(code: string, options: CallOptions = {}): Promise<string> {
+    return this.#location(`/qr/${encodeURIComponent(code)}`, options)
+  }
+
+  /** The destination of a short URL. Counts a hit. Not in browsers: use `lookup` there. */
+  follow(code: string, options: CallOptions = {}): Promise<string> {
+    return this.#location(`/${encodeURIComponent(code)}`, options)
+  }
+
+  /** Needs no API key. Ask at most once in 30 seconds. */
+  status(options: CallOptions = {}): Promise<ServiceStatus> {
+    return this.#json('GET', '/api/status', options)
+  }
+
+  async #location(path: string, options: CallOptions): Promise<string> {
+    const response = await this.#request('GET', path, { ...options, accept: [302] })
+    const location = response.headers.get('location')
+    if (location) return location
+    throw new HopcodeError('The redirect has no readable Location', { status: response.status })
+  }
+
+  async #json<Result>(method: string, path: string, options: RequestOptions): Promise<Result> {
+    const response = await this.#request(method, path, options)
+    return (await response.json()) as Result
+  }
+
+  async #request(method: string, path: string, options: RequestOptions): Promise<Response> {
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#attempt(method, path, options)
+      if (outcome instanceof Response) return outcome
+      options.signal?.throwIfAborted()
+      const isRetried = !(outcome instanceof HopcodeError) || RETRIED.includes(outcome.status)
+      if (!isRetried || attempt >= this.#retriesMax) throw outcome
+      await this.#sleep(this.#delayMs(attempt, outcome), options.signal)
+    }
+  }
+
+  /** `attempt` counts from 0. */
+  #delayMs(attempt: number, failure: HopcodeError | HopcodeNetworkError): number {
+    if (failure instanceof HopcodeError && failure.retryAfter !== undefined) {
+      return Math.min(failure.retryAfter * 1000, TIMER_MAX_MS)
+    }
+    const jitter = 1 + JITTER * (2 * this.#random() - 1)
+    return Math.min(FIRST_DELAY_MS * 2 ** attempt * jitter, DELAY_MAX_MS)
+  }
+
+  /** The response, read to its end by the caller, or the reason why there is none. */
+  async #attempt(
+    method: string,
+    path: string,
+    { body, query = {}, accept = [], signal }: RequestOptions,
+  ): Promise<Response | HopcodeError | HopcodeNetworkError> {
+    signal?.throwIfAborted()
+    const search = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) search.set(name, String(value))
+    }
+    const url = `${this.#url}${path}${search.size > 0 ? `?${search}` : ''}`
+    const timeout = AbortSignal.timeout(this.#timeoutMs)
+    try {
+      const response = await this.#fetch(url, {
+        method,
+        redirect: 'manual',
+        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+        headers: {
+          accept: 'application/json, image/*',
+          ...(this.#apiKey !== undefined && { 'x-api-key': this.#apiKey }),
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      if (!response.ok && !accept.includes(response.status)) return await this.#error(response)
+      // A connection that breaks in the middle of the body is retried too.
+      const { status, headers } = response
+      const bytes = status === 204 || status === 302 ? null : await response.arrayBuffer()
+      return new Response(bytes, { status, headers })
+    } catch (cause) {
+      return new HopcodeNetworkError(`${method} ${this.#url}${path} failed: ${reasonOf(cause)}`, {
+        cause,
+      })
+    }
+  }
+
+  async #error(response: Response): Promise<HopcodeError> {
+    const text = await response.text()
+    const { error, request_id: requestId } = parseObject(text)
+    const about = {
+      status: response.status,
+      requestId: typeof requestId === 'string' ? requestId : undefined,
+      retryAfter: this.#secondsOf(response.headers.get('retry-after')),
+    }
+    return new HopcodeError(typeof error === 'string' ? error : `HTTP ${response.status}`, about)
+  }
+
+  /** A number of seconds, or a date (RFC 9110, section 10.2.3). */
+  #secondsOf(retryAfter: string | null): number | undefined {
+    if (retryAfter === null) return undefined
+    if (/^\d+$/.test(retryAfter)) return Number(retryAfter)
+    const date = Date.parse(retryAfter)
+    return Number.isNaN(date) ? undefined : Math.max(0, (date - this.#now()) / 1000)
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : `${cause}`)
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', cancel)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', cancel, { once: true })
+  })
+}

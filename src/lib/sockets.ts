@@ -1,0 +1,225 @@
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { cFunction } from './c-library.ts'
+
+/**
+ * Listeners and connections of this process, through the C library, because Bun has no function for
+ * these purposes. Linux only: elsewhere the functions do nothing.
+ */
+
+/** From Linux's headers, the same on x64 and arm64. */
+const SOL_SOCKET = 1
+const SO_ACCEPTCONN = 30
+const IPPROTO_TCP = 6
+const TCP_INFO = 11
+const TCP_INFO_BYTES = 104
+/** Offsets in struct tcp_info: the state, and the milliseconds since data came last. */
+const STATE_OFFSET = 0
+const LAST_DATA_RECEIVED_OFFSET = 52
+const TCP_ESTABLISHED = 1
+const SHUT_RDWR = 2
+const AF_INET = 2
+const EPOLL_CTL_ADD = 1
+const EPOLL_CTL_DEL = 2
+const EPOLLIN = 1
+/** struct epoll_event is packed on x64 only. */
+const EVENT_DATA_OFFSET = process.arch === 'x64' ? 4 : 8
+/** Room for any struct sockaddr. */
+const ADDRESS_BYTES = 128
+
+type GetSocketOption = (
+  descriptor: number,
+  level: number,
+  name: number,
+  value: Uint8Array | Int32Array,
+  length: Uint32Array,
+) => number
+type GetAddress = (descriptor: number, address: Uint8Array, length: Uint32Array) => number
+type DuplicateTo = (from: number, to: number) => number
+type EpollControl = (
+  epoll: number,
+  operation: number,
+  descriptor: number,
+  event: Uint8Array,
+) => number
+type Shutdown = (descriptor: number, how: number) => number
+
+const getSocketOption = () =>
+  cFunction<GetSocketOption>('getsockopt', {
+    args: ['i32', 'i32', 'i32', 'ptr', 'ptr'],
+    returns: 'i32',
+  })
+
+/** `getsockname` or `getpeername`. */
+const getAddress = (name: 'getsockname' | 'getpeername') =>
+  cFunction<GetAddress>(name, { args: ['i32', 'ptr', 'ptr'], returns: 'i32' })
+
+/**
+ * The service opens its ports before any client connects, so their descriptors are small numbers.
+ */
+const LISTENERS_SEARCHED = 1024
+
+/** The descriptor of this process that listens on a TCP port; undefined if there is none. */
+export function findListeningSocket(port: number): number | undefined {
+  const getOption = getSocketOption()
+  const getName = getAddress('getsockname')
+  if (!getOption || !getName) return undefined
+  const address = new Uint8Array(ADDRESS_BYTES)
+  for (let descriptor = 3; descriptor < LISTENERS_SEARCHED; descriptor++) {
+    const listens = new Int32Array(1)
+    const isSocket =
+      getOption(descriptor, SOL_SOCKET, SO_ACCEPTCONN, listens, new Uint32Array([4])) === 0
+    if (!isSocket || listens[0] !== 1) continue
+    getName(descriptor, address, new Uint32Array([ADDRESS_BYTES]))
+    if (new DataView(address.buffer).getUint16(2) === port) return descriptor
+  }
+  return undefined
+}
+
+/**
+ * Refuses new connections to a port of this process and keeps the open ones, while Bun's
+ * `server.stop()` closes every idle connection at once. An empty file occupies the descriptor until
+ * Bun closes it. Does nothing if the socket is not found, or if no descriptor is free.
+ */
+export function refuseConnections(port: number): void {
+  const descriptor = findListeningSocket(port)
+  const duplicate = cFunction<DuplicateTo>('dup2', { args: ['i32', 'i32'], returns: 'i32' })
+  if (descriptor === undefined || !duplicate) return
+  try {
+    const empty = openSync('/dev/null', 'r')
+    duplicate(empty, descriptor)
+    closeSync(empty)
+  } catch {
+    // The port accepts connections until `server.stop()`.
+  }
+}
+
+/**
+ * Stops and resumes accepting connections to a port of this process; meanwhile they wait in the
+ * kernel. Without a free descriptor, Bun would retry `accept` in a busy loop. So the socket is
+ * removed from Bun's epoll set, and added again with the same event.
+ */
+export class ListenerPause {
+  readonly #epoll: number
+  readonly #socket: number
+  readonly #event: Uint8Array
+  readonly #control: EpollControl
+  #isPaused = false
+
+  private constructor(epoll: number, socket: number, data: bigint, control: EpollControl) {
+    this.#epoll = epoll
+    this.#socket = socket
+    this.#control = control
+    this.#event = new Uint8Array(EVENT_DATA_OFFSET + 8)
+    const view = new DataView(this.#event.buffer)
+    view.setUint32(0, EPOLLIN, true)
+    view.setBigUint64(EVENT_DATA_OFFSET, data, true)
+  }
+
+  /** Call it while descriptors are free. Undefined if the socket's epoll set is not found. */
+  static find(port: number): ListenerPause | undefined {
+    const socket = findListeningSocket(port)
+    const args = ['i32', 'i32', 'i32', 'ptr'] as const
+    const control = cFunction<EpollControl>('epoll_ctl', { args, returns: 'i32' })
+    if (socket === undefined || !control) return undefined
+    try {
+      for (const epoll of readdirSync('/proc/self/fd').map(Number)) {
+        const data = epollData(epoll, socket)
+        if (data !== undefined) return new ListenerPause(epoll, socket, data, control)
+      }
+    } catch {
+      // /proc is missing or not readable.
+    }
+    return undefined
+  }
+
+  pause(): void {
+    if (this.#isPaused) return
+    this.#isPaused = this.#control(this.#epoll, EPOLL_CTL_DEL, this.#socket, this.#event) === 0
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = this.#control(this.#epoll, EPOLL_CTL_ADD, this.#socket, this.#event) !== 0
+  }
+}
+
+/** The data that an epoll set returns for events of the socket; undefined if it has none. */
+function epollData(epoll: number, socket: number): bigint | undefined {
+  try {
+    if (readlinkSync(`/proc/self/fd/${epoll}`) !== 'anon_inode:[eventpoll]') return undefined
+    const watched = readFileSync(`/proc/self/fdinfo/${epoll}`, 'utf8')
+    const line = new RegExp(`^tfd:\\s+${socket} events:\\s+\\S+ data:\\s+([0-9a-f]+)`, 'm')
+    const data = line.exec(watched)?.[1]
+    return data === undefined ? undefined : BigInt(`0x${data}`)
+  } catch {
+    // The descriptor was closed after the folder was read.
+    return undefined
+  }
+}
+
+/** Reading more descriptors would block the calling thread for too long. */
+const CONNECTIONS_SEARCHED = 65_536
+
+interface Peer {
+  connections: number
+  /** Descriptors of connections whose client has sent nothing lately. */
+  quiet: number[]
+}
+
+/**
+ * Ends TCP connections of this process whose client has sent nothing for `quietMs`, beginning with
+ * the addresses that have the most connections, until at least `wanted` are ended or none is left.
+ * Returns how many. Bun sees each end as if the client had closed the connection. `limit`: the
+ * maximum number of descriptors.
+ */
+export function endQuietConnections(wanted: number, quietMs: number, limit: number): number {
+  const shutdown = cFunction<Shutdown>('shutdown', { args: ['i32', 'i32'], returns: 'i32' })
+  const peers = [...listPeers(quietMs, Math.min(limit, CONNECTIONS_SEARCHED)).values()]
+  if (!shutdown || peers.length === 0) return 0
+  // Connections that an address may keep; each round halves it.
+  let most = Math.max(...peers.map(({ connections }) => connections))
+  const surplus = ({ connections, quiet }: Peer) => Math.min(quiet.length, connections - most)
+  const sum = () => peers.reduce((total, peer) => total + Math.max(0, surplus(peer)), 0)
+  while (most > 0 && sum() < wanted) most = Math.floor(most / 2)
+  let ended = 0
+  for (const peer of peers) {
+    for (const descriptor of peer.quiet.slice(0, Math.max(0, surplus(peer)))) {
+      if (shutdown(descriptor, SHUT_RDWR) === 0) ended++
+    }
+  }
+  return ended
+}
+
+/** By address: an IPv4 address, or the /64 of an IPv6 address. */
+function listPeers(quietMs: number, limit: number): Map<string, Peer> {
+  const peers = new Map<string, Peer>()
+  const getOption = getSocketOption()
+  const getPeer = getAddress('getpeername')
+  if (!getOption || !getPeer) return peers
+  const info = new Uint8Array(TCP_INFO_BYTES)
+  const lastReceived = new Uint32Array(info.buffer, LAST_DATA_RECEIVED_OFFSET, 1)
+  const address = new Uint8Array(ADDRESS_BYTES)
+  const length = new Uint32Array(1)
+  for (let descriptor = 3; descriptor < limit; descriptor++) {
+    length[0] = TCP_INFO_BYTES
+    const isTcp = getOption(descriptor, IPPROTO_TCP, TCP_INFO, info, length) === 0
+    if (!isTcp || info[STATE_OFFSET] !== TCP_ESTABLISHED) continue
+    length[0] = ADDRESS_BYTES
+    if (getPeer(descriptor, address, length) !== 0) continue
+    const key = peerKey(address)
+    const peer = peers.get(key) ?? { connections: 0, quiet: [] }
+    peers.set(key, peer)
+    peer.connections++
+    if ((lastReceived[0] ?? 0) >= quietMs) peer.quiet.push(descriptor)
+  }
+  return peers
+}
+
+/** Key of a struct sockaddr_in or sockaddr_in6. */
+function peerKey(address: Uint8Array): string {
+  const family = new DataView(address.buffer).getUint16(0, true)
+  if (family === AF_INET) return address.subarray(4, 8).join('.')
+  const bytes = address.subarray(8, 24)
+  const isMapped = bytes.subarray(0, 12).join() === '0,0,0,0,0,0,0,0,0,0,255,255'
+  return isMapped ? bytes.subarray(12).join('.') : bytes.subarray(0, 8).join(':')
+}

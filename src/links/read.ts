@@ -1,0 +1,57 @@
+import type { z } from 'zod'
+import type { Account } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import type { HitCounts } from '../hits/hits.ts'
+import { isoTime } from '../lib/clock.ts'
+import { toCode } from '../lib/code.ts'
+import type { Link, PublicUrls } from './link.ts'
+import type { LinkPages } from './lists.ts'
+import type { ListQuery, ListView, LookupView } from './schema.ts'
+import type { LinkReads } from './store.ts'
+
+export interface ReadDeps {
+  reads: LinkReads
+  pages: Pick<LinkPages, 'find'>
+  hits: HitCounts
+  addresses: PublicUrls
+}
+
+/** The link of a code in any letter case. Throws `code_not_found`, also for a malformed code. */
+export function getLink({ reads }: Pick<ReadDeps, 'reads'>, text: string): Link {
+  const code = toCode(text)
+  const link = code && reads.findByCode(code)
+  if (!link) throw new AppError('code_not_found', text.toUpperCase())
+  return link
+}
+
+/** A code's destination and hits. Not counted as a hit. */
+export function lookup(deps: ReadDeps, code: string): LookupView {
+  const link = getLink(deps, code)
+  return lookupView(link, deps.hits.of([link.id]).get(link.id) ?? 0)
+}
+
+function lookupView(link: Link, hitCount: number): LookupView {
+  return {
+    code: link.code,
+    url: link.url,
+    created_at: isoTime(link.createdAt),
+    hit_count: hitCount,
+  }
+}
+
+/** A page of the account's codes, newest first. Hits are read last, so that none is missing. */
+export async function list(
+  { pages, hits, addresses }: ReadDeps,
+  { id }: Account,
+  { limit, offset, search }: z.output<typeof ListQuery>,
+  signal?: AbortSignal,
+): Promise<ListView> {
+  const { total, links } = await pages.find({ accountId: id, limit, offset, search }, signal)
+  const counts = hits.of(links.map((link) => link.id))
+  const items = links.map((link) => ({
+    ...lookupView(link, counts.get(link.id) ?? 0),
+    short_url: addresses.short(link.code),
+    qr_url: addresses.qr(link.code),
+  }))
+  return { total, limit, offset, count: items.length, items }
+}

@@ -1,0 +1,83 @@
+import type { AccountId } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import type { Caller } from '../lib/thread.ts'
+import type { LinkEffects } from './effects.ts'
+import {
+  type Author,
+  type CreatedLink,
+  type CreateLinks,
+  encodeCreate,
+  type Link,
+  type QuotaName,
+  quotaError,
+} from './link.ts'
+import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
+
+interface LinkWriterOptions {
+  writer: Caller<LinkWrites>
+  effects: LinkEffects
+}
+
+/**
+ * Changes links. Each method resolves once the change is on disk and its effects have been applied:
+ * nothing may be awaited between the writer's result and the effects.
+ */
+export class LinkWriter {
+  readonly #writer: Caller<LinkWrites>
+  readonly #effects: LinkEffects
+
+  constructor({ writer, effects }: LinkWriterOptions) {
+    this.#writer = writer
+    this.#effects = effects
+  }
+
+  /**
+   * One result per item, in order: a link, or the quota that it exceeds. Throws, with nothing
+   * stored, if the disk refuses, or `invalid_api_key` if the account or the key is not active.
+   */
+  async create(command: CreateLinks): Promise<Creation[]> {
+    const result = await this.#writer.call('createEncoded', encodeCreate(command))
+    if (result === undefined) throw new AppError('invalid_api_key')
+    const links = JSON.parse(result) as Creation[]
+    this.#effects.created(links.filter((link): link is CreatedLink => typeof link !== 'string'))
+    return links
+  }
+
+  /** Undefined if the code is in use. Throws `invalid_api_key`, `quota_exceeded`. */
+  async reserve(command: ReserveCode): Promise<Link | undefined> {
+    const link = requireLink(await this.#writer.call('reserveCode', command), command)
+    if (link) this.#effects.created([{ code: link.code, reused: false }])
+    return link
+  }
+
+  /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
+  async changeUrl(command: Required<ChangeUrl>): Promise<Link | undefined> {
+    const link = requireLink(await this.#writer.call('changeUrl', command), command)
+    if (link) this.#effects.changed(link.code)
+    return link
+  }
+
+  /** False if the link was deleted already. Throws `invalid_api_key`. */
+  async delete(command: { id: number; author: Author }): Promise<boolean> {
+    const link = await this.#writer.call('deleteLink', command)
+    if (link === 'not_active') throw new AppError('invalid_api_key')
+    if (link) this.#effects.deleted([link.code])
+    return link !== undefined
+  }
+
+  /** Deletes at most `most` links of an account. Returns how many; 0 if none is left. */
+  async deleteSome(command: { accountId: AccountId; most: number }): Promise<number> {
+    const codes = await this.#writer.call('deleteLinksOf', command)
+    this.#effects.deleted(codes)
+    return codes.length
+  }
+}
+
+function requireLink(
+  result: Link | 'not_active' | QuotaName | undefined,
+  { quota }: Pick<ReserveCode, 'quota'>,
+): Link | undefined {
+  if (result === 'not_active') throw new AppError('invalid_api_key')
+  if (typeof result === 'string') throw quotaError(result, quota)
+  return result
+}

@@ -1,0 +1,70 @@
+import { expect, test } from 'bun:test'
+import { isNavigation, visitorPage } from './visitor-page.ts'
+
+const CHROME =
+  'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
+
+const requests = [
+  { name: 'Chrome opens a link', headers: { 'sec-fetch-dest': 'document' }, page: true },
+  { name: 'an old browser opens a link', headers: { accept: CHROME }, page: true },
+  { name: 'curl', headers: { accept: '*/*' }, page: false },
+  { name: 'no header at all', headers: {}, page: false },
+  {
+    name: 'a script of a page',
+    headers: { 'sec-fetch-dest': 'empty', accept: CHROME },
+    page: false,
+  },
+  { name: 'an image', headers: { 'sec-fetch-dest': 'image' }, page: false },
+  { name: 'a frame', headers: { 'sec-fetch-dest': 'iframe', accept: CHROME }, page: false },
+  { name: 'JSON first', headers: { accept: 'application/json, text/html;q=0.9' }, page: false },
+  { name: 'JSON and HTML alike', headers: { accept: 'application/json,text/html' }, page: false },
+  { name: 'HTML first', headers: { accept: 'TEXT/HTML, application/json;q=0.5' }, page: true },
+  { name: 'HTML refused', headers: { accept: 'text/html;q=0' }, page: false },
+  { name: 'a broken weight', headers: { accept: 'text/html;q=high' }, page: false },
+] as const
+test.each(requests)('$name: a page is $page', ({ headers, page }) => {
+  expect(isNavigation(new Headers(headers))).toBe(page)
+})
+
+const languages = [
+  ['', 'en', 'This link does not exist'],
+  ['de-CH, fr;q=0.5', 'de', 'Diesen Link gibt es nicht'],
+  ['nl, fr;q=0.7, de;q=0.3', 'fr', 'Ce lien n’existe pas'],
+  ['es-419', 'es', 'Este enlace no existe'],
+  ['ja', 'ja', 'このリンクは存在しません'],
+  ['zh-Hant-TW', 'zh', '此链接不存在'],
+  ['de;q=0, en;q=0.1', 'en', 'This link does not exist'],
+  ['constructor, __proto__', 'en', 'This link does not exist'],
+] as const
+test.each(languages)('a visitor who accepts %j reads %s', async (accepted, language, title) => {
+  const page = visitorPage('notFound', new Headers({ 'accept-language': accepted }))
+  expect(page.status).toBe(404)
+  const text = await page.text()
+  expect(text).toContain(`<html lang="${language}">`)
+  expect(text).toContain(`<h1>${title}</h1>`)
+})
+
+test.each([
+  ['disabled', 410],
+  ['limited', 429],
+  ['unavailable', 503],
+] as const)('%s has the status %i', (problem, status) => {
+  expect(visitorPage(problem, new Headers()).status).toBe(status)
+})
+
+test('the page loads nothing, runs no script and names no product', async () => {
+  const page = visitorPage('notFound', new Headers())
+  const text = await page.text()
+  expect(text).not.toMatch(/<script|src=|href=|url\(|hopcode/i)
+  const style = /<style>(.*)<\/style>/.exec(text)?.[1] ?? ''
+  const hash = new Bun.CryptoHasher('sha256').update(style).digest('base64')
+  const policy = page.headers.get('content-security-policy')
+  expect(policy).toStartWith(`default-src 'none'; style-src 'sha256-${hash}'`)
+})
+
+test('headers of a mebibyte take no longer than short ones', () => {
+  const entries = 'de;q=0.1,'.repeat(100_000)
+  const headers = new Headers({ accept: entries, 'accept-language': entries })
+  expect(isNavigation(headers)).toBe(false)
+  expect(visitorPage('notFound', headers).status).toBe(404)
+})

@@ -1,0 +1,185 @@
+/** What a person sees whose browser opened a short link that does not redirect. */
+
+export type VisitorProblem = 'notFound' | 'disabled' | 'limited' | 'unavailable'
+
+interface Text {
+  title: string
+  text: string
+}
+
+const STATUSES: Readonly<Record<VisitorProblem, number>> = {
+  notFound: 404,
+  disabled: 410,
+  limited: 429,
+  unavailable: 503,
+}
+
+const TEXTS = {
+  en: {
+    notFound: {
+      title: 'This link does not exist',
+      text: 'Check the address for typing errors, or ask the person who gave it to you.',
+    },
+    disabled: { title: 'This link is no longer available', text: 'It has been turned off.' },
+    limited: {
+      title: 'Too many requests',
+      text: 'Many links were opened from your network. Wait a minute and try again.',
+    },
+    unavailable: {
+      title: 'Temporarily unavailable',
+      text: 'The link cannot be opened at the moment. Try again in a minute.',
+    },
+  },
+  de: {
+    notFound: {
+      title: 'Diesen Link gibt es nicht',
+      text: 'Prüfen Sie die Adresse auf Tippfehler oder fragen Sie, wer sie Ihnen gegeben hat.',
+    },
+    disabled: { title: 'Dieser Link ist nicht mehr verfügbar', text: 'Er wurde abgeschaltet.' },
+    limited: {
+      title: 'Zu viele Anfragen',
+      text: 'Aus Ihrem Netz wurden viele Links geöffnet. Versuchen Sie es in einer Minute erneut.',
+    },
+    unavailable: {
+      title: 'Vorübergehend nicht erreichbar',
+      text: 'Der Link lässt sich gerade nicht öffnen. Versuchen Sie es in einer Minute erneut.',
+    },
+  },
+  fr: {
+    notFound: {
+      title: 'Ce lien n’existe pas',
+      text: 'Vérifiez l’adresse ou demandez à la personne qui vous l’a donnée.',
+    },
+    disabled: { title: 'Ce lien n’est plus disponible', text: 'Il a été désactivé.' },
+    limited: {
+      title: 'Trop de requêtes',
+      text: 'Beaucoup de liens ont été ouverts depuis votre réseau. Réessayez dans une minute.',
+    },
+    unavailable: {
+      title: 'Temporairement indisponible',
+      text: 'Le lien ne peut pas être ouvert pour le moment. Réessayez dans une minute.',
+    },
+  },
+  es: {
+    notFound: {
+      title: 'Este enlace no existe',
+      text: 'Compruebe la dirección o pregunte a la persona que se la dio.',
+    },
+    disabled: { title: 'Este enlace ya no está disponible', text: 'Ha sido desactivado.' },
+    limited: {
+      title: 'Demasiadas solicitudes',
+      text: 'Se han abierto muchos enlaces desde su red. Inténtelo de nuevo dentro de un minuto.',
+    },
+    unavailable: {
+      title: 'No disponible temporalmente',
+      text: 'El enlace no se puede abrir en este momento. Inténtelo de nuevo dentro de un minuto.',
+    },
+  },
+  ja: {
+    notFound: {
+      title: 'このリンクは存在しません',
+      text: 'アドレスに誤りがないか確認するか、リンクの提供元にお問い合わせください。',
+    },
+    disabled: { title: 'このリンクは利用できなくなりました', text: 'リンクは無効にされています。' },
+    limited: {
+      title: 'リクエストが多すぎます',
+      text: 'お使いのネットワークから多数のリンクが開かれました。1分後にもう一度お試しください。',
+    },
+    unavailable: {
+      title: '一時的に利用できません',
+      text: '現在リンクを開けません。1分後にもう一度お試しください。',
+    },
+  },
+  zh: {
+    notFound: { title: '此链接不存在', text: '请检查地址是否有误，或联系提供链接的人。' },
+    disabled: { title: '此链接已不可用', text: '该链接已被停用。' },
+    limited: { title: '请求过多', text: '您的网络打开了大量链接。请一分钟后重试。' },
+    unavailable: { title: '暂时无法访问', text: '链接目前无法打开。请一分钟后重试。' },
+  },
+} as const satisfies Record<string, Record<VisitorProblem, Text>>
+
+type Language = keyof typeof TEXTS
+
+const STYLE = [
+  ':root{color-scheme:light dark}',
+  'body{margin:0;min-height:100vh;display:grid;place-items:center;',
+  'font:17px/1.5 system-ui,sans-serif;background:#f5f7fa;color:#17202e}',
+  'main{max-width:28rem;padding:2rem;text-align:center}',
+  'h1{font-size:1.5rem;line-height:1.25;margin:0 0 .5rem}',
+  'p{margin:0}',
+  '@media(prefers-color-scheme:dark){body{background:#0e1420;color:#e8edf5}}',
+].join('')
+
+const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
+
+const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/html;charset=utf-8',
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${STYLE_HASH}'`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex',
+  // The same address gives a program JSON, and another visitor another language.
+  vary: 'Accept, Accept-Language, Sec-Fetch-Dest',
+  'cache-control': 'no-store',
+}
+
+/**
+ * Whether a browser navigates: `Sec-Fetch-Dest: document`, or without that header an `Accept` that
+ * names text/html with a higher weight than JSON.
+ */
+export function isNavigation(headers: Headers): boolean {
+  const destination = headers.get('sec-fetch-dest')
+  if (destination !== null) return destination === 'document'
+  const weights = weightsOf(headers.get('accept') ?? '')
+  const html = weights.get('text/html') ?? 0
+  return html > 0 && html > (weights.get('application/json') ?? 0)
+}
+
+/** The page in the visitor's language. The caller adds headers such as `Retry-After`. */
+export function visitorPage(problem: VisitorProblem, headers: Headers): Response {
+  const language = languageOf(headers.get('accept-language') ?? '')
+  const { title, text } = TEXTS[language][problem]
+  const page = `<!doctype html>
+<html lang="${language}">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${STYLE}</style>
+<main><h1>${title}</h1><p>${text}</p></main>
+</html>
+`
+  return new Response(page, { status: STATUSES[problem], headers: PAGE_HEADERS })
+}
+
+/** The best of the languages that there are texts in; English if none is accepted. */
+function languageOf(acceptLanguage: string): Language {
+  const ranked = [...weightsOf(acceptLanguage)].sort(([, a], [, b]) => b - a)
+  for (const [tag, weight] of ranked) {
+    const [primary = ''] = tag.split('-')
+    if (weight > 0 && isLanguage(primary)) return primary
+  }
+  return 'en'
+}
+
+const isLanguage = (tag: string): tag is Language => Object.hasOwn(TEXTS, tag)
+
+/** More entries than any browser sends; a longer header costs no more than these. */
+const ENTRIES_MAX = 32
+
+/** The entries of a header and their weights from 0 to 1 (RFC 9110, section 12.4.2). */
+function weightsOf(header: string): Map<string, number> {
+  const weights = new Map<string, number>()
+  for (const entry of header.toLowerCase().split(',', ENTRIES_MAX)) {
+    const [name = '', ...parameters] = entry.split(';').map((part) => part.trim())
+    const q = parameters.find((parameter) => parameter.startsWith('q='))
+    const weight = q === undefined ? 1 : Number(q.slice(2))
+    if (name !== '' && weight >= 0 && weight <= 1) weights.set(name, weight)
+  }
+  return weights
+}

@@ -1,0 +1,313 @@
+import type { Blocklist } from '../blocklist/watch.ts'
+import type { HitFlusher } from '../hits/flush.ts'
+import type { HitJournal } from '../hot/journal.ts'
+import type { RequestTally } from '../http/requests.ts'
+import type { Histogram } from '../lib/histogram.ts'
+import { VERSION } from '../lib/version.ts'
+import type { LimiterWindow, RateLimiter } from '../limits/budgets.ts'
+import type { MaintenanceMode } from '../maintenance/mode.ts'
+import type { RedirectOutcomes } from '../redirect/follow.ts'
+import { SAMPLED_ONE_IN } from '../redirect/observe.ts'
+import type { Descriptors } from './descriptors.ts'
+import { familiesOf, type Sample, samples } from './exposition.ts'
+import type { Health } from './health.ts'
+import type { Totals } from './store.ts'
+import type { ThreadWatch } from './thread-watch.ts'
+import type { readDisk, readProcess } from './vitals.ts'
+
+/** Objects of the service that a scrape reads. */
+export interface MetricsSources {
+  health: Pick<Health, 'isReady'>
+  writer: { readonly failing: boolean }
+  bodies: { readonly bytesInFlight: number }
+  unsent: { readonly bytes: number }
+  maintenance: Pick<MaintenanceMode, 'until'>
+  logLinesDropped: () => number
+  tally: Pick<RequestTally, 'counts' | 'times'>
+  outcomes: RedirectOutcomes
+  redirectSeconds: Histogram
+  cache: { readonly sizes: Readonly<Record<string, number>> }
+  lookUps: { readonly known: number; readonly unknown: number }
+  limiter: Pick<RateLimiter, 'windows'>
+  journal: Pick<HitJournal, 'head' | 'tail' | 'pending' | 'entries'>
+  flusher: Pick<HitFlusher, 'seconds' | 'failures'>
+  threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
+  watch: Pick<ThreadWatch, 'isHanging'>
+  writerWork: { readonly batchSize: Histogram; readonly seconds: Histogram }
+  blocklist: Pick<Blocklist, 'state'>
+  descriptors: Pick<Descriptors, 'areExhausted' | 'ended' | 'limit'>
+}
+
+export interface Scrape extends MetricsSources {
+  /** In seconds. */
+  eventLoopDelay: Histogram
+  /** Since the start of the process. */
+  hits: { appended: number; flushed: number }
+  disk: ReturnType<typeof readDisk>
+  process: ReturnType<typeof readProcess>
+  /** Undefined until the reader thread has answered for the first time. */
+  totals: Totals | undefined
+}
+
+const { counter, gauge, histogram } = familiesOf<Scrape>()
+
+/** Every metric family of /-/metrics. docs/operations/monitoring.md explains each. */
+export const FAMILIES = {
+  hopcode_build_info: gauge('Always 1; the labels say what runs.', () => [
+    { labels: { version: VERSION, bun: Bun.version }, value: 1 },
+  ]),
+  hopcode_ready: gauge('1 while /-/ready answers 200.', ({ health }) => health.isReady()),
+  hopcode_writes_failing: gauge(
+    '1 while writes are refused or hang: the last one was refused, or the writer thread has ' +
+      'ended or has not answered for 5 seconds.',
+    ({ writer }) => writer.failing,
+  ),
+  hopcode_request_body_bytes: gauge(
+    'Request bodies in memory, received and being received.',
+    ({ bodies }) => bodies.bytesInFlight,
+  ),
+  hopcode_unsent_response_bytes: gauge(
+    'Responses over 64 KiB in memory that are not sent yet.',
+    ({ unsent }) => unsent.bytes,
+  ),
+  hopcode_maintenance: gauge('1 during planned maintenance.', ({ maintenance }) =>
+    isOn(maintenance),
+  ),
+  hopcode_log_lines_dropped_total: counter(
+    'Log lines that standard error did not accept.',
+    ({ logLinesDropped }) => logLinesDropped(),
+  ),
+  hopcode_event_loop_delay_seconds: histogram(
+    'How late a timer of the HTTP thread fires, every 20 ms.',
+    ({ eventLoopDelay }) => eventLoopDelay,
+  ),
+
+  hopcode_http_requests_total: counter(
+    'Answers by route pattern. Refusals of short links (/:code) count under GET.',
+    (scrape) => [...countRequests(scrape), ...countRedirects(scrape)],
+  ),
+  hopcode_http_request_duration_seconds: histogram(
+    'From arrival to answer, of every request but short links.',
+    ({ tally }) =>
+      [...tally.times()].map(({ route, method, seconds }) => ({
+        labels: { route, method },
+        value: seconds,
+      })),
+  ),
+  hopcode_redirects_total: counter(
+    'Short links asked for, by outcome.',
+    ({ outcomes: { foundByHead, notFound, disabled, limited, failed }, hits }) =>
+      samples('outcome', {
+        found: hits.appended + foundByHead,
+        not_found: notFound,
+        disabled,
+        limited,
+        failed,
+      }),
+  ),
+  hopcode_redirect_duration_seconds: histogram(
+    `Time in the handler of a short link. Sampled: one request in ${SAMPLED_ONE_IN}.`,
+    ({ redirectSeconds }) => redirectSeconds,
+  ),
+  hopcode_link_cache_entries: gauge('Codes in memory: known ones and unknown ones.', ({ cache }) =>
+    samples('kind', cache.sizes),
+  ),
+  hopcode_link_cache_misses_total: counter(
+    'Codes not in memory, looked up in the database, by its answer.',
+    ({ lookUps: { known, unknown } }) => samples('kind', { known, unknown }),
+  ),
+
+  hopcode_limiter_callers: gauge(
+    'Callers with a request in the last minute.',
+    eachWindow(({ size }) => size),
+  ),
+  hopcode_limiter_memory_bytes: gauge(
+    'Memory of the windows, at its highest.',
+    eachWindow(({ bytes }) => bytes),
+  ),
+  hopcode_limiter_refusals_total: counter(
+    'Requests over the budget of their caller.',
+    eachWindow(({ refused }) => refused),
+  ),
+  hopcode_limiter_overflow_total: counter(
+    'Requests of callers for whom no window was left because there are too many callers.',
+    eachWindow(({ overflowed }) => overflowed),
+  ),
+  hopcode_limiter_uncounted_total: counter(
+    'Requests that passed without being counted because the windows are full.',
+    eachWindow(({ uncounted }) => uncounted),
+  ),
+  hopcode_limiter_memory_refusals_total: counter(
+    'Requests under the budget for which the memory of the windows was full.',
+    eachWindow(({ arenaRefused }) => arenaRefused),
+  ),
+
+  hopcode_hits_appended_total: counter(
+    'Hits recorded: one per redirect.',
+    ({ hits }) => hits.appended,
+  ),
+  hopcode_hits_flushed_total: counter(
+    'Hits that are counted in the database.',
+    ({ hits }) => hits.flushed,
+  ),
+  hopcode_hits_pending: gauge('Hits that wait to be counted.', ({ journal }) => journal.pending),
+  hopcode_hits_overflow: gauge(
+    'Hits beyond a full journal: in memory only, lost if the process is killed.',
+    ({ journal: { pending, head, tail } }) => pending - (head - tail),
+  ),
+  hopcode_hits_journal_fill_ratio: gauge(
+    'How full the journal is, 0 to 1.',
+    ({ journal: { head, tail, entries } }) => (head - tail) / entries,
+  ),
+  hopcode_hits_flush_duration_seconds: histogram(
+    'Time to move the pending hits of the journal to the database.',
+    ({ flusher }) => flusher.seconds,
+  ),
+  hopcode_hits_flush_failures_total: counter(
+    'Flushes that the disk refused; the hits stay in the journal.',
+    ({ flusher }) => flusher.failures,
+  ),
+
+  hopcode_thread_running: gauge(
+    '1 while the thread runs. A writer that has ended needs a restart of the service.',
+    eachThread(({ isDead }) => !isDead),
+  ),
+  hopcode_thread_hanging: gauge(
+    '1 while a call has been with the thread for more than 5 seconds.',
+    eachThread((_, isHanging) => isHanging),
+  ),
+  hopcode_thread_calls_pending: gauge(
+    'Calls that wait for a thread or are with it.',
+    eachThread(({ pending }) => pending),
+  ),
+  hopcode_writer_batch_calls: histogram(
+    'Writes committed together; the count is of batches.',
+    ({ writerWork }) => writerWork.batchSize,
+  ),
+  hopcode_writer_commit_duration_seconds: histogram(
+    'A batch on its way to the writer thread, committed, and back.',
+    ({ writerWork }) => writerWork.seconds,
+  ),
+
+  hopcode_database_size_bytes: gauge('Size of the database file.', ({ disk }) => disk.database),
+  hopcode_wal_size_bytes: gauge(
+    'Size of the write-ahead log beside the database.',
+    ({ disk }) => disk.log,
+  ),
+  hopcode_disk_size_bytes: gauge('Size of the disk under DATA_DIR.', ({ disk }) => disk.size),
+  hopcode_disk_available_bytes: gauge(
+    'Room left for this process on the disk under DATA_DIR.',
+    ({ disk }) => disk.free,
+  ),
+
+  hopcode_accounts: gauge('Accounts by plan, as of the scrape before.', ({ totals }) =>
+    totals?.plans.map(({ plan, accounts }) => ({ labels: { plan }, value: accounts })),
+  ),
+  hopcode_links: gauge('Codes held by accounts of a plan, as of the scrape before.', ({ totals }) =>
+    totals?.plans.map(({ plan, links }) => ({ labels: { plan }, value: links })),
+  ),
+  hopcode_schema_version: gauge(
+    'Migrations that the database has had.',
+    ({ totals }) => totals?.schemaVersion,
+  ),
+
+  hopcode_blocklist_hosts: gauge(
+    'Active hosts of all lists.',
+    ({ blocklist }) => blocklist.state().entries,
+  ),
+  hopcode_blocklist_files: gauge(
+    'Lists in BLOCKLIST_FILES.',
+    ({ blocklist }) => blocklist.state().files.length,
+  ),
+  hopcode_blocklist_files_failing: gauge(
+    'Lists of which an older copy, or none, is active.',
+    ({ blocklist }) => blocklist.state().files.filter(({ error }) => error !== null).length,
+  ),
+  hopcode_blocklist_loaded_timestamp_seconds: gauge(
+    'When a list was last loaded, as Unix time; 0 for never.',
+    ({ blocklist }) => (blocklist.state().loadedAt ?? 0) / 1000,
+  ),
+
+  hopcode_process_resident_memory_bytes: gauge(
+    'Resident memory of all threads.',
+    ({ process: { memory } }) => memory?.rss,
+  ),
+  hopcode_process_heap_bytes: gauge(
+    'JavaScript heap of the HTTP thread, without large arrays, buffers and texts.',
+    // Not `heapUsed`: that also counts memory outside the heap, resident or not.
+    ({ process: { memory } }) => memory?.heapTotal,
+  ),
+  hopcode_process_cpu_seconds_total: counter(
+    'Processor time of all threads, by mode.',
+    ({ process: { cpu } }) => samples('mode', { user: cpu.user / 1e6, system: cpu.system / 1e6 }),
+  ),
+  hopcode_process_start_time_seconds: gauge(
+    'When the process began, as Unix time.',
+    () => Math.round(performance.timeOrigin) / 1000,
+  ),
+  hopcode_process_open_fds: gauge(
+    'File descriptors open: connections and files.',
+    // While none is free they cannot be counted: all are in use.
+    ({ process, descriptors }) => process.descriptorsOpen ?? descriptors.limit,
+  ),
+  hopcode_process_max_fds: gauge(
+    'Maximum number of file descriptors.',
+    ({ descriptors }) => descriptors.limit,
+  ),
+  hopcode_descriptors_exhausted: gauge(
+    '1 while file descriptors are used up, or were within the last minute.',
+    ({ descriptors }) => descriptors.areExhausted,
+  ),
+  hopcode_connections_ended_total: counter(
+    'Quiet connections that were ended to free their file descriptors.',
+    ({ descriptors }) => descriptors.ended,
+  ),
+} as const
+
+function countRequests({ tally }: Scrape): Sample[] {
+  return [...tally.counts()].map(({ route, method, status, count }) => ({
+    labels: { route, method, status },
+    value: count,
+  }))
+}
+
+function countRedirects({ outcomes, hits }: Scrape): Sample[] {
+  const answers = [
+    ['GET', 302, hits.appended],
+    ['HEAD', 302, outcomes.foundByHead],
+    ['GET', 404, outcomes.notFound],
+    ['GET', 410, outcomes.disabled],
+    ['GET', 429, outcomes.limited],
+    ['GET', 500, outcomes.failed],
+  ] as const
+  return answers.map(([method, status, value]) => ({
+    labels: { route: '/:code', method, status },
+    value,
+  }))
+}
+
+function eachWindow(read: (window: LimiterWindow['window']) => number) {
+  return ({ limiter }: Scrape): Sample[] =>
+    limiter.windows().map(({ callers, budget, window }) => ({
+      labels: { callers, budget },
+      value: read(window),
+    }))
+}
+
+function eachThread(
+  read: (thread: { isDead: boolean; pending: number }, isHanging: boolean) => number | boolean,
+) {
+  return ({ threads, watch }: Scrape): Sample[] =>
+    Object.entries(threads).map(([thread, state]) => ({
+      labels: { thread },
+      value: read(state, watch.isHanging(thread)),
+    }))
+}
+
+function isOn(maintenance: MetricsSources['maintenance']): boolean {
+  try {
+    return maintenance.until() !== undefined
+  } catch {
+    return false
+  }
+}
