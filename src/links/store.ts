@@ -73,7 +73,7 @@ function creation(db: Database) {
   const insertGenerated = (item: NewLink, accountId: AccountId, createdAt: number): Link => {
     let { code } = item
     for (let candidate = 0; candidate < CANDIDATES_MAX; candidate++) {
-      const link = insert({ ...item, code }, accountId, createdAt)
+      const link = insert(code === item.code ? item : { ...item, code }, accountId, createdAt)
       if (link) return link
       code = nextCode(code)
     }
@@ -225,11 +225,10 @@ function linkInserter(db: Database) {
      ON CONFLICT (code) DO NOTHING`,
   )
   return (item: NewLink, accountId: AccountId, createdAt: number): Link | undefined => {
-    const { urlKey, passcodeHash, ...stored } = item
     const row = { ...item, accountId, createdAt }
     const { changes, lastInsertRowid } = insert.run(...names.map((name) => row[name]))
     if (changes === 0) return undefined
-    return { id: Number(lastInsertRowid), ...stored, accountId, createdAt }
+    return { id: Number(lastInsertRowid), code: item.code, accountId, url: item.url, createdAt }
   }
 }
 
