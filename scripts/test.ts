@@ -27,7 +27,8 @@ function describeMissing(file: string): string[] {
 
 using folder = temporaryFolder()
 const list = join(folder.path, 'missing-tools')
-const options = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
+// One global for the files of a process, as in plain `bun test`: each would load the service anew.
+const options = [`--parallel=${PROCESSES}`, '--no-isolate', `--timeout=${TIMEOUT_MS}`]
 const child = Bun.spawn([process.execPath, 'test', ...options, ...process.argv.slice(2)], {
   cwd: ROOT,
   env: { ...process.env, MISSING_TOOLS_FILE: list },

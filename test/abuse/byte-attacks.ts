@@ -8,6 +8,7 @@ import {
   structure,
   timing,
 } from './attacked.ts'
+import { hostileJson, type JsonKind, longestUrls, oneCharacterCsv } from './bodies.ts'
 import { stalledBody, statusOf, unreadAnswer } from './requests.ts'
 
 /** Attacks with bytes: bodies that are hard to parse, never end, or are never read. */
@@ -17,23 +18,8 @@ const MIB = 1024 * 1024
 const BULK_BYTES = Math.floor(2.3 * MIB)
 const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0' }
 
-/** JSON of about so many bytes in shapes that cost a parser most. */
-const SHAPES: Readonly<Record<string, (bytes: number) => string>> = {
-  'distinct keys': (bytes) => listOf(bytes, (i) => `{"k${i}":1}`),
-  'empty objects': (bytes) => listOf(bytes, () => '{}'),
-  'nested arrays': (bytes) => `{"urls":[${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}]}`,
-  escapes: (bytes) => `{"url":"${'\\u00e9'.repeat(bytes / 6)}"}`,
-}
-
-function listOf(bytes: number, item: (i: number) => string): string {
-  const items: string[] = []
-  for (let length = 0, i = 0; length < bytes; i++) {
-    const text = item(i)
-    items.push(text)
-    length += text.length + 1
-  }
-  return `{"urls":[1,${items.join(',')}]}`
-}
+/** The shapes that cost a parser most. */
+const SHAPES: readonly JsonKind[] = ['distinct names', 'empty objects', 'nested lists', 'escapes']
 
 export const bodies: Attack = {
   name: 'bodies',
@@ -48,10 +34,10 @@ export const bodies: Attack = {
     await fillWithLongLinks(attacked, attacked.victim, 300)
     const observed = await attacked.observe(async () => {
       for (const bytes of sizes) {
-        for (const make of Object.values(SHAPES)) {
+        for (const shape of SHAPES) {
           const path = bytes < 64 * 1024 ? '/api/shorten' : '/api/bulk-shorten'
           const sent = Array.from({ length: 4 }, () =>
-            attacked.post(path, attacked.attacker, make(bytes)),
+            attacked.post(path, attacked.attacker, hostileJson(shape, bytes)),
           )
           statuses.push(...(await Promise.all(sent)).map(({ status }) => status))
         }
@@ -69,14 +55,11 @@ export const bodies: Attack = {
 
 /** Links whose list is as long as an answer can be. */
 async function fillWithLongLinks(attacked: Attacked, member: Member, count: number): Promise<void> {
-  for (let made = 0; made < count; made += 100) {
-    const urls = Array.from(
-      { length: Math.min(100, count - made) },
-      (_, i) => `https://long.example/${made + i}/${'a'.repeat(8150)}`,
-    )
-    const body = JSON.stringify({ urls })
+  const urls = longestUrls(count)
+  for (let at = 0; at < count; at += 100) {
+    const body = JSON.stringify({ urls: urls.slice(at, at + 100) })
     const { status } = await attacked.post('/api/bulk-shorten', member, body)
-    if (status !== 201) throw new Error(`the links cannot be made: ${status}`)
+    if (status !== 201) throw new Error(`the links cannot be created: ${status}`)
   }
 }
 
@@ -135,7 +118,7 @@ export const csv: Attack = {
     for (const mebibytes of isShort ? [1] : [2, 7.9]) {
       const form = new FormData()
       form.append('csrf', csrf)
-      const lines = 'x\n'.repeat((mebibytes * MIB) / 2)
+      const lines = oneCharacterCsv(mebibytes * MIB)
       form.append('file', new File([lines], 'links.csv'))
       let status = 0
       let taken = 0

@@ -9,17 +9,12 @@ import {
   structure,
   timing,
 } from './attacked.ts'
+import { randomUrls, repeatedUrls } from './search.ts'
 
 /** Attacks with what an account stores: searches, long URLs, large pages. */
 
 const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0' }
 const URL_LENGTH = 8150
-const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_'
-
-function randomText(length: number): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(length))
-  return Array.from(bytes, (byte) => LETTERS[byte & 63]).join('')
-}
 
 /** Links of an account, made as fast as the largest plan allows. */
 async function fill(attacked: Attacked, { key, email }: Member, urls: string[]): Promise<void> {
@@ -54,8 +49,8 @@ export const search: Attack = {
     await using attacked = await Attacked.start(program, UNLIMITED)
     const { attacker, victim, service } = attacked
     const links = [
-      ...longUrls(100, () => 'a'.repeat(URL_LENGTH)),
-      ...longUrls(100, () => randomText(URL_LENGTH)),
+      ...repeatedUrls(100),
+      ...randomUrls(100),
       ...longUrls(isShort ? 500 : 90_000, (i) => `page-${i * 7919}?utm_source=flyer`),
     ]
     await fill(attacked, attacker, links)
@@ -127,8 +122,8 @@ export const bulks: Attack = {
       await Member.create(program, env, 'during@example.com', 'enterprise'),
     ]
     // Made before, because this process shares the processors with the service.
-    const bodies = Array.from({ length: isShort ? 3 : 60 }, () =>
-      JSON.stringify({ urls: longUrls(100, () => randomText(URL_LENGTH)) }),
+    const bodies = Array.from({ length: isShort ? 3 : 60 }, (_, i) =>
+      JSON.stringify({ urls: randomUrls(100, i) }),
     )
     const bytesBefore = attacked.databaseBytes()
     const alone = await attacked.observe(

@@ -1,19 +1,15 @@
 import { connect } from 'node:net'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
+import { freshIpv4, ipv6Networks, scan } from './addresses.ts'
 import { type Attack, Attacked, structure } from './attacked.ts'
 
 /** Attacks from many addresses, and guesses. */
-
-const hex = (n: number) => n.toString(16)
-
-/** The `i`-th /64 of one /45. */
-const ipv6 = (i: number) => `2001:db8:${hex((i >>> 16) & 7)}:${hex(i & 0xffff)}::1`
 
 /** The `i`-th /64 of one /56. */
 const inOnePrefix = (i: number) => `2001:db8:aa:bb${(i & 255).toString(16).padStart(2, '0')}::1`
 
 /** Sends one request from each address, many on one connection at once, and counts the answers. */
-async function flood(port: number, path: string, from: number, to: number): Promise<void> {
+async function flood(port: number, path: string, clients: readonly string[]): Promise<void> {
   const AT_ONCE = 200
   const socket = connect({ host: '127.0.0.1', port })
   let answered = 0
@@ -31,14 +27,13 @@ async function flood(port: number, path: string, from: number, to: number): Prom
     socket.on('close', () => reject(new Error('the service closed the connection')))
   })
   closed.catch(() => {})
-  for (let at = from; at < to; at += AT_ONCE) {
-    const end = Math.min(to, at + AT_ONCE)
-    const wanted = answered + end - at
-    let requests = ''
-    for (let i = at; i < end; i++) {
-      requests += `GET ${path} HTTP/1.1\r\nHost: hop.test\r\nX-Forwarded-For: ${ipv6(i)}\r\n\r\n`
-    }
-    socket.write(requests)
+  for (let at = 0; at < clients.length; at += AT_ONCE) {
+    const some = clients.slice(at, at + AT_ONCE)
+    const wanted = answered + some.length
+    const requests = some.map(
+      (client) => `GET ${path} HTTP/1.1\r\nHost: hop.test\r\nX-Forwarded-For: ${client}\r\n\r\n`,
+    )
+    socket.write(requests.join(''))
     while (answered < wanted) {
       const more = new Promise<void>((resolve) => {
         next = resolve
@@ -59,15 +54,15 @@ export const addresses: Attack = {
     const count = isShort ? 4000 : 500_000
     const CONNECTIONS = 8
     const share = count / CONNECTIONS
-    const floods = Array.from({ length: CONNECTIONS }, (_, n) =>
-      flood(port, path, n * share, (n + 1) * share),
+    const clients = [...ipv6Networks(count)]
+    const shares = Array.from({ length: CONNECTIONS }, (_, n) =>
+      clients.slice(n * share, (n + 1) * share),
     )
     const start = performance.now()
-    await Promise.all(floods)
+    await Promise.all(shares.map((some) => flood(port, path, some)))
     const seconds = (performance.now() - start) / 1000
     let refused = 0
-    for (let i = 0; i < 400; i++) {
-      const from = `198.51.${100 + (i >>> 8)}.${i & 255}`
+    for (const from of freshIpv4(400, 100)) {
       const answer = await service.fetch(path, { headers: { 'x-forwarded-for': from } })
       if (answer.status !== 302) refused++
     }
@@ -84,9 +79,8 @@ export const codes: Attack = {
   async run(program) {
     await using attacked = await Attacked.start(program)
     const statuses: number[] = []
-    for (let i = 0; i < 600; i++) {
-      const path = `/cdn/qr/GUESS${String(i).padStart(4, '0')}.png`
-      const headers = { 'x-forwarded-for': '192.0.2.66' }
+    for (const { from, path } of scan(600, { images: true })) {
+      const headers = { 'x-forwarded-for': from }
       statuses.push((await attacked.service.fetch(path, { headers })).status)
     }
     const looked = statuses.filter((status) => status !== 429).length
@@ -136,7 +130,7 @@ export const signIns: Attack = {
     await using attacked = await Attacked.start(program)
     const { attacker, victim } = attacked
     const known = await attacked.signIn(victim, '203.0.113.9')
-    const times = isShort ? 3 : 8
+    const times = isShort ? 2 : 8
     const connections = 140
     const form = await formOf(attacked, '/app/sign-in')
     let isDone = false

@@ -2,7 +2,7 @@ import { expect } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
-import { makeAccount, Service } from '../support/binary.ts'
+import { makeAccount, Service, unlimited } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { testWith } from '../support/tools.ts'
 import { DiskFault, type FaultWords } from './lib/disk-fault.ts'
@@ -24,14 +24,6 @@ const FAULTS: (Omit<FaultWords, 'files'> & { name: string })[] = [
   { name: 'the file system is read-only', calls: `${WRITES},${SYNCS}`, fault: 'EROFS' },
 ]
 
-const unlimited = (dataDir: string) => ({
-  DATA_DIR: dataDir,
-  ANONYMOUS_READS_PER_MINUTE: '0',
-  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-  ENTERPRISE_WRITES_PER_MINUTE: '0',
-  ENTERPRISE_READS_PER_MINUTE: '0',
-  HIT_FLUSH_MS: '20',
-})
 const databaseFiles = (dataDir: string) =>
   ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-journal'].map((name) => join(dataDir, name))
 

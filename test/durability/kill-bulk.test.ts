@@ -1,18 +1,11 @@
 import { expect, test } from 'bun:test'
-import { makeAccount, Service } from '../support/binary.ts'
+import { makeAccount, Service, unlimited } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /** The long form: npm run test:durability -- kill-bulk */
 const ROUNDS = Number(process.env.KILL_BULK_ROUNDS ?? 4)
 /** About as long as a bulk takes on a slow machine. */
 const BULK_MS = 132
-
-const unlimited = (dataDir: string) => ({
-  DATA_DIR: dataDir,
-  ANONYMOUS_READS_PER_MINUTE: '0',
-  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-  ENTERPRISE_WRITES_PER_MINUTE: '0',
-})
 
 test(
   'kill -9 in a bulk of 1,000: all of its links are there or none, and all if it was answered',

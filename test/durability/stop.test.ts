@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { databaseFile } from '../../src/db/open.ts'
 import { repeatedUrls } from '../abuse/search.ts'
 import { eventually } from '../support/app.ts'
-import { makeAccount, Service } from '../support/binary.ts'
+import { makeAccount, Service, type Settings, unlimited } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { testWith } from '../support/tools.ts'
@@ -17,13 +16,44 @@ import { KeepAlive } from './lib/keep-alive.ts'
 const WORKERS = 32
 const STOP_DEADLINE_MS = 10_000
 
-const unlimited = (dataDir: string) => ({
-  DATA_DIR: dataDir,
-  ANONYMOUS_READS_PER_MINUTE: '0',
-  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-  ENTERPRISE_WRITES_PER_MINUTE: '0',
-  ENTERPRISE_READS_PER_MINUTE: '0',
-})
+/** A service with an account and a link. */
+class Subject implements AsyncDisposable {
+  readonly #folder: Disposable
+  readonly env: Settings
+  readonly key: string
+  readonly service: Service
+  /** Leads to https://example.com/stop. */
+  readonly code: string
+  /** Those of the database. */
+  readonly files: readonly string[]
+
+  private constructor(
+    parts: Pick<Subject, 'env' | 'key' | 'service' | 'code'>,
+    folder: Disposable,
+  ) {
+    this.#folder = folder
+    this.env = parts.env
+    this.key = parts.key
+    this.service = parts.service
+    this.code = parts.code
+    const file = databaseFile(String(parts.env.DATA_DIR))
+    this.files = [file, `${file}-wal`]
+  }
+
+  static async start(settings: Settings = {}): Promise<Subject> {
+    const folder = temporaryFolder()
+    const env = { ...unlimited(folder.path), ...settings }
+    const key = await makeAccount(env)
+    const service = await Service.start(env)
+    const code = await service.shorten(key, 'https://example.com/stop')
+    return new Subject({ env, key, service, code }, folder)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.service[Symbol.asyncDispose]()
+    this.#folder[Symbol.dispose]()
+  }
+}
 
 /** What each stubborn client sends; then it does nothing more, and never closes. */
 const STUBBORN = {
@@ -41,11 +71,8 @@ const STUBBORN = {
 }
 
 test('SIGTERM at full load with clients that never finish: nothing in flight fails, exit 0 within 10 s, counts exact', async () => {
-  using folder = temporaryFolder()
-  const env = unlimited(folder.path)
-  const key = await makeAccount(env)
-  await using service = await Service.start(env)
-  const code = await service.shorten(key, 'https://example.com/stop')
+  await using subject = await Subject.start()
+  const { env, key, service, code } = subject
   const urls = Array.from({ length: 200 }, (_, i) => `https://example.com/${i}/${'x'.repeat(7000)}`)
   expect((await service.post('/api/bulk-shorten', key, { urls })).status).toBe(201)
   const stubborn = await Promise.all(
@@ -75,10 +102,8 @@ test('SIGTERM at full load with clients that never finish: nothing in flight fai
 }, 60_000)
 
 test('SIGTERM while searches run that are costly to compare: exit 0 within 10 s, and the log is folded in', async () => {
-  using folder = temporaryFolder()
-  const env = unlimited(folder.path)
-  const key = await makeAccount(env)
-  await using service = await Service.start(env)
+  await using subject = await Subject.start()
+  const { key, service, files } = subject
   const urls = repeatedUrls(100)
   expect((await service.post('/api/bulk-shorten', key, { urls })).status).toBe(201)
   const search = async (text: string) => {
@@ -92,16 +117,13 @@ test('SIGTERM while searches run that are costly to compare: exit 0 within 10 s,
   expect(performance.now() - start).toBeLessThan(STOP_DEADLINE_MS)
   expect(await Promise.all(searches)).toEqual([400, 400, 200])
   expect(await service.errors).toContain('service.stopped')
-  const wal = Bun.file(`${databaseFile(folder.path)}-wal`)
+  const wal = Bun.file(files[1] ?? '')
   expect((await wal.exists()) ? wal.size : 0).toBe(0)
 }, 60_000)
 
 test('SIGTERM while keep-alive clients go on asking: none is cut off without Connection: close, and the counts are exact', async () => {
-  using folder = temporaryFolder()
-  const env = unlimited(folder.path)
-  const key = await makeAccount(env)
-  await using service = await Service.start(env)
-  const code = await service.shorten(key, 'https://example.com/stop')
+  await using subject = await Subject.start()
+  const { env, key, service, code } = subject
   const load = startLoad(service, key, code)
   while (load.redirects < 1000) await Bun.sleep(1)
   const ended = service.end('SIGTERM')
@@ -118,10 +140,8 @@ test('SIGTERM while keep-alive clients go on asking: none is cut off without Con
 }, 60_000)
 
 test('SIGTERM amid a request: its body is waited for, and it is answered before the end', async () => {
-  using folder = temporaryFolder()
-  const env = unlimited(folder.path)
-  const key = await makeAccount(env)
-  await using service = await Service.start(env)
+  await using subject = await Subject.start()
+  const { env, key, service } = subject
   using client = await Conversation.open(service.url)
   const body = '{"url":"https://example.com/late"}'
   const head = ['POST /api/shorten HTTP/1.1', 'Host: x', `X-API-Key: ${key}`]
@@ -145,11 +165,8 @@ test('SIGTERM amid a request: its body is waited for, and it is answered before 
 })
 
 test('new connections are refused from the signal on, while open ones are answered', async () => {
-  using folder = temporaryFolder()
-  const env = unlimited(folder.path)
-  const key = await makeAccount(env)
-  await using service = await Service.start(env)
-  const code = await service.shorten(key, 'https://example.com/stop')
+  await using subject = await Subject.start()
+  const { service, code } = subject
   const clients = await Promise.all(Array.from({ length: 4 }, () => KeepAlive.open(service.url)))
   const ask = () => Promise.all(clients.map((client) => client.ask('GET', `/${code}`)))
   for (const answer of await ask()) expect(answer).toMatchObject({ status: 302, isLast: false })
@@ -175,11 +192,8 @@ test.each(['SIGHUP', 'SIGINT'] as const)('%s stops the service as SIGTERM does',
 })
 
 test('a signal after SIGTERM does not break off the stop, and SIGUSR1 and SIGUSR2 change nothing', async () => {
-  using folder = temporaryFolder()
-  const env = unlimited(folder.path)
-  const key = await makeAccount(env)
-  await using service = await Service.start(env)
-  const code = await service.shorten(key, 'https://example.com/stop')
+  await using subject = await Subject.start()
+  const { env, service, code } = subject
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.kill(service.pid, signal)
   expect((await service.fetch(`/${code}`)).status).toBe(302)
   const ended = service.end('SIGTERM')
@@ -192,16 +206,13 @@ test('a signal after SIGTERM does not break off the stop, and SIGUSR1 and SIGUSR
 testWith('strace')(
   'a stop that the disk refuses says so in one line, with the hits that wait',
   async () => {
-    using folder = temporaryFolder()
-    const env = { ...unlimited(folder.path), HIT_FLUSH_MS: '60000' }
-    const key = await makeAccount(env)
-    await using service = await Service.start(env)
-    const code = await service.shorten(key, 'https://example.com/stop')
+    await using subject = await Subject.start({ HIT_FLUSH_MS: '60000' })
+    const { env, service, code, files } = subject
     {
       await using _ = await DiskFault.begin(service.pid, {
         calls: 'pwrite64,write,ftruncate,fsync,fdatasync',
         fault: 'EIO',
-        files: ['hopcode.db', 'hopcode.db-wal'].map((name) => join(folder.path, name)),
+        files,
       })
       for (let i = 0; i < 5; i++) await service.fetch(`/${code}`)
       expect(await service.end('SIGTERM')).toBe(1)
@@ -220,16 +231,13 @@ testWith('strace')(
 testWith('strace')(
   'a stop whose disk hangs ends with 1 within 10 s and says why',
   async () => {
-    using folder = temporaryFolder()
-    const env = { ...unlimited(folder.path), HIT_FLUSH_MS: '60000' }
-    const key = await makeAccount(env)
-    await using service = await Service.start(env)
-    const code = await service.shorten(key, 'https://example.com/stop')
+    await using subject = await Subject.start({ HIT_FLUSH_MS: '60000' })
+    const { env, service, code, files } = subject
     await service.fetch(`/${code}`)
     await using _ = await DiskFault.begin(service.pid, {
       calls: 'fsync,fdatasync',
       fault: { delayMs: 15_000 },
-      files: ['hopcode.db', 'hopcode.db-wal'].map((name) => join(folder.path, name)),
+      files,
     })
     const ended = service.end('SIGTERM')
     // All but the thread that strace holds in the call, as a disk would.

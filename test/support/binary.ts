@@ -78,6 +78,15 @@ function removeUnused(): void {
 
 export type Settings = Record<string, string>
 
+/** Settings of a service on that folder whose budgets never run out. */
+export const unlimited = (dataDir: string): Settings => ({
+  DATA_DIR: dataDir,
+  ANONYMOUS_READS_PER_MINUTE: '0',
+  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
+  ENTERPRISE_WRITES_PER_MINUTE: '0',
+  ENTERPRISE_READS_PER_MINUTE: '0',
+})
+
 export interface Finished {
   code: number | null
   out: string
