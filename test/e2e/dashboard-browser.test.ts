@@ -96,7 +96,13 @@ test(
       focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
     }
     expect(focused).toEqual([
-      ...['Skip to the content', 'Hopcode', 'Links', 'Analytics', 'Keys', 'Account', 'Service'],
+      'Skip to the content',
+      'Hopcode',
+      'Links',
+      'Analytics',
+      'Keys',
+      'Account',
+      'Service',
       'Sign out',
     ])
     await context.close()

@@ -163,8 +163,11 @@ test(
     await page.getByText('Code already in use: SPRING26').waitFor()
     await look('link-refused')
     for (const path of [
-      ...['links?sort=hits', 'links/SPRING26', `links/${LONGEST_CODE}`],
-      ...[`links/${LONGEST_CODE}?dark=%23ffffff`, `links/${LONGEST_CODE}/delete`],
+      'links?sort=hits',
+      'links/SPRING26',
+      `links/${LONGEST_CODE}`,
+      `links/${LONGEST_CODE}?dark=%23ffffff`,
+      `links/${LONGEST_CODE}/delete`,
     ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))
@@ -212,11 +215,25 @@ test(
     await signIn(page, app)
     await page.waitForURL('**/app/links')
     for (const path of [
-      ...['service/links', 'service/links/DISABLED26', 'service/links/ACTIVE26'],
-      ...['service/links?code=NOBODYS1', 'links', 'links/DISABLED26'],
-      ...['keys', 'keys/revoke', 'analytics', 'analytics?range=24h', 'analytics?range=72h'],
-      ...['analytics?range=year', 'service', 'service/accounts', 'service/accounts/1'],
-      ...['service/accounts/2', 'service/accounts/2/disable', 'account', 'account/delete'],
+      'service/links',
+      'service/links/DISABLED26',
+      'service/links/ACTIVE26',
+      'service/links?code=NOBODYS1',
+      'links',
+      'links/DISABLED26',
+      'keys',
+      'keys/revoke',
+      'analytics',
+      'analytics?range=24h',
+      'analytics?range=72h',
+      'analytics?range=year',
+      'service',
+      'service/accounts',
+      'service/accounts/1',
+      'service/accounts/2',
+      'service/accounts/2/disable',
+      'account',
+      'account/delete',
       'account/two-factor',
     ]) {
       await page.goto(`${app.url}/app/${path}`)
