@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { batchTurns } from '../lib/turns.ts'
+import { batchSlices } from '../lib/time-slices.ts'
 import { URL_MAX_LENGTH } from '../links/url.ts'
 
 /** CSV: writes RFC 4180, and reads what spreadsheets write. */
@@ -97,7 +97,7 @@ function encodingOf([first, second]: Uint8Array): Encoding {
 async function* textOf(file: Blob, encoding: Encoding) {
   const decoder = new TextDecoder(encoding)
   for (let at = 0; at < file.size; at += SLICE_BYTES) {
-    if (at > 0) await batchTurns.next()
+    if (at > 0) await batchSlices.next()
     yield decoder.decode(await partOf(file, at, at + SLICE_BYTES), { stream: true })
   }
   yield decoder.decode()

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { batchTurns } from '../lib/turns.ts'
+import { batchSlices } from '../lib/time-slices.ts'
 
 /**
  * Reads one list of strings from a large JSON document without building the rest of the document in
@@ -25,7 +25,7 @@ export async function readStringList(
   itemsMax: number,
 ): Promise<StringListDocument> {
   const scanner = new Scanner(bytes, field, itemsMax)
-  while (!scanner.scan(SLICE_BYTES)) await batchTurns.next()
+  while (!scanner.scan(SLICE_BYTES)) await batchSlices.next()
   return scanner.document
 }
 

@@ -15,7 +15,7 @@ import { assert } from '../lib/assert.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { type Code, newCode } from '../lib/code.ts'
 import type { RandomBytes } from '../lib/random.ts'
-import { batchTurns } from '../lib/turns.ts'
+import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import { type CreatedLink, type NewLink, type PublicUrls, quotaError } from './link.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
@@ -89,7 +89,7 @@ export async function bulk(
   owner: Account,
   urls: readonly unknown[],
 ): Promise<BulkView> {
-  const checked = await batchTurns.map(urls, LINKS_AT_ONCE, (url) => checkUrl(deps, url))
+  const checked = await batchSlices.map(urls, LINKS_AT_ONCE, (url) => checkUrl(deps, url))
   const good = checked.flatMap((url) => (url instanceof AppError ? [] : [url]))
   if (good.length === 0) throw pickError(checked)
   const bytes = good.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
@@ -142,7 +142,7 @@ async function createLinks(
   const { addresses, clock, hasher, links, random } = deps
   const quota = deps.plans[owner.plan]
   const passcodes: string[] = []
-  const items = await batchTurns.map(urls, LINKS_AT_ONCE, (url): NewLink => {
+  const items = await batchSlices.map(urls, LINKS_AT_ONCE, (url): NewLink => {
     const passcode = newPasscode(random)
     passcodes.push(passcode)
     const passcodeHash = hasher.hash('passcode', passcode)
@@ -155,7 +155,7 @@ async function createLinks(
     items,
     quota,
   })
-  return batchTurns.map(created, LINKS_AT_ONCE, (link, i) =>
+  return batchSlices.map(created, LINKS_AT_ONCE, (link, i) =>
     typeof link === 'string'
       ? quotaError(link, quota)
       : createdView(addresses, link, passcodes[i] ?? ''),

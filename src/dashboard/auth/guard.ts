@@ -7,7 +7,7 @@ import { clientIp, clientNetwork } from '../../hot/client-address.ts'
 import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body.ts'
 import { clientOf, REQUEST_ID, type ResponseState } from '../../http/context.ts'
 import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
-import { pageTurns } from '../../lib/turns.ts'
+import { pageSlices } from '../../lib/time-slices.ts'
 import { bulkBytesMax } from '../../links/create.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
@@ -54,7 +54,7 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       const token = deps.cookies.find('session', request)
       const session = deps.sessions.find(token)
       // One page request per tick of the event loop, so that many of them do not delay redirects.
-      if (session) await pageTurns.next()
+      if (session) await pageSlices.next()
       // Before the form is read, which is the most expensive part.
       spendPage(deps, { request, server }, session?.accountId)
       const early = requireSession(session, owner)

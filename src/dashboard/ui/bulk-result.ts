@@ -1,5 +1,5 @@
 import { type Html, html } from '../../lib/html.ts'
-import { batchTurns } from '../../lib/turns.ts'
+import { batchSlices } from '../../lib/time-slices.ts'
 import type { BulkItemView } from '../../links/schema.ts'
 import { csvLine } from '../csv.ts'
 import * as parts from './components.ts'
@@ -79,7 +79,7 @@ const failedCard = async (failed: BulkGroups['failed']): Promise<Html> =>
     parts.table({
       caption: 'Lines that failed',
       columns: ['Line', 'Reason', 'URL'],
-      rows: await batchTurns.map(failed.slice(0, ROWS_MAX), ROWS_AT_ONCE, (row) => [
+      rows: await batchSlices.map(failed.slice(0, ROWS_MAX), ROWS_AT_ONCE, (row) => [
         breakable(row.place),
         row.error,
         html`<span class="code">${beginning(row.text)}</span>`,
@@ -100,7 +100,7 @@ const createdCard = async (created: BulkGroups['created']): Promise<Html> =>
     parts.table({
       caption: 'New links',
       columns: [...LINK_COLUMNS, 'Passcode'],
-      rows: await batchTurns.map(created, ROWS_AT_ONCE, ({ place, view }, at) => [
+      rows: await batchSlices.map(created, ROWS_AT_ONCE, ({ place, view }, at) => [
         ...linkCells(place, view, `made-${at}`),
         html`<span class="code passcode">${view.passcode}</span>`,
       ]),
@@ -114,7 +114,7 @@ const reusedCard = async (reused: BulkGroups['reused']): Promise<Html> =>
     parts.table({
       caption: 'Existing links',
       columns: LINK_COLUMNS,
-      rows: await batchTurns.map(reused, ROWS_AT_ONCE, ({ place, view }, at) =>
+      rows: await batchSlices.map(reused, ROWS_AT_ONCE, ({ place, view }, at) =>
         linkCells(place, view, `reused-${at}`),
       ),
     }),

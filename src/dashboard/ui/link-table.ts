@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/store.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
-import { pageTurns } from '../../lib/turns.ts'
+import { pageSlices } from '../../lib/time-slices.ts'
 import type { Link } from '../../links/link.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { TOP_MAX, topLinks } from '../../links/top.ts'
@@ -94,7 +94,7 @@ const ROWS_AT_ONCE = 5
 
 function renderRows({ addresses, moderation }: DashboardDeps, rows: readonly CountedLink[]) {
   const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
-  return pageTurns.map(rows, ROWS_AT_ONCE, (row) =>
+  return pageSlices.map(rows, ROWS_AT_ONCE, (row) =>
     cells(row, addresses.short(row.code), reasons.get(row.code)),
   )
 }

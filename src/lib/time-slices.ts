@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
  * Runs long work of one kind in time slices, with other work of the thread in between. However many
  * callers there are, one time slice of one caller runs per tick of the event loop.
  */
-export class Turns {
+export class TimeSlices {
   #last: Promise<void> = Promise.resolve()
 
   /** Resolves in a later tick, after all earlier callers. */
@@ -29,6 +29,6 @@ export class Turns {
 }
 
 /** For batches of links: reading, checking and answering them. */
-export const batchTurns = new Turns()
+export const batchSlices = new TimeSlices()
 /** For dashboard pages, so that a flood of page requests does not delay batches. */
-export const pageTurns = new Turns()
+export const pageSlices = new TimeSlices()

@@ -1,29 +1,29 @@
 import { expect, test } from 'bun:test'
-import { Turns } from './turns.ts'
+import { TimeSlices } from './time-slices.ts'
 
-const mapInTurns: Turns['map'] = (items, most, map) => new Turns().map(items, most, map)
+const mapInSlices: TimeSlices['map'] = (items, most, map) => new TimeSlices().map(items, most, map)
 
 test('every item is mapped, in order, with its index', async () => {
   for (const most of [1, 2, 3, 4]) {
-    expect(await mapInTurns(['a', 'b', 'c'], most, (item, at) => item + at)).toEqual([
+    expect(await mapInSlices(['a', 'b', 'c'], most, (item, at) => item + at)).toEqual([
       'a0',
       'b1',
       'c2',
     ])
   }
-  expect(await mapInTurns([], 2, () => 1)).toEqual([])
+  expect(await mapInSlices([], 2, () => 1)).toEqual([])
 })
 
 test('other work of the thread runs in between', async () => {
   const seen: number[] = []
   setImmediate(() => seen.push(-1))
-  await mapInTurns([0, 1, 2, 3], 2, (item) => seen.push(item))
+  await mapInSlices([0, 1, 2, 3], 2, (item) => seen.push(item))
   expect(seen).toEqual([0, 1, -1, 2, 3])
 })
 
 test('what the function throws ends the work', async () => {
   const seen: number[] = []
-  const mapped = mapInTurns([0, 1, 2, 3], 2, (item) => {
+  const mapped = mapInSlices([0, 1, 2, 3], 2, (item) => {
     if (item === 2) throw new Error('no')
     seen.push(item)
   })
@@ -40,7 +40,7 @@ test('of many callers one goes on in a round of the event loop', async () => {
     if (!isDone) setImmediate(count)
   }
   setImmediate(count)
-  const turns = new Turns()
+  const turns = new TimeSlices()
   const work = Array.from({ length: 4 }, () =>
     turns.map([0, 1, 2], 1, (item) => item > 0 && rounds.push(round)),
   )
@@ -51,7 +51,7 @@ test('of many callers one goes on in a round of the event loop', async () => {
 })
 
 test('work of one kind does not wait for the turns of another', async () => {
-  const [crowded, quiet] = [new Turns(), new Turns()]
+  const [crowded, quiet] = [new TimeSlices(), new TimeSlices()]
   const crowd = Array.from({ length: 50 }, () => crowded.next())
   let areCrowdsTurnsOver = false
   const end = Promise.all(crowd).then(() => {
