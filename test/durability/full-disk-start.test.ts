@@ -24,7 +24,7 @@ async function prepare(disk: SmallDisk, signal: 'SIGTERM' | 'SIGKILL') {
   return { env, key, code }
 }
 
-/** How many of the sizes below are tried. The long form: npm run test:durability -- full-disk-start */
+/** How many of the sizes are tried. The long form: npm run test:durability -- full-disk-start */
 const SIZES = Number(process.env.FULL_DISK_DISKS ?? 2)
 const FREE_KIB = [0, 16, 4, 8, 32].slice(0, SIZES)
 
