@@ -243,7 +243,7 @@ export function secondFactorWrites(db: Database) {
     },
 
     /**
-     * TimeSlices two-factor sign-in on. `secret` is the stored one that the code of `step` confirms.
+     * Turns two-factor sign-in on. `secret` is the stored one that the code of `step` confirms.
      * False, and nothing is changed, if another form has replaced it or has turned it on already.
      */
     enableTotp(command: {
@@ -262,7 +262,7 @@ export function secondFactorWrites(db: Database) {
       return true
     },
 
-    /** TimeSlices two-factor sign-in off. False, and nothing is changed, if the factor was used. */
+    /** Turns two-factor sign-in off. False, and nothing is changed, if the factor was used. */
     disableTotp(command: { accountId: AccountId; factor: Factor; now: number }): boolean {
       if (!useFactor(command.accountId, command.factor, command.now)) return false
       accounts.clearSecondFactor(command.accountId)

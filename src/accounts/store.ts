@@ -148,7 +148,7 @@ export class AccountStore {
     this.change(id, { plan })
   }
 
-  /** TimeSlices two-factor sign-in off and deletes its recovery codes. */
+  /** Turns two-factor sign-in off and deletes its recovery codes. */
   clearSecondFactor(id: AccountId): void {
     this.change(id, { totpSecret: null, totpEnabledAt: null, totpLastStep: null })
     this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.accountId, id)).run()

@@ -8,6 +8,7 @@ import { toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkCache } from '../links/cache.ts'
+import { isNavigation, visitorPage } from './visitor-page.ts'
 
 export interface RedirectDeps extends GuardDeps {
   cache: LinkCache
@@ -50,9 +51,9 @@ export function follower(deps: RedirectDeps): Follow {
   const refuse = refuser(deps)
   const failed = new AnswerHeaders(deps, NO_SNIFFING)
 
-  const refuseLimited = (budget: Budget) => {
+  const refuseLimited = (budget: Budget, headers: Headers) => {
     outcomes.limited++
-    return refuse('rate_limited', String(budget.retryAfter), budget)
+    return refuse('rate_limited', String(budget.retryAfter), { budget, headers })
   }
 
   return (text, request, server) => {
@@ -68,19 +69,19 @@ export function follower(deps: RedirectDeps): Follow {
       let destination = code && cache.findInMemory(code)
       if (code !== undefined && destination === undefined) {
         const refusal = limiter.findLookUpRefusal('redirect', account, client)
-        if (refusal) return refuseLimited(refusal)
+        if (refusal) return refuseLimited(refusal, headers)
         destination = cache.lookUp(code)
       }
       // Known first: a link that is found has a budget of its own.
       budget = limiter.take(destination?.location ? 'redirect' : 'read', account, client)
-      if (!budget.allowed) return refuseLimited(budget)
+      if (!budget.allowed) return refuseLimited(budget, headers)
       if (!destination?.location) {
         if (destination?.isDisabled) {
           outcomes.disabled++
-          return refuse('link_disabled', text.toUpperCase(), budget)
+          return refuse('link_disabled', text.toUpperCase(), { budget, headers })
         }
         outcomes.notFound++
-        return refuse('code_not_found', text.toUpperCase(), budget)
+        return refuse('code_not_found', text.toUpperCase(), { budget, headers })
       }
       if (request.method === 'GET') journal.append(destination.id)
       else outcomes.foundByHead++
@@ -96,21 +97,37 @@ export function follower(deps: RedirectDeps): Follow {
   }
 }
 
-/** A refusal is a value here: an Error with its stack would cost more than the response. */
+const PROBLEMS = {
+  rate_limited: 'limited',
+  code_not_found: 'notFound',
+  link_disabled: 'disabled',
+} as const
+
+/**
+ * A refusal is a value here: an Error with its stack would cost more than the response. A browser
+ * that navigates gets a page, all other clients get JSON.
+ */
 function refuser(deps: RedirectDeps) {
   const json = { 'Content-Type': 'application/json;charset=utf-8', ...NO_SNIFFING }
   const refused = new AnswerHeaders(deps, json)
   const limited = new AnswerHeaders(deps, json)
   const retryAfter = limited.line('Retry-After')
   return (
-    code: 'rate_limited' | 'code_not_found' | 'link_disabled',
+    code: keyof typeof PROBLEMS,
     detail: string,
-    budget: Budget,
+    { budget, headers }: { budget: Budget; headers: Headers },
   ): Response => {
     const { status, message } = REFUSALS[code]
     const answer = code === 'rate_limited' ? limited : refused
     if (code === 'rate_limited') retryAfter.set(detail)
     answer.fill(budget)
+    if (isNavigation(headers)) {
+      const page = visitorPage(PROBLEMS[code], headers)
+      for (const [name, value] of answer.headers) {
+        if (!page.headers.has(name)) page.headers.set(name, value)
+      }
+      return page
+    }
     const error = message(detail)
     // Escaping takes a third of the answer's time; around a code or a number, nothing needs it.
     const text = /^\w*$/.test(detail) ? `"${error}"` : JSON.stringify(error)

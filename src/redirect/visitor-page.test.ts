@@ -47,7 +47,6 @@ test.each(languages)('a visitor who accepts %j reads %s', async (accepted, langu
 test.each([
   ['disabled', 410],
   ['limited', 429],
-  ['unavailable', 503],
 ] as const)('%s has the status %i', (problem, status) => {
   expect(visitorPage(problem, new Headers()).status).toBe(status)
 })

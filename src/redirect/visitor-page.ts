@@ -1,6 +1,6 @@
 /** What a person sees whose browser opened a short link that does not redirect. */
 
-export type VisitorProblem = 'notFound' | 'disabled' | 'limited' | 'unavailable'
+export type VisitorProblem = 'notFound' | 'disabled' | 'limited'
 
 interface Text {
   title: string
@@ -11,7 +11,6 @@ const STATUSES: Readonly<Record<VisitorProblem, number>> = {
   notFound: 404,
   disabled: 410,
   limited: 429,
-  unavailable: 503,
 }
 
 const TEXTS = {
@@ -25,10 +24,6 @@ const TEXTS = {
       title: 'Too many requests',
       text: 'Many links were opened from your network. Wait a minute and try again.',
     },
-    unavailable: {
-      title: 'Temporarily unavailable',
-      text: 'The link cannot be opened at the moment. Try again in a minute.',
-    },
   },
   de: {
     notFound: {
@@ -39,10 +34,6 @@ const TEXTS = {
     limited: {
       title: 'Zu viele Anfragen',
       text: 'Aus Ihrem Netz wurden viele Links geöffnet. Versuchen Sie es in einer Minute erneut.',
-    },
-    unavailable: {
-      title: 'Vorübergehend nicht erreichbar',
-      text: 'Der Link lässt sich gerade nicht öffnen. Versuchen Sie es in einer Minute erneut.',
     },
   },
   fr: {
@@ -55,10 +46,6 @@ const TEXTS = {
       title: 'Trop de requêtes',
       text: 'Beaucoup de liens ont été ouverts depuis votre réseau. Réessayez dans une minute.',
     },
-    unavailable: {
-      title: 'Temporairement indisponible',
-      text: 'Le lien ne peut pas être ouvert pour le moment. Réessayez dans une minute.',
-    },
   },
   es: {
     notFound: {
@@ -69,10 +56,6 @@ const TEXTS = {
     limited: {
       title: 'Demasiadas solicitudes',
       text: 'Se han abierto muchos enlaces desde su red. Inténtelo de nuevo dentro de un minuto.',
-    },
-    unavailable: {
-      title: 'No disponible temporalmente',
-      text: 'El enlace no se puede abrir en este momento. Inténtelo de nuevo dentro de un minuto.',
     },
   },
   ja: {
@@ -85,16 +68,11 @@ const TEXTS = {
       title: 'リクエストが多すぎます',
       text: 'お使いのネットワークから多数のリンクが開かれました。1分後にもう一度お試しください。',
     },
-    unavailable: {
-      title: '一時的に利用できません',
-      text: '現在リンクを開けません。1分後にもう一度お試しください。',
-    },
   },
   zh: {
     notFound: { title: '此链接不存在', text: '请检查地址是否有误，或联系提供链接的人。' },
     disabled: { title: '此链接已不可用', text: '该链接已被停用。' },
     limited: { title: '请求过多', text: '您的网络打开了大量链接。请一分钟后重试。' },
-    unavailable: { title: '暂时无法访问', text: '链接目前无法打开。请一分钟后重试。' },
   },
 } as const satisfies Record<string, Record<VisitorProblem, Text>>
 

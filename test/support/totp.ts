@@ -23,7 +23,7 @@ export const TWO_FACTOR = '/app/account/two-factor'
 export const keyIn = ({ text }: Seen): string =>
   />([A-Z2-7 ]{39})<\/span>/.exec(text)?.[1]?.replaceAll(' ', '') ?? ''
 
-/** TimeSlices two-factor sign-in on for somebody who is signed in. */
+/** Turns two-factor sign-in on for somebody who is signed in. */
 export async function enableTwoFactor(
   app: TestApp,
   visitor: Visitor,

@@ -24,7 +24,7 @@ import { page } from '../ui/layout.ts'
 const PATH = '/app/account/two-factor'
 const WRONG_CODE = 'This code is wrong, too old, or used already.'
 
-/** TimeSlices two-factor sign-in on and off. */
+/** Turns two-factor sign-in on and off. */
 export const twoFactorPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.twoFactor', prefix: PATH })
     .use(signedIn(deps))
@@ -55,7 +55,7 @@ async function begin(deps: DashboardDeps, user: CurrentUser): Promise<Response> 
   return secretPage(deps, user, secret)
 }
 
-/** TimeSlices two-factor sign-in on if the code matches the stored secret. */
+/** Turns two-factor sign-in on if the code matches the stored secret. */
 async function confirm(deps: DashboardDeps, user: CurrentUser, code: string): Promise<Response> {
   const { hasher, random, clock, writer, sessions, security } = deps
   const account = requireAccount(deps, user)
@@ -102,7 +102,7 @@ interface DisableErrors {
   code?: string
 }
 
-/** TimeSlices two-factor sign-in off. Returns what is wrong; undefined if it is off. */
+/** Turns two-factor sign-in off. Returns what is wrong; undefined if it is off. */
 async function disable(
   deps: DashboardDeps,
   user: CurrentUser,

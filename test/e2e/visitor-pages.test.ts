@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test'
+import { type TestApp, testApp } from '../support/app.ts'
+import { disableLink } from '../support/moderation.ts'
+
+const BROWSER = { 'sec-fetch-dest': 'document', 'accept-language': 'de' }
+
+const open = (app: TestApp, path: string) => app.call('GET', path, { headers: BROWSER })
+
+test('a browser that opens an unknown code gets a page in its language', async () => {
+  await using app = await testApp()
+  const page = await open(app, '/NOSUCH26')
+  expect(page.status).toBe(404)
+  expect(page.headers.get('content-type')).toBe('text/html;charset=utf-8')
+  expect(page.text).toContain('<h1>Diesen Link gibt es nicht</h1>')
+  expect(page.headers.get('x-ratelimit-limit')).toBe('300')
+  expect(page.headers.get('x-request-id')).toBeString()
+  expect(page.headers.get('x-content-type-options')).toBe('nosniff')
+})
+
+test('a program gets the same JSON as ever', async () => {
+  await using app = await testApp()
+  for (const headers of [{}, { accept: '*/*' }, { 'sec-fetch-dest': 'empty' }]) {
+    const answer = await app.call('GET', '/NOSUCH26', { headers })
+    expect(answer).toMatchObject({ status: 404, body: { error: 'Code not found: NOSUCH26' } })
+  }
+  expect((await app.call('GET', '/api/lookup/NOSUCH26', { headers: BROWSER })).body).toEqual({
+    error: 'Code not found: NOSUCH26',
+  })
+})
+
+test('the page of a disabled code is 410, and of a used-up limit 429 with Retry-After', async () => {
+  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '2' } })
+  await app.reserve('SPRING26')
+  disableLink(app, 'SPRING26', 'Phishing')
+  const disabled = await open(app, '/SPRING26')
+  expect(disabled.status).toBe(410)
+  expect(disabled.text).toContain('<h1>Dieser Link ist nicht mehr verfügbar</h1>')
+  await open(app, '/NOSUCH26')
+  const limited = await open(app, '/NOSUCH26')
+  expect(limited.status).toBe(429)
+  expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(limited.text).toContain('<h1>Zu viele Anfragen</h1>')
+})
+
+test('a browser that opens a link is redirected as before', async () => {
+  await using app = await testApp()
+  const { code } = await app.shorten('https://example.com/landing')
+  const answer = await open(app, `/${code}`)
+  expect(answer.status).toBe(302)
+  expect(answer.headers.get('location')).toBe('https://example.com/landing')
+})
