@@ -65,7 +65,7 @@ export function countRegistration(deps: DashboardDeps, origin: ClientOrigin): vo
 
 /**
  * Setting up the owner with the address of an existing account needs that account's password:
- * otherwise whoever registered the address first would become the owner. Returns the stored hash
+ * otherwise anybody could register the address first and become the owner. Returns the stored hash
  * that `current` was verified against; null if no account with a password has the address.
  */
 export async function proveExisting(
