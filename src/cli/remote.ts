@@ -31,7 +31,8 @@ export async function links(
     const { value: link, done } = await explained(all.next())
     if (done) return
     const { short_url, hit_count, url } = link
-    print(json ? JSON.stringify(link) : `${short_url}  ${hit_count} hits  ${url ?? '(reserved)'}`)
+    const hits = hit_count === 1 ? '1 hit' : `${hit_count} hits`
+    print(json ? JSON.stringify(link) : `${short_url}  ${hits}  ${url ?? '(reserved)'}`)
   }
 }
 
