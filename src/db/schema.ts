@@ -42,6 +42,8 @@ export const accounts = sqliteTable(
     totpEnabledAt: integer('totp_enabled_at'),
     /** The time step (RFC 6238) of the last code that was accepted: no code is accepted twice. */
     totpLastStep: integer('totp_last_step'),
+    /** IANA name of the time zone of its analytics; null for UTC. */
+    timeZone: text('time_zone'),
   },
   (table) => [uniqueIndex('accounts_email').on(sql`lower(${table.email})`)],
 )
@@ -56,12 +58,18 @@ export const apiKeys = sqliteTable(
     /** The key's last four characters, so that its owner can tell it from another. */
     lastFour: text('last_four').notNull(),
     createdAt: integer('created_at').notNull(),
-    /** When a rotated or revoked key stops working; null while it is in force. */
+    /** When a rotated or revoked key stops working; null while it is active. */
     endsAt: integer('ends_at'),
     /** The key's first eight characters; null for keys older than this column. */
     prefix: text(),
     /** To the minute. */
     lastUsedAt: integer('last_used_at'),
+    /** Chosen by the key's owner; null for keys without a name. */
+    name: text(),
+    /** A `read` key cannot create or change links. */
+    scope: text({ enum: ['read', 'write'] })
+      .notNull()
+      .default('write'),
   },
   (table) => [
     uniqueIndex('api_keys_hash').on(table.hash),
@@ -87,6 +95,71 @@ export const links = sqliteTable(
     index('links_account').on(table.accountId, table.id),
     index('links_url').on(table.accountId, table.urlKey).where(sql`url_key IS NOT NULL`),
   ],
+)
+
+/**
+ * Optional properties of a link. A link without any has no row, and a redirect reads the row only if
+ * it has a rule: one of the columns from `paused_at` to `delete_at`.
+ */
+export const linkProperties = sqliteTable(
+  'link_properties',
+  {
+    linkId: integer('link_id').primaryKey(),
+    title: text(),
+    note: text(),
+    /** Since when visitors get 404. */
+    pausedAt: integer('paused_at'),
+    /** Visitors get 404 before this time. */
+    startsAt: integer('starts_at'),
+    /** From this time on visitors get 410, or `expired_url`. */
+    expiresAt: integer('expires_at'),
+    /** After so many hits visitors get 410, or `expired_url`. */
+    maxHits: integer('max_hits'),
+    expiredUrl: text('expired_url'),
+    /** 1: the query string of a visit is added to the destination. */
+    forwardQuery: integer('forward_query').notNull().default(0),
+    /** When the deletion takes effect that its owner can still undo; visitors get 404 until then. */
+    deleteAt: integer('delete_at'),
+  },
+  (table) => [index('link_properties_delete').on(table.deleteAt).where(sql`delete_at IS NOT NULL`)],
+)
+
+/** WITHOUT ROWID: the links of a tag in the order of their ids. */
+export const linkTags = sqliteTable(
+  'link_tags',
+  {
+    accountId: integer('account_id').notNull(),
+    /** Lower case. */
+    tag: text().notNull(),
+    linkId: integer('link_id').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.tag, table.linkId] }),
+    index('link_tags_link').on(table.linkId),
+  ],
+)
+
+/** The logo in the middle of an account's QR codes. */
+export const qrLogos = sqliteTable('qr_logos', {
+  accountId: integer('account_id').primaryKey(),
+  /** `image/png` or `image/svg+xml`. */
+  type: text({ enum: ['image/png', 'image/svg+xml'] }).notNull(),
+  content: blob({ mode: 'buffer' }).notNull(),
+  createdAt: integer('created_at').notNull(),
+})
+
+/** Named QR options of an account. */
+export const qrPresets = sqliteTable(
+  'qr_presets',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    accountId: integer('account_id').notNull(),
+    name: text().notNull(),
+    /** The options as the query string of `/api/qr/{code}`. */
+    options: text().notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (table) => [uniqueIndex('qr_presets_name').on(table.accountId, table.name)],
 )
 
 /**
@@ -174,6 +247,8 @@ export const sessions = sqliteTable(
     agent: text().notNull(),
     /** When the password was last entered in this session. */
     provedAt: integer('proved_at').notNull().default(0),
+    /** 1: lasts 30 days, because its owner chose to stay signed in. */
+    isLong: integer('is_long').notNull().default(0),
   },
   (table) => [
     uniqueIndex('sessions_hash').on(table.hash),
