@@ -34,6 +34,7 @@ import { Pace } from './limits/pace.ts'
 import { CountingReads, LinkCache } from './links/cache.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { LinkEffects } from './links/effects.ts'
+import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
 import { LinkReads } from './links/read.ts'
@@ -204,7 +205,8 @@ function openLinks(options: LinkOptions) {
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
   const lookUps = new CountingReads(reads)
-  const cache = new LinkCache({ reads: lookUps, blocklist, max: config.linkCacheMax })
+  const codes = new KnownCodes({ reads, reader: threads.reader })
+  const cache = new LinkCache({ reads: lookUps, blocklist, codes, max: config.linkCacheMax })
   const images = new QrImages({ renderer: threads.qr, dir: imageDir, addresses, log })
   const indexer = new SearchIndexer(writer)
   const effects = new LinkEffects({ cache, images, indexer })

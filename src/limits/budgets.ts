@@ -125,10 +125,7 @@ export class RateLimiter {
     return this.#takeFrom(this.#accounts[group], limit, 0, id, now)
   }
 
-  /**
-   * The refusal of a database look-up for a code that is not in memory; undefined if it is allowed:
-   * while the caller has reads left, because an unknown code is charged to them.
-   */
+  /** The refusal of a look-up that would find nothing; undefined if the caller has reads left. */
   findLookUpRefusal(account: Account | undefined, client: Client): Budget | undefined {
     const now = Math.floor(this.#options.monotonic())
     if (!this.#isReadSpent(account, client, now)) return undefined

@@ -16,6 +16,7 @@ function cacheOver(rows: Map<string, DestinationRow>) {
       },
     },
     blocklist: { isBlocked: ({ host }) => host.includes('blocked') },
+    codes: { add() {}, mayExist: () => true },
     max: 100,
   })
   return { cache, reads }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type Destination, DestinationCache } from '../hot/destination-cache.ts'
 import type { Code } from '../lib/code.ts'
+import type { KnownCodes } from './known-codes.ts'
 import type { DestinationRow, LinkReads } from './read.ts'
 import { locationOf, type ParsedUrl, parseKnownUrl } from './url.ts'
 
@@ -11,6 +12,7 @@ const UNKNOWN_MAX = 10_000
 interface LinkCacheOptions {
   reads: Pick<LinkReads, 'findDestination'>
   blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
+  codes: Pick<KnownCodes, 'add' | 'mayExist'>
   /** The most links in memory. */
   max: number
 }
@@ -24,10 +26,12 @@ interface LinkCacheOptions {
 export class LinkCache {
   readonly #reads: Pick<LinkReads, 'findDestination'>
   readonly #blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
+  readonly #codes: Pick<KnownCodes, 'add' | 'mayExist'>
   readonly #known: DestinationCache
   readonly #unknown = new LRUCache<Code, typeof UNKNOWN>({ max: UNKNOWN_MAX })
 
-  constructor({ reads, blocklist, max }: LinkCacheOptions) {
+  constructor({ reads, blocklist, codes, max }: LinkCacheOptions) {
+    this.#codes = codes
     this.#reads = reads
     this.#blocklist = blocklist
     this.#known = new DestinationCache({ max })
@@ -51,6 +55,11 @@ export class LinkCache {
     return inMemory === undefined ? this.lookUp(code) : (inMemory ?? undefined)
   }
 
+  /** Without the database. False only if no link has the code: see `KnownCodes`. */
+  mayExist(code: Code): boolean {
+    return this.#codes.mayExist(code)
+  }
+
   /** Reads the database. Undefined if the code is unknown. */
   lookUp(code: Code): Destination | undefined {
     const row = this.#reads.findDestination(code)
@@ -64,6 +73,7 @@ export class LinkCache {
    * would evict those that visitors follow.
    */
   add(code: Code): void {
+    this.#codes.add(code)
     this.#unknown.delete(code)
   }
 

@@ -72,6 +72,7 @@ export class LinkReads {
   readonly #nearest
   readonly #destination
   readonly #disabledCode
+  readonly #lastId
 
   constructor(db: Database) {
     this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
@@ -88,6 +89,12 @@ export class LinkReads {
     this.#disabledCode = db.prepare<DestinationRow, [Code]>(
       `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled FROM disabled_codes WHERE code = ?`,
     )
+    this.#lastId = db.prepare<{ id: number | null }, []>('SELECT max(id) AS id FROM links')
+  }
+
+  /** The highest id of a link; 0 without links. */
+  lastId(): number {
+    return this.#lastId.get()?.id ?? 0
   }
 
   findByCode(code: Code): Link | undefined {

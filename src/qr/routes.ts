@@ -144,7 +144,7 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   let found = code && cache.findInMemory(code)
   if (code !== undefined && found === undefined) {
     const refusal = limiter.findLookUpRefusal(undefined, caller.client)
-    if (refusal) throw limited(refusal, caller)
+    if (refusal && !cache.mayExist(code)) throw limited(refusal, caller)
     found = cache.lookUp(code)
   }
   if (code !== undefined && exists(found)) return code

@@ -69,7 +69,7 @@ export function follower(deps: RedirectDeps): Follow {
       let destination = code && cache.findInMemory(code)
       if (code !== undefined && destination === undefined) {
         const refusal = limiter.findLookUpRefusal(account, client)
-        if (refusal) return refuseLimited(refusal, headers)
+        if (refusal && !cache.mayExist(code)) return refuseLimited(refusal, headers)
         destination = cache.lookUp(code)
       }
       // Known first: a link that is found has a budget of its own.

@@ -1,0 +1,67 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { eventually } from '../../test/support/app.ts'
+import type { Code } from '../lib/code.ts'
+import { KnownCodes } from './known-codes.ts'
+
+const code = (n: number) => `CODE${n.toString(36).toUpperCase()}` as Code
+
+/** The codes 1 to `count` in a table, as the reader gives them in parts. */
+function setUp(count: number) {
+  const db = new Database(':memory:')
+  db.run('CREATE TABLE links (id INTEGER PRIMARY KEY, code TEXT)')
+  const insert = db.prepare('INSERT INTO links VALUES (?, ?)')
+  for (let id = 1; id <= count; id++) insert.run(id, code(id))
+  const state = { calls: 0, fails: false }
+  const next = db.query<{ id: number; code: Code }, [number, number]>(
+    'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
+  )
+  const codes = new KnownCodes({
+    reads: { lastId: () => count },
+    reader: {
+      async call(_name, { id, limit }) {
+        state.calls++
+        if (state.fails) throw new Error('the thread has ended')
+        return next.all(id, limit) as never
+      },
+    },
+  })
+  const isComplete = () =>
+    eventually('the codes are read', () => !codes.mayExist('NOBODY99' as Code))
+  return { codes, state, isComplete }
+}
+
+test('every code in use may exist, and at most 1 of 100 others', async () => {
+  const { codes, isComplete } = setUp(20_000)
+  await isComplete()
+  for (let n = 1; n <= 20_000; n++) expect(codes.mayExist(code(n))).toBe(true)
+  let taken = 0
+  for (let n = 20_001; n <= 40_000; n++) if (codes.mayExist(code(n))) taken++
+  expect(taken).toBeLessThan(200)
+})
+
+test('a code that is created while the codes are read, or later, may exist', async () => {
+  const { codes, isComplete } = setUp(5000)
+  expect(codes.mayExist(code(9_000_000))).toBe(true)
+  codes.add(code(9_000_001))
+  await isComplete()
+  codes.add(code(9_000_002))
+  expect(codes.mayExist(code(9_000_001))).toBe(true)
+  expect(codes.mayExist(code(9_000_002))).toBe(true)
+  expect(codes.mayExist(code(9_000_003))).toBe(false)
+})
+
+test('nothing is read before the first question, and a thread that ends makes the next one start over', async () => {
+  const { codes, state, isComplete } = setUp(10)
+  codes.add(code(11))
+  expect(state.calls).toBe(0)
+  state.fails = true
+  expect(codes.mayExist('NOBODY99' as Code)).toBe(true)
+  await eventually('it starts over', () => {
+    codes.mayExist('NOBODY99' as Code)
+    return state.calls > 1
+  })
+  state.fails = false
+  await isComplete()
+  for (let n = 1; n <= 10; n++) expect(codes.mayExist(code(n))).toBe(true)
+})
