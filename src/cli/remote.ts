@@ -1,17 +1,21 @@
 import { writeFile } from 'node:fs/promises'
 import { Hopcode, HopcodeError, HopcodeNetworkError } from '../client/client.ts'
-import type { Config } from '../config.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './args.ts'
 
 /** Commands that call a running service, here or elsewhere, with an API key. */
+
+interface Target {
+  url: string
+  apiKey: string | undefined
+}
 
 /** Fewer than a program's: a person waits. */
 const RETRIES_MAX = 2
 
 /** Returns the short URL and the passcode, or the whole answer as JSON. */
 export async function shorten(
-  service: Config['remote'],
+  service: Target,
   { url, json }: { url: string; json: boolean },
 ): Promise<string> {
   const link = await explained(keyHolder(service).shorten(withScheme(url)))
@@ -22,7 +26,7 @@ export async function shorten(
 
 /** Prints one line for each link, the newest first. */
 export async function links(
-  service: Config['remote'],
+  service: Target,
   { text, json }: { text: string; json: boolean },
   print: (line: string) => void,
 ): Promise<void> {
@@ -38,7 +42,7 @@ export async function links(
 
 /** Saves the image, as SVG if the name of the file ends so. Returns what was saved. */
 export async function saveQr(
-  service: Config['remote'],
+  service: Target,
   { code, out }: { code: string; out: string },
 ): Promise<string> {
   const file = out || `${code.toUpperCase()}.png`
@@ -58,7 +62,7 @@ export async function saveQr(
   return `Saved ${file}`
 }
 
-function keyHolder({ url, apiKey }: Config['remote']): Hopcode {
+function keyHolder({ url, apiKey }: Target): Hopcode {
   if (!apiKey) throw new CommandError('set HOPCODE_API_KEY to an API key of the service')
   return new Hopcode({ url, apiKey, retriesMax: RETRIES_MAX })
 }

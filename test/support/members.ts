@@ -85,9 +85,12 @@ export const resetPasswordByCommand = (app: TestApp, email: string): string =>
 export const resetTwoFactorByCommand = (app: TestApp, email: string): string =>
   administer(app, (folder) => resetTwoFactor(commandDeps(app, folder), { email }))
 
-/** The link that `hopcode account setup-link` prints. */
+/** The link that `hopcode account setup-link --another` prints. */
 export const setupLinkByCommand = (app: TestApp): string =>
-  administer(app, (folder) => JSON.parse(setupLink(commandDeps(app, folder), { json: true })).link)
+  administer(app, (folder) => {
+    const printed = setupLink(commandDeps(app, folder), { another: true, json: true })
+    return JSON.parse(printed).link
+  })
 
 /** When the account's newest key was last used. */
 export const lastUseOfKey = (app: TestApp, email: string): number | null | undefined =>
