@@ -158,7 +158,7 @@ async function join(
   const account = deps.accounts.find(accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
-  if (account && hasSecondFactor(account)) return askForCode(deps, account, next)
+  if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
   const proof = { accountId, passwordHash }
   const { cookies, user } = await startSession(deps, { request, origin }, proof)
   return isNew ? welcomePage(user, cookies, key, flow) : seeOther(next, cookies)
