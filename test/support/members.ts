@@ -1,3 +1,4 @@
+import { issueKey, type KeyLabel } from '../../src/accounts/keys.ts'
 import {
   issueOneTimeLink,
   OneTimeLinkStore,
@@ -90,6 +91,14 @@ export const setupLinkByCommand = (app: TestApp): string =>
   administer(app, (folder) => {
     const printed = setupLink(commandDeps(app, folder), { another: true, json: true })
     return JSON.parse(printed).link
+  })
+
+/** A further API key of an account. */
+export const addKey = (app: TestApp, email: string, label: KeyLabel): string =>
+  administer(app, (folder) => {
+    const { key, stored } = issueKey(commandDeps(app, folder), label)
+    folder.accounts.addKey(idOf(folder, email), stored, app.now())
+    return key
   })
 
 /** When the account's newest key was last used. */
