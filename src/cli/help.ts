@@ -15,15 +15,13 @@ export function help(topic: string): string {
 
 const overview = (): string => `Usage: hopcode [command]
 
-${table(NAMES.map((name) => [usageOf(name), COMMANDS[name].summary]))}
+${table(NAMES.map(rowOf))}
 
 hopcode COMMAND --help explains a command.
 hopcode help settings lists the settings, which come from the environment.`
 
 const groupHelp = (group: string, members: readonly CommandName[]): string =>
-  `Usage: hopcode ${group} SUBCOMMAND\n\n${table(
-    members.map((name) => [usageOf(name), COMMANDS[name].summary]),
-  )}`
+  `Usage: hopcode ${group} SUBCOMMAND\n\n${table(members.map(rowOf))}`
 
 function commandHelp(command: CommandName): string {
   const info: { summary: string; more?: string } = COMMANDS[command]
@@ -34,7 +32,7 @@ function commandHelp(command: CommandName): string {
   const paragraphs = [
     `Usage: hopcode ${usageOf(command)}`,
     `${info.summary.charAt(0).toUpperCase()}${info.summary.slice(1)}.`,
-    info.more,
+    info.more && wrapped(info.more),
     options.length > 0 && table(options),
   ]
   return paragraphs.filter(Boolean).join('\n\n')
@@ -45,13 +43,19 @@ const optionsOf = (command: CommandName) =>
     Object.hasOwn(OPTIONS, name),
   )
 
-/** `account create --email E --plan P [--json]` */
-function usageOf(command: CommandName): string {
+const rowOf = (name: CommandName): [string, string] => [
+  usageOf(name, { isShort: true }),
+  COMMANDS[name].summary,
+]
+
+/** `account create --email E --plan P [--json]`; without the optional ones if `isShort`. */
+function usageOf(command: CommandName, { isShort = false } = {}): string {
   const operand = operandOf(command)
-  const options = optionsOf(command).map((name) => {
+  const options = optionsOf(command).flatMap((name) => {
     const { type, isOptional = false }: { type: string; isOptional?: boolean } = OPTIONS[name]
     const text = `--${name}${valueText(name)}`
-    return type === 'boolean' || isOptional ? `[${text}]` : text
+    if (type !== 'boolean' && !isOptional) return [text]
+    return isShort ? [] : [`[${text}]`]
   })
   return [command, ...(operand ? [OPERANDS[operand].shown] : []), ...options].join(' ')
 }
@@ -61,17 +65,15 @@ function valueText(name: keyof typeof OPTIONS): string {
   return 'value' in info ? ` ${info.value}` : ''
 }
 
-/** Wider first columns get a line of their own. */
-const COLUMN_MAX = 36
+const LINE_MAX = 90
+
+/** Lines of at most so many characters. */
+const wrapped = (text: string): string =>
+  text.replace(new RegExp(`(.{1,${LINE_MAX}})( +|$)`, 'g'), '$1\n').trimEnd()
 
 function table(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.min(COLUMN_MAX, Math.max(...rows.map(([first]) => first.length)))
-  const lines = rows.map(([first, second]) =>
-    first.length <= width
-      ? `${INDENT}${first.padEnd(width)}  ${second}`
-      : `${INDENT}${first}\n${INDENT}${' '.repeat(width)}  ${second}`,
-  )
-  return lines.join('\n')
+  const width = Math.max(...rows.map(([first]) => first.length))
+  return rows.map(([first, second]) => `${INDENT}${first.padEnd(width)}  ${second}`).join('\n')
 }
 
 const settingsHelp = (): string =>

@@ -18,7 +18,7 @@ export async function shorten(
   service: Target,
   { url, json }: { url: string; json: boolean },
 ): Promise<string> {
-  const link = await explained(keyHolder(service).shorten(withScheme(url)))
+  const link = await explained(service.url, keyHolder(service).shorten(withScheme(url)))
   if (json) return JSON.stringify(link)
   if (link.reused) return link.short_url
   return `${link.short_url}\nPasscode, shown only this once: ${link.passcode}`
@@ -32,7 +32,7 @@ export async function links(
 ): Promise<void> {
   const all = keyHolder(service).listAll(text ? { search: text } : {})
   for (;;) {
-    const { value: link, done } = await explained(all.next())
+    const { value: link, done } = await explained(service.url, all.next())
     if (done) return
     const { short_url, hit_count, url } = link
     const hits = hit_count === 1 ? '1 hit' : `${hit_count} hits`
@@ -48,7 +48,7 @@ export async function saveQr(
   const file = out || `${code.toUpperCase()}.png`
   const hopcode = new Hopcode({ url: service.url, retriesMax: RETRIES_MAX })
   const format = file.toLowerCase().endsWith('.svg') ? 'svg' : 'png'
-  const { bytes } = await explained(hopcode.qr(code, { format }))
+  const { bytes } = await explained(service.url, hopcode.qr(code, { format }))
   if (file === '-') {
     await Bun.write(Bun.stdout, bytes)
     return `${bytes.length} bytes of ${format.toUpperCase()}`
@@ -72,12 +72,15 @@ const withScheme = (url: string): string =>
   /^[a-z][a-z\d+.-]*:/i.test(url) ? url : `https://${url}`
 
 /** A refusal and an unreachable service are one line for the person who typed the command. */
-async function explained<Result>(call: Promise<Result>): Promise<Result> {
+async function explained<Result>(url: string, call: Promise<Result>): Promise<Result> {
   try {
     return await call
   } catch (error) {
-    if (error instanceof HopcodeError || error instanceof HopcodeNetworkError) {
-      throw new CommandError(error.message, { cause: error })
+    if (error instanceof HopcodeError) throw new CommandError(error.message, { cause: error })
+    if (error instanceof HopcodeNetworkError) {
+      const { host } = new URL(url)
+      const advice = 'Is the service running, and is HOPCODE_URL right?'
+      throw new CommandError(`${host} does not answer. ${advice}`, { cause: error })
     }
     throw error
   }
