@@ -61,7 +61,7 @@ async function findAll(dataDir: string): Promise<Finding[]> {
     progress.step('Checking the database file')
     for (const finding of checkDatabase(db)) {
       findings.push(finding)
-      progress.step(`Checking the database (${findings.length} checks done)`)
+      progress.step(`Checking the database (${findings.length} done)`)
     }
   } catch (error) {
     const says = `${file} cannot be read: ${messageOf(error)}`

@@ -31,9 +31,12 @@ export async function links(
   print: (line: string) => void,
 ): Promise<void> {
   const all = keyHolder(service).listAll(text ? { search: text } : {})
-  for (;;) {
+  for (let count = 0; ; count++) {
     const { value: link, done } = await explained(service.url, all.next())
-    if (done) return
+    if (done) {
+      if (count === 0 && !json) print('No links.')
+      return
+    }
     const { short_url, hit_count, url } = link
     const hits = hit_count === 1 ? '1 hit' : `${hit_count} hits`
     print(json ? JSON.stringify(link) : `${short_url}  ${hits}  ${url ?? '(reserved)'}`)

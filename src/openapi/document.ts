@@ -99,7 +99,9 @@ const document = (baseUrl: string) => ({
         type: 'apiKey' as const,
         name: 'X-API-Key',
         in: 'header',
-        description: "The account's key. On public endpoints it only decides whose budget is used.",
+        description:
+          "One of the account's keys. A read-only key cannot create or change links (403). On " +
+          'public endpoints a key only decides whose budget is used.',
       },
     },
     headers,
