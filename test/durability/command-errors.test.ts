@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-/** What commands print: a refusal is one line that names the reason, and links have the right host. */
+/** A refusal is one line that names the reason, and printed links have the right host. */
 
 const CREATE = ['account', 'create', '--email', 'b@example.com', '--plan', 'free']
 
