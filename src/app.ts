@@ -109,7 +109,11 @@ function routes(service: Service) {
 
 function openRedirect(service: Service): Follow {
   const { config, monotonic, redirectSeconds } = service
-  const follow = follower({ ...service, behindProxy: config.trustedProxies.length > 0 })
+  const follow = follower({
+    ...service,
+    behindProxy: config.trustedProxies.length > 0,
+    notFoundUrl: config.notFoundUrl,
+  })
   const timedFollow = timed(follow, redirectSeconds, monotonic)
   return config.logRequests === 'all' ? logged(timedFollow, service) : timedFollow
 }

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
-import { ConfigError, readConfig, urlHost } from './config.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigError, listSettings, readConfig, urlHost } from './config.ts'
 
 test('every setting has its documented default', () => {
   const config = readConfig({})
@@ -31,7 +33,9 @@ test('every setting has its documented default', () => {
     logRequests: 'none',
     metricsListen: undefined,
     localMetrics: true,
-    remote: { url: 'http://localhost:3000', apiKey: undefined },
+    remote: { url: undefined, apiKey: undefined },
+    rootUrl: undefined,
+    notFoundUrl: undefined,
   })
 })
 
@@ -73,6 +77,16 @@ const bad: Record<string, string>[] = [
   { METRICS_LISTEN: '127.0.0.1:65536' },
   { METRICS_LISTEN: '::1:9100' },
   { METRICS_LISTEN: 'http://127.0.0.1:9100' },
+  { ROOT_URL: 'example.com' },
+  { ROOT_URL: 'javascript:alert(1)' },
+  { ROOT_URL: 'https://user:pass@example.com/' },
+  { ROOT_URL: `https://example.com/${'x'.repeat(2048)}` },
+  { ROOT_URL: 'http://localhost:3000' },
+  { NOT_FOUND_URL: 'ftp://example.com' },
+  { NOT_FOUND_URL: 'http://localhost:3000/' },
+  { NOT_FOUND_URL: 'http://localhost:3000/SPRING26' },
+  { NOT_FOUND_URL: 'http://localhost:3000/%53PRING26/?a=b' },
+  { NOT_FOUND_URL: 'https://LOCALHOST:3000/sorry' },
 ]
 test.each(bad)('a bad setting ends the start with one line that names it: %j', (environment) => {
   const [name] = Object.keys(environment)
@@ -105,6 +119,31 @@ test.each([
 
 test('with BASE_URL the port may be any that is free', () => {
   expect(readConfig({ PORT: '0', BASE_URL: 'https://hop.example' }).port).toBe(0)
+})
+
+test('ROOT_URL and NOT_FOUND_URL accept pages elsewhere, and pages of our own that redirect nowhere', () => {
+  const env = {
+    ROOT_URL: 'http://localhost:3000/docs',
+    NOT_FOUND_URL: 'https://example.com/ö?a=b#c',
+  }
+  expect(readConfig(env)).toMatchObject({
+    rootUrl: 'http://localhost:3000/docs',
+    notFoundUrl: 'https://example.com/%C3%B6?a=b#c',
+  })
+})
+
+test('each setting is listed with its default and its meaning, and the README names it', () => {
+  const settings = listSettings()
+  const readme = readFileSync(join(import.meta.dir, '../README.md'), 'utf8')
+  for (const { name, meaning } of settings) {
+    expect({ name, meaning: meaning.length > 10 }).toEqual({ name, meaning: true })
+    expect(readme).toContain(`\`${name}\``)
+  }
+  const shown = new Map(settings.map(({ name, fallback }) => [name, fallback]))
+  expect(shown.get('PORT')).toBe('3000')
+  expect(shown.get('BASE_URL')).toBe('http://localhost:<PORT>')
+  expect(shown.get('TRUSTED_PROXIES')).toBe('none')
+  expect(shown.get('METRICS_LISTEN')).toBe('none')
 })
 
 test('a budget of 0 is accepted: it means no limit', () => {

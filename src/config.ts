@@ -19,6 +19,15 @@ const Address = z
   .refine(isPlainAddress, 'must be an http:// or https:// address without query or fragment')
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
+const PAGE_URL_MAX_LENGTH = 2048
+
+/** A page that visitors are redirected to, as a `Location` header has it. */
+const PublicPage = z
+  .string()
+  .max(PAGE_URL_MAX_LENGTH, `must have at most ${PAGE_URL_MAX_LENGTH} characters`)
+  .refine((text) => isWebUrl(URL.parse(text)), 'must be an http:// or https:// URL')
+  .transform((text) => new URL(text).href)
+
 const list = z
   .string()
   .refine((text) => text === '' || /[^,\s]/.test(text), 'must name something between its commas')
@@ -39,9 +48,21 @@ const LINKS_MAX = 2 ** 32 - 1
 const URL_BYTES_MAX = Number.MAX_SAFE_INTEGER
 const LOG_REQUESTS = ['none', 'api', 'all'] as const
 
+const linksMax = (plan: string, fallback: number) =>
+  wholeNumber(0, LINKS_MAX)
+    .default(fallback)
+    .describe(`Links that an account of the ${plan} plan stores. 0: no limit.`)
+
+const urlBytesMax = (plan: string, fallback: number) =>
+  wholeNumber(0, URL_BYTES_MAX)
+    .default(fallback)
+    .describe(`Bytes of the URLs (UTF-8) that an account of the ${plan} plan stores. 0: no limit.`)
+
 const Environment = z.object({
-  PORT: wholeNumber(0, 65_535).default(3000),
-  HOST: z.string().min(1, 'must not be empty').default('0.0.0.0'),
+  PORT: wholeNumber(0, 65_535)
+    .default(3000)
+    .describe('Port to listen on. 0 chooses a free one and needs BASE_URL.'),
+  HOST: z.string().min(1, 'must not be empty').default('0.0.0.0').describe('Address to listen on.'),
   BASE_URL: Address.refine(
     (url) => new URL(url).pathname === '/',
     'must have no path: Hopcode serves its pages and short links at the root of a host',
@@ -50,8 +71,9 @@ const Environment = z.object({
       (url) => url.length <= BASE_URL_MAX_LENGTH,
       `must have at most ${BASE_URL_MAX_LENGTH} characters`,
     )
-    .optional(),
-  CDN_URL: Address.optional(),
+    .optional()
+    .describe('What short URLs begin with.'),
+  CDN_URL: Address.optional().describe('What the URLs of stored QR images begin with.'),
   DATA_DIR: z
     .string()
     .min(1, 'must not be empty')
@@ -59,42 +81,100 @@ const Environment = z.object({
       (path) => Buffer.byteLength(resolve(path)) <= DATA_DIR_MAX_BYTES,
       `must be a path of at most ${DATA_DIR_MAX_BYTES} bytes`,
     )
-    .default('./data'),
-  /** IP addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
+    .default('./data')
+    .describe('Folder for everything it writes: database, hit journal, secret key, QR images.'),
+  ROOT_URL: PublicPage.optional().describe(
+    'Where visitors of BASE_URL itself are redirected; without it, to the dashboard.',
+  ),
+  NOT_FOUND_URL: PublicPage.optional().describe(
+    'Where browsers are redirected that open an unknown short link; other clients get JSON.',
+  ),
   TRUSTED_PROXIES: list
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
-    .default([]),
-  // Requests in any 60 s; 0 means no limit.
-  ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(300),
-  /** Redirects that find their link; the others are reads. */
-  ANONYMOUS_REDIRECTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
-  ENTERPRISE_WRITES_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(6000),
-  ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(30_000),
-  ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
-  /** For all sessions of an account together, or for an address without a session. */
-  DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(600),
-  // What the accounts of a plan may store; 0 means no limit. Bytes are those of URLs in UTF-8.
-  FREE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(100_000),
-  FREE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(32 * MIB),
-  PRO_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(1_000_000),
-  PRO_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(1024 * MIB),
-  ENTERPRISE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(0),
-  ENTERPRISE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(0),
-  BLOCKLIST_FILES: list.default([]),
-  LINK_CACHE_MAX: wholeNumber(1, 10_000_000).default(200_000),
-  HIT_FLUSH_MS: wholeNumber(1, 60_000).default(250),
-  /** Requests that get a line in the log; `api` means all except redirects. */
-  LOG_REQUESTS: z.enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`).default('none'),
-  /** A second address for metrics and probes, apart from the public one. */
-  METRICS_LISTEN: z.string().transform(parseListen).optional(),
-  /** Whether anybody may create an account in the dashboard. */
-  SIGNUP: z.enum(['closed', 'open'], 'must be closed or open').default('closed'),
-  SESSION_IDLE_MINUTES: wholeNumber(1, 7 * 24 * 60).default(30),
-  SESSION_MAX_HOURS: wholeNumber(1, 90 * 24).default(12),
-  HOPCODE_URL: Address.optional(),
-  HOPCODE_API_KEY: z.string().optional(),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+    .default([])
+    .describe('IP addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted.'),
+  ANONYMOUS_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
+    .default(300)
+    .describe('Reads without an API key, unknown codes included, per address. 0: no limit.'),
+  ANONYMOUS_REDIRECTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
+    .default(6000)
+    .describe('Redirects of existing links, per address without an API key. 0: no limit.'),
+  ENTERPRISE_WRITES_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
+    .default(6000)
+    .describe('Write requests of an Enterprise account. 0: no limit.'),
+  ENTERPRISE_READS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
+    .default(30_000)
+    .describe('Read requests of an Enterprise account. 0: no limit.'),
+  ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000)
+    .default(5000)
+    .describe('URLs in one bulk request of an Enterprise account.'),
+  DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
+    .default(600)
+    .describe('Dashboard requests per account, or per address without a session. 0: no limit.'),
+  FREE_LINKS_MAX: linksMax('Free', 100_000),
+  FREE_URL_BYTES_MAX: urlBytesMax('Free', 32 * MIB),
+  PRO_LINKS_MAX: linksMax('Pro', 1_000_000),
+  PRO_URL_BYTES_MAX: urlBytesMax('Pro', 1024 * MIB),
+  ENTERPRISE_LINKS_MAX: linksMax('Enterprise', 0),
+  ENTERPRISE_URL_BYTES_MAX: urlBytesMax('Enterprise', 0),
+  BLOCKLIST_FILES: list
+    .default([])
+    .describe('Files with lists of bad hosts, comma-separated; reloaded when they change.'),
+  LINK_CACHE_MAX: wholeNumber(1, 10_000_000)
+    .default(200_000)
+    .describe('Links kept in memory, of 192 bytes each on average.'),
+  HIT_FLUSH_MS: wholeNumber(1, 60_000)
+    .default(250)
+    .describe('How often hits move from the journal to the database, in milliseconds.'),
+  LOG_REQUESTS: z
+    .enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`)
+    .default('none')
+    .describe('Requests that get a line in the log: none, api (all except redirects) or all.'),
+  METRICS_LISTEN: z
+    .string()
+    .transform(parseListen)
+    .optional()
+    .describe('A second address for metrics and probes, such as 127.0.0.1:9100.'),
+  SIGNUP: z
+    .enum(['closed', 'open'], 'must be closed or open')
+    .default('closed')
+    .describe('With open, anybody can create a Free account in the dashboard.'),
+  SESSION_IDLE_MINUTES: wholeNumber(1, 7 * 24 * 60)
+    .default(30)
+    .describe('A dashboard session expires after this time without use, unless it is a long one.'),
+  SESSION_MAX_HOURS: wholeNumber(1, 90 * 24)
+    .default(12)
+    .describe('A dashboard session expires after this time, unless it is a long one (30 days).'),
+  HOPCODE_URL: Address.optional().describe('The service that shorten, links and qr call.'),
+  HOPCODE_API_KEY: z.string().optional().describe('The API key of shorten and links.'),
+  LOG_LEVEL: z
+    .enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`)
+    .default('info')
+    .describe('Least important lines of the log: debug, info, warn, error or silent.'),
 })
+
+/** Defaults that depend on other settings. */
+const COMPUTED: Readonly<Record<string, string>> = {
+  BASE_URL: 'http://localhost:<PORT>',
+  CDN_URL: '<BASE_URL>/cdn',
+  HOPCODE_URL: 'the service that uses DATA_DIR, else BASE_URL',
+}
+
+export interface SettingInfo {
+  name: string
+  /** The default, for people. */
+  fallback: string
+  meaning: string
+}
+
+/** Every setting, for `hopcode help settings`. */
+export function listSettings(): SettingInfo[] {
+  const defaults: Record<string, unknown> = Environment.parse({})
+  return Object.entries(Environment.shape).map(([name, { description = '' }]) => {
+    const fallback = COMPUTED[name] ?? (String(defaults[name] ?? '') || 'none')
+    return { name, fallback, meaning: description }
+  })
+}
 
 export interface Quota {
   linksMax: number
@@ -132,6 +212,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     throw new ConfigError('Bad setting: PORT must not be 0 without BASE_URL')
   }
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`
+  refuseLoop('ROOT_URL', env.ROOT_URL, baseUrl)
+  refuseLoop('NOT_FOUND_URL', env.NOT_FOUND_URL, baseUrl)
   return {
     port: env.PORT,
     host: env.HOST,
@@ -139,6 +221,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     baseUrl,
     cdnUrl: env.CDN_URL ?? `${baseUrl}/cdn`,
     dataDir: resolve(env.DATA_DIR),
+    rootUrl: env.ROOT_URL,
+    notFoundUrl: env.NOT_FOUND_URL,
     trustedProxies: env.TRUSTED_PROXIES,
     anonymousReadsPerMinute: env.ANONYMOUS_READS_PER_MINUTE,
     anonymousRedirectsPerMinute: env.ANONYMOUS_REDIRECTS_PER_MINUTE,
@@ -164,7 +248,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logRequests: env.LOG_REQUESTS,
     metricsListen: env.METRICS_LISTEN,
     // For commands that call a service, here or elsewhere.
-    remote: { url: env.HOPCODE_URL ?? baseUrl, apiKey: env.HOPCODE_API_KEY },
+    remote: { url: env.HOPCODE_URL, apiKey: env.HOPCODE_API_KEY },
     // Whether the public address shows metrics to callers on this machine. Behind a proxy, every
     // caller may look like one.
     localMetrics: !env.METRICS_LISTEN && !isPublic(baseUrl, env.TRUSTED_PROXIES),
@@ -175,10 +259,27 @@ export function readConfig(environment: Record<string, string | undefined> = pro
 const isPublic = (baseUrl: string, proxies: readonly string[]): boolean =>
   baseUrl.startsWith('https:') || proxies.length > 0
 
+const isWebUrl = (url: URL | null): url is URL =>
+  url !== null &&
+  /^https?:$/.test(url.protocol) &&
+  url.host !== '' &&
+  url.username === '' &&
+  url.password === ''
+
 function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)
-  if (!url || !/^https?:$/.test(url.protocol) || url.host === '') return false
-  return url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+  return isWebUrl(url) && url.search === '' && url.hash === ''
+}
+
+/** Throws ConfigError for a page that redirects to itself: the root, or an unknown short link. */
+function refuseLoop(name: string, page: string | undefined, baseUrl: string): void {
+  if (page === undefined) return
+  const { host, pathname } = new URL(page)
+  if (host !== new URL(baseUrl).host || !/^\/[^/]*\/?$/.test(pathname)) return
+  if (/^\/(app|docs)\/?$/.test(pathname)) return
+  throw new ConfigError(
+    `Bad setting: ${name} must be a page of another host, or /app or /docs of this one`,
+  )
 }
 
 /** `127.0.0.1:9100`, `[::1]:9100` or `localhost:9100`. */

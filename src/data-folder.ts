@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import {
   closeSync,
   constants,
+  existsSync,
   fchmodSync,
   fstatSync,
   lstatSync,
@@ -43,6 +44,7 @@ const NAMES = [
   'hits.journal',
   'serving.lock',
   'serving.pid',
+  'serving.json',
   '.restore-decided',
   'cdn',
   'cdn/qr',
@@ -51,6 +53,20 @@ const NAMES = [
 /** Throws DataError if this process is root and the folder has a symbolic link of these names. */
 export function refuseLinks(dataDir: string): void {
   for (const name of NAMES) refuseLink(join(dataDir, name))
+}
+
+/**
+ * Throws DataError if the folder has no database: a command that changes or reads what exists must
+ * not create an empty one where `DATA_DIR` was mistyped.
+ */
+export function requireDatabase(dataDir: string): void {
+  const file = databaseFile(dataDir)
+  refuseUnusable(file)
+  if (existsSync(file)) return
+  throw new DataError(
+    `${dataDir} has no data of Hopcode: hopcode.db is missing. Is DATA_DIR right? The first ` +
+      'start of the service creates it.',
+  )
 }
 
 /** Opens `DATA_DIR`: creates what is missing and upgrades the database. Throws DataError. */

@@ -16,6 +16,7 @@ export const REFUSALS = {
     status: 403,
     message: (code: string) => `Invalid passcode for code ${shorten(code)}`,
   },
+  read_only_key: fixed(403, 'This API key is read-only'),
   code_not_found: { status: 404, message: (code: string) => `Code not found: ${shorten(code)}` },
   link_disabled: { status: 410, message: (code: string) => `Link disabled: ${code}` },
   path_not_found: fixed(404, 'Not found'),

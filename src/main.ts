@@ -1,16 +1,19 @@
 import { OneTimeLinkStore } from './accounts/one-time-links.ts'
 import { finishRestore } from './backup/restore.ts'
 import * as accounts from './cli/accounts.ts'
-import { type Command, CommandError, parseCommand, USAGE, UsageError } from './cli/args.ts'
+import { CommandError, parseCommand, UsageError } from './cli/args.ts'
 import { backup, STREAM } from './cli/backup.ts'
 import { check } from './cli/check.ts'
+import type { Command } from './cli/commands.ts'
+import { help } from './cli/help.ts'
 import * as links from './cli/links.ts'
 import * as remote from './cli/remote.ts'
 import { restore } from './cli/restore.ts'
+import { findRunning } from './cli/running.ts'
 import { serve } from './cli/serve.ts'
 import * as service from './cli/service.ts'
 import { ConfigError, readConfig } from './config.ts'
-import { type DataFolder, openDataFolder, refuseLinks } from './data-folder.ts'
+import { type DataFolder, openDataFolder, refuseLinks, requireDatabase } from './data-folder.ts'
 import { SettingStore } from './db/settings.ts'
 import { cFunction } from './lib/c-library.ts'
 import { wallClock } from './lib/clock.ts'
@@ -29,36 +32,43 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2'] as const
 
 async function run(command: Command): Promise<void> {
-  if (command.name === 'help') return print(USAGE)
-  if (command.name === 'version') return print(VERSION)
-  if (command.name === 'serve') return serveUntilSignal()
+  if (command.command === 'help') return print(help(command.topic))
+  if (command.command === 'version') return print(VERSION)
+  if (command.command === 'serve') return serveUntilSignal()
   const config = readConfig()
-  if (command.name === 'health') return print(await service.health(config))
-  if (command.name === 'shorten') return print(await remote.shorten(config.remote, command))
-  if (command.name === 'links') return remote.links(config.remote, command, print)
-  if (command.name === 'qr') return printError(await remote.saveQr(config.remote, command))
   const { dataDir } = config
+  // Its host is right even where the settings of this command are not those of the service.
+  const running = findRunning(dataDir)
+  const target = { ...config.remote, url: config.remote.url ?? running?.address ?? config.baseUrl }
+  if (command.command === 'health') return print(await service.health(config, running?.address))
+  if (command.command === 'shorten') return print(await remote.shorten(target, command))
+  if (command.command === 'links') return remote.links(target, command, print)
+  if (command.command === 'qr') return printError(await remote.saveQr(target, command))
   finishInterruptedRestore(dataDir)
   // These three work on the data folder as a whole. Unlike the others, they do not upgrade it.
-  if (command.name === 'restore') return print(await restore(dataDir, command.file, wallClock))
-  if (command.name === 'backup') {
+  if (command.command === 'restore') return print(await restore(dataDir, command.file, wallClock))
+  if (command.command === 'backup') {
     const summary = await backup(dataDir, command.file, wallClock)
     // Standard output may be the backup itself.
     return command.file === STREAM ? printError(summary) : print(summary)
   }
-  if (command.name === 'check') {
+  if (command.command === 'check') {
     const { ok, text } = await check(dataDir, command)
     print(text)
     if (!ok) process.exit(EXIT_FAILED)
     return
   }
+  if (!CREATORS.includes(command.command)) requireDatabase(dataDir)
   const folder = openDataFolder(dataDir)
   try {
-    print(administer(command, folder, config.baseUrl))
+    print(administer(command, folder, running?.base_url ?? config.baseUrl))
   } finally {
     folder.db.close()
   }
 }
+
+/** Commands that create the data folder if it is missing. */
+const CREATORS: readonly string[] = ['account create', 'account setup-link']
 
 function finishInterruptedRestore(dataDir: string): void {
   refuseLinks(dataDir)
@@ -68,29 +78,26 @@ function finishInterruptedRestore(dataDir: string): void {
   refuseLinks(dataDir)
 }
 
-type AdminCommand = Exclude<
-  Command,
-  {
-    name:
-      | 'help'
-      | 'version'
-      | 'health'
-      | 'serve'
-      | 'backup'
-      | 'restore'
-      | 'check'
-      | 'shorten'
-      | 'links'
-      | 'qr'
-  }
->
+type OtherCommand =
+  | 'help'
+  | 'version'
+  | 'health'
+  | 'serve'
+  | 'backup'
+  | 'restore'
+  | 'check'
+  | 'shorten'
+  | 'links'
+  | 'qr'
+
+type AdminCommand = Exclude<Command, { command: OtherCommand }>
 
 function administer(command: AdminCommand, folder: DataFolder, baseUrl: string): string {
   const { db, hasher } = folder
   const deps = { accounts: folder.accounts, hasher, clock: wallClock, random: secureRandom }
   const linkDeps = { ...deps, baseUrl, oneTimeLinks: new OneTimeLinkStore(db) }
   const maintenance = new MaintenanceMode(new SettingStore(db), wallClock)
-  switch (command.name) {
+  switch (command.command) {
     case 'account create':
       return accounts.createAccount(deps, command)
     case 'account list':
@@ -152,7 +159,8 @@ function exitAtOnce(code: number): never {
 
 function fail(error: unknown): never {
   if (error instanceof UsageError) {
-    printError(`hopcode: ${error.message}\nTry: hopcode --help`)
+    const topic = error.topic === '' ? '' : `${error.topic} `
+    printError(`hopcode: ${error.message}\nTry: hopcode ${topic}--help`)
     process.exit(EXIT_USAGE)
   }
   const failure = machineFailure(error)

@@ -234,7 +234,8 @@ const RULES: readonly Rule[] = [
     title: 'only main.ts exits the process and handles signals',
     applies: (path) => isProgram(path) && path !== 'src/main.ts',
     find: (file) => [
-      ...ban(/\bprocess\.(exit|abort|kill|exitCode)\b/)(file),
+      // Signal 0 only asks whether a process exists.
+      ...ban(/\bprocess\.(exit|abort|exitCode|kill(?!\(\w+, 0\)))\b/)(file),
       ...matches(withoutComments(file.text), /\bprocess\.(on|once)\(\s*'SIG\w+'/),
     ],
     bad: [source('src/a.ts', 'process.exit(1)'), source('src/a.ts', "process.on('SIGTERM', stop)")],

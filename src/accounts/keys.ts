@@ -3,8 +3,7 @@ import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { Account, AccountId, AccountStore, NewKey } from './store.ts'
-import type { AccountWrites } from './writes.ts'
+import type { AccountId, AccountStore, KeyHolder, KeyRow, KeyScope, NewKey } from './store.ts'
 
 /** How long a rotated or revoked key still works. */
 export const KEY_OVERLAP_MS = 24 * HOUR
@@ -27,7 +26,7 @@ export interface KeyCheckDeps extends KeyDeps {
 /**
  * The account of an `X-API-Key` header; undefined for an absent, malformed, unknown or expired key.
  */
-export function findAccount(deps: KeyCheckDeps, key: string | null): Account | undefined {
+export function findAccount(deps: KeyCheckDeps, key: string | null): KeyHolder | undefined {
   if (key === null || !isApiKey(key)) return undefined
   const now = deps.clock()
   const account = deps.accounts.findByKeyHash(deps.hasher.hash('api-key', key), now)
@@ -35,24 +34,68 @@ export function findAccount(deps: KeyCheckDeps, key: string | null): Account | u
   return account
 }
 
-/** A new key and its stored form. The key itself is shown once and stored nowhere. */
-export function issueKey({ hasher, random }: KeyDeps): { key: string; stored: NewKey } {
-  const key = newApiKey(random)
-  const hash = hasher.hash('api-key', key)
-  return { key, stored: { hash, prefix: key.slice(0, SHOWN_LENGTH), lastFour: key.slice(-4) } }
+export interface KeyLabel {
+  name: string | null
+  scope: KeyScope
 }
 
-/** Returns the new key. The old one works for 24 hours more, or not at all. */
-export function rotateKey(deps: KeyDeps, id: AccountId, { now }: { now: boolean }): string {
-  const { key, stored } = issueKey(deps)
-  const time = deps.clock()
-  deps.accounts.rotateKey(id, stored, now ? time : time + KEY_OVERLAP_MS, time)
+/** The first key of an account. */
+const FIRST_KEY: KeyLabel = { name: null, scope: 'write' }
+const FIRST_KEY_NAME = 'Default'
+
+/** The name as people see and type it. */
+export const keyName = ({ name }: Pick<KeyLabel, 'name'>): string => name ?? FIRST_KEY_NAME
+
+const NAME_LENGTH_MAX = 60
+
+/** A name for a key: 1 to 60 characters. Undefined for any other text. */
+export function parseKeyName(text: string): string | undefined {
+  const name = text.normalize('NFC').trim().replace(/\s+/g, ' ')
+  const isName = name !== '' && [...name].length <= NAME_LENGTH_MAX && !/\p{C}/u.test(name)
+  return isName ? name : undefined
+}
+
+/** The lasting key with this name, in any letter case. No two lasting keys have the same name. */
+export function findKeyByName(keys: readonly KeyRow[], name: string): KeyRow | undefined {
+  const wanted = name.toLowerCase()
+  return keys.find((key) => isLasting(key) && keyName(key).toLowerCase() === wanted)
+}
+
+/** A key that was neither rotated nor revoked. */
+export const isLasting = ({ endsAt }: Pick<KeyRow, 'endsAt'>): boolean => endsAt === null
+
+/** A new key and its stored form. The key itself is shown once and stored nowhere. */
+export function issueKey(
+  { hasher, random }: KeyDeps,
+  { name, scope }: KeyLabel = FIRST_KEY,
+): { key: string; stored: NewKey } {
+  const key = newApiKey(random)
+  const hash = hasher.hash('api-key', key)
+  const prefix = key.slice(0, SHOWN_LENGTH)
+  return { key, stored: { hash, prefix, lastFour: key.slice(-4), name, scope } }
+}
+
+interface KeyChange {
+  /** The old key expires immediately, not in 24 hours. */
+  now: boolean
+  /** Undefined for every key of the account. */
+  of?: KeyRow | undefined
+}
+
+/**
+ * Returns the new key, which has the name and the scope of the old one. The old key and all that it
+ * replaced work for 24 hours more, or not at all.
+ */
+export function rotateKey(deps: KeyDeps, id: AccountId, change: KeyChange): string {
+  const { key, stored } = issueKey(deps, change.of)
+  revokeKey(deps, id, change)
+  deps.accounts.addKey(id, stored, deps.clock())
   return key
 }
 
-export function revokeKey(deps: KeyDeps, id: AccountId, { now }: { now: boolean }): void {
+export function revokeKey(deps: KeyDeps, id: AccountId, { now, of }: KeyChange): void {
   const time = deps.clock()
-  deps.accounts.revokeKeys(id, now ? time : time + KEY_OVERLAP_MS)
+  deps.accounts.revokeKeys(id, now ? time : time + KEY_OVERLAP_MS, of?.name)
 }
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -87,7 +130,9 @@ function checksum(body: string): string {
   return digits
 }
 
-export type KeyUseWrites = Pick<AccountWrites, 'noteKeyUses'>
+export interface KeyUseWrites {
+  noteKeyUses(uses: readonly { keyId: number; at: number }[]): void
+}
 
 /** Keys remembered at once. Beyond this all are forgotten, which only costs more writes. */
 const NOTED_MAX = 10_000

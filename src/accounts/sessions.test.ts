@@ -4,9 +4,15 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { type NewSession, SessionReads, sessionWrites } from './sessions.ts'
-import { AccountStore } from './store.ts'
+import { AccountStore, type NewKey } from './store.ts'
 
-const KEY = { hash: Buffer.alloc(32), prefix: 'hop_AAAA', lastFour: 'ZZZZ' }
+const KEY: NewKey = {
+  hash: Buffer.alloc(32),
+  prefix: 'hop_AAAA',
+  lastFour: 'ZZZZ',
+  name: null,
+  scope: 'write',
+}
 const hashOf = (n: number) => Buffer.alloc(32, n)
 
 function open(path: string) {
@@ -20,11 +26,20 @@ function open(path: string) {
   const writes = sessionWrites(db)
   const start = (n: number, createdAt: number, more: Partial<NewSession> = {}) =>
     writes.startSession({
-      session: { hash: hashOf(n), accountId, createdAt, address: '', agent: '', ...more },
+      session: {
+        hash: hashOf(n),
+        accountId,
+        createdAt,
+        address: '',
+        agent: '',
+        isLong: 0,
+        ...more,
+      },
       passwordHash: 'hash',
       replaces: undefined,
       startedBefore: createdAt - 1000,
       seenBefore: createdAt - 500,
+      longBefore: createdAt - 5000,
     })
   return { reads: new SessionReads(db), writes, start, accountId, otherId, accounts, db }
 }

@@ -3,7 +3,7 @@ import { and, desc, eq, isNull, lte, ne, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { accounts, sessions } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
-import { type Clock, MINUTE } from '../lib/clock.ts'
+import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { Plan } from './plans.ts'
@@ -14,6 +14,8 @@ import type { AccountId } from './store.ts'
 const TOKEN_BYTES = 32
 const TOKEN_SHAPE = /^[\w-]{43}$/
 const AGENT_MAX_LENGTH = 200
+/** A long session expires so long after its sign-in, used or not. */
+export const LONG_SESSION_MS = 30 * 24 * HOUR
 /** `touchSession` writes in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
 
@@ -32,9 +34,9 @@ interface SessionsOptions {
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
-  /** A session expires when it has not been used for so long. */
+  /** A session that is not long expires when it has not been used for so long. */
   idleMs: number
-  /** A session expires so long after its sign-in, used or not. */
+  /** A session that is not long expires so long after its sign-in, used or not. */
   maxMs: number
 }
 
@@ -58,7 +60,7 @@ export class Sessions {
    */
   async start(
     { accountId, passwordHash, factor }: SignInProof,
-    from: { address: string; agent: string; replaces: string | undefined },
+    from: { address: string; agent: string; replaces: string | undefined; isLong: boolean },
   ): Promise<{ session: SessionRow; token: string }> {
     const { writer, clock, idleMs, maxMs } = this.#options
     const { token, hash } = this.newToken()
@@ -72,10 +74,12 @@ export class Sessions {
         createdAt: now,
         address: from.address,
         agent: from.agent.slice(0, AGENT_MAX_LENGTH),
+        isLong: from.isLong ? 1 : 0,
       },
       replaces: from.replaces === undefined ? undefined : this.#hash(from.replaces),
       startedBefore: now - maxMs,
       seenBefore: now - idleMs,
+      longBefore: now - LONG_SESSION_MS,
     })
     if (!session) throw new AppError('sign_in_needed')
     return { session, token }
@@ -111,7 +115,8 @@ export class Sessions {
     return this.#options.writer.call('endSessions', { accountId, keep })
   }
 
-  #isExpired({ createdAt, seenAt }: SessionView | SessionRow, now: number): boolean {
+  #isExpired({ createdAt, seenAt, isLong }: SessionView | SessionRow, now: number): boolean {
+    if (isLong) return now - createdAt >= LONG_SESSION_MS
     const { idleMs, maxMs } = this.#options
     return now - createdAt >= maxMs || now - seenAt >= idleMs
   }
@@ -141,6 +146,8 @@ export interface NewSession {
   createdAt: number
   address: string
   agent: string
+  /** 1: lasts 30 days. */
+  isLong: number
 }
 
 /** A session with its account. */
@@ -150,6 +157,7 @@ export interface SessionRow {
   seenAt: number
   /** When the password was last entered in this session. */
   provedAt: number
+  isLong: number
   accountId: AccountId
   email: string
   plan: Plan
@@ -162,6 +170,7 @@ export interface SessionView {
   seenAt: number
   address: string
   agent: string
+  isLong: number
 }
 
 /** One-row look-ups of sessions, on the HTTP thread's own connection. */
@@ -177,6 +186,7 @@ export class SessionReads {
         createdAt: sessions.createdAt,
         seenAt: sessions.seenAt,
         provedAt: sessions.provedAt,
+        isLong: sessions.isLong,
         accountId: sessions.accountId,
         email: accounts.email,
         plan: accounts.plan,
@@ -195,9 +205,9 @@ export class SessionReads {
 
   /** Last used first. */
   list(accountId: AccountId): SessionView[] {
-    const { id, createdAt, seenAt, address, agent } = sessions
+    const { id, createdAt, seenAt, address, agent, isLong } = sessions
     return this.#orm
-      .select({ id, createdAt, seenAt, address, agent })
+      .select({ id, createdAt, seenAt, address, agent, isLong })
       .from(sessions)
       .where(eq(sessions.accountId, accountId))
       .orderBy(desc(seenAt), desc(id))
@@ -224,6 +234,7 @@ interface StartCommand {
   replaces: Uint8Array | undefined
   startedBefore: number
   seenBefore: number
+  longBefore: number
 }
 
 /** The function `startSession` of `sessionWrites`. */
@@ -245,9 +256,9 @@ function sessionStarter(db: Database) {
   const { useFactor } = secondFactorWrites(db)
 
   return (command: StartCommand): SessionRow | undefined => {
-    const { passwordHash, factor, replaces, startedBefore, seenBefore } = command
+    const { passwordHash, factor, replaces, startedBefore, seenBefore, longBefore } = command
     const { hash, ...session } = command.session
-    const { accountId, createdAt } = session
+    const { accountId, createdAt, isLong } = session
     const found = active.get(accountId, passwordHash)
     if (!found) return undefined
     const { totpEnabledAt, ...account } = found
@@ -258,7 +269,14 @@ function sessionStarter(db: Database) {
     orm
       .delete(sessions)
       .where(
-        or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore), isReplaced),
+        or(
+          and(
+            eq(sessions.isLong, 0),
+            or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore)),
+          ),
+          lte(sessions.createdAt, longBefore),
+          isReplaced,
+        ),
       )
       .run()
     const { id } = orm
@@ -267,7 +285,8 @@ function sessionStarter(db: Database) {
       .returning({ id: sessions.id })
       .get()
     endOldest.run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
-    return { id, createdAt, seenAt: createdAt, provedAt: createdAt, accountId, ...account }
+    const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
+    return { id, ...times, isLong, accountId, ...account }
   }
 }
 
@@ -277,7 +296,8 @@ export function sessionWrites(db: Database) {
   return {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
-     * expired sessions: started before `startedBefore`, or not used since `seenBefore`. Undefined,
+     * expired sessions: started before `startedBefore`, not used since `seenBefore`, or long ones
+     * started before `longBefore`. Undefined,
      * and nothing is changed, unless `passwordHash` is still the password of an active account and
      * `factor`, where the account needs one, was not used before.
      */

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, count, desc, eq, gt, isNull, lte, or, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
 import { accounts, apiKeys, recoveryCodes } from '../db/schema.ts'
@@ -9,14 +9,25 @@ import type { Plan } from './plans.ts'
 /** Minimum retention of expired keys, for the last-used column of the account list. */
 const EXPIRED_KEYS_KEPT_MS = 30 * 24 * HOUR
 
+/** Expired keys kept of one account: creating and ending keys in a loop fills no disk. */
+const EXPIRED_KEYS_MAX = 100
+
 export type AccountId = number
+
+/** A `read` key cannot create or change links. */
+export const KEY_SCOPES = ['read', 'write'] as const
+export type KeyScope = (typeof KEY_SCOPES)[number]
 
 export interface Account {
   id: AccountId
   plan: Plan
   /** The API key of the request; absent in the dashboard, which has sessions. */
   keyId?: number
+  keyScope?: KeyScope
 }
+
+/** An account with the API key of a request. */
+export type KeyHolder = Required<Account>
 
 /** Flags are 0 and 1. db/schema.ts explains each column. */
 export type AccountRow = typeof accounts.$inferSelect
@@ -25,6 +36,9 @@ export interface NewKey {
   hash: Buffer
   prefix: string
   lastFour: string
+  /** Null for the first key of an account, which gets no name. */
+  name: string | null
+  scope: KeyScope
 }
 
 /** How a new account signs in to the dashboard: without a password, by a one-time link. */
@@ -36,6 +50,8 @@ export interface SignInMethod {
 /** What the owner of a key may see of it. */
 export interface KeyRow {
   id: number
+  name: string | null
+  scope: KeyScope
   prefix: string | null
   lastFour: string
   createdAt: number
@@ -58,8 +74,8 @@ export class AccountStore {
     const hasEmail = sql`lower(${accounts.email}) = lower(${sql.placeholder('email')})`
     this.#byEmail = this.#orm.select().from(accounts).where(hasEmail).prepare()
     // Raw SQL, because every request with a key runs it.
-    this.#byKeyHash = db.prepare<Account & { keyId: number }, [Buffer, number]>(
-      `SELECT accounts.id, accounts.plan, api_keys.id AS keyId
+    this.#byKeyHash = db.prepare<KeyHolder, [Buffer, number]>(
+      `SELECT accounts.id, accounts.plan, api_keys.id AS keyId, api_keys.scope AS keyScope
        FROM api_keys JOIN accounts ON accounts.id = api_keys.account_id
        WHERE api_keys.hash = ?1 AND (api_keys.ends_at IS NULL OR api_keys.ends_at > ?2)
          AND accounts.disabled_at IS NULL`,
@@ -67,7 +83,7 @@ export class AccountStore {
   }
 
   /** The account with this key, if it is not disabled and the key is active at `now`. */
-  findByKeyHash(hash: Buffer, now: number): (Account & { keyId: number }) | undefined {
+  findByKeyHash(hash: Buffer, now: number): KeyHolder | undefined {
     return this.#byKeyHash.get(hash, now) ?? undefined
   }
 
@@ -103,9 +119,9 @@ export class AccountStore {
 
   /** Keys active at `now`, also those that will expire; newest first. */
   listKeys(id: AccountId, now: number): KeyRow[] {
-    const { id: keyId, prefix, lastFour, createdAt, endsAt, lastUsedAt } = apiKeys
+    const { id: keyId, name, scope, prefix, lastFour, createdAt, endsAt, lastUsedAt } = apiKeys
     return this.#orm
-      .select({ id: keyId, prefix, lastFour, createdAt, endsAt, lastUsedAt })
+      .select({ id: keyId, name, scope, prefix, lastFour, createdAt, endsAt, lastUsedAt })
       .from(apiKeys)
       .where(and(eq(apiKeys.accountId, id), isActive(now)))
       .orderBy(desc(apiKeys.id))
@@ -134,7 +150,7 @@ export class AccountStore {
         })
         .returning({ id: accounts.id })
         .get()
-      this.#addKey(id, key, now)
+      this.addKey(id, key, now)
       return id
     })
   }
@@ -160,28 +176,38 @@ export class AccountStore {
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 
-  /**
-   * Adds `next`. Every other active key expires at `expiresAt`, unless it expires sooner. Deletes
-   * keys of the account that expired 30 days ago or earlier.
-   */
-  rotateKey(id: AccountId, next: NewKey, expiresAt: number, now: number): void {
-    inTransaction(this.#db, () => {
-      const isLongExpired = lte(apiKeys.endsAt, now - EXPIRED_KEYS_KEPT_MS)
-      this.#orm
-        .delete(apiKeys)
-        .where(and(eq(apiKeys.accountId, id), isLongExpired))
-        .run()
-      this.revokeKeys(id, expiresAt)
-      this.#addKey(id, next, now)
-    })
+  /** Returns the key's id. Deletes keys of the account that expired long ago. */
+  addKey(accountId: AccountId, key: NewKey, now: number): number {
+    this.#db
+      .query(
+        `DELETE FROM api_keys WHERE account_id = ?1 AND ends_at <= ?2 AND (ends_at <= ?3
+           OR id NOT IN (SELECT id FROM api_keys WHERE account_id = ?1 AND ends_at <= ?2
+             ORDER BY ends_at DESC, id DESC LIMIT ?4))`,
+      )
+      .run(accountId, now, now - EXPIRED_KEYS_KEPT_MS, EXPIRED_KEYS_MAX)
+    return this.#orm
+      .insert(apiKeys)
+      .values({ accountId, ...key, createdAt: now })
+      .returning({ id: apiKeys.id })
+      .get().id
   }
 
-  /** Every active key expires at `expiresAt`, unless it expires sooner. */
-  revokeKeys(id: AccountId, expiresAt: number): void {
+  /**
+   * Every active key of the account expires at `expiresAt`, unless it expires sooner. With `name`,
+   * only the keys of this name; null stands for keys without one.
+   */
+  revokeKeys(id: AccountId, expiresAt: number, name?: string | null): void {
+    const hasName = name === null ? isNull(apiKeys.name) : eq(apiKeys.name, name ?? '')
     this.#orm
       .update(apiKeys)
       .set({ endsAt: expiresAt })
-      .where(and(eq(apiKeys.accountId, id), isActive(expiresAt)))
+      .where(
+        and(
+          eq(apiKeys.accountId, id),
+          isActive(expiresAt),
+          name === undefined ? undefined : hasName,
+        ),
+      )
       .run()
   }
 
@@ -198,13 +224,6 @@ export class AccountStore {
 
   noteKeyUse(keyId: number, at: number): void {
     this.#orm.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)).run()
-  }
-
-  #addKey(accountId: AccountId, key: NewKey, now: number): void {
-    this.#orm
-      .insert(apiKeys)
-      .values({ accountId, ...key, createdAt: now })
-      .run()
   }
 }
 

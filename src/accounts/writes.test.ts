@@ -7,10 +7,16 @@ import { HOUR } from '../lib/clock.ts'
 import { KEY_OVERLAP_MS } from './keys.ts'
 import { OneTimeLinkStore } from './one-time-links.ts'
 import { SessionReads, sessionWrites } from './sessions.ts'
-import { AccountStore } from './store.ts'
+import { AccountStore, type NewKey } from './store.ts'
 import { accountWrites } from './writes.ts'
 
-const KEY = { hash: Buffer.alloc(32), prefix: 'hop_AAAA', lastFour: 'ZZZZ' }
+const KEY: NewKey = {
+  hash: Buffer.alloc(32),
+  prefix: 'hop_AAAA',
+  lastFour: 'ZZZZ',
+  name: null,
+  scope: 'write',
+}
 
 test('a session that has ended meanwhile changes no password', () => {
   using folder = temporaryFolder()
@@ -20,11 +26,12 @@ test('a session that has ended meanwhile changes no password', () => {
   const id = accounts.create('ann@example.com', 'free', KEY, 0, { passwordHash: 'old' }) ?? 0
   const hash = Buffer.alloc(32, 1)
   sessionWrites(db).startSession({
-    session: { hash, accountId: id, createdAt: 1000, address: '', agent: '' },
+    session: { hash, accountId: id, createdAt: 1000, address: '', agent: '', isLong: 0 },
     passwordHash: 'old',
     replaces: undefined,
     startedBefore: 0,
     seenBefore: 0,
+    longBefore: 0,
   })
   const keep = new SessionReads(db).findByHash(hash)?.id ?? 0
   const { changePassword } = accountWrites(db)
@@ -64,8 +71,10 @@ test('a new key deletes those of its account that expired 30 days ago, and no ot
   const key = (n: number) => ({ ...KEY, hash: Buffer.alloc(32, n) })
   const ann = accounts.create('ann@example.com', 'free', key(1), 0) ?? 0
   const ben = accounts.create('ben@example.com', 'free', key(2), 0) ?? 0
-  const rotate = (id: number, n: number, now: number) =>
-    accounts.rotateKey(id, key(n), now + KEY_OVERLAP_MS, now)
+  const rotate = (id: number, n: number, now: number) => {
+    accounts.revokeKeys(id, now + KEY_OVERLAP_MS)
+    accounts.addKey(id, key(n), now)
+  }
   const held = () =>
     db
       .prepare<{ hash: Uint8Array }, []>('SELECT hash FROM api_keys ORDER BY id')

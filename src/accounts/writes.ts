@@ -2,10 +2,17 @@
 
 import type { Database } from 'bun:sqlite'
 import { moderationCounter } from '../db/settings.ts'
+import { findKeyByName, isLasting, keyName } from './keys.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
 import { type SessionWrites, sessionWrites } from './sessions.ts'
-import { type AccountId, AccountStore, type NewKey, type SignInMethod } from './store.ts'
+import {
+  type AccountId,
+  AccountStore,
+  type KeyRow,
+  type NewKey,
+  type SignInMethod,
+} from './store.ts'
 
 /** The result of using a one-time link. `hasNewKey` is false for an account that existed before. */
 export type JoinResult =
@@ -212,28 +219,58 @@ function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
   }
 }
 
+/** Keys of an account that were neither rotated nor revoked. */
+export const KEYS_MAX = 20
+/** Keys of an account that work, including those that expire soon. */
+const WORKING_KEYS_MAX = 2 * KEYS_MAX
+
+/** `gone`: the key was rotated, revoked or ended meanwhile. */
+export type KeyResult = { keyId: number } | { refused: 'name_taken' | 'too_many' | 'gone' }
+
 function keyWrites({ accounts }: Stores) {
+  const isFull = (keys: readonly KeyRow[]) => keys.length >= WORKING_KEYS_MAX
+  const findLasting = (keys: readonly KeyRow[], keyId: number) =>
+    keys.find((key) => key.id === keyId && isLasting(key))
+
   return {
-    /**
-     * Replaces the key without an expiry by a new one. False, and nothing is changed, if that key
-     * is not `replaces`; undefined means that there is no such key.
-     */
+    createKey(command: { accountId: AccountId; key: NewKey; now: number }): KeyResult {
+      const { accountId, key, now } = command
+      const keys = accounts.listKeys(accountId, now)
+      if (findKeyByName(keys, keyName(key))) return { refused: 'name_taken' }
+      if (isFull(keys) || keys.filter(isLasting).length >= KEYS_MAX) return { refused: 'too_many' }
+      return { keyId: accounts.addKey(accountId, received(key), now) }
+    },
+
+    /** Replaces a key by a new one with its name and scope. */
     rotateKey(command: {
       accountId: AccountId
+      keyId: number
       next: NewKey
-      replaces: number | undefined
+      endsAt: number
+      now: number
+    }): KeyResult {
+      const { accountId, keyId, next, endsAt, now } = command
+      const keys = accounts.listKeys(accountId, now)
+      const old = findLasting(keys, keyId)
+      if (!old) return { refused: 'gone' }
+      if (isFull(keys)) return { refused: 'too_many' }
+      const { name, scope } = old
+      accounts.revokeKeys(accountId, endsAt, name)
+      return { keyId: accounts.addKey(accountId, { ...received(next), name, scope }, now) }
+    },
+
+    /** False if the key expires already, or does not exist. */
+    revokeKey(command: {
+      accountId: AccountId
+      keyId: number
       endsAt: number
       now: number
     }): boolean {
-      const { accountId, next, replaces, endsAt, now } = command
-      const current = accounts.listKeys(accountId, now).find((key) => key.endsAt === null)
-      if (current?.id !== replaces) return false
-      accounts.rotateKey(accountId, received(next), endsAt, now)
-      return true
+      const { accountId, keyId, endsAt, now } = command
+      const key = findLasting(accounts.listKeys(accountId, now), keyId)
+      if (key) accounts.revokeKeys(accountId, endsAt, key.name)
+      return key !== undefined
     },
-
-    revokeKeys: ({ accountId, endsAt }: { accountId: AccountId; endsAt: number }): void =>
-      accounts.revokeKeys(accountId, endsAt),
 
     expireKey: (key: { accountId: AccountId; keyId: number; now: number }): boolean =>
       accounts.expireKey(key.accountId, key.keyId, key.now),

@@ -112,11 +112,19 @@ export function closeAlone(db: Database): void {
 /** Writes bytes in order. Resolves when it accepts more. */
 type Sink = (bytes: Uint8Array) => Promise<void> | void
 
-/** Compresses a finished copy of a database. */
-export async function writeBackup(database: string, put: Sink): Promise<void> {
+/** Compresses a finished copy of a database. `onRead` gets the number of bytes read so far. */
+export async function writeBackup(
+  database: string,
+  put: Sink,
+  onRead: (bytes: number) => void = () => {},
+): Promise<void> {
   const zstd = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
-  await pipeline(createReadStream(database), zstd, async (pieces: AsyncIterable<Uint8Array>) => {
-    for await (const piece of pieces) await put(piece)
+  const copy = createReadStream(database)
+  await pipeline(copy, zstd, async (pieces: AsyncIterable<Uint8Array>) => {
+    for await (const piece of pieces) {
+      await put(piece)
+      onRead(copy.bytesRead)
+    }
   })
 }
 

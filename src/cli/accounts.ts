@@ -1,8 +1,17 @@
 import type { Database } from 'bun:sqlite'
-import { issueKey, KEY_OVERLAP_MS, type KeyDeps, revokeKey, rotateKey } from '../accounts/keys.ts'
+import {
+  findKeyByName,
+  isLasting,
+  issueKey,
+  KEY_OVERLAP_MS,
+  type KeyDeps,
+  keyName,
+  revokeKey,
+  rotateKey,
+} from '../accounts/keys.ts'
 import { issueOneTimeLink, type OneTimeLinkStore } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
-import type { AccountRow } from '../accounts/store.ts'
+import type { AccountRow, KeyRow } from '../accounts/store.ts'
 import { accountWrites } from '../accounts/writes.ts'
 import { inTransaction } from '../db/open.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -64,7 +73,17 @@ export function resetTwoFactor({ accounts }: KeyDeps, { email }: { email: string
 }
 
 /** Creates a one-time link that creates the owner account. Earlier links stop working. */
-export function setupLink(deps: LinkDeps, { json }: { json: boolean }): string {
+export function setupLink(
+  deps: LinkDeps,
+  { another, json }: { another: boolean; json: boolean },
+): string {
+  const owner = deps.accounts.list().find(({ isOwner, disabledAt }) => isOwner && !disabledAt)
+  if (owner && !another) {
+    throw new CommandError(
+      `${owner.email} is the owner already. For a new password: hopcode account reset-password ` +
+        `--email ${owner.email}. For a further owner: hopcode account setup-link --another`,
+    )
+  }
   const { link, ends_at } = addLink(deps, { purpose: 'setup' })
   if (json) return JSON.stringify({ link, ends_at })
   return `Creates the owner account, once, until ${ends_at}:\n\n  ${link}\n`
@@ -81,10 +100,10 @@ function addLink(
 
 export function rotate(
   deps: KeyDeps,
-  { email, now, json }: { email: string; now: boolean; json: boolean },
+  { email, name, now, json }: { email: string; name: string; now: boolean; json: boolean },
 ): string {
   const account = getAccount(deps, email)
-  const key = rotateKey(deps, account.id, { now })
+  const key = rotateKey(deps, account.id, { now, of: chooseKey(deps, account, name) })
   if (json) {
     const { id: account_id, plan } = account
     return JSON.stringify({ account_id, email: account.email, plan, api_key: key })
@@ -95,9 +114,34 @@ export function rotate(
   ].join('\n')
 }
 
-export function revoke(deps: KeyDeps, { email, now }: { email: string; now: boolean }): string {
-  revokeKey(deps, getAccount(deps, email).id, { now })
+export function revoke(
+  deps: KeyDeps,
+  { email, name, now }: { email: string; name: string; now: boolean },
+): string {
+  const account = getAccount(deps, email)
+  revokeKey(deps, account.id, { now, of: chooseKey(deps, account, name) })
   return `The API key of ${email} ${expiry(deps, now)}.`
+}
+
+/**
+ * The key that a command changes: the one with the name, or the only one. Undefined if every key
+ * expires already: then the command changes all of them. With several keys, no key is guessed.
+ */
+function chooseKey(
+  { accounts, clock }: KeyDeps,
+  { id, email }: AccountRow,
+  name: string,
+): KeyRow | undefined {
+  const keys = accounts.listKeys(id, clock()).filter(isLasting)
+  const names = keys.map(keyName).join(', ')
+  if (name === '') {
+    if (keys.length <= 1) return keys[0]
+    throw new CommandError(`${email} has ${keys.length} keys. Choose one with --name: ${names}`)
+  }
+  const found = findKeyByName(keys, name)
+  if (found) return found
+  const known = names === '' ? 'It has no active key.' : `Its keys: ${names}`
+  throw new CommandError(`${email} has no key with the name ${name}. ${known}`)
 }
 
 function expiry({ clock }: KeyDeps, now: boolean): string {

@@ -1,66 +1,22 @@
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { PLANS, type Plan } from '../accounts/plans.ts'
+import { PLANS } from '../accounts/plans.ts'
 import { MINUTE } from '../lib/clock.ts'
+import { findClosest } from '../lib/closest.ts'
+import { COMMANDS, type Command, type CommandName, OPERANDS, OPTIONS } from './commands.ts'
 
-/** What each command accepts, in the order in which missing arguments are reported. */
-const COMMANDS = {
-  serve: [],
-  help: [],
-  version: [],
-  health: [],
-  'account create': ['email', 'plan', 'json'],
-  'account list': ['json'],
-  'account set-plan': ['email', 'plan'],
-  'account reset-password': ['email', 'json'],
-  'account reset-two-factor': ['email'],
-  'account setup-link': ['json'],
-  'account disable': ['email', 'links'],
-  'account enable': ['email'],
-  'link disable': ['code', 'reason'],
-  'link enable': ['code'],
-  'link disabled': ['json'],
-  'key rotate': ['email', 'now', 'json'],
-  'key revoke': ['email', 'now'],
-  'maintenance on': ['until'],
-  'maintenance off': [],
-  'maintenance status': [],
-  backup: ['file'],
-  restore: ['file'],
-  check: ['json'],
-  shorten: ['url', 'json'],
-  links: ['text', 'json'],
-  qr: ['code', 'out'],
-} as const
-
-type CommandName = keyof typeof COMMANDS
-
-interface Arguments {
-  /** These follow the name of the command; the others are options. */
-  file: string
-  code: string
-  url: string
-  /** Empty if absent. */
-  text: string
-  /** A file, or - for standard output. Empty if absent. */
-  out: string
-  email: string
-  plan: Plan
-  until: string
-  reason: string
-  links: boolean
-  now: boolean
-  json: boolean
-}
-
-/** A command line: the command's name and its arguments. */
-export type Command = {
-  [Name in CommandName]: { name: Name } & Pick<Arguments, (typeof COMMANDS)[Name][number]>
-}[CommandName]
-
-/** The command line makes no sense. The message is for the person who typed it. */
+/**
+ * The command line makes no sense. The message is for the person who typed it; `topic` is what to
+ * look up in the help.
+ */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
+  readonly topic: string
+
+  constructor(message: string, topic = '') {
+    super(message)
+    this.topic = topic
+  }
 }
 
 /** A command cannot be carried out. The message is for the person who typed it. */
@@ -68,128 +24,146 @@ export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-export const USAGE = `Usage: hopcode [command]
-
-  serve                                   run the service (also without a command)
-  account create --email E --plan P       create an account, show its API key; --json for one line
-  account list                            accounts with their plans; --json for one line each
-  account set-plan --email E --plan P     change a plan (free, pro, enterprise)
-  account reset-password --email E        show a link that sets a new password, once; --json
-  account reset-two-factor --email E      turn two-factor sign-in off, when the device is lost
-  account setup-link                      show a link that creates the owner account, once; --json
-  account disable --email E               refuse its keys and its sign-in; --links stops its links
-  account enable --email E                accept its keys and sign-in again; its links work too
-  link disable CODE --reason TEXT         answer visitors of the code 410; nobody can claim it
-  link enable CODE                        redirect its visitors again
-  link disabled                           disabled codes with reasons; --json for one line each
-  key rotate --email E                    show a new key; the old one works for 24 more hours
-  key revoke --email E                    the key expires in 24 hours, without a new one
-      --now                               the old key expires immediately; rotate accepts --json too
-  maintenance on --until T                answer 503 until T: an ISO 8601 time, or 30m, 2h from now
-  maintenance off | status
-  backup FILE                             write a backup (safe while running); - is standard output
-  restore FILE                            restore a backup; - is standard input
-  check                                   check data integrity (safe while running); --json
-  health                                  exit 0 if the service on this machine is ready
-  shorten URL                             shorten a URL with a remote service; --json
-  links [TEXT]                            your links, or those that contain the text; --json
-  qr CODE                                 save the QR code as CODE.png; --out FILE.svg, or --out -
-  --help, --version
-
-The last three call the service at HOPCODE_URL (default: BASE_URL) with the key HOPCODE_API_KEY.
-Settings come from the environment: PORT, HOST, BASE_URL, DATA_DIR and more, see the README.`
-
-const OPTIONS = {
-  email: { type: 'string' },
-  plan: { type: 'string' },
-  until: { type: 'string' },
-  reason: { type: 'string' },
-  out: { type: 'string' },
-  links: { type: 'boolean' },
-  now: { type: 'boolean' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean', short: 'v' },
-} as const
-
-/** What a command says when it is missing. */
-const OPERANDS = {
-  file: 'a file, or - for a pipe',
-  code: 'a code',
-  url: 'a URL',
-  text: undefined,
-} as const
+type OptionName = keyof typeof OPTIONS
+type Values = Partial<Record<string, string | true>>
 
 /** `argv`: the words after the program's name. Throws UsageError. */
 export function parseCommand(argv: readonly string[]): Command {
-  const { values, positionals } = parse(argv)
-  if (values.help) return { name: 'help' }
-  if (values.version) return { name: 'version' }
-  const { name, operand } = nameAndOperand(positionals)
-  const accepted: readonly string[] = COMMANDS[name]
+  const { values, words } = parse(argv)
+  if (values.help) return { command: 'help', topic: requireTopic(words) }
+  if (values.version) return { command: 'version' }
+  if (words[0] === 'help') return { command: 'help', topic: requireTopic(words.slice(1)) }
+  const command = findCommand(words)
+  const accepted: readonly string[] = COMMANDS[command].accepts
+  // Before the operands: the value of an unknown option looks like one.
   for (const option of Object.keys(values)) {
-    if (!accepted.includes(option)) throw new UsageError(`${name} accepts no --${option}`)
+    if (accepted.includes(option)) continue
+    if (isOption(option)) throw new UsageError(`${command} accepts no --${option}`, command)
+    const closest = findClosest(option, accepted.filter(isOption))
+    throw new UsageError(`unknown option '--${option}'${suggestion(closest, '--')}`, command)
   }
-  const read = (argument: string) => {
-    if (argument in OPERANDS) return operand
-    return readOption(argument as keyof typeof values, values)
-  }
-  const found = accepted.map((argument) => [argument, read(argument)])
-  return { name, ...Object.fromEntries(found) } as Command
+  const operand = readOperand(command, words)
+  const found = accepted.map((argument) => {
+    return [argument, isOption(argument) ? readOption(argument, values, command) : operand]
+  })
+  return { command, ...Object.fromEntries(found) } as Command
 }
 
-function readOption(option: keyof typeof OPTIONS, values: ReturnType<typeof parse>['values']) {
-  if (OPTIONS[option].type === 'boolean') return values[option] === true
+const suggestion = (closest: string | undefined, prefix = ''): string =>
+  closest === undefined ? '' : `. Did you mean ${prefix}${closest}?`
+
+function readOption(option: OptionName, values: Values, command: CommandName): string | boolean {
+  const refuse = (problem: string): never => {
+    throw new UsageError(`--${option} ${problem}`, command)
+  }
+  const info: { type: string; isOptional?: boolean } = OPTIONS[option]
   const text = values[option]
-  if (option === 'out') return text ?? ''
-  if (typeof text !== 'string') throw new UsageError(`--${option} is missing`)
+  if (info.type === 'boolean') {
+    return typeof text === 'string' ? refuse(`accepts no value, got ${text}`) : text === true
+  }
+  if (text === undefined && info.isOptional) return ''
+  if (text === undefined) return refuse('is missing')
+  if (text === true || text === '') return refuse('needs a value')
   if (option === 'email' && !z.email().max(254).safeParse(text).success) {
-    throw new UsageError(`--email must be an e-mail address, not ${text}`)
+    return refuse(`must be an e-mail address (got ${text})`)
   }
   if (option === 'plan' && !(PLANS as readonly string[]).includes(text)) {
-    throw new UsageError(`--plan must be one of ${PLANS.join(', ')}, not ${text}`)
+    return refuse(`must be one of ${PLANS.join(', ')} (got ${text})`)
   }
   return text
 }
 
-function nameAndOperand(words: readonly string[]): { name: CommandName; operand: string } {
-  for (const count of [2, 1]) {
-    const name = words.slice(0, count).join(' ')
-    const operandName = operandOf(name)
-    if (!operandName || !isCommand(name)) continue
-    const [operand, ...more] = words.slice(count)
-    const missing = OPERANDS[operandName]
-    if (!operand && missing) throw new UsageError(`${name} needs ${missing}`)
-    if (more.length > 0) {
-      throw new UsageError(`${name} accepts one ${operandName}, not also ${more[0]}`)
-    }
-    return { name, operand: operand ?? '' }
+function findCommand(words: readonly string[]): CommandName {
+  if (words.length === 0) return 'serve'
+  const [first = '', second = ''] = words
+  const found = [`${first} ${second}`, first].find(isCommand)
+  if (!found) throw unknownCommand(words)
+  return found
+}
+
+/** The word after the command; empty if there is none. */
+function readOperand(command: CommandName, words: readonly string[]): string {
+  const [operand = '', ...more] = words.slice(command.split(' ').length)
+  const name = operandOf(command)
+  const missing = name && OPERANDS[name].missing
+  if (operand === '' && missing) throw new UsageError(`${command} needs ${missing}`, command)
+  const extra = name ? more[0] : operand
+  if (extra) {
+    const accepts = name ? `one ${name}, not also ${extra}` : `no argument, got ${extra}`
+    throw new UsageError(`${command} accepts ${accepts}`, command)
   }
-  const name = words.join(' ') || 'serve'
-  if (isCommand(name)) return { name, operand: '' }
-  const members = Object.keys(COMMANDS).filter((known) => known.startsWith(`${words[0]} `))
-  if (members.length === 0) throw new UsageError(`unknown command: ${name}`)
-  throw new UsageError(`unknown command: ${name}. There are: ${members.join(', ')}`)
+  return operand
 }
 
 const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name)
 
-const isOperand = (argument: string | undefined): argument is keyof typeof OPERANDS =>
-  argument !== undefined && Object.hasOwn(OPERANDS, argument)
+const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)
 
-function operandOf(name: string): keyof typeof OPERANDS | undefined {
-  const [first] = isCommand(name) ? COMMANDS[name] : []
-  return isOperand(first) ? first : undefined
+export function operandOf(command: CommandName): keyof typeof OPERANDS | undefined {
+  const accepts: readonly string[] = COMMANDS[command].accepts
+  return accepts.find((name): name is keyof typeof OPERANDS => Object.hasOwn(OPERANDS, name))
 }
 
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true })
-  } catch (error) {
-    // The first sentence names the option; the others are about positional arguments.
-    const [sentence = ''] = (error as Error).message.split('. ')
-    throw new UsageError(sentence.replace(/^Unknown option/, 'unknown option'))
+/** The commands of a group like `account`; empty for another word. */
+export const membersOf = (group: string): CommandName[] =>
+  Object.keys(COMMANDS)
+    .filter(isCommand)
+    .filter((name) => name.startsWith(`${group} `))
+
+const GROUPS = [...new Set(Object.keys(COMMANDS).map((name) => name.split(' ')[0] ?? ''))]
+
+function unknownCommand(words: readonly string[]): UsageError {
+  const [group = ''] = words
+  const members = membersOf(group)
+  if (words.length === 1 && members.length > 0) {
+    return new UsageError(`${group} needs a subcommand: ${members.join(', ')}`, group)
   }
+  const typed = words.slice(0, 2).join(' ')
+  const closest =
+    findClosest(typed, Object.keys(COMMANDS)) ??
+    (members.length > 0 ? undefined : findClosest(group, GROUPS))
+  if (closest) return new UsageError(`unknown command: ${typed}${suggestion(closest)}`)
+  if (members.length === 0) return new UsageError(`unknown command: ${typed}`)
+  return new UsageError(`unknown command: ${typed}. There are: ${members.join(', ')}`, group)
+}
+
+/** A command, a group or `settings`; empty for all commands. Throws UsageError for another word. */
+function requireTopic(words: readonly string[]): string {
+  const [first = '', second = ''] = words
+  const command = `${first} ${second}`
+  if (isCommand(command)) return command
+  if (first === '' || first === 'settings' || isCommand(first)) return first
+  if (second === '' && membersOf(first).length > 0) return first
+  throw unknownCommand(words)
+}
+
+/** Not strict, because the messages of `parseArgs` are for programmers. */
+function parse(argv: readonly string[]): { values: Values; words: string[] } {
+  const options = Object.fromEntries(
+    Object.entries(OPTIONS).map(([name, { type, ...info }]) => [
+      name,
+      'short' in info ? { type, short: info.short } : { type },
+    ]),
+  )
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  })
+  const values: Values = {}
+  const words: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, value, inlineValue } = token
+    // Such a word is an option, and not the value of the option before it.
+    const looksLikeOption = !inlineValue && /^-./.test(value ?? '')
+    if (looksLikeOption) throw new UsageError(`--${name} needs a value`)
+    values[name] = value ?? true
+  }
+  return { values, words }
 }
 
 /**

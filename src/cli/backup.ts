@@ -1,14 +1,16 @@
-import { closeSync, existsSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type Manifest, writeBackup } from '../backup/backup-file.ts'
 import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
+import { formatBytes } from '../lib/bytes.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './args.ts'
+import { Progress } from './progress.ts'
 
 /** Stands for standard output or standard input. */
 export const STREAM = '-'
@@ -21,12 +23,14 @@ export async function backup(dataDir: string, target: string, clock: Clock): Pro
   // The service beside it comes first.
   setThreadPriority('background')
   const began = clock()
+  using progress = new Progress()
   const bytes = databaseBytes(dataDir)
+  const job = { dataDir, bytes, began, progress }
   if (target === STREAM) {
     if (process.stdout.isTTY) {
       throw new CommandError('a backup is not text for a terminal: name a file, or use a pipe')
     }
-    const manifest = await writing('standard output', () => toStream(dataDir, bytes, began))
+    const manifest = await writing('standard output', () => toStream(job))
     return summary(manifest, 'standard output')
   }
   const file = resolve(target)
@@ -35,21 +39,31 @@ export async function backup(dataDir: string, target: string, clock: Clock): Pro
     throw new CommandError(`${file} cannot be written: there is no folder ${folder}`)
   }
   if (existsSync(file)) refuseTaken(file)
-  const manifest = await writing(file, () => toFile(dataDir, bytes, began, file))
+  const manifest = await writing(file, () => toFile(job, file))
   return `${summary(manifest, file)}\nIt contains secret.key: keep it as safe as the service.`
 }
 
-async function toFile(dataDir: string, bytes: number, began: number, file: string) {
+interface Job {
+  dataDir: string
+  /** Of the database. */
+  bytes: number
+  began: number
+  progress: Progress
+}
+
+async function toFile({ dataDir, bytes, began, progress }: Job, file: string) {
   const folder = dirname(file)
   // For the copy of the database, and for the backup that is made from it.
   requireRoom(folder, 2 * bytes)
   using scratch = scratchFolder(folder)
   const copy = join(scratch.path, 'hopcode.db')
+  progress.step(`Copying the database (${formatBytes(bytes)})`)
   const manifest = takeSnapshot(dataDir, copy, began)
+  const onRead = compression(progress, copy)
   const unfinished = join(scratch.path, 'backup')
   const descriptor = openSync(unfinished, 'wx', 0o600)
   try {
-    await writeBackup(copy, (piece) => writeWhole(descriptor, piece))
+    await writeBackup(copy, (piece) => writeWhole(descriptor, piece), onRead)
     fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)
@@ -59,22 +73,34 @@ async function toFile(dataDir: string, bytes: number, began: number, file: strin
   return manifest
 }
 
+/** Shows how much of the copy is compressed. */
+function compression(progress: Progress, copy: string): (bytes: number) => void {
+  const { size } = statSync(copy)
+  return (bytes) => progress.advance('Compressing the copy', bytes, size)
+}
+
 /** A single write may write less than it was given. */
 function writeWhole(descriptor: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
 }
 
 /** The copy is in the data folder meanwhile: the program writes nowhere else. */
-async function toStream(dataDir: string, bytes: number, began: number) {
+async function toStream({ dataDir, bytes, began, progress }: Job) {
   requireRoom(dataDir, bytes)
   using scratch = scratchFolder(dataDir)
   const copy = join(scratch.path, 'hopcode.db')
+  progress.step(`Copying the database (${formatBytes(bytes)})`)
   const manifest = takeSnapshot(dataDir, copy, began)
+  const onRead = compression(progress, copy)
   const out = Bun.stdout.writer()
-  await writeBackup(copy, async (piece) => {
-    out.write(piece)
-    await out.flush()
-  })
+  await writeBackup(
+    copy,
+    async (piece) => {
+      out.write(piece)
+      await out.flush()
+    },
+    onRead,
+  )
   await out.end()
   return manifest
 }

@@ -26,6 +26,7 @@ import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
+import { Progress } from './progress.ts'
 
 const CACHE_KIB = 16_384
 
@@ -47,6 +48,7 @@ export async function check(dataDir: string, { json }: { json: boolean }): Promi
 const isProblem = ({ status }: Finding) => status === 'problem'
 
 async function findAll(dataDir: string): Promise<Finding[]> {
+  using progress = new Progress()
   const file = databaseFile(dataDir)
   if (!statSync(file, { throwIfNoEntry: false })?.size) {
     const advice = `Is DATA_DIR right? The first start creates it. If it is lost: ${RUN_RESTORE}`
@@ -56,7 +58,11 @@ async function findAll(dataDir: string): Promise<Finding[]> {
   let db: Database | undefined
   try {
     db = openReadonly(file, { cacheKiB: CACHE_KIB })
-    findings.push(...checkDatabase(db))
+    progress.step('Checking the database file')
+    for (const finding of checkDatabase(db)) {
+      findings.push(finding)
+      progress.step(`Checking the database (${findings.length} done)`)
+    }
   } catch (error) {
     const says = `${file} cannot be read: ${messageOf(error)}`
     findings.push(problem('database file', says, RESTORE_ADVICE))
@@ -67,6 +73,7 @@ async function findAll(dataDir: string): Promise<Finding[]> {
     findings.push(checkModes(dataDir))
     if (db && isReadable) {
       findings.push(checkJournal(dataDir, db))
+      progress.step('Checking the QR images')
       findings.push(await checkImages(join(dataDir, 'cdn', 'qr'), db))
     }
   } finally {

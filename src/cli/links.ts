@@ -47,7 +47,7 @@ export function list(db: Database, { json }: { json: boolean }): string {
       ? JSON.stringify({ code, reason, disabled_at })
       : `${code}  since ${disabled_at}  ${reason}`
   })
-  return lines.join('\n')
+  return lines.length === 0 && !json ? 'No disabled codes.' : lines.join('\n')
 }
 
 function codeOf(text: string): Code {

@@ -1,20 +1,24 @@
 import { writeFile } from 'node:fs/promises'
 import { Hopcode, HopcodeError, HopcodeNetworkError } from '../client/client.ts'
-import type { Config } from '../config.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './args.ts'
 
 /** Commands that call a running service, here or elsewhere, with an API key. */
+
+interface Target {
+  url: string
+  apiKey: string | undefined
+}
 
 /** Fewer than a program's: a person waits. */
 const RETRIES_MAX = 2
 
 /** Returns the short URL and the passcode, or the whole answer as JSON. */
 export async function shorten(
-  service: Config['remote'],
+  service: Target,
   { url, json }: { url: string; json: boolean },
 ): Promise<string> {
-  const link = await explained(keyHolder(service).shorten(withScheme(url)))
+  const link = await explained(service.url, keyHolder(service).shorten(withScheme(url)))
   if (json) return JSON.stringify(link)
   if (link.reused) return link.short_url
   return `${link.short_url}\nPasscode, shown only this once: ${link.passcode}`
@@ -22,14 +26,17 @@ export async function shorten(
 
 /** Prints one line for each link, the newest first. */
 export async function links(
-  service: Config['remote'],
+  service: Target,
   { text, json }: { text: string; json: boolean },
   print: (line: string) => void,
 ): Promise<void> {
   const all = keyHolder(service).listAll(text ? { search: text } : {})
-  for (;;) {
-    const { value: link, done } = await explained(all.next())
-    if (done) return
+  for (let count = 0; ; count++) {
+    const { value: link, done } = await explained(service.url, all.next())
+    if (done) {
+      if (count === 0 && !json) print('No links.')
+      return
+    }
     const { short_url, hit_count, url } = link
     const hits = hit_count === 1 ? '1 hit' : `${hit_count} hits`
     print(json ? JSON.stringify(link) : `${short_url}  ${hits}  ${url ?? '(reserved)'}`)
@@ -38,13 +45,13 @@ export async function links(
 
 /** Saves the image, as SVG if the name of the file ends so. Returns what was saved. */
 export async function saveQr(
-  service: Config['remote'],
+  service: Target,
   { code, out }: { code: string; out: string },
 ): Promise<string> {
   const file = out || `${code.toUpperCase()}.png`
   const hopcode = new Hopcode({ url: service.url, retriesMax: RETRIES_MAX })
   const format = file.toLowerCase().endsWith('.svg') ? 'svg' : 'png'
-  const { bytes } = await explained(hopcode.qr(code, { format }))
+  const { bytes } = await explained(service.url, hopcode.qr(code, { format }))
   if (file === '-') {
     await Bun.write(Bun.stdout, bytes)
     return `${bytes.length} bytes of ${format.toUpperCase()}`
@@ -58,7 +65,7 @@ export async function saveQr(
   return `Saved ${file}`
 }
 
-function keyHolder({ url, apiKey }: Config['remote']): Hopcode {
+function keyHolder({ url, apiKey }: Target): Hopcode {
   if (!apiKey) throw new CommandError('set HOPCODE_API_KEY to an API key of the service')
   return new Hopcode({ url, apiKey, retriesMax: RETRIES_MAX })
 }
@@ -68,12 +75,15 @@ const withScheme = (url: string): string =>
   /^[a-z][a-z\d+.-]*:/i.test(url) ? url : `https://${url}`
 
 /** A refusal and an unreachable service are one line for the person who typed the command. */
-async function explained<Result>(call: Promise<Result>): Promise<Result> {
+async function explained<Result>(url: string, call: Promise<Result>): Promise<Result> {
   try {
     return await call
   } catch (error) {
-    if (error instanceof HopcodeError || error instanceof HopcodeNetworkError) {
-      throw new CommandError(error.message, { cause: error })
+    if (error instanceof HopcodeError) throw new CommandError(error.message, { cause: error })
+    if (error instanceof HopcodeNetworkError) {
+      const { host } = new URL(url)
+      const advice = 'Is the service running, and is HOPCODE_URL right?'
+      throw new CommandError(`${host} does not answer. ${advice}`, { cause: error })
     }
     throw error
   }

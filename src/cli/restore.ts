@@ -10,6 +10,7 @@ import { DataError } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './args.ts'
 import { contents, STREAM } from './backup.ts'
+import { Progress } from './progress.ts'
 
 /** The new hit journal that the restored database gets. */
 const JOURNAL_BYTES = 33 * 1024 * 1024
@@ -43,13 +44,31 @@ async function decide(
   const { from, dataDir } = command
   try {
     if (origin !== STREAM) requireRoom(dataDir, statSync(from).size + JOURNAL_BYTES)
+    using progress = new Progress()
     const source = origin === STREAM ? Bun.stdin.stream() : Bun.file(from).stream()
-    return await decideOnBackup(source, command)
+    const total = origin === STREAM ? 0 : statSync(from).size
+    return await decideOnBackup(watched(source, total, progress), command)
   } catch (error) {
     const isExpected = error instanceof DataError
     const reason = isExpected ? error.message : `${from} cannot be restored: ${messageOf(error)}.`
     throw new CommandError(`${reason} ${dataDir} is unchanged.`)
   }
+}
+
+/** Passes a stream on. Its end begins the checks of the unpacked database. */
+async function* watched(
+  source: AsyncIterable<Uint8Array>,
+  total: number,
+  progress: Progress,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  progress.step('Unpacking the backup')
+  for await (const piece of source) {
+    yield piece
+    bytes += piece.length
+    if (total > 0) progress.advance('Unpacking the backup', bytes, total)
+  }
+  progress.step('Checking the restored database')
 }
 
 function summary(manifest: Manifest, from: string, aside: string | undefined): string {

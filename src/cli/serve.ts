@@ -9,6 +9,8 @@ import { refuseConnections } from '../lib/sockets.ts'
 import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
 import { CommandError } from './args.ts'
+import { forgetRunning, recordRunning } from './running.ts'
+import { localAddress } from './service.ts'
 
 /** The whole stop, regardless of clients and the disk. */
 const STOP_DEADLINE_MS = 9000
@@ -42,6 +44,10 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   const ports = [app.http.server?.port, app.operators?.server?.port]
   app.descriptors.watch(ports.filter((port) => port !== undefined))
   shrinkAfterStart()
+  recordRunning(config.dataDir, {
+    base_url: config.baseUrl,
+    address: localAddress(config.host, app.http.server?.port ?? config.port),
+  })
   welcome(config, app)
   log.info('service.started', {
     version: VERSION,
@@ -53,6 +59,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   })
   return async () => {
     log.info('service.stopping')
+    forgetRunning(config.dataDir)
     const failure = await failureOf(stop(app), STOP_DEADLINE_MS)
     if (failure === undefined) log.info('service.stopped')
     else log.error('service.stop_failed', { hits_waiting: app.hitsWaiting() }, failure)

@@ -7,15 +7,23 @@ import { CommandError, parseUntil } from './args.ts'
 
 const TIMEOUT_MS = 3000
 
-/** Whether the service on this machine is ready: for a container's health check. */
-export async function health({ host, port }: Config): Promise<string> {
+/** Where a service with these settings answers on this machine. */
+export function localAddress(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  const address = `http://${urlHost(name)}:${port}/-/ready`
+  return `http://${urlHost(name)}:${port}`
+}
+
+/**
+ * Whether the service on this machine is ready: for a container's health check. `address`: the one
+ * that a running service has recorded.
+ */
+export async function health({ host, port }: Config, address?: string): Promise<string> {
+  const url = `${address ?? localAddress(host, port)}/-/ready`
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await fetch(address, { signal }).catch((cause) => {
-    throw new CommandError(`${address} does not answer`, { cause })
+  const response = await fetch(url, { signal }).catch((cause) => {
+    throw new CommandError(`${url} does not answer. Is the service running?`, { cause })
   })
-  if (!response.ok) throw new CommandError(`${address} answers ${response.status}`)
+  if (!response.ok) throw new CommandError(`${url} answers ${response.status}`)
   return 'ready'
 }
 

@@ -8,6 +8,11 @@ declare module '*/dashboard.js' {
   export = text
 }
 
+declare module '*.ico' {
+  const path: string
+  export = path
+}
+
 declare module '*.svg' {
   const text: string
   export = text

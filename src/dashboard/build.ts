@@ -29,7 +29,7 @@ export interface Dashboard {
 /** Creates what only the dashboard uses: sessions, passwords, the deletion of accounts. */
 export function openDashboard(options: DashboardOptions): Dashboard {
   const { config, db, shared, writer } = options
-  const { baseUrl, signUp } = config
+  const { baseUrl, rootUrl, signUp } = config
   const { accounts, links, log, hasher, clock, random } = shared
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
@@ -39,6 +39,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     ...shared,
     writer,
     baseUrl,
+    rootUrl,
     signUp,
     passwords: new Passwords({ start: options.startPasswords }),
     deletion,

@@ -45,6 +45,8 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps 
 export interface DashboardDeps extends SharedDeps {
   /** Without a trailing slash. */
   baseUrl: string
+  /** Where `/` redirects. Default: to the dashboard. */
+  rootUrl?: string | undefined
   /** Whether people without an invitation can create an account. */
   signUp: 'open' | 'closed'
   sessions: Sessions

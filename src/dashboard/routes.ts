@@ -17,6 +17,7 @@ import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { signInCodePages, signInPages, signOutPages } from './pages/sign-in.ts'
+import { sitePages } from './pages/site.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
 /** The dashboard at `/app`. */
@@ -27,6 +28,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
       if (!asset) throw new AppError('page_not_found')
       return asset
     })
+    .use(sitePages(deps))
     .use(signInPages(deps))
     .use(signInCodePages(deps))
     .use(joinPages(deps))

@@ -150,13 +150,17 @@ export const publicly = (deps: GuardDeps, options: GuardOptions) =>
     },
   )
 
-/** For endpoints of an account: gives `account`, or throws 401 before the body is read. */
+/**
+ * For endpoints of an account: gives `account`. Throws 401, and 403 for a change with a read-only
+ * key, before the body is read.
+ */
 export const requireKey = (deps: GuardDeps, budget: BudgetGroup) =>
   new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },
     ({ request, server, set }) => {
       const account = admit(deps, { request, server, set: set as ResponseState }, { budget })
       if (!account) throw new AppError('invalid_api_key')
+      if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
       return { account }
     },
   )

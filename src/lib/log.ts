@@ -102,5 +102,11 @@ function standardError(): (line: string) => void {
 /** Prints the result of a command on standard output. */
 export const print = (text: string): void => console.log(text)
 
+/** Replaces the last line of a terminal; nothing where standard error is none. */
+export function printProgress(text: string): void {
+  // Return to the first column and erase the line.
+  if (process.stderr.isTTY === true) process.stderr.write(`\r\x1b[K${text}`)
+}
+
 /** Prints the failure of a command on standard error. */
 export const printError = (text: string): void => console.error(text)

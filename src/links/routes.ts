@@ -28,7 +28,7 @@ interface Deps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
   unsent: UnsentResponses
 }
 
-const WRITE_REFUSALS = [400, 401, 413, 415, 503]
+const WRITE_REFUSALS = [400, 401, 403, 413, 415, 503]
 
 export const linkWriteRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.writes' })
@@ -97,7 +97,7 @@ const changeRoutes = (deps: Deps) =>
           key: true,
           body: UpdateBody,
           answers: { 200: { description: 'The destination is changed.', view: UpdatedView } },
-          refusals: [...WRITE_REFUSALS, 403, 422],
+          refusals: [...WRITE_REFUSALS, 422],
         }),
       },
     )
@@ -116,7 +116,7 @@ const changeRoutes = (deps: Deps) =>
           key: true,
           body: DeleteBody,
           answers: { 200: { description: 'The code is gone.', view: DeletedView } },
-          refusals: [...WRITE_REFUSALS, 403],
+          refusals: WRITE_REFUSALS,
         }),
       },
     )

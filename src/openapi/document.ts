@@ -61,7 +61,9 @@ const headers = {
 const responses = {
   400: refusal('A value is missing or malformed.'),
   401: refusal(REFUSALS.invalid_api_key.message()),
-  403: refusal("The passcode is wrong, the code unknown, or another account's."),
+  403: refusal(
+    "The API key is read-only, the passcode is wrong, or the code is unknown or another account's.",
+  ),
   404: refusal('The code does not exist, or has no destination to follow.'),
   409: refusal('The code is in use.'),
   410: refusal('The operator has disabled the link.'),
@@ -97,7 +99,9 @@ const document = (baseUrl: string) => ({
         type: 'apiKey' as const,
         name: 'X-API-Key',
         in: 'header',
-        description: "The account's key. On public endpoints it only decides whose budget is used.",
+        description:
+          "One of the account's keys. A read-only key cannot create or change links (403). On " +
+          'public endpoints a key only decides whose budget is used.',
       },
     },
     headers,

@@ -63,5 +63,4 @@ export function openapiRoutes(baseUrl: string, routes: () => readonly Route[]) {
     .get('/docs/start.js', () => new Response(START, { headers: script }))
     .get('/docs/bundle.js', () => new Response(Bun.file(bundle), { headers: script }))
     .get('/docs/style.css', () => new Response(Bun.file(style), { headers: css }))
-    .get('/', ({ redirect }) => redirect('/docs', 302))
 }

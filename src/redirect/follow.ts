@@ -8,7 +8,7 @@ import { toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkCache } from '../links/cache.ts'
-import { isNavigation, visitorPage } from './visitor-page.ts'
+import { isNavigation, redirectNavigation, visitorPage } from './visitor-page.ts'
 
 export interface RedirectDeps extends GuardDeps {
   cache: LinkCache
@@ -17,6 +17,8 @@ export interface RedirectDeps extends GuardDeps {
   /** Whether any proxy is trusted, so that `X-Forwarded-For` counts. */
   behindProxy: boolean
   outcomes: RedirectOutcomes
+  /** Where browsers are redirected that open an unknown code. */
+  notFoundUrl: string | undefined
   health: { onStop(begin: () => void): void }
 }
 
@@ -92,7 +94,7 @@ export function follower(deps: RedirectDeps): Follow {
     } catch (error) {
       // A failed request is charged too, and its headers report its own caller's budget.
       budget ??= limiter.take('read', account, client)
-      return failure(deps, failed, { budget, error, method: request.method })
+      return failure(deps, failed, { budget, error, request })
     }
   }
 }
@@ -122,11 +124,12 @@ function refuser(deps: RedirectDeps) {
     if (code === 'rate_limited') retryAfter.set(detail)
     answer.fill(budget)
     if (isNavigation(headers)) {
-      const page = visitorPage(PROBLEMS[code], headers)
-      for (const [name, value] of answer.headers) {
-        if (!page.headers.has(name)) page.headers.set(name, value)
-      }
-      return page
+      const { notFoundUrl } = deps
+      const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
+      const page = isRedirected
+        ? redirectNavigation(notFoundUrl)
+        : visitorPage(PROBLEMS[code], headers)
+      return withHeaders(page, answer.headers)
     }
     const error = message(detail)
     // Escaping takes a third of the answer's time; around a code or a number, nothing needs it.
@@ -138,15 +141,31 @@ function refuser(deps: RedirectDeps) {
   }
 }
 
+/** Adds the headers of every response, which are not about the body. */
+function withHeaders(page: Response, headers: Headers): Response {
+  for (const [name, value] of headers) {
+    if (name !== 'content-type') page.headers.set(name, value)
+  }
+  return page
+}
+
+interface Failure {
+  budget: Budget
+  error: unknown
+  request: Request
+}
+
 /** The code is not in memory and the database failed. */
 function failure(
   deps: RedirectDeps,
   answer: AnswerHeaders,
-  { budget, error, method }: { budget: Budget; error: unknown; method: string },
+  { budget, error, request }: Failure,
 ): Response {
+  const { method, headers } = request
   deps.outcomes.failed++
   const request_id = answer.fill(budget)
   deps.log.error('request.failed', { request_id, method, path: '/:code' }, error)
+  if (isNavigation(headers)) return withHeaders(visitorPage('failed', headers), answer.headers)
   const { status, message } = REFUSALS.internal
   return Response.json({ error: message(), request_id }, { status, headers: answer.headers })
 }

@@ -1,6 +1,6 @@
 /** What a person sees whose browser opened a short link that does not redirect. */
 
-export type VisitorProblem = 'notFound' | 'disabled' | 'limited'
+export type VisitorProblem = 'notFound' | 'disabled' | 'limited' | 'failed'
 
 interface Text {
   title: string
@@ -11,6 +11,7 @@ const STATUSES: Readonly<Record<VisitorProblem, number>> = {
   notFound: 404,
   disabled: 410,
   limited: 429,
+  failed: 500,
 }
 
 const TEXTS = {
@@ -24,6 +25,10 @@ const TEXTS = {
       title: 'Too many requests',
       text: 'Many links were opened from your network. Wait a minute and try again.',
     },
+    failed: {
+      title: 'This link cannot be opened right now',
+      text: 'Something went wrong on our side. Try again in a few minutes.',
+    },
   },
   de: {
     notFound: {
@@ -34,6 +39,10 @@ const TEXTS = {
     limited: {
       title: 'Zu viele Anfragen',
       text: 'Aus Ihrem Netz wurden viele Links geöffnet. Versuchen Sie es in einer Minute erneut.',
+    },
+    failed: {
+      title: 'Dieser Link lässt sich gerade nicht öffnen',
+      text: 'Bei uns ist ein Fehler aufgetreten. Versuchen Sie es in einigen Minuten erneut.',
     },
   },
   fr: {
@@ -46,6 +55,10 @@ const TEXTS = {
       title: 'Trop de requêtes',
       text: 'Beaucoup de liens ont été ouverts depuis votre réseau. Réessayez dans une minute.',
     },
+    failed: {
+      title: 'Ce lien ne peut pas être ouvert pour le moment',
+      text: 'Une erreur s’est produite de notre côté. Réessayez dans quelques minutes.',
+    },
   },
   es: {
     notFound: {
@@ -56,6 +69,10 @@ const TEXTS = {
     limited: {
       title: 'Demasiadas solicitudes',
       text: 'Se han abierto muchos enlaces desde su red. Inténtelo de nuevo dentro de un minuto.',
+    },
+    failed: {
+      title: 'Este enlace no se puede abrir en este momento',
+      text: 'Se ha producido un error por nuestra parte. Inténtelo de nuevo en unos minutos.',
     },
   },
   ja: {
@@ -68,11 +85,16 @@ const TEXTS = {
       title: 'リクエストが多すぎます',
       text: 'お使いのネットワークから多数のリンクが開かれました。1分後にもう一度お試しください。',
     },
+    failed: {
+      title: '現在このリンクを開けません',
+      text: 'サーバーで問題が発生しました。数分後にもう一度お試しください。',
+    },
   },
   zh: {
     notFound: { title: '此链接不存在', text: '请检查地址是否有误，或联系提供链接的人。' },
     disabled: { title: '此链接已不可用', text: '该链接已被停用。' },
     limited: { title: '请求过多', text: '您的网络打开了大量链接。请一分钟后重试。' },
+    failed: { title: '暂时无法打开此链接', text: '我们的服务出现了问题。请几分钟后重试。' },
   },
 } as const satisfies Record<string, Record<VisitorProblem, Text>>
 
@@ -88,6 +110,9 @@ const STYLE = [
   '@media(prefers-color-scheme:dark){body{background:#0e1420;color:#e8edf5}}',
 ].join('')
 
+/** The same address gives a program JSON, and another visitor another language. */
+const VARY = 'Accept, Accept-Language, Sec-Fetch-Dest'
+
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
 
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
@@ -102,8 +127,7 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex',
-  // The same address gives a program JSON, and another visitor another language.
-  vary: 'Accept, Accept-Language, Sec-Fetch-Dest',
+  vary: VARY,
   'cache-control': 'no-store',
 }
 
@@ -134,6 +158,13 @@ export function visitorPage(problem: VisitorProblem, headers: Headers): Response
 `
   return new Response(page, { status: STATUSES[problem], headers: PAGE_HEADERS })
 }
+
+/** In place of a page. Never cached: the code may be created later. */
+export const redirectNavigation = (location: string): Response =>
+  new Response(null, {
+    status: 302,
+    headers: { location, vary: VARY, 'cache-control': 'no-store' },
+  })
 
 /** The best of the languages that there are texts in; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {

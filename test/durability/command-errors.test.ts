@@ -1,10 +1,11 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { command, makeAccount } from '../support/binary.ts'
+import { command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-/** A command that the machine refuses ends with one line that names the reason. */
+/** A refusal is one line that names the reason, and printed links have the right host. */
 
 const CREATE = ['account', 'create', '--email', 'b@example.com', '--plan', 'free']
 
@@ -39,3 +40,115 @@ test('a start with 22 file descriptors ends with one line', async () => {
   const limited = ['sh', '-c', `ulimit -n 22 && exec "$@"`, 'sh']
   expectOneLine(await command(['serve'], env, limited))
 })
+
+const ON_DATA = [
+  ['account', 'list'],
+  ['account', 'set-plan', '--email', 'a@example.com', '--plan', 'pro'],
+  ['account', 'reset-password', '--email', 'a@example.com'],
+  ['account', 'disable', '--email', 'a@example.com'],
+  ['link', 'disabled'],
+  ['link', 'enable', 'SPRING26'],
+  ['key', 'rotate', '--email', 'a@example.com'],
+  ['maintenance', 'status'],
+  ['maintenance', 'on', '--until', '30m'],
+  ['backup', '/tmp/hopcode-never-written'],
+]
+test('with a mistyped DATA_DIR a command says so, and creates nothing', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: join(folder.path, 'tpyo') }
+  for (const args of ON_DATA) {
+    const finished = await command(args, env)
+    expectOneLine(finished)
+    expect(finished.err).toContain('hopcode.db is missing')
+    expect(finished.err).toContain('Is DATA_DIR right?')
+  }
+  expect(existsSync(env.DATA_DIR)).toBe(false)
+  // A folder of another program.
+  writeFileSync(join(folder.path, 'notes.txt'), 'mine')
+  expectOneLine(await command(['account', 'list'], { DATA_DIR: folder.path }))
+  expect(readdirSync(folder.path)).toEqual(['notes.txt'])
+})
+
+const MISTYPED = [
+  [['acount', 'list'], 'unknown command: acount list. Did you mean account list?'],
+  [['account'], 'account needs a subcommand: account create, '],
+  [['account', 'create', '--mail', 'x'], "unknown option '--mail'. Did you mean --email?"],
+  [
+    ['account', 'create', '--email', 'a@example.com', '--plan', 'gold'],
+    '--plan must be one of free, pro, enterprise (got gold)',
+  ],
+  [['help', 'frobnicate'], 'unknown command: frobnicate'],
+] as const
+test('a mistyped command ends with exit code 2, what was meant, and where its help is', async () => {
+  using folder = temporaryFolder()
+  for (const [args, message] of MISTYPED) {
+    const { code, out, err } = await command(args, { DATA_DIR: folder.path })
+    expect({ args, code, out }).toEqual({ args, code: 2, out: '' })
+    expect(err).toStartWith(`hopcode: ${message}`)
+    expect(err).toMatch(/\nTry: hopcode .*--help\n$/)
+  }
+})
+
+const UNREACHABLE = [
+  { args: ['health'], says: 'http://127.0.0.1:1/-/ready does not answer' },
+  { args: ['qr', 'SPRING26', '--out', '-'], says: 'localhost:1 does not answer' },
+]
+test.each(UNREACHABLE)(
+  'without a service, $args names its address',
+  async ({ args, says }) => {
+    using folder = temporaryFolder()
+    const finished = await command(args, { DATA_DIR: join(folder.path, 'none'), PORT: '1' })
+    expectOneLine(finished)
+    expect(finished.err).toContain(says)
+  },
+  30_000,
+)
+
+test('help explains each command and lists each setting, without a data folder', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: join(folder.path, 'none'), PORT: 'not a port' }
+  const overview = await command(['help'], env)
+  expect(overview).toMatchObject({ code: 0, err: '' })
+  const names = [...overview.out.matchAll(/^ {2}(\S+( [a-z-]+)?)/gm)].map(([, name]) => name ?? '')
+  expect(names).toContain('account create')
+  for (const name of names) {
+    const { code, out } = await command([...name.split(' '), '--help'], env)
+    expect({ name, code }).toEqual({ name, code: 0 })
+    expect(out).toStartWith(`Usage: hopcode ${name}`)
+  }
+  const settings = await command(['help', 'settings'], env)
+  expect(settings.out).toContain('NOT_FOUND_URL (none)')
+  expect((await command(['version'], env)).out).toMatch(/^\d+\.\d+\.\d+\n$/)
+}, 60_000)
+
+test('while a service runs, commands print links with its host and find its port', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  const record = join(folder.path, 'serving.json')
+  const link = async () => {
+    const { out } = await command(['account', 'setup-link', '--json'], env)
+    return JSON.parse(out).link as string
+  }
+  {
+    await using service = await Service.start({ ...env, BASE_URL: 'https://go.example.com' })
+    expect(await link()).toStartWith('https://go.example.com/app/setup/')
+    expect((await command(['health'], env)).out).toBe('ready\n')
+    expect(statSync(record).mode & 0o777).toBe(0o600)
+    expect(JSON.parse(readFileSync(record, 'utf8'))).toEqual({
+      pid: service.pid,
+      base_url: 'https://go.example.com',
+      address: service.url,
+    })
+    await service.end('SIGTERM')
+    expect(existsSync(record)).toBe(false)
+  }
+  await using killed = await Service.start({ ...env, BASE_URL: 'https://go.example.com' })
+  await killed.end('SIGKILL')
+  expect(existsSync(record)).toBe(true)
+  expect(await link()).toStartWith('http://localhost:3000/app/setup/')
+  const { pid } = process
+  for (const text of ['', '{', '{"pid":1}', JSON.stringify({ pid, base_url: 'javascript:1' })]) {
+    writeFileSync(record, text)
+    expect(await link()).toStartWith('http://localhost:3000/app/setup/')
+  }
+}, 60_000)

@@ -21,6 +21,7 @@ const CREATED = [
   'hopcode.db-shm',
   'hopcode.db-wal',
   'secret.key',
+  'serving.json',
   'serving.lock',
   'serving.pid',
 ]

@@ -46,6 +46,7 @@ const PLANTED = [
   'hopcode.db',
   'secret.key',
   'hits.journal',
+  'serving.json',
   'serving.lock',
   'serving.pid',
   '.restore-decided',

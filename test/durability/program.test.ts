@@ -66,6 +66,7 @@ test('it runs from an empty folder as an unprivileged user, and writes in DATA_D
   await using service = await Service.start({ DATA_DIR: data }, words)
   expect((await service.fetch('/docs')).status).toBe(200)
   expect((await service.fetch('/docs/bundle.js')).status).toBe(200)
+  expect((await service.fetch('/favicon.ico')).status).toBe(200)
   expect(await service.end('SIGTERM')).toBe(0)
   expect(readdirSync(home)).toEqual([])
   expect(readdirSync(data)).toContain('hopcode.db')

@@ -28,6 +28,7 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
   await command(['shorten', 'https://example.com/other'], remote)
   const found = await command(['links', 'FLYER'], remote)
   expect(found.out).toBe(`${shortUrl}  0 hits  https://example.com/flyer\n`)
+  expect((await command(['links', 'nosuch'], remote)).out).toBe('No links.\n')
   const all = await command(['links', '--json'], remote)
   expect(
     all.out

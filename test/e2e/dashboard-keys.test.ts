@@ -2,9 +2,11 @@ import { expect, test } from 'bun:test'
 import { HOUR } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
+import { nameOf, pathOf, READS, WRITES } from '../support/endpoints.ts'
 import { makeMember } from '../support/members.ts'
+import { outcome } from '../support/outcome.ts'
 
-/** The page Keys: making, rotating, revoking and ending API keys. */
+/** The page Keys: creating, rotating, revoking and ending API keys, and what they can do. */
 
 const DAY = 24 * HOUR
 
@@ -12,26 +14,31 @@ const secretIn = ({ text }: Seen): string => /value="(hop_\w+)"/.exec(text)?.[1]
 const statusOf = async (app: TestApp, key: string): Promise<number> =>
   (await app.call('GET', '/api/list', { key })).status
 
-/** The id of the active key, as the page's own form names it; empty without one. */
+/** The id of the newest active key, as the page's own form names it; empty without one. */
 async function activeKey(visitor: Visitor): Promise<string> {
-  return /name="replaces" value="(\d*)"/.exec((await visitor.get('/app/keys')).text)?.[1] ?? ''
+  return /name="key" value="(\d+)"/.exec((await visitor.get('/app/keys')).text)?.[1] ?? ''
 }
 
 async function rotate(visitor: Visitor): Promise<{ seen: Seen; key: string }> {
-  const replaces = await activeKey(visitor)
-  const seen = await visitor.post('/app/keys/new', { replaces }, { from: '/app/keys' })
+  const key = await activeKey(visitor)
+  const seen = await visitor.post('/app/keys/rotate', { key }, { from: '/app/keys' })
   return { seen, key: secretIn(seen) }
 }
 
-/** The id of the key that ends with these characters, from the link that ends it. */
+async function create(visitor: Visitor, name: string, scope = 'write') {
+  const seen = await visitor.post('/app/keys/new', { name, scope }, { from: '/app/keys' })
+  return { seen, key: secretIn(seen) }
+}
+
+/** The id of the key that ends with these characters, from a button of its row. */
 async function idOf(visitor: Visitor, key: string): Promise<string> {
   const { text } = await visitor.get('/app/keys')
-  return (
-    new RegExp(`key=(\\d+)"\\s+aria-label="End the key \\S+…${key.slice(-4)} now"`).exec(
-      text,
-    )?.[1] ?? ''
-  )
+  const link = new RegExp(`key=(\\d+)"\\s+aria-label="[^"]*…${key.slice(-4)}( now)?"`)
+  return link.exec(text)?.[1] ?? ''
 }
+
+/** The button that each key on the page has. */
+const KEY_ROWS = /aria-label="(Revoke|End) the key /g
 
 const end = (visitor: Visitor, key: string): Promise<Seen> =>
   visitor.post('/app/keys/end', { key }, { from: '/app/account' })
@@ -61,7 +68,12 @@ test('a whole key stands in the answer that makes it, and in no later page, addr
   expect(seen.headers.get('cache-control')).toBe('no-store')
   expect(`${seen.location}${seen.setCookies}`).not.toContain(key)
   const id = await idOf(owner, first)
-  const pages = ['/app/keys', '/app/keys/revoke', `/app/keys/end?key=${id}`, '/app/account']
+  const pages = [
+    '/app/keys',
+    `/app/keys/revoke?key=${await activeKey(owner)}`,
+    `/app/keys/end?key=${id}`,
+    '/app/account',
+  ]
   for (const path of [...pages, '/app/service', '/app/service/accounts/1', '/app/analytics']) {
     const { status, text } = await owner.get(path)
     expect([path, status]).toEqual([path, 200])
@@ -91,9 +103,9 @@ test('a leaked key is ended at once, after a page that says what that means', as
 test('a revoked key works 24 hours more, and no other takes its place', async () => {
   await using app = await testApp({ env: { SESSION_IDLE_MINUTES: '10080' } })
   const { owner, key } = await setUpOwner(app)
-  const asked = await owner.get('/app/keys/revoke')
-  expect(asked.text).toMatch(/expires in 24\s+hours/)
   const id = await activeKey(owner)
+  const asked = await owner.get(`/app/keys/revoke?key=${id}`)
+  expect(asked.text).toMatch(/expires in 24\s+hours/)
   const sent = await owner.post('/app/keys/revoke', { key: id }, { from: '/app/keys' })
   expect(sent.location).toBe('/app/keys?done=revoked')
   const { text } = await owner.get('/app/keys')
@@ -109,8 +121,8 @@ test('a revoked key works 24 hours more, and no other takes its place', async ()
   const empty = await owner.get('/app/keys')
   expect(empty.text).toContain('No API key')
   expect(empty.text).not.toContain('<table')
-  const made = await owner.post('/app/keys/new', { replaces: '' }, { from: '/app/keys' })
-  expect(await statusOf(app, secretIn(made))).toBe(200)
+  const made = await create(owner, 'Website')
+  expect(await statusOf(app, made.key)).toBe(200)
 })
 
 test('revoking the key of a page that is out of date leaves the newer key alone', async () => {
@@ -123,27 +135,135 @@ test('revoking the key of a page that is out of date leaves the newer key alone'
   expect(await statusOf(app, key)).toBe(200)
 })
 
-test('a form that is sent twice makes one key', async () => {
+test.each([
+  { name: 'rotates', path: '/app/keys/rotate', fields: { key: '1' } },
+  { name: 'creates', path: '/app/keys/new', fields: { name: 'Website', scope: 'write' } },
+])('a form that $name a key and is sent three times makes one', async ({ path, fields }) => {
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
-  const replaces = await activeKey(owner)
   const { csrf } = await owner.get('/app/keys')
-  const answers = await Promise.all(
-    [1, 2, 3].map(() => owner.post('/app/keys/new', { replaces, csrf })),
-  )
+  const answers = await Promise.all([1, 2, 3].map(() => owner.post(path, { ...fields, csrf })))
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422])
   expect(answers.map(secretIn).filter((key) => key !== '')).toHaveLength(1)
-  const { text } = await owner.get('/app/keys')
-  expect(text.match(/End now…/g)).toHaveLength(2)
+  expect((await owner.get('/app/keys')).text.match(KEY_ROWS)).toHaveLength(2)
 })
 
-test('keys that work at once are at most ten', async () => {
+test('an account has at most 20 keys, and as many that expire', async () => {
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
-  for (let i = 0; i < 9; i++) expect((await rotate(owner)).seen.status).toBe(200)
-  const { seen, key } = await rotate(owner)
+  for (let i = 1; i < 20; i++) expect((await create(owner, `Key ${i}`)).seen.status).toBe(200)
+  const { seen, key } = await create(owner, 'One more')
   expect([seen.status, key]).toEqual([422, ''])
-  expect(seen.text).toContain('10 keys of this account still work')
+  expect(seen.text).toContain('An account can have 20 keys')
+  for (let i = 0; i < 20; i++) expect((await rotate(owner)).seen.status).toBe(200)
+  const last = await rotate(owner)
+  expect([last.seen.status, last.key]).toEqual([422, ''])
+})
+
+const names = [
+  { name: 'no name', sent: '', says: 'Enter a name of 1 to 60 characters.' },
+  { name: 'spaces', sent: '   ', says: 'Enter a name of 1 to 60 characters.' },
+  { name: '61 characters', sent: 'x'.repeat(61), says: 'Enter a name of 1 to 60 characters.' },
+  { name: 'a control character', sent: 'a\u0007b', says: 'Enter a name of 1 to 60 characters.' },
+  { name: 'a direction character', sent: 'a\u202eb', says: 'Enter a name of 1 to 60 characters.' },
+  { name: 'the name of another key', sent: ' WEB  site ', says: 'has this name already' },
+  { name: 'the name of the first key', sent: 'default', says: 'has this name already' },
+]
+test.each(names)('a key with $name is refused beside its field', async ({ sent, says }) => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  expect((await create(owner, 'Web Site')).seen.status).toBe(200)
+  const { seen, key } = await create(owner, sent, 'read')
+  expect([seen.status, key]).toEqual([422, ''])
+  expect(seen.text).toContain(says)
+  expect(seen.text).toMatch(/id="field-name"[^>]* aria-invalid="true"/)
+  expect(seen.text).toMatch(/value="read" checked/)
+  expect((await owner.get('/app/keys')).text.match(KEY_ROWS)).toHaveLength(2)
+})
+
+test('each key is listed with its name and access, and a name cannot be markup', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const name = '<b>Küche</b> "1"'
+  const { seen, key } = await create(owner, name, 'read')
+  for (const { text } of [seen, await owner.get('/app/keys')]) {
+    expect(text).toContain('<strong>&lt;b&gt;Küche&lt;/b&gt; &quot;1&quot;</strong>')
+    expect(text).not.toContain('<b>')
+    expect(text).toContain('<div>read only</div>')
+    expect(text).toContain('<div>read and write</div>')
+  }
+  expect(seen.text).toContain(`curl http://hop.test/api/list -H &#39;X-API-Key: ${key}&#39;`)
+})
+
+test('rotating or revoking one key leaves the others alone, and the new one has its name and access', async () => {
+  await using app = await testApp({ env: { SESSION_IDLE_MINUTES: '10080' } })
+  const { owner, key: first } = await setUpOwner(app)
+  const shop = await create(owner, 'Shop', 'read')
+  const blog = await create(owner, 'Blog')
+  const key = await idOf(owner, shop.key)
+  const rotated = await owner.post('/app/keys/rotate', { key }, { from: '/app/keys' })
+  expect(rotated.text).toContain('Your new key “Shop”')
+  const next = secretIn(rotated)
+  const json = { code: 'SPRING26' }
+  expect(await app.call('POST', '/api/reserve', { key: next, json })).toMatchObject({ status: 403 })
+  await owner.post('/app/keys/revoke', { key: await idOf(owner, blog.key) }, { from: '/app/keys' })
+  app.advance(DAY)
+  const statuses = [first, shop.key, blog.key, next].map((key) => statusOf(app, key))
+  expect(await Promise.all(statuses)).toEqual([200, 401, 401, 200])
+})
+
+test('a read-only key reads, and every change with it is refused with 403', async () => {
+  await using app = await testApp()
+  const { owner, key } = await setUpOwner(app)
+  const { key: reader } = await create(owner, 'Reader', 'read')
+  const { code, passcode } = await app.shorten('https://example.com/', key)
+  const bodies: Record<string, unknown> = {
+    '/api/shorten': { url: 'https://example.com/new' },
+    '/api/reserve': { code: 'SPRING26' },
+    '/api/update': { code, passcode, url: 'https://example.com/new' },
+    '/api/delete': { code, passcode },
+    '/api/bulk-shorten': { urls: ['https://example.com/new'] },
+  }
+  for (const endpoint of WRITES) {
+    for (const json of [bodies[endpoint.path], {}]) {
+      const answer = await app.call('POST', endpoint.path, { key: reader, json })
+      const at = endpoint.path
+      const body = { error: 'This API key is read-only' }
+      expect(outcome(at, answer)).toEqual({ at, status: 403, body })
+    }
+  }
+  for (const endpoint of READS) {
+    const at = nameOf(endpoint)
+    const { status } = await app.call('GET', pathOf(endpoint, code), { key: reader })
+    expect({ at, isServed: status === 200 || status === 302 }).toEqual({ at, isServed: true })
+  }
+  expect(await app.call('GET', '/api/list', { key })).toMatchObject({
+    body: { total: 1, items: [{ code, url: 'https://example.com/' }] },
+  })
+})
+
+test('a refused change of a read-only key is charged to the account, after 503, 429 and 401', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'free@example.com')
+  const { key: reader } = await create(ann, 'Reader', 'read')
+  const write = (key: string) => app.call('POST', '/api/reserve', { key, json: {} })
+  expect((await write(reader)).headers.get('x-ratelimit-remaining')).toBe('59')
+  expect((await write(app.key('free'))).headers.get('x-ratelimit-remaining')).toBe('58')
+  for (let i = 0; i < 58; i++) expect((await write(reader)).status).toBe(403)
+  expect((await write(reader)).status).toBe(429)
+  app.maintenance(app.now() + HOUR)
+  expect((await write(reader)).status).toBe(503)
+  app.maintenance(undefined)
+  await end(ann, await idOf(ann, reader))
+  expect((await write(reader)).status).toBe(401)
+})
+
+test('a form with an unknown access creates a read-only key', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const { key } = await create(owner, 'Odd', 'admin')
+  const json = { code: 'SPRING26' }
+  expect(await app.call('POST', '/api/reserve', { key, json })).toMatchObject({ status: 403 })
 })
 
 test('another account’s key cannot be seen, ended or revoked', async () => {
@@ -153,12 +273,10 @@ test('another account’s key cannot be seen, ended or revoked', async () => {
   const id = await activeKey(owner)
   const seen = await eve.get(`/app/keys/end?key=${id}`)
   expect(seen.location).toBe('/app/keys')
-  for (const verb of ['end', 'revoke']) {
+  for (const verb of ['end', 'revoke', 'rotate']) {
     const { status } = await eve.post(`/app/keys/${verb}`, { key: id }, { from: '/app/keys' })
     expect([verb, status]).toEqual([verb, 404])
   }
-  const { status } = await eve.post('/app/keys/new', { replaces: id }, { from: '/app/keys' })
-  expect(status).toBe(422)
   app.advance(DAY + 1)
   expect(await statusOf(app, key)).toBe(200)
 })
@@ -181,11 +299,12 @@ test('a client without a session is sent to the sign-in page, and nothing is cha
   const { owner, key } = await setUpOwner(app)
   const id = await activeKey(owner)
   const anonymous = new Visitor(app)
-  for (const path of ['/app/keys', '/app/keys/revoke']) {
+  for (const path of ['/app/keys', `/app/keys/revoke?key=${id}`]) {
     expect((await anonymous.get(path)).location).toStartWith('/app/sign-in')
   }
   for (const [verb, field] of [
-    ['new', 'replaces'],
+    ['new', 'name'],
+    ['rotate', 'key'],
     ['end', 'key'],
     ['revoke', 'key'],
   ] as const) {

@@ -105,12 +105,22 @@ test('a copied session cookie is worth nothing once its owner has changed the pa
   expect((await ann.get('/app/account')).status).toBe(200)
 })
 
+/** The button that each key on the page has. */
+const ANOTHER = { name: 'Another', scope: 'write' }
+const KEY_ROWS = /aria-label="(Revoke|End) the key /g
+
 /** What a cookie alone must not be enough for, and a part of what follows once it is done. */
 const guarded = [
   {
     name: 'a key rotated',
+    path: '/app/keys/rotate',
+    fields: { key: '1' },
+    done: 'see it again',
+  },
+  {
+    name: 'a key created',
     path: '/app/keys/new',
-    fields: { replaces: '1' },
+    fields: { name: 'Shop', scope: 'read' },
     done: 'see it again',
   },
   { name: 'a key revoked', path: '/app/keys/revoke', fields: { key: '1' }, done: 'done=revoked' },
@@ -128,7 +138,7 @@ test.each(guarded)(
     await using app = await testApp()
     const { owner, key } = await setUpOwner(app)
     app.advance(10 * MINUTE)
-    const keysBefore = (await owner.get('/app/keys')).text.match(/End now…/g)
+    const keysBefore = (await owner.get('/app/keys')).text.match(KEY_ROWS)
     const asked = await owner.post(path, fields, { from: '/app/account' })
     expect(asked.status).toBe(403)
     expect(asked.text).toContain('Confirm your password')
@@ -140,16 +150,20 @@ test.each(guarded)(
     const wrong = await owner.post(path, { ...fields, csrf, current: 'not this one' })
     expect(wrong.status).toBe(422)
     expect(wrong.text).toMatch(/id="field-current"[^>]* aria-invalid="true"/)
-    expect((await owner.get('/app/keys')).text.match(/End now…/g)).toEqual(keysBefore)
+    expect((await owner.get('/app/keys')).text.match(KEY_ROWS)).toEqual(keysBefore)
     expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 200 })
     const seen = await owner.post(path, { ...fields, csrf, current: PASSWORD })
     expect(`${seen.location}${seen.text}`).toContain(done)
     // Entered once, it holds for ten minutes more.
     app.advance(10 * MINUTE - 1)
-    const again = await owner.post('/app/keys/new', { replaces: '' }, { from: '/app/account' })
+    const again = await owner.post('/app/keys/new', ANOTHER, { from: '/app/account' })
     expect(again.text).not.toContain('Confirm your password')
     app.advance(1)
-    const late = await owner.post('/app/keys/new', { replaces: '' }, { from: '/app/account' })
+    const late = await owner.post(
+      '/app/keys/new',
+      { ...ANOTHER, name: 'Late' },
+      { from: '/app/account' },
+    )
     expect(late.text).toContain('Confirm your password')
   },
 )
@@ -158,7 +172,7 @@ test('within ten minutes of signing in, the password is not asked for again', as
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
   app.advance(10 * MINUTE - 1)
-  const seen = await owner.post('/app/keys/new', { replaces: '1' }, { from: '/app/keys' })
+  const seen = await owner.post('/app/keys/rotate', { key: '1' }, { from: '/app/keys' })
   expect(keyIn(seen)).toMatch(/^hop_/)
 })
 
@@ -169,11 +183,11 @@ test('a confirmed password holds for its own session alone, and for none after t
   await there.signIn(OWNER)
   app.advance(10 * MINUTE)
   const ask = (visitor: Visitor, fields: Record<string, string>) =>
-    visitor.post('/app/keys/new', fields, { from: '/app/account' })
-  expect((await ask(owner, { replaces: '', current: PASSWORD })).status).toBe(422)
-  expect((await ask(there, { replaces: '' })).status).toBe(403)
+    visitor.post('/app/keys/new', { ...ANOTHER, ...fields }, { from: '/app/account' })
+  expect((await ask(owner, { current: PASSWORD })).status).toBe(200)
+  expect((await ask(there, { name: 'There' })).status).toBe(403)
   app.stepWall(-5 * MINUTE)
-  expect((await ask(owner, { replaces: '' })).status).toBe(403)
+  expect((await ask(owner, { name: 'Owner' })).status).toBe(403)
 })
 
 test('the password asked for again has five guesses in a session, then one a minute', async () => {
@@ -182,8 +196,8 @@ test('the password asked for again has five guesses in a session, then one a min
   app.advance(10 * MINUTE)
   const statuses: number[] = []
   for (let i = 0; i < 6; i++) {
-    const sent = { replaces: '1', current: `guess number ${i}` }
-    statuses.push((await owner.post('/app/keys/new', sent, { from: '/app/account' })).status)
+    const sent = { key: '1', current: `guess number ${i}` }
+    statuses.push((await owner.post('/app/keys/rotate', sent, { from: '/app/account' })).status)
   }
   expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
 })

@@ -113,7 +113,7 @@ testInBrowser(
 
     await page.getByRole('link', { name: 'Keys', exact: true }).click()
     app.advance(10 * MINUTE)
-    await press(page, 'Rotate the key')
+    await page.getByRole('button', { name: /^Rotate the key Default/ }).click()
     await page.getByText('Nothing has been changed yet.').waitFor()
     expect(page.url()).not.toContain('?')
     await page.getByLabel('Your password').fill(PASSWORD)

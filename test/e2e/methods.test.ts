@@ -94,7 +94,7 @@ test('an unknown path is 404 in JSON, for any method', async () => {
 
 test('a path of one segment stands in the place of a code, whatever it is', async () => {
   await using app = await testApp()
-  for (const path of ['/api', '/qr', '/v1', '/favicon.ico', '/robots.txt', '/api/']) {
+  for (const path of ['/api', '/qr', '/v1', '/favicon.png', '/humans.txt', '/api/']) {
     const name = path.replaceAll('/', '').toUpperCase()
     const answer = await app.call('GET', path)
     const body = { error: `Code not found: ${name}` }

@@ -5,6 +5,7 @@ import { type CallOptions, JSON_TYPE, testApp } from '../support/app.ts'
 import { breakDatabase } from '../support/broken-database.ts'
 import { ENDPOINTS, nameOf, pathOf, WITH_KEY, WRITES } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { addKey } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
 import { describeApi } from '../support/openapi.ts'
 
@@ -64,6 +65,8 @@ test('every answer is as documented, and every documented answer can happen', as
     return answer.body
   }
   await seeSuccesses(see)
+  const reader = addKey(app, 'pro@example.com', { name: 'Reader', scope: 'read' })
+  for (const endpoint of WRITES) await see(nameOf(endpoint), { json: {}, key: reader })
   await seeRefusals(see)
   await app.claim('DISABLED', url, 'pro-2')
   disableLink(app, 'DISABLED', 'Reported')

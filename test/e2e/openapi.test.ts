@@ -122,11 +122,11 @@ test('the parameters have the defaults and the bounds of the contract', async ()
 
 /** As the contract lists them, with what design decisions add. */
 const STATUSES: Record<string, number[]> = {
-  'POST /api/shorten': [200, 201, 400, 401, 413, 415, 422, 429, 500, 503],
-  'POST /api/reserve': [201, 400, 401, 409, 413, 415, 422, 429, 500, 503],
+  'POST /api/shorten': [200, 201, 400, 401, 403, 413, 415, 422, 429, 500, 503],
+  'POST /api/reserve': [201, 400, 401, 403, 409, 413, 415, 422, 429, 500, 503],
   'POST /api/update': [200, 400, 401, 403, 413, 415, 422, 429, 500, 503],
   'POST /api/delete': [200, 400, 401, 403, 413, 415, 429, 500, 503],
-  'POST /api/bulk-shorten': [201, 400, 401, 413, 415, 422, 429, 500, 503],
+  'POST /api/bulk-shorten': [201, 400, 401, 403, 413, 415, 422, 429, 500, 503],
   'GET /api/lookup/{code}': [200, 404, 429, 500, 503],
   'GET /api/list': [200, 400, 401, 429, 500, 503],
   'GET /api/qr/{code}': [200, 400, 404, 429, 500, 503],

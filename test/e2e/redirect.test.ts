@@ -117,7 +117,7 @@ test('GET /{code} is 404 for a code that does not exist or has no destination, a
     ['/ABCDE', 'ABCDE'],
     [`/${'a'.repeat(21)}`, 'A'.repeat(21)],
     ['/my-code', 'MY-CODE'],
-    ['/favicon.ico', 'FAVICON.ICO'],
+    ['/favicon.png', 'FAVICON.PNG'],
     ['/ABCDEF%20', 'ABCDEF '],
     ['/ABCDEF%0A', 'ABCDEF\n'],
     ['/ABCDEF%00', 'ABCDEF\0'],

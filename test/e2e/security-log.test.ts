@@ -43,14 +43,17 @@ test('an owner who is set up, signs in, and sees to keys and members leaves a li
   const post = (path: string, fields: Record<string, string> = {}) =>
     during(app, () => owner.post(path, fields, { from }))
   const own = { account_id: 1, network: NETWORK }
-  expect(await post('/app/keys/new', { replaces: '1' })).toEqual([{ event: 'key.rotated', ...own }])
+  expect(await post('/app/keys/rotate', { key: '1' })).toEqual([
+    { event: 'key.rotated', key_id: 2, ...own },
+  ])
   expect(await post('/app/keys/revoke', { key: '2' })).toEqual([
     { event: 'key.revoked', key_id: 2, ...own },
   ])
   expect(await post('/app/keys/end', { key: '2' })).toEqual([
     { event: 'key.ended', key_id: 2, ...own },
   ])
-  expect(await post('/app/keys/new', { replaces: '' })).toEqual([{ event: 'key.created', ...own }])
+  const named = { name: 'ann@example.com', scope: 'read' }
+  expect(await post('/app/keys/new', named)).toEqual([{ event: 'key.created', key_id: 3, ...own }])
 
   const ann = new Visitor(app, { from: '2001:db8:1:2::9' })
   const invited = await during(app, async () => {
@@ -144,7 +147,8 @@ test('no line of the log has an e-mail address, a password, a key or a link in i
     { from },
   )
   const path = /value="http:\/\/hop\.test([^"]+)"/.exec(invited.text)?.[1] ?? '?'
-  const rotated = await owner.post('/app/keys/new', { replaces: '1' }, { from })
+  const rotated = await owner.post('/app/keys/rotate', { key: '1' }, { from })
+  await owner.post('/app/keys/new', { name: 'ann@example.com', scope: 'read' }, { from })
   const next = /value="(hop_\w+)"/.exec(rotated.text)?.[1] ?? '?'
   await new Visitor(app).post(path, { email: 'ann@example.com', password: PASSWORD })
   await new Visitor(app).signIn('ann@example.com', 'not this one')

@@ -1,3 +1,4 @@
+import { issueKey, type KeyLabel } from '../../src/accounts/keys.ts'
 import {
   issueOneTimeLink,
   OneTimeLinkStore,
@@ -85,9 +86,20 @@ export const resetPasswordByCommand = (app: TestApp, email: string): string =>
 export const resetTwoFactorByCommand = (app: TestApp, email: string): string =>
   administer(app, (folder) => resetTwoFactor(commandDeps(app, folder), { email }))
 
-/** The link that `hopcode account setup-link` prints. */
+/** The link that `hopcode account setup-link --another` prints. */
 export const setupLinkByCommand = (app: TestApp): string =>
-  administer(app, (folder) => JSON.parse(setupLink(commandDeps(app, folder), { json: true })).link)
+  administer(app, (folder) => {
+    const printed = setupLink(commandDeps(app, folder), { another: true, json: true })
+    return JSON.parse(printed).link
+  })
+
+/** A further API key of an account. */
+export const addKey = (app: TestApp, email: string, label: KeyLabel): string =>
+  administer(app, (folder) => {
+    const { key, stored } = issueKey(commandDeps(app, folder), label)
+    folder.accounts.addKey(idOf(folder, email), stored, app.now())
+    return key
+  })
 
 /** When the account's newest key was last used. */
 export const lastUseOfKey = (app: TestApp, email: string): number | null | undefined =>

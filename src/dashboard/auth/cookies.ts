@@ -19,8 +19,13 @@ export class Cookies {
     return cookies.get(this.#nameOf(name)) ?? undefined
   }
 
-  /** Lasts until the browser closes. The server limits the session separately. */
-  session = (token: string): string => this.#set('session', token)
+  /**
+   * Lasts until the browser closes, or so many seconds. The server limits the session separately.
+   */
+  session = (token: string, maxAgeSeconds?: number): string => {
+    const cookie = this.#set('session', token)
+    return maxAgeSeconds === undefined ? cookie : `${cookie}; Max-Age=${maxAgeSeconds}`
+  }
   /** Binds forms to a browser that has no session yet. */
   form = (token: string): string => this.#set('form', token)
   /** The trusted-device token: this browser has signed in to an account before. */

@@ -17,7 +17,7 @@ import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
 
 export interface CurrentUser {
   account: Account & { email: string; isOwner: boolean }
-  session: { id: number; createdAt: number; provedAt: number }
+  session: { id: number; createdAt: number; provedAt: number; isLong: boolean }
   /** The hidden field `csrf` of every form. */
   csrf: string
   /** The client, for the security log. */
@@ -25,11 +25,11 @@ export interface CurrentUser {
 }
 
 export const currentUserOf = (
-  { id, createdAt, provedAt, accountId, plan, email, isOwner }: SessionRow,
+  { id, createdAt, provedAt, isLong, accountId, plan, email, isOwner }: SessionRow,
   { csrf, origin }: Pick<CurrentUser, 'csrf' | 'origin'>,
 ): CurrentUser => ({
   account: { id: accountId, plan, email, isOwner: isOwner === 1 },
-  session: { id, createdAt, provedAt },
+  session: { id, createdAt, provedAt, isLong: isLong === 1 },
   csrf,
   origin,
 })

@@ -4,7 +4,7 @@ import {
   findFactor,
   newStepToken,
 } from '../../accounts/second-factor.ts'
-import type { SignInProof } from '../../accounts/sessions.ts'
+import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
 import { newDeviceToken, type SignIn, signIn } from '../../accounts/sign-in.ts'
 import type { AccountId, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
@@ -22,10 +22,25 @@ export const CODE_PAGE = '/app/sign-in/code'
 export function askForCode(
   { cookies, hasher, clock }: DashboardDeps,
   account: AccountRow,
-  next?: string,
+  { next, isLong = false }: { next?: string | undefined; isLong?: boolean },
 ): Response {
-  const path = next ? `${CODE_PAGE}?next=${encodeURIComponent(next)}` : CODE_PAGE
+  const query = new URLSearchParams({ ...(next && { next }), ...(isLong && { stay: '1' }) })
+  const path = query.size > 0 ? `${CODE_PAGE}?${query}` : CODE_PAGE
   return seeOther(path, [cookies.step(newStepToken(hasher, account, clock()))])
+}
+
+/** The rest of a long session; undefined for another one, whose cookie ends with the browser. */
+export const cookieSeconds = (
+  { isLong, createdAt }: { isLong: boolean | number; createdAt: number },
+  now: number,
+): number | undefined =>
+  isLong ? Math.max(0, Math.ceil((createdAt + LONG_SESSION_MS - now) / 1000)) : undefined
+
+interface StartedFrom {
+  request: Request
+  origin: ClientOrigin
+  /** The session lasts 30 days. */
+  isLong?: boolean
 }
 
 /**
@@ -34,7 +49,7 @@ export function askForCode(
  */
 export async function startSession(
   deps: DashboardDeps,
-  { request, origin }: { request: Request; origin: ClientOrigin },
+  { request, origin, isLong = false }: StartedFrom,
   proof: SignInProof,
 ): Promise<{ user: CurrentUser; cookies: string[] }> {
   const { cookies, hasher, random, sessions } = deps
@@ -42,12 +57,14 @@ export async function startSession(
     address: origin.address,
     agent: request.headers.get('user-agent') ?? '',
     replaces: cookies.find('session', request),
+    isLong,
   })
-  deps.security.record('session.started', origin, { accountId: session.accountId })
+  const fields = { long: isLong ? 'yes' : undefined }
+  deps.security.record('session.started', origin, { accountId: session.accountId, fields })
   return {
     user: currentUserOf(session, { csrf: formToken(hasher, token), origin }),
     cookies: [
-      cookies.session(token),
+      cookies.session(token, cookieSeconds(session, session.createdAt)),
       cookies.known(newDeviceToken(hasher, random, session.accountId)),
       cookies.end('form'),
     ],

@@ -3,12 +3,13 @@ import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credent
 
 import { planName } from '../../accounts/plans.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
-import type { SessionView } from '../../accounts/sessions.ts'
+import { LONG_SESSION_MS, type SessionView } from '../../accounts/sessions.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
 import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
+import { cookieSeconds } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -29,7 +30,7 @@ export const accountPages = (deps: DashboardDeps) =>
         next: form.raw('password'),
       })
       if ('errors' in changed) return accountPage(deps, user, changed)
-      return seeOther(`${PATH}?done=password`, [deps.cookies.session(changed.token)])
+      return seeOther(`${PATH}?done=password`, [changed.cookie])
     })
     .post('/sessions/end', async ({ user, form }) => {
       const id = Number(form.text('session'))
@@ -67,7 +68,7 @@ async function changePassword(
   deps: DashboardDeps,
   user: CurrentUser,
   { current, next }: { current: string; next: string },
-): Promise<{ errors: PasswordErrors } | { token: string }> {
+): Promise<{ errors: PasswordErrors } | { cookie: string }> {
   const { account, session, origin } = user
   const password = findPasswordProblem(next, account.email)
   if (password) return { errors: { password } }
@@ -85,7 +86,7 @@ async function changePassword(
   })
   if (!isChanged) throw new AppError('sign_in_needed')
   deps.security.record('password.changed', origin, { accountId: account.id })
-  return { token }
+  return { cookie: deps.cookies.session(token, cookieSeconds(session, deps.clock())) }
 }
 
 const DONE = {
@@ -160,13 +161,16 @@ const passwordForm = (user: CurrentUser, errors: PasswordErrors): Html =>
     ],
   })
 
+const stayingUntil = ({ createdAt }: SessionView): Html => html`<br>
+  <span class="hint">stays signed in until ${parts.time(createdAt + LONG_SESSION_MS)}</span>`
+
 function sessionsCard(deps: DashboardDeps, user: CurrentUser): Html {
   const sessions = deps.sessions.list(user.account.id)
   const isThis = ({ id }: SessionView) => id === user.session.id
   const rows = sessions.map((session) => [
     html`${browserName(session.agent)}${isThis(session) ? html` <strong>(this one)</strong>` : ''}`,
     session.address,
-    parts.time(session.createdAt),
+    html`${parts.time(session.createdAt)}${session.isLong === 1 && stayingUntil(session)}`,
     parts.time(session.seenAt),
     isThis(session)
       ? ''

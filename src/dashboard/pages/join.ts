@@ -42,6 +42,7 @@ import {
   notice,
   secretOnce,
 } from '../ui/components.ts'
+import { firstRequest } from '../ui/first-request.ts'
 import { authPage, page } from '../ui/layout.ts'
 
 const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: string }>> = {
@@ -158,14 +159,22 @@ async function join(
   const account = deps.accounts.find(accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
-  if (account && hasSecondFactor(account)) return askForCode(deps, account, next)
+  if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
   const proof = { accountId, passwordHash }
   const { cookies, user } = await startSession(deps, { request, origin }, proof)
-  return isNew ? welcomePage(user, cookies, key, flow) : seeOther(next, cookies)
+  if (!isNew) return seeOther(next, cookies)
+  return welcomePage(user, { cookies, key, flow, baseUrl: deps.baseUrl })
+}
+
+interface WelcomeProps {
+  cookies: string[]
+  key: string
+  flow: JoinFlow
+  baseUrl: string
 }
 
 /** The first page of a new account: the only response that shows its key. */
-const welcomePage = (user: CurrentUser, cookies: string[], key: string, flow: JoinFlow): Response =>
+const welcomePage = (user: CurrentUser, { cookies, key, flow, baseUrl }: WelcomeProps): Response =>
   page(user, {
     title: 'Welcome',
     cookies,
@@ -174,6 +183,7 @@ const welcomePage = (user: CurrentUser, cookies: string[], key: string, flow: Jo
       <p>Use this key in the <code>X-API-Key</code> header to create links from your own code. You
         can replace it on the page <a href="/app/keys">Keys</a>.</p>
       ${secretOnce('API key', key)}
+      ${firstRequest(baseUrl, key)}
       <div class="row">
         ${linkButton('Create your first link', '/app/links', 'primary')}
         ${linkButton('How the API works', '/docs')}

@@ -1,7 +1,16 @@
 import { Elysia } from 'elysia'
-import { issueKey, KEY_OVERLAP_MS } from '../../accounts/keys.ts'
+import {
+  findKeyByName,
+  isLasting,
+  issueKey,
+  KEY_OVERLAP_MS,
+  type KeyLabel,
+  keyName,
+  parseKeyName,
+} from '../../accounts/keys.ts'
 import type { SecurityEvent } from '../../accounts/security-log.ts'
-import type { KeyRow } from '../../accounts/store.ts'
+import type { KeyRow, KeyScope } from '../../accounts/store.ts'
+import { KEYS_MAX, type KeyResult } from '../../accounts/writes.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { askForPassword } from '../auth/confirm-password.ts'
@@ -9,46 +18,39 @@ import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { firstRequest } from '../ui/first-request.ts'
 import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/keys'
-/** Working keys of an account: this page is for people, not for programs that create keys. */
-const KEYS_MAX = 10
 
-/** The account's API keys. At most one of them has no end: it has replaced the others. */
+/** The account's API keys. */
 export const keyPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.keys', prefix: PATH })
     .use(signedIn(deps))
     .get('', ({ user, query }) => keysPage(deps, user, { done: query.done }))
-    .post('/new', async ({ user, form }) => {
-      const replaces = /^\d{1,15}$/.exec(form.text('replaces'))?.[0] ?? ''
-      const label = replaces === '' ? 'Create a key' : 'Rotate the key'
-      const action = { path: `${PATH}/new`, label, values: { replaces } } as const
-      const asked = await askForPassword(deps, user, form, action)
-      return asked ?? keysPage(deps, user, await createKey(deps, user, replaces))
-    })
-    .get('/revoke', ({ user }) => {
-      const key = listKeys(deps, user).find(isLasting)
-      return key ? revokePage(user, key) : seeOther(PATH)
+    .post('/new', ({ user, form }) => createKey(deps, user, form))
+    .post('/rotate', ({ user, form }) => rotateKey(deps, user, form))
+    .get('/revoke', ({ user, query }) => {
+      const key = findKey(deps, user, query.key)
+      return key && isLasting(key) ? revokePage(user, key) : seeOther(PATH)
     })
     .post('/revoke', async ({ user, form }) => {
-      const key = requireKey(deps, user, form)
-      const values = { key: String(key.id) }
+      const { id: keyId } = requireKey(deps, user, form)
+      const values = { key: String(keyId) }
       const action = { path: `${PATH}/revoke`, label: 'Revoke it in 24 hours', values } as const
       const asked = await askForPassword(deps, user, form, action)
       if (asked) return asked
-      // The key was replaced since the page was shown: it already has an end.
-      if (!isLasting(key)) return seeOther(`${PATH}?done=ending`)
-      const endsAt = deps.clock() + KEY_OVERLAP_MS
-      await deps.writer.call('revokeKeys', { accountId: user.account.id, endsAt })
-      log(deps, user, 'key.revoked', key.id)
+      const now = deps.clock()
+      const command = { accountId: user.account.id, keyId, endsAt: now + KEY_OVERLAP_MS, now }
+      // A key that was replaced since the page was shown expires already.
+      if (!(await deps.writer.call('revokeKey', command))) return seeOther(`${PATH}?done=ending`)
+      log(deps, user, 'key.revoked', keyId)
       return seeOther(`${PATH}?done=revoked`)
     })
     .get('/end', ({ user, query }) => {
-      const keys = listKeys(deps, user)
-      const key = keys.find(({ id }) => String(id) === query.key)
-      return key ? endPage(user, key, keys.find(isLasting)) : seeOther(PATH)
+      const key = findKey(deps, user, query.key)
+      return key ? endPage(user, key) : seeOther(PATH)
     })
     .post('/end', async ({ user, form }) => {
       const { id: keyId } = requireKey(deps, user, form)
@@ -61,62 +63,96 @@ export const keyPages = (deps: DashboardDeps) =>
       return seeOther(`${PATH}?done=ended`)
     })
 
+/** Without the name of the key, which may be an e-mail address. */
 const log = (
   { security }: DashboardDeps,
   { account, origin }: CurrentUser,
   event: SecurityEvent,
-  keyId?: number,
+  keyId: number,
 ): void => security.record(event, origin, { accountId: account.id, fields: { key_id: keyId } })
 
 const listKeys = ({ accounts, clock }: DashboardDeps, { account }: CurrentUser): KeyRow[] =>
   accounts.listKeys(account.id, clock())
 
-const isLasting = ({ endsAt }: KeyRow): boolean => endsAt === null
+const findKey = (deps: DashboardDeps, user: CurrentUser, id = ''): KeyRow | undefined =>
+  listKeys(deps, user).find((key) => String(key.id) === id)
 
 /** The account's own key that a form names. Throws `page_not_found` for any other. */
 function requireKey(deps: DashboardDeps, user: CurrentUser, form: Form): KeyRow {
-  const key = listKeys(deps, user).find(({ id }) => String(id) === form.text('key'))
+  const key = findKey(deps, user, form.text('key'))
   if (!key) throw new AppError('page_not_found')
   return key
 }
 
-interface KeysPageProps {
-  /** The new key, only in this response. */
-  secret?: string
-  problem?: string
-  done?: string | undefined
+/** The form sent twice creates one key, because the name is then taken. */
+async function createKey(deps: DashboardDeps, user: CurrentUser, form: Form): Promise<Response> {
+  const draft = { name: form.text('name'), scope: form.text('scope') }
+  const name = parseKeyName(draft.name)
+  const refuse = (nameError: string) => keysPage(deps, user, { draft, nameError })
+  if (name === undefined) return refuse('Enter a name of 1 to 60 characters.')
+  if (findKeyByName(listKeys(deps, user), name)) return refuse(NAME_TAKEN)
+  const scope = scopeOf(draft.scope)
+  const values = { name, scope }
+  const action = { path: `${PATH}/new`, label: 'Create the key', values } as const
+  const asked = await askForPassword(deps, user, form, action)
+  if (asked) return asked
+  const { key: secret, stored } = issueKey(deps, values)
+  const command = { accountId: user.account.id, key: stored, now: deps.clock() }
+  const result = await deps.writer.call('createKey', command)
+  if ('refused' in result) {
+    return result.refused === 'name_taken' ? refuse(NAME_TAKEN) : refused(deps, user, result)
+  }
+  log(deps, user, 'key.created', result.keyId)
+  return keysPage(deps, user, { created: { secret, ...values } })
 }
 
-/**
- * `replaces`: the id of the active key that the page showed, empty for none. A form that is sent
- * twice therefore creates one key, and cannot replace the key of the first response.
- */
-async function createKey(
+const NAME_TAKEN = 'One of your keys has this name already. Choose another.'
+
+/** A form that was tampered with creates a key that can do less, not more. */
+const scopeOf = (text: string): KeyScope => (text === 'write' ? 'write' : 'read')
+
+/** The form sent twice creates one key: the old key can be replaced only once. */
+async function rotateKey(deps: DashboardDeps, user: CurrentUser, form: Form): Promise<Response> {
+  const old = requireKey(deps, user, form)
+  const values = { key: String(old.id) }
+  const action = { path: `${PATH}/rotate`, label: 'Rotate the key', values } as const
+  const asked = await askForPassword(deps, user, form, action)
+  if (asked) return asked
+  const { key: secret, stored } = issueKey(deps, old)
+  const now = deps.clock()
+  const result = await deps.writer.call('rotateKey', {
+    accountId: user.account.id,
+    keyId: old.id,
+    next: stored,
+    endsAt: now + KEY_OVERLAP_MS,
+    now,
+  })
+  if ('refused' in result) return refused(deps, user, result)
+  log(deps, user, 'key.rotated', result.keyId)
+  const { name, scope } = old
+  return keysPage(deps, user, { created: { secret, name, scope, isReplacement: true } })
+}
+
+function refused(
   deps: DashboardDeps,
   user: CurrentUser,
-  replaces: string,
-): Promise<KeysPageProps> {
-  if (listKeys(deps, user).length >= KEYS_MAX) {
-    return { problem: `${KEYS_MAX} keys of this account still work. End old ones first.` }
-  }
-  const { key, stored } = issueKey(deps)
-  const now = deps.clock()
-  const isCreated = await deps.writer.call('rotateKey', {
-    accountId: user.account.id,
-    next: stored,
-    now,
-    endsAt: now + KEY_OVERLAP_MS,
-    replaces: replaces === '' ? undefined : Number(replaces),
-  })
-  if (isCreated) {
-    log(deps, user, replaces === '' ? 'key.created' : 'key.rotated')
-    return { secret: key }
-  }
-  return {
-    problem:
-      'Nothing was changed: the keys have changed since this page was shown. A form that is sent ' +
-      'twice creates one key. Check the list, and create a new key if you need one.',
-  }
+  { refused }: Extract<KeyResult, { refused: string }>,
+): Response {
+  const problem =
+    refused === 'too_many'
+      ? `An account can have ${KEYS_MAX} keys, and as many that expire. End old ones first.`
+      : 'Nothing was changed: this key was rotated or revoked since the page was shown. A form ' +
+        'that is sent twice creates one key.'
+  return keysPage(deps, user, { problem })
+}
+
+interface KeysPageProps {
+  /** The new key, only in this response. */
+  created?: KeyLabel & { secret: string; isReplacement?: boolean }
+  problem?: string
+  draft?: { name: string; scope: string }
+  nameError?: string
+  done?: string | undefined
 }
 
 const DONE = {
@@ -129,74 +165,120 @@ const DONE = {
 }
 
 function keysPage(deps: DashboardDeps, user: CurrentUser, props: KeysPageProps): Response {
-  const { secret, problem, done } = props
+  const { created, problem, nameError, done } = props
   const keys = listKeys(deps, user)
-  const lasting = keys.find(isLasting)
   return page(user, {
     title: 'Keys',
     current: 'keys',
-    status: problem ? 422 : 200,
+    status: problem || nameError ? 422 : 200,
     main: html`
       ${parts.flash(DONE, done)}
       ${parts.errorNotice(problem)}
-      ${secret && newKeyCard(secret, keys)}
+      ${created && newKeyCard(deps, created)}
       <p>Use an API key in the <code>X-API-Key</code> header to create and change links from your
-        own code. <a href="/docs">How the API works</a></p>
-      ${keys.length > 0 && parts.card('API keys', keyTable(keys, deps.clock()))}
-      ${lasting ? changeCards(user, lasting) : noKey(user, keys.length > 0)}`,
+        own code. All keys share the limits of your account.
+        <a href="/docs">How the API works</a></p>
+      ${keys.length > 0 && keyCard(user, keys, deps.clock())}
+      ${!keys.some(isLasting) && noKey(keys.length > 0)}
+      ${newKeyForm(user, props)}`,
   })
 }
 
-const newKeyCard = (secret: string, keys: readonly KeyRow[]): Html =>
-  parts.card('Your new key', [
+const newKeyCard = (
+  { baseUrl }: DashboardDeps,
+  { secret, scope, isReplacement, ...label }: NonNullable<KeysPageProps['created']>,
+): Html =>
+  parts.card(`Your new key “${keyName(label)}”`, [
     parts.secretOnce('API key', secret),
-    !keys.every(isLasting) &&
+    isReplacement &&
       html`<p>Replace the old key with it. Both work until the old one expires. Has the old one
         leaked? Copy the new key, then choose <strong>End now</strong> below.</p>`,
+    firstRequest(baseUrl, secret, scope),
   ])
 
-const nameOf = ({ prefix, lastFour }: KeyRow): string => `${prefix ?? 'hop_'}…${lastFour}`
+const newKeyForm = (user: CurrentUser, { draft, nameError }: KeysPageProps): Html =>
+  parts.card(
+    'Create a key',
+    parts.form({
+      action: `${PATH}/new`,
+      csrf: user.csrf,
+      children: [
+        parts.field({
+          name: 'name',
+          label: 'Name',
+          value: draft?.name,
+          hint: 'The program that uses it, for example “Website”.',
+          error: nameError,
+          required: true,
+          autocomplete: 'off',
+          extra: { maxlength: 60, autofocus: Boolean(nameError) },
+        }),
+        parts.radios({
+          name: 'scope',
+          legend: 'Access',
+          value: draft?.scope === 'read' ? 'read' : 'write',
+          choices: [
+            { value: 'write', label: 'Read and write: create, change and delete links' },
+            { value: 'read', label: 'Read only: list links and their hits' },
+          ],
+        }),
+        parts.button('Create the key'),
+      ],
+    }),
+  )
 
-function keyTable(keys: readonly KeyRow[], now: number): Html {
+const maskedKey = ({ prefix, lastFour }: KeyRow): string => `${prefix ?? 'hop_'}…${lastFour}`
+
+const SCOPES: Readonly<Record<KeyScope, string>> = { write: 'read and write', read: 'read only' }
+
+const keyCard = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html =>
+  parts.card('API keys', [keyTable(user, keys, now), WHAT_CHANGES])
+
+function keyTable(user: CurrentUser, keys: readonly KeyRow[], now: number): Html {
   const rows = keys.map((key) => [
-    html`<span class="code">${nameOf(key)}</span>`,
+    html`<strong>${keyName(key)}</strong><br><span class="code">${maskedKey(key)}</span>`,
+    SCOPES[key.scope],
     parts.time(key.createdAt),
     key.lastUsedAt === null ? 'never' : parts.time(key.lastUsedAt),
     key.endsAt === null
       ? html`<strong>active</strong>`
       : html`expires in ${parts.countdown(key.endsAt, now)}
         <span class="hint">(${parts.time(key.endsAt)})</span>`,
-    html`<a class="button danger" href="${`${PATH}/end?key=${key.id}`}"
-      aria-label="End the key ${nameOf(key)} now">End now…</a>`,
+    isLasting(key) ? lastingActions(user, key) : endLink(key),
   ])
-  const columns = ['Key', 'Created', 'Last used', 'State', { label: 'End it', isHidden: true }]
+  const columns = [
+    'Key',
+    'Access',
+    'Created',
+    'Last used',
+    'State',
+    { label: 'Change it', isHidden: true },
+  ]
   return parts.table({ caption: 'The API keys that work', columns, rows })
 }
 
-const changeCards = (user: CurrentUser, lasting: KeyRow): Html => html`
-  <div class="cards">
-    ${parts.card('Rotate', [
-      html`<p>Creates a new key. The active key works for 24 more hours, so that you can replace it
-        without an interruption.</p>`,
-      parts.buttonForm(user, `${PATH}/new`, 'Rotate the key', {
-        look: 'primary',
-        values: { replaces: lasting.id },
-      }),
-    ])}
-    ${parts.card('Revoke', [
-      html`<p>The key expires in 24 hours and is not replaced. Your links keep working.</p>`,
-      parts.linkButton('Revoke the key…', `${PATH}/revoke`, 'danger'),
-    ])}
-  </div>`
+const WHAT_CHANGES = html`<p class="hint">Rotate creates a new key with the same name. The old key
+  works for 24 more hours, so that you can replace it without an interruption. Revoke lets a key
+  expire in 24 hours, or immediately.</p>`
 
-const noKey = (user: CurrentUser, isOneEnding: boolean): Html =>
-  parts.emptyState(isOneEnding ? 'No active key' : 'No API key', [
-    isOneEnding && html`<p>The key above expires soon and is not replaced.</p>`,
+const lastingActions = (user: CurrentUser, key: KeyRow): Html => html`<div class="actions">
+  ${parts.buttonForm(user, `${PATH}/rotate`, 'Rotate', {
+    values: { key: key.id },
+    title: `Rotate the key ${describe(key)}`,
+  })}
+  <a class="button danger" href="${`${PATH}/revoke?key=${key.id}`}"
+    aria-label="Revoke the key ${describe(key)}">Revoke…</a></div>`
+
+const endLink = (key: KeyRow): Html => html`
+  <a class="button danger" href="${`${PATH}/end?key=${key.id}`}"
+    aria-label="End the key ${describe(key)} now">End now…</a>`
+
+const describe = (key: KeyRow): string => `${keyName(key)}, ${maskedKey(key)}`
+
+const noKey = (isOneExpiring: boolean): Html =>
+  parts.emptyState(isOneExpiring ? 'No active key' : 'No API key', [
+    isOneExpiring && html`<p>The keys above expire soon and are not replaced.</p>`,
     html`<p>You need a key to create links from your own code. The dashboard does not use it.</p>`,
-    parts.buttonForm(user, `${PATH}/new`, 'Create a key', {
-      look: 'primary',
-      values: { replaces: '' },
-    }),
   ])
 
 const revokePage = (user: CurrentUser, key: KeyRow): Response =>
@@ -206,9 +288,9 @@ const revokePage = (user: CurrentUser, key: KeyRow): Response =>
     main: html`<div class="card">
       ${parts.notice(
         'note',
-        html`<p><strong>The key <span class="code">${nameOf(key)}</span> expires in 24
-          hours.</strong> Requests with it then get 401, and no other key replaces it. Your links
-          and their QR codes keep working.</p>`,
+        html`<p><strong>The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span>
+          expires in 24 hours.</strong> Requests with it then get 401, and no other key replaces it.
+          Your links and their QR codes keep working.</p>`,
       )}
       ${confirmRow(user, key, { path: 'revoke', label: 'Revoke it in 24 hours' })}
       <p class="hint after">Has it leaked?
@@ -216,23 +298,20 @@ const revokePage = (user: CurrentUser, key: KeyRow): Response =>
     </div>`,
   })
 
-function endPage(user: CurrentUser, key: KeyRow, lasting: KeyRow | undefined): Response {
-  const after = isLasting(key)
-    ? 'No other key replaces it. To continue with a new one, rotate it first.'
-    : lasting && `The key ${nameOf(lasting)} keeps working.`
-  return page(user, {
+const endPage = (user: CurrentUser, key: KeyRow): Response =>
+  page(user, {
     title: 'End a key now',
     current: 'keys',
     main: html`<div class="card">
       ${parts.notice(
         'bad',
-        html`<p><strong>The key <span class="code">${nameOf(key)}</span> stops working
-          immediately.</strong> Requests with it get 401. This cannot be undone. ${after}</p>`,
+        html`<p><strong>The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span> stops
+          working immediately.</strong> Requests with it get 401. This cannot be undone.
+          ${isLasting(key) && 'To continue with a new key, rotate it first.'}</p>`,
       )}
       ${confirmRow(user, key, { path: 'end', label: 'End the key now' })}
     </div>`,
   })
-}
 
 const confirmRow = (
   user: CurrentUser,

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { findStepAccount, hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { AccountRow } from '../../accounts/store.ts'
-import { html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import { anonymously, originOf, readAnonymousForm, signedIn } from '../auth/guard.ts'
 import { askForCode, CODE_PAGE, checkCode, checkPassword, startSession } from '../auth/sign-in.ts'
@@ -10,6 +10,7 @@ import { safeNext } from '../errors.ts'
 import { seeOther } from '../responses.ts'
 import {
   button,
+  checkbox,
   codeField,
   emailField,
   field,
@@ -35,6 +36,7 @@ export const signInPages = (deps: DashboardDeps) =>
       const origin = originOf(deps, { request, server, set })
       const sent = await readAnonymousForm(deps, { request, server })
       const next = safeNext(sent.text('next'))
+      const isLong = sent.text('stay') === '1'
       const email = sent.text('email')
       const account = await checkPassword(deps, origin, {
         email,
@@ -45,11 +47,11 @@ export const signInPages = (deps: DashboardDeps) =>
         const problem = account
           ? 'This account is disabled. Ask the administrator.'
           : 'The e-mail address or the password is wrong.'
-        return signInPage(deps, request, { next, email, problem })
+        return signInPage(deps, request, { next, isLong, email, problem })
       }
-      if (hasSecondFactor(account)) return askForCode(deps, account, next)
+      if (hasSecondFactor(account)) return askForCode(deps, account, { next, isLong })
       const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
-      const { cookies } = await startSession(deps, { request, origin }, proof)
+      const { cookies } = await startSession(deps, { request, origin, isLong }, proof)
       return seeOther(next ?? HOME, cookies)
     })
 
@@ -70,8 +72,13 @@ const DONE = {
   deleted: 'The account is deleted, and its links are being removed.',
 }
 
+const stayBox = (isChecked = false): Html =>
+  checkbox({ name: 'stay', label: 'Stay signed in for 30 days', isChecked })
+
 interface SignInPageProps {
   next: string | undefined
+  /** “Stay signed in” is chosen. */
+  isLong?: boolean
   email?: string
   problem?: string
   done?: string | undefined
@@ -79,7 +86,7 @@ interface SignInPageProps {
 
 function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProps): Response {
   const { csrf, cookies } = anonymousForm(deps, request)
-  const { next, email, problem, done } = props
+  const { next, isLong, email, problem, done } = props
   return authPage({
     title: 'Sign in',
     status: problem ? 401 : 200,
@@ -106,6 +113,7 @@ function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProp
             error: problem,
             extra: { autofocus: Boolean(email) },
           }),
+          stayBox(isLong),
           button('Sign in'),
         ],
       })}
@@ -120,23 +128,24 @@ function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProp
 export const signInCodePages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.signInCode', prefix: CODE_PAGE })
     .get('', ({ request, query }) => {
-      const next = safeNext(query.next)
-      return findAccount(deps, request) ? codePage(deps, request, { next }) : startAgain()
+      const props = { next: safeNext(query.next), isLong: query.stay === '1' }
+      return findAccount(deps, request) ? codePage(deps, request, props) : startAgain()
     })
     .post('', async ({ request, server, set }) => {
       const origin = originOf(deps, { request, server, set })
       const sent = await readAnonymousForm(deps, { request, server })
       const next = safeNext(sent.text('next'))
+      const isLong = sent.text('stay') === '1'
       const account = findAccount(deps, request)
       if (!account) return startAgain()
       const factor = checkCode(deps, { account, origin, request, text: sent.text('code') })
       if (!factor) {
         const problem = 'This code is wrong, too old, or used already.'
-        return codePage(deps, request, { next, problem })
+        return codePage(deps, request, { next, isLong, problem })
       }
       const accountId = account.id
       const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
-      const { cookies } = await startSession(deps, { request, origin }, proof)
+      const { cookies } = await startSession(deps, { request, origin, isLong }, proof)
       if ('recoveryHash' in factor) {
         const fields = { left: deps.recoveryCodes.countUnused(accountId) }
         deps.security.record('recovery_code.used', origin, { accountId, fields })
@@ -152,7 +161,7 @@ const startAgain = (): Response => seeOther('/app/sign-in?done=late')
 function codePage(
   deps: DashboardDeps,
   request: Request,
-  { next, problem }: Pick<SignInPageProps, 'next' | 'problem'>,
+  { next, isLong, problem }: Pick<SignInPageProps, 'next' | 'isLong' | 'problem'>,
 ): Response {
   const { csrf, cookies } = anonymousForm(deps, request)
   return authPage({
@@ -172,6 +181,7 @@ function codePage(
             error: problem,
             extra: { autofocus: true, autocapitalize: 'characters' },
           }),
+          stayBox(isLong),
           button('Sign in'),
         ],
       })}

@@ -169,11 +169,34 @@ export function select({ name, label, choices, value, error }: SelectProps): Htm
   return labelled({ name, label, error }, html`<select ${all}>${options}</select>`)
 }
 
+interface CheckboxProps {
+  name: string
+  label: string
+  isChecked?: boolean
+}
+
 /** A checkbox, sent as `1`. */
-export const checkbox = ({ name, label }: { name: string; label: string }): Html => html`
+export const checkbox = ({ name, label, isChecked = false }: CheckboxProps): Html => html`
   <p class="check"><label>
-    <input type="checkbox" ${attributes({ name, value: '1' })}> ${label}
+    <input type="checkbox" ${attributes({ name, value: '1', checked: isChecked })}> ${label}
   </label></p>`
+
+interface RadiosProps {
+  name: string
+  legend: string
+  choices: readonly { value: string; label: string }[]
+  value: string
+}
+
+export const radios = ({ name, legend, choices, value }: RadiosProps): Html => html`
+  <fieldset class="radios">
+    <legend>${legend}</legend>
+    ${choices.map((choice) => {
+      const all = { name, value: choice.value, checked: choice.value === value }
+      return html`<p class="check"><label>
+        <input type="radio" ${attributes(all)}> ${choice.label}</label></p>`
+    })}
+  </fieldset>`
 
 type Look = 'primary' | 'plain' | 'danger'
 
