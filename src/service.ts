@@ -45,6 +45,7 @@ import { prepare } from './prepare.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
+import { QrStore } from './qr/store.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
@@ -205,7 +206,15 @@ function openLinks(options: LinkOptions) {
   const reads = new LinkReads(db)
   const lookUps = new CountingReads(reads)
   const cache = new LinkCache({ reads: lookUps, blocklist, max: config.linkCacheMax })
-  const images = new QrImages({ renderer: threads.qr, dir: imageDir, addresses, log })
+  const qrStore = new QrStore(db)
+  const images = new QrImages({
+    renderer: threads.qr,
+    dir: imageDir,
+    addresses,
+    reads,
+    store: qrStore,
+    log,
+  })
   const indexer = new SearchIndexer(writer)
   const effects = new LinkEffects({ cache, images, indexer })
   const moderationReads = new ModerationReads(db)
@@ -216,6 +225,7 @@ function openLinks(options: LinkOptions) {
     lookUps,
     cache,
     images,
+    qrStore,
     indexer,
     hits: new HitCounts(new HitReads(db), journal),
     links: new LinkWriter({ writer, effects }),

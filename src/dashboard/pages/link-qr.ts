@@ -31,10 +31,10 @@ export const linkQrFiles = (deps: DashboardDeps) =>
       qrFile(deps, requireOwnedLink(deps, user.account, params.code), { ...query, format: 'svg' }),
     )
 
-async function qrFile({ images }: DashboardDeps, { code }: Link, query: Query) {
+async function qrFile({ images }: DashboardDeps, { code, accountId }: Link, query: Query) {
   const options = parseQrOptions(query)
   const { format } = options
-  const bytes = await images.render(code, options)
+  const bytes = await images.render(code, options, accountId)
   return fileResponse(bytes, { name: `${code}.${format}`, type: TYPES[format] })
 }
 
