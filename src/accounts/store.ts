@@ -154,7 +154,7 @@ export class AccountStore {
     this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.accountId, id)).run()
   }
 
-  /** Deletes the account, its keys, its logo and its QR presets. Its links must be deleted first. */
+  /** Deletes the account, its keys, logo and QR presets. Its links must be deleted first. */
   remove(id: AccountId): void {
     this.#orm.delete(apiKeys).where(eq(apiKeys.accountId, id)).run()
     this.#orm.delete(qrLogos).where(eq(qrLogos.accountId, id)).run()

@@ -99,8 +99,9 @@ export class QrImages implements CodeImages {
   }
 
   /**
-   * `client`: limits its images with a logo. Throws AppError: 400 if the image is too small for its
-   * modules, or if the account of the code has no logo; 503 while too many such images are rendered.
+   * `client`: its images with a logo are limited. Throws AppError: 400 if the image is too small
+   * for its modules, or if the account of the code has no logo; 503 while too many images with a
+   * logo are rendered.
    */
   async render(code: Code, options: QrOptions, client: Owner): Promise<Uint8Array<ArrayBuffer>> {
     using pixels = this.#logoBytes.hold({ owner: client, shareMax: LOGO_SHARE_MAX })

@@ -63,7 +63,8 @@ const hexColor = (name: 'dark' | 'light', role: string, defaultColor: string) =>
 }
 
 const MARGIN_MESSAGE = `Invalid margin: must be an integer between 0 and ${MARGIN_MAX_MODULES}`
-const CAPTION_MESSAGE = `Invalid caption: must be 1 or at most ${CAPTION_LENGTH_MAX} printable ASCII characters`
+const CAPTION_CONTENT = `at most ${CAPTION_LENGTH_MAX} printable ASCII characters`
+const CAPTION_MESSAGE = `Invalid caption: must be 1 or ${CAPTION_CONTENT}`
 
 const margin = z
   .string(MARGIN_MESSAGE)

@@ -15,7 +15,7 @@ export const QUIET_ZONE_MODULES = 4
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)
 const PALETTE = { bitDepth: 1, colorType: 3 }
 const RGB = { bitDepth: 8, colorType: 2 }
-/** The best trade-off at 2048 pixels: level 1 writes 4 times the bytes, 7 takes 2.3 times as long. */
+/** The best at 2048 pixels: level 1 writes 4 times the bytes, 7 takes 2.3 times as long. */
 const PALETTE_LEVEL = 6
 const RGB_LEVEL = 3
 

@@ -8,9 +8,9 @@ import { outlines } from './outlines.ts'
 import { encodePng } from './png.ts'
 
 /**
- * A QR image of `text`, with `logo` in the middle if there is one. Synchronous and pure. Throws SizeError for a text too long for the PNG. By
- * default, a text of up to 180 bytes fits the smallest PNG (version 9 has 53 modules,
- * 61 with the margin).
+ * A QR image of `text`, with `logo` in the middle if there is one. Synchronous and pure. Throws
+ * SizeError for a text too long for the PNG. By default, a text of up to 180 bytes fits the
+ * smallest PNG (version 9 has 53 modules, 61 with the margin).
  */
 export function renderQr(text: string, options: QrOptions, logo?: Logo): Uint8Array<ArrayBuffer> {
   const { format, level } = options
