@@ -19,7 +19,8 @@ test.each(accepted)('the SVG %s is accepted', (inner) => {
 test('a prolog, comments and a plain document type are removed or accepted', () => {
   const doctype =
     '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/1999/svg11.dtd">'
-  const text = `\uFEFF<?xml version="1.0"?>\n<!-- <script> -->${doctype}${svgOf('<!-- a\nb --><g/>')}`
+  const start = '\uFEFF<?xml version="1.0"?>\n<!-- <script> -->'
+  const text = `${start}${doctype}${svgOf('<!-- a\nb --><g/>')}`
   expect(findSvgProblem(plainSvg(text))).toBeUndefined()
   expect(plainSvg(text)).toBe(`<?xml version="1.0"?>\n${svgOf('<g/>')}`)
 })

@@ -8,9 +8,9 @@ import type { LogoTrial, OptionsTrial, Trials } from './trial.ts'
 export const TRIAL_ARGUMENT = 'internal-qr-trial'
 
 /** Trials that wait or run, one for each account. */
-const TRIALS_MAX = 3
+const TRIALS_MAX = 2
 /** A trial takes less than a second of CPU, the start of its process included. */
-const TIMEOUT_MS = 10 * SECOND
+const TIMEOUT_MS = 15 * SECOND
 const RESULT_BYTES_MAX = 1024 * 1024
 
 export type TrialCall = {

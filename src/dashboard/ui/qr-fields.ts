@@ -79,7 +79,7 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
     <div class="qr-pair">
       ${parts.field({
         name: 'margin',
-        label: 'Margin in modules',
+        label: 'Margin (modules)',
         value: texts.margin,
         type: 'number',
         error: errors.margin,
