@@ -24,6 +24,7 @@ import { secureRandom } from './lib/random.ts'
 import { messageOf } from './lib/thread.ts'
 import { VERSION } from './lib/version.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
+import { TRIAL_ARGUMENT } from './qr/trials.ts'
 
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
@@ -176,7 +177,9 @@ function fail(error: unknown): never {
 // For all threads: files are readable by this user only. Images set their own mode.
 process.umask(0o077)
 try {
-  await run(parseCommand(process.argv.slice(2)))
+  const argv = process.argv.slice(2)
+  if (argv[0] === TRIAL_ARGUMENT) await (await import('./cli/trial.ts')).runTrial()
+  else await run(parseCommand(argv))
 } catch (error) {
   fail(error)
 }

@@ -23,6 +23,7 @@ import { RequestIds } from './http/context.ts'
 import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
+import type { Code } from './lib/code.ts'
 import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import { limitLines } from './lib/log-limit.ts'
@@ -46,6 +47,8 @@ import { prepare } from './prepare.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
+import { QrStore } from './qr/store.ts'
+import { QrTrials } from './qr/trials.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
@@ -207,7 +210,15 @@ function openLinks(options: LinkOptions) {
   const lookUps = new CountingReads(reads)
   const codes = new KnownCodes({ reads, reader: threads.reader })
   const cache = new LinkCache({ reads: lookUps, blocklist, codes, max: config.linkCacheMax })
-  const images = new QrImages({ renderer: threads.qr, dir: imageDir, addresses, log })
+  const qrStore = new QrStore(db)
+  const images = new QrImages({
+    renderer: threads.qr,
+    dir: imageDir,
+    addresses,
+    reads,
+    store: qrStore,
+    log,
+  })
   const indexer = new SearchIndexer(writer)
   const effects = new LinkEffects({ cache, images, indexer })
   const moderationReads = new ModerationReads(db)
@@ -218,6 +229,8 @@ function openLinks(options: LinkOptions) {
     lookUps,
     cache,
     images,
+    qrStore,
+    qrTrials: new QrTrials({ command: OWN_COMMAND, text: addresses.short(LONGEST_CODE) }),
     indexer,
     hits: new HitCounts(new HitReads(db), journal),
     links: new LinkWriter({ writer, effects }),
@@ -236,6 +249,13 @@ function openBlocklist(config: Config, log: Log, port: Options['ownPort']): Prom
     log,
   })
 }
+
+/** Starts this program, compiled or not. */
+const OWN_COMMAND = import.meta.dir.startsWith('/$bunfs/')
+  ? [process.execPath]
+  : [process.execPath, join(import.meta.dir, 'main.ts')]
+
+const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
 
 /** Calls that wait for one thread. */
 const CALLS_MAX = 200_000
@@ -323,8 +343,9 @@ function startRestartingThread<Calls extends Functions<Calls>>(
  */
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { lists, db, writer, lock, log } = service
+  const { lists, db, writer, lock, log, qrTrials } = service
   for (const timer of timers) timer.close()
+  qrTrials.close()
   await Promise.all([keyUses.close(), dashboard.close(), blocklist.close()])
   // These threads have the lowest priority: on a busy machine the data would wait for seconds.
   const background = Promise.all([images.close(), dashboard.deps.passwords.close()])

@@ -3,6 +3,7 @@
 
 import QRCode from 'qrcode'
 import qrcodeManifest from 'qrcode/package.json' with { type: 'json' }
+import { parseQrOptions } from '../../src/qr/options.ts'
 import { renderQr } from '../../src/qr/render.ts'
 import { decodeQr } from '../../test/support/decode-qr.ts'
 import { printMachine, timeInTurn } from '../lib/micro.ts'
@@ -10,11 +11,11 @@ import { median } from '../lib/rounds.ts'
 
 const TEXT = 'https://hop.example/ABCDEFGH'
 const COLORS = { dark: '#1a2e4f', light: '#ffffff' }
+const DEFAULTS = parseQrOptions({})
 const ROUNDS = 5
 
 const VARIANTS = {
-  ours: async (size: number): Promise<Uint8Array> =>
-    renderQr(TEXT, { format: 'png', size, ...COLORS }),
+  ours: async (size: number): Promise<Uint8Array> => renderQr(TEXT, { ...DEFAULTS, size }),
   qrcode: (size: number): Promise<Uint8Array> =>
     QRCode.toBuffer(TEXT, { width: size, errorCorrectionLevel: 'M', margin: 4, color: COLORS }),
 }

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
-import { accounts, apiKeys, recoveryCodes } from '../db/schema.ts'
+import { accounts, apiKeys, qrLogos, qrPresets, recoveryCodes } from '../db/schema.ts'
 import { HOUR } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
 
@@ -170,9 +170,11 @@ export class AccountStore {
     this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.accountId, id)).run()
   }
 
-  /** Deletes the account and its keys. Its links must be deleted first. */
+  /** Deletes the account, its keys, logo and QR presets. Its links must be deleted first. */
   remove(id: AccountId): void {
     this.#orm.delete(apiKeys).where(eq(apiKeys.accountId, id)).run()
+    this.#orm.delete(qrLogos).where(eq(qrLogos.accountId, id)).run()
+    this.#orm.delete(qrPresets).where(eq(qrPresets.accountId, id)).run()
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 

@@ -21,6 +21,14 @@ export interface QrOptions extends CallOptions {
   /** Hex color, such as `#1a2e4f`. */
   dark?: string
   light?: string
+  /** Light modules on each side, 0 to 16. Default: 4. */
+  margin?: number
+  /** Error correction. Default: M; always H with a logo. */
+  level?: 'L' | 'M' | 'Q' | 'H'
+  /** The logo of the code's account in the middle. */
+  logo?: boolean
+  /** `1` for the short URL, or a text of at most 40 printable ASCII characters below the code. */
+  caption?: string
 }
 
 export type ErrorKind =

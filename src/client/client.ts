@@ -194,11 +194,11 @@ export class Hopcode {
   /** The QR image of a code's short URL. Needs no API key. */
   async qr(
     code: string,
-    { format, size, dark, light, ...options }: QrOptions = {},
+    { format, size, dark, light, margin, level, logo, caption, ...options }: QrOptions = {},
   ): Promise<QrImage> {
     const response = await this.#request('GET', `/api/qr/${encodeURIComponent(code)}`, {
       ...options,
-      query: { format, size, dark, light },
+      query: { format, size, dark, light, margin, level, logo: logo ? 1 : undefined, caption },
     })
     const type = response.headers.get('content-type')?.split(';')[0] ?? ''
     return { type, bytes: new Uint8Array(await response.arrayBuffer()) }

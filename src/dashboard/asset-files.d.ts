@@ -13,6 +13,11 @@ declare module '*.ico' {
   export = path
 }
 
+declare module '*/qr.js' {
+  const text: string
+  export = text
+}
+
 declare module '*.svg' {
   const text: string
   export = text

@@ -3,6 +3,8 @@ import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
 import keysStyle from './assets/keys.css' with { type: 'text' }
+import qrStyle from './assets/qr.css' with { type: 'text' }
+import qrScript from './assets/qr.js' with { type: 'text' }
 
 interface Asset {
   bytes: Uint8Array<ArrayBuffer>
@@ -15,8 +17,8 @@ const ASSETS = new Map<string, Asset>()
 
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {
-  style: add('dashboard', 'css', 'text/css; charset=utf-8', style + keysStyle),
-  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script),
+  style: add('dashboard', 'css', 'text/css; charset=utf-8', style + keysStyle + qrStyle),
+  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script + qrScript),
   htmx: add('htmx', 'js', 'text/javascript; charset=utf-8', htmx),
   icon: add('icon', 'svg', 'image/svg+xml', icon),
 } as const

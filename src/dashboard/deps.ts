@@ -21,6 +21,8 @@ import type { TopReads } from '../links/top.ts'
 import type { UpdateDeps } from '../links/update.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
+import type { QrStore, QrWrites } from '../qr/store.ts'
+import type { QrTrials } from '../qr/trials.ts'
 import type { Health } from '../status/health.ts'
 import type { Vitals } from '../status/vitals.ts'
 import type { Cookies } from './auth/cookies.ts'
@@ -32,7 +34,9 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps 
   unsent: UnsentResponses
   /** Reads of many rows. */
   reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
-  images: Pick<QrImages, 'render' | 'renderText'>
+  images: Pick<QrImages, 'render' | 'renderMany' | 'renderText'>
+  qrStore: QrStore
+  qrTrials: QrTrials
   health: Health
   moderation: Moderation
   vitals: () => Vitals
@@ -58,5 +62,5 @@ export interface DashboardDeps extends SharedDeps {
   cookies: Cookies
   deletion: AccountDeletion
   /** Changes accounts, keys, sessions and settings. */
-  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites>
+  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites & QrWrites>
 }

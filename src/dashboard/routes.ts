@@ -11,6 +11,7 @@ import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
 import { linkQrFiles } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
+import { qrSettingsPages } from './pages/qr-settings.ts'
 
 import { servicePages } from './pages/service.ts'
 import { serviceAccountPages } from './pages/service-account.ts'
@@ -38,6 +39,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(exportPages(deps))
     .use(linkPages(deps))
     .use(linkQrFiles(deps))
+    .use(qrSettingsPages(deps))
     .use(accountPages(deps))
     .use(twoFactorPages(deps))
     .use(keyPages(deps))

@@ -1,11 +1,17 @@
+import type { AccountId } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import { ByteBudget, type Owner } from '../http/byte-budget.ts'
+import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, type Thread } from '../lib/thread.ts'
 import type { CodeImages } from '../links/effects.ts'
 import type { PublicUrls } from '../links/link.ts'
+import type { LinkReads } from '../links/read.ts'
 import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'
-import type { Renderer } from './renderer.ts'
+import type { RenderCommand, Renderer } from './renderer.ts'
+import type { QrStore } from './store.ts'
 
 /** Codes whose images wait. Images of further codes are rendered on demand. */
 const WAITING_MAX = 100_000
@@ -14,11 +20,27 @@ const BATCH = 4
 /** After a creation within this time, one batch per pause: disk and CPU serve creations first. */
 const PAUSE_MS = 100
 
+/** Images of one `renderMany`. */
+export const MANY_MAX = 50
+/**
+ * Pixels of images with a logo that are being rendered, at three bytes each: four of the largest,
+ * two of them for one client. They take ten times as long as images without a logo.
+ */
+const LOGO_BYTES_MAX = 48 * 1024 * 1024
+const LOGO_SHARE_MAX = LOGO_BYTES_MAX / 2
+
 interface QrImagesOptions {
   renderer: Pick<Thread<Renderer>, 'call' | 'close'>
   dir: string
   addresses: PublicUrls
+  reads: Pick<LinkReads, 'findByCode'>
+  store: Pick<QrStore, 'findLogo'>
   log: Log
+}
+
+export interface CodeImage {
+  code: Code
+  image: Uint8Array<ArrayBuffer>
 }
 
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
@@ -26,17 +48,24 @@ export class QrImages implements CodeImages {
   readonly #renderer: QrImagesOptions['renderer']
   readonly #files: QrFiles
   readonly #addresses: PublicUrls
+  readonly #reads: QrImagesOptions['reads']
+  readonly #store: QrImagesOptions['store']
   readonly #log: Log
+  readonly #logoBytes = new ByteBudget(LOGO_BYTES_MAX)
+  /** Accounts with a `renderMany` under way. */
+  readonly #busy = new Set<AccountId>()
   /** In the order of creation. */
   readonly #waiting = new Set<Code>()
   #isRendering = false
   /** When the last code was created. */
   #latestMs = 0
 
-  constructor({ renderer, dir, addresses, log }: QrImagesOptions) {
+  constructor({ renderer, dir, addresses, reads, store, log }: QrImagesOptions) {
     this.#renderer = renderer
     this.#files = new QrFiles({ dir })
     this.#addresses = addresses
+    this.#reads = reads
+    this.#store = store
     this.#log = log
   }
 
@@ -69,13 +98,45 @@ export class QrImages implements CodeImages {
     return this.#renderer.call('store', { code, text: this.#addresses.short(code) })
   }
 
-  render(code: Code, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#renderer.call('render', { text: this.#addresses.short(code), options })
+  /**
+   * `client`: its images with a logo are limited. Throws AppError: 400 if the image is too small
+   * for its modules, or if the account of the code has no logo; 503 while too many images with a
+   * logo are rendered.
+   */
+  async render(code: Code, options: QrOptions, client: Owner): Promise<Uint8Array<ArrayBuffer>> {
+    using pixels = this.#logoBytes.hold({ owner: client, shareMax: LOGO_SHARE_MAX })
+    if (options.logo) pixels.take(3 * options.size ** 2)
+    return await this.#render(this.#command(code, options), false)
   }
 
   /** An image of any text. It is not stored. */
   renderText(text: string, options: QrOptions): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#renderer.call('render', { text, options })
+    return this.#render({ text, options }, false)
+  }
+
+  /**
+   * Images of up to `MANY_MAX` codes of an account, one after the other whenever no other image is
+   * requested. Throws what `render` throws, and 503 during another call for the account.
+   */
+  async renderMany(
+    codes: readonly Code[],
+    options: QrOptions,
+    accountId: AccountId,
+  ): Promise<CodeImage[]> {
+    assert(codes.length <= MANY_MAX, 'the caller limits the codes')
+    if (this.#busy.has(accountId)) {
+      throw new AppError('overloaded', '', { headers: { 'retry-after': '5' } })
+    }
+    this.#busy.add(accountId)
+    try {
+      const images: CodeImage[] = []
+      for (const code of codes) {
+        images.push({ code, image: await this.#render(this.#command(code, options), true) })
+      }
+      return images
+    } finally {
+      this.#busy.delete(accountId)
+    }
   }
 
   /** Stores the images of many codes in the background. Resolves once all are stored. */
@@ -91,6 +152,22 @@ export class QrImages implements CodeImages {
   close(): Promise<void> {
     this.#waiting.clear()
     return this.#renderer.close({ drop: ['store', 'storeAll'] })
+  }
+
+  #command(code: Code, options: QrOptions): RenderCommand {
+    const command = { text: this.#addresses.short(code), options }
+    if (!options.logo) return command
+    const account = this.#reads.findByCode(code)?.accountId
+    const logo = account === undefined ? undefined : this.#store.findLogo(account)
+    if (!logo) throw new AppError('invalid_value', 'Invalid logo: the account has none')
+    return { ...command, logo }
+  }
+
+  async #render(command: RenderCommand, background: boolean): Promise<Uint8Array<ArrayBuffer>> {
+    const rendered = await this.#renderer.call('render', command, { background })
+    if ('image' in rendered) return rendered.image
+    const message = `Invalid size: must be at least ${rendered.sizeMin} for these options`
+    throw new AppError('invalid_value', message)
   }
 
   async #renderWaiting(): Promise<void> {

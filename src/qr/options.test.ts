@@ -1,9 +1,18 @@
 import { expect, test } from 'bun:test'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
-import { checkColor, parseQrOptions, QrQuery } from './options.ts'
+import { checkColor, parseQrOptions, QrQuery, qrQueryOf } from './options.ts'
 
-const DEFAULTS = { format: 'png', size: 512, dark: '#1a2e4f', light: '#ffffff' } as const
+const DEFAULTS = {
+  format: 'png',
+  size: 512,
+  dark: '#1a2e4f',
+  light: '#ffffff',
+  margin: 4,
+  level: 'M',
+  logo: false,
+  caption: '',
+} as const
 
 // spec: GET /api/qr/{code} | format
 // spec: GET /api/qr/{code} | size
@@ -24,6 +33,16 @@ const accepted = [
   { query: 'dark=%23FfF', options: { dark: '#ffffff' } },
   { query: 'light=1a9', options: { light: '#11aa99' } },
   { query: 'light=ABCDEF', options: { light: '#abcdef' } },
+  { query: 'margin=0', options: { margin: 0 } },
+  { query: 'margin=16', options: { margin: 16 } },
+  { query: 'level=L', options: { level: 'L' } },
+  { query: 'level=H&logo=0', options: { level: 'H' } },
+  { query: 'logo=1', options: { logo: true, level: 'H' } },
+  { query: 'logo=1&level=L', options: { logo: true, level: 'H' } },
+  { query: 'caption=1', options: { caption: '1' } },
+  { query: 'caption=', options: {} },
+  { query: 'caption=+Scan+me!+', options: { caption: 'Scan me!' } },
+  { query: `caption=${'~'.repeat(40)}`, options: { caption: '~'.repeat(40) } },
 ] as const
 
 test.each(accepted)('the query $query is accepted', ({ query, options }) => {
@@ -35,6 +54,10 @@ const MESSAGES = {
   size: 'Invalid size: must be an integer between 64 and 2048',
   dark: 'Invalid dark: must be a hex color like #1a2e4f',
   light: 'Invalid light: must be a hex color like #1a2e4f',
+  margin: 'Invalid margin: must be an integer between 0 and 16',
+  level: 'Invalid level: must be L, M, Q or H',
+  logo: 'Invalid logo: must be 0 or 1',
+  caption: 'Invalid caption: must be 1 or at most 40 printable ASCII characters',
 }
 
 const badSizes = [
@@ -85,7 +108,16 @@ const badColors = [
 
 const badFormats = ['', 'PNG', 'Svg', 'jpg', 'png ', 'image/png', 'toString']
 
+const badMargins = ['', '17', '-1', '4.0', '04', '1e1', ' 4', '٤', 'wide', '100']
+const badLevels = ['', 'm', 'X', 'LM', 'toString']
+const badLogos = ['', '2', 'true', 'https://example.com/logo.png']
+const badCaptions = ['~'.repeat(41), 'Grüße', 'two\nlines', '\u0000', '😀']
+
 const refusals = [
+  ...badMargins.map((value) => ({ name: 'margin' as const, value })),
+  ...badLevels.map((value) => ({ name: 'level' as const, value })),
+  ...badLogos.map((value) => ({ name: 'logo' as const, value })),
+  ...badCaptions.map((value) => ({ name: 'caption' as const, value })),
   ...badSizes.map((value) => ({ name: 'size' as const, value })),
   ...badFormats.map((value) => ({ name: 'format' as const, value })),
   ...badColors.flatMap((value) => [
@@ -131,6 +163,10 @@ test('OpenAPI describes the size as an integer with its bounds, and every defaul
       size: { type: 'integer', minimum: 64, maximum: 2048, default: 512 },
       dark: { type: 'string', default: '#1a2e4f' },
       light: { type: 'string', default: '#ffffff' },
+      margin: { type: 'integer', minimum: 0, maximum: 16, default: 4 },
+      level: { type: 'string', enum: ['L', 'M', 'Q', 'H'], default: 'M' },
+      logo: { type: 'string', enum: ['0', '1'], default: '0' },
+      caption: { type: 'string', default: '' },
     },
   })
   expect(schema.required).toBeUndefined()
@@ -144,6 +180,16 @@ test('a color that did not come through parseQrOptions is checked before it reac
   for (const color of ['#ABCDEF', '#abc', 'abcdef', '#abcdef"', '']) {
     expect(() => checkColor(color)).toThrow(RangeError)
   }
+})
+
+test.each(accepted)('the options of $query are the same after they were stored', ({ query }) => {
+  const options = parseQrOptions(parameters(query))
+  expect(parseQrOptions(Object.fromEntries(qrQueryOf(options)))).toEqual(options)
+})
+
+test('default options are an empty query', () => {
+  expect(qrQueryOf(parseQrOptions({})).toString()).toBe('')
+  expect(qrQueryOf(parseQrOptions({ logo: '1' })).toString()).toBe('logo=1')
 })
 
 function parameters(query: string): Record<string, string> {

@@ -6,7 +6,14 @@ import { AppError } from '../errors.ts'
 export const SIZE_MIN_PX = 64
 export const SIZE_MAX_PX = 2048
 
+export const MARGIN_MAX_MODULES = 16
+export const CAPTION_LENGTH_MAX = 40
+
 const FORMATS = ['png', 'svg'] as const
+/** Error correction: the share of the code that may be damaged is 7, 15, 25 or 30 %. */
+export const LEVELS = ['L', 'M', 'Q', 'H'] as const
+/** The caption that stands for the short URL. */
+export const URL_CAPTION = '1'
 
 export interface QrOptions {
   format: (typeof FORMATS)[number]
@@ -16,6 +23,13 @@ export interface QrOptions {
   dark: string
   /** `#rrggbb`, lower case. */
   light: string
+  /** Light modules on each side. */
+  margin: number
+  level: (typeof LEVELS)[number]
+  /** The logo of the code's account is in the middle, and `level` is H. */
+  logo: boolean
+  /** `URL_CAPTION`, or the text below the code; empty for none. */
+  caption: string
 }
 
 const SIZE_MESSAGE = `Invalid size: must be an integer between ${SIZE_MIN_PX} and ${SIZE_MAX_PX}`
@@ -48,6 +62,36 @@ const hexColor = (name: 'dark' | 'light', role: string, defaultColor: string) =>
     .transform(sixDigits)
 }
 
+const MARGIN_MESSAGE = `Invalid margin: must be an integer between 0 and ${MARGIN_MAX_MODULES}`
+const CAPTION_CONTENT = `at most ${CAPTION_LENGTH_MAX} printable ASCII characters`
+const CAPTION_MESSAGE = `Invalid caption: must be 1 or ${CAPTION_CONTENT}`
+
+const margin = z
+  .string(MARGIN_MESSAGE)
+  .refine(
+    (text) => /^(?:0|[1-9]\d?)$/.test(text) && Number(text) <= MARGIN_MAX_MODULES,
+    MARGIN_MESSAGE,
+  )
+  .default('4')
+  .meta({
+    type: 'integer',
+    minimum: 0,
+    maximum: MARGIN_MAX_MODULES,
+    default: 4,
+    description: 'Light margin on each side, in modules. The standard asks for 4.',
+  })
+  .transform(Number)
+
+const caption = z
+  .string(CAPTION_MESSAGE)
+  .regex(new RegExp(`^[ -~]{0,${CAPTION_LENGTH_MAX}}$`), CAPTION_MESSAGE)
+  .default('')
+  .meta({
+    description:
+      'A text below the code: 1 for the short URL without its scheme. A PNG becomes higher by it.',
+  })
+  .transform((text) => text.trim())
+
 export const QrQuery = z.object({
   format: z
     .enum(FORMATS, 'Invalid format: must be png or svg')
@@ -56,6 +100,17 @@ export const QrQuery = z.object({
   size: pixelSize(512),
   dark: hexColor('dark', 'Foreground', '#1a2e4f'),
   light: hexColor('light', 'Background', '#ffffff'),
+  margin,
+  level: z
+    .enum(LEVELS, 'Invalid level: must be L, M, Q or H')
+    .default('M')
+    .meta({ description: 'Error correction: 7, 15, 25 or 30 % of the code may be damaged.' }),
+  logo: z
+    .enum(['0', '1'], 'Invalid logo: must be 0 or 1')
+    .default('0')
+    .meta({ description: "1: the logo of the code's account in the middle. The level is then H." })
+    .transform((text) => text === '1'),
+  caption,
 })
 
 /** Absent parameters have the spec's defaults. Throws `invalid_value` for the first bad one. */
@@ -63,8 +118,25 @@ export function parseQrOptions(query: Readonly<Record<string, string | undefined
   // The spec ignores the size of an svg, so a bad one is no reason to refuse.
   const checked = query.format === 'svg' ? { ...query, size: undefined } : query
   const parsed = QrQuery.safeParse(checked)
-  if (parsed.success) return parsed.data
+  if (parsed.success) return withLevelOfLogo(parsed.data)
   throw new AppError('invalid_value', parsed.error.issues[0]?.message)
+}
+
+/** A logo covers modules in the middle: only level H restores them with certainty. */
+const withLevelOfLogo = (options: QrOptions): QrOptions =>
+  options.logo ? { ...options, level: 'H' } : options
+
+/** The query of `/api/qr/{code}` for these options, without defaults. */
+export function qrQueryOf(options: Partial<QrOptions>): URLSearchParams {
+  const defaults = parseQrOptions({})
+  const query = new URLSearchParams()
+  for (const name of QrQuery.keyof().options) {
+    const value = options[name]
+    if (value === undefined || value === defaults[name]) continue
+    if (name === 'level' && options.logo) continue
+    query.set(name, value === true ? '1' : String(value))
+  }
+  return query
 }
 
 /** Throws RangeError unless `color` is written `#rrggbb` in lower case. */

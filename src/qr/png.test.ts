@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { PNG } from 'pngjs'
 import { inspectPng } from '../../test/support/decode-qr.ts'
-import { encodePng, type QrMatrix, QUIET_ZONE_MODULES } from './png.ts'
+import type { QrMatrix } from './dots.ts'
+import { encodePng, QUIET_ZONE_MODULES } from './png.ts'
 
 const COLORS = { dark: '#1a2e4f', light: '#fffefd' }
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type Bitmap, decodeQr, inspectPng, pixelAt } from '../../test/support/decode-qr.ts'
-import { type QrOptions, SIZE_MAX_PX, SIZE_MIN_PX } from './options.ts'
+import { parseQrOptions, type QrOptions, SIZE_MAX_PX, SIZE_MIN_PX } from './options.ts'
 import { renderQr } from './render.ts'
 
-const PNG: QrOptions = { format: 'png', size: 512, dark: '#1a2e4f', light: '#ffffff' }
+const PNG = parseQrOptions({})
 const SVG: QrOptions = { ...PNG, format: 'svg' }
 const BOTH_READERS = ['jsQR', 'zxing'] as const
 

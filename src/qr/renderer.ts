@@ -1,5 +1,8 @@
+import { LRUCache } from 'lru-cache'
 import { QrFiles } from './files.ts'
+import { type Logo, readPng } from './logo.ts'
 import { parseQrOptions, type QrOptions } from './options.ts'
+import { SizeError } from './png.ts'
 import { renderQr } from './render.ts'
 
 /** Options of every stored image: the spec's defaults. */
@@ -16,9 +19,30 @@ interface StoredImage {
   text: string
 }
 
+/** Decoded logos in memory, at most 1 MiB each. */
+const LOGOS_MAX = 16
+
+/** The logo of an account, as it is stored. */
+export interface StoredLogo {
+  /** Of this version of the logo. */
+  key: string
+  png: Uint8Array
+}
+
+export interface RenderCommand {
+  text: string
+  options: QrOptions
+  /** For `options.logo`. */
+  logo?: StoredLogo | undefined
+}
+
+/** `sizeMin`: the PNG needs so many pixels. */
+export type Rendered = { image: Uint8Array<ArrayBuffer> } | { sizeMin: number }
+
 /** Runs on the QR thread, the only one that writes images. */
 export function renderer({ dir }: RendererSettings) {
   const files = new QrFiles({ dir })
+  const logos = new LRUCache<string, Logo>({ max: LOGOS_MAX })
   // Retired images are deleted in the background. After an error, the next start retries.
   files.open().catch(() => {})
 
@@ -33,9 +57,22 @@ export function renderer({ dir }: RendererSettings) {
     return image
   }
 
+  function decoded({ key, png }: StoredLogo): Logo {
+    const known = logos.get(key)
+    if (known) return known
+    const logo = { png, bitmap: readPng(png) }
+    logos.set(key, logo)
+    return logo
+  }
+
   return {
-    render({ text, options }: { text: string; options: QrOptions }): Uint8Array<ArrayBuffer> {
-      return renderQr(text, options)
+    render({ text, options, logo }: RenderCommand): Rendered {
+      try {
+        return { image: renderQr(text, options, logo && decoded(logo)) }
+      } catch (error) {
+        if (error instanceof SizeError) return { sizeMin: error.sizeMin }
+        throw error
+      }
     },
 
     /** Stores the image of a code and returns it. */

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
-import type { Client } from '../hot/client-address.ts'
+import { type Client, clientNetwork } from '../hot/client-address.ts'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
 import { clientOf, type ResponseState } from '../http/context.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
@@ -33,6 +33,8 @@ const QrImageView = z.object({
 type QrImageView = z.infer<typeof QrImageView>
 
 const IMAGE_CACHING = 'public, max-age=86400, immutable'
+/** The logo may change. */
+const LOGO_CACHING = 'public, max-age=3600'
 const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
 
 export const qrApiRoutes = (deps: QrDeps) =>
@@ -40,11 +42,12 @@ export const qrApiRoutes = (deps: QrDeps) =>
     .use(publicly(deps, { budget: 'read' }))
     .get(
       '/qr/:code',
-      async ({ params, query, set }) => {
+      async ({ params, query, request, server, set }) => {
         const options = parseQrOptions(query)
         const code = getCode(deps, params.code)
-        const image = await deps.images.render(code, options)
-        set.headers['cache-control'] = IMAGE_CACHING
+        const client = clientNetwork(clientOf(deps.address, { request, server }))
+        const image = await deps.images.render(code, options, client)
+        set.headers['cache-control'] = options.logo ? LOGO_CACHING : IMAGE_CACHING
         set.headers['content-type'] = TYPES[options.format]
         return new Response(image)
       },

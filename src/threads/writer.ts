@@ -12,6 +12,7 @@ import { serveThread } from '../lib/thread.ts'
 import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { type LinkWrites, linkWrites } from '../links/store.ts'
 import { type ModerationWrites, moderationWrites } from '../moderation/moderation.ts'
+import { type QrWrites, qrWrites } from '../qr/store.ts'
 
 /** The one thread that writes the database while the service runs. */
 export type Writes = LinkWrites &
@@ -21,7 +22,8 @@ export type Writes = LinkWrites &
   AccountWrites &
   SessionWrites &
   SecondFactorWrites &
-  ModerationWrites
+  ModerationWrites &
+  QrWrites
 
 serveThread(({ file, journal }: { file: string; journal: string }) => {
   setThreadPriority('normal')
@@ -36,6 +38,7 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...sessionWrites(db),
     ...secondFactorWrites(db),
     ...moderationWrites(db),
+    ...qrWrites(db),
   }
   return {
     answer: (calls) => commitTogether(db, functions, calls),

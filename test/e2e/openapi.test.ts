@@ -52,7 +52,16 @@ test('the document names exactly the twelve endpoints, and which of them need a 
 
 const QUERIES: Record<string, string[]> = {
   'GET /api/list': ['query limit', 'query offset', 'query search'],
-  'GET /api/qr/{code}': ['query dark', 'query format', 'query light', 'query size'],
+  'GET /api/qr/{code}': [
+    'query caption',
+    'query dark',
+    'query format',
+    'query level',
+    'query light',
+    'query logo',
+    'query margin',
+    'query size',
+  ],
 }
 
 const FIELDS: Record<string, string[]> = {

@@ -117,6 +117,10 @@ function accountPage(
         ${parts.card('Password', passwordForm(user, errors))}
       </div>
       ${parts.card('Two-factor sign-in', twoFactor(account))}
+      ${parts.card('QR codes', [
+        html`<p>Your logo and named options for QR codes.</p>`,
+        parts.linkButton('Logo and presets', '/app/qr'),
+      ])}
       ${sessionsCard(deps, user)}
       ${parts.card('Delete the account', [
         html`<p>Deletes its API keys, its sessions and all of its links permanently.</p>`,

@@ -13,7 +13,7 @@ import { parseRange } from '../ui/hit-chart.ts'
 import { page } from '../ui/layout.ts'
 import { copyField, destination, linkPath } from '../ui/link-parts.ts'
 import { linkHits } from './analytics.ts'
-import { parseQrChoice, qrCard } from './link-qr.ts'
+import { qrCard } from './link-qr.ts'
 
 type Query = Readonly<Record<string, string | undefined>>
 
@@ -101,7 +101,7 @@ async function linkPage(
         ${destinationCard(user, props)}
       </div>
       ${await linkHits(deps, link, parseRange(query.range))}
-      ${qrCard(link, shortUrl, parseQrChoice(query))}
+      ${qrCard(deps, link, query)}
       ${parts.card('Delete the code', [
         html`<p>Its short URL and its QR code stop working, and anybody can claim the code.</p>`,
         parts.linkButton('Delete the code…', `${linkPath(link.code)}/delete`, 'danger'),

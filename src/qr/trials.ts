@@ -1,0 +1,103 @@
+import { deserialize, serialize } from 'bun:jsc'
+import type { AccountId } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import { SECOND } from '../lib/clock.ts'
+import type { LogoTrial, OptionsTrial, Trials } from './trial.ts'
+
+/** The argument with which this program runs one trial. It is no command for people. */
+export const TRIAL_ARGUMENT = 'internal-qr-trial'
+
+/** Trials that wait or run, one for each account. */
+const TRIALS_MAX = 2
+/** A trial takes less than a second of CPU, the start of its process included. */
+const TIMEOUT_MS = 15 * SECOND
+const RESULT_BYTES_MAX = 1024 * 1024
+
+export type TrialCall = {
+  [Name in keyof Trials]: { name: Name; args: Parameters<Trials[Name]>[0] }
+}[keyof Trials]
+
+interface QrTrialsOptions {
+  /** Starts this program; `TRIAL_ARGUMENT` follows. */
+  command: readonly string[]
+  /** The longest short URL: the smaller the modules, the more of them a logo hides. */
+  text: string
+  timeoutMs?: number
+}
+
+/** Tries logos and options in a process of its own, one at a time. It is killed when it hangs. */
+export class QrTrials {
+  readonly #command: readonly string[]
+  readonly #text: string
+  readonly #timeoutMs: number
+  readonly #accounts = new Set<AccountId>()
+  #process: Bun.Subprocess | undefined
+  #isClosed = false
+  /** Settles with the latest trial and never rejects. */
+  #latest: Promise<unknown> = Promise.resolve()
+
+  constructor({ command, text, timeoutMs = TIMEOUT_MS }: QrTrialsOptions) {
+    this.#command = command
+    this.#text = text
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** `bytes`: a PNG or SVG file. Throws `overloaded` while too many trials wait. */
+  async tryLogo(accountId: AccountId, bytes: Uint8Array): Promise<LogoTrial> {
+    const tried = await this.#queue(accountId, {
+      name: 'tryLogo',
+      args: { bytes, text: this.#text },
+    })
+    if (tried === undefined) {
+      return { problem: 'The logo takes too long to draw. Use simpler shapes.' }
+    }
+    return tried as LogoTrial
+  }
+
+  /** Whether two decoders read codes with these options. Throws like `tryLogo`. */
+  async isReadable(accountId: AccountId, trial: Omit<OptionsTrial, 'text'>): Promise<boolean> {
+    const args = { ...trial, text: this.#text }
+    return (await this.#queue(accountId, { name: 'isReadable', args })) === true
+  }
+
+  /** Kills a running trial and refuses new ones. */
+  close(): void {
+    this.#isClosed = true
+    this.#process?.kill('SIGKILL')
+  }
+
+  async #queue(accountId: AccountId, call: TrialCall): Promise<unknown> {
+    if (this.#accounts.has(accountId) || this.#accounts.size >= TRIALS_MAX) {
+      throw new AppError('overloaded', '', { headers: { 'retry-after': '5' } })
+    }
+    this.#accounts.add(accountId)
+    const trial = this.#latest.then(() => this.#run(call))
+    this.#latest = trial.catch(() => {})
+    try {
+      return await trial
+    } finally {
+      this.#accounts.delete(accountId)
+    }
+  }
+
+  /** Undefined if the process was killed: after the time limit, or because memory is short. */
+  async #run(call: TrialCall): Promise<unknown> {
+    if (this.#isClosed) throw new AppError('stopping')
+    const child = Bun.spawn({
+      cmd: [...this.#command, TRIAL_ARGUMENT],
+      stdin: new Uint8Array(serialize(call)),
+      stdout: 'pipe',
+      stderr: 'ignore',
+      // Settings may contain secrets.
+      env: {},
+      timeout: this.#timeoutMs,
+      killSignal: 'SIGKILL',
+      maxBuffer: RESULT_BYTES_MAX,
+    })
+    this.#process = child
+    const [output] = await Promise.all([new Response(child.stdout).arrayBuffer(), child.exited])
+    if (child.signalCode !== null) return undefined
+    if (child.exitCode !== 0) throw new Error(`a QR trial ended with ${child.exitCode}`)
+    return deserialize(output)
+  }
+}

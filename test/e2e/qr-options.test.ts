@@ -1,0 +1,245 @@
+import { expect, test } from 'bun:test'
+import { deflateSync } from 'node:zlib'
+import { testApp } from '../support/app.ts'
+import { decodeQr, inspectPng, pixelAt } from '../support/decode-qr.ts'
+import { pngLogo, RED_SVG, svgLogo, uploadLogo } from '../support/logos.ts'
+import { makeMember } from '../support/members.ts'
+
+/** Options of QR codes beside the spec's: margin, level, caption, logo, presets. */
+
+const BOTH_READERS: ('jsQR' | 'zxing')[] = ['jsQR', 'zxing']
+/** Starting the process of a trial takes seconds on a busy machine. */
+const TRIAL_MS = 60_000
+
+const API = '/api/qr/SPRING26'
+
+async function withLink() {
+  const app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26')
+  return { app, free, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+}
+
+test('margin, level and caption change the image, and both decoders read it', async () => {
+  await using it = await withLink()
+  for (const query of ['margin=10&level=Q', 'caption=1', 'caption=Menu&size=200&level=H']) {
+    const { status, headers, bytes } = await it.app.call('GET', `${API}?${query}`)
+    expect([query, status]).toEqual([query, 200])
+    expect(headers.get('cache-control')).toBe('public, max-age=86400, immutable')
+    const { text, readers, width, height } = await decodeQr(bytes)
+    expect([query, text, readers]).toEqual([query, 'http://hop.test/SPRING26', BOTH_READERS])
+    expect(height > width).toBe(query.includes('caption'))
+    expect(inspectPng(bytes).bitDepth).toBe(1)
+  }
+})
+
+const refusals = [
+  { query: 'margin=17', error: 'Invalid margin: must be an integer between 0 and 16' },
+  { query: 'level=X', error: 'Invalid level: must be L, M, Q or H' },
+  { query: 'logo=yes', error: 'Invalid logo: must be 0 or 1' },
+  {
+    query: `caption=${'x'.repeat(41)}`,
+    error: 'Invalid caption: must be 1 or at most 40 printable ASCII characters',
+  },
+  { query: 'logo=1', error: 'Invalid logo: the account has none' },
+]
+
+test.each(refusals)('GET /api/qr/{code}?$query is 400', async ({ query, error }) => {
+  await using it = await withLink()
+  const { status, body } = await it.app.call('GET', `${API}?${query}`)
+  expect([status, body]).toEqual([400, { error }])
+})
+
+test('an image that is too small for its modules is 400 and says how many pixels it needs', async () => {
+  await using app = await testApp()
+  await app.reserve('QWERTYUIOP0123456789')
+  const path = '/api/qr/QWERTYUIOP0123456789?margin=16&level=H'
+  const { status, body } = await app.call('GET', `${path}&size=64`)
+  const error = 'Invalid size: must be at least 65 for these options'
+  expect([status, body]).toEqual([400, { error }])
+  const least = await app.call('GET', `${path}&size=65`)
+  expect((await decodeQr(least.bytes)).text).toBe('http://hop.test/QWERTYUIOP0123456789')
+})
+
+const logos = [
+  { name: 'an SVG', logo: RED_SVG, color: '#cc0000' },
+  { name: 'a PNG', logo: pngLogo(300), color: '#008844' },
+  { name: 'a wide PNG of 1024 px', logo: pngLogo(1024, 256), color: '#008844' },
+]
+
+test.each(logos)(
+  '$name becomes the logo of the codes of its account, and is removed again',
+  async ({ logo, color }) => {
+    await using it = await withLink()
+    const { app, free } = it
+    expect(await uploadLogo(app, free, logo)).toMatchObject({ location: '/app/qr?done=logo' })
+    const { status, headers, bytes } = await app.call('GET', `${API}?logo=1`)
+    expect(status).toBe(200)
+    expect(headers.get('cache-control')).toBe('public, max-age=3600')
+    const { text, readers, bitmap } = await decodeQr(bytes)
+    expect([text, readers]).toEqual(['http://hop.test/SPRING26', BOTH_READERS])
+    expect(pixelAt(bitmap, 256, 256)).toBe(color)
+    // Codes of other accounts, and images without the option, have none.
+    await app.claim('SUMMER26', 'https://example.com/', 'pro')
+    expect((await app.call('GET', '/api/qr/SUMMER26?logo=1')).status).toBe(400)
+    expect(inspectPng((await app.call('GET', API)).bytes).bitDepth).toBe(1)
+    expect((await free.get('/app/qr/logo.png')).headers.get('content-type')).toBe('image/png')
+    expect((await free.post('/app/qr/logo/remove', {}, { from: '/app/qr' })).location).toBe(
+      '/app/qr?done=removed',
+    )
+    expect((await app.call('GET', `${API}?logo=1`)).status).toBe(400)
+    expect((await free.get('/app/qr/logo.png')).status).toBe(404)
+  },
+  TRIAL_MS,
+)
+
+/** A PNG that declares one size and contains 60 MB of zeros. */
+function pngBomb(width: number, height: number): Uint8Array<ArrayBuffer> {
+  const png = Buffer.from(pngLogo(1))
+  png.writeUInt32BE(width, 16)
+  png.writeUInt32BE(height, 20)
+  png.writeUInt32BE(Bun.hash.crc32(png.subarray(12, 29)), 29)
+  const data = deflateSync(Buffer.alloc(50_000_000), { level: 9 })
+  const chunk = Buffer.alloc(12 + data.length)
+  chunk.writeUInt32BE(data.length, 0)
+  chunk.write('IDAT', 4)
+  chunk.set(data, 8)
+  chunk.writeUInt32BE(Bun.hash.crc32(chunk.subarray(4, 8 + data.length)), 8 + data.length)
+  const end = png.subarray(png.length - 12)
+  return new Uint8Array(Buffer.concat([png.subarray(0, 33), chunk, end]))
+}
+
+/** Masks that refer to each other: drawing them takes years. */
+const masks = Array.from({ length: 15 }, (_, i) => {
+  const inner = `<rect width="99" height="99" fill="#fff" mask="url(#m${i - 1})"/>`.repeat(40)
+  return `<mask id="m${i}">${inner}</mask>`
+})
+const maskBomb = svgLogo(`${masks.join('')}<rect width="99" height="99" mask="url(#m14)"/>`)
+
+const DAMAGED_PNG = 'The PNG is damaged or incomplete. Export it again.'
+const DAMAGED_SVG = 'The SVG is damaged, or has no size. Export it again.'
+const LARGE_PNG = 'The PNG is larger than 1024 x 1024 pixels.'
+const UNKNOWN = 'The file is neither a PNG nor an SVG.'
+
+const hostile = [
+  { name: 'no file', logo: '', problem: 'Choose a file.' },
+  {
+    name: 'a file of 61 kB',
+    logo: 'x'.repeat(61 * 1024),
+    problem: 'The file is larger than 60 kB.',
+  },
+  { name: 'a text', logo: 'GIF89a', problem: UNKNOWN },
+  { name: 'bytes that are no text', logo: Uint8Array.of(0xff, 0xd8, 0xff), problem: UNKNOWN },
+  { name: 'a web page', logo: '<html><body>logo</body></html>', problem: UNKNOWN },
+  { name: 'the start of a PNG', logo: pngLogo(300).subarray(0, 20), problem: DAMAGED_PNG },
+  { name: 'a truncated PNG', logo: pngLogo(300).subarray(0, 200), problem: DAMAGED_PNG },
+  { name: 'a PNG of 2000 px', logo: pngLogo(2000, 10), problem: LARGE_PNG },
+  { name: 'a bomb of 30,000 px', logo: pngBomb(30_000, 30_000), problem: LARGE_PNG },
+  { name: 'a truncated SVG', logo: RED_SVG.slice(0, -5), problem: DAMAGED_SVG },
+  { name: 'an SVG without height', logo: svgLogo('', 'viewBox="0 0 1e9 1"'), problem: DAMAGED_SVG },
+  {
+    name: 'an SVG that shows nothing',
+    logo: svgLogo('<g/>'),
+    problem: 'The logo is empty, or transparent everywhere.',
+  },
+  {
+    name: 'an SVG with a script',
+    logo: svgLogo('<script>alert(1)</script>'),
+    problem: 'The SVG contains a script or a web page.',
+  },
+  {
+    name: 'an SVG that takes years to draw',
+    logo: maskBomb,
+    problem: 'The logo takes too long to draw. Use simpler shapes.',
+  },
+]
+
+test.each(hostile)(
+  'a logo that is $name is refused with a reason',
+  async ({ logo, problem }) => {
+    await using it = await withLink()
+    const { status, text } = await uploadLogo(it.app, it.free, logo)
+    expect(status).toBe(422)
+    expect(/id="field-logo-error">([^<]*)/.exec(text)?.[1]).toBe(problem)
+    expect((await it.app.call('GET', `${API}?logo=1`)).status).toBe(400)
+    expect((await it.app.call('GET', '/SPRING26')).status).toBe(302)
+  },
+  TRIAL_MS,
+)
+
+test(
+  'a small PNG that decompresses to 50 MB is harmless',
+  async () => {
+    await using it = await withLink()
+    const { status } = await uploadLogo(it.app, it.free, pngBomb(8, 8))
+    expect([303, 422]).toContain(status)
+  },
+  TRIAL_MS,
+)
+
+test(
+  'a logo that two decoders cannot read past is refused',
+  async () => {
+    await using it = await withLink()
+    // Another code in the middle is what decoders find.
+    const other = await it.app.call('GET', '/api/qr/SPRING26?margin=0&level=L&dark=000')
+    const { status, text } = await uploadLogo(it.app, it.free, new Uint8Array(other.bytes))
+    expect(status).toBe(422)
+    expect(text).toContain('QR readers cannot read a code with this logo.')
+  },
+  TRIAL_MS,
+)
+
+test(
+  'a preset keeps options under a name, for its account alone',
+  async () => {
+    await using it = await withLink()
+    const { app, free } = it
+    const fields = { name: 'Menu <1>', dark: '#004400', margin: '2', caption: 'text' }
+    const sent = { ...fields, captionText: 'Scan me' }
+    const save = (more: Record<string, string> = {}) =>
+      free.post('/app/qr/presets', { ...sent, ...more }, { from: '/app/qr' })
+    expect((await save()).location).toBe('/app/qr?done=preset')
+    expect((await save({ margin: '3' })).location).toBe('/app/qr?done=preset')
+    const { text } = await free.get('/app/qr')
+    expect(text.match(/Menu &lt;1&gt;<\/div>/g)).toHaveLength(1)
+    expect(text).toContain('512 px, #004400 on #ffffff, margin 3, “Scan me”')
+    const page = await free.get('/app/links/SPRING26')
+    const [, href = ''] = /href="([^"]+)">Menu &lt;1&gt;/.exec(page.text) ?? []
+    expect(href).toBe('/app/links/SPRING26?dark=%23004400&amp;margin=3&amp;caption=Scan+me#qr')
+    const chosen = await free.get(href.replaceAll('&amp;', '&'))
+    expect(chosen.text).toContain('qr.svg?dark=%23004400&amp;margin=3&amp;caption=Scan+me"')
+    const other = await makeMember(app, 'ann@example.com')
+    expect((await other.get('/app/qr')).text).not.toContain('Menu')
+    const [, preset = ''] = /name="preset" value="(\d+)"/.exec(text) ?? []
+    await other.post('/app/qr/presets/delete', { preset }, { from: '/app/qr' })
+    expect((await free.get('/app/qr')).text).toContain('Menu')
+    await free.post('/app/qr/presets/delete', { preset }, { from: '/app/qr' })
+    expect((await free.get('/app/qr')).text).not.toContain('Menu')
+  },
+  TRIAL_MS,
+)
+
+const refusedPresets = [
+  { fields: { name: '' }, problem: 'Enter a name of at most 40 characters.' },
+  { fields: { margin: '17' }, problem: 'Invalid margin: must be an integer between 0 and 16' },
+  { fields: { logo: '1' }, problem: 'The account has no logo.' },
+  {
+    fields: { dark: '#fefefe' },
+    problem: 'QR readers cannot read codes with these options.',
+  },
+]
+
+test.each(refusedPresets)(
+  'a preset with $fields is refused and keeps what was typed',
+  async ({ fields, problem }) => {
+    await using it = await withLink()
+    const sent = { name: 'Poster', dark: '#112233', ...fields }
+    const { status, text } = await it.free.post('/app/qr/presets', sent, { from: '/app/qr' })
+    expect(status).toBe(422)
+    expect(text).toContain(problem)
+    expect(text).toContain(`value="${sent.dark}"`)
+    expect((await it.free.get('/app/qr')).text).not.toContain('Poster')
+  },
+  TRIAL_MS,
+)
