@@ -74,7 +74,7 @@ export function follower(deps: RedirectDeps): Follow {
       const code = toCode(text)
       let destination = code && cache.findInMemory(code)
       if (code !== undefined && destination === undefined) {
-        const refusal = limiter.findLookUpRefusal('redirect', account, client)
+        const refusal = limiter.findLookUpRefusal(account, client)
         if (refusal) return refuseLimited(refusal, headers)
         destination = cache.lookUp(code)
       }
