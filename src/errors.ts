@@ -19,6 +19,7 @@ export const REFUSALS = {
   read_only_key: fixed(403, 'This API key is read-only'),
   code_not_found: { status: 404, message: (code: string) => `Code not found: ${shorten(code)}` },
   link_disabled: { status: 410, message: (code: string) => `Link disabled: ${code}` },
+  link_expired: { status: 410, message: (code: string) => `Link expired: ${code}` },
   path_not_found: fixed(404, 'Not found'),
   method_not_allowed: { status: 405, message: (method: string) => `Method not allowed: ${method}` },
   code_in_use: { status: 409, message: (code: string) => `Code already in use: ${code}` },

@@ -34,11 +34,14 @@ import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
 import { CountingReads, LinkCache } from './links/cache.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
+import { DelayedDeletion } from './links/delayed-deletion.ts'
 import { LinkEffects } from './links/effects.ts'
 import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
+import { PropertyReads } from './links/properties.ts'
 import { LinkReads } from './links/read.ts'
+import { RuleCache } from './links/rules.ts'
 import { SearchIndexer } from './links/search-index.ts'
 import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
@@ -126,7 +129,7 @@ export async function openService(config: Config, options: Options) {
   })
   const traffic = {
     tally: new RequestTally(),
-    outcomes: { foundByHead: 0, notFound: 0, disabled: 0, limited: 0, failed: 0 },
+    outcomes: { foundByHead: 0, notFound: 0, disabled: 0, expired: 0, limited: 0, failed: 0 },
     redirectSeconds: new Histogram(LATENCY_BOUNDS),
   }
   const metrics = new Metrics({
@@ -143,6 +146,7 @@ export async function openService(config: Config, options: Options) {
     ? new Remake({ images, reads, lists: threads.reader, writer, baseUrl: config.baseUrl, log })
     : undefined
   const pruner = new BucketPruner({ writer, clock })
+  const delayedDeletion = new DelayedDeletion({ db, links: links.links, clock, log })
   return {
     ...deps,
     ...traffic,
@@ -154,7 +158,7 @@ export async function openService(config: Config, options: Options) {
     descriptors,
     flusher,
     remake,
-    timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner],
+    timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
   }
 }
 
@@ -220,19 +224,24 @@ function openLinks(options: LinkOptions) {
     log,
   })
   const indexer = new SearchIndexer(writer)
-  const effects = new LinkEffects({ cache, images, indexer })
+  const hits = new HitCounts(new HitReads(db), journal)
+  const properties = new PropertyReads(db)
+  const rules = new RuleCache({ properties, hits, blocklist })
+  const effects = new LinkEffects({ cache, rules, images, indexer })
   const moderationReads = new ModerationReads(db)
   const requireRoom = (account: number) => unsent.requireRoom(account)
   return {
     addresses,
     reads,
+    properties,
+    rules,
     lookUps,
     cache,
     images,
     qrStore,
     qrTrials: new QrTrials({ command: OWN_COMMAND, text: addresses.short(LONGEST_CODE) }),
     indexer,
-    hits: new HitCounts(new HitReads(db), journal),
+    hits,
     links: new LinkWriter({ writer, effects }),
     pages: new LinkPages(threads.reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),

@@ -5,15 +5,34 @@ import { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import { type CHUNK_SIZES, CountIndex, type IsOver, type LinkSource } from './count-index.ts'
+import {
+  type CHUNK_SIZES,
+  CountIndex,
+  ID_MAX,
+  type IsOver,
+  type LinkSource,
+} from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
-import { isSearchable, NTH_LINK_AFTER, type SEARCH_SIZES, searches } from './search.ts'
+import { CHUNK_LINKS, isFiltered, type LinkFilter, linkSources } from './link-sources.ts'
+import type { Ranked, RankedSlice } from './ranked.ts'
+import { isSearchable, type SEARCH_SIZES } from './search.ts'
 
-export interface ListQuery {
+interface AccountFilter extends LinkFilter {
   accountId: AccountId
+}
+
+export interface ListQuery extends AccountFilter {
   limit: number
   offset: number
-  search?: string | undefined
+  /** The page begins below this id, in place of the offset. `total` counts all matches. */
+  below?: number | undefined
+}
+
+/** As in `RankSlice`. */
+interface RankMatches extends AccountFilter {
+  below?: number | undefined
+  floor?: number | undefined
+  keep: number
 }
 
 export interface Matches {
@@ -21,12 +40,13 @@ export interface Matches {
   links: Link[]
 }
 
-/** Links of a chunk in a list without a search: counting one takes about 0.1 ms. */
-const CHUNK_LINKS = 4096
 /** Pages up to this offset are found without counting: some 2 ms at most. */
 const WALK_MAX = 20 * CHUNK_LINKS
 /** Time slice of a call. Calls of other accounts wait for at most one. */
 const SLICE_MS = 3
+/** Matches whose hits are read together: some milliseconds. */
+const RANKED_AT_ONCE = 4096
+const NOTHING_RANKED: RankedSlice = { best: [], next: undefined }
 /** Lists whose counts are kept, and the numbers in them all: some 20 MB. */
 const LISTS_MAX = 256
 const NUMBERS_MAX = 2_500_000
@@ -42,7 +62,7 @@ interface ListOptions {
 
 interface CountedList {
   accountId: AccountId
-  isSearch: boolean
+  isFiltered: boolean
   index: CountIndex
 }
 
@@ -70,6 +90,15 @@ export function linkLists(db: Database, options: ListOptions = {}) {
       return matches
     },
 
+    /**
+     * The next matches of a filter by their hits, newest links first. Undefined if there is more to
+     * count than fits a time slice: the next call continues from there.
+     */
+    rankMatchesSlice(query: RankMatches): RankedSlice | undefined {
+      const endsAt = performance.now() + sliceMs
+      return reader.rank(query, () => performance.now() >= endsAt)
+    },
+
     /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
     codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
       return codes.all(id, limit)
@@ -84,8 +113,7 @@ class ListReader {
   readonly #statements
   readonly #walkMax: number
   readonly #indexSizes: typeof CHUNK_SIZES | undefined
-  readonly #allLinks: (accountId: AccountId) => LinkSource
-  readonly #search: (accountId: AccountId, text: string) => LinkSource
+  readonly #sources: (accountId: AccountId, filter: LinkFilter) => LinkSource
   readonly #changes: ChangeLog
   readonly #lists = new LRUCache<string, CountedList>({
     max: LISTS_MAX,
@@ -98,17 +126,30 @@ class ListReader {
     this.#statements = prepare(db)
     this.#walkMax = options.walkMax ?? WALK_MAX
     this.#indexSizes = options.chunk
-    this.#allLinks = accountLinks(db, options.chunkLinks ?? CHUNK_LINKS)
-    this.#search = searches(db, options.search)
+    this.#sources = linkSources(db, options)
     this.#changes = new ChangeLog(db)
   }
 
   list(query: ListQuery, isOver: IsOver): Matches | undefined {
     return this.#db.transaction(() => {
       this.#invalidateChanged()
-      const { search: text = '' } = query
-      if (text === '') return this.#listAll(query, isOver)
-      return isSearchable(text) ? this.#find(query, text, isOver) : { total: 0, links: [] }
+      const { search = '', inProperties = false } = query
+      if (!isFiltered(query)) return this.#listAll(query, isOver)
+      const isFindable = search === '' || isSearchable(search, inProperties)
+      return isFindable ? this.#find(query, isOver) : { total: 0, links: [] }
+    })()
+  }
+
+  rank(query: RankMatches, isOver: IsOver): RankedSlice | undefined {
+    return this.#db.transaction(() => {
+      this.#invalidateChanged()
+      const { search = '', inProperties = false } = query
+      if (search !== '' && !isSearchable(search, inProperties)) return NOTHING_RANKED
+      const { index, total } = this.#count(query, isOver)
+      if (total === undefined) return undefined
+      const ids = index.pageBelow(query.below ?? ID_MAX + 1, RANKED_AT_ONCE)
+      const best = this.#statements.best.all(JSON.stringify(ids), query.floor ?? -1, query.keep)
+      return { best, next: ids.length === RANKED_AT_ONCE ? ids.at(-1) : undefined }
     })()
   }
 
@@ -117,33 +158,30 @@ class ListReader {
     const { linkCount, walk } = this.#statements
     const total = linkCount.get(accountId)?.total ?? 0
     if (offset >= total) return { total, links: [] }
-    if (offset <= this.#walkMax) return { total, links: walk.all(accountId, limit, offset) }
-    return this.#find(query, '', isOver)
+    if (query.below === undefined && offset <= this.#walkMax)
+      return { total, links: walk.all(accountId, limit, offset) }
+    return this.#find(query, isOver)
   }
 
-  #find(query: ListQuery, text: string, isOver: IsOver): Matches | undefined {
-    const { accountId, limit, offset } = query
-    const { newest, byIds } = this.#statements
-    const index = this.#indexOf(accountId, text)
-    const total = index.count(newest.get(accountId)?.id ?? 0, isOver)
-    this.#keep(accountId, text, index)
+  #find(query: ListQuery, isOver: IsOver): Matches | undefined {
+    const { limit, offset, below } = query
+    const { index, total } = this.#count(query, isOver)
     if (total === undefined) return undefined
-    const ids = index.page(limit, offset)
-    return { total, links: ids.length > 0 ? byIds.all(JSON.stringify(ids)) : [] }
+    const ids = below === undefined ? index.page(limit, offset) : index.pageBelow(below, limit)
+    return { total, links: ids.length > 0 ? this.#statements.byIds.all(JSON.stringify(ids)) : [] }
   }
 
-  #indexOf(accountId: AccountId, text: string): CountIndex {
-    const kept = this.#lists.get(keyOf(accountId, text))
-    if (kept) return kept.index
-    const source = text === '' ? this.#allLinks(accountId) : this.#search(accountId, text)
-    return new CountIndex(source, this.#indexSizes)
-  }
-
-  /** Sets the entry again, because the LRU cache takes its size only then. */
-  #keep(accountId: AccountId, text: string, index: CountIndex): void {
-    const key = keyOf(accountId, text)
+  #count(filter: AccountFilter, isOver: IsOver): { index: CountIndex; total: number | undefined } {
+    const { accountId } = filter
+    const key = keyOf(filter)
+    const index =
+      this.#lists.get(key)?.index ??
+      new CountIndex(this.#sources(accountId, filter), this.#indexSizes)
+    const total = index.count(this.#statements.newest.get(accountId)?.id ?? 0, isOver)
+    // Set again, because the LRU cache takes its size only then.
     this.#lists.delete(key)
-    this.#lists.set(key, { accountId, isSearch: text !== '', index })
+    this.#lists.set(key, { accountId, isFiltered: isFiltered(filter), index })
+    return { index, total }
   }
 
   /** Invalidates cached counts that changes since the last read have made stale. */
@@ -157,7 +195,8 @@ class ListReader {
   }
 }
 
-const keyOf = (accountId: AccountId, text: string): string => `${accountId} ${text}`
+const keyOf = ({ accountId, search = '', inProperties = false, tag }: AccountFilter): string =>
+  JSON.stringify([accountId, search, inProperties, tag ?? null])
 
 function prepare(db: Database) {
   return {
@@ -171,43 +210,23 @@ function prepare(db: Database) {
       `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))
        ORDER BY id DESC`,
     ),
+    best: db.prepare<Ranked, [string, number, number]>(
+      `SELECT value AS id, coalesce(hits.count, 0) AS count
+       FROM json_each(?1) LEFT JOIN hits ON hits.link_id = value
+       WHERE coalesce(hits.count, 0) > ?2 ORDER BY count DESC, id DESC LIMIT ?3`,
+    ),
     newest: db.prepare<{ id: number | null }, [AccountId]>(
       'SELECT max(id) AS id FROM links WHERE account_id = ?',
     ),
   }
 }
 
-function apply({ isSearch, index }: CountedList, { id, isDeleted }: LinkChange): void {
-  if (isSearch) index.invalidate(id)
+function apply({ isFiltered, index }: CountedList, { id, isDeleted }: LinkChange): void {
+  if (isFiltered) index.invalidate(id)
   else if (isDeleted) index.remove(id)
 }
 
-/** All links of an account, without a search. */
-function accountLinks(db: Database, chunkLinks: number): (accountId: AccountId) => LinkSource {
-  const nth = db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER)
-  const range = 'FROM links WHERE account_id = ?1 AND id > ?2 AND id <= ?3'
-  const rangeCount = db.prepare<{ count: number }, [AccountId, number, number]>(
-    `SELECT count(*) AS count ${range}`,
-  )
-  const rangeIds = db.prepare<{ id: number }, [AccountId, number, number]>(
-    `SELECT id ${range} ORDER BY id`,
-  )
-  return (accountId) => ({
-    count({ after, upTo }) {
-      const last = nth.get(accountId, after, chunkLinks - 1)?.id
-      const isWhole = last !== undefined && last <= upTo
-      const end = isWhole ? last : upTo
-      const count = isWhole ? chunkLinks : (rangeCount.get(accountId, after, end)?.count ?? 0)
-      return { upTo: end, count, ids: undefined, bytes: count * LINK_BYTES }
-    },
-    ids: ({ after, upTo }) => rangeIds.all(accountId, after, upTo).map(({ id }) => id),
-  })
-}
-
-/** Bytes of the index per link: a chunk has some thousand links. */
-const LINK_BYTES = 64
-
-/** A link's URL was changed or the link deleted; see drizzle/0004_link_changes.sql. */
+/** A link was changed or deleted; see drizzle/0004_link_changes.sql and property-store.ts. */
 interface LinkChange {
   accountId: AccountId
   id: number
@@ -248,7 +267,7 @@ class ChangeLog {
 }
 
 /** Enough for some million links. Counts are kept, so that the next request continues. */
-const DEADLINE_MS = 10_000
+export const SEARCH_DEADLINE_MS = 10_000
 
 interface LinkPagesOptions {
   deadlineMs?: number
@@ -266,7 +285,7 @@ export class LinkPages {
 
   constructor(
     reader: Caller<LinkLists>,
-    { deadlineMs = DEADLINE_MS, requireRoom = () => {} }: LinkPagesOptions = {},
+    { deadlineMs = SEARCH_DEADLINE_MS, requireRoom = () => {} }: LinkPagesOptions = {},
   ) {
     this.#reader = reader
     this.#deadlineMs = deadlineMs
@@ -301,13 +320,16 @@ export class LinkPages {
   }
 
   async #find(query: ListQuery, isOver: () => boolean): Promise<Matches> {
-    // A list without a search takes one slice, nearly always: it runs before every search.
-    let background = Boolean(query.search)
+    // A list without a filter takes one slice, nearly always: it runs before every search.
+    let background = isFiltered(query)
     while (!isOver()) {
       const matches = await this.#reader.call('listLinksSlice', query, { background })
       if (matches) return matches
       background = true
     }
-    throw new AppError('search_timeout', '', { headers: { 'Retry-After': '1' } })
+    throw searchTimeout()
   }
 }
+
+export const searchTimeout = (): AppError =>
+  new AppError('search_timeout', '', { headers: { 'Retry-After': '1' } })
