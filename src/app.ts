@@ -1,4 +1,5 @@
 import { Elysia, type InternalRoute } from 'elysia'
+import { hitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
@@ -91,6 +92,7 @@ function routes(service: Service) {
     .use(linkWriteRoutes(service))
     .use(linkListRoutes(service))
     .use(linkLookupRoutes(service))
+    .use(hitRoutes(service))
     .use(qrApiRoutes(service))
     .use(qrRedirectRoutes(service))
     .use(qrFileRoutes(service))

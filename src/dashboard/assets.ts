@@ -1,4 +1,6 @@
 import htmx from 'htmx.org/dist/htmx.min.js' with { type: 'text' }
+import chartStyle from './assets/charts.css' with { type: 'text' }
+import chartScript from './assets/charts.js' with { type: 'text' }
 import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
@@ -14,8 +16,8 @@ const ASSETS = new Map<string, Asset>()
 
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {
-  style: add('dashboard', 'css', 'text/css; charset=utf-8', style),
-  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script),
+  style: add('dashboard', 'css', 'text/css; charset=utf-8', style + chartStyle),
+  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script + chartScript),
   htmx: add('htmx', 'js', 'text/javascript; charset=utf-8', htmx),
   icon: add('icon', 'svg', 'image/svg+xml', icon),
 } as const

@@ -6,9 +6,10 @@ import type { Sessions, SessionWrites } from '../accounts/sessions.ts'
 import type { OverviewReads } from '../accounts/store.ts'
 import type { Throttle } from '../accounts/throttle.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
+import type { TopLinks } from '../analytics/top.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { SettingWrites } from '../db/settings.ts'
-import type { HitSeries, SeriesReads } from '../hits/series.ts'
+import type { HitSeries } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { UnsentResponses } from '../http/unsent.ts'
@@ -31,12 +32,13 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps 
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
-  reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
+  reader: Caller<ExportReads & TopReads & OverviewReads>
   images: Pick<QrImages, 'render' | 'renderText'>
   health: Health
   moderation: Moderation
   vitals: () => Vitals
   series: HitSeries
+  top: TopLinks
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log
 }

@@ -1,4 +1,5 @@
 import { type OverviewReads, overviewReads } from '../accounts/store.ts'
+import { type RangeTopReads, rangeTopReads } from '../analytics/top.ts'
 import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { setThreadPriority } from '../lib/priority.ts'
@@ -9,7 +10,13 @@ import { type TopReads, topReads } from '../links/top.ts'
 import { type StatusReads, statusReads } from '../status/store.ts'
 
 /** Reads of many rows. */
-export type Reads = LinkLists & StatusReads & SeriesReads & TopReads & ExportReads & OverviewReads
+export type Reads = LinkLists &
+  StatusReads &
+  SeriesReads &
+  TopReads &
+  RangeTopReads &
+  ExportReads &
+  OverviewReads
 
 /** Reads many rows on a thread of its own, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
@@ -20,6 +27,7 @@ serveThread(({ file }: { file: string }) => {
     ...statusReads(db),
     ...seriesReads(db),
     ...topReads(db),
+    ...rangeTopReads(db),
     ...exportReads(db),
     ...overviewReads(db),
   }

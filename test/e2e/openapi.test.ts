@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { VERSION } from '../../src/lib/version.ts'
 import { JSON_TYPE, testApp } from '../support/app.ts'
-import { ENDPOINTS, nameOf } from '../support/endpoints.ts'
+import { ENDPOINTS, EXTENSIONS, nameOf } from '../support/endpoints.ts'
 import { describeApi } from '../support/openapi.ts'
 
 /** The published API description against the contract. */
@@ -35,14 +35,15 @@ test('/docs/json is a valid OpenAPI 3.0.3 document', async () => {
 // spec: Endpoints | GET /api/qr-image/{code}
 // spec: Endpoints | GET /{code}
 // spec: Endpoints | GET /api/status
-test('the document names exactly the twelve endpoints, and which of them need a key', async () => {
+test('the document names the twelve endpoints and the further ones, and which of them need a key', async () => {
   await using app = await testApp()
   const { operations } = await describeApi(app)
-  expect([...operations.keys()].sort()).toEqual(ENDPOINTS.map(nameOf).sort())
-  expect(operations.size).toBe(12)
+  const documented = [...ENDPOINTS, ...EXTENSIONS]
+  expect(ENDPOINTS).toHaveLength(12)
+  expect([...operations.keys()].sort()).toEqual(documented.map(nameOf).sort())
   const ids = [...operations.values()].map(({ operationId }) => operationId)
-  expect(new Set(ids).size).toBe(12)
-  for (const endpoint of ENDPOINTS) {
+  expect(new Set(ids).size).toBe(documented.length)
+  for (const endpoint of documented) {
     const operation = operations.get(nameOf(endpoint))
     expect(operation?.security).toEqual(endpoint.needsKey ? [{ apiKey: [] }] : [])
     expect(operation?.summary).toMatch(/./)
@@ -52,6 +53,8 @@ test('the document names exactly the twelve endpoints, and which of them need a 
 
 const QUERIES: Record<string, string[]> = {
   'GET /api/list': ['query limit', 'query offset', 'query search'],
+  'GET /api/hits': ['query by', 'query from', 'query to'],
+  'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
   'GET /api/qr/{code}': ['query dark', 'query format', 'query light', 'query size'],
 }
 
@@ -134,6 +137,8 @@ const STATUSES: Record<string, number[]> = {
   'GET /api/qr-image/{code}': [200, 404, 429, 500, 503],
   'GET /{code}': [302, 404, 410, 429, 500],
   'GET /api/status': [200, 429, 500, 503],
+  'GET /api/hits': [200, 400, 401, 429, 500, 503],
+  'GET /api/links/{code}/hits': [200, 400, 401, 404, 429, 500, 503],
 }
 
 // spec: POST /api/shorten | Errors

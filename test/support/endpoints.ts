@@ -45,6 +45,12 @@ export const PUBLIC: readonly Endpoint[] = [
   read('/api/status'),
 ]
 
+/** Endpoints beyond those of the spec. */
+export const EXTENSIONS: readonly Endpoint[] = [
+  read('/api/hits', { needsKey: true }),
+  read('/api/links/{code}/hits', { needsKey: true }),
+]
+
 export const WITH_KEY: readonly Endpoint[] = [...WRITES, LIST]
 export const READS: readonly Endpoint[] = [LIST, ...PUBLIC]
 export const ENDPOINTS: readonly Endpoint[] = [...WRITES, ...READS]
