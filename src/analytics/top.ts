@@ -8,8 +8,8 @@ import type { TopReads } from '../links/top.ts'
 
 /** Links that are looked at: so many with the most hits of all time, and so many of the newest. */
 const CANDIDATES_MAX = 1000
-/** One-row lookups for one list: some 40 ms of the reader thread. */
-const LOOKUPS_MAX = 40_000
+/** One-row lookups for one list: some 20 ms of the reader thread. */
+const LOOKUPS_MAX = 20_000
 /** Lookups of one call, for which other lists wait some 3 ms. */
 const LOOKUPS_AT_ONCE = 3000
 /** Below so many links a ranking is one slice of 2 ms, and is not kept. */

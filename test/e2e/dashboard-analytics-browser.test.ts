@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { hasTool, testWith } from '../support/tools.ts'
 
@@ -107,6 +107,10 @@ testInBrowser(
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
     await page.evaluate("htmx.trigger('#hits', 'live')")
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect([colorScheme, await violations(page)]).toEqual([colorScheme, []])
+    }
     await page.keyboard.press('Escape')
     expect([await tip.isVisible(), await spoken.textContent()]).toEqual([false, ''])
     expect(asked.filter((url) => url.includes('/analytics/'))).toEqual([])
