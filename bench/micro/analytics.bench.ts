@@ -69,7 +69,8 @@ function fill(file: string, pick: (random: number) => number): void {
     )
     for (let id = 1; id <= LINKS; id++) link.run(`LINK${id}`)
     const hour = db.prepare<null, [number, number, number]>(
-      `INSERT INTO hits_by_hour VALUES (?, ?, ?, '', 1) ON CONFLICT DO UPDATE SET count = count + 1`,
+      `INSERT INTO hits_by_hour VALUES (?, ?, ?, '', 1)
+       ON CONFLICT DO UPDATE SET count = count + 1`,
     )
     const current = hourOf(NOW)
     for (let at = current - DAYS * 24 + 1; at <= current; at++) {

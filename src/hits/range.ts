@@ -162,3 +162,20 @@ export const TIME_ZONES: readonly string[] = [
 ]
 const ZONES = new Set(TIME_ZONES)
 export const isTimeZone = (zone: string): boolean => ZONES.has(zone)
+
+/**
+ * The name of a time zone in `TIME_ZONES`, also for an older one: browsers send `Asia/Calcutta`.
+ * Undefined for a text that is no name.
+ */
+export function findTimeZone(text: string): string | undefined {
+  if (isTimeZone(text)) return text
+  if (!/^[A-Za-z][\w+/-]{1,49}$/.test(text)) return undefined
+  const inZone = (zone: string) =>
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(zone)
+  try {
+    const wanted = inZone(text)
+    return TIME_ZONES.find((zone) => inZone(zone).equals(wanted))
+  } catch {
+    return undefined
+  }
+}

@@ -6,7 +6,7 @@ import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { SessionView } from '../../accounts/sessions.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
-import { isTimeZone } from '../../hits/range.ts'
+import { findTimeZone } from '../../hits/range.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
 import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
@@ -44,8 +44,8 @@ export const accountPages = (deps: DashboardDeps) =>
       return seeOther(`${PATH}?done=sessions`)
     })
     .post('/time-zone', async ({ user, form }) => {
-      const timeZone = form.text('zone')
-      if (!isTimeZone(timeZone)) throw new AppError('invalid_value', 'There is no such time zone.')
+      const timeZone = findTimeZone(form.text('zone'))
+      if (!timeZone) throw new AppError('invalid_value', 'There is no such time zone.')
       await deps.writer.call('setTimeZone', { accountId: user.account.id, timeZone })
       return seeOther(form.text('next') === 'analytics' ? '/app/analytics' : `${PATH}?done=zone`)
     })
