@@ -1,4 +1,5 @@
 import { Elysia, type InternalRoute } from 'elysia'
+import { hitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
@@ -93,6 +94,7 @@ function routes(service: Service) {
     .use(linkListRoutes(service))
     .use(linkLookupRoutes(service))
     .use(linkPropertyRoutes(service))
+    .use(hitRoutes(service))
     .use(qrApiRoutes(service))
     .use(qrRedirectRoutes(service))
     .use(qrFileRoutes(service))

@@ -5,6 +5,7 @@ import type { PasswordFunctions } from './accounts/passwords.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import type { SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
+import { TopLinks } from './analytics/top.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
 import type { Config } from './config.ts'
@@ -114,7 +115,8 @@ export async function openService(config: Config, options: Options) {
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const health = new Health({ hits, writer, threads, watch })
   const descriptors = new Descriptors({ log })
-  const deps = { ...base, ...guards, ...links, blocklist, lists: threads.reader, health }
+  const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
+  const deps = { ...base, ...guards, ...links, blocklist, lists: threads.reader, health, series }
   const dashboard = openDashboard({
     config,
     db,
@@ -122,7 +124,7 @@ export async function openService(config: Config, options: Options) {
     shared: {
       ...deps,
       reader: threads.reader,
-      series: new HitSeries({ reader: threads.reader, counts: hits, clock }),
+      top: new TopLinks({ reader: threads.reader }),
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
     startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),

@@ -215,6 +215,10 @@ function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
       return true
     },
 
+    setTimeZone({ accountId, timeZone }: { accountId: AccountId; timeZone: string }): void {
+      accounts.change(accountId, { timeZone })
+    },
+
     removeAccount: ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId),
   }
 }

@@ -14,6 +14,15 @@ export interface ListOptions extends CallOptions {
   search?: string
 }
 
+export interface HitsOptions extends CallOptions {
+  /** A UTC date, or a time in ISO 8601. Default: 30 days before `to`, or 24 hours by hour. */
+  from?: string
+  /** A UTC date, which is included, or the time before which the range ends. Default: now. */
+  to?: string
+  /** Default: `day`. At most 31 days by hour, and 400 by day. */
+  by?: 'hour' | 'day'
+}
+
 export interface QrOptions extends CallOptions {
   format?: 'png' | 'svg'
   /** Width and height of a PNG in pixels, 64 to 2048. Default: 512. */
@@ -154,6 +163,22 @@ export interface LinkPage {
   /** Links on this page. */
   count: number
   items: ListedLink[]
+}
+
+export interface Hits {
+  /** When the first bucket begins, and when the last one ends. */
+  from: string
+  to: string
+  by: 'hour' | 'day'
+  time_zone: 'UTC'
+  /** Hits in all buckets. */
+  total: number
+  /** In the order of time, also those without hits. */
+  buckets: { start: string; hits: number }[]
+}
+
+export interface LinkHits extends Hits {
+  code: string
 }
 
 export interface QrImage {

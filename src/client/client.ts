@@ -14,8 +14,11 @@ import type {
   CreatedLink,
   DeletedCode,
   ErrorKind,
+  Hits,
+  HitsOptions,
   Link,
   LinkChange,
+  LinkHits,
   LinkPage,
   ListedLink,
   ListOptions,
@@ -202,6 +205,17 @@ export class Hopcode {
       yield* items
       if (items.length < limit || offset + limit >= total) return
     }
+  }
+
+  /** Hits of one of the account's links over time. */
+  linkHits(code: string, { from, to, by, ...options }: HitsOptions = {}): Promise<LinkHits> {
+    const path = `/api/links/${encodeURIComponent(code)}/hits`
+    return this.#json('GET', path, { ...options, query: { from, to, by } })
+  }
+
+  /** Hits of all the account's links over time, deleted links included. */
+  hits({ from, to, by, ...options }: HitsOptions = {}): Promise<Hits> {
+    return this.#json('GET', '/api/hits', { ...options, query: { from, to, by } })
   }
 
   /** The QR image of a code's short URL. Needs no API key. */

@@ -18,6 +18,11 @@ declare module '*/qr.js' {
   export = text
 }
 
+declare module '*/charts.js' {
+  const text: string
+  export = text
+}
+
 declare module '*.svg' {
   const text: string
   export = text

@@ -1,4 +1,6 @@
 import htmx from 'htmx.org/dist/htmx.min.js' with { type: 'text' }
+import chartStyle from './assets/charts.css' with { type: 'text' }
+import chartScript from './assets/charts.js' with { type: 'text' }
 import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
@@ -15,10 +17,14 @@ interface Asset {
 /** By file name. All are embedded in the program. */
 const ASSETS = new Map<string, Asset>()
 
+/** In this order. A part of the dashboard adds a file of its own. */
+const STYLES = [style, chartStyle, keysStyle, qrStyle]
+const SCRIPTS = [script, chartScript, qrScript]
+
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {
-  style: add('dashboard', 'css', 'text/css; charset=utf-8', style + keysStyle + qrStyle),
-  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script + qrScript),
+  style: add('dashboard', 'css', 'text/css; charset=utf-8', STYLES.join('\n')),
+  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', SCRIPTS.join('\n')),
   htmx: add('htmx', 'js', 'text/javascript; charset=utf-8', htmx),
   icon: add('icon', 'svg', 'image/svg+xml', icon),
 } as const

@@ -6,9 +6,10 @@ import type { Sessions, SessionWrites } from '../accounts/sessions.ts'
 import type { OverviewReads } from '../accounts/store.ts'
 import type { Throttle } from '../accounts/throttle.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
+import type { TopLinks } from '../analytics/top.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { SettingWrites } from '../db/settings.ts'
-import type { HitSeries, SeriesReads } from '../hits/series.ts'
+import type { HitSeries } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { UnsentResponses } from '../http/unsent.ts'
@@ -36,7 +37,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
-  reader: Caller<LinkLists & TagReads & ExportReads & TopReads & SeriesReads & OverviewReads>
+  reader: Caller<LinkLists & TagReads & ExportReads & TopReads & OverviewReads>
   images: Pick<QrImages, 'render' | 'renderMany' | 'renderText'>
   qrStore: QrStore
   qrTrials: QrTrials
@@ -44,6 +45,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   moderation: Moderation
   vitals: () => Vitals
   series: HitSeries
+  top: TopLinks
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log
 }

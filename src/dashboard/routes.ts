@@ -6,6 +6,7 @@ import { accountPages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { bulkPages } from './pages/bulk.ts'
 import { exportPages } from './pages/export.ts'
+import { hitFiles } from './pages/hits-csv.ts'
 import { joinPages } from './pages/join.ts'
 import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
@@ -44,6 +45,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(twoFactorPages(deps))
     .use(keyPages(deps))
     .use(analyticsPages(deps))
+    .use(hitFiles(deps))
     .use(servicePages(deps))
     .use(serviceAccountsPages(deps))
     .use(serviceAccountPages(deps))

@@ -18,7 +18,6 @@ import {
   BucketPruner,
   type BucketWrites,
   DAYS_KEPT,
-  HOURS_KEPT,
   STEP_MS,
   type Step,
 } from './series.ts'
@@ -30,7 +29,16 @@ const filled = (buckets: readonly Bucket[]) =>
   Object.fromEntries(
     buckets.filter(({ count }) => count !== 0).map(({ start, count }) => [start / HOUR, count]),
   )
-const EVER = { from: 0, to: Number.MAX_SAFE_INTEGER } as const
+/** Hours that a test reads before the current one. */
+const HOURS_READ = 100
+/** Every kept day, or the last hours. */
+const allOf = (step: Step, { time }: HitService) => ({
+  from: step === 'day' ? 0 : (time.hour - HOURS_READ) * HOUR,
+  to: Number.MAX_SAFE_INTEGER,
+  step,
+})
+const link = (linkId: number) => ({ linkId })
+const account = (accountId: number) => ({ accountId })
 
 const steps = fc.oneof(
   {
@@ -80,23 +88,23 @@ test('any run of hits, flushes, kills, hours, deletions and prunings gives the s
   )
 })
 
-async function compare({ series, time, counts }: HitService, model: SeriesModel) {
+async function compare(service: HitService, model: SeriesModel) {
+  const { series, time, counts } = service
   const now = time.hour
   for (const step of ['hour', 'day'] as const) {
+    const first = Math.max(model.oldest[step], step === 'hour' ? now - HOURS_READ : 0)
     const notPruned = (buckets: Record<number, number>) =>
-      Object.fromEntries(
-        Object.entries(buckets).filter(([start]) => Number(start) >= model.oldest[step]),
-      )
+      Object.fromEntries(Object.entries(buckets).filter(([start]) => Number(start) >= first))
     for (const linkId of LINKS) {
       if (model.deleted.has(linkId)) continue
-      const buckets = await series.ofLink(linkId, { ...EVER, step })
+      const buckets = await series.buckets(link(linkId), allOf(step, service))
       const expected = model.series('link', linkId, step, now)
       expect(notPruned(filled(buckets))).toEqual(notPruned(expected))
       const all = counts.of([linkId]).get(linkId) ?? 0
       expect(sum(buckets)).toBeLessThanOrEqual(all)
     }
     for (const accountId of [1, 2]) {
-      const buckets = await series.ofAccount(accountId, { ...EVER, step })
+      const buckets = await series.buckets(account(accountId), allOf(step, service))
       const expected = model.series('account', accountId, step, now)
       expect(notPruned(filled(buckets))).toEqual(notPruned(expected))
     }
@@ -111,7 +119,7 @@ test('a series has a bucket for every hour or day that was asked for and is kept
   time.hour += 30
   hit(1, 5)
   const lengths = async (from: number, to: number, step: Step) => {
-    const buckets = await series.ofLink(1, { from, to, step })
+    const buckets = await series.buckets(link(1), { from, to, step })
     buckets.forEach(({ start }, i) => {
       expect(start).toBe((buckets[0]?.start ?? 0) + i * STEP_MS[step])
       expect(start % STEP_MS[step]).toBe(0)
@@ -119,8 +127,8 @@ test('a series has a bucket for every hour or day that was asked for and is kept
     return [buckets.length, sum(buckets)]
   }
   const now = clock()
-  expect(await lengths(0, now + 1, 'hour')).toEqual([HOURS_KEPT + 1, 7])
-  expect(await lengths(0, now + DAY, 'day')).toEqual([DAYS_KEPT, 7])
+  expect(await lengths(0, now + 1, 'hour')).toEqual([(DAYS_KEPT.hour - 1) * 24 + 19, 7])
+  expect(await lengths(0, now + DAY, 'day')).toEqual([DAYS_KEPT.day, 7])
   expect(await lengths(now - 30 * HOUR, now, 'hour')).toEqual([30, 2])
   expect(await lengths(now - 30 * HOUR + 1, now - 29 * HOUR - 1, 'hour')).toEqual([1, 2])
   expect(await lengths(now - 29 * HOUR, now, 'hour')).toEqual([29, 0])
@@ -144,14 +152,14 @@ test('hits of a deleted link stay in the series of its account, and no more are 
   service.hit(1, 4)
   expect(service.deleteLink(1)).toMatchObject({ id: 1 })
   service.flush()
-  expect(sum(await service.series.ofLink(2, { ...EVER, step: 'day' }))).toBe(60)
-  expect(sum(await service.series.ofAccount(1, { ...EVER, step: 'day' }))).toBe(121)
+  expect(sum(await service.series.buckets(link(2), allOf('day', service)))).toBe(60)
+  expect(sum(await service.series.buckets(account(1), allOf('day', service)))).toBe(121)
   expect(service.counts.of([1]).get(1)).toBe(0)
   expect(service.counts.total()).toBe(125)
   service.db.close()
 })
 
-test('a link that is followed for 430 days keeps 72 hours and 400 days', async () => {
+test('a link that is followed for 430 days keeps 400 days, and the hours of 100', async () => {
   using folder = temporaryFolder()
   const service = hitService(folder.path)
   service.db.run('PRAGMA synchronous = OFF')
@@ -168,12 +176,12 @@ test('a link that is followed for 430 days keeps 72 hours and 400 days', async (
   service.prune(3)
   const { series } = service
   // A row for the link and one for its account.
-  expect(service.rows('hits_by_hour').get()?.n).toBe(2 * (HOURS_KEPT + 1))
-  expect(service.rows('hits_by_day').get()?.n).toBe(2 * DAYS_KEPT)
-  const days = await series.ofLink(1, { ...EVER, step: 'day' })
+  expect(service.rows('hits_by_hour').get()?.n).toBe(2 * (94 * 2 + 13 + 4 * 24 + 13))
+  expect(service.rows('hits_by_day').get()?.n).toBe(2 * DAYS_KEPT.day)
+  const days = await series.buckets(link(1), allOf('day', service))
   const counts = [...Array<number>(394).fill(24), 35, 24, 24, 24, 24, 13]
   expect(days.map(({ count }) => count)).toEqual(counts)
-  const hours = await series.ofLink(1, { ...EVER, step: 'hour' })
+  const hours = await series.buckets(link(1), allOf('hour', service))
   expect(hours.every(({ count }) => count === 1)).toBe(true)
   service.db.close()
 })
@@ -185,7 +193,7 @@ test('a hit belongs to the hour that the clock showed, ahead or back, and none i
     service.time.hour = hour
     service.hit(1, hits)
     service.flush()
-    return filled(await service.series.ofLink(1, { ...EVER, step: 'hour' }))
+    return filled(await service.series.buckets(link(1), allOf('hour', service)))
   }
   expect(await at(NOON, 1)).toEqual({ [NOON]: 1 })
   const years = 9 * 365 * 24
@@ -224,13 +232,13 @@ test('an upgrade keeps the series: what lies between two baselines becomes a buc
   const { series } = service
   const hours = { [NOON - 33]: 20, [NOON - 3]: 10, [NOON - 2]: 15, [NOON]: 5 }
   const days = { [NOON - 36]: 20, [NOON - 12]: 30 }
-  expect(filled(await series.ofLink(7, { ...EVER, step: 'hour' }))).toEqual(hours)
-  expect(filled(await series.ofLink(7, { ...EVER, step: 'day' }))).toEqual(days)
-  expect(filled(await series.ofAccount(1, { ...EVER, step: 'hour' }))).toEqual(hours)
-  expect(filled(await series.ofAccount(1, { ...EVER, step: 'day' }))).toEqual(days)
+  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual(hours)
+  expect(filled(await series.buckets(link(7), allOf('day', service)))).toEqual(days)
+  expect(filled(await series.buckets(account(1), allOf('hour', service)))).toEqual(hours)
+  expect(filled(await series.buckets(account(1), allOf('day', service)))).toEqual(days)
   service.hit(7, 2)
   service.flush()
-  expect(filled(await series.ofLink(7, { ...EVER, step: 'hour' }))).toEqual({
+  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual({
     ...hours,
     [NOON]: 7,
   })
@@ -249,10 +257,12 @@ test('hits from before there were series stay in the count and begin no series',
   const service = hitService(folder.path)
   const { series, counts } = service
   service.hit(7, 2)
-  expect(filled(await series.ofLink(7, { ...EVER, step: 'hour' }))).toEqual({ [NOON]: 2 })
+  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual({ [NOON]: 2 })
   service.flush()
-  expect(filled(await series.ofLink(7, { ...EVER, step: 'hour' }))).toEqual({ [NOON]: 2 })
-  expect(filled(await series.ofAccount(1, { ...EVER, step: 'day' }))).toEqual({ [NOON - 12]: 2 })
+  expect(filled(await series.buckets(link(7), allOf('hour', service)))).toEqual({ [NOON]: 2 })
+  expect(filled(await series.buckets(account(1), allOf('day', service)))).toEqual({
+    [NOON - 12]: 2,
+  })
   expect(counts.of([7]).get(7)).toBe(42)
   expect(service.db.query('SELECT * FROM account_hits').all()).toEqual([
     { account_id: 1, count: 42 },

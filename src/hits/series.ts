@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
+import { countBars } from './bars.ts'
 
 /**
  * Hits per UTC hour and day, in buckets: one row per hour (or day) and link or account with hits in
@@ -12,10 +13,8 @@ import type { Caller } from '../lib/thread.ts'
 export type Step = 'hour' | 'day'
 
 export const HOURS_OF_DAY = 24
-/** Whole hours before the current one that are kept. */
-export const HOURS_KEPT = 72
-/** UTC days that are kept, the current one included. */
-export const DAYS_KEPT = 400
+/** UTC days whose hours, and whose days, are kept, the current one included (decision 021). */
+export const DAYS_KEPT: Record<Step, number> = { hour: 100, day: 400 }
 
 export const STEP_MS: Record<Step, number> = { hour: HOUR, day: HOURS_OF_DAY * HOUR }
 
@@ -53,12 +52,9 @@ export function bucketAdder(db: Database): AddToBuckets {
   }
 }
 
-/** The first hour or day that is kept at `now`, and the current one. */
-function keptRange(step: Step, now: number): { oldest: number; current: number } {
-  const hour = hourOf(now)
-  if (step === 'hour') return { oldest: hour - HOURS_KEPT, current: hour }
-  return { oldest: dayOf(hour) - (DAYS_KEPT - 1), current: dayOf(hour) }
-}
+/** The first UTC day of which hours or days are kept at `now`. */
+export const oldestDay = (step: Step, now: number): number =>
+  dayOf(hourOf(now)) - (DAYS_KEPT[step] - 1)
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function bucketWrites(db: Database) {
@@ -68,14 +64,15 @@ export function bucketWrites(db: Database) {
          SELECT ${column}, scope, id, dimension FROM ${table} WHERE ${column} < ?1
          ORDER BY ${column}, scope, id, dimension LIMIT ?2)`,
     )
-    return (now: number, max: number) => remove.run(keptRange(column, now).oldest, max).changes
+    return (oldest: number, max: number) => remove.run(oldest, max).changes
   }
   const pruneHours = remover(BY_HOUR)
   const pruneDays = remover(BY_DAY)
   return {
     /** Removes at most `max` expired rows of each table. Returns whether more may be left. */
     pruneBuckets({ now, max }: { now: number; max: number }): boolean {
-      return Math.max(pruneHours(now, max), pruneDays(now, max)) >= max
+      const hours = pruneHours(oldestDay('hour', now) * HOURS_OF_DAY, max)
+      return Math.max(hours, pruneDays(oldestDay('day', now), max)) >= max
     },
   }
 }
@@ -127,7 +124,7 @@ export class BucketPruner {
 
 /**
  * Epoch ms, `to` exclusive. Both are widened to whole hours or days (UTC) and narrowed to the range
- * that is kept: 72 hours before the current one, 400 days, nothing in the future.
+ * that is kept: 100 days of hours, 400 days, nothing in the future.
  */
 export interface SeriesQuery {
   from: number
@@ -143,47 +140,60 @@ export interface Bucket {
 
 /** `committed`: the link's or account's whole count when the series was read. */
 interface Series {
-  buckets: Bucket[]
+  counts: number[]
   committed: number
 }
 
-type QueryAt = SeriesQuery & { now: number }
+export type HitOwner = { linkId: number } | { accountId: number }
 
-/** Runs on the reader thread: a series takes some hundred one-row lookups. */
+/**
+ * Bars of any length: `bounds` are the UTC hours at which they begin, ascending, and the end of the
+ * last one.
+ */
+interface BarQuery {
+  owner: HitOwner
+  bounds: readonly number[]
+}
+
+/** Runs on the reader thread. A bar costs at most 25 one-row lookups a UTC day. */
 export function seriesReads(db: Database) {
   const count = (sql: string) => db.prepare<{ count: number }, [number]>(sql)
   const ofLink = count('SELECT count FROM hits WHERE link_id = ?')
   const ofAccount = count('SELECT count FROM account_hits WHERE account_id = ?')
-  const finder = ({ table, column }: BucketTable) =>
-    db.prepare<{ count: number }, [number, Scope, number]>(
+  const finder = ({ table, column }: BucketTable) => {
+    const find = db.prepare<{ count: number }, [number, Scope, number]>(
       `SELECT count FROM ${table} WHERE ${column} = ? AND scope = ? AND id = ? AND dimension = ''`,
     )
-  const inBucket = { hour: finder(BY_HOUR), day: finder(BY_DAY) }
-
-  const read = (scope: Scope, id: number, { from, to, step, now }: QueryAt): Series => {
-    const length = STEP_MS[step]
-    const { oldest, current } = keptRange(step, now)
-    const first = Math.max(Math.floor(from / length), oldest)
-    const end = Math.min(Math.ceil(to / length), current + 1)
-    return db.transaction(() => {
-      const buckets: Bucket[] = []
-      for (let at = first; at < end; at++) {
-        const found = inBucket[step].get(at, scope, id)
-        buckets.push({ start: at * length, count: found?.count ?? 0 })
-      }
-      const whole = scope === LINK ? ofLink : ofAccount
-      return { buckets, committed: whole.get(id)?.count ?? 0 }
-    })()
+    return (at: number, owner: HitOwner): number => {
+      const row =
+        'linkId' in owner
+          ? find.get(at, LINK, owner.linkId)
+          : find.get(at, ACCOUNT, owner.accountId)
+      return row?.count ?? 0
+    }
   }
+  const hitsOfHour = finder(BY_HOUR)
+  const hitsOfDay = finder(BY_DAY)
 
   return {
-    /** A bucket for every hour or day, in order. A link without hits has zeros. */
-    linkSeries: ({ linkId, ...query }: QueryAt & { linkId: number }): Series =>
-      read(LINK, linkId, query),
+    hitBars: ({ owner, bounds }: BarQuery): Series =>
+      db.transaction(() => {
+        const whole = 'linkId' in owner ? ofLink.get(owner.linkId) : ofAccount.get(owner.accountId)
+        const counts = countBars(bounds, {
+          ofHour: (hour) => hitsOfHour(hour, owner),
+          ofDay: (day) => hitsOfDay(day, owner),
+        })
+        return { counts, committed: whole?.count ?? 0 }
+      })(),
 
-    /** Hits of every link of the account, deleted ones included. */
-    accountSeries: ({ accountId, ...query }: QueryAt & { accountId: number }): Series =>
-      read(ACCOUNT, accountId, query),
+    /** The first kept UTC day with a hit, as its first hour; undefined if there is none. */
+    firstHit({ owner, now }: { owner: HitOwner; now: number }): number | undefined {
+      const current = dayOf(hourOf(now))
+      for (let day = oldestDay('day', now); day <= current; day++) {
+        if (hitsOfDay(day, owner) > 0) return day * HOURS_OF_DAY
+      }
+      return undefined
+    },
   }
 }
 
@@ -196,7 +206,10 @@ interface HitSeriesOptions {
   clock: Clock
 }
 
-/** Hits per UTC hour or day. Every array has a bucket for each, also for those without hits. */
+/** Bars of one call to the reader thread, for which other lists wait some 3 ms at most. */
+const BARS_AT_ONCE = 100
+
+/** Hits over time. */
 export class HitSeries {
   readonly #options: HitSeriesOptions
 
@@ -205,24 +218,58 @@ export class HitSeries {
   }
 
   /**
-   * Pending hits are in the current bucket: if the series reaches it, the buckets since the link's
-   * first hit add up to its `hit_count`.
+   * The hits between each two `bounds`, which are UTC hours. A link's pending hits are in the bar
+   * of the current hour, if there is one; those of an account are left out. `total`: of all time.
    */
-  async ofLink(linkId: number, query: SeriesQuery): Promise<Bucket[]> {
-    const { reader, counts, clock } = this.#options
-    const now = clock()
-    const { buckets, committed } = await reader.call('linkSeries', { ...query, linkId, now })
-    const last = buckets.at(-1)
-    const pending = (counts.of([linkId]).get(linkId) ?? 0) - committed
-    // Negative: the link was deleted after the series was read.
-    if (last && pending > 0 && now < last.start + STEP_MS[query.step]) last.count += pending
-    return buckets
+  async bars(
+    owner: HitOwner,
+    bounds: readonly number[],
+  ): Promise<{ counts: number[]; total: number }> {
+    const { reader, clock } = this.#options
+    const current = hourOf(clock())
+    const all: number[] = []
+    let total = 0
+    // Only the bar of the current hour can change meanwhile, and it is read last.
+    for (let at = 0; at + 1 < bounds.length; at += BARS_AT_ONCE) {
+      const part = bounds.slice(at, at + BARS_AT_ONCE + 1)
+      const { counts, committed } = await reader.call('hitBars', { owner, bounds: part })
+      all.push(...counts)
+      total = committed
+    }
+    if ('accountId' in owner) return { counts: all, total }
+    // The link may have been deleted after the series was read.
+    const now = this.#options.counts.of([owner.linkId]).get(owner.linkId) ?? 0
+    const pending = Math.max(0, now - total)
+    const last = all.length - 1
+    const isOpen = current >= (bounds[last] ?? 0) && current < (bounds[last + 1] ?? 0)
+    if (isOpen) all[last] = (all[last] ?? 0) + pending
+    return { counts: all, total: total + pending }
   }
 
-  /** Of all the account's links, deleted ones included. Excludes pending hits. */
-  async ofAccount(accountId: number, query: SeriesQuery): Promise<Bucket[]> {
+  /** The first kept UTC day with a committed hit, as its first hour; undefined without hits. */
+  firstHit(owner: HitOwner): Promise<number | undefined> {
     const { reader, clock } = this.#options
-    const { buckets } = await reader.call('accountSeries', { ...query, accountId, now: clock() })
-    return buckets
+    return reader.call('firstHit', { owner, now: clock() })
   }
+
+  /**
+   * A bucket for every UTC hour or day, also for those without hits. Those of a link since its
+   * first hit add up to its `hit_count`, if the series reaches the present.
+   */
+  async buckets(owner: HitOwner, query: SeriesQuery): Promise<Bucket[]> {
+    const starts = hoursOf(query, this.#options.clock())
+    if (starts.length < 2) return []
+    const { counts } = await this.bars(owner, starts)
+    return counts.map((count, i) => ({ start: (starts[i] ?? 0) * HOUR, count }))
+  }
+}
+
+/** The hours at which the buckets of a query begin, and the end of the last one. */
+function hoursOf({ from, to, step }: SeriesQuery, now: number): number[] {
+  const hours = STEP_MS[step] / HOUR
+  const current = Math.floor(hourOf(now) / hours)
+  const oldest = oldestDay(step, now) * (HOURS_OF_DAY / hours)
+  const first = Math.max(Math.floor(from / STEP_MS[step]), oldest)
+  const end = Math.min(Math.ceil(to / STEP_MS[step]), current + 1)
+  return Array.from({ length: Math.max(0, end - first + 1) }, (_, i) => (first + i) * hours)
 }

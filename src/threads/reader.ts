@@ -1,4 +1,5 @@
 import { type OverviewReads, overviewReads } from '../accounts/store.ts'
+import { type RangeTopReads, rangeTopReads } from '../analytics/top.ts'
 import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { setThreadPriority } from '../lib/priority.ts'
@@ -15,6 +16,7 @@ export type Reads = LinkLists &
   StatusReads &
   SeriesReads &
   TopReads &
+  RangeTopReads &
   ExportReads &
   OverviewReads
 
@@ -28,6 +30,7 @@ serveThread(({ file }: { file: string }) => {
     ...statusReads(db),
     ...seriesReads(db),
     ...topReads(db),
+    ...rangeTopReads(db),
     ...exportReads(db),
     ...overviewReads(db),
   }

@@ -1,11 +1,14 @@
 import { expect, test } from 'bun:test'
+import type { HitsView, LinkHitsView } from '../../src/analytics/schema.ts'
 import {
   type BulkResult,
   type CreatedLink,
   type DeletedCode,
+  type Hits,
   Hopcode,
   type HopcodeError,
   type Link,
+  type LinkHits,
   type LinkPage,
   type OwnLink,
   type ReservedCode,
@@ -43,7 +46,9 @@ const SAME: readonly [
   Same<Link, LookupView>,
   Same<LinkPage, ListView>,
   Same<OwnLink, PropertiesView>,
-] = [true, true, true, true, true, true, true, true, true]
+  Same<Hits, HitsView>,
+  Same<LinkHits, LinkHitsView>,
+] = [true, true, true, true, true, true, true, true, true, true, true]
 
 const failureOf = (call: Promise<unknown>) =>
   call.then(
@@ -77,6 +82,10 @@ test('the client reaches every endpoint', async () => {
   const codes: string[] = []
   for await (const link of hopcode.listAll()) codes.push(link.code)
   expect(codes).toEqual(['SPRING26', code])
+
+  const day = { from: '2026-03-01', to: '2026-03-01' }
+  expect(await hopcode.linkHits(code, { ...day, by: 'hour' })).toMatchObject({ code, total: 1 })
+  expect((await hopcode.hits(day)).buckets).toHaveLength(1)
 
   const image = await hopcode.qr(code, { size: 256, dark: '#000000' })
   expect(image.type).toBe('image/png')

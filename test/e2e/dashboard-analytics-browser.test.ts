@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
+import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { hasTool, testWith } from '../support/tools.ts'
 
@@ -26,25 +26,28 @@ async function follow(
 ): Promise<void> {
   for (let i = 0; i < times; i++) await app.call('GET', `/${code}`)
   await eventually(`${all} hits are counted`, async () =>
-    (await owner.get('/app/analytics?range=year')).text.includes(`<strong>${all}</strong>`),
+    (await owner.get('/app/analytics?range=all')).text.includes(`<strong>${all}</strong>`),
   )
 }
 
 testInBrowser(
-  'hits come in by themselves while somebody looks, in the visitor’s own zone',
+  'hits come in by themselves while somebody looks, in the account’s own zone',
   async () => {
     await using app = await testApp({ env: ENV })
     const { owner, key } = await setUpOwner(app)
     const { code } = await app.shorten('https://example.com/spring', key)
     await follow(app, { code, times: 1, all: 1, owner })
-    const options = { timezoneId: 'Asia/Tokyo', locale: 'en-GB' }
+    const options = { timezoneId: 'Asia/Tokyo', locale: 'en-US' }
     await using opened = await openAs(browser, { app, visitor: owner, options })
     const { page, problems } = opened
     await page.goto(`${app.url}/app/analytics?range=24h`)
+    await page.getByText('Your browser is in Asia/Tokyo').waitFor()
+    await page.getByRole('button', { name: 'Use this time zone' }).click()
+    await page.goto(`${app.url}/app/analytics?range=24h`)
+    expect(await page.getByText('Your browser is in').isVisible()).toBe(false)
+    await page.getByText('Hours in Asia/Tokyo').waitFor()
     // 12:00 UTC is 21:00 in Tokyo.
-    const newest = page.locator('.chart text[data-at="2026-03-01T12:00:00.000Z"]')
-    expect(await newest.textContent()).toBe('21:00')
-    expect(await page.getByText('in UTC').isVisible()).toBe(false)
+    expect(await page.locator('.chart text', { hasText: '21:00' }).count()).toBe(1)
     await page.getByText('Show as table').click()
 
     const asked: string[] = []
@@ -60,12 +63,90 @@ testInBrowser(
     await refresh(false)
     await page.locator('.sum', { hasText: '3 hits in the last 24 hours' }).waitFor()
     expect(asked).toHaveLength(1)
-    expect(await newest.textContent()).toBe('21:00')
     // The table stays open, and is new too.
     const row = page.locator('#hits-table tbody tr').first()
-    expect((await row.textContent())?.replace(/\s+/g, ' ')).toBe('1 Mar 2026, 21:003 so far')
+    expect((await row.textContent())?.replace(/\s+/g, ' ')).toBe('1 Mar 2026, 21:003 so far0')
     expect(await row.isVisible()).toBe(true)
     expect(problems).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+testInBrowser(
+  'the arrow keys read the bars of a chart, and the pointer shows them',
+  async () => {
+    await using app = await testApp({ env: ENV })
+    const { owner, key } = await setUpOwner(app)
+    const { code } = await app.shorten('https://example.com/spring', key)
+    await follow(app, { code, times: 3, all: 3, owner })
+    await using opened = await openAs(browser, { app, visitor: owner })
+    const { page, problems } = opened
+    await page.goto(`${app.url}/app/links/${code}?range=7d`)
+    const chart = page.locator('svg[data-chart]')
+    const [tip, spoken] = [page.locator('.tip'), page.locator('.chart [role=status]')]
+    await page.locator('#hits-section input[type=date]').last().focus()
+    for (let presses = 0; presses < 5; presses++) {
+      if (await chart.evaluate((node) => node.matches(':focus'))) break
+      await page.keyboard.press('Tab')
+    }
+    const steps = [
+      ['ArrowLeft', '1 Mar 2026: 3 hits so far, 0 hits before'],
+      ['ArrowLeft', '28 Feb 2026: 0 hits, 0 hits before'],
+      ['Home', '23 Feb 2026: 0 hits, 0 hits before'],
+      ['ArrowLeft', '23 Feb 2026: 0 hits, 0 hits before'],
+      ['ArrowRight', '24 Feb 2026: 0 hits, 0 hits before'],
+      ['End', '1 Mar 2026: 3 hits so far, 0 hits before'],
+    ] as const
+    for (const [pressed, text] of steps) {
+      await page.keyboard.press(pressed)
+      const shown = [pressed, await tip.textContent(), await spoken.textContent()]
+      expect(shown).toEqual([pressed, text, text])
+    }
+    expect(await tip.isVisible()).toBe(true)
+    // A chart that is being read is not replaced.
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    await page.evaluate("htmx.trigger('#hits', 'live')")
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect([colorScheme, await violations(page)]).toEqual([colorScheme, []])
+    }
+    await page.keyboard.press('Escape')
+    expect([await tip.isVisible(), await spoken.textContent()]).toEqual([false, ''])
+    expect(asked.filter((url) => url.includes('/analytics/'))).toEqual([])
+
+    await chart.scrollIntoViewIfNeeded()
+    await chart.locator('g > g').first().locator('.place').hover()
+    expect(await tip.textContent()).toBe('23 Feb 2026: 0 hits, 0 hits before')
+    await page.locator('h1').hover()
+    expect(await tip.isVisible()).toBe(false)
+    expect(problems).toEqual([])
+  },
+  BROWSER_MS,
+)
+
+testInBrowser(
+  'without scripts two dates choose the range, and the tooltips have the values',
+  async () => {
+    await using app = await testApp({ env: ENV })
+    const { owner, key } = await setUpOwner(app)
+    const { code } = await app.shorten('https://example.com/spring', key)
+    await follow(app, { code, times: 2, all: 2, owner })
+    const options = { javaScriptEnabled: false }
+    await using opened = await openAs(browser, { app, visitor: owner, options })
+    const { page } = opened
+    await page.goto(`${app.url}/app/analytics`)
+    await page.getByLabel('From').fill('2026-02-20')
+    await page.getByLabel('to', { exact: true }).fill('2026-03-01')
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.locator('.sum', { hasText: 'hits from 20 Feb 2026 to 1 Mar 2026' }).waitFor()
+    expect(await page.content()).toContain('<title>1 Mar 2026: 2 hits so far')
+    await page.getByText('Show as table').click()
+    expect(await page.locator('#hits-table tbody tr').count()).toBe(10)
+    await page.goto(`${app.url}/app/account`)
+    await page.getByLabel('Days of the analytics begin').selectOption('Asia/Kolkata')
+    await page.getByRole('button', { name: 'Set the time zone' }).click()
+    await page.getByText('The time zone is set.').waitFor()
   },
   BROWSER_MS,
 )

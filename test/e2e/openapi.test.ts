@@ -53,6 +53,8 @@ test('the document names exactly the twelve endpoints and those beyond the spec,
 
 const QUERIES: Record<string, string[]> = {
   'GET /api/list': ['query limit', 'query offset', 'query search'],
+  'GET /api/hits': ['query by', 'query from', 'query to'],
+  'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
   'GET /api/qr/{code}': [
     'query caption',
     'query dark',
@@ -161,6 +163,8 @@ const STATUSES: Record<string, number[]> = {
   'GET /api/status': [200, 429, 500, 503],
   'GET /api/links/{code}': [200, 401, 404, 429, 500, 503],
   'PATCH /api/links/{code}': [200, 400, 401, 404, 413, 415, 422, 429, 500, 503],
+  'GET /api/hits': [200, 400, 401, 429, 500, 503],
+  'GET /api/links/{code}/hits': [200, 400, 401, 404, 429, 500, 503],
 }
 
 // spec: POST /api/shorten | Errors

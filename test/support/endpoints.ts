@@ -54,6 +54,8 @@ export const ENDPOINTS: readonly Endpoint[] = [...WRITES, ...READS]
 export const BEYOND_THE_SPEC: readonly Endpoint[] = [
   read('/api/links/{code}', { needsKey: true }),
   { ...write('/api/links/{code}'), method: 'PATCH' },
+  read('/api/links/{code}/hits', { needsKey: true }),
+  read('/api/hits', { needsKey: true }),
 ]
 
 /** The path with a code in it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { inTransaction, openWritable } from '../../src/db/open.ts'
 import { HitCounts, journalFile, openJournal } from '../../src/hits/hits.ts'
-import { DAYS_KEPT, HitSeries, HOURS_KEPT, type Step, seriesReads } from '../../src/hits/series.ts'
+import { DAYS_KEPT, HitSeries, type Step, seriesReads } from '../../src/hits/series.ts'
 import { HitReads, hitWrites } from '../../src/hits/store.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
@@ -88,6 +88,8 @@ export function hitService(path: string) {
 
 export type HitService = ReturnType<typeof hitService>
 
+const oldestKept = (step: Step, now: number) => (Math.floor(now / 24) - DAYS_KEPT[step] + 1) * 24
+
 /** Hits by owner and hour, without a database: what a series must be. */
 export class SeriesModel {
   readonly #hits = new Map<string, Map<number, number>>()
@@ -115,13 +117,14 @@ export class SeriesModel {
   }
 
   prune(now: number) {
-    this.oldest.hour = Math.max(this.oldest.hour, now - HOURS_KEPT)
-    this.oldest.day = Math.max(this.oldest.day, (Math.floor(now / 24) - DAYS_KEPT + 1) * 24)
+    for (const step of ['hour', 'day'] as const) {
+      this.oldest[step] = Math.max(this.oldest[step], oldestKept(step, now))
+    }
   }
 
   /** By the hour in which each bucket begins; those without hits are left out. */
   series(kind: 'link' | 'account', id: number, step: Step, now: number): Record<number, number> {
-    const kept = step === 'hour' ? now - HOURS_KEPT : (Math.floor(now / 24) - DAYS_KEPT + 1) * 24
+    const kept = oldestKept(step, now)
     const buckets: Record<number, number> = {}
     const current = step === 'hour' ? now : Math.floor(now / 24) * 24
     const add = (hour: number, count: number) => {

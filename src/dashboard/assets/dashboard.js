@@ -1,15 +1,7 @@
 /* Progressive enhancement: every page works without this script. */
 ;(() => {
-  const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-  const forms = {
-    hour: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
-    moment: new Intl.DateTimeFormat(undefined, {
-      day: 'numeric',
-      month: 'short',
-      hour: '2-digit',
-      minute: '2-digit',
-    }),
-  }
+  // The same form as on charts, whatever the browser's language.
+  const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
   const status = document.getElementById('status')
   let clearing
 
@@ -38,12 +30,6 @@
       element.dataset.done = ''
       element.title = element.textContent
       element.textContent = dateTime.format(time)
-    }
-    // Texts of a chart, where SVG allows no <time>.
-    for (const element of root.querySelectorAll('[data-at]:not([data-done])')) {
-      const { at, form, tail = '' } = element.dataset
-      element.dataset.done = ''
-      element.textContent = forms[form].format(new Date(at)) + tail
     }
     for (const element of root.querySelectorAll('[data-copy], [data-needs-script]')) {
       element.hidden = false

@@ -6,6 +6,7 @@ import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SessionView } from '../../accounts/sessions.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
+import { findTimeZone } from '../../hits/range.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
 import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
@@ -14,6 +15,8 @@ import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
+import { zoneForm } from '../ui/zone-form.ts'
+import { zoneOf } from './analytics.ts'
 
 const PATH = '/app/account'
 /** The response waits for the deletion of so many links; more are deleted in the background. */
@@ -40,6 +43,12 @@ export const accountPages = (deps: DashboardDeps) =>
     .post('/sessions/end-others', async ({ user }) => {
       await deps.sessions.endOthers(user.account.id, user.session.id)
       return seeOther(`${PATH}?done=sessions`)
+    })
+    .post('/time-zone', async ({ user, form }) => {
+      const timeZone = findTimeZone(form.text('zone'))
+      if (!timeZone) throw new AppError('invalid_value', 'There is no such time zone.')
+      await deps.writer.call('setTimeZone', { accountId: user.account.id, timeZone })
+      return seeOther(form.text('next') === 'analytics' ? '/app/analytics' : `${PATH}?done=zone`)
     })
     .get('/delete', ({ user }) => deletePage(deps, user))
     .post('/delete', async ({ user, form }) => {
@@ -93,6 +102,7 @@ const DONE = {
   password: 'The password is changed, and every other session has ended.',
   session: 'The session has ended.',
   sessions: 'Every other session has ended.',
+  zone: 'The time zone is set.',
 }
 
 interface AccountPageProps {
@@ -116,6 +126,7 @@ function accountPage(
         ${parts.card('You', accountFacts(deps, account))}
         ${parts.card('Password', passwordForm(user, errors))}
       </div>
+      ${parts.card('Time zone', zoneForm(user, zoneOf(account)))}
       ${parts.card('Two-factor sign-in', twoFactor(account))}
       ${parts.card('QR codes', [
         html`<p>Your logo and named options for QR codes.</p>`,

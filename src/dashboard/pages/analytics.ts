@@ -1,87 +1,116 @@
 import { Elysia } from 'elysia'
 import { planName } from '../../accounts/plans.ts'
+import type { AccountRow } from '../../accounts/store.ts'
+import type { RangeTopLink } from '../../analytics/top.ts'
+import { hitRange, isTimeZone } from '../../hits/range.ts'
+import type { HitOwner } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
 import type { Link } from '../../links/link.ts'
-import { topLinks } from '../../links/top.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { htmlResponse, movedTo, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import {
+  type ChosenRange,
   type HitChart,
-  hitChart,
   hitSection,
   outOfBand,
   parseRange,
-  queryOf,
-  type RangeName,
+  periodOf,
   refreshedHits,
 } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 import { linkPath } from '../ui/link-parts.ts'
 import { shownUrl } from '../ui/shown-url.ts'
+import { zoneSuggestion } from '../ui/zone-form.ts'
 
 const PATH = '/app/analytics'
 const TOP_ROWS = 10
 
-/** Hits of all links of the account, its most followed links, and what is left of its budgets. */
+type Query = Readonly<Record<string, string | undefined>>
+
+/** Hits of all links of the account, its links with the most hits, and the rest of its budgets. */
 export const analyticsPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.analytics', prefix: '/app' })
     .use(signedIn(deps))
     .get('/analytics', async ({ request, user, query }) => {
-      const range = parseRange(query.range)
-      const chart = await accountChart(deps, user, range)
-      if (!wantsFragment(request)) return analyticsPage(deps, user, range, chart)
+      const chart = await accountChart(deps, user, parseRange(query))
+      if (!wantsFragment(request)) return analyticsPage(deps, user, chart)
       return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', budgets(deps, user))}`)
     })
     .get('/analytics/:code', async ({ request, user, params, query }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
-      const range = parseRange(query.range)
-      if (!wantsFragment(request)) return seeOther(`${linkPath(link.code)}?range=${range}`)
-      return htmlResponse(refreshedHits(await linkChart(deps, link, range)))
+      const chosen = parseRange(query)
+      if (!wantsFragment(request)) return seeOther(`${linkPath(link.code)}?${chosen.query}`)
+      return htmlResponse(refreshedHits(await linkChart(deps, user, link, chosen)))
     })
     // The paths of earlier versions.
-    .get('/numbers', ({ query }) => movedTo(`${PATH}?range=${parseRange(query.range)}`))
+    .get('/numbers', ({ query }) => movedTo(`${PATH}?${parseRange(query).query}`))
     .get('/numbers/:code', ({ user, params, query }) => {
       const { code } = requireOwnedLink(deps, user.account, params.code)
-      return movedTo(`${PATH}/${code}?range=${parseRange(query.range)}`)
+      return movedTo(`${PATH}/${code}?${parseRange(query).query}`)
     })
 
-/** The hits of a link over time, for the link's page, which accepts `?range=`. */
-export async function linkHits(deps: DashboardDeps, link: Link, range: RangeName): Promise<Html> {
-  const paths = { path: linkPath(link.code), live: `${PATH}/${link.code}` }
-  return hitSection(paths, range, await linkChart(deps, link, range))
+/** The hits of a link over time, for the link's page, which accepts the range in its query. */
+export async function linkHits(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { link, query }: { link: Link; query: Query },
+): Promise<Html> {
+  const path = linkPath(link.code)
+  const paths = { path, live: `${PATH}/${link.code}`, csv: `${path}/hits.csv` }
+  return hitSection(paths, await linkChart(deps, user, link, parseRange(query)))
 }
 
-async function accountChart(
-  { reader, clock }: DashboardDeps,
-  { account }: CurrentUser,
-  name: RangeName,
+/** The time zone of the account's days. */
+export const zoneOf = ({ timeZone }: AccountRow): string =>
+  timeZone !== null && isTimeZone(timeZone) ? timeZone : 'UTC'
+
+function accountChart(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  chosen: ChosenRange,
 ): Promise<HitChart> {
-  const now = clock()
-  const query = { ...queryOf(name, now), accountId: account.id, now }
-  const { buckets, committed } = await reader.call('accountSeries', query)
   const empty = html`<p>None of your links has been followed yet. Create one and share it: its hits
     appear here within seconds.</p>${parts.linkButton('Go to the links', '/app/links', 'primary')}`
-  return hitChart(name, { buckets, total: committed, empty })
+  return readChart(deps, user, { owner: { accountId: user.account.id }, chosen, empty })
 }
 
-async function linkChart(
-  { series, hits, clock }: DashboardDeps,
+function linkChart(
+  deps: DashboardDeps,
+  user: CurrentUser,
   link: Link,
-  name: RangeName,
+  chosen: ChosenRange,
 ): Promise<HitChart> {
-  const now = clock()
-  // Before the series: otherwise a hit in between would seem to be outside of the range.
-  const total = hits.of([link.id]).get(link.id) ?? 0
-  const buckets = await series.ofLink(link.id, queryOf(name, now))
   const empty =
     link.url === null
       ? html`<p>This code is reserved. Set a destination to use it.</p>`
       : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`
-  return hitChart(name, { buckets, total, empty })
+  return readChart(deps, user, { owner: { linkId: link.id }, chosen, empty })
+}
+
+interface ChartOptions {
+  owner: HitOwner
+  chosen: ChosenRange
+  empty: Html
+}
+
+async function readChart(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { owner, chosen, empty }: ChartOptions,
+): Promise<HitChart> {
+  const { series, clock } = deps
+  const now = clock()
+  const zone = zoneOf(requireAccount(deps, user))
+  const isPreset = 'preset' in chosen.choice
+  const firstHit = isPreset ? await series.firstHit(owner) : undefined
+  const range = hitRange(chosen.choice, { zone, now, firstHit })
+  const previous = range.previous && (await series.bars(owner, range.previous)).counts
+  const { counts, total } = await series.bars(owner, range.bounds)
+  return { chosen, range, counts, previous, total, now, empty }
 }
 
 /** The limits of the plan, and their usage in the last minute. */
@@ -111,37 +140,64 @@ function meter(label: string, name: string, { limit, used }: Usage): Html {
 async function analyticsPage(
   deps: DashboardDeps,
   user: CurrentUser,
-  range: RangeName,
   chart: HitChart,
 ): Promise<Response> {
-  const { id, plan } = user.account
-  const top = { accountId: id, limit: TOP_ROWS, offset: 0 }
-  const links = chart.total > 0 ? await topLinks(deps, top) : []
+  const account = requireAccount(deps, user)
+  const paths = { path: PATH, live: PATH, csv: `${PATH}.csv` }
   return page(user, {
     title: 'Analytics',
     current: 'analytics',
     main: html`
-      ${hitSection({ path: PATH, live: PATH }, range, chart)}
-      ${links.length > 0 && parts.card('Most followed of all time', topTable(links))}
+      ${account.timeZone === null && zoneSuggestion(user)}
+      ${hitSection(paths, chart)}
+      ${chart.total > 0 && (await topCard(deps, account, chart))}
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
-          ${planName(plan)} plan allows. Redirects of your links do not count.</p>`,
+          ${planName(account.plan)} plan allows. Redirects of your links do not count.</p>`,
         html`<div id="budgets" class="limits">${budgets(deps, user)}</div>`,
       ])}`,
   })
 }
 
-function topTable(links: Awaited<ReturnType<typeof topLinks>>): Html {
-  const rows = links
-    .filter(({ hitCount }) => hitCount > 0)
-    .map(({ code, url, hitCount }) => {
-      const { start, host, rest } = shownUrl(url ?? '')
-      return [
-        html`<a class="code" href="${linkPath(code)}">${code}</a>
-          <div class="hint cut">${url === null ? 'reserved' : start + host + rest}</div>`,
-        parts.count(hitCount),
-      ]
-    })
+async function topCard(
+  { top }: DashboardDeps,
+  { id, linkCount }: AccountRow,
+  chart: HitChart,
+): Promise<Html> {
+  const { bounds } = chart.range
+  const { links, isExact } = await top.find({
+    accountId: id,
+    linkCount,
+    from: bounds[0] ?? 0,
+    to: bounds.at(-1) ?? 0,
+    limit: TOP_ROWS,
+  })
+  const period = periodOf(chart)
+  if (links.length === 0) return parts.card('Top links', html`<p>No hits ${period}.</p>`)
+  return parts.card('Top links', [
+    html`<p class="hint">Hits ${period}.${
+      !isExact && ' Among the links with the most hits of all time and the newest ones.'
+    }</p>`,
+    topTable(links, period),
+  ])
+}
+
+/** A bar behind each row shows its share of the first row. */
+function topTable(links: readonly RangeTopLink[], period: string): Html {
+  const most = Math.max(...links.map(({ hits }) => hits))
+  const rows = links.map(({ code, url, title, hits }) => {
+    const { start, host, rest } = shownUrl(url ?? '')
+    const width = `${Math.round((hits / most) * 1000) / 10}%`
+    return [
+      html`<svg class="share" aria-hidden="true">
+          <rect ${attributes({ width, height: '100%' })} />
+        </svg>
+        <a class="code" href="${linkPath(code)}">${code}</a>${title && html` ${title}`}
+        <div class="hint cut">${url === null ? 'reserved' : start + host + rest}</div>`,
+      parts.count(hits),
+    ]
+  })
   const columns = ['Link', { label: 'Hits', isNumber: true }]
-  return parts.table({ caption: 'The links with the most hits of all time', columns, rows })
+  const table = parts.table({ caption: `The links with the most hits ${period}`, columns, rows })
+  return html`<div class="top-links">${table}</div>`
 }

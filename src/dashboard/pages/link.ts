@@ -10,7 +10,6 @@ import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { parseRange } from '../ui/hit-chart.ts'
 import { page } from '../ui/layout.ts'
 import { copyField, destination, linkPath } from '../ui/link-parts.ts'
 import { linkHits } from './analytics.ts'
@@ -112,7 +111,7 @@ async function linkPage(
         ${aboutCard(deps, link, shortUrl)}
         ${destinationCard(user, props)}
       </div>
-      ${await linkHits(deps, link, parseRange(query.range))}
+      ${await linkHits(deps, user, { link, query })}
       ${qrCard(deps, link, query)}
       ${parts.card('Delete the code', [
         html`<p>Its short URL and its QR code stop working, and anybody can claim the code.</p>`,

@@ -1,9 +1,16 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { axisSteps, type Bar, barChart, DIGIT_WIDTH, MARGIN, WIDTHS } from './chart.ts'
+import { axisSteps, type Bar, barChart } from './chart.ts'
 
 const draw = (bars: readonly Bar[]): string =>
-  barChart({ id: 'c', title: 'Hits', description: 'A bar a day.', unit: 'hit', bars }).toString()
+  barChart({
+    id: 'c',
+    title: 'Hits',
+    description: 'A bar a day.',
+    unit: 'hit',
+    bars,
+    ticks: [{ at: 0.5, text: '<i>', screen: 'wide' }],
+  }).toString()
 
 const bars = (...values: number[]): Bar[] => values.map((value, i) => ({ label: `${i}.`, value }))
 
@@ -43,59 +50,30 @@ test('the tooltip of every bar has its label and its value, and says whether its
   expect(svg).toContain('>now: 0 hits so far</title>')
 })
 
-test('values are on all bars where they have room side by side, else on the highest alone', () => {
+test('the highest value is on its bar, the newest of several, and on no other', () => {
   const shown = (svg: string) =>
-    [...svg.matchAll(/class="(value[^"]*)"[^>]*>([^<]+)</g)].map(([, name, text]) => [name, text])
-  expect(shown(draw(bars(3, 0, 12_345)))).toEqual([
-    ['value', '3'],
-    ['value', '12.3K'],
-  ])
-  const many = Array.from({ length: 90 }, (_, i) => 100 + i)
-  expect(shown(draw(bars(...many)))).toEqual([['value', '189']])
-  const wide = shown(draw(bars(...Array.from({ length: 20 }, (_, i) => 10 + i))))
-  expect(wide.map(([name]) => name)).toEqual([...Array<string>(19).fill('value wide'), 'value'])
+    [...svg.matchAll(/class="value" x="([^"]*)"[^>]*>([^<]+)</g)].map(([, x, text]) => [x, text])
+  expect(shown(draw(bars(3, 0, 12_345, 12_345)))).toEqual([['87.5%', '12.3K']])
   expect(shown(draw(bars(0, 0)))).toEqual([])
 })
 
-interface Label {
-  text: string | undefined
-  left: number
-  right: number
-}
+test('the period before is a line, in the tooltips, and within the axis', () => {
+  const all = bars(1, 2).map((bar, i) => ({ ...bar, previous: [40, 0][i] }))
+  const svg = draw(all)
+  expect(svg).toContain('points="0.5,0 1.5,100"')
+  expect(svg).toContain('>0.: 1 hit, 40 hits before</title>')
+  expect(svg).toContain('>40</text>')
+  expect(draw(bars(1, 2).map((bar) => ({ ...bar, previous: 0 })))).not.toContain('polyline')
+  expect(draw(bars(1, 2))).not.toMatch(/polyline|before/)
+})
 
-/** The labels below the axis that a screen shows, in pixels from the left end of the axis. */
-function labelsOf(svg: string, screen: keyof typeof WIDTHS, length: number): Label[] {
-  const found = [...svg.matchAll(/<text ([^>]*y="100%"[^>]*data-form[^>]*)>([^<]+)</g)]
-  return found
-    .filter(([, all = '']) => screen === 'wide' || !all.includes('class="wide"'))
-    .map(([, all = '', text]) => {
-      const x = (Number(/ ?x="([\d.]+)%"/.exec(all)?.[1]) / 100) * WIDTHS[screen]
-      const right = all.includes('"end"') ? x + MARGIN.right : x + length / 2
-      return { text, left: right - length, right }
-    })
-}
-
-test.each([1, 2, 24, 72, 90])(
-  'labels below %d bars are inside the drawing and do not touch, the newest among them',
-  (count) => {
-    for (const form of ['hour', 'moment'] as const) {
-      const all = Array.from({ length: count }, (_, i) => ({
-        label: `label ${i}`,
-        value: i,
-        at: { time: i, form },
-      }))
-      for (const screen of ['wide', 'narrow'] as const) {
-        const labels = labelsOf(draw(all), screen, (form === 'hour' ? 8 : 17) * DIGIT_WIDTH)
-        expect(labels.at(-1)?.text).toBe(`label ${count - 1}`)
-        expect(labels[0]?.left).toBeGreaterThanOrEqual(-MARGIN.left)
-        expect(labels.at(-1)?.right).toBeLessThanOrEqual(WIDTHS[screen] + MARGIN.right + 0.1)
-        for (const [i, { left }] of labels.slice(1).entries()) {
-          expect(left).toBeGreaterThan(labels[i]?.right ?? 0)
-        }
-      }
-    }
-  },
-)
+test('the texts of the drawing are hidden from screen readers, its name and description are not', () => {
+  const svg = draw(bars(1, 2))
+  const [before = '', drawing = ''] = svg.split('<g aria-hidden="true">')
+  expect(before).toContain('<desc')
+  expect(before).not.toContain('<text')
+  expect(drawing).toContain('<text class="wide" x="50%" y="100%"')
+})
 
 test('a chart is an image with a name and a description of its own, and no colors or styles', () => {
   const svg = draw(bars(1, 2))
@@ -112,6 +90,7 @@ test('text is escaped', () => {
     description: '"&',
     unit: 'hit',
     bars: [{ label: '<i>', value: 1 }],
+    ticks: [{ at: 0, text: '<i>' }],
   }).toString()
   expect(svg).toContain('&lt;b&gt;')
   expect(svg).toContain('&lt;i&gt;: 1 hit')

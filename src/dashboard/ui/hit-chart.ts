@@ -1,130 +1,121 @@
 import {
-  type Bucket,
-  dayOf,
-  HOURS_OF_DAY,
-  hourOf,
-  type SeriesQuery,
-  type Step,
-} from '../../hits/series.ts'
-import { HOUR, isoTime } from '../../lib/clock.ts'
+  dateOf,
+  type HitRange,
+  hourOfDay,
+  PRESETS,
+  type Preset,
+  parseDate,
+  type RangeChoice,
+} from '../../hits/range.ts'
+import { hourOf } from '../../hits/series.ts'
+import { HOUR } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { type Bar, barChart } from './chart.ts'
+import { longDate, shortDate, timeTicks } from './chart-ticks.ts'
 import * as parts from './components.ts'
 
 /** Hits over time as a section of a page: ranges, the total, a chart and a table. */
 
-interface Range {
-  label: string
-  /** After "1,234 hits". */
-  period: string
-  step: Step
-  /** Buckets in the range, and how many of them one bar shows. */
-  buckets: number
-  perBar: number
-  bar: 'hour' | 'day' | 'week'
+const LABELS: Record<Preset, string> = {
+  '24h': '24 hours',
+  '7d': '7 days',
+  '30d': '30 days',
+  '90d': '90 days',
+  '12m': '12 months',
+  all: 'All',
+}
+const USUAL: Preset = '30d'
+
+/** What a page's query chooses. */
+export interface ChosenRange {
+  choice: RangeChoice
+  /** The same as a query string, without `?`. */
+  query: string
+  /** The dates as they were typed, and why they cannot be shown. */
+  typed?: { from: string; to: string; problem: string }
 }
 
-const RANGES = {
-  '24h': rangeOf('24 hours', 'in the last 24 hours', 'hour', 24),
-  '72h': rangeOf('72 hours', 'in the last 72 hours', 'hour', 72),
-  '30d': rangeOf('30 days', 'in the last 30 days', 'day', 30),
-  '90d': rangeOf('90 days', 'in the last 90 days', 'day', 90),
-  year: rangeOf('Year', 'in the last 52 weeks', 'week', 52),
+/** The default range for an unknown one. `from` and `to` take precedence over `range`. */
+export function parseRange(query: Readonly<Record<string, string | undefined>>): ChosenRange {
+  const { range = '', from = '', to = '' } = query
+  const preset = PRESETS.find((name) => name === range) ?? USUAL
+  const chosen = { choice: { preset }, query: `range=${preset}` }
+  if (from === '' && to === '') return chosen
+  const [first, last] = [parseDate(from), parseDate(to)]
+  const problem = 'Enter two dates, the earlier one first.'
+  if (!first || !last || Temporal.PlainDate.compare(first, last) > 0) {
+    return { ...chosen, typed: { from, to, problem } }
+  }
+  return { choice: { from: first, to: last }, query: `from=${from}&to=${to}` }
 }
-
-function rangeOf(label: string, period: string, bar: Range['bar'], bars: number): Range {
-  const perBar = bar === 'week' ? 7 : 1
-  const step = bar === 'hour' ? 'hour' : 'day'
-  return { label, period, bar, step, perBar, buckets: bars * perBar }
-}
-
-export type RangeName = keyof typeof RANGES
-const USUAL: RangeName = '30d'
-/** The range of a query parameter, or the default for an unknown one. */
-export const parseRange = (text = ''): RangeName =>
-  Object.hasOwn(RANGES, text) ? (text as RangeName) : USUAL
 
 export interface HitChart {
-  range: Range
+  chosen: ChosenRange
+  range: HitRange
+  counts: readonly number[]
+  /** Of `range.previous`. */
+  previous: readonly number[] | undefined
   /** Of the account or the link, for all time. */
   total: number
-  /** In the range. */
-  sum: number
-  bars: readonly (Bar & { start: number })[]
+  now: number
   /** What to do if there are no hits yet. */
   empty: Html
 }
 
-/** The buckets of a range at `now`, including the current hour or day. */
-export function queryOf(name: RangeName, now: number): SeriesQuery {
-  const { step, buckets } = RANGES[name]
-  const hours = step === 'hour' ? 1 : HOURS_OF_DAY
-  const current = step === 'hour' ? hourOf(now) : dayOf(hourOf(now)) * HOURS_OF_DAY
-  return { from: (current - (buckets - 1) * hours) * HOUR, to: now + 1, step }
-}
-
-interface HitChartInput {
-  buckets: readonly Bucket[]
-  total: number
-  empty: Html
-}
-
-export function hitChart(name: RangeName, { buckets, total, empty }: HitChartInput): HitChart {
-  const range = RANGES[name]
-  const groups = Array.from({ length: Math.ceil(buckets.length / range.perBar) }, (_, i) =>
-    buckets.slice(i * range.perBar, (i + 1) * range.perBar),
-  )
-  const bars = groups.map((group, i) => {
-    const start = group[0]?.start ?? 0
-    const value = group.reduce((sum, { count }) => sum + count, 0)
-    const form = range.buckets > 24 ? 'moment' : 'hour'
-    return {
-      start,
-      value,
-      label: labelOf(range, start),
-      isOpen: i === groups.length - 1,
-      ...(range.step === 'hour' && { at: { time: start, form } as const }),
-    }
-  })
-  const sum = bars.reduce((all, { value }) => all + value, 0)
-  return { range, total: Math.max(total, sum), sum, bars, empty }
-}
-
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-
-/** In UTC. The script shows hours in the browser's time zone; days are always UTC. */
-function labelOf({ step, buckets }: Range, start: number): string {
-  const time = new Date(start)
-  const day = `${time.getUTCDate()} ${MONTHS[time.getUTCMonth()]}`
-  if (step === 'day') return day
-  const hour = isoTime(start).slice(11, 16)
-  return buckets > 24 ? `${day}, ${hour}` : hour
-}
-
 interface SectionPaths {
-  /** The page, which accepts `?range=`. */
+  /** The page, which accepts `?range=`, or `?from=` and `?to=`. */
   path: string
   /** The source of refreshes. */
   live: string
+  /** The series as a file. */
+  csv: string
 }
 
 /** The section with its ranges and its table. Only the content of `#hits` refreshes itself. */
-export function hitSection({ path, live }: SectionPaths, name: RangeName, chart: HitChart): Html {
-  const tabs = (Object.keys(RANGES) as RangeName[]).map((other) => {
-    const current = other === name ? 'true' : undefined
-    const all = attributes({ href: `${path}?range=${other}#hits-section`, 'aria-current': current })
-    return html`<li><a ${all}>${RANGES[other].label}</a></li>`
+export function hitSection({ path, live, csv }: SectionPaths, chart: HitChart): Html {
+  const { chosen } = chart
+  const tabs = PRESETS.map((preset) => {
+    const isCurrent = 'preset' in chosen.choice && chosen.choice.preset === preset
+    const href = `${path}?range=${preset}#hits-section`
+    const all = attributes({ href, 'aria-current': isCurrent ? 'true' : undefined })
+    return html`<li><a ${all}>${LABELS[preset]}</a></li>`
   })
   return html`
     <section class="card" id="hits-section">
       <h2>Hits</h2>
-      <nav class="tabs" aria-label="Time range of the chart"><ul>${tabs}</ul></nav>
-      <div ${liveRegion('hits', `${live}?range=${name}`)}>${summary(chart)}</div>
-      <details class="data">
-        <summary>Show as table</summary>
-        <div id="hits-table">${dataTable(chart)}</div>
-      </details>
+      <div class="ranges">
+        <nav class="tabs" aria-label="Time range of the chart"><ul>${tabs}</ul></nav>
+        ${dateForm(path, chart)}
+      </div>
+      <div ${liveRegion('hits', `${live}?${chosen.query}`)}>${summary(chart)}</div>
+      <div class="chart-foot">
+        <details class="data">
+          <summary>Show as table</summary>
+          <div id="hits-table">${dataTable(chart)}</div>
+        </details>
+        <p class="csv"><a href="${`${csv}?${chosen.query}`}" download>Download as CSV</a></p>
+      </div>
     </section>`
+}
+
+function dateForm(path: string, { chosen, range, now }: HitChart): Html {
+  const { from, to, problem } = chosen.typed ?? {
+    from: String(range.first),
+    to: String(range.last),
+    problem: undefined,
+  }
+  const max = String(dateOf(hourOf(now), range.zone))
+  const date = (name: string, label: string, value: string) => {
+    const about = problem ? { 'aria-invalid': 'true', 'aria-describedby': 'range-error' } : {}
+    const all = { type: 'date', id: `range-${name}`, name, value, max, required: true, ...about }
+    return html`<label for="range-${name}">${label}</label><input ${attributes(all)}>`
+  }
+  return html`<form class="dates" method="get" action="${`${path}#hits-section`}">
+    ${date('from', 'From', from)}
+    ${date('to', 'to', to)}
+    ${parts.button('Show', 'plain')}
+    ${problem && html`<p class="error" id="range-error">${problem}</p>`}
+  </form>`
 }
 
 /** Attributes of an element that reloads its content from `path` while the page is in use. */
@@ -147,40 +138,115 @@ export const outOfBand = (id: string, part: Html): Html =>
   html`<div ${attributes({ 'hx-swap-oob': `innerHTML:#${id}` })}>${part}</div>`
 
 const hits = (n: number) => parts.plural(n, 'hit')
+const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)
 
-function summary({ range, total, sum, bars, empty }: HitChart): Html {
+function summary(chart: HitChart): Html {
+  const { range, counts, total, empty } = chart
   if (total === 0) return parts.emptyState('No hits yet', empty)
-  const { bar, period, step } = range
-  const units = { hour: 'Hours', day: 'Days', week: 'Weeks' }[bar]
-  const current = { hour: 'this hour', day: 'today', week: 'this week' }[bar]
-  const zone = step === 'hour' ? html`<span data-without-script> in UTC</span>` : html` in UTC`
+  const bars = barsOf(chart)
+  const sum = sumOf(counts)
+  const period = periodOf(chart)
+  const unit = { hour: 'Hours', day: 'Days', week: 'Weeks from Monday' }[range.unit]
+  const current = { hour: 'this hour', day: 'today', week: 'this week' }[range.unit]
   return html`
     <p class="sum"><strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
-    <p class="hint">${parts.count(total)} all time</p>
+    <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time</p>
     ${barChart({
       id: 'chart',
       bars,
+      ticks: timeTicks(range),
       unit: 'hit',
       title: `${hits(sum)} ${period}`,
       description: describe(range, bars),
     })}
-    <p class="hint">${units}${zone}. Outlined: ${current} so far.</p>`
+    <p class="hint legend">${unit} in ${zoneName(range.zone)}.
+      ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
+      ${chart.previous && html` <span class="before-key">Line</span>: the period before.`}</p>`
 }
 
-function describe({ bar }: Range, bars: HitChart['bars']): string {
+export const zoneName = (zone: string): string => zone.replaceAll('_', ' ')
+
+/** After "1,234 hits". */
+export function periodOf({ chosen, range }: Pick<HitChart, 'chosen' | 'range'>): string {
+  const { choice } = chosen
+  if ('preset' in choice && choice.preset !== 'all') {
+    return `in the last ${LABELS[choice.preset]}`
+  }
+  const { first, last } = range
+  if ('preset' in choice) return `since ${longDate(first)}`
+  if (first.equals(last)) return `on ${longDate(first)}`
+  return `from ${longDate(first)} to ${longDate(last)}`
+}
+
+/** How the range compares with the one before: in percent, unless that had no hits. */
+function comparison({ range, counts, previous }: HitChart): Html | false {
+  if (!previous) return false
+  const before = sumOf(previous)
+  const days = range.first.until(range.last).days + 1
+  const hours = range.bounds.length - 1
+  const isDay = range.unit === 'hour' && hours === 24
+  const period = isDay ? '24 hours' : days === 1 ? 'day' : `${days} days`
+  const tail = html` the ${period} before (${parts.count(before)}) · `
+  if (before === 0) return html`No hits in the ${period} before · `
+  const change = Math.round((sumOf(counts) / before - 1) * 100)
+  if (change === 0) return html`As many as in${tail}`
+  const size = `${parts.count(Math.abs(change))} %`
+  return change > 0
+    ? html`<strong class="more">▲ ${size} more</strong> than in${tail}`
+    : html`<strong class="fewer">▼ ${size} fewer</strong> than in${tail}`
+}
+
+function barsOf({ range, counts, previous, now }: HitChart): Bar[] {
+  const current = hourOf(now)
+  const { bounds } = range
+  return counts.map((value, i) => ({
+    label: labelOf(range, i),
+    value,
+    previous: previous?.[i],
+    isOpen: (bounds[i] ?? 0) <= current && current < (bounds[i + 1] ?? 0),
+  }))
+}
+
+function labelOf({ unit, bounds, zone }: HitRange, i: number): string {
+  const hour = bounds[i] ?? 0
+  const date = longDate(dateOf(hour, zone))
+  if (unit === 'day') return date
+  if (unit === 'hour') return `${date}, ${timeOf(hour, zone)}`
+  const last = dateOf((bounds[i + 1] ?? 0) - 1, zone)
+  return `${shortDate(dateOf(hour, zone))} to ${longDate(last)}`
+}
+
+/** With the offset in the hour that occurs twice when clocks go back. */
+function timeOf(hour: number, zone: string): string {
+  const { minute, offset } = Temporal.Instant.fromEpochMilliseconds(hour * HOUR).toZonedDateTimeISO(
+    zone,
+  )
+  const time = hourOfDay(hour, zone)
+  const text = `${String(time).padStart(2, '0')}:${String(minute).padStart(2, '0')}`
+  const isTwice = [hour - 1, hour + 1].some((other) => hourOfDay(other, zone) === time)
+  return isTwice ? `${text} (UTC${offset})` : text
+}
+
+function describe({ unit }: HitRange, bars: readonly Bar[]): string {
   const [highest] = bars.toSorted((a, b) => b.value - a.value)
-  if (!highest?.value) return `A bar for each ${bar}. There were no hits in this time.`
-  return `A bar for each ${bar}. The highest, of ${highest.label} (UTC), is ${hits(highest.value)}.`
+  if (!highest?.value) return `A bar for each ${unit}. There were no hits in this time.`
+  return `A bar for each ${unit}. The highest, of ${highest.label}, is ${hits(highest.value)}.`
 }
 
-function dataTable({ range, bars }: HitChart): Html {
-  const first = { hour: 'Hour', day: 'Day (UTC)', week: 'Week from (UTC)' }[range.bar]
-  const rows = bars
+function dataTable(chart: HitChart): Html {
+  const { range, previous } = chart
+  const first = { hour: 'Hour', day: 'Day', week: 'Week' }[range.unit]
+  const rows = barsOf(chart)
     .toReversed()
-    .map(({ start, value, isOpen }) => [
-      range.step === 'hour' ? parts.time(start) : isoTime(start).slice(0, 10),
-      html`${parts.count(value)}${isOpen ? ' so far' : ''}`,
+    .map((bar) => [
+      bar.label,
+      html`${parts.count(bar.value)}${bar.isOpen ? ' so far' : ''}`,
+      ...(previous ? [parts.count(bar.previous ?? 0)] : []),
     ])
-  const columns = [{ label: first }, { label: 'Hits', isNumber: true }]
-  return parts.table({ caption: `Hits ${range.period}`, columns, rows })
+  const columns = [
+    { label: `${first} (${zoneName(range.zone)})` },
+    { label: 'Hits', isNumber: true },
+    ...(previous ? [{ label: 'Period before', isNumber: true }] : []),
+  ]
+  return parts.table({ caption: `Hits ${periodOf(chart)}`, columns, rows })
 }

@@ -1,0 +1,59 @@
+import { AppError } from '../errors.ts'
+import { parseDate } from '../hits/range.ts'
+import { type HitOwner, type HitSeries, type SeriesQuery, STEP_MS } from '../hits/series.ts'
+import { type Clock, isoTime } from '../lib/clock.ts'
+import { type HitsQuery, type HitsView, INVALID_WHEN, SPAN_DAYS_MAX } from './schema.ts'
+
+interface Deps {
+  series: Pick<HitSeries, 'buckets'>
+  clock: Clock
+}
+
+/** Throws `invalid_value` for a bad or too long range. */
+export async function hitsOverTime(
+  { series, clock }: Deps,
+  owner: HitOwner,
+  query: HitsQuery,
+): Promise<HitsView> {
+  const span = parseSpan(query, clock())
+  const buckets = await series.buckets(owner, span)
+  const length = STEP_MS[query.by]
+  const first = buckets[0]?.start ?? Math.floor(span.from / length) * length
+  const last = buckets.at(-1)?.start
+  return {
+    from: isoTime(first),
+    to: isoTime(last === undefined ? first : last + length),
+    by: query.by,
+    time_zone: 'UTC',
+    total: buckets.reduce((sum, { count }) => sum + count, 0),
+    buckets: buckets.map(({ start, count }) => ({ start: isoTime(start), hits: count })),
+  }
+}
+
+/** Days of the range if the request has no `from`. */
+const USUAL_DAYS = { hour: 1, day: 30 } as const
+
+/** The range of a query, widened to whole hours or UTC days. */
+function parseSpan({ from, to, by }: HitsQuery, now: number): SeriesQuery {
+  const length = STEP_MS[by]
+  const day = STEP_MS.day
+  const end = to === undefined ? now + 1 : parseWhen('to', to) + (isDate(to) ? day : 0)
+  const start = from === undefined ? end - USUAL_DAYS[by] * day : parseWhen('from', from)
+  const refusal = (message: string) => new AppError('invalid_value', `Invalid range: ${message}`)
+  if (start >= end) throw refusal('from must be before to')
+  const span = { from: Math.floor(start / length) * length, to: end, step: by }
+  const wholeEnd = Math.ceil(end / length) * length
+  if (from === undefined) span.from = wholeEnd - USUAL_DAYS[by] * day
+  if (wholeEnd - span.from > SPAN_DAYS_MAX[by] * day) {
+    throw refusal(`at most ${SPAN_DAYS_MAX[by]} days by ${by}`)
+  }
+  return span
+}
+
+const isDate = (text: string): boolean => text.length === 10
+
+function parseWhen(name: string, text: string): number {
+  const time = parseDate(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) throw new AppError('invalid_value', INVALID_WHEN(name))
+  return time
+}

@@ -1,0 +1,158 @@
+import type { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { migrate } from '../db/migrate.ts'
+import { openWritable } from '../db/open.ts'
+import { bucketAdder } from '../hits/series.ts'
+import { Thread } from '../lib/thread.ts'
+import { topReads } from '../links/top.ts'
+import { lookupKeys, type RangeTopReads, rangeTopReads, TopLinks } from './top.ts'
+
+interface Hit {
+  link: number
+  hour: number
+  count: number
+}
+
+/** Links 1 to `links` of account 1, every fifth of account 2, with these hits. */
+function setUp(db: Database, links: number, hits: readonly Hit[]) {
+  const accountOf = (id: number) => (id % 5 === 0 ? 2 : 1)
+  db.transaction(() => {
+    for (const table of ['links', 'hits', 'hits_by_day', 'hits_by_hour', 'link_properties']) {
+      db.run(`DELETE FROM ${table}`)
+    }
+    const link = db.prepare(
+      `INSERT INTO links (id, code, account_id, url, passcode_hash, created_at)
+       VALUES (?, ?, ?, 'https://example.com/', x'00', 5)`,
+    )
+    for (let id = 1; id <= links; id++) link.run(id, `CODE${id}`, accountOf(id))
+    const add = bucketAdder(db)
+    const count = db.prepare(
+      `INSERT INTO hits (link_id, account_id, count) VALUES (?1, ?2, ?3)
+       ON CONFLICT DO UPDATE SET count = count + ?3`,
+    )
+    for (const hit of hits) {
+      add(0, hit.link, hit.hour, hit.count)
+      count.run(hit.link, accountOf(hit.link), hit.count)
+    }
+  })()
+  const expected = (account: number, from: number, to: number) => {
+    const sums = new Map<number, number>()
+    for (const { link, hour, count } of hits) {
+      if (accountOf(link) !== account || hour < from || hour >= to) continue
+      sums.set(link, (sums.get(link) ?? 0) + count)
+    }
+    return [...sums]
+      .map(([id, hits]) => ({ id, hits }))
+      .sort((a, b) => b.hits - a.hits || b.id - a.id)
+  }
+  const lookups = { links: 0 }
+  const reads = rangeTopReads(db)
+  const reader = Thread.inProcess<RangeTopReads & ReturnType<typeof topReads>>({
+    ...topReads(db, { slice: 4 }),
+    ...reads,
+    rangeSums(query) {
+      lookups.links += query.ids.length
+      return reads.rangeSums(query)
+    },
+  })
+  return { reader, expected, lookups }
+}
+
+function openEmpty(path: string) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db)
+  return db
+}
+
+const FIRST = 20_000 * 24
+const hour = fc.integer({ min: FIRST, max: FIRST + 100 })
+const arbitraryHits = fc.array(
+  fc.record({
+    link: fc.integer({ min: 1, max: 30 }),
+    hour,
+    count: fc.integer({ min: 1, max: 5 }),
+  }),
+  { maxLength: 60 },
+)
+
+test('an exact list has the links with the most hits in the range, newest first where equal', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  db.run('PRAGMA synchronous = OFF')
+  const size = fc.integer({ min: 1, max: 40 })
+  await fc.assert(
+    fc.asyncProperty(arbitraryHits, hour, hour, size, async (hits, a, b, candidatesMax) => {
+      const { reader, expected } = setUp(db, 30, hits)
+      const [from, to] = [Math.min(a, b), Math.max(a, b)]
+      const top = new TopLinks({ reader, candidatesMax })
+      for (const accountId of [1, 2]) {
+        const found = await top.find({ accountId, linkCount: 30, from, to, limit: 5 })
+        const wanted = expected(accountId, from, to).slice(0, 5)
+        // Of several links with as many hits, a bounded search may miss the newest.
+        const counts = (links: readonly { hits: number }[]) => links.map(({ hits }) => hits)
+        if (found.isExact) expect(counts(found.links)).toEqual(counts(wanted))
+        if (candidatesMax > 30) {
+          expect(found.isExact).toBe(true)
+          expect(found.links.map(({ id, hits }) => ({ id, hits }))).toEqual(wanted)
+        }
+      }
+    }),
+    { seed: 20260301, numRuns: 80 },
+  )
+})
+
+test('links with fewer hits of all time than the last of the list are not looked at', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  const hits = Array.from({ length: 30 }, (_, i) => ({ link: i + 1, hour: FIRST, count: 2 ** i }))
+  const { reader, lookups } = setUp(db, 30, hits)
+  const top = new TopLinks({ reader, lookupsMax: 3 * 24 })
+  const query = { accountId: 1, linkCount: 30, from: FIRST, to: FIRST + 24, limit: 2 }
+  const { links, isExact } = await top.find(query)
+  expect([links.map(({ id }) => id), isExact]).toEqual([[29, 28], true])
+  expect(lookups.links).toBe(24)
+})
+
+test('the work is bounded, and the list says so', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  // The 20 links with most hits of all time have none in the range.
+  const old = Array.from({ length: 20 }, (_, i) => ({ link: i + 1, hour: FIRST, count: 100 }))
+  const { reader, lookups } = setUp(db, 30, [...old, { link: 24, hour: FIRST + 48, count: 1 }])
+  const query = { accountId: 1, linkCount: 30, from: FIRST + 48, to: FIRST + 72, limit: 2 }
+  const bounded = await new TopLinks({ reader, lookupsMax: 10 }).find(query)
+  expect([bounded.links, bounded.isExact, lookups.links]).toEqual([[], false, 10])
+  // One of the newest links.
+  const few = await new TopLinks({ reader, candidatesMax: 8 }).find(query)
+  expect([few.links.map(({ code }) => code), few.isExact]).toEqual([['CODE24'], false])
+})
+
+test('a link has its title and its URL', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  const { reader } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
+  db.run("INSERT INTO link_properties (link_id, title) VALUES (1, 'Spring')")
+  const query = { accountId: 1, linkCount: 2, from: FIRST, to: FIRST + 1, limit: 5 }
+  const { links } = await new TopLinks({ reader }).find(query)
+  const url = 'https://example.com/'
+  expect(links).toEqual([{ id: 1, code: 'CODE1', url, title: 'Spring', hits: 3 }])
+})
+
+test('the days and hours of a range are its hours, each once', () => {
+  fc.assert(
+    fc.property(hour, hour, (a, b) => {
+      const [from, to] = [Math.min(a, b), Math.max(a, b)]
+      const { days, hours } = lookupKeys(from, to)
+      const all = [
+        ...hours,
+        ...days.flatMap((d) => Array.from({ length: 24 }, (_, i) => d * 24 + i)),
+      ]
+      const wanted = Array.from({ length: to - from }, (_, i) => from + i)
+      expect(all.sort((x, y) => x - y)).toEqual(wanted)
+      expect(hours.length).toBeLessThan(48)
+    }),
+  )
+})

@@ -1,0 +1,208 @@
+import type { Database } from 'bun:sqlite'
+import { LRUCache } from 'lru-cache'
+import type { AccountId } from '../accounts/store.ts'
+import { HOURS_OF_DAY, LINK } from '../hits/series.ts'
+import { MINUTE } from '../lib/clock.ts'
+import type { Caller } from '../lib/thread.ts'
+import type { TopReads } from '../links/top.ts'
+
+/** Links that are looked at: so many with the most hits of all time, and so many of the newest. */
+const CANDIDATES_MAX = 1000
+/** One-row lookups for one list: some 20 ms of the reader thread. */
+const LOOKUPS_MAX = 20_000
+/** Lookups of one call, for which other lists wait some 3 ms. */
+const LOOKUPS_AT_ONCE = 3000
+/** Below so many links a ranking is one slice of 2 ms, and is not kept. */
+const SMALL_ACCOUNT_LINKS = 16_384
+const RANKING_KEPT_MS = MINUTE
+const RANKINGS_MAX = 100
+
+/** A link and its committed hits of all time. */
+interface Ranked {
+  id: number
+  count: number
+}
+
+export interface RangeTopLink {
+  id: number
+  code: string
+  /** Null while the code is reserved. */
+  url: string | null
+  title: string | null
+  hits: number
+}
+
+interface RangeTop {
+  links: RangeTopLink[]
+  /** Whether no link outside of the list can have more hits. */
+  isExact: boolean
+}
+
+interface TopOptions {
+  reader: Caller<RangeTopReads & Pick<TopReads, 'rankSlice'>>
+  /** Tests pass small ones. */
+  candidatesMax?: number
+  lookupsMax?: number
+}
+
+interface TopQuery {
+  accountId: AccountId
+  /** Links of the account. */
+  linkCount: number
+  /** UTC hours, `to` exclusive. */
+  from: number
+  to: number
+  limit: number
+}
+
+/**
+ * The links with the most hits in a range of time. A link has no more hits in a range than in all
+ * its time: so links are looked at in the order of all their hits, until the next one has fewer
+ * than the last of the list. The work is bounded by `CANDIDATES_MAX` and `LOOKUPS_MAX`.
+ */
+export class TopLinks {
+  readonly #options: TopOptions
+  readonly #rankings = new LRUCache<AccountId, Promise<Ranked[]>>({
+    max: RANKINGS_MAX,
+    ttl: RANKING_KEPT_MS,
+  })
+
+  constructor(options: TopOptions) {
+    this.#options = options
+  }
+
+  /** Hits that are not counted yet are left out. Links without hits in the range too. */
+  async find(query: TopQuery): Promise<RangeTop> {
+    const { reader, candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
+    const { accountId, linkCount, from, to, limit } = query
+    const ranking = await this.#rankingOf(accountId, linkCount)
+    const isWhole = ranking.length < candidatesMax
+    const newest = isWhole
+      ? []
+      : await reader.call('newestLinks', { accountId, limit: candidatesMax })
+    const keys = lookupKeys(from, to)
+    const cost = Math.max(1, keys.days.length + keys.hours.length)
+    const all = merged(ranking, newest)
+    const lookedAtMax = Math.min(all.length, Math.floor(lookupsMax / cost))
+    const step = Math.max(1, Math.floor(LOOKUPS_AT_ONCE / cost))
+    let best: Ranked[] = []
+    const floor = () => (best.length === limit ? (best.at(-1)?.count ?? 0) : 0)
+    let at = 0
+    while (at < lookedAtMax && (all[at]?.count ?? 0) > floor()) {
+      const next = Math.min(at + step, lookedAtMax)
+      const ids = all.slice(at, next).map(({ id }) => id)
+      const sums = await reader.call('rangeSums', { ids, ...keys })
+      const withHits = sums.filter(({ count }) => count > 0)
+      best = merged(best, withHits).slice(0, limit)
+      at = next
+    }
+    // The most hits that a link can have that was not looked at.
+    const others = isWhole ? 0 : (ranking.at(-1)?.count ?? 0)
+    const isExact = floor() >= Math.max(all[at]?.count ?? 0, others)
+    const found = await reader.call('titledLinks', { ids: best.map(({ id }) => id) })
+    const links = new Map(found.map((link) => [link.id, link]))
+    return {
+      isExact,
+      links: best.flatMap(({ id, count }) => {
+        const link = links.get(id)
+        return link ? [{ ...link, hits: count }] : []
+      }),
+    }
+  }
+
+  /** The account's links with the most hits of all time. A large account's may be a minute old. */
+  #rankingOf(accountId: AccountId, linkCount: number): Promise<Ranked[]> {
+    if (linkCount <= SMALL_ACCOUNT_LINKS) return this.#rank(accountId)
+    const kept = this.#rankings.get(accountId)
+    if (kept) return kept
+    const ranking = this.#rank(accountId)
+    this.#rankings.set(accountId, ranking)
+    ranking.catch(() => this.#rankings.delete(accountId))
+    return ranking
+  }
+
+  async #rank(accountId: AccountId): Promise<Ranked[]> {
+    const { reader, candidatesMax: keep = CANDIDATES_MAX } = this.#options
+    let best: Ranked[] = []
+    let below: number | undefined
+    do {
+      const floor = best.length === keep ? (best.at(-1)?.count ?? 0) : 0
+      const slice = await reader.call('rankSlice', { accountId, below, floor, keep })
+      best = merged(best, slice.best).slice(0, keep)
+      below = slice.next
+    } while (below !== undefined)
+    return best
+  }
+}
+
+/** Most hits first, then newest first, each link once. */
+function merged(some: readonly Ranked[], others: readonly Ranked[]): Ranked[] {
+  const known = new Set(some.map(({ id }) => id))
+  return [...some, ...others.filter(({ id }) => !known.has(id))].sort(
+    (a, b) => b.count - a.count || b.id - a.id,
+  )
+}
+
+/** The whole UTC days of a range, and the hours before and after them. */
+export function lookupKeys(from: number, to: number): { days: number[]; hours: number[] } {
+  const firstDay = Math.ceil(from / HOURS_OF_DAY)
+  const endDay = Math.max(firstDay, Math.floor(to / HOURS_OF_DAY))
+  const range = (start: number, end: number) =>
+    Array.from({ length: Math.max(0, end - start) }, (_, i) => start + i)
+  const firstHour = Math.min(firstDay * HOURS_OF_DAY, to)
+  const lastHour = Math.max(endDay * HOURS_OF_DAY, firstHour)
+  return {
+    days: range(firstDay, endDay),
+    hours: [...range(from, firstHour), ...range(lastHour, to)],
+  }
+}
+
+interface SumsQuery {
+  ids: readonly number[]
+  days: readonly number[]
+  hours: readonly number[]
+}
+
+/** Runs on the reader thread. */
+export function rangeTopReads(db: Database) {
+  const inBuckets = (column: 'day' | 'hour') =>
+    db.prepare<{ count: number }, [string, number]>(
+      `SELECT coalesce(sum(count), 0) AS count FROM json_each(?1) AS wanted
+       JOIN hits_by_${column} AS bucket ON bucket.${column} = wanted.value
+         AND bucket.scope = ${LINK} AND bucket.id = ?2 AND bucket.dimension = ''`,
+    )
+  const inDays = inBuckets('day')
+  const inHours = inBuckets('hour')
+  const newest = db.prepare<Ranked, [AccountId, number]>(
+    `SELECT links.id, coalesce(hits.count, 0) AS count
+     FROM links LEFT JOIN hits ON hits.link_id = links.id
+     WHERE links.account_id = ? ORDER BY links.id DESC LIMIT ?`,
+  )
+  const titled = db.prepare<Omit<RangeTopLink, 'hits'>, [string]>(
+    `SELECT links.id, code, url, title
+     FROM json_each(?) JOIN links ON links.id = value
+     LEFT JOIN link_properties ON link_id = links.id`,
+  )
+  return {
+    /** Committed hits of each link in these UTC days and hours. */
+    rangeSums({ ids, days, hours }: SumsQuery): Ranked[] {
+      const [dayList, hourList] = [JSON.stringify(days), JSON.stringify(hours)]
+      return db.transaction(() =>
+        ids.map((id) => {
+          const count =
+            (inDays.get(dayList, id)?.count ?? 0) + (inHours.get(hourList, id)?.count ?? 0)
+          return { id, count }
+        }),
+      )()
+    },
+
+    newestLinks: ({ accountId, limit }: { accountId: AccountId; limit: number }): Ranked[] =>
+      newest.all(accountId, limit),
+
+    /** In no order, without those that were deleted. */
+    titledLinks: ({ ids }: { ids: readonly number[] }): Omit<RangeTopLink, 'hits'>[] =>
+      titled.all(JSON.stringify(ids)),
+  }
+}
+
+export type RangeTopReads = ReturnType<typeof rangeTopReads>

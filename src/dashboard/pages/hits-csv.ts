@@ -1,0 +1,72 @@
+import { Elysia } from 'elysia'
+import { AppError } from '../../errors.ts'
+import { type BarUnit, dateOf, type HitRange, hitRange } from '../../hits/range.ts'
+import type { HitOwner } from '../../hits/series.ts'
+import { HOUR } from '../../lib/clock.ts'
+import { requireOwnedLink } from '../../links/update.ts'
+import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
+import { CSV_TYPE, csvLine } from '../csv.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { fileResponse } from '../responses.ts'
+import { parseRange } from '../ui/hit-chart.ts'
+import { zoneOf } from './analytics.ts'
+
+type Query = Readonly<Record<string, string | undefined>>
+
+/** The series of a chart as a file: hours or days of the account's time zone. */
+export const hitFiles = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.hitFiles', prefix: '/app' })
+    .use(signedIn(deps))
+    .get('/analytics.csv', ({ user, query }) =>
+      hitFile(deps, user, { owner: { accountId: user.account.id }, query, name: 'hits' }),
+    )
+    .get('/links/:code/hits.csv', ({ user, params, query }) => {
+      const { id, code } = requireOwnedLink(deps, user.account, params.code)
+      return hitFile(deps, user, { owner: { linkId: id }, query, name: `hits-${code}` })
+    })
+
+interface FileOptions {
+  owner: HitOwner
+  /** Of the chart, and `by`: `hour` or `day`. */
+  query: Query
+  name: string
+}
+
+/** As for the API. */
+const HOURS_FILE_DAYS_MAX = 31
+
+async function hitFile(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { owner, query, name }: FileOptions,
+): Promise<Response> {
+  const { series, clock } = deps
+  const { choice, typed } = parseRange(query)
+  if (typed) throw new AppError('invalid_value', typed.problem)
+  const zone = zoneOf(requireAccount(deps, user))
+  const options = { zone, now: clock(), firstHit: await series.firstHit(owner) }
+  const chart = hitRange(choice, options)
+  const unit = unitOf(query.by, chart)
+  const days = chart.first.until(chart.last).days + 1
+  if (unit === 'hour' && days > HOURS_FILE_DAYS_MAX) {
+    throw new AppError('invalid_value', `At most ${HOURS_FILE_DAYS_MAX} days by hour.`)
+  }
+  const range = unit === chart.unit ? chart : hitRange(choice, { ...options, unit })
+  const { counts } = await series.bars(owner, range.bounds)
+  const lines = counts.map((count, i) => csvLine([startText(range, i), count]))
+  const text = csvLine([`${unit} (${zone})`, 'hits']) + lines.join('')
+  return fileResponse(text, { name: `${name}-${range.first}-to-${range.last}.csv`, type: CSV_TYPE })
+}
+
+function unitOf(by: string | undefined, chart: HitRange): BarUnit {
+  if (by === 'hour' || by === 'day') return by
+  return chart.unit === 'hour' ? 'hour' : 'day'
+}
+
+/** A date, or a time with its offset: an hour occurs twice when clocks go back. */
+function startText({ unit, bounds, zone }: HitRange, i: number): string {
+  const hour = bounds[i] ?? 0
+  if (unit !== 'hour') return String(dateOf(hour, zone))
+  const time = Temporal.Instant.fromEpochMilliseconds(hour * HOUR).toZonedDateTimeISO(zone)
+  return time.toString({ timeZoneName: 'never', smallestUnit: 'minute' })
+}

@@ -1,0 +1,40 @@
+import { TIME_ZONES } from '../../hits/range.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
+import type { CurrentUser } from '../auth/guard.ts'
+import * as parts from './components.ts'
+import { zoneName } from './hit-chart.ts'
+
+/** Where the account's time zone is set. */
+const ACTION = '/app/account/time-zone'
+
+/** The form of the account page. The script suggests the browser's time zone. */
+export const zoneForm = ({ csrf }: CurrentUser, zone: string): Html =>
+  parts.form({
+    action: ACTION,
+    csrf,
+    extra: { id: 'time-zone' },
+    children: [
+      parts.select({
+        name: 'zone',
+        label: 'Days of the analytics begin at midnight in',
+        choices: TIME_ZONES.map((value) => ({ value, label: zoneName(value) })),
+        value: zone,
+      }),
+      html`<p class="hint" data-zone-hint hidden></p>`,
+      parts.button('Set the time zone', 'plain'),
+    ],
+  })
+
+/** Offers the browser's time zone to an account without one. Shown by the script. */
+export const zoneSuggestion = ({ csrf }: CurrentUser): Html =>
+  parts.form({
+    action: ACTION,
+    csrf,
+    extra: { class: 'form zone', 'data-zone-suggestion': true, hidden: true },
+    children: [
+      html`<input ${attributes({ type: 'hidden', name: 'zone', value: '' })}>`,
+      html`<input ${attributes({ type: 'hidden', name: 'next', value: 'analytics' })}>`,
+      html`<p>Days begin at midnight UTC. Your browser is in <strong data-zone></strong>.</p>`,
+      parts.button('Use this time zone', 'plain'),
+    ],
+  })
