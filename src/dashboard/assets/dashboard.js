@@ -84,10 +84,13 @@
       button.focus()
       if (!isCopied) return announce('Select the text and copy it with the keyboard.')
     }
+    button.dataset.label ??= button.getAttribute('aria-label')
     button.textContent = 'Copied'
+    button.setAttribute('aria-label', 'Copied')
     announce('Copied.')
     setTimeout(() => {
       button.textContent = 'Copy'
+      button.setAttribute('aria-label', button.dataset.label)
     }, 2000)
   }
 
