@@ -47,6 +47,8 @@ const PAGE_HEADERS = {
     "frame-ancestors 'none'",
   ].join('; '),
   'x-content-type-options': 'nosniff',
+  // The page contains the chosen theme.
+  vary: 'cookie',
 }
 
 const script = { 'content-type': 'text/javascript; charset=utf-8' }
