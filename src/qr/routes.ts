@@ -53,8 +53,8 @@ export const qrApiRoutes = (deps: QrDeps) =>
           id: 'qr',
           summary: 'A QR image of the short URL',
           description: [
-            'Needs no API key. The image is rendered with the options of the query; its content stays',
-            'the same when the destination changes.',
+            'Needs no API key. The image is rendered with the options of the query; its content',
+            'stays the same when the destination changes.',
           ].join(' '),
           tag: 'QR codes',
           code: true,
