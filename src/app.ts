@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
+import { compressed } from './http/compression.ts'
 import { errorResponses } from './http/errors.ts'
 import { refuseUnmatched } from './http/guard.ts'
 import { closingConnections, securityHeaders } from './http/headers.ts'
@@ -86,9 +87,11 @@ function routes(service: Service) {
       errorResponses({
         ...service,
         refuseUnmatched: (unmatched): never => refuseUnmatched(service, http, unmatched),
-        findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
+        findPage: (failed) =>
+          isDashboardPath(failed.path) ? errorPage(dashboard.deps, failed) : undefined,
       }),
     )
+    .use(compressed())
     .use(countUnsent(service))
     .use(linkWriteRoutes(service))
     .use(linkListRoutes(service))
@@ -103,7 +106,7 @@ function routes(service: Service) {
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard.deps))
-    .use(openapiRoutes(config.baseUrl, listRoutes))
+    .use(openapiRoutes(config, listRoutes))
 
   function listRoutes(): InternalRoute[] {
     return http.routes

@@ -20,6 +20,7 @@ import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { signInCodePages, signInPages, signOutPages } from './pages/sign-in.ts'
 import { sitePages } from './pages/site.ts'
+import { themePages } from './pages/theme.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
 /** The dashboard at `/app`. */
@@ -35,6 +36,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(signInCodePages(deps))
     .use(joinPages(deps))
     .use(signOutPages(deps))
+    .use(themePages(deps))
     .use(linksPages(deps))
     .use(bulkPages(deps))
     .use(exportPages(deps))

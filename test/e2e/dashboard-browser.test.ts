@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, problemsOf, straysFrom } from '../support/browser.ts'
-import { OWNER, PASSWORD } from '../support/dashboard.ts'
+import { BROWSER_MS, launchBrowser, openAs, problemsOf, straysFrom } from '../support/browser.ts'
+import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
+import { openMenu, press, signOut } from '../support/walk.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
 
@@ -43,7 +44,7 @@ test(
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
     expect(page.url()).not.toContain(key)
     await page.goto(`${app.url}/app/account`)
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signOut(page)
     await page.getByText('You are signed out.').waitFor()
     await page.getByLabel('E-mail address').fill(OWNER)
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
@@ -82,6 +83,29 @@ test(
   BROWSER_MS,
 )
 
+test.each([true, false])(
+  'the account menu switches the theme, with scripts: %p',
+  async (javaScriptEnabled) => {
+    await using app = await testApp()
+    const { owner } = await setUpOwner(app)
+    const options = { javaScriptEnabled, colorScheme: 'light' } as const
+    await using opened = await openAs(browser, { app, visitor: owner, options })
+    const { page, problems } = opened
+    await page.goto(`${app.url}/app/analytics?range=24h`)
+    await openMenu(page)
+    const answered = page.waitForResponse((response) => response.url().endsWith('/app/theme'))
+    await press(page, 'Dark')
+    await answered
+    await page.locator('html[data-theme=dark]').waitFor()
+    expect(new URL(page.url()).search).toBe('?range=24h')
+    await page.reload()
+    const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+    expect(ground).toBe('rgb(14, 16, 20)')
+    expect(problems).toEqual([])
+  },
+  BROWSER_MS,
+)
+
 test(
   'the keyboard reaches everything in order, from a link that skips to the content',
   async () => {
@@ -91,7 +115,7 @@ test(
     await setUp(page, app)
     await page.goto(`${app.url}/app/account`)
     const focused: string[] = []
-    for (let i = 0; i < 8; i++) {
+    for (let i = 0; i < 7; i++) {
       await page.keyboard.press('Tab')
       focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
     }
@@ -101,10 +125,18 @@ test(
       'Links',
       'Analytics',
       'Keys',
-      'Account',
       'Service',
-      'Sign out',
+      OWNER,
     ])
+    await page.keyboard.press('Enter')
+    const inMenu: string[] = []
+    for (let i = 0; i < 6; i++) {
+      await page.keyboard.press('Tab')
+      inMenu.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
+    }
+    expect(inMenu).toEqual(['Account', 'Security', 'System', 'Light', 'Dark', 'Sign out'])
+    await page.keyboard.press('Escape')
+    expect(await page.locator('#account-menu').isVisible()).toBe(false)
     await context.close()
   },
   BROWSER_MS,

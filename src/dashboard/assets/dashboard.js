@@ -70,10 +70,13 @@
       button.focus()
       if (!isCopied) return announce('Select the text and copy it with the keyboard.')
     }
+    button.dataset.label ??= button.getAttribute('aria-label')
     button.textContent = 'Copied'
+    button.setAttribute('aria-label', 'Copied')
     announce('Copied.')
     setTimeout(() => {
       button.textContent = 'Copy'
+      button.setAttribute('aria-label', button.dataset.label)
     }, 2000)
   }
 
@@ -98,6 +101,19 @@
     input.type = shows ? 'text' : 'password'
     button.textContent = shows ? 'Hide' : 'Show'
     button.setAttribute('aria-pressed', String(shows))
+  })
+
+  // The server stores the choice in a cookie for the next page.
+  document.addEventListener('submit', ({ target, submitter }) => {
+    if (target.dataset.themeForm === undefined) return
+    const root = document.documentElement
+    if (submitter.value === 'system') delete root.dataset.theme
+    else root.dataset.theme = submitter.value
+    const scheme = root.dataset.theme ?? 'light dark'
+    document.querySelector('meta[name=color-scheme]').content = scheme
+    for (const button of target.querySelectorAll('button')) {
+      button.setAttribute('aria-pressed', String(button === submitter))
+    }
   })
 
   /** Allows a form to be sent again. */

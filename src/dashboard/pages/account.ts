@@ -127,12 +127,14 @@ function accountPage(
         ${parts.card('Password', passwordForm(user, errors))}
       </div>
       ${parts.card('Time zone', zoneForm(user, zoneOf(account)))}
-      ${parts.card('Two-factor sign-in', twoFactor(account))}
+      <div id="security">
+        ${parts.card('Two-factor sign-in', twoFactor(account))}
+        ${sessionsCard(deps, user)}
+      </div>
       ${parts.card('QR codes', [
         html`<p>Your logo and named options for QR codes.</p>`,
         parts.linkButton('Logo and presets', '/app/qr'),
       ])}
-      ${sessionsCard(deps, user)}
       ${parts.card('Delete the account', [
         html`<p>Deletes its API keys, its sessions and all of its links permanently.</p>`,
         parts.linkButton('Delete the account…', `${PATH}/delete`, 'danger'),

@@ -87,7 +87,7 @@ interface SignInPageProps {
 function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProps): Response {
   const { csrf, cookies } = anonymousForm(deps, request)
   const { next, isLong, email, problem, done } = props
-  return authPage({
+  return authPage(deps, request, {
     title: 'Sign in',
     status: problem ? 401 : 200,
     cookies,
@@ -164,7 +164,7 @@ function codePage(
   { next, isLong, problem }: Pick<SignInPageProps, 'next' | 'isLong' | 'problem'>,
 ): Response {
   const { csrf, cookies } = anonymousForm(deps, request)
-  return authPage({
+  return authPage(deps, request, {
     title: 'Enter your code',
     cookies,
     status: problem ? 401 : 200,
