@@ -149,6 +149,12 @@ interface Series {
 
 type QueryAt = SeriesQuery & { now: number }
 
+interface LinkDaysQuery {
+  linkIds: readonly number[]
+  days: number
+  now: number
+}
+
 /** Runs on the reader thread: a series takes some hundred one-row lookups. */
 export function seriesReads(db: Database) {
   const count = (sql: string) => db.prepare<{ count: number }, [number]>(sql)
@@ -159,6 +165,11 @@ export function seriesReads(db: Database) {
       `SELECT count FROM ${table} WHERE ${column} = ? AND scope = ? AND id = ? AND dimension = ''`,
     )
   const inBucket = { hour: finder(BY_HOUR), day: finder(BY_DAY) }
+  // One statement for each day: the rows of a day are side by side.
+  const ofDay = db.prepare<{ id: number; count: number }, [number, string]>(
+    `SELECT id, count FROM hits_by_day
+     WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?)) AND dimension = ''`,
+  )
 
   const read = (scope: Scope, id: number, { from, to, step, now }: QueryAt): Series => {
     const length = STEP_MS[step]
@@ -184,6 +195,23 @@ export function seriesReads(db: Database) {
     /** Hits of every link of the account, deleted ones included. */
     accountSeries: ({ accountId, ...query }: QueryAt & { accountId: number }): Series =>
       read(ACCOUNT, accountId, query),
+
+    /** Committed hits of the last `days` UTC days, today last. Leaves out links without any. */
+    linkDays({ linkIds, days, now }: LinkDaysQuery): Map<number, number[]> {
+      const ids = JSON.stringify(linkIds)
+      const { current } = keptRange('day', now)
+      const found = new Map<number, number[]>()
+      db.transaction(() => {
+        for (let at = 0; at < days; at++) {
+          for (const { id, count } of ofDay.all(current - days + 1 + at, ids)) {
+            const counts = found.get(id) ?? new Array<number>(days).fill(0)
+            counts[at] = count
+            found.set(id, counts)
+          }
+        }
+      })()
+      return found
+    },
   }
 }
 
@@ -217,6 +245,12 @@ export class HitSeries {
     // Negative: the link was deleted after the series was read.
     if (last && pending > 0 && now < last.start + STEP_MS[query.step]) last.count += pending
     return buckets
+  }
+
+  /** As `linkDays`, of up to a page of links in one read. */
+  ofLinks(linkIds: readonly number[], days: number): Promise<ReadonlyMap<number, number[]>> {
+    const { reader, clock } = this.#options
+    return reader.call('linkDays', { linkIds, days, now: clock() })
   }
 
   /** Of all the account's links, deleted ones included. Excludes pending hits. */
