@@ -8,6 +8,11 @@ declare module '*/dashboard.js' {
   export = text
 }
 
+declare module '*/list.js' {
+  const text: string
+  export = text
+}
+
 declare module '*.svg' {
   const text: string
   export = text

@@ -2,6 +2,8 @@ import htmx from 'htmx.org/dist/htmx.min.js' with { type: 'text' }
 import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
+import listStyle from './assets/list.css' with { type: 'text' }
+import listScript from './assets/list.js' with { type: 'text' }
 
 interface Asset {
   bytes: Uint8Array<ArrayBuffer>
@@ -14,8 +16,8 @@ const ASSETS = new Map<string, Asset>()
 
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {
-  style: add('dashboard', 'css', 'text/css; charset=utf-8', style),
-  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script),
+  style: add('dashboard', 'css', 'text/css; charset=utf-8', style + listStyle),
+  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script + listScript),
   htmx: add('htmx', 'js', 'text/javascript; charset=utf-8', htmx),
   icon: add('icon', 'svg', 'image/svg+xml', icon),
 } as const

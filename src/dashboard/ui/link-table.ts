@@ -4,13 +4,14 @@ import { pageSlices } from '../../lib/time-slices.ts'
 import type { Link } from '../../links/link.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { TOP_MAX, topLinks } from '../../links/top.ts'
+import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
-import { destination, linkPath, shortUrl } from './link-parts.ts'
+import { type Badge, type LinkRowProps, linkRow } from './link-row.ts'
 import { lastPage, PAGE_SIZE, pageNumber, pager } from './pager.ts'
 
-/** The list of an account's links: its query, its rows, its markup. */
+/** The list of an account's links: its query, its rows, its toolbar. */
 
 interface TableQuery {
   /** Empty: all links. */
@@ -28,8 +29,7 @@ export interface LinkTable extends TableQuery {
   total: number
   /** All links of the account. */
   linkCount: number
-  /** The cells of each row. */
-  rows: readonly ReturnType<typeof cells>[]
+  rows: readonly Html[]
 }
 
 export function parseTableQuery(query: Readonly<Record<string, string | undefined>>): TableQuery {
@@ -43,13 +43,21 @@ export function parseTableQuery(query: Readonly<Record<string, string | undefine
   }
 }
 
-function pathOf({ search, page, byHits }: TableQuery): string {
+/** The query of the page that htmx sends a form from; that of all links without htmx. */
+export function currentTableQuery({ headers }: Request): TableQuery {
+  const url = URL.parse(headers.get('hx-current-url') ?? '')
+  return parseTableQuery(Object.fromEntries(url?.searchParams ?? []))
+}
+
+const pathOf = (query: TableQuery): string => `/app/links${queryText(query)}`
+
+function queryText({ search, page, byHits }: Omit<TableQuery, 'isCut'>): string {
   const query = new URLSearchParams({
     ...(search && { q: search }),
     ...(byHits && { sort: 'hits' }),
     ...(page > 1 && { page: String(page) }),
   })
-  return query.size > 0 ? `/app/links?${query}` : '/app/links'
+  return query.size > 0 ? `?${query}` : ''
 }
 
 /** Loads the requested page, or the last one if there are fewer. */
@@ -62,7 +70,7 @@ export async function loadTable(
   const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
   const { total, rows } = await loadRows(deps, account, { query, linkCount, signal })
   if (rows.length > 0 || total === 0 || query.page === 1) {
-    return { ...query, total, linkCount, rows: await renderRows(deps, rows) }
+    return { ...query, total, linkCount, rows: await renderRows(deps, rows, query.search) }
   }
   const page = Math.min(lastPage(total), query.page - 1)
   return loadTable(deps, account, { ...query, page }, signal)
@@ -91,66 +99,83 @@ async function loadRows(
 
 /** Rows rendered in one time slice, so that redirects do not wait for a whole page. */
 const ROWS_AT_ONCE = 5
+/** Days of a sparkline. */
+const DAYS = 30
 
-function renderRows({ addresses, moderation }: DashboardDeps, rows: readonly CountedLink[]) {
-  const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
-  return pageSlices.map(rows, ROWS_AT_ONCE, (row) =>
-    cells(row, addresses.short(row.code), reasons.get(row.code)),
+async function renderRows(
+  deps: DashboardDeps,
+  links: readonly CountedLink[],
+  search: string,
+): Promise<Html[]> {
+  const { addresses, clock, moderation, series } = deps
+  const reasons = moderation.reads.findReasons(links.map(({ code }) => code))
+  const days = await series.ofLinks(
+    links.map(({ id }) => id),
+    DAYS,
   )
+  const now = clock()
+  const propsOf = (link: CountedLink): LinkRowProps => ({
+    link,
+    shortUrl: addresses.short(link.code),
+    title: null,
+    tags: [],
+    badges: badgesOf(link, reasons.get(link.code)),
+    days: days.get(link.id),
+  })
+  return pageSlices.map(links, ROWS_AT_ONCE, (link) => linkRow(propsOf(link), { now, search }))
 }
 
 /** `disabled`: why the operator disabled the code. */
-const cells = (
-  { code, url, createdAt, hitCount }: CountedLink,
-  short: string,
-  disabled: string | undefined,
-) => [
-  shortUrl(short, { id: `short-${code}`, href: linkPath(code) }),
-  html`${
-    url === null
-      ? html`<span class="quiet">No destination yet</span>`
-      : destination(url, linkPath(code))
-  }${
-    disabled !== undefined && html`<div class="error">Disabled by the operator: ${disabled}</div>`
-  }`,
-  parts.time(createdAt),
-  count(hitCount),
-  html`<a class="button plain small" ${attributes({ href: linkPath(code) })}
-    aria-label="Details of ${code}">Details</a>`,
-]
-
-const COLUMNS = [
-  'Short URL',
-  'Destination',
-  'Created',
-  { label: 'Hits', isNumber: true },
-  { label: 'Details', isHidden: true },
-]
-
-/** The search and the list; no search if the account has no links. */
-export function listSection(table: LinkTable): Html {
-  if (table.linkCount === 0 && table.search === '') {
-    return parts.emptyState(
-      'No links yet',
-      html`<p>Paste a URL above to get a short link and a QR code. Your own code can create links
-      with an <a href="/app/keys">API key</a>.</p>`,
-    )
-  }
-  return html`
-    <section class="card" aria-labelledby="all-links">
-      <div class="list-top">
-        <h2 id="all-links">Your links</h2>
-        <p id="found" class="quiet" role="status">${found(table)}</p>
-      </div>
-      ${searchForm(table)}
-      ${list(table)}
-    </section>`
+function badgesOf({ url }: Link, disabled: string | undefined): Badge[] {
+  const badges: (Badge | false)[] = [
+    disabled !== undefined && {
+      label: 'Disabled',
+      kind: 'bad',
+      title: `By the operator: ${disabled}`,
+    },
+    url === null && { label: 'No destination', kind: 'note' },
+  ]
+  return badges.filter((badge) => badge !== false)
 }
+
+interface SectionOptions {
+  /** Replaces the one on the page, beside what htmx asked for. */
+  isOutOfBand?: boolean
+}
+
+/** The toolbar and the list; only a first step if the account has no links. */
+export function listSection(
+  user: CurrentUser,
+  table: LinkTable,
+  { isOutOfBand = false }: SectionOptions = {},
+): Html {
+  const isEmpty = table.linkCount === 0 && table.search === ''
+  const all = attributes({
+    id: 'links',
+    'aria-label': isEmpty ? undefined : 'Your links',
+    'hx-swap-oob': isOutOfBand ? 'true' : undefined,
+  })
+  return html`<section ${all}>${isEmpty ? noLinks() : linksOf(user, table)}</section>`
+}
+
+const noLinks = (): Html =>
+  parts.emptyState(
+    'No links yet',
+    html`<p>Paste a URL above to get a short link and a QR code. Your own code can create links
+    with an <a href="/app/keys">API key</a>.</p>`,
+  )
+
+const linksOf = ({ csrf }: CurrentUser, table: LinkTable): Html => html`
+  ${toolbar(table)}
+  <form id="batch" method="post" action="/app/links/batch">
+    <input type="hidden" name="csrf" value="${csrf}">
+    ${list(table)}
+  </form>`
 
 /** The list for htmx, and the path that the address bar then shows. */
 export function listFragment(table: LinkTable): { markup: Html; path: string } {
   const status = html`<p id="found" hx-swap-oob="innerHTML">${found(table)}</p>`
-  return { markup: html`${list(table)}${status}`, path: pathOf(table) }
+  return { markup: html`${list(table)}${status}${exportLink(table, true)}`, path: pathOf(table) }
 }
 
 function found({ search, isCut, total, linkCount }: LinkTable): string {
@@ -159,12 +184,13 @@ function found({ search, isCut, total, linkCount }: LinkTable): string {
   return isCut ? `${text} match the first ${SEARCH_MAX} characters of your search` : text
 }
 
-function searchForm({ search }: TableQuery): Html {
+function toolbar(table: LinkTable): Html {
+  const { search, byHits } = table
   const all = attributes({
     method: 'get',
     action: '/app/links',
     role: 'search',
-    class: 'one-line',
+    class: 'toolbar',
     id: 'search',
     'hx-get': '/app/links',
     'hx-target': '#list',
@@ -177,15 +203,52 @@ function searchForm({ search }: TableQuery): Html {
     <form ${all}>
       ${parts.field({
         name: 'q',
-        label: 'Search code and URL',
+        label: 'Search links',
         type: 'search',
         value: search,
         autocomplete: 'off',
-        extra: { maxlength: SEARCH_MAX, spellcheck: 'false' },
+        extra: { maxlength: SEARCH_MAX, spellcheck: 'false', placeholder: 'Search links' },
       })}
-      ${parts.button('Search', 'plain')}
+      ${parts.select({
+        name: 'sort',
+        label: 'Sort by',
+        choices: [
+          { value: 'newest', label: 'Newest' },
+          { value: 'hits', label: 'Most hits' },
+        ],
+        value: byHits ? 'hits' : 'newest',
+      })}
+      ${parts.button('Search', 'plain', { 'data-without-script': true })}
+      <p id="found" class="quiet" role="status">${found(table)}</p>
+      ${exportLink(table, false)}
+      <a href="/app/links/bulk">Bulk create</a>
+      <button type="button" class="link" hidden data-needs-script data-shortcuts>Shortcuts</button>
     </form>`
 }
+
+/** Downloads what the list shows, with all its pages. */
+function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
+  const all = attributes({
+    id: 'export',
+    href: `/app/links/export.csv${queryText({ ...table, page: 1 })}`,
+    download: true,
+    'hx-swap-oob': isOutOfBand ? 'true' : undefined,
+  })
+  return html`<a ${all}>Export CSV</a>`
+}
+
+const HEADS = [
+  {
+    name: 'pick',
+    label: html`<input type="checkbox" id="pick-all" aria-label="Select all" hidden data-needs-script>`,
+  },
+  { name: 'name', label: 'Link' },
+  { name: 'to', label: 'Destination' },
+  { name: 'days', label: '30 days' },
+  { name: 'hits', label: 'Hits' },
+  { name: 'age', label: 'Age' },
+  { name: 'acts', label: html`<span class="visually-hidden">Actions</span>` },
+]
 
 function list(table: LinkTable): Html {
   const { search, rows, page, total } = table
@@ -198,28 +261,18 @@ function list(table: LinkTable): Html {
   }
   return html`
     <div id="list">
-      ${sortLinks(table)}
-      ${parts.table({ caption: 'Your links', columns: COLUMNS, rows })}
+      <table class="links">
+        <caption class="visually-hidden">Your links</caption>
+        <thead><tr>${HEADS.map(
+          ({ name, label }) => html`<th scope="col" class="${name}">${label}</th>`,
+        )}</tr></thead>
+        <tbody>${rows}</tbody>
+      </table>
+      ${table.byHits && orderHint(table)}
       ${pager(page, total, (to) => pathOf({ ...table, page: to }))}
     </div>`
 }
 
-function sortLinks({ search, byHits, linkCount }: LinkTable): Html {
-  const order = (label: string, isCurrent: boolean, path: string) =>
-    isCurrent ? html`<strong>${label}</strong>` : html`<a href="${path}">${label}</a>`
-  return html`
-    <div class="orders">
-      <p>${
-        search === ''
-          ? html`${order('Newest first', !byHits, '/app/links')} ·
-            ${order('Most hits first', byHits, '/app/links?sort=hits')}`
-          : html`Newest first · <a href="/app/links">Show all links</a>`
-      }</p>
-      <p><a href="/app/links/export.csv" download>Download all as CSV</a></p>
-    </div>
-    ${
-      byHits &&
-      html`<p class="hint">Hits of the last few seconds may not be included in this order.
-        ${linkCount > TOP_MAX && `These are the first ${count(TOP_MAX)}.`}</p>`
-    }`
-}
+const orderHint = ({ linkCount }: LinkTable): Html => html`
+  <p class="hint">Hits of the last few seconds may not be included in this order.
+    ${linkCount > TOP_MAX && `These are the first ${count(TOP_MAX)}.`}</p>`
