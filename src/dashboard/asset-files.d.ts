@@ -22,3 +22,8 @@ declare module 'htmx.org/dist/htmx.min.js' {
   const text: string
   export = text
 }
+
+declare module '*.woff2' {
+  const path: string
+  export = path
+}

@@ -1,9 +1,14 @@
+import { readFileSync } from 'node:fs'
+import inter from '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2' with {
+  type: 'file',
+}
 import htmx from 'htmx.org/dist/htmx.min.js' with { type: 'text' }
 import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
 import listStyle from './assets/list.css' with { type: 'text' }
 import listScript from './assets/list.js' with { type: 'text' }
+import theme from './assets/theme.css' with { type: 'text' }
 
 interface Asset {
   bytes: Uint8Array<ArrayBuffer>
@@ -14,16 +19,35 @@ interface Asset {
 /** By file name. All are embedded in the program. */
 const ASSETS = new Map<string, Asset>()
 
+const font = add('inter', 'woff2', 'font/woff2', readFileSync(inter))
+
+/** Latin letters in all weights from 100 to 900. */
+const fontFace = `@font-face {
+  font-family: "Inter Variable";
+  font-display: swap;
+  font-weight: 100 900;
+  src: url(${font}) format("woff2-variations");
+}
+`
+
+/** The design's variables and typeface, also for the API page. */
+export const THEME_STYLE = fontFace + theme
+
+/** In this order. A part of the dashboard adds a file of its own. */
+const STYLES = [THEME_STYLE, style, listStyle]
+const SCRIPTS = [script, listScript]
+
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {
-  style: add('dashboard', 'css', 'text/css; charset=utf-8', style + listStyle),
-  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', script + listScript),
+  font,
+  style: add('dashboard', 'css', 'text/css; charset=utf-8', STYLES.join('\n')),
+  script: add('dashboard', 'js', 'text/javascript; charset=utf-8', SCRIPTS.join('\n')),
   htmx: add('htmx', 'js', 'text/javascript; charset=utf-8', htmx),
   icon: add('icon', 'svg', 'image/svg+xml', icon),
 } as const
 
-function add(name: string, extension: string, type: string, text: string): string {
-  const bytes = Buffer.from(text)
+function add(name: string, extension: string, type: string, content: string | Buffer): string {
+  const bytes = new Uint8Array(Buffer.from(content as string))
   const hash = new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 12)
   const file = `${name}.${hash}.${extension}`
   ASSETS.set(file, { bytes, gzipped: Bun.gzipSync(bytes), type })

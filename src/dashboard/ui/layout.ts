@@ -90,6 +90,7 @@ function documentOf(
 <meta name="htmx-config" content="${HTMX_CONFIG}">
 <title>${title} · Hopcode</title>
 <link rel="icon" href="${ASSET_PATHS.icon}" type="image/svg+xml">
+<link rel="preload" href="${ASSET_PATHS.font}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="${ASSET_PATHS.style}">
 <script src="${ASSET_PATHS.htmx}" defer></script>
 <script src="${ASSET_PATHS.script}" defer></script>
