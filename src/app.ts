@@ -8,6 +8,7 @@ import { refuseUnmatched } from './http/guard.ts'
 import { closingConnections, securityHeaders } from './http/headers.ts'
 import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
+import { linkPropertyRoutes } from './links/property-routes.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
@@ -91,6 +92,7 @@ function routes(service: Service) {
     .use(linkWriteRoutes(service))
     .use(linkListRoutes(service))
     .use(linkLookupRoutes(service))
+    .use(linkPropertyRoutes(service))
     .use(qrApiRoutes(service))
     .use(qrRedirectRoutes(service))
     .use(qrFileRoutes(service))

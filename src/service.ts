@@ -36,6 +36,7 @@ import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { LinkEffects } from './links/effects.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
+import { PropertyReads } from './links/properties.ts'
 import { LinkReads } from './links/read.ts'
 import { SearchIndexer } from './links/search-index.ts'
 import { LinkWriter } from './links/writer.ts'
@@ -213,6 +214,7 @@ function openLinks(options: LinkOptions) {
   return {
     addresses,
     reads,
+    properties: new PropertyReads(db),
     lookUps,
     cache,
     images,

@@ -176,14 +176,14 @@ const RULES: readonly Rule[] = [
     title: 'elysia appears only in routes, guards, http/, openapi/ and app.ts',
     applies: (path) =>
       isProgram(path) &&
-      !/\/(routes|guard)\.ts$|^src\/(http|openapi|dashboard\/pages)\/|^src\/app\.ts$/.test(path),
+      !/[/-](routes|guard)\.ts$|^src\/(http|openapi|dashboard\/pages)\/|^src\/app\.ts$/.test(path),
     find: findImports(/^(elysia|@elysiajs\/.*)$/, { typesToo: true }),
     bad: [source('src/links/reserve.ts', "import { Elysia } from 'elysia'")],
   },
   {
     title: 'no SQL in routes, dashboard pages or hot/',
     applies: (path) =>
-      isProgram(path) && /\/routes\.ts$|^src\/dashboard\/pages\/|^src\/hot\//.test(path),
+      isProgram(path) && /[/-]routes\.ts$|^src\/dashboard\/pages\/|^src\/hot\//.test(path),
     find: (file) => [
       ...findImports(/^bun:sqlite$/, { typesToo: false })(file),
       ...findImports(/^drizzle-orm/, { typesToo: true })(file),

@@ -29,6 +29,8 @@ interface Invariant {
   problem: string
   /** The first database version with these tables. */
   since: number
+  /** The first database version with another rule. */
+  until?: number
   sql: string
 }
 
@@ -80,8 +82,33 @@ const INVARIANTS: readonly Invariant[] = [
     okMessage: "every account's byte count is that of its URLs",
     problem: 'accounts whose byte count is not that of their URLs',
     since: 6,
+    until: 9,
     sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
             SELECT coalesce(sum(octet_length(url)), 0) FROM links WHERE account_id = accounts.id)`,
+  },
+  {
+    check: 'stored bytes',
+    okMessage: "every account's byte count is that of its URLs, titles, notes and tags",
+    problem: 'accounts whose byte count is not that of their URLs, titles, notes and tags',
+    since: 9,
+    sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
+            SELECT coalesce(sum(coalesce(octet_length(url), 0) + coalesce(octet_length(title), 0)
+              + coalesce(octet_length(note), 0) + coalesce(octet_length(expired_url), 0)), 0)
+            FROM links LEFT JOIN link_properties ON link_id = links.id
+            WHERE account_id = accounts.id
+          ) + (SELECT coalesce(sum(octet_length(tag)), 0) FROM link_tags
+               WHERE account_id = accounts.id)`,
+  },
+  {
+    check: 'properties',
+    okMessage: 'every property and tag belongs to a link',
+    problem: 'properties or tags without their link',
+    since: 9,
+    sql: `SELECT (SELECT count(*) FROM link_properties
+                    WHERE NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
+               + (SELECT count(*) FROM link_tags AS tagged WHERE NOT EXISTS (
+                    SELECT 1 FROM link_properties JOIN links ON links.id = link_properties.link_id
+                    WHERE id = tagged.link_id AND account_id = tagged.account_id)) AS n`,
   },
   {
     check: 'hits',
@@ -135,7 +162,8 @@ export function* checkDatabase(db: Database, advice = RESTORE_ADVICE): Generator
   yield whole
   if (whole.status === 'problem') return
   for (const invariant of INVARIANTS) {
-    if (version >= invariant.since) yield checkInvariant(db, invariant, advice)
+    const { since, until = Number.POSITIVE_INFINITY } = invariant
+    if (version >= since && version < until) yield checkInvariant(db, invariant, advice)
   }
   yield checkUrlKeys(db, advice)
   const duplicates = count(db, DUPLICATES)

@@ -123,6 +123,18 @@ export class CountIndex {
     return ids
   }
 
+  /** The newest ids below an id. Call it after `count` has returned the total. */
+  pageBelow(below: number, limit: number): number[] {
+    const ids: number[] = []
+    for (let at = this.#chunks.length - 1; at >= 0 && ids.length < limit; at--) {
+      const chunk = this.#chunks[at]
+      if (!chunk?.counted?.count || chunk.after >= below - 1) continue
+      const found = (chunk.counted.ids ?? this.#source.ids(chunk)).filter((id) => id < below)
+      ids.push(...found.slice(-(limit - ids.length)).reverse())
+    }
+    return ids
+  }
+
   /** Joins a chunk to the one before it if both are small. */
   #join(at: number): boolean {
     const [older, newer] = [this.#chunks[at - 1], this.#chunks[at]]

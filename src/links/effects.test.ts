@@ -46,7 +46,7 @@ const committed = [
       'linksMax',
     ]),
     run: (links: LinkWriter) => links.create(create),
-    effects: ['add SPRING', 'prepare SPRING', 'add REUSED', 'wake'],
+    effects: ['add SPRING', 'prepare SPRING', 'drop REUSED', 'wake'],
   },
   {
     name: 'a reservation',
@@ -71,6 +71,31 @@ const committed = [
     result: ['SPRING', 'SUMMER'],
     run: (links: LinkWriter) => links.deleteSome({ accountId: 7, most: 2 }),
     effects: ['drop SPRING', 'remove SPRING', 'drop SUMMER', 'remove SUMMER'],
+  },
+  {
+    name: 'a change of properties',
+    result: ['SPRING', 'SUMMER'],
+    run: (links: LinkWriter) =>
+      links.changeProperties({ ids: [1, 2], patch: { isPaused: true }, quota, author }),
+    effects: ['drop SPRING', 'drop SUMMER'],
+  },
+  {
+    name: 'a scheduled deletion',
+    result: ['SPRING'],
+    run: (links: LinkWriter) => links.scheduleDeletion({ ids: [1], deleteAt: 1, author }),
+    effects: ['drop SPRING'],
+  },
+  {
+    name: 'an undone deletion',
+    result: ['SPRING'],
+    run: (links: LinkWriter) => links.undoDeletion({ ids: [1], author }),
+    effects: ['drop SPRING'],
+  },
+  {
+    name: 'a deletion that was due',
+    result: ['SPRING'],
+    run: (links: LinkWriter) => links.deleteDue({ now: 0, most: 9 }),
+    effects: ['drop SPRING', 'remove SPRING'],
   },
 ]
 

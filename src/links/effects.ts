@@ -34,9 +34,13 @@ export class LinkEffects {
 
   created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
     for (const { code, reused } of links) {
-      // A reused link too: the result of the commit that created it may have been lost.
-      this.#cache.add(code)
-      if (!reused) this.#images.prepare(code)
+      // The result of the commit that created a reused link may have been lost, and a scheduled
+      // deletion of it is canceled.
+      if (reused) this.#cache.drop(code)
+      else {
+        this.#cache.add(code)
+        this.#images.prepare(code)
+      }
     }
     this.#indexer.wake()
   }
@@ -46,8 +50,8 @@ export class LinkEffects {
     this.#cache.clear()
   }
 
-  changed(code: Code): void {
-    this.#cache.drop(code)
+  changed(codes: readonly Code[]): void {
+    for (const code of codes) this.#cache.drop(code)
   }
 
   deleted(codes: readonly Code[]): void {

@@ -7,13 +7,15 @@ import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import { type CHUNK_SIZES, CountIndex, type IsOver, type LinkSource } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
-import { isSearchable, NTH_LINK_AFTER, type SEARCH_SIZES, searches } from './search.ts'
+import { CHUNK_LINKS, isFiltered, type LinkFilter, linkSources } from './link-sources.ts'
+import { isSearchable, type SEARCH_SIZES } from './search.ts'
 
-export interface ListQuery {
+export interface ListQuery extends LinkFilter {
   accountId: AccountId
   limit: number
   offset: number
-  search?: string | undefined
+  /** The page begins below this id, in place of the offset. `total` counts all matches. */
+  below?: number | undefined
 }
 
 export interface Matches {
@@ -21,8 +23,6 @@ export interface Matches {
   links: Link[]
 }
 
-/** Links of a chunk in a list without a search: counting one takes about 0.1 ms. */
-const CHUNK_LINKS = 4096
 /** Pages up to this offset are found without counting: some 2 ms at most. */
 const WALK_MAX = 20 * CHUNK_LINKS
 /** Time slice of a call. Calls of other accounts wait for at most one. */
@@ -42,7 +42,7 @@ interface ListOptions {
 
 interface CountedList {
   accountId: AccountId
-  isSearch: boolean
+  isFiltered: boolean
   index: CountIndex
 }
 
@@ -84,8 +84,7 @@ class ListReader {
   readonly #statements
   readonly #walkMax: number
   readonly #indexSizes: typeof CHUNK_SIZES | undefined
-  readonly #allLinks: (accountId: AccountId) => LinkSource
-  readonly #search: (accountId: AccountId, text: string) => LinkSource
+  readonly #sources: (accountId: AccountId, filter: LinkFilter) => LinkSource
   readonly #changes: ChangeLog
   readonly #lists = new LRUCache<string, CountedList>({
     max: LISTS_MAX,
@@ -98,17 +97,17 @@ class ListReader {
     this.#statements = prepare(db)
     this.#walkMax = options.walkMax ?? WALK_MAX
     this.#indexSizes = options.chunk
-    this.#allLinks = accountLinks(db, options.chunkLinks ?? CHUNK_LINKS)
-    this.#search = searches(db, options.search)
+    this.#sources = linkSources(db, options)
     this.#changes = new ChangeLog(db)
   }
 
   list(query: ListQuery, isOver: IsOver): Matches | undefined {
     return this.#db.transaction(() => {
       this.#invalidateChanged()
-      const { search: text = '' } = query
-      if (text === '') return this.#listAll(query, isOver)
-      return isSearchable(text) ? this.#find(query, text, isOver) : { total: 0, links: [] }
+      const { search = '', inProperties = false } = query
+      if (!isFiltered(query)) return this.#listAll(query, isOver)
+      const isFindable = search === '' || isSearchable(search, inProperties)
+      return isFindable ? this.#find(query, isOver) : { total: 0, links: [] }
     })()
   }
 
@@ -117,33 +116,33 @@ class ListReader {
     const { linkCount, walk } = this.#statements
     const total = linkCount.get(accountId)?.total ?? 0
     if (offset >= total) return { total, links: [] }
-    if (offset <= this.#walkMax) return { total, links: walk.all(accountId, limit, offset) }
-    return this.#find(query, '', isOver)
+    if (query.below === undefined && offset <= this.#walkMax)
+      return { total, links: walk.all(accountId, limit, offset) }
+    return this.#find(query, isOver)
   }
 
-  #find(query: ListQuery, text: string, isOver: IsOver): Matches | undefined {
-    const { accountId, limit, offset } = query
+  #find(query: ListQuery, isOver: IsOver): Matches | undefined {
+    const { accountId, limit, offset, below } = query
     const { newest, byIds } = this.#statements
-    const index = this.#indexOf(accountId, text)
+    const index = this.#indexOf(query)
     const total = index.count(newest.get(accountId)?.id ?? 0, isOver)
-    this.#keep(accountId, text, index)
+    this.#keep(query, index)
     if (total === undefined) return undefined
-    const ids = index.page(limit, offset)
+    const ids = below === undefined ? index.page(limit, offset) : index.pageBelow(below, limit)
     return { total, links: ids.length > 0 ? byIds.all(JSON.stringify(ids)) : [] }
   }
 
-  #indexOf(accountId: AccountId, text: string): CountIndex {
-    const kept = this.#lists.get(keyOf(accountId, text))
+  #indexOf(query: ListQuery): CountIndex {
+    const kept = this.#lists.get(keyOf(query))
     if (kept) return kept.index
-    const source = text === '' ? this.#allLinks(accountId) : this.#search(accountId, text)
-    return new CountIndex(source, this.#indexSizes)
+    return new CountIndex(this.#sources(query.accountId, query), this.#indexSizes)
   }
 
   /** Sets the entry again, because the LRU cache takes its size only then. */
-  #keep(accountId: AccountId, text: string, index: CountIndex): void {
-    const key = keyOf(accountId, text)
+  #keep(query: ListQuery, index: CountIndex): void {
+    const key = keyOf(query)
     this.#lists.delete(key)
-    this.#lists.set(key, { accountId, isSearch: text !== '', index })
+    this.#lists.set(key, { accountId: query.accountId, isFiltered: isFiltered(query), index })
   }
 
   /** Invalidates cached counts that changes since the last read have made stale. */
@@ -157,7 +156,8 @@ class ListReader {
   }
 }
 
-const keyOf = (accountId: AccountId, text: string): string => `${accountId} ${text}`
+const keyOf = ({ accountId, search = '', inProperties = false, tag }: ListQuery): string =>
+  JSON.stringify([accountId, search, inProperties, tag ?? null])
 
 function prepare(db: Database) {
   return {
@@ -177,37 +177,12 @@ function prepare(db: Database) {
   }
 }
 
-function apply({ isSearch, index }: CountedList, { id, isDeleted }: LinkChange): void {
-  if (isSearch) index.invalidate(id)
+function apply({ isFiltered, index }: CountedList, { id, isDeleted }: LinkChange): void {
+  if (isFiltered) index.invalidate(id)
   else if (isDeleted) index.remove(id)
 }
 
-/** All links of an account, without a search. */
-function accountLinks(db: Database, chunkLinks: number): (accountId: AccountId) => LinkSource {
-  const nth = db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER)
-  const range = 'FROM links WHERE account_id = ?1 AND id > ?2 AND id <= ?3'
-  const rangeCount = db.prepare<{ count: number }, [AccountId, number, number]>(
-    `SELECT count(*) AS count ${range}`,
-  )
-  const rangeIds = db.prepare<{ id: number }, [AccountId, number, number]>(
-    `SELECT id ${range} ORDER BY id`,
-  )
-  return (accountId) => ({
-    count({ after, upTo }) {
-      const last = nth.get(accountId, after, chunkLinks - 1)?.id
-      const isWhole = last !== undefined && last <= upTo
-      const end = isWhole ? last : upTo
-      const count = isWhole ? chunkLinks : (rangeCount.get(accountId, after, end)?.count ?? 0)
-      return { upTo: end, count, ids: undefined, bytes: count * LINK_BYTES }
-    },
-    ids: ({ after, upTo }) => rangeIds.all(accountId, after, upTo).map(({ id }) => id),
-  })
-}
-
-/** Bytes of the index per link: a chunk has some thousand links. */
-const LINK_BYTES = 64
-
-/** A link's URL was changed or the link deleted; see drizzle/0004_link_changes.sql. */
+/** A link was changed or deleted; see drizzle/0004_link_changes.sql and property-store.ts. */
 interface LinkChange {
   accountId: AccountId
   id: number
@@ -301,8 +276,8 @@ export class LinkPages {
   }
 
   async #find(query: ListQuery, isOver: () => boolean): Promise<Matches> {
-    // A list without a search takes one slice, nearly always: it runs before every search.
-    let background = Boolean(query.search)
+    // A list without a filter takes one slice, nearly always: it runs before every search.
+    let background = isFiltered(query)
     while (!isOver()) {
       const matches = await this.#reader.call('listLinksSlice', query, { background })
       if (matches) return matches

@@ -106,13 +106,15 @@ export const ListQuery = z.object({
     }),
 })
 
-const Count = z.int().min(0)
+export const CountField = z.int().min(0)
 const CodeField = z
   .string()
   .regex(/^[A-Z0-9]{6,20}$/)
   .meta({ example: 'SPRING26' })
-const Address = z.string().meta({ format: 'uri' })
-const Time = z.string().meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
+export const AddressField = z.string().meta({ format: 'uri' })
+export const TimeField = z
+  .string()
+  .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
 const OwnPasscode = z
   .string()
   .regex(/^[A-Z0-9]{24}$/)
@@ -122,9 +124,9 @@ export const CreatedView = z.object({
   code: CodeField,
   url: z.string(),
   passcode: OwnPasscode,
-  short_url: Address,
-  qr_url: Address,
-  created_at: Time,
+  short_url: AddressField,
+  qr_url: AddressField,
+  created_at: TimeField,
   reused: z.literal(false),
 })
 export type CreatedView = z.infer<typeof CreatedView>
@@ -137,16 +139,16 @@ export const ReservedView = z.object({
   code: CodeField,
   passcode: OwnPasscode,
   url: z.null(),
-  short_url: Address,
+  short_url: AddressField,
   reserved: z.literal(true),
-  created_at: Time,
+  created_at: TimeField,
 })
 export type ReservedView = z.infer<typeof ReservedView>
 
 export const UpdatedView = z.object({
   code: CodeField,
   url: z.string(),
-  short_url: Address,
+  short_url: AddressField,
   updated: z.literal(true),
 })
 export type UpdatedView = z.infer<typeof UpdatedView>
@@ -161,22 +163,22 @@ export const BulkItemView = z.union([
 ])
 export type BulkItemView = z.infer<typeof BulkItemView>
 
-export const BulkView = z.object({ count: Count, results: z.array(BulkItemView) })
+export const BulkView = z.object({ count: CountField, results: z.array(BulkItemView) })
 export type BulkView = z.infer<typeof BulkView>
 
 export const LookupView = z.object({
   code: CodeField,
   url: z.string().nullable(),
-  created_at: Time,
-  hit_count: Count,
+  created_at: TimeField,
+  hit_count: CountField,
 })
 export type LookupView = z.infer<typeof LookupView>
 
 export const ListView = z.object({
-  total: Count,
-  limit: Count,
-  offset: Count,
-  count: Count,
-  items: z.array(LookupView.extend({ short_url: Address, qr_url: Address })),
+  total: CountField,
+  limit: CountField,
+  offset: CountField,
+  count: CountField,
+  items: z.array(LookupView.extend({ short_url: AddressField, qr_url: AddressField })),
 })
 export type ListView = z.infer<typeof ListView>

@@ -1,9 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { Link } from './link.ts'
-import { INDEXED_BYTES, indexText } from './search.ts'
+import { INDEXED_BYTES, indexText, PROPERTY_TEXT } from './search.ts'
 
 /**
  * The writer's side of the search index. Indexing a link costs several times as much as storing it,
@@ -24,7 +23,8 @@ const STEP_CHARACTERS_MAX = 12 * 1024
  */
 const AUTOMERGE = 8
 
-type WaitingRow = Pick<Link, 'id' | 'accountId' | 'code' | 'url'>
+type IndexedLink = Pick<Link, 'id' | 'accountId' | 'code' | 'url'>
+type WaitingRow = IndexedLink & { text: string | null }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function searchWrites(db: Database) {
@@ -32,8 +32,9 @@ export function searchWrites(db: Database) {
     'SELECT indexed_to AS indexedTo FROM search_progress',
   )
   const waiting = db.prepare<WaitingRow, [number, number]>(
-    `SELECT id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url
-     FROM links WHERE id > ? ORDER BY id LIMIT ?`,
+    `SELECT id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url,
+       ${PROPERTY_TEXT} AS text
+     FROM links LEFT JOIN link_properties ON link_id = id WHERE id > ? ORDER BY id LIMIT ?`,
   )
   const advance = db.prepare<null, [number]>('UPDATE search_progress SET indexed_to = ?')
   const insert = db.prepare<null, [AccountId, number, string]>(
@@ -55,12 +56,12 @@ export function searchWrites(db: Database) {
       const links = waiting.all(progress.get()?.indexedTo ?? 0, rowsMax)
       let last: number | undefined
       let characters = 0
-      for (const { id, accountId, code, url } of links) {
+      for (const link of links) {
         if (characters >= charactersMax) break
-        const text = indexText(code, url)
-        insert.run(accountId, id, text)
+        const text = indexText(link)
+        insert.run(link.accountId, link.id, text)
         characters += text.length
-        last = id
+        last = link.id
       }
       if (last !== undefined) advance.run(last)
       return links.length === rowsMax || last !== links.at(-1)?.id
@@ -78,9 +79,13 @@ export function indexKeeper(db: Database) {
   const remove = db.prepare<null, [AccountId, number]>(
     `DELETE FROM links_search WHERE rowid = ${ROWID}`,
   )
+  const propertyText = db.prepare<{ text: string }, [number]>(
+    `SELECT ${PROPERTY_TEXT} AS text FROM link_properties WHERE link_id = ?`,
+  )
   return {
-    update(accountId: AccountId, id: number, code: Code, url: string | null): void {
-      update.run(accountId, id, indexText(code, url))
+    update({ id, accountId, code, url }: IndexedLink): void {
+      const text = propertyText.get(id)?.text ?? null
+      update.run(accountId, id, indexText({ code, url, text }))
     },
     remove(accountId: AccountId, id: number): void {
       remove.run(accountId, id)

@@ -5,8 +5,9 @@ import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from
 import type { Link } from './link.ts'
 
 /**
- * Substring search over code and URL in two steps: a trigram index names candidates, and each
- * candidate's row is compared with the whole text. Links up to `search_progress.indexed_to` are in
+ * Substring search over code and URL, and in the dashboard also title, tags and note, in two steps:
+ * a trigram index of them all names candidates, and each candidate's row is compared with the whole
+ * text in the fields of the search. Links up to `search_progress.indexed_to` are in
  * the index; newer ones are compared without it. A search sees every link either way.
  */
 
@@ -15,23 +16,43 @@ const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
 
 /** Characters in one entry of the index. */
 const TRIGRAM = 3
-/** The index has the first bytes of a text: a longer one is always a candidate. */
+/** The index has the first bytes of URL and properties: a link with more is always a candidate. */
 export const INDEXED_BYTES = 512
-/** Marks such a text in the index. Neither a code nor a URL contains a space. */
+/** Marks such a link in the index. No other text there has so many spaces in a row. */
 const LONG = '   '
 /** More trigrams exclude hardly any further link, and each takes time. */
 const TRIGRAMS_MAX = 4
 
-/** What the index stores of a link. */
-export function indexText(code: Code, url: string | null): string {
-  const text = fold(`${code} ${url ?? ''}`)
-  const bytes = Buffer.from(text)
-  if (bytes.length <= INDEXED_BYTES) return text
-  return `${LONG}${bytes.toString('utf8', 0, INDEXED_BYTES)}`
+/** The searched properties of `link_properties` as one text; null without a row. */
+export const PROPERTY_TEXT = `CASE WHEN link_id IS NOT NULL THEN concat_ws(' ', title,
+  (SELECT group_concat(tag, ' ' ORDER BY tag) FROM link_tags
+   WHERE link_tags.link_id = link_properties.link_id), note) END`
+
+/** The same for texts with spaces: each run of them is one space. */
+const foldSpaced = (text: string): string => fold(text).replace(/\s+/gu, ' ')
+
+interface IndexedTexts {
+  code: Code
+  url: string | null
+  /** `PROPERTY_TEXT`. */
+  text: string | null
 }
 
-/** Whether any link can contain it: no URL contains a space or a control character. */
-export const isSearchable = (text: string): boolean => !/[\p{Cc}\p{Z}]/u.test(text)
+/** What the index stores of a link. */
+export function indexText({ code, url, text }: IndexedTexts): string {
+  const address = Buffer.from(fold(`${code} ${url ?? ''}`))
+  const properties = Buffer.from(foldSpaced(text ?? '').trim())
+  const isLong = address.length > INDEXED_BYTES || properties.length > INDEXED_BYTES
+  const parts = [address, properties].map((bytes) => bytes.toString('utf8', 0, INDEXED_BYTES))
+  return `${isLong ? LONG : ''}${parts.join(' ').trimEnd()}`
+}
+
+/**
+ * Whether any link can contain it: no URL contains a space or a control character, and no property
+ * consists of spaces.
+ */
+export const isSearchable = (text: string, inProperties: boolean): boolean =>
+  inProperties ? text.trim() !== '' : !/[\p{Cc}\p{Z}]/u.test(text)
 
 /** An FTS5 query for the candidates; undefined where the text is too short for the index. */
 function candidatesQuery(folded: string): string | undefined {
@@ -80,16 +101,27 @@ const ROW_BYTES = 128
 const STATEMENT_BYTES = 256 * 1024
 
 /** Of the links of account ?1 after the id ?2, number ?3, counted from 0. */
-export const NTH_LINK_AFTER =
+const NTH_LINK_AFTER =
   'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3'
 
-/** One account's search on one connection. */
-type Searches = (accountId: AccountId, text: string) => LinkSource
+interface SearchText {
+  accountId: AccountId
+  /** Searchable and not empty. */
+  text: string
+  /** Whether title, tags and note are searched too. */
+  inProperties: boolean
+}
 
-/** The statements of one connection. The text of a search is searchable and not empty. */
+/** One account's search on one connection. */
+type Searches = (search: SearchText) => LinkSource
+
+/** The statements of one connection. */
 export function searches(db: Database, sizes = SEARCH_SIZES): Searches {
   const statements = prepare(db, sizes)
-  return (accountId, text) => new Search({ statements, sizes, accountId, folded: fold(text) })
+  return ({ accountId, text, inProperties }) => {
+    const folded = inProperties ? foldSpaced(text) : fold(text)
+    return new Search({ statements, sizes, accountId, folded, inProperties })
+  }
 }
 
 type Statements = ReturnType<typeof prepare>
@@ -106,6 +138,11 @@ interface Compared {
 const NONE_COMPARED: Compared = { ids: '[]', others: '[]', rows: 0, urlBytes: 0 }
 
 type Row = Pick<Link, 'id' | 'code' | 'url'>
+
+interface PropertyRow {
+  id: number
+  text: string
+}
 
 function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZES) {
   return {
@@ -135,6 +172,15 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
        FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3`,
     ),
     nth: db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER),
+    properties: db.prepare<PropertyRow, [string]>(
+      `SELECT link_id AS id, ${PROPERTY_TEXT} AS text FROM link_properties
+       WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY link_id`,
+    ),
+    nextProperties: db.prepare<PropertyRow, [AccountId, number, number]>(
+      `SELECT link_id AS id, ${PROPERTY_TEXT} AS text FROM link_properties
+       WHERE link_id > ?2 AND link_id <= ?3
+         AND (SELECT account_id FROM links WHERE id = link_id) = ?1`,
+    ),
   }
 }
 
@@ -143,6 +189,7 @@ interface SearchOptions {
   sizes: typeof SEARCH_SIZES
   accountId: AccountId
   folded: string
+  inProperties: boolean
 }
 
 class Search implements LinkSource {
@@ -150,6 +197,7 @@ class Search implements LinkSource {
   readonly #sizes: typeof SEARCH_SIZES
   readonly #accountId: AccountId
   readonly #folded: string
+  readonly #inProperties: boolean
   /** The text as codes would have it. */
   readonly #code: string
   readonly #query: string | undefined
@@ -162,12 +210,13 @@ class Search implements LinkSource {
   readonly #like: string | undefined
   #areRowsShort = false
 
-  constructor({ statements, sizes, accountId, folded }: SearchOptions) {
+  constructor({ statements, sizes, accountId, folded, inProperties }: SearchOptions) {
     this.#statements = statements
     this.#sizes = sizes
     this.#span = sizes.span
     this.#accountId = accountId
     this.#folded = folded
+    this.#inProperties = inProperties
     this.#code = folded.replace(/[a-z]/g, (letter) => letter.toUpperCase())
     this.#query = candidatesQuery(folded)
     const isPlain = folded.length <= LIKE_TEXT_MAX && /^[\x21-\x7e]*$/.test(folded)
@@ -213,17 +262,19 @@ class Search implements LinkSource {
   #countByLike({ after, upTo }: IdRange, like: string): Part {
     const { rowsAtOnce } = this.#sizes
     const end = Math.min(upTo, after + rowsAtOnce)
-    const { likeById, byIds } = this.#statements
+    const { likeById, byIds, nextProperties } = this.#statements
     const isInexact = LIKE_INEXACT.test(like) ? 1 : 0
     const found = likeById.get(this.#accountId, after, end, like, isInexact)
     const { ids, others, rows, urlBytes } = found ?? NONE_COMPARED
     this.#isClustered = rows > rowsAtOnce / 2
-    const bytes = rows * ROW_BYTES + urlBytes
-    this.#noteRows(rows, bytes)
     const matching = JSON.parse(ids) as number[]
-    if (others === '[]') return { ids: matching, bytes, upTo: end }
-    const missed = this.#compare(byIds.all(others)).ids
-    const all = [...new Set([...matching, ...missed])].sort((a, b) => a - b)
+    const missed = others === '[]' ? [] : this.#compare(byIds.all(others)).ids
+    const properties = this.#inProperties ? nextProperties.all(this.#accountId, after, end) : []
+    const byProperty = this.#compareProperties(properties)
+    const bytes = rows * ROW_BYTES + urlBytes + byProperty.bytes
+    this.#noteRows(rows, bytes)
+    const more = [...missed, ...byProperty.ids]
+    const all = more.length > 0 ? inOrder([...matching, ...more]) : matching
     return { ids: all, bytes, upTo: end }
   }
 
@@ -290,15 +341,39 @@ class Search implements LinkSource {
     return beyond === undefined || beyond > upTo
   }
 
-  #compare(rows: readonly Row[]): { ids: number[]; bytes: number } {
+  #compare(rows: readonly Row[]): Compare {
     const ids: number[] = []
+    const others: number[] = []
     let bytes = 0
     for (const { id, code, url } of rows) {
       bytes += ROW_BYTES + (url?.length ?? 0)
-      if (code.includes(this.#code) || (url && fold(url).includes(this.#folded))) ids.push(id)
+      const isInUrl = url !== null && fold(url).includes(this.#folded)
+      if (isInUrl || code.includes(this.#code)) ids.push(id)
+      else others.push(id)
+    }
+    if (!this.#inProperties || others.length === 0) return { ids, bytes }
+    const found = this.#statements.properties.all(JSON.stringify(others))
+    const byProperty = this.#compareProperties(found)
+    return { ids: inOrder([...ids, ...byProperty.ids]), bytes: bytes + byProperty.bytes }
+  }
+
+  #compareProperties(rows: readonly PropertyRow[]): Compare {
+    const ids: number[] = []
+    let bytes = 0
+    for (const { id, text } of rows) {
+      bytes += ROW_BYTES + text.length
+      if (foldSpaced(text).includes(this.#folded)) ids.push(id)
     }
     return { ids, bytes }
   }
+}
+
+const inOrder = (ids: readonly number[]): number[] => [...new Set(ids)].sort((a, b) => a - b)
+
+interface Compare {
+  /** In order. */
+  ids: number[]
+  bytes: number
 }
 
 interface Part {

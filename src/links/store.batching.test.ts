@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolderInMemory } from '../../test/support/folder.ts'
 import { accountWrites } from '../accounts/writes.ts'
+import { checkDatabase } from '../backup/invariants.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { settingWrites } from '../db/settings.ts'
@@ -60,12 +61,36 @@ const change = fc
   .record({ id, url, quota, author })
   .map(({ url: text, ...command }) => ({ ...command, ...keyed(text) }))
 
+const ids = fc.array(id, { minLength: 1, maxLength: 4 })
+const tags = fc.array(fc.constantFrom('a', 'b', 'spring'), { maxLength: 2 })
+const time = fc.constantFrom(null, 1000, 2000)
+const patch = fc.record(
+  {
+    title: fc.constantFrom(null, 'Aaa', 'x'.repeat(250)),
+    note: fc.constantFrom(null, 'exa'),
+    tags,
+    addTags: tags,
+    removeTags: tags,
+    isPaused: fc.boolean(),
+    startsAt: time,
+    expiresAt: time,
+    maxHits: fc.constantFrom(null, 5),
+    expiredUrl: fc.constantFrom(null, 'https://example.com/over'),
+    forwardQuery: fc.boolean(),
+  },
+  { requiredKeys: [] },
+)
+
 const calls = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: call('createEncoded', creation) },
     { weight: 3, arbitrary: call('reserveCode', reservation) },
     { weight: 3, arbitrary: call('changeUrl', change) },
     { weight: 3, arbitrary: call('deleteLink', fc.record({ id, author })) },
+    { weight: 4, arbitrary: call('changeProperties', fc.record({ ids, patch, quota, author })) },
+    call('scheduleDeletion', fc.record({ ids, deleteAt: fc.constantFrom(1, 2), author })),
+    call('undoDeletion', fc.record({ ids, author })),
+    call('deleteDue', fc.record({ now: fc.constantFrom(1, 2), most: fc.constantFrom(1, 9) })),
     call('deleteLinksOf', fc.record({ accountId, most: fc.integer({ min: 1, max: 3 }) })),
     call('disableCode', fc.record({ code, reason: fc.constant('abuse'), now: fc.constant(now) })),
     call('enableCode', fc.record({ code })),
@@ -132,6 +157,9 @@ test('calls have the same results and leave the same tables, however they are ba
         })
         expect(outcomes).toEqual(expected)
         expect(contentsOf(together.db)).toEqual(contentsOf(alone.db))
+        const checks = ['stored bytes', 'properties', 'search index']
+        const found = [...checkDatabase(alone.db)].filter(({ check }) => checks.includes(check))
+        expect(found.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok'])
       } finally {
         alone.db.close()
         together.db.close()

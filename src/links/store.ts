@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type Code, newCode } from '../lib/code.ts'
+import { accountCounts } from './account-counts.ts'
 import {
   type Author,
   type CreatedLink,
@@ -14,8 +15,8 @@ import {
   type Link,
   type NewLink,
   type QuotaName,
-  type Stored,
 } from './link.ts'
+import { deletionCanceler, propertyRemover, propertyWrites } from './property-store.ts'
 import { indexKeeper } from './search-index.ts'
 
 /** A link, or the quota that it exceeds. */
@@ -42,7 +43,6 @@ export interface ChangeUrl {
 
 /** 0 means no limit. */
 const NO_QUOTA: Quota = { linksMax: 0, urlBytesMax: 0 }
-const NOTHING_STORED: Stored = { links: 0, urlBytes: 0 }
 
 /** UTF-8 bytes of a link's URL. */
 const URL_BYTES = 'coalesce(octet_length(url), 0)'
@@ -58,6 +58,7 @@ export const linkWrites = (db: Database) => ({
   ...reservation(db),
   ...change(db),
   ...deletion(db),
+  ...propertyWrites(db),
 })
 
 export type LinkWrites = ReturnType<typeof linkWrites>
@@ -65,6 +66,7 @@ export type LinkWrites = ReturnType<typeof linkWrites>
 function creation(db: Database) {
   const insert = linkInserter(db)
   const accounts = accountCounts(db)
+  const cancelDeletion = deletionCanceler(db)
   const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
     `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
   )
@@ -86,7 +88,10 @@ function creation(db: Database) {
     let total = before
     const links = items.map((item): Creation => {
       const existing = byUrl.get(accountId, item.urlKey)
-      if (existing) return { ...existing, reused: true }
+      if (existing) {
+        cancelDeletion(existing.id)
+        return { ...existing, reused: true }
+      }
       const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
       const exceeded = exceededQuota(next, quota)
       if (exceeded) return exceeded
@@ -162,7 +167,7 @@ function change(db: Database) {
       const link = setUrl.get(url, urlKey, id)
       if (!link) return undefined
       accounts.add(old.accountId, { links: 0, urlBytes: added })
-      index.update(link.accountId, link.id, link.code, link.url)
+      index.update(link)
       return link
     },
   }
@@ -175,8 +180,13 @@ function deletion(db: Database) {
     `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${URL_BYTES} AS urlBytes`,
   )
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
+  const removeProperties = propertyRemover(db)
   const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
     'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
+  )
+  const due = db.prepare<{ id: number }, [number, number]>(
+    `SELECT link_id AS id FROM link_properties WHERE delete_at IS NOT NULL AND delete_at <= ?
+     ORDER BY delete_at, link_id LIMIT ?`,
   )
 
   const remove = (id: number): Link | undefined => {
@@ -185,7 +195,8 @@ function deletion(db: Database) {
     const { urlBytes, ...link } = removed
     index.remove(link.accountId, id)
     removeHits.run(id)
-    accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
+    const bytes = urlBytes + removeProperties(id)
+    accounts.add(link.accountId, { links: -1, urlBytes: -bytes })
     return link
   }
 
@@ -199,6 +210,11 @@ function deletion(db: Database) {
     /** Deletes the oldest links of an account, at most `most`. Returns their codes. */
     deleteLinksOf({ accountId, most }: { accountId: AccountId; most: number }): Code[] {
       return idsOf.all(accountId, most).flatMap(({ id }) => remove(id)?.code ?? [])
+    },
+
+    /** Deletes links whose scheduled deletion is due, at most `most`. Returns their codes. */
+    deleteDue({ now, most }: { now: number; most: number }): Code[] {
+      return due.all(now, most).flatMap(({ id }) => remove(id)?.code ?? [])
     },
   }
 }
@@ -229,28 +245,5 @@ function linkInserter(db: Database) {
     const { changes, lastInsertRowid } = insert.run(...names.map((name) => row[name]))
     if (changes === 0) return undefined
     return { id: Number(lastInsertRowid), code: item.code, accountId, url: item.url, createdAt }
-  }
-}
-
-/** What each account stores, and whether it is active. */
-function accountCounts(db: Database) {
-  const stored = db.prepare<Stored, [AccountId]>(
-    'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',
-  )
-  const add = db.prepare<null, [number, number, AccountId]>(
-    'UPDATE accounts SET link_count = link_count + ?, url_bytes = url_bytes + ? WHERE id = ?',
-  )
-  const active = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
-    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
-     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
-       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
-  )
-  return {
-    stored: (accountId: AccountId): Stored => stored.get(accountId) ?? NOTHING_STORED,
-    add(accountId: AccountId, { links, urlBytes }: Stored): void {
-      add.run(links, urlBytes, accountId)
-    },
-    isActive: ({ accountId, keyId, now }: Author): boolean =>
-      active.get(accountId, keyId ?? null, now) !== null,
   }
 }

@@ -1,5 +1,6 @@
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
+import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkEffects } from './effects.ts'
 import {
@@ -11,6 +12,8 @@ import {
   type QuotaName,
   quotaError,
 } from './link.ts'
+import { BAD_TAGS, BAD_TIMES } from './property-model.ts'
+import type { ChangeProperties, PropertiesRefusal, ScheduleDeletion } from './property-store.ts'
 import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
 
 interface LinkWriterOptions {
@@ -53,7 +56,7 @@ export class LinkWriter {
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
   async changeUrl(command: Required<ChangeUrl>): Promise<Link | undefined> {
     const link = requireLink(await this.#writer.call('changeUrl', command), command)
-    if (link) this.#effects.changed(link.code)
+    if (link) this.#effects.changed([link.code])
     return link
   }
 
@@ -65,12 +68,49 @@ export class LinkWriter {
     return link !== undefined
   }
 
+  /** All of the links or none. Throws `invalid_api_key`, `invalid_value`, `quota_exceeded`. */
+  async changeProperties(command: ChangeProperties): Promise<void> {
+    const codes = await this.#writer.call('changeProperties', command)
+    if (typeof codes === 'string') throw propertiesError(codes, command)
+    this.#effects.changed(codes)
+  }
+
+  /** Returns how many of the links there were. Throws `invalid_api_key`. */
+  async scheduleDeletion(command: ScheduleDeletion): Promise<number> {
+    return this.#applyChanged(await this.#writer.call('scheduleDeletion', command))
+  }
+
+  /** Returns how many of the links there were. Throws `invalid_api_key`. */
+  async undoDeletion(command: Omit<ScheduleDeletion, 'deleteAt'>): Promise<number> {
+    return this.#applyChanged(await this.#writer.call('undoDeletion', command))
+  }
+
+  /** Deletes at most `most` links whose scheduled deletion is due. Returns how many. */
+  async deleteDue(command: { now: number; most: number }): Promise<number> {
+    const codes = await this.#writer.call('deleteDue', command)
+    this.#effects.deleted(codes)
+    return codes.length
+  }
+
   /** Deletes at most `most` links of an account. Returns how many; 0 if none is left. */
   async deleteSome(command: { accountId: AccountId; most: number }): Promise<number> {
     const codes = await this.#writer.call('deleteLinksOf', command)
     this.#effects.deleted(codes)
     return codes.length
   }
+
+  #applyChanged(codes: Code[] | 'not_active'): number {
+    if (codes === 'not_active') throw new AppError('invalid_api_key')
+    this.#effects.changed(codes)
+    return codes.length
+  }
+}
+
+function propertiesError(refusal: PropertiesRefusal, { quota }: ChangeProperties): AppError {
+  if (refusal === 'not_active') return new AppError('invalid_api_key')
+  if (refusal === 'bad_times') return new AppError('invalid_value', BAD_TIMES)
+  if (refusal === 'too_many_tags') return new AppError('invalid_value', BAD_TAGS)
+  return quotaError(refusal, quota)
 }
 
 function requireLink(

@@ -3,7 +3,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CallOptions, JSON_TYPE, testApp } from '../support/app.ts'
 import { breakDatabase } from '../support/broken-database.ts'
-import { ENDPOINTS, nameOf, pathOf, WITH_KEY, WRITES } from '../support/endpoints.ts'
+import {
+  BEYOND_THE_SPEC,
+  ENDPOINTS,
+  type Endpoint,
+  nameOf,
+  pathOf,
+  WITH_KEY,
+  WRITES,
+} from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { disableLink } from '../support/moderation.ts'
 import { describeApi } from '../support/openapi.ts'
@@ -13,6 +21,9 @@ import { describeApi } from '../support/openapi.ts'
 const url = 'https://example.com/'
 const passcode = 'A'.repeat(24)
 const code = 'SPRING26'
+
+const ALL = [...ENDPOINTS, ...BEYOND_THE_SPEC]
+const hasBody = ({ method }: Endpoint) => method !== 'GET'
 
 // spec: GET /api/qr/{code} | Response 200 for PNG
 // spec: GET /qr/{code} | Response 302
@@ -69,24 +80,24 @@ test('every answer is as documented, and every documented answer can happen', as
   disableLink(app, 'DISABLED', 'Reported')
   await see('GET /{code}', { key: 'enterprise-2' }, '/DISABLED')
 
-  for (const endpoint of ENDPOINTS) {
+  for (const endpoint of ALL) {
     for (let i = 0; i < 2; i++) {
-      const json = endpoint.method === 'POST' ? { json: { url, urls: [url] } } : {}
+      const json = hasBody(endpoint) ? { json: { url, urls: [url] } } : {}
       await see(nameOf(endpoint), { ...json, key: 'enterprise' }, pathOf(endpoint))
     }
   }
   app.maintenance(app.now() + 60_000)
-  for (const endpoint of ENDPOINTS.filter(({ duringMaintenance }) => !duringMaintenance)) {
-    await see(nameOf(endpoint), endpoint.method === 'POST' ? { json: {} } : {}, pathOf(endpoint))
+  for (const endpoint of ALL.filter(({ duringMaintenance }) => !duringMaintenance)) {
+    await see(nameOf(endpoint), hasBody(endpoint) ? { json: {} } : {}, pathOf(endpoint))
   }
   app.maintenance(undefined)
   await app.claim('UNCACHED')
   await app.claim('CACHED26')
   await see('POST /api/reserve', { key: 'free', json: { code: 'THIRD26' } })
   using _broken = breakDatabase(app.dataDir)
-  for (const endpoint of ENDPOINTS) {
+  for (const endpoint of ALL) {
     const json = { code: 'UNCACHED', passcode, url: 'https://example.com/new', urls: [url] }
-    const options = endpoint.method === 'POST' ? { json } : {}
+    const options = hasBody(endpoint) ? { json: endpoint.method === 'POST' ? json : {} } : {}
     await see(nameOf(endpoint), options, pathOf(endpoint, 'UNCACHED'))
   }
   // The one failure of the status that can be brought about is a 503.
@@ -116,21 +127,36 @@ async function seeSuccesses(see: See): Promise<void> {
   const json = { code, passcode: reserved.passcode, url: 'https://example.com/now' }
   await see('POST /api/update', { json })
   await see('POST /api/update', { json: { ...json, url: 'http://blocked.example/' } })
+  const path = `/api/links/${code}`
+  await see('GET /api/links/{code}', {}, path)
+  await see('PATCH /api/links/{code}', { json: PROPERTIES }, path)
+  await see('GET /api/links/{code}', {}, path)
+  await see('PATCH /api/links/{code}', { json: { expired_url: 'http://blocked.example/' } }, path)
   await see('POST /api/delete', { json })
+}
+
+const PROPERTIES = {
+  title: 'Poster',
+  note: null,
+  tags: ['spring'],
+  starts_at: '2026-03-01T12:00:00.000Z',
+  max_hits: 5,
+  expired_url: url,
 }
 
 async function seeRefusals(see: See): Promise<void> {
   const tooLong = ' '.repeat(32 * 1024 * 1024 + 1)
-  for (const endpoint of WRITES) {
+  for (const endpoint of [...WRITES, ...BEYOND_THE_SPEC.filter(hasBody)]) {
     const name = nameOf(endpoint)
-    await see(name, { json: {} })
-    await see(name, { raw: '{', headers: { 'content-type': JSON_TYPE } })
-    await see(name, { raw: '{}' })
-    await see(name, { raw: tooLong, headers: { 'content-type': JSON_TYPE } })
+    const path = pathOf(endpoint)
+    await see(name, { json: {} }, path)
+    await see(name, { raw: '{', headers: { 'content-type': JSON_TYPE } }, path)
+    await see(name, { raw: '{}' }, path)
+    await see(name, { raw: tooLong, headers: { 'content-type': JSON_TYPE } }, path)
   }
-  for (const endpoint of WITH_KEY) {
-    const json = endpoint.method === 'POST' ? { json: {} } : {}
-    await see(nameOf(endpoint), { ...json, key: 'nonsense' })
+  for (const endpoint of [...WITH_KEY, ...BEYOND_THE_SPEC]) {
+    const json = hasBody(endpoint) ? { json: {} } : {}
+    await see(nameOf(endpoint), { ...json, key: 'nonsense' }, pathOf(endpoint))
   }
   const blocked = 'http://blocked.example/'
   await see('POST /api/shorten', { json: { url: blocked } })
@@ -146,4 +172,5 @@ async function seeRefusals(see: See): Promise<void> {
   }
   await see('GET /api/qr/{code}', {}, '/api/qr/UNKNOWN1?size=1')
   await see('GET /api/list', {}, '/api/list?limit=0')
+  await see('GET /api/links/{code}', {}, '/api/links/UNKNOWN1')
 }

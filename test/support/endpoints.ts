@@ -1,9 +1,10 @@
 /**
- * The spec's chapter "Endpoints", written out once more, independent of the service's own routes.
+ * The spec's chapter "Endpoints", written out once more, independent of the service's own routes,
+ * and the endpoints beyond the spec.
  */
 
 export interface Endpoint {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PATCH'
   /** As the spec writes it, with `{code}`. */
   path: string
   budget: 'read' | 'write'
@@ -48,6 +49,12 @@ export const PUBLIC: readonly Endpoint[] = [
 export const WITH_KEY: readonly Endpoint[] = [...WRITES, LIST]
 export const READS: readonly Endpoint[] = [LIST, ...PUBLIC]
 export const ENDPOINTS: readonly Endpoint[] = [...WRITES, ...READS]
+
+/** Not in the spec. */
+export const BEYOND_THE_SPEC: readonly Endpoint[] = [
+  read('/api/links/{code}', { needsKey: true }),
+  { ...write('/api/links/{code}'), method: 'PATCH' },
+]
 
 /** The path with a code in it. */
 export const pathOf = ({ path }: Endpoint, code = 'ABCDEF'): string => path.replace('{code}', code)

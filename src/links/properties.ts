@@ -1,0 +1,122 @@
+import type { Database } from 'bun:sqlite'
+import type { Account } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import type { HitCounts } from '../hits/hits.ts'
+import { isoTime } from '../lib/clock.ts'
+import { authorOf, type Link } from './link.ts'
+import {
+  CHANGED_MAX,
+  type LinkProperties,
+  NO_PROPERTIES,
+  PROPERTY_COLUMNS,
+  type PropertiesChange,
+  type PropertiesPatch,
+  type PropertiesRow,
+  type PropertiesView,
+  propertiesOf,
+} from './property-model.ts'
+import { requireOwnedLink, type UpdateDeps } from './update.ts'
+
+/** Reads and changes the properties of links. */
+
+/** Reads on the HTTP thread's own connection. */
+export class PropertyReads {
+  readonly #byIds
+
+  constructor(db: Database) {
+    this.#byIds = db.prepare<PropertiesRow & { id: number }, [string]>(
+      `SELECT links.id AS id, ${PROPERTY_COLUMNS}
+       FROM links JOIN link_properties ON link_id = links.id
+       WHERE links.id IN (SELECT value FROM json_each(?))`,
+    )
+  }
+
+  /** The properties of links that have any, by their ids. */
+  readProperties(ids: readonly number[]): Map<number, LinkProperties> {
+    const rows = this.#byIds.all(JSON.stringify(ids))
+    return new Map(rows.map((row) => [row.id, propertiesOf(row)]))
+  }
+
+  propertiesOf(id: number): LinkProperties {
+    return this.readProperties([id]).get(id) ?? NO_PROPERTIES
+  }
+}
+
+export interface PropertiesDeps extends UpdateDeps {
+  properties: PropertyReads
+  hits: Pick<HitCounts, 'of'>
+}
+
+/** The account's own link with its properties. Throws `code_not_found`. */
+export function getProperties(deps: PropertiesDeps, owner: Account, code: string): PropertiesView {
+  return viewOf(deps, requireOwnedLink(deps, owner, code))
+}
+
+/** Throws `code_not_found`, then `url_blocked`, `invalid_value`, `quota_exceeded`. */
+export async function patchProperties(
+  deps: PropertiesDeps,
+  owner: Account,
+  code: string,
+  change: PropertiesChange,
+): Promise<PropertiesView> {
+  await changeProperties(deps, owner, [code], change)
+  return getProperties(deps, owner, code)
+}
+
+/**
+ * Changes properties of at most `CHANGED_MAX` links of one account: all of them or none. Throws
+ * `code_not_found`, then `url_blocked`, `invalid_value`, `quota_exceeded`.
+ */
+export async function changeProperties(
+  deps: Omit<PropertiesDeps, 'hits' | 'properties'>,
+  owner: Account,
+  codes: readonly string[],
+  { expiredUrl, ...change }: PropertiesChange,
+): Promise<void> {
+  const ids = ownedIds(deps, owner, codes)
+  if (expiredUrl && deps.blocklist.isBlocked(expiredUrl)) throw new AppError('url_blocked')
+  const patch: PropertiesPatch = change
+  if (expiredUrl !== undefined) patch.expiredUrl = expiredUrl?.text ?? null
+  await deps.links.changeProperties({
+    ids,
+    patch,
+    quota: deps.plans[owner.plan],
+    author: authorOf(owner, deps.clock()),
+  })
+}
+
+/** The ids of the account's own links. Throws `code_not_found` for the first other code. */
+export function ownedIds(
+  deps: Pick<UpdateDeps, 'reads'>,
+  owner: Account,
+  codes: readonly string[],
+): number[] {
+  if (codes.length > CHANGED_MAX) {
+    throw new AppError('invalid_value', `Choose at most ${CHANGED_MAX} links.`)
+  }
+  return codes.map((code) => requireOwnedLink(deps, owner, code).id)
+}
+
+function viewOf({ properties, hits, addresses }: PropertiesDeps, link: Link): PropertiesView {
+  const { id, code, url, createdAt } = link
+  const found = properties.propertiesOf(id)
+  const time = (at: number | null) => (at === null ? null : isoTime(at))
+  return {
+    code,
+    url,
+    short_url: addresses.short(code),
+    qr_url: addresses.qr(code),
+    created_at: isoTime(createdAt),
+    hit_count: hits.of([id]).get(id) ?? 0,
+    title: found.title,
+    note: found.note,
+    tags: found.tags,
+    paused: found.isPaused,
+    starts_at: time(found.startsAt),
+    expires_at: time(found.expiresAt),
+    max_hits: found.maxHits,
+    expired_url: found.expiredUrl,
+    forward_query: found.forwardQuery,
+    delete_at: time(found.deleteAt),
+  }
+}

@@ -1,0 +1,54 @@
+import { Elysia } from 'elysia'
+import { type RequestBodies, readBody } from '../http/body.ts'
+import { type GuardDeps, requireKey } from '../http/guard.ts'
+import { operation } from '../http/operation.ts'
+import { getProperties, type PropertiesDeps, patchProperties } from './properties.ts'
+import { PropertiesBody, PropertiesView } from './property-model.ts'
+
+interface Deps extends PropertiesDeps, GuardDeps {
+  bodies: RequestBodies
+}
+
+/** A link of the account with its optional properties. */
+export const linkPropertyRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.properties' }).use(readRoutes(deps)).use(changeRoutes(deps))
+
+const readRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.properties.read', prefix: '/api' })
+    .use(requireKey(deps, 'read'))
+    .get('/links/:code', ({ account, params }) => getProperties(deps, account, params.code), {
+      detail: operation({
+        id: 'getLink',
+        summary: 'A link of the account with its properties',
+        tag: 'Links',
+        key: true,
+        code: true,
+        answers: { 200: { description: 'The link.', view: PropertiesView } },
+        refusals: [401, 404, 503],
+      }),
+    })
+
+const changeRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.properties.change', prefix: '/api' })
+    .use(requireKey(deps, 'write'))
+    .patch(
+      '/links/:code',
+      async ({ request, account, params }) => {
+        const change = await readBody(deps.bodies, request, PropertiesBody, account.id)
+        return patchProperties(deps, account, params.code, change)
+      },
+      {
+        detail: operation({
+          id: 'patchLink',
+          summary: 'Change properties of a link',
+          description:
+            'Null clears a property; an absent one stays. `update` changes the destination.',
+          tag: 'Links',
+          key: true,
+          code: true,
+          body: PropertiesBody,
+          answers: { 200: { description: 'The changed link.', view: PropertiesView } },
+          refusals: [400, 401, 404, 413, 415, 422, 503],
+        }),
+      },
+    )

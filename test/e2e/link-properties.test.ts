@@ -1,0 +1,214 @@
+import { expect, test } from 'bun:test'
+import { checkDatabase } from '../../src/backup/invariants.ts'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+
+/** Titles, tags, notes and rules of links, through GET and PATCH /api/links/{code}. */
+
+const CODE = 'SPRING26'
+const URL = 'https://example.com/landing'
+
+const get = (app: TestApp, code = CODE, key = 'free') =>
+  app.call('GET', `/api/links/${code}`, { key })
+const patch = (app: TestApp, json: unknown, code = CODE, key = 'free') =>
+  app.call('PATCH', `/api/links/${code}`, { key, json })
+
+const PLAIN = {
+  code: CODE,
+  url: URL,
+  short_url: `http://hop.test/${CODE}`,
+  qr_url: `http://hop.test/qr/${CODE}`,
+  created_at: '2026-03-01T12:00:00.000Z',
+  hit_count: 0,
+  title: null,
+  note: null,
+  tags: [],
+  paused: false,
+  starts_at: null,
+  expires_at: null,
+  max_hits: null,
+  expired_url: null,
+  forward_query: false,
+  delete_at: null,
+}
+
+test('a link without properties has none of them', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  expect(await get(app, 'spring26')).toMatchObject({ status: 200, body: PLAIN })
+  expect(await patch(app, {})).toMatchObject({ status: 200, body: PLAIN })
+})
+
+test('each property can be set, kept and cleared', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const sent = {
+    title: '  Spring poster ',
+    note: 'Line one\nLine two',
+    tags: ['Poster', ' spring   2026', 'poster'],
+    paused: true,
+    starts_at: '2026-04-01T00:00:00+02:00',
+    expires_at: '2026-05-01T00:00:00.5Z',
+    max_hits: 1_000_000_000,
+    expired_url: 'https://example.com/over',
+    forward_query: true,
+  }
+  const stored = {
+    ...PLAIN,
+    ...sent,
+    title: 'Spring poster',
+    tags: ['poster', 'spring 2026'],
+    starts_at: '2026-03-31T22:00:00.000Z',
+    expires_at: '2026-05-01T00:00:00.500Z',
+  }
+  expect(await patch(app, sent)).toMatchObject({ status: 200, body: stored })
+  expect((await patch(app, { title: 'Other' })).body).toEqual({ ...stored, title: 'Other' })
+  expect((await get(app)).body).toEqual({ ...stored, title: 'Other' })
+  const cleared = Object.fromEntries(Object.keys(sent).map((name) => [name, null]))
+  expect((await patch(app, cleared)).body).toEqual(PLAIN)
+  expect(problemsOf(app)).toEqual([])
+})
+
+const TITLE = 'Invalid title: must be one line of at most 200 characters'
+const NOTE = 'Invalid note: must be a text of at most 2,000 characters'
+const TAG = 'Invalid tags: each must have 1 to 40 characters and no comma'
+const TAGS = 'Invalid tags: must be a list of at most 20'
+const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
+const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
+const FIELDS =
+  'The fields are title, note, tags, paused, starts_at, expires_at, max_hits, expired_url, forward_query.'
+
+const REFUSED: [json: unknown, error: string][] = [
+  [[], 'Invalid properties: must be a JSON object'],
+  ['title', 'Invalid properties: must be a JSON object'],
+  [null, 'Invalid properties: must be a JSON object'],
+  [{ url: 'https://example.com/' }, `Unknown field: url. ${FIELDS}`],
+  [{ delete_at: null }, `Unknown field: delete_at. ${FIELDS}`],
+  [{ title: 1 }, TITLE],
+  [{ title: 'x'.repeat(201) }, TITLE],
+  [{ title: 'two\nlines' }, TITLE],
+  [{ title: '\ud800' }, TITLE],
+  [{ note: 'x'.repeat(2001) }, NOTE],
+  [{ note: 'a\u0000' }, NOTE],
+  [{ tags: 'spring' }, TAGS],
+  [{ tags: Array.from({ length: 21 }, (_, n) => `tag ${n}`) }, TAGS],
+  [{ tags: [''] }, TAG],
+  [{ tags: ['a,b'] }, TAG],
+  [{ tags: ['x'.repeat(41)] }, TAG],
+  [{ tags: [null] }, TAG],
+  [{ paused: 'yes' }, 'Invalid paused: must be true or false'],
+  [{ forward_query: 1 }, 'Invalid forward_query: must be true or false'],
+  [{ max_hits: 0 }, HITS],
+  [{ max_hits: 1.5 }, HITS],
+  [{ max_hits: 1_000_000_001 }, HITS],
+  [{ max_hits: '5' }, HITS],
+  [{ starts_at: 1 }, STARTS],
+  [{ starts_at: '2026-03-01' }, STARTS],
+  [{ starts_at: '2026-13-01T00:00:00Z' }, STARTS],
+  [{ expired_url: 'ftp://example.com' }, 'Invalid URL: must start with http:// or https://'],
+  [
+    { starts_at: '2026-05-01T00:00:00Z', expires_at: '2026-05-01T00:00:00Z' },
+    'Invalid starts_at: must be before expires_at',
+  ],
+]
+test('PATCH refuses what a property may not contain, and changes nothing', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  for (const [json, error] of REFUSED) {
+    expect(await patch(app, json)).toMatchObject({ status: 400, body: { error } })
+  }
+  await patch(app, { expires_at: '2026-05-01T00:00:00Z' })
+  const late = await patch(app, { starts_at: '2026-06-01T00:00:00Z', title: 'Late' })
+  expect(late).toMatchObject({ status: 400 })
+  expect((await get(app)).body).toEqual({ ...PLAIN, expires_at: '2026-05-01T00:00:00.000Z' })
+})
+
+test('a code of another account is answered like an unknown one', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL, 'pro')
+  for (const code of [CODE, 'UNKNOWN26', 'x', 'a-b']) {
+    const refused = { status: 404, body: { error: `Code not found: ${code.toUpperCase()}` } }
+    expect(await get(app, code)).toMatchObject(refused)
+    expect(await patch(app, { title: 'Mine' }, code)).toMatchObject(refused)
+  }
+  expect((await get(app, CODE, 'pro')).body).toEqual(PLAIN)
+})
+
+test('refusals come in the order of the other endpoints', async () => {
+  await using app = await testApp({ env: { ENTERPRISE_WRITES_PER_MINUTE: '3' } })
+  const key = 'enterprise'
+  const json = { title: 1 }
+  const path = '/api/links/UNKNOWN26'
+  app.maintenance(app.now() + 60_000)
+  expect(await app.call('PATCH', path, { json })).toMatchObject({ status: 503 })
+  expect(await app.call('GET', path)).toMatchObject({ status: 503 })
+  app.maintenance(undefined)
+  app.advance(2000)
+  expect(await app.call('PATCH', path, { json })).toMatchObject({ status: 401 })
+  expect(await app.call('GET', path)).toMatchObject({ status: 401 })
+  expect(await app.call('PATCH', path, { key, raw: '{}' })).toMatchObject({ status: 415 })
+  expect(await app.call('PATCH', path, { key, json })).toMatchObject({ status: 400 })
+  expect(await app.call('PATCH', path, { key, json: {} })).toMatchObject({ status: 404 })
+  expect(await app.call('PATCH', path, { key, json })).toMatchObject({ status: 429 })
+  expect(await app.call('GET', path, { key })).toMatchObject({ status: 404 })
+  expect(await app.call('DELETE', path, { key })).toMatchObject({ status: 405 })
+})
+
+test('a blocked host cannot be the destination after the end', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const own = await patch(app, { expired_url: 'http://hop.test/OTHER26', title: 'x' })
+  expect(own).toMatchObject({ status: 422 })
+  expect((await get(app)).body).toEqual(PLAIN)
+})
+
+test('properties count towards the quota of bytes, and a deletion makes room', async () => {
+  await using app = await testApp({ env: { FREE_URL_BYTES_MAX: '1024' } })
+  const { passcode } = await app.claim(CODE, URL)
+  const full = { status: 422, body: { error: expect.stringContaining('Quota exceeded') } }
+  expect(await patch(app, { note: 'ü'.repeat(500) })).toMatchObject(full)
+  expect(await patch(app, { note: 'ü'.repeat(450), tags: ['a'] })).toMatchObject({ status: 200 })
+  expect(await patch(app, { title: 'x'.repeat(150) })).toMatchObject(full)
+  expect(await patch(app, { paused: true })).toMatchObject({ status: 200 })
+  expect(problemsOf(app)).toEqual([])
+  await app.call('POST', '/api/delete', { key: 'free', json: { code: CODE, passcode } })
+  expect(problemsOf(app)).toEqual([])
+  await app.claim(CODE, `${URL}/${'x'.repeat(900)}`)
+  expect(await get(app)).toMatchObject({
+    status: 200,
+    body: { note: null, tags: [], paused: false },
+  })
+})
+
+test('the other endpoints answer the same for a link with properties', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const answers = async () => {
+    const paths = [`/api/lookup/${CODE}`, '/api/list', `/api/qr-image/${CODE}`]
+    return Promise.all(
+      paths.map(async (path) => (await app.call('GET', path, { key: 'free' })).text),
+    )
+  }
+  const before = await answers()
+  await patch(app, { title: 'Hidden', tags: ['hidden'], paused: true, max_hits: 1 })
+  expect(await answers()).toEqual(before)
+  const found = await app.call('GET', '/api/list?search=hidden', { key: 'free' })
+  expect(found.body).toMatchObject({ total: 0 })
+})
+
+test('a revoked key changes nothing, also if it was revoked while the body arrived', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const old = app.rotateKey('free', { now: true })
+  expect(await patch(app, { title: 'x' }, CODE, old)).toMatchObject({ status: 401 })
+  expect((await get(app)).body).toEqual(PLAIN)
+})
+
+function problemsOf(app: TestApp) {
+  const db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
+  try {
+    return [...checkDatabase(db)].filter(({ status }) => status === 'problem')
+  } finally {
+    db.close()
+  }
+}
