@@ -16,6 +16,7 @@ import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { CreateDeps } from '../links/create.ts'
 import type { ExportReads } from '../links/export.ts'
+import type { PropertyReads } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
 import type { TopReads } from '../links/top.ts'
 import type { UpdateDeps } from '../links/update.ts'
@@ -32,7 +33,8 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps 
   unsent: UnsentResponses
   /** Reads of many rows. */
   reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
-  images: Pick<QrImages, 'render' | 'renderText'>
+  properties: PropertyReads
+  images: Pick<QrImages, 'find' | 'render' | 'renderText'>
   health: Health
   moderation: Moderation
   vitals: () => Vitals

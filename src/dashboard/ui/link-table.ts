@@ -2,6 +2,7 @@ import type { Account } from '../../accounts/store.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import type { Link } from '../../links/link.ts'
+import { type LinkProperties, NO_PROPERTIES, Tag } from '../../links/property-model.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { TOP_MAX, topLinks } from '../../links/top.ts'
 import type { CurrentUser } from '../auth/guard.ts'
@@ -18,9 +19,11 @@ interface TableQuery {
   search: string
   /** The text was too long, and `search` is its beginning. */
   isCut: boolean
+  /** Empty: links with any tags, or none. */
+  tag: string
   /** From 1. */
   page: number
-  /** Only without a search. */
+  /** Only without a search and a tag. */
   byHits: boolean
 }
 
@@ -35,11 +38,13 @@ export interface LinkTable extends TableQuery {
 export function parseTableQuery(query: Readonly<Record<string, string | undefined>>): TableQuery {
   const text = [...(query.q ?? '').trim()]
   const search = text.slice(0, SEARCH_MAX).join('')
+  const tag = Tag.safeParse(query.tag).data ?? ''
   return {
     search,
     isCut: text.length > SEARCH_MAX,
+    tag,
     page: pageNumber(query.page),
-    byHits: search === '' && query.sort === 'hits',
+    byHits: search === '' && tag === '' && query.sort === 'hits',
   }
 }
 
@@ -51,9 +56,13 @@ export function currentTableQuery({ headers }: Request): TableQuery {
 
 const pathOf = (query: TableQuery): string => `/app/links${queryText(query)}`
 
-function queryText({ search, page, byHits }: Omit<TableQuery, 'isCut'>): string {
+const isFiltered = ({ search, tag }: Pick<TableQuery, 'search' | 'tag'>): boolean =>
+  search !== '' || tag !== ''
+
+function queryText({ search, tag, page, byHits }: Omit<TableQuery, 'isCut'>): string {
   const query = new URLSearchParams({
     ...(search && { q: search }),
+    ...(tag && { tag }),
     ...(byHits && { sort: 'hits' }),
     ...(page > 1 && { page: String(page) }),
   })
@@ -89,10 +98,11 @@ async function loadRows(
   { id: accountId }: Account,
   { query, linkCount, signal }: LoadOptions,
 ): Promise<{ total: number; rows: CountedLink[] }> {
-  const { search, page, byHits } = query
+  const { search, tag, page, byHits } = query
   const part = { accountId, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   if (byHits) return { total: Math.min(linkCount, TOP_MAX), rows: await topLinks(deps, part) }
-  const { total, links } = await deps.pages.find({ ...part, search }, signal)
+  const filter = { search, inProperties: true, tag: tag === '' ? undefined : tag }
+  const { total, links } = await deps.pages.find({ ...part, ...filter }, signal)
   const counts = deps.hits.of(links.map(({ id }) => id))
   return { total, rows: links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 })) }
 }
@@ -107,33 +117,48 @@ async function renderRows(
   links: readonly CountedLink[],
   search: string,
 ): Promise<Html[]> {
-  const { addresses, clock, moderation, series } = deps
+  const { addresses, clock, moderation, properties, series } = deps
+  const ids = links.map(({ id }) => id)
+  const days = await series.ofLinks(ids, DAYS)
   const reasons = moderation.reads.findReasons(links.map(({ code }) => code))
-  const days = await series.ofLinks(
-    links.map(({ id }) => id),
-    DAYS,
-  )
+  const found = properties.readProperties(ids)
   const now = clock()
-  const propsOf = (link: CountedLink): LinkRowProps => ({
-    link,
-    shortUrl: addresses.short(link.code),
-    title: null,
-    tags: [],
-    badges: badgesOf(link, reasons.get(link.code)),
-    days: days.get(link.id),
-  })
+  const propsOf = (link: CountedLink): LinkRowProps => {
+    const own = found.get(link.id) ?? NO_PROPERTIES
+    const disabled = reasons.get(link.code)
+    return {
+      link,
+      shortUrl: addresses.short(link.code),
+      title: own.title,
+      tags: own.tags,
+      badges: badgesOf({ link, properties: own, disabled, now }),
+      days: days.get(link.id),
+    }
+  }
   return pageSlices.map(links, ROWS_AT_ONCE, (link) => linkRow(propsOf(link), { now, search }))
 }
 
-/** `disabled`: why the operator disabled the code. */
-function badgesOf({ url }: Link, disabled: string | undefined): Badge[] {
+interface LinkState {
+  link: CountedLink
+  properties: LinkProperties
+  /** Why the operator disabled the code. */
+  disabled: string | undefined
+  now: number
+}
+
+/** Why visitors do not reach the destination. */
+function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
+  const { isPaused, startsAt, expiresAt, maxHits, deleteAt } = properties
+  const isOver =
+    (expiresAt !== null && expiresAt <= now) || (maxHits !== null && link.hitCount >= maxHits)
+  const title = disabled && `By the operator: ${disabled}`
   const badges: (Badge | false)[] = [
-    disabled !== undefined && {
-      label: 'Disabled',
-      kind: 'bad',
-      title: `By the operator: ${disabled}`,
-    },
-    url === null && { label: 'No destination', kind: 'note' },
+    disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
+    deleteAt !== null && { label: 'Deleted', kind: 'bad' },
+    link.url === null && { label: 'No destination', kind: 'note' },
+    isPaused && { label: 'Paused', kind: 'note' },
+    isOver && { label: 'Expired', kind: 'note' },
+    startsAt !== null && startsAt > now && { label: 'Not started', kind: 'note' },
   ]
   return badges.filter((badge) => badge !== false)
 }
@@ -149,7 +174,7 @@ export function listSection(
   table: LinkTable,
   { isOutOfBand = false }: SectionOptions = {},
 ): Html {
-  const isEmpty = table.linkCount === 0 && table.search === ''
+  const isEmpty = table.linkCount === 0 && !isFiltered(table)
   const all = attributes({
     id: 'links',
     'aria-label': isEmpty ? undefined : 'Your links',
@@ -178,8 +203,9 @@ export function listFragment(table: LinkTable): { markup: Html; path: string } {
   return { markup: html`${list(table)}${status}${exportLink(table, true)}`, path: pathOf(table) }
 }
 
-function found({ search, isCut, total, linkCount }: LinkTable): string {
-  if (search === '') return parts.plural(linkCount, 'link')
+function found(table: LinkTable): string {
+  const { isCut, total, linkCount } = table
+  if (!isFiltered(table)) return parts.plural(linkCount, 'link')
   const text = `${count(total)} of ${parts.plural(linkCount, 'link')}`
   return isCut ? `${text} match the first ${SEARCH_MAX} characters of your search` : text
 }
@@ -251,11 +277,11 @@ const HEADS = [
 ]
 
 function list(table: LinkTable): Html {
-  const { search, rows, page, total } = table
+  const { search, tag, rows, page, total } = table
   if (rows.length === 0) {
     return html`<div id="list">${parts.emptyState(
       'Nothing found',
-      html`<p>No links match “${search}”.</p>
+      html`<p>No links match${search && html` “${search}”`}${tag && html` with the tag “${tag}”`}.</p>
         ${parts.linkButton('Show all links', '/app/links')}`,
     )}</div>`
   }
