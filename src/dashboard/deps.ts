@@ -16,8 +16,10 @@ import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { CreateDeps } from '../links/create.ts'
 import type { ExportReads } from '../links/export.ts'
-import type { PropertyReads } from '../links/properties.ts'
+import type { LinkLists } from '../links/lists.ts'
+import type { PropertiesDeps } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
+import type { TagReads } from '../links/tags.ts'
 import type { TopReads } from '../links/top.ts'
 import type { UpdateDeps } from '../links/update.ts'
 import type { Moderation } from '../moderation/moderation.ts'
@@ -28,12 +30,11 @@ import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
 
 /** What the pages use of the rest of the service. */
-export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
+export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
-  reader: Caller<ExportReads & TopReads & SeriesReads & OverviewReads>
-  properties: PropertyReads
+  reader: Caller<LinkLists & TagReads & ExportReads & TopReads & SeriesReads & OverviewReads>
   images: Pick<QrImages, 'find' | 'render' | 'renderText'>
   health: Health
   moderation: Moderation

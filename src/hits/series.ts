@@ -168,7 +168,8 @@ export function seriesReads(db: Database) {
   // One statement for each day: the rows of a day are side by side.
   const ofDay = db.prepare<{ id: number; count: number }, [number, string]>(
     `SELECT id, count FROM hits_by_day
-     WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?)) AND dimension = ''`,
+     WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?))
+       AND dimension = ''`,
   )
 
   const read = (scope: Scope, id: number, { from, to, step, now }: QueryAt): Series => {

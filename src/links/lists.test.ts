@@ -23,14 +23,17 @@ function seeded(seed: number) {
   }
 }
 
-type Kept = Pick<CreatedLink, 'id' | 'code' | 'url'>
+interface Kept extends Pick<CreatedLink, 'id' | 'code' | 'url'> {
+  title?: string
+  tags?: readonly string[]
+}
 
 function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
   // Nothing here is about the disk, and a random test commits often.
   db.run('PRAGMA synchronous = OFF')
-  const { createLinks, changeUrl, deleteLink } = linkWrites(db)
+  const { createLinks, changeUrl, deleteLink, changeProperties } = linkWrites(db)
   const { indexLinks } = searchWrites(db)
   const accounts = [1, 2, 3].map((n) => {
     db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
@@ -62,11 +65,25 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
       inTransaction(db, () => deleteLink({ id: link.id }))
       linksOf(accountId).splice(linksOf(accountId).indexOf(link), 1)
     },
-    expected({ accountId, limit, offset, search = '' }: ListQuery) {
-      const text = search.toLowerCase()
-      const found = linksOf(accountId).filter(({ code, url }) =>
-        [code, url ?? ''].some((field) => field.toLowerCase().includes(text)),
+    describe(accountId: number, link: Kept, title: string, tags: readonly string[]): void {
+      const author = { accountId, now: 0 }
+      const quota = { linksMax: 0, urlBytesMax: 0 }
+      inTransaction(db, () =>
+        changeProperties({ ids: [link.id], patch: { title, tags }, quota, author }),
       )
+      Object.assign(link, { title, tags })
+    },
+    expected({ accountId, limit, offset, search = '', inProperties, tag }: ListQuery) {
+      const text = search.toLowerCase()
+      const found = linksOf(accountId).filter(({ code, url, title = '', tags = [] }) => {
+        const fields = [
+          code,
+          url ?? '',
+          ...(inProperties ? [title, tags.toSorted().join(' ')] : []),
+        ]
+        const isFound = fields.some((field) => field.toLowerCase().includes(text))
+        return isFound && (tag === undefined || tags.includes(tag))
+      })
       const page = found.slice(offset, offset + limit)
       return { total: found.length, links: page.map(({ id, code, url }) => ({ id, code, url })) }
     },
@@ -125,7 +142,11 @@ const SEARCHES = [
   'zz',
   '\0',
   'htt\0',
+  'ring p',
+  'oster 7',
 ]
+
+const TITLES = ['Spring Poster', 'poster 7', 'Ёлка', '']
 
 test.each([1, 2, 3])(
   'pages and totals are a plain array’s through changes of all kinds, seed %i',
@@ -139,13 +160,18 @@ test.each([1, 2, 3])(
     const query = (): ListQuery => {
       const accountId = pick([1, 1, 2, 3])
       const offset = pick([0, below(10), below(app.linksOf(accountId).length + 10)])
-      return { accountId, search: pick(SEARCHES), limit: 1 + below(30), offset }
+      const search = pick(SEARCHES)
+      const tag = pick([undefined, undefined, 'spring', 'summer', 'none'])
+      const inProperties = below(2) === 0
+      return { accountId, search, inProperties, tag, limit: 1 + below(30), offset }
     }
     const write = () => {
       const accountId = pick([1, 1, 2])
       const link = pick(app.linksOf(accountId))
-      const kind = below(10)
-      if (kind < 4 || link === undefined) {
+      const kind = below(13)
+      if (kind >= 10 && link !== undefined) {
+        app.describe(accountId, link, pick(TITLES), pick([[], ['spring'], ['summer', 'spring']]))
+      } else if (kind < 4 || link === undefined) {
         app.create(accountId, Array.from({ length: 1 + below(20) }, url))
       } else if (kind < 6) app.change(link, url())
       else if (kind < 9) app.remove(accountId, link)

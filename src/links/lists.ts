@@ -5,17 +5,34 @@ import { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import { type CHUNK_SIZES, CountIndex, type IsOver, type LinkSource } from './count-index.ts'
+import {
+  type CHUNK_SIZES,
+  CountIndex,
+  ID_MAX,
+  type IsOver,
+  type LinkSource,
+} from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import { CHUNK_LINKS, isFiltered, type LinkFilter, linkSources } from './link-sources.ts'
+import type { Ranked, RankedSlice } from './ranked.ts'
 import { isSearchable, type SEARCH_SIZES } from './search.ts'
 
-export interface ListQuery extends LinkFilter {
+interface AccountFilter extends LinkFilter {
   accountId: AccountId
+}
+
+export interface ListQuery extends AccountFilter {
   limit: number
   offset: number
   /** The page begins below this id, in place of the offset. `total` counts all matches. */
   below?: number | undefined
+}
+
+/** As in `RankSlice`. */
+interface RankMatches extends AccountFilter {
+  below?: number | undefined
+  floor?: number | undefined
+  keep: number
 }
 
 export interface Matches {
@@ -27,6 +44,9 @@ export interface Matches {
 const WALK_MAX = 20 * CHUNK_LINKS
 /** Time slice of a call. Calls of other accounts wait for at most one. */
 const SLICE_MS = 3
+/** Matches whose hits are read together: some milliseconds. */
+const RANKED_AT_ONCE = 4096
+const NOTHING_RANKED: RankedSlice = { best: [], next: undefined }
 /** Lists whose counts are kept, and the numbers in them all: some 20 MB. */
 const LISTS_MAX = 256
 const NUMBERS_MAX = 2_500_000
@@ -70,6 +90,15 @@ export function linkLists(db: Database, options: ListOptions = {}) {
       return matches
     },
 
+    /**
+     * The next matches of a filter by their hits, newest links first. Undefined if there is more to
+     * count than fits a time slice: the next call continues from there.
+     */
+    rankMatchesSlice(query: RankMatches): RankedSlice | undefined {
+      const endsAt = performance.now() + sliceMs
+      return reader.rank(query, () => performance.now() >= endsAt)
+    },
+
     /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
     codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
       return codes.all(id, limit)
@@ -111,6 +140,19 @@ class ListReader {
     })()
   }
 
+  rank(query: RankMatches, isOver: IsOver): RankedSlice | undefined {
+    return this.#db.transaction(() => {
+      this.#invalidateChanged()
+      const { search = '', inProperties = false } = query
+      if (search !== '' && !isSearchable(search, inProperties)) return NOTHING_RANKED
+      const { index, total } = this.#count(query, isOver)
+      if (total === undefined) return undefined
+      const ids = index.pageBelow(query.below ?? ID_MAX + 1, RANKED_AT_ONCE)
+      const best = this.#statements.best.all(JSON.stringify(ids), query.floor ?? -1, query.keep)
+      return { best, next: ids.length === RANKED_AT_ONCE ? ids.at(-1) : undefined }
+    })()
+  }
+
   #listAll(query: ListQuery, isOver: IsOver): Matches | undefined {
     const { accountId, limit, offset } = query
     const { linkCount, walk } = this.#statements
@@ -122,27 +164,24 @@ class ListReader {
   }
 
   #find(query: ListQuery, isOver: IsOver): Matches | undefined {
-    const { accountId, limit, offset, below } = query
-    const { newest, byIds } = this.#statements
-    const index = this.#indexOf(query)
-    const total = index.count(newest.get(accountId)?.id ?? 0, isOver)
-    this.#keep(query, index)
+    const { limit, offset, below } = query
+    const { index, total } = this.#count(query, isOver)
     if (total === undefined) return undefined
     const ids = below === undefined ? index.page(limit, offset) : index.pageBelow(below, limit)
-    return { total, links: ids.length > 0 ? byIds.all(JSON.stringify(ids)) : [] }
+    return { total, links: ids.length > 0 ? this.#statements.byIds.all(JSON.stringify(ids)) : [] }
   }
 
-  #indexOf(query: ListQuery): CountIndex {
-    const kept = this.#lists.get(keyOf(query))
-    if (kept) return kept.index
-    return new CountIndex(this.#sources(query.accountId, query), this.#indexSizes)
-  }
-
-  /** Sets the entry again, because the LRU cache takes its size only then. */
-  #keep(query: ListQuery, index: CountIndex): void {
-    const key = keyOf(query)
+  #count(filter: AccountFilter, isOver: IsOver): { index: CountIndex; total: number | undefined } {
+    const { accountId } = filter
+    const key = keyOf(filter)
+    const index =
+      this.#lists.get(key)?.index ??
+      new CountIndex(this.#sources(accountId, filter), this.#indexSizes)
+    const total = index.count(this.#statements.newest.get(accountId)?.id ?? 0, isOver)
+    // Set again, because the LRU cache takes its size only then.
     this.#lists.delete(key)
-    this.#lists.set(key, { accountId: query.accountId, isFiltered: isFiltered(query), index })
+    this.#lists.set(key, { accountId, isFiltered: isFiltered(filter), index })
+    return { index, total }
   }
 
   /** Invalidates cached counts that changes since the last read have made stale. */
@@ -156,7 +195,7 @@ class ListReader {
   }
 }
 
-const keyOf = ({ accountId, search = '', inProperties = false, tag }: ListQuery): string =>
+const keyOf = ({ accountId, search = '', inProperties = false, tag }: AccountFilter): string =>
   JSON.stringify([accountId, search, inProperties, tag ?? null])
 
 function prepare(db: Database) {
@@ -170,6 +209,11 @@ function prepare(db: Database) {
     byIds: db.prepare<Link, [string]>(
       `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))
        ORDER BY id DESC`,
+    ),
+    best: db.prepare<Ranked, [string, number, number]>(
+      `SELECT value AS id, coalesce(hits.count, 0) AS count
+       FROM json_each(?1) LEFT JOIN hits ON hits.link_id = value
+       WHERE coalesce(hits.count, 0) > ?2 ORDER BY count DESC, id DESC LIMIT ?3`,
     ),
     newest: db.prepare<{ id: number | null }, [AccountId]>(
       'SELECT max(id) AS id FROM links WHERE account_id = ?',
@@ -223,7 +267,7 @@ class ChangeLog {
 }
 
 /** Enough for some million links. Counts are kept, so that the next request continues. */
-const DEADLINE_MS = 10_000
+export const SEARCH_DEADLINE_MS = 10_000
 
 interface LinkPagesOptions {
   deadlineMs?: number
@@ -241,7 +285,7 @@ export class LinkPages {
 
   constructor(
     reader: Caller<LinkLists>,
-    { deadlineMs = DEADLINE_MS, requireRoom = () => {} }: LinkPagesOptions = {},
+    { deadlineMs = SEARCH_DEADLINE_MS, requireRoom = () => {} }: LinkPagesOptions = {},
   ) {
     this.#reader = reader
     this.#deadlineMs = deadlineMs
@@ -283,6 +327,9 @@ export class LinkPages {
       if (matches) return matches
       background = true
     }
-    throw new AppError('search_timeout', '', { headers: { 'Retry-After': '1' } })
+    throw searchTimeout()
   }
 }
+
+export const searchTimeout = (): AppError =>
+  new AppError('search_timeout', '', { headers: { 'Retry-After': '1' } })

@@ -44,7 +44,7 @@ export class PropertyReads {
 
 export interface PropertiesDeps extends UpdateDeps {
   properties: PropertyReads
-  hits: Pick<HitCounts, 'of'>
+  hits: HitCounts
 }
 
 /** The account's own link with its properties. Throws `code_not_found`. */

@@ -48,11 +48,11 @@ export function indexText({ code, url, text }: IndexedTexts): string {
 }
 
 /**
- * Whether any link can contain it: no URL contains a space or a control character, and no property
- * consists of spaces.
+ * Whether any link can contain it: no URL contains a space or a control character, and properties
+ * contain no other control characters than spaces.
  */
 export const isSearchable = (text: string, inProperties: boolean): boolean =>
-  inProperties ? text.trim() !== '' : !/[\p{Cc}\p{Z}]/u.test(text)
+  inProperties ? text.trim() !== '' && !/[^\P{Cc}\s]/u.test(text) : !/[\p{Cc}\p{Z}]/u.test(text)
 
 /** An FTS5 query for the candidates; undefined where the text is too short for the index. */
 function candidatesQuery(folded: string): string | undefined {

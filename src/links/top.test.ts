@@ -6,7 +6,9 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { Thread } from '../lib/thread.ts'
-import { TOP_MAX, type TopReads, topLinks, topReads } from './top.ts'
+import type { LinkFilter } from './link-sources.ts'
+import { linkLists } from './lists.ts'
+import { TOP_MAX, topLinks, topReads } from './top.ts'
 
 function openEmpty(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
@@ -31,19 +33,21 @@ function setUp(db: Database, counts: readonly number[], slice: number) {
     }
   })()
   const reads = topReads(db, { slice })
+  const lists = linkLists(db, { chunkLinks: slice, sliceMs: 0 })
   const asked: { keep?: number }[] = []
-  const reader = Thread.inProcess<TopReads>({
-    rankSlice(slice) {
+  const reader = Thread.inProcess({
+    rankSlice(slice: Parameters<typeof reads.rankSlice>[0]) {
       asked.push(slice)
       return reads.rankSlice(slice)
     },
     linksByIds: reads.linksByIds,
+    rankMatchesSlice: lists.rankMatchesSlice,
   })
   const hits = {
     of: (ids: readonly number[]) => new Map(ids.map((id) => [id, (counts[id - 1] ?? 0) + 1000])),
   }
-  const page = (limit: number, offset: number, accountId = 1) =>
-    topLinks({ reader, hits }, { accountId, limit, offset })
+  const page = (limit: number, offset: number, accountId = 1, filter: LinkFilter = {}) =>
+    topLinks({ reader, hits }, { accountId, limit, offset, ...filter })
   return { links, page, asked }
 }
 
@@ -97,4 +101,20 @@ test('many links are read a slice at a time, and pages beyond the deepest are em
   expect(await page(50, TOP_MAX)).toEqual([])
   expect(await page(50, TOP_MAX - 1)).toEqual([])
   expect(Math.max(...asked.map(({ keep = 0 }) => keep))).toBe(TOP_MAX)
+})
+
+test('links with a tag, that match a search, or both, come by their hits', async () => {
+  using folder = temporaryFolder()
+  const db = openEmpty(folder.path)
+  const { page } = setUp(db, [3, 9, 0, 9, 7, 1, 2, 0, 4], 2)
+  db.run(`INSERT INTO link_properties (link_id, title) VALUES (1, 'One'), (2, NULL), (4, 'One')`)
+  db.run(`INSERT INTO link_tags VALUES (1, 'a', 1), (1, 'a', 2), (1, 'b', 4), (2, 'a', 5)`)
+  const ids = async (filter: LinkFilter) => (await page(10, 0, 1, filter)).map(({ id }) => id)
+  expect(await ids({ tag: 'a' })).toEqual([2, 1])
+  expect(await ids({ search: 'one', inProperties: true })).toEqual([4, 1])
+  expect(await ids({ search: 'one', inProperties: true, tag: 'a' })).toEqual([1])
+  expect(await ids({ search: 'example' })).toEqual([4, 2, 9, 1, 7, 6, 8, 3])
+  expect(await ids({ search: 'one' })).toEqual([])
+  expect(await ids({ search: ' ' })).toEqual([])
+  expect(await ids({ tag: 'c' })).toEqual([])
 })

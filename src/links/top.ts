@@ -3,6 +3,9 @@ import type { AccountId } from '../accounts/store.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Caller } from '../lib/thread.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
+import { isFiltered, type LinkFilter } from './link-sources.ts'
+import { type LinkLists, SEARCH_DEADLINE_MS, searchTimeout } from './lists.ts'
+import type { Ranked, RankedSlice } from './ranked.ts'
 
 /** The last rank: `offset` and `limit` together. Pages after it are empty. */
 export const TOP_MAX = 10_000
@@ -10,29 +13,36 @@ export const TOP_MAX = 10_000
 export type TopLink = Link & { hitCount: number }
 
 interface TopDeps {
-  reader: Caller<TopReads>
+  reader: Caller<TopReads & Pick<LinkLists, 'rankMatchesSlice'>>
   hits: Pick<HitCounts, 'of'>
 }
 
-interface TopQuery {
+interface TopQuery extends LinkFilter {
   accountId: AccountId
   limit: number
   offset: number
 }
 
 /**
- * One page of the account's links: most hits first, then newest first. The order is that of the
- * counts that were committed when each slice was read; `hitCount` is newer.
+ * One page of the account's links, or of those that match: most hits first, then newest first. The
+ * order is that of the counts that were committed when each slice was read; `hitCount` is newer.
+ * Throws `search_timeout`, also when `signal` is aborted.
  */
-export async function topLinks({ reader, hits }: TopDeps, query: TopQuery): Promise<TopLink[]> {
-  const { accountId, limit, offset } = query
+export async function topLinks(
+  { reader, hits }: TopDeps,
+  { limit, offset, ...filter }: TopQuery,
+  signal?: AbortSignal,
+): Promise<TopLink[]> {
   const keep = Math.min(offset + limit, TOP_MAX)
   if (offset >= keep) return []
   let best: Ranked[] = []
   let below: number | undefined
   do {
     const floor = best.length === keep ? best.at(-1)?.count : undefined
-    const slice = await reader.call('rankSlice', { accountId, below, floor, keep })
+    const part = { ...filter, below, floor, keep }
+    const slice = isFiltered(filter)
+      ? await rankMatches(reader, part, signal)
+      : await reader.call('rankSlice', part)
     best = merged(best, slice.best).slice(0, keep)
     below = slice.next
   } while (below !== undefined)
@@ -47,16 +57,23 @@ export async function topLinks({ reader, hits }: TopDeps, query: TopQuery): Prom
   })
 }
 
+async function rankMatches(
+  reader: TopDeps['reader'],
+  part: RankSlice & LinkFilter,
+  signal: AbortSignal | undefined,
+): Promise<RankedSlice> {
+  const endsAt = performance.now() + SEARCH_DEADLINE_MS
+  while (performance.now() < endsAt && !signal?.aborted) {
+    const slice = await reader.call('rankMatchesSlice', part, { background: true })
+    if (slice) return slice
+  }
+  throw searchTimeout()
+}
+
 /** Most hits first, then newest first. */
 function merged(newer: readonly Ranked[], older: readonly Ranked[]): Ranked[] {
   if (older.length === 0) return [...newer]
   return [...newer, ...older].sort((a, b) => b.count - a.count || b.id - a.id)
-}
-
-interface Ranked {
-  id: number
-  /** Committed hits. */
-  count: number
 }
 
 /** The next links of an account, newest first; only those above `floor` count. */
@@ -68,12 +85,6 @@ interface RankSlice {
   floor?: number | undefined
   /** The most links of the result. */
   keep: number
-}
-
-/** `next`: the start of the next slice; undefined after the last. */
-interface RankedSlice {
-  best: Ranked[]
-  next: number | undefined
 }
 
 /** Links of one slice: some 2 ms, for which other lists wait. */

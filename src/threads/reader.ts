@@ -5,11 +5,18 @@ import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
 import { type ExportReads, exportReads } from '../links/export.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
+import { type TagReads, tagReads } from '../links/tags.ts'
 import { type TopReads, topReads } from '../links/top.ts'
 import { type StatusReads, statusReads } from '../status/store.ts'
 
 /** Reads of many rows. */
-export type Reads = LinkLists & StatusReads & SeriesReads & TopReads & ExportReads & OverviewReads
+export type Reads = LinkLists &
+  TagReads &
+  StatusReads &
+  SeriesReads &
+  TopReads &
+  ExportReads &
+  OverviewReads
 
 /** Reads many rows on a thread of its own, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
@@ -17,6 +24,7 @@ serveThread(({ file }: { file: string }) => {
   const db = openReadonly(file, { cacheKiB: 16_384 })
   const functions: Reads = {
     ...linkLists(db),
+    ...tagReads(db),
     ...statusReads(db),
     ...seriesReads(db),
     ...topReads(db),

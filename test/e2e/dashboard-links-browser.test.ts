@@ -85,7 +85,7 @@ testInBrowser(
     await page.goto(`${app.url}/app/links`)
     await page.getByLabel('Shorten a URL').fill('https://example.com/spring')
     await page.getByRole('button', { name: 'Shorten' }).click()
-    await page.getByText('Your short link is ready').waitFor()
+    await page.getByRole('heading', { name: 'Your short link is ready' }).waitFor()
     expect(page.url()).toBe(`${app.url}/app/links`)
     await page.getByText('For the API: passcode').click()
     const passcode = await page.getByLabel('Passcode', { exact: true }).inputValue()

@@ -155,7 +155,7 @@ test(
     await page.goto(`${app.url}/app/links`)
     await page.getByLabel('Shorten a URL').fill('https://www.example.org/a-new-one')
     await press(page, 'Shorten')
-    await page.getByText('Your short link is ready').waitFor()
+    await page.getByRole('heading', { name: 'Your short link is ready' }).waitFor()
     await look('link-made')
     // axe leaves empty style attributes behind, which htmx would take over into a part.
     await page.goto(`${app.url}/app/links`)

@@ -5,9 +5,7 @@
   const linkOf = (row) => row?.querySelector('.name a')
 
   /** The parts of a row that the arrow keys reach, in their order. */
-  const partsOf = (row) => [
-    ...row.querySelectorAll('.pick input, .name > a, .acts button, .acts a'),
-  ]
+  const partsOf = (row) => [...row.querySelectorAll('.pick input, .name a, .acts button, .acts a')]
 
   /** Leaves two tab stops in each row: the link to its page, and Copy. */
   const reduceTabStops = () => {
@@ -125,12 +123,19 @@
   })
 
   const UNDO_MS = 30_000
-  /** Messages whose Undo has stopped working. */
+  /** Removes messages when their Undo has stopped working. */
   const removeLater = () => {
-    for (const toast of document.querySelectorAll('.toast[data-undo]:not([data-timed])')) {
+    for (const toast of document.querySelectorAll('.toast[data-brief]:not([data-timed])')) {
       toast.dataset.timed = ''
       setTimeout(() => toast.remove(), UNDO_MS)
     }
+  }
+
+  // A reload does not repeat the message.
+  const url = new URL(location)
+  if (url.searchParams.has('done') && byId('links')) {
+    for (const name of ['done', 'n', 'undo']) url.searchParams.delete(name)
+    history.replaceState(history.state, '', url)
   }
 
   const enhance = () => {

@@ -26,14 +26,21 @@ const EXPORT_BYTES = 1024 * 1024
 
 const COLUMNS = ['code', 'short_url', 'url', 'created_at', 'hits']
 
+type Addresses = Pick<DashboardDeps, 'addresses'>
+
+const lineOf = ({ addresses }: Addresses, link: ExportedLink): string =>
+  csvLine([link.code, addresses.short(link.code), link.url, isoTime(link.createdAt), link.hitCount])
+
+/** A file with a few links. */
+export const exportCsv = (deps: Addresses, links: readonly ExportedLink[]): string =>
+  [csvLine(COLUMNS), ...links.map((link) => lineOf(deps, link))].join('')
+
 /** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
 function csvOf(
-  { addresses }: DashboardDeps,
+  deps: DashboardDeps,
   chunks: AsyncGenerator<ExportedLink[], void, undefined>,
   hold: Hold,
 ): ReadableStream<Uint8Array> {
-  const line = ({ code, url, createdAt, hitCount }: ExportedLink) =>
-    csvLine([code, addresses.short(code), url, isoTime(createdAt), hitCount])
   const encoder = new TextEncoder()
   const next = async () => {
     let isLast = true
@@ -52,7 +59,7 @@ function csvOf(
       async pull(controller) {
         const { done, value } = await next()
         if (done) return controller.close()
-        controller.enqueue(encoder.encode(value.map(line).join('')))
+        controller.enqueue(encoder.encode(value.map((link) => lineOf(deps, link)).join('')))
       },
       async cancel() {
         hold[Symbol.dispose]()

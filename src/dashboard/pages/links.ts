@@ -20,9 +20,11 @@ import {
   listFragment,
   listSection,
   loadTable,
+  offeredTags,
   parseTableQuery,
 } from '../ui/link-table.ts'
 import { listDialogs } from '../ui/list-dialogs.ts'
+import { type DoneQuery, doneToast } from '../ui/toasts.ts'
 
 type Query = Readonly<Record<string, string | undefined>>
 
@@ -33,7 +35,7 @@ export const linksPages = (deps: DashboardDeps) =>
     .get('', async ({ user, query, request }) => {
       const table = await loadTable(deps, user.account, parseTableQuery(query), request.signal)
       if (request.headers.get('hx-target') !== 'list' || !wantsFragment(request)) {
-        return linksPage(user, { table, done: query.done, form: { url: sharedUrl(query) } })
+        return linksPage(deps, user, { table, done: query, form: { url: sharedUrl(query) } })
       }
       const { markup, path } = listFragment(table)
       return htmlResponse(markup, { headers: { 'hx-replace-url': path } })
@@ -47,13 +49,13 @@ export const linksPages = (deps: DashboardDeps) =>
         const table = await loadTable(deps, user.account, query, request.signal)
         const { created } = result
         return isFragment
-          ? createdFragment(user, table, created)
-          : linksPage(user, { table, created, form: {} })
+          ? createdFragment(deps, user, { table, created })
+          : linksPage(deps, user, { table, created, form: {} })
       }
       const refused = { ...typed, ...result }
       if (isFragment) return htmlResponse(createForm(user, refused), errorOptions(result.error))
       const table = await loadTable(deps, user.account, parseTableQuery({}), request.signal)
-      return linksPage(user, { table, form: refused })
+      return linksPage(deps, user, { table, form: refused })
     })
     // Codes have at least six characters: no link's page can have this path.
     .get('/code', ({ user, query }) => htmlResponse(codeStatus(deps, user, query.code ?? '')))
@@ -142,34 +144,45 @@ function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: string)
 }
 
 /** What htmx puts on the page: an empty form, the message and the list. */
-const createdFragment = (user: CurrentUser, table: LinkTable, created: Created): Response =>
-  htmlResponse(html`
+async function createdFragment(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { table, created }: { table: LinkTable; created: Created },
+): Promise<Response> {
+  const tags = await offeredTags(deps, user.account)
+  return htmlResponse(html`
     ${createForm(user, { isFragment: true })}
     <div id="toasts" hx-swap-oob="innerHTML">${createdToast(user, created)}</div>
-    ${listSection(user, table, { isOutOfBand: true })}`)
-
-const DONE = { deleted: 'The code is deleted. It no longer works.' }
+    ${listSection(user, table, { tags, isOutOfBand: true })}`)
+}
 
 interface LinksPageProps {
   table: LinkTable
-  done?: string | undefined
+  done?: DoneQuery
   created?: Created
   /** What the create form contains, and what is wrong with it. */
   form: CreateFormProps
+  /** What is wrong with a form of the list. */
+  error?: AppError
 }
 
-function linksPage(user: CurrentUser, { table, done, created, form }: LinksPageProps): Response {
-  const { error } = form
+export async function linksPage(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { table, done = {}, created, form, error }: LinksPageProps,
+): Promise<Response> {
+  const tags = await offeredTags(deps, user.account)
+  const shown = error ?? (form.error && isTemporary(form.error) ? form.error : undefined)
+  const refusal = error ?? form.error
   return page(user, {
     title: 'Links',
     current: 'links',
-    ...(error && errorOptions(error)),
+    ...(refusal && errorOptions(refusal)),
     main: html`
-      ${parts.flash(DONE, done)}
-      ${error && isTemporary(error) && parts.errorNotice(error.message)}
+      ${parts.errorNotice(shown?.message)}
       ${createForm(user, form)}
-      <div id="toasts">${created && createdToast(user, created)}</div>
-      ${listSection(user, table)}
+      <div id="toasts">${created ? createdToast(user, created) : doneToast(user, done)}</div>
+      ${listSection(user, table, { tags })}
       ${listDialogs()}`,
   })
 }

@@ -3,8 +3,8 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import { isTemporary } from '../responses.ts'
 import * as parts from './components.ts'
-import { icon } from './icons.ts'
 import { bare, linkPath, passcodeOnce, qrPicture } from './link-parts.ts'
+import { closeButton } from './toasts.ts'
 
 /** The form that creates a link, and the message with the result. */
 
@@ -88,14 +88,13 @@ const TITLES = {
 export function createdToast(user: CurrentUser, created: Created): Html {
   const { kind, code, shortUrl, url, passcode } = created
   const id = `new-${code}`
+  const short = html`<data ${attributes({ id, value: shortUrl })}>${bare(shortUrl)}</data>`
   return html`
     <section class="toast" aria-labelledby="toast-title" data-copy-now="${id}">
       ${qrPicture(code, { size: 96 })}
       <div>
         <h2 id="toast-title">${TITLES[kind]}</h2>
-        <p><a class="code" href="${linkPath(code)}"><data ${attributes({ id, value: shortUrl })}>${bare(
-          shortUrl,
-        )}</data></a></p>
+        <p><a class="code" href="${linkPath(code)}">${short}</a></p>
         ${url === null && html`<p>It has no destination yet: set one on its page.</p>`}
         <div class="row">
           ${parts.copyButton(id, 'short URL')}
@@ -115,8 +114,3 @@ export function createdToast(user: CurrentUser, created: Created): Html {
       ${closeButton()}
     </section>`
 }
-
-/** Hidden without scripts. */
-export const closeButton = (): Html => html`
-  <button type="button" class="act close" hidden data-needs-script data-close
-    aria-label="Close">${icon('x')}</button>`

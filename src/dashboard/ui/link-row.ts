@@ -35,16 +35,17 @@ interface RowContext {
 export function linkRow(props: LinkRowProps, { now, search }: RowContext): Html {
   const { link, shortUrl, badges, days } = props
   const { code, createdAt, hitCount } = link
-  const name = { 'aria-label': `Select ${code}` }
+  const pick = attributes({ value: code, 'aria-label': `Select ${code}` })
+  const short = attributes({ class: 'code', id: `short-${code}`, value: shortUrl })
+  const name = html`<data ${short}>${markMatch([code], search)}</data>`
+  const unit = hitCount === 1 ? 'hit' : 'hits'
   return html`<tr>
-<td class="pick"><input type="checkbox" name="code" ${attributes({ value: code, ...name })}></td>
-<td class="name"><a href="${linkPath(code)}"><data class="code" ${attributes({
-    id: `short-${code}`,
-    value: shortUrl,
-  })}>${markMatch([code], search)}</data></a>${titleAndTags(props, search)}${badges.map(badge)}</td>
+<td class="pick"><input type="checkbox" name="code" ${pick}></td>
+<td class="name"><div><a href="${linkPath(code)}">${name}</a>${badges.map(badge)}
+${titleAndTags(props, search)}</div></td>
 <td class="to">${link.url !== null && rowDestination(link.url, search)}</td>
 <td class="days">${days && sparkline(days)}</td>
-<td class="hits">${count(hitCount)}<span class="unit"> ${hitCount === 1 ? 'hit' : 'hits'}</span></td>
+<td class="hits">${count(hitCount)}<span class="unit"> ${unit}</span></td>
 <td class="age">${age(createdAt, now)}</td>
 <td class="acts">${actions(code, shortUrl)}</td>
 </tr>`
@@ -129,5 +130,7 @@ function actions(code: string, shortUrl: string): Html {
     'aria-label': `QR code of ${code}`,
     title: 'QR code',
   })
-  return html`<button ${copy}>${icon('copy')}</button><a ${open}>${icon('external-link')}</a><a ${qr}>${icon('qr-code')}</a>`
+  return html`<button ${copy}>${icon('copy')}</button>
+<a ${open}>${icon('external-link')}</a>
+<a ${qr}>${icon('qr-code')}</a>`
 }

@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/store.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import type { Link } from '../../links/link.ts'
-import { type LinkProperties, NO_PROPERTIES, Tag } from '../../links/property-model.ts'
+import { type LinkProperties, NO_PROPERTIES, TAG_MAX, Tag } from '../../links/property-model.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { TOP_MAX, topLinks } from '../../links/top.ts'
 import type { CurrentUser } from '../auth/guard.ts'
@@ -23,7 +23,6 @@ interface TableQuery {
   tag: string
   /** From 1. */
   page: number
-  /** Only without a search and a tag. */
   byHits: boolean
 }
 
@@ -44,7 +43,7 @@ export function parseTableQuery(query: Readonly<Record<string, string | undefine
     isCut: text.length > SEARCH_MAX,
     tag,
     page: pageNumber(query.page),
-    byHits: search === '' && tag === '' && query.sort === 'hits',
+    byHits: query.sort === 'hits',
   }
 }
 
@@ -55,6 +54,13 @@ export function currentTableQuery({ headers }: Request): TableQuery {
 }
 
 const pathOf = (query: TableQuery): string => `/app/links${queryText(query)}`
+
+/** The path of a list with a message. */
+export function listPathWith(query: TableQuery, message: Readonly<Record<string, string>>): string {
+  const params = new URLSearchParams(queryText(query))
+  for (const [name, value] of Object.entries(message)) params.set(name, value)
+  return `/app/links?${params}`
+}
 
 const isFiltered = ({ search, tag }: Pick<TableQuery, 'search' | 'tag'>): boolean =>
   search !== '' || tag !== ''
@@ -99,10 +105,15 @@ async function loadRows(
   { query, linkCount, signal }: LoadOptions,
 ): Promise<{ total: number; rows: CountedLink[] }> {
   const { search, tag, page, byHits } = query
-  const part = { accountId, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
-  if (byHits) return { total: Math.min(linkCount, TOP_MAX), rows: await topLinks(deps, part) }
-  const filter = { search, inProperties: true, tag: tag === '' ? undefined : tag }
-  const { total, links } = await deps.pages.find({ ...part, ...filter }, signal)
+  const filter = { accountId, search, inProperties: true, tag: tag === '' ? undefined : tag }
+  const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
+  if (byHits) {
+    const { total } = isFiltered(query)
+      ? await deps.pages.find({ ...filter, limit: 1, offset: 0 }, signal)
+      : { total: linkCount }
+    return { total: Math.min(total, TOP_MAX), rows: await topLinks(deps, part, signal) }
+  }
+  const { total, links } = await deps.pages.find(part, signal)
   const counts = deps.hits.of(links.map(({ id }) => id))
   return { total, rows: links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 })) }
 }
@@ -163,7 +174,19 @@ function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
   return badges.filter((badge) => badge !== false)
 }
 
+/** Tags offered for a choice: a page has a limit of bytes. */
+const TAGS_MAX = 60
+
+/** The tags with the most links, in alphabetical order. */
+export async function offeredTags({ reader }: DashboardDeps, account: Account): Promise<string[]> {
+  const tags = await reader.call('listTags', { accountId: account.id })
+  const most = tags.toSorted((a, b) => b.count - a.count).slice(0, TAGS_MAX)
+  return most.map(({ tag }) => tag).sort()
+}
+
 interface SectionOptions {
+  /** See `offeredTags`. */
+  tags: readonly string[]
   /** Replaces the one on the page, beside what htmx asked for. */
   isOutOfBand?: boolean
 }
@@ -172,7 +195,7 @@ interface SectionOptions {
 export function listSection(
   user: CurrentUser,
   table: LinkTable,
-  { isOutOfBand = false }: SectionOptions = {},
+  { tags, isOutOfBand = false }: SectionOptions,
 ): Html {
   const isEmpty = table.linkCount === 0 && !isFiltered(table)
   const all = attributes({
@@ -180,7 +203,7 @@ export function listSection(
     'aria-label': isEmpty ? undefined : 'Your links',
     'hx-swap-oob': isOutOfBand ? 'true' : undefined,
   })
-  return html`<section ${all}>${isEmpty ? noLinks() : linksOf(user, table)}</section>`
+  return html`<section ${all}>${isEmpty ? noLinks() : linksOf(user, table, tags)}</section>`
 }
 
 const noLinks = (): Html =>
@@ -190,11 +213,12 @@ const noLinks = (): Html =>
     with an <a href="/app/keys">API key</a>.</p>`,
   )
 
-const linksOf = ({ csrf }: CurrentUser, table: LinkTable): Html => html`
-  ${toolbar(table)}
+const linksOf = ({ csrf }: CurrentUser, table: LinkTable, tags: readonly string[]): Html => html`
+  ${toolbar(table, tags)}
   <form id="batch" method="post" action="/app/links/batch">
     <input type="hidden" name="csrf" value="${csrf}">
     ${list(table)}
+    ${batchBar(tags)}
   </form>`
 
 /** The list for htmx, and the path that the address bar then shows. */
@@ -210,8 +234,9 @@ function found(table: LinkTable): string {
   return isCut ? `${text} match the first ${SEARCH_MAX} characters of your search` : text
 }
 
-function toolbar(table: LinkTable): Html {
-  const { search, byHits } = table
+function toolbar(table: LinkTable, tags: readonly string[]): Html {
+  const { search, tag, byHits } = table
+  const choices = tag === '' || tags.includes(tag) ? tags : [tag, ...tags]
   const all = attributes({
     method: 'get',
     action: '/app/links',
@@ -235,6 +260,18 @@ function toolbar(table: LinkTable): Html {
         autocomplete: 'off',
         extra: { maxlength: SEARCH_MAX, spellcheck: 'false', placeholder: 'Search links' },
       })}
+      ${
+        choices.length > 0 &&
+        parts.select({
+          name: 'tag',
+          label: 'Tag',
+          choices: [
+            { value: '', label: 'All tags' },
+            ...choices.map((value) => ({ value, label: value })),
+          ],
+          value: tag,
+        })
+      }
       ${parts.select({
         name: 'sort',
         label: 'Sort by',
@@ -266,7 +303,8 @@ function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
 const HEADS = [
   {
     name: 'pick',
-    label: html`<input type="checkbox" id="pick-all" aria-label="Select all" hidden data-needs-script>`,
+    label: html`<input type="checkbox" id="pick-all" aria-label="Select all"
+      hidden data-needs-script>`,
   },
   { name: 'name', label: 'Link' },
   { name: 'to', label: 'Destination' },
@@ -281,7 +319,7 @@ function list(table: LinkTable): Html {
   if (rows.length === 0) {
     return html`<div id="list">${parts.emptyState(
       'Nothing found',
-      html`<p>No links match${search && html` “${search}”`}${tag && html` with the tag “${tag}”`}.</p>
+      html`<p>No links match${search && html` “${search}”`}${tag && ` with the tag “${tag}”`}.</p>
         ${parts.linkButton('Show all links', '/app/links')}`,
     )}</div>`
   }
@@ -294,10 +332,31 @@ function list(table: LinkTable): Html {
         )}</tr></thead>
         <tbody>${rows}</tbody>
       </table>
+      <input type="hidden" name="at" value="${queryText(table)}">
       ${table.byHits && orderHint(table)}
       ${pager(page, total, (to) => pathOf({ ...table, page: to }))}
     </div>`
 }
+
+/** Shown while a link is selected. The first button is that of the Enter key. */
+const batchBar = (tags: readonly string[]): Html => html`
+  <div class="batch" role="group" aria-label="Selected links">
+    <p class="selected" role="status"></p>
+    <label class="visually-hidden" for="batch-tag">Tag</label>
+    <input id="batch-tag" name="tag" list="tags" placeholder="Tag" maxlength="${TAG_MAX}"
+      autocomplete="off">
+    <datalist id="tags">${tags.map((tag) => html`<option value="${tag}"></option>`)}</datalist>
+    ${batchButton('tag', 'Add tag')}
+    ${batchButton('untag', 'Remove tag')}
+    ${batchButton('pause', 'Pause')}
+    ${batchButton('resume', 'Resume')}
+    ${batchButton('qr', 'QR codes', { 'data-downloads': true })}
+    ${batchButton('export', 'Export CSV', { 'data-downloads': true })}
+    ${batchButton('delete', 'Delete')}
+  </div>`
+
+const batchButton = (value: string, label: string, extra: Record<string, boolean> = {}): Html =>
+  parts.button(label, value === 'delete' ? 'danger' : 'plain', { name: 'action', value, ...extra })
 
 const orderHint = ({ linkCount }: LinkTable): Html => html`
   <p class="hint">Hits of the last few seconds may not be included in this order.

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../lib/html.ts'
-import { closeButton } from './create-link.ts'
+import { closeButton } from './toasts.ts'
 
 /** What the script opens over the list: the QR code of a link, and the keyboard shortcuts. */
 

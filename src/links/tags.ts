@@ -1,0 +1,35 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+
+/** Tags of one list; an account may have more. */
+export const TAGS_LISTED_MAX = 200
+/** Links that are counted for one tag, which bounds the time: some 10 ms for all tags. */
+export const TAG_COUNT_MAX = 1000
+
+export interface TagCount {
+  tag: string
+  /** Links with the tag; `TAG_COUNT_MAX` means that or more. */
+  count: number
+}
+
+/** Runs on the reader thread. */
+export function tagReads(db: Database) {
+  // Each step seeks the next tag, so that the time does not depend on the number of links.
+  const tags = db.prepare<TagCount, [AccountId]>(
+    `WITH RECURSIVE tags (tag) AS (
+       SELECT min(tag) FROM link_tags WHERE account_id = ?1
+       UNION ALL
+       SELECT (SELECT min(tag) FROM link_tags WHERE account_id = ?1 AND tag > tags.tag)
+       FROM tags WHERE tags.tag IS NOT NULL LIMIT ${TAGS_LISTED_MAX}
+     )
+     SELECT tag, (SELECT count(*) FROM (SELECT 1 FROM link_tags
+       WHERE account_id = ?1 AND link_tags.tag = tags.tag LIMIT ${TAG_COUNT_MAX})) AS count
+     FROM tags WHERE tag IS NOT NULL`,
+  )
+  return {
+    /** The first tags of an account in alphabetical order. */
+    listTags: ({ accountId }: { accountId: AccountId }): TagCount[] => tags.all(accountId),
+  }
+}
+
+export type TagReads = ReturnType<typeof tagReads>
