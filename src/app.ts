@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { AppError } from './errors.ts'
+import { compressed } from './http/compression.ts'
 import { errorResponses } from './http/errors.ts'
 import { refuseUnmatched } from './http/guard.ts'
 import { closingConnections, securityHeaders } from './http/headers.ts'
@@ -85,9 +86,11 @@ function routes(service: Service) {
       errorResponses({
         ...service,
         refuseUnmatched: (unmatched): never => refuseUnmatched(service, http, unmatched),
-        findPage: (failed) => (isDashboardPath(failed.path) ? errorPage(failed) : undefined),
+        findPage: (failed) =>
+          isDashboardPath(failed.path) ? errorPage(dashboard.deps, failed) : undefined,
       }),
     )
+    .use(compressed())
     .use(countUnsent(service))
     .use(linkWriteRoutes(service))
     .use(linkListRoutes(service))

@@ -1,12 +1,14 @@
-import type { AppError } from '../errors.ts'
+import { type AppError, REFUSALS } from '../errors.ts'
 import { html } from '../lib/html.ts'
-import { htmlResponse, seeOther } from './responses.ts'
-import { notice } from './ui/components.ts'
-import { authPage } from './ui/layout.ts'
+import { type CurrentUser, currentUserOf } from './auth/guard.ts'
+import type { DashboardDeps } from './deps.ts'
+import { htmlResponse, isHtmx, pathOf, seeOther } from './responses.ts'
+import { linkButton, notice } from './ui/components.ts'
+import { authPage, page } from './ui/layout.ts'
 
 const TITLES: Readonly<Record<number, string>> = {
   403: 'Not allowed',
-  404: 'Not found',
+  404: 'Page not found',
   413: 'Too large',
   429: 'Too many requests',
   500: 'Something went wrong',
@@ -23,38 +25,48 @@ interface Failure {
 export const isDashboardPath = (path: string): boolean => /^\/app(\/|$)/.test(path)
 
 /** An error as a page. Without a session, redirects to the sign-in page instead. */
-export function errorPage({ refusal, requestId, request }: Failure): Response {
+export function errorPage(deps: DashboardDeps, { refusal, requestId, request }: Failure): Response {
   // `invalid_api_key` means here: the account was disabled while its form was being sent.
   if (refusal.code === 'sign_in_needed' || refusal.code === 'invalid_api_key') {
     return toSignIn(request)
   }
   const { status, headers } = refusal
+  // The error handler in dashboard.js shows `Retry-After`.
   if (status === 429 && isHtmx(request)) return htmlResponse(html``, { status, headers })
   const hint = html`<p class="hint">
     Give the administrator this request id: <code>${requestId}</code></p>`
-  return authPage({
-    title: TITLES[status] ?? 'Not possible',
-    status,
-    headers: { ...headers, 'x-request-id': requestId },
-    main: html`
-      ${notice(status >= 500 ? 'bad' : 'note', html`<p>${refusal.message}</p>`)}
-      ${status === 500 && hint}
-      <p><a href="/app">Go to the dashboard</a></p>`,
-  })
+  const { message } = refusal.code === 'path_not_found' ? REFUSALS.page_not_found : refusal
+  const title = TITLES[status] ?? 'Not possible'
+  const shown = typeof message === 'string' ? message : message()
+  const text = notice(status >= 500 ? 'bad' : 'note', html`<p>${shown}</p>`)
+  const response = { status, headers: { ...headers, 'x-request-id': requestId } }
+  const user = findUser(deps, { refusal, requestId, request })
+  if (user) {
+    const back = html`<div class="row">${linkButton('Go to your links', '/app/links')}</div>`
+    return page(user, { ...response, title, main: [text, back] })
+  }
+  const back = html`<p><a href="/app">Go to the dashboard</a></p>`
+  return authPage(deps, request, { ...response, title, main: [text, status === 500 && hint, back] })
+}
+
+/** The page keeps its navigation if the request was wrong, not if the service cannot serve it. */
+function findUser(deps: DashboardDeps, failure: Failure): CurrentUser | undefined {
+  const { refusal, requestId, request } = failure
+  if (![403, 404, 413, 415].includes(refusal.status)) return undefined
+  const token = deps.cookies.find('session', request)
+  const session = deps.sessions.find(token)
+  if (!session || token === undefined) return undefined
+  const origin = { address: '', network: '', requestId }
+  return currentUserOf(deps, session, { request, origin, token })
 }
 
 function toSignIn(request: Request): Response {
-  // The origin comes from the Host header and may not parse as a URL.
-  const path = request.url.replace(/^\w+:\/\/[^/]*/, '')
-  const next = request.method === 'GET' ? safeNext(path) : undefined
+  const next = request.method === 'GET' ? safeNext(pathOf(request)) : undefined
   const signIn = next ? `/app/sign-in?next=${encodeURIComponent(next)}` : '/app/sign-in'
   if (!isHtmx(request)) return seeOther(signIn)
   // htmx would put the target of a plain redirect into a part of this page.
   return htmlResponse(html``, { status: 401, headers: { 'hx-redirect': signIn } })
 }
-
-/** Requests of htmx. Its error handler in dashboard.js shows `Retry-After` to the user. */
-const isHtmx = ({ headers }: Request): boolean => headers.get('hx-request') === 'true'
 
 /** The page to open after signing in: only pages of the dashboard are accepted. */
 export function safeNext(next: string | undefined): string | undefined {

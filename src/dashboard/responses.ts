@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { compressible } from '../http/compression.ts'
 import { lengthOf } from '../http/unsent.ts'
 import type { Html } from '../lib/html.ts'
 
@@ -38,10 +39,19 @@ export function htmlResponse(
   markup: Html,
   { status = 200, cookies, headers }: ResponseOptions = {},
 ): Response {
-  const text = markup.toString()
-  const own = { 'content-type': 'text/html; charset=utf-8', 'content-length': lengthOf(text) }
-  return new Response(text, { status, headers: headersOf({ ...own, ...headers }, cookies) })
+  const all = headersOf({ 'content-type': 'text/html; charset=utf-8', ...headers }, cookies)
+  return compressible(markup.toString(), status, all)
 }
+
+/** For a request of htmx that changes nothing on its page. */
+export const noContent = (cookies: readonly string[]): Response =>
+  new Response(null, { status: 204, headers: headersOf({}, cookies) })
+
+/** The path and query of a request. The origin comes from the Host header and may not parse. */
+export const pathOf = ({ url }: Request): string => url.replace(/^\w+:\/\/[^/]*/, '')
+
+/** Whether htmx sent the request. It would put the target of a redirect into a part of its page. */
+export const isHtmx = ({ headers }: Request): boolean => headers.get('hx-request') === 'true'
 
 /** Redirects to one of our own pages, after a form for example. */
 export function seeOther(path: string, cookies?: readonly string[]): Response {

@@ -18,6 +18,7 @@ import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { signInCodePages, signInPages, signOutPages } from './pages/sign-in.ts'
+import { themePages } from './pages/theme.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
 
 /** The dashboard at `/app`. */
@@ -32,6 +33,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(signInCodePages(deps))
     .use(joinPages(deps))
     .use(signOutPages(deps))
+    .use(themePages(deps))
     .use(linksPages(deps))
     .use(batchPages(deps))
     .use(bulkPages(deps))

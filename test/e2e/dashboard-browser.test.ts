@@ -3,6 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser, problemsOf, straysFrom } from '../support/browser.ts'
 import { OWNER, PASSWORD } from '../support/dashboard.ts'
+import { signOut } from '../support/walk.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
 
@@ -43,7 +44,7 @@ test(
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
     expect(page.url()).not.toContain(key)
     await page.goto(`${app.url}/app/account`)
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signOut(page)
     await page.getByText('You are signed out.').waitFor()
     await page.getByLabel('E-mail address').fill(OWNER)
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
@@ -91,7 +92,7 @@ test(
     await setUp(page, app)
     await page.goto(`${app.url}/app/account`)
     const focused: string[] = []
-    for (let i = 0; i < 8; i++) {
+    for (let i = 0; i < 7; i++) {
       await page.keyboard.press('Tab')
       focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
     }
@@ -101,10 +102,18 @@ test(
       'Links',
       'Analytics',
       'Keys',
-      'Account',
       'Service',
-      'Sign out',
+      OWNER,
     ])
+    await page.keyboard.press('Enter')
+    const inMenu: string[] = []
+    for (let i = 0; i < 6; i++) {
+      await page.keyboard.press('Tab')
+      inMenu.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
+    }
+    expect(inMenu).toEqual(['Account', 'Security', 'System', 'Light', 'Dark', 'Sign out'])
+    await page.keyboard.press('Escape')
+    expect(await page.locator('#account-menu').isVisible()).toBe(false)
     await context.close()
   },
   BROWSER_MS,

@@ -117,13 +117,22 @@ test.each([
   expect((await ann.get('/app/account')).status).toBe(303)
 })
 
+/** What is under the random pad, which is the first half of a token. */
+function unmasked(token: string): string {
+  const bytes = Buffer.from(token, 'base64url')
+  return Buffer.from(bytes.subarray(32).map((byte, i) => byte ^ (bytes[i] ?? 0))).toString(
+    'base64url',
+  )
+}
+
 const foreign = [
   { name: 'from another site', headers: { 'sec-fetch-site': 'cross-site' } },
   { name: 'from a sister host', headers: { 'sec-fetch-site': 'same-site' } },
   { name: 'of a foreign origin', headers: { origin: 'https://evil.example' }, plain: true },
   { name: 'of no origin', headers: { origin: 'null' }, plain: true },
   { name: 'without a token', headers: {}, csrf: '' },
-  { name: 'with a token that is nonsense', headers: {}, csrf: 'A'.repeat(43) },
+  { name: 'with a token that is nonsense', headers: {}, csrf: 'A'.repeat(86) },
+  { name: 'with a token without its pad', headers: {}, csrf: 'unmasked' },
   { name: 'with the token of another session', headers: {}, csrf: 'eve' },
 ]
 test.each(foreign)(
@@ -133,7 +142,12 @@ test.each(foreign)(
     const ann = await makeMember(app, 'ann@example.com')
     const eve = await makeMember(app, 'eve@example.com')
     const own = (await ann.get('/app/account')).csrf
-    const stolen = csrf === 'eve' ? (await eve.get('/app/account')).csrf : csrf
+    const stolen =
+      csrf === 'eve'
+        ? (await eve.get('/app/account')).csrf
+        : csrf === 'unmasked'
+          ? unmasked(own)
+          : csrf
     const sent = { current: PASSWORD, password: 'eleven silent bees', csrf: stolen ?? own }
     const answer = plain
       ? await ann.postAsOld('/app/account/password', sent, headers)
@@ -226,7 +240,7 @@ test('files of the dashboard are kept for good under a name that changes with th
   await using app = await testApp()
   const { text } = await new Visitor(app).get('/app/sign-in')
   const files = [...text.matchAll(/"(\/app\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '')
-  expect(new Set(files).size).toBe(4)
+  expect(new Set(files).size).toBe(5)
   for (const path of files) {
     const { status, headers } = await new Visitor(app).get(path)
     expect({ path, status, kept: headers.get('cache-control') }).toEqual({

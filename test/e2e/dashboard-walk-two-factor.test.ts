@@ -11,10 +11,12 @@ import {
   WALK_ENV as ENV,
   keyField,
   listWith,
+  openMenu,
   passwordField,
   press,
   setupAddress,
   signIn,
+  signOut,
 } from '../support/walk.ts'
 
 /** The pages that ask for a password or a code, as a person sees them. */
@@ -74,7 +76,7 @@ testInBrowser(
     await page.getByRole('link', { name: 'I have saved them' }).click()
     await page.getByRole('link', { name: 'Turn it off…' }).click()
     await look('two-factor-on')
-    await press(page, 'Sign out')
+    await signOut(page)
     await signIn(page, app)
     await page.waitForURL('**/app/sign-in/code**')
     await reload()
@@ -98,6 +100,7 @@ testInBrowser(
     await using watched = await watch(browser, app, { javaScriptEnabled: false })
     const { page, said } = watched
     await signIn(page, app)
+    await openMenu(page)
     await page.getByRole('link', { name: 'Account', exact: true }).click()
     await page.getByRole('link', { name: 'Set it up…' }).click()
     await press(page, 'Set up two-factor sign-in')
@@ -105,7 +108,7 @@ testInBrowser(
     await page.getByLabel('Code', { exact: true }).fill(codeOf(key, app.now()))
     await press(page, 'Turn it on')
     await page.getByRole('link', { name: 'I have saved them' }).click()
-    await press(page, 'Sign out')
+    await signOut(page)
     app.advance(MINUTE)
     await signIn(page, app)
     await page.getByLabel('Code', { exact: true }).fill(codeOf(key, app.now()))

@@ -14,6 +14,7 @@ import {
   press,
   setupAddress,
   signIn,
+  signOut,
 } from '../support/walk.ts'
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
@@ -127,7 +128,7 @@ test(
       await page.goto(`${app.url}/app/${path}`)
       await look(`${path}-empty`)
     }
-    await press(page, 'Sign out')
+    await signOut(page)
     await look('sign-in')
     await signIn(page, app, 'not the password')
     await look('sign-in-refused')

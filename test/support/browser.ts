@@ -49,8 +49,15 @@ export function problemsOf(page: Page): string[] {
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(message.text())
   })
-  page.on('pageerror', (error) => problems.push(error.message))
+  onScriptError(page, (message) => problems.push(message))
   return problems
+}
+
+/** Without the transition between two pages, which the browser leaves out when a page is slow. */
+export function onScriptError(page: Page, note: (message: string) => void): void {
+  page.on('pageerror', ({ message }) => {
+    if (!/^Transition was (aborted|skipped)/.test(message)) note(message)
+  })
 }
 
 /** Lets the page reach its own origin alone from now on. Returns what it wants elsewhere. */

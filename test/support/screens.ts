@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, toAnswer } from './app.ts'
-import { violations } from './browser.ts'
+import { onScriptError, violations } from './browser.ts'
 
 const FOLDER = join(import.meta.dir, '../.artifacts/screens')
 
@@ -41,7 +41,7 @@ export async function watch(
     if (status === '422' || (isStatus && message.location().url === page.url())) return
     said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
   })
-  page.on('pageerror', (error) => said.push(`thrown: ${error.message}`))
+  onScriptError(page, (message) => said.push(`thrown: ${message}`))
   return { page, said, [Symbol.asyncDispose]: () => context.close() }
 }
 

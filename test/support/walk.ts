@@ -25,6 +25,14 @@ export async function signIn(page: Page, app: TestApp, password = PASSWORD): Pro
   await press(page, 'Sign in')
 }
 
+/** Opens the menu under the e-mail address. */
+export const openMenu = (page: Page) => page.locator('[popovertarget=account-menu]').click()
+
+export async function signOut(page: Page): Promise<void> {
+  await openMenu(page)
+  await press(page, 'Sign out')
+}
+
 /** The status of the API for a key. */
 export const listWith = async (app: TestApp, key: string): Promise<number> =>
   (await app.call('GET', '/api/list', { key })).status

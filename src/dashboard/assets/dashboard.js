@@ -138,6 +138,19 @@
     button.setAttribute('aria-pressed', String(shows))
   })
 
+  // The server stores the choice in a cookie for the next page.
+  document.addEventListener('submit', ({ target, submitter }) => {
+    if (target.dataset.themeForm === undefined) return
+    const root = document.documentElement
+    if (submitter.value === 'system') delete root.dataset.theme
+    else root.dataset.theme = submitter.value
+    const scheme = root.dataset.theme ?? 'light dark'
+    document.querySelector('meta[name=color-scheme]').content = scheme
+    for (const button of target.querySelectorAll('button')) {
+      button.setAttribute('aria-pressed', String(button === submitter))
+    }
+  })
+
   /** Allows a form to be sent again. */
   const unlock = (form) => {
     delete form.dataset.sent

@@ -1,6 +1,12 @@
 const YEAR_SECONDS = 365 * 24 * 3600
 
-type CookieName = 'session' | 'form' | 'known' | 'step'
+type CookieName = 'session' | 'form' | 'known' | 'step' | 'theme'
+
+/** The colors that somebody has chosen instead of the system's. */
+export type Theme = 'light' | 'dark'
+
+export const isTheme = (text: string | undefined): text is Theme =>
+  text === 'light' || text === 'dark'
 
 /**
  * The dashboard's cookies. Over https their names begin with `__Host-`: browsers accept such a
@@ -19,6 +25,12 @@ export class Cookies {
     return cookies.get(this.#nameOf(name)) ?? undefined
   }
 
+  /** Undefined: as the system. */
+  findTheme(request: Request): Theme | undefined {
+    const theme = this.find('theme', request)
+    return isTheme(theme) ? theme : undefined
+  }
+
   /** Lasts until the browser closes. The server limits the session separately. */
   session = (token: string): string => this.#set('session', token)
   /** Binds forms to a browser that has no session yet. */
@@ -27,6 +39,7 @@ export class Cookies {
   known = (token: string): string => `${this.#set('known', token)}; Max-Age=${YEAR_SECONDS}`
   /** Between the password and the code of two-factor sign-in. */
   step = (token: string): string => this.#set('step', token)
+  theme = (theme: Theme): string => `${this.#set('theme', theme)}; Max-Age=${YEAR_SECONDS}`
   end = (name: CookieName): string => `${this.#set(name, '')}; Max-Age=0`
 
   #set(name: CookieName, value: string): string {

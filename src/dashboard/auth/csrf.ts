@@ -21,9 +21,24 @@ export function requireSameOrigin({ headers }: Request, baseUrl: string): void {
   if (!host || !own.includes(host)) throw new AppError('form_expired')
 }
 
-/** The hidden field `csrf`. It binds a form to the session cookie, or before sign-in to `form`. */
-export const formToken = (hasher: SecretHasher, cookie: string): string =>
-  hasher.hash('form', cookie).toString('base64url')
+const TOKEN_BYTES = 32
+
+/**
+ * The hidden field `csrf`. It binds a form to the session cookie, or before sign-in to `form`. A
+ * random pad precedes the token under that pad, so that no two pages contain the same bytes: the
+ * lengths of compressed pages would otherwise reveal the token (BREACH).
+ */
+export function formToken(
+  { hasher, random }: Pick<DashboardDeps, 'hasher' | 'random'>,
+  cookie: string,
+): string {
+  const pad = random(TOKEN_BYTES)
+  const masked = mask(hasher.hash('form', cookie), pad)
+  return Buffer.concat([pad, masked]).toString('base64url')
+}
+
+const mask = (bytes: Uint8Array, pad: Uint8Array): Uint8Array =>
+  bytes.map((byte, i) => byte ^ (pad[i] as number))
 
 /** Throws `form_expired` for a token that does not belong to this cookie. */
 export function requireFormToken(
@@ -31,19 +46,20 @@ export function requireFormToken(
   cookie: string | undefined,
   token: string,
 ): void {
-  const expected = cookie === undefined ? undefined : hasher.hash('form', cookie)
-  if (!expected || !hashesEqual(expected, Buffer.from(token, 'base64url'))) {
-    throw new AppError('form_expired')
-  }
+  const sent = Buffer.from(token, 'base64url')
+  if (cookie === undefined || sent.length !== 2 * TOKEN_BYTES) throw new AppError('form_expired')
+  const unmasked = mask(sent.subarray(TOKEN_BYTES), sent)
+  if (!hashesEqual(hasher.hash('form', cookie), unmasked)) throw new AppError('form_expired')
 }
 
 /** The token of a form on a page without a session, and the cookies that the page must set. */
 export function anonymousForm(
-  { cookies, hasher, random }: DashboardDeps,
+  deps: DashboardDeps,
   request: Request,
 ): { csrf: string; cookies: string[] } {
+  const { cookies, random } = deps
   const found = cookies.find('form', request)
-  if (found) return { csrf: formToken(hasher, found), cookies: [] }
+  if (found) return { csrf: formToken(deps, found), cookies: [] }
   const created = newToken(random)
-  return { csrf: formToken(hasher, created), cookies: [cookies.form(created)] }
+  return { csrf: formToken(deps, created), cookies: [cookies.form(created)] }
 }

@@ -10,7 +10,9 @@ import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import { bulkBytesMax } from '../../links/create.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { pathOf } from '../responses.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
+import type { Theme } from './cookies.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
 
 /** Sessions, forms, budgets and the client's address: what pages check before they run. */
@@ -22,17 +24,27 @@ export interface CurrentUser {
   csrf: string
   /** The client, for the security log. */
   origin: Origin
+  /** Undefined: as the system. */
+  theme: Theme | undefined
+  /** The page, with its query; undefined for a response to a form. */
+  path: string | undefined
 }
 
-export const currentUserOf = (
+/** `token`: of the session's cookie. */
+export function currentUserOf(
+  deps: Pick<DashboardDeps, 'cookies' | 'hasher' | 'random'>,
   { id, createdAt, provedAt, accountId, plan, email, isOwner }: SessionRow,
-  { csrf, origin }: Pick<CurrentUser, 'csrf' | 'origin'>,
-): CurrentUser => ({
-  account: { id: accountId, plan, email, isOwner: isOwner === 1 },
-  session: { id, createdAt, provedAt },
-  csrf,
-  origin,
-})
+  { request, origin, token }: { request: Request; origin: Origin; token: string },
+): CurrentUser {
+  return {
+    account: { id: accountId, plan, email, isOwner: isOwner === 1 },
+    session: { id, createdAt, provedAt },
+    csrf: formToken(deps, token),
+    origin,
+    theme: deps.cookies.findTheme(request),
+    path: request.method === 'GET' ? pathOf(request) : undefined,
+  }
+}
 
 interface GuardOptions {
   /** Only for the owner of the service. Everybody else gets 404. */
@@ -58,7 +70,7 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       // Before the form is read, which is the most expensive part.
       spendPage(deps, { request, server }, session?.accountId)
       const early = requireSession(session, owner)
-      const { account } = currentUserOf(early, { csrf: '', origin })
+      const account = { id: early.accountId, plan: early.plan }
       const isCharged = bulk && isLargeForm(request)
       if (isCharged) {
         requireSameOrigin(request, deps.baseUrl)
@@ -69,7 +81,7 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
       // A form may arrive slowly: the session may have ended meanwhile.
       const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
-      const user = currentUserOf(found, { csrf: formToken(deps.hasher, token ?? ''), origin })
+      const user = currentUserOf(deps, found, { request, origin, token: token ?? '' })
       return { user, form, isCharged }
     },
   )

@@ -10,7 +10,6 @@ import type { AccountId, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
-import { formToken } from './csrf.ts'
 import { type ClientOrigin, type CurrentUser, currentUserOf } from './guard.ts'
 
 export const CODE_PAGE = '/app/sign-in/code'
@@ -45,7 +44,7 @@ export async function startSession(
   })
   deps.security.record('session.started', origin, { accountId: session.accountId })
   return {
-    user: currentUserOf(session, { csrf: formToken(hasher, token), origin }),
+    user: currentUserOf(deps, session, { request, origin, token }),
     cookies: [
       cookies.session(token),
       cookies.known(newDeviceToken(hasher, random, session.accountId)),

@@ -201,7 +201,7 @@ function joinPage(deps: DashboardDeps, request: Request, props: JoinPageProps): 
   const { csrf, cookies } = anonymousForm(deps, request)
   const { flow, token, link, errors = {} } = props
   const { title, lead, button: label } = TEXTS[flow]
-  return authPage({
+  return authPage(deps, request, {
     title,
     cookies,
     status: errors.email || errors.password || errors.current ? 422 : 200,

@@ -80,7 +80,7 @@ interface SignInPageProps {
 function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProps): Response {
   const { csrf, cookies } = anonymousForm(deps, request)
   const { next, email, problem, done } = props
-  return authPage({
+  return authPage(deps, request, {
     title: 'Sign in',
     status: problem ? 401 : 200,
     cookies,
@@ -155,7 +155,7 @@ function codePage(
   { next, problem }: Pick<SignInPageProps, 'next' | 'problem'>,
 ): Response {
   const { csrf, cookies } = anonymousForm(deps, request)
-  return authPage({
+  return authPage(deps, request, {
     title: 'Enter your code',
     cookies,
     status: problem ? 401 : 200,

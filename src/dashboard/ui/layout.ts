@@ -1,16 +1,17 @@
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import { ASSET_PATHS } from '../assets.ts'
+import type { Cookies, Theme } from '../auth/cookies.ts'
 import type { CurrentUser } from '../auth/guard.ts'
-import { htmlResponse, type ResponseOptions } from '../responses.ts'
-import { buttonForm } from './components.ts'
+import { htmlResponse, isHtmx, type ResponseOptions } from '../responses.ts'
+import { accountMenu } from './account-menu.ts'
 
+/** Pages of `account` are reached from the account menu. */
 export type Section = 'links' | 'analytics' | 'keys' | 'account' | 'service'
 
 const SECTIONS: readonly { name: Section; label: string; isForOwner: boolean }[] = [
   { name: 'links', label: 'Links', isForOwner: false },
   { name: 'analytics', label: 'Analytics', isForOwner: false },
   { name: 'keys', label: 'Keys', isForOwner: false },
-  { name: 'account', label: 'Account', isForOwner: false },
   { name: 'service', label: 'Service', isForOwner: true },
 ]
 
@@ -48,44 +49,48 @@ export function page(user: CurrentUser, props: PageProps): Response {
   const top = html`
     <header class="top">
       <a class="brand" href="/app">${logo()}Hopcode</a>
-      <nav aria-label="Main"><ul>${items}</ul></nav>
-      <div class="who">
-        <span class="email">${user.account.email}</span>
-        ${buttonForm(user, '/app/sign-out', 'Sign out')}
-      </div>
+      <nav class="sections" aria-label="Main"><ul>${items}</ul></nav>
+      ${accountMenu(user)}
     </header>`
-  return documentOf({ title, top, main: html`<h1>${title}</h1>${main}`, width: 'wide' }, response)
+  const body = html`<h1>${title}</h1>${main}`
+  return documentOf({ title, top, main: body, width: 'wide', theme: user.theme }, response)
 }
 
 /** A page without a session, like the sign-in: one card with one form. */
-export function authPage({ title, main, ...response }: Omit<PageProps, 'current'>): Response {
+export function authPage(
+  { cookies }: { cookies: Cookies },
+  request: Request,
+  { title, main, ...response }: Omit<PageProps, 'current'>,
+): Response {
   const brand = html`<a class="brand" href="/app">${logo()}Hopcode</a>`
   const top = html`<header class="top door">${brand}</header>`
   const body = html`<div class="card door"><h1>${title}</h1>${main}</div>`
-  return documentOf({ title, top, main: body, width: 'narrow' }, response)
+  const theme = cookies.findTheme(request)
+  return documentOf({ title, top, main: body, width: 'narrow', theme }, response)
 }
 
 /** Whether htmx requests a part of the page. */
-export const wantsFragment = ({ headers }: Request): boolean =>
-  headers.get('hx-request') === 'true' && headers.get('hx-history-restore-request') !== 'true'
+export const wantsFragment = (request: Request): boolean =>
+  isHtmx(request) && request.headers.get('hx-history-restore-request') !== 'true'
 
 interface DocumentProps {
   title: string
   top: Html
   main: Html
   width: 'wide' | 'narrow'
+  theme: Theme | undefined
 }
 
 function documentOf(
-  { title, top, main, width }: DocumentProps,
+  { title, top, main, width, theme }: DocumentProps,
   response: ResponseOptions,
 ): Response {
   const markup = html`<!doctype html>
-<html lang="en">
+<html lang="en" ${attributes({ 'data-theme': theme })}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="${theme ?? 'light dark'}">
 <meta name="robots" content="noindex">
 <meta name="htmx-config" content="${HTMX_CONFIG}">
 <title>${title} · Hopcode</title>

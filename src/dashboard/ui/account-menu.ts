@@ -1,0 +1,55 @@
+import { attributes, type Html, html } from '../../lib/html.ts'
+import type { CurrentUser } from '../auth/guard.ts'
+import { form, hiddenFields } from './components.ts'
+import { type IconName, icon } from './icons.ts'
+
+const THEMES: readonly { value: string; label: string; iconName: IconName }[] = [
+  { value: 'system', label: 'System', iconName: 'monitor' },
+  { value: 'light', label: 'Light', iconName: 'sun' },
+  { value: 'dark', label: 'Dark', iconName: 'moon' },
+]
+
+/** The menu under the e-mail address. The browser opens and closes it, also without scripts. */
+export function accountMenu(user: CurrentUser): Html {
+  const { email } = user.account
+  return html`
+    <div class="who">
+      <button type="button" class="who-button" popovertarget="account-menu">
+        <span class="initial" data-initial="${email.slice(0, 1).toUpperCase()}"></span>
+        <span class="email">${email}</span>
+        ${icon('chevron-down')}
+      </button>
+      <div id="account-menu" class="menu" popover>
+        <p class="menu-title">${email}</p>
+        <a class="menu-item" href="/app/account">${icon('user')} Account</a>
+        <a class="menu-item" href="/app/account#security">${icon('shield')} Security</a>
+        ${themeForm(user)}
+        ${form({
+          action: '/app/sign-out',
+          csrf: user.csrf,
+          extra: { class: 'menu-last' },
+          children: html`<button class="menu-item">${icon('log-out')} Sign out</button>`,
+        })}
+      </div>
+    </div>`
+}
+
+function themeForm({ csrf, path, theme }: CurrentUser): Html {
+  const choices = THEMES.map(({ value, label, iconName }) => {
+    const all = { name: 'theme', value, 'aria-pressed': String(value === (theme ?? 'system')) }
+    return html`<button ${attributes(all)}>${icon(iconName)} ${label}</button>`
+  })
+  return form({
+    action: '/app/theme',
+    csrf,
+    extra: {
+      class: 'theme',
+      role: 'group',
+      'aria-label': 'Theme',
+      'data-theme-form': true,
+      'hx-post': '/app/theme',
+      'hx-swap': 'none',
+    },
+    children: [path !== undefined && hiddenFields({ next: path }), choices],
+  })
+}

@@ -1,0 +1,125 @@
+import { expect, test } from 'bun:test'
+import { testApp } from '../support/app.ts'
+import { setUpOwner, type Visitor } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+
+/** What all pages of the dashboard share: navigation, theme, compression. */
+
+const COOKIE = 'hopcode-theme'
+const shownTheme = (text: string) => /<html lang="en" data-theme="(\w+)"/.exec(text)?.[1]
+
+test('the chosen theme is in every page from then on, also before sign-in, and can be undone', async () => {
+  await using app = await testApp()
+  const ann = await makeMember(app, 'ann@example.com')
+  expect(shownTheme((await ann.get('/app/account')).text)).toBeUndefined()
+  for (const theme of ['dark', 'light']) {
+    const from = '/app/analytics?range=24h'
+    const { status, location } = await ann.post('/app/theme', { theme, next: from }, { from })
+    expect({ status, location }).toEqual({ status: 303, location: from })
+    const { text } = await ann.get('/app/account')
+    expect(shownTheme(text)).toBe(theme)
+    expect(text).toContain(`<meta name="color-scheme" content="${theme}">`)
+  }
+  await ann.post('/app/sign-out', {}, { from: '/app/account' })
+  expect(shownTheme((await ann.get('/app/sign-in')).text)).toBe('light')
+  await ann.signIn('ann@example.com')
+  await ann.post('/app/theme', { theme: 'system' }, { from: '/app/account' })
+  expect(ann.cookies.has(COOKIE)).toBe(false)
+})
+
+test.each(['"><script>alert(1)</script>', 'blue', ''])(
+  'a theme cookie of %p changes nothing',
+  async (value) => {
+    await using app = await testApp()
+    const { owner } = await setUpOwner(app)
+    const before = await owner.get('/app/account')
+    owner.cookies.set(COOKIE, encodeURIComponent(value))
+    const after = await owner.get('/app/account')
+    const plain = (text: string) => text.replace(/name="csrf" value="[^"]+"/g, '')
+    expect(plain(after.text)).toBe(plain(before.text))
+  },
+)
+
+test.each(['https://evil.example/', '//evil.example/', '/app/../api', 'javascript:alert(1)'])(
+  'choosing a theme leads to no other place: %s',
+  async (next) => {
+    await using app = await testApp()
+    const { owner } = await setUpOwner(app)
+    const sent = { theme: 'dark', next }
+    const { location } = await owner.post('/app/theme', sent, { from: '/app/account' })
+    expect(location).toBe('/app/account')
+  },
+)
+
+test('a form’s token differs from page to page, and each of them is accepted', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const tokens = [(await owner.get('/app/account')).csrf, (await owner.get('/app/account')).csrf]
+  expect(tokens[0]).not.toBe(tokens[1])
+  for (const csrf of tokens) {
+    expect((await owner.post('/app/theme', { theme: 'dark', csrf })).status).toBe(303)
+  }
+})
+
+/** The headers of a page, without decompression. */
+async function headersOf(
+  app: { url: string },
+  { cookies }: Visitor,
+  path: string,
+  { method = 'GET', ...headers }: Record<string, string> = {},
+) {
+  const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const init = { method, headers: { cookie, ...headers }, decompress: false }
+  const response = await fetch(new URL(path, app.url), init as RequestInit)
+  const bytes = (await response.arrayBuffer()).byteLength
+  const { status, headers: answered } = response
+  return {
+    status,
+    bytes,
+    length: Number(answered.get('content-length')),
+    encoding: answered.get('content-encoding'),
+    vary: answered.get('vary'),
+  }
+}
+
+test('pages are compressed for browsers that accept it, and say so to caches', async () => {
+  await using app = await testApp()
+  const { owner, key } = await setUpOwner(app)
+  const urls = Array.from({ length: 50 }, (_, n) => `https://example.com/archive/page-${n + 1}`)
+  await app.call('POST', '/api/bulk-shorten', { key, json: { urls } })
+  const gzip = { 'accept-encoding': 'gzip, deflate, br' }
+  const list = await headersOf(app, owner, '/app/links', gzip)
+  expect(list).toMatchObject({ status: 200, encoding: 'gzip', vary: 'accept-encoding' })
+  expect(list.bytes).toBe(list.length)
+  expect(list.bytes).toBeLessThan(15_000)
+  const plain = await headersOf(app, owner, '/app/links', { 'accept-encoding': 'identity' })
+  expect(plain).toMatchObject({ status: 200, encoding: null, vary: 'accept-encoding' })
+  expect(plain.bytes).toBeGreaterThan(2 * list.bytes)
+  const head = await headersOf(app, owner, '/app/links', { method: 'HEAD', ...gzip })
+  expect(head).toMatchObject({ status: 200, bytes: 0, encoding: 'gzip' })
+})
+
+test.each([
+  { name: 'refuses gzip', headers: { 'accept-encoding': 'gzip;q=0, identity' } },
+  { name: 'comes from another site', headers: { 'sec-fetch-site': 'cross-site' } },
+  { name: 'comes from a sister host', headers: { 'sec-fetch-site': 'same-site' } },
+])('a page is not compressed for a request that $name', async ({ headers }) => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  const all = { 'accept-encoding': 'gzip', ...headers }
+  expect(await headersOf(app, owner, '/app/account', all)).toMatchObject({ encoding: null })
+})
+
+test.each(['/app/nothing', '/app/links/NOSUCH26', '/app/service/nothing'])(
+  'a missing page keeps the navigation for a signed-in user alone: %s',
+  async (path) => {
+    await using app = await testApp()
+    const { owner } = await setUpOwner(app)
+    const seen = await owner.get(path)
+    expect(seen.status).toBe(404)
+    expect(seen.text).toContain('href="/app/analytics"')
+    expect(seen.text).toContain('owner@example.com')
+    const anonymous = await owner.get(path, { cookie: '' })
+    expect(anonymous.text).not.toContain('owner@example.com')
+  },
+)
