@@ -18,6 +18,7 @@ export const REFUSALS = {
   },
   code_not_found: { status: 404, message: (code: string) => `Code not found: ${shorten(code)}` },
   link_disabled: { status: 410, message: (code: string) => `Link disabled: ${code}` },
+  link_expired: { status: 410, message: (code: string) => `Link expired: ${code}` },
   path_not_found: fixed(404, 'Not found'),
   method_not_allowed: { status: 405, message: (method: string) => `Method not allowed: ${method}` },
   code_in_use: { status: 409, message: (code: string) => `Code already in use: ${code}` },

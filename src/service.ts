@@ -38,6 +38,7 @@ import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
 import { PropertyReads } from './links/properties.ts'
 import { LinkReads } from './links/read.ts'
+import { RuleCache } from './links/rules.ts'
 import { SearchIndexer } from './links/search-index.ts'
 import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
@@ -123,7 +124,7 @@ export async function openService(config: Config, options: Options) {
   })
   const traffic = {
     tally: new RequestTally(),
-    outcomes: { foundByHead: 0, notFound: 0, disabled: 0, limited: 0, failed: 0 },
+    outcomes: { foundByHead: 0, notFound: 0, disabled: 0, expired: 0, limited: 0, failed: 0 },
     redirectSeconds: new Histogram(LATENCY_BOUNDS),
   }
   const metrics = new Metrics({
@@ -208,18 +209,22 @@ function openLinks(options: LinkOptions) {
   const cache = new LinkCache({ reads: lookUps, blocklist, max: config.linkCacheMax })
   const images = new QrImages({ renderer: threads.qr, dir: imageDir, addresses, log })
   const indexer = new SearchIndexer(writer)
-  const effects = new LinkEffects({ cache, images, indexer })
+  const hits = new HitCounts(new HitReads(db), journal)
+  const properties = new PropertyReads(db)
+  const rules = new RuleCache({ properties, hits, blocklist })
+  const effects = new LinkEffects({ cache, rules, images, indexer })
   const moderationReads = new ModerationReads(db)
   const requireRoom = (account: number) => unsent.requireRoom(account)
   return {
     addresses,
     reads,
-    properties: new PropertyReads(db),
+    properties,
+    rules,
     lookUps,
     cache,
     images,
     indexer,
-    hits: new HitCounts(new HitReads(db), journal),
+    hits,
     links: new LinkWriter({ writer, effects }),
     pages: new LinkPages(threads.reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),

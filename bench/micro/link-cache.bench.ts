@@ -70,6 +70,7 @@ function measure(name: Variant): Timing {
   const destination = (id: number) => ({
     id,
     isDisabled: false,
+    hasRules: false,
     location: realisticUrl(random, id),
   })
   for (let i = 0; i < HELD; i++) cache.set(codeAt(i), destination(i))

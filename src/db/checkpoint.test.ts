@@ -84,3 +84,32 @@ test('a log that is not short is folded in while nobody writes', async () => {
   checkpoints.close()
   db.close()
 })
+
+test('the log starts anew beside readers that always overlap, as those of long lists do', async () => {
+  using folder = temporaryFolder()
+  const { file, db, checkpoints, commit } = setUp(folder.path)
+  commit(1)
+  // In a process of their own: a commit that waits for them blocks this one.
+  await using readers = Bun.spawn([process.execPath, '-e', overlappingReaders(file)], { stdout: 'pipe' })
+  const output = readers.stdout.getReader()
+  await output.read()
+  for (let n = 0; n < 200; n++) commit(5)
+  expect(statSync(`${file}-wal`).size).toBeLessThan(3 * PAGES_MAX * 4200)
+  checkpoints.close()
+  db.close()
+})
+
+/** Two connections read in turns of 4 ms; each begins before the other ends. */
+const overlappingReaders = (file: string): string => `
+  const { Database } = require('bun:sqlite')
+  const open = () => new Database(${JSON.stringify(file)}, { readonly: true })
+  const readers = [open(), open()]
+  const begin = (db) => { db.run('BEGIN'); db.query('SELECT count(*) FROM notes').get() }
+  begin(readers[0])
+  console.log('reading')
+  for (let n = 1; ; n++) {
+    begin(readers[n % 2])
+    Bun.sleepSync(2)
+    readers[(n + 1) % 2].run('COMMIT')
+    Bun.sleepSync(2)
+  }`

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { BUSY_TIMEOUT_MS } from './open.ts'
 
 /**
  * Pages in the write-ahead log at which it is folded in: 55 MiB. A bulk of 1,000 links among a
@@ -11,6 +12,8 @@ const PAGES_MAX = 14_000
 const PAGES_AT_REST = 1000
 /** If a reader blocks the checkpoint, the next attempt comes after so many more pages. */
 const PAGES_MORE = 4096
+/** How long a full log waits for the readers that use it. Lists read for 3 ms at a time. */
+const READERS_WAIT_MS = 50
 const REST_MS = 100
 
 const LIMITS = {
@@ -29,22 +32,27 @@ interface LogState {
 /**
  * Folds the write-ahead log into the database file between commits, after their responses are sent:
  * at PAGES_MAX, or REST_MS after the last commit. Replaces SQLite's automatic checkpoints, which
- * run inside a commit. A reader that always overlaps with another lets the log grow: 160 MiB were
- * measured beside long lists.
+ * run inside a commit, and which let the log grow without end while readers overlap: a log is
+ * written from its beginning again only when no reader uses it. At PAGES_MAX this class waits for
+ * that moment.
  */
 export class Checkpoints {
+  readonly #db: Database
   readonly #state
   readonly #run
+  readonly #runAndWait
   readonly #limits: typeof LIMITS
   #due: number
   #rest: Timer | undefined
 
   constructor(db: Database, limits = LIMITS) {
+    this.#db = db
     this.#limits = limits
     this.#due = limits.pagesMax
     db.run('PRAGMA wal_autocheckpoint = 0')
     this.#state = db.prepare<LogState, []>('PRAGMA wal_checkpoint(NOOP)')
     this.#run = db.prepare<LogState, []>('PRAGMA wal_checkpoint(PASSIVE)')
+    this.#runAndWait = db.prepare<LogState, []>('PRAGMA wal_checkpoint(RESTART)')
   }
 
   /** Call it after each commit. Never throws: a log that is not folded in loses nothing. */
@@ -52,7 +60,7 @@ export class Checkpoints {
     clearTimeout(this.#rest)
     const { log, checkpointed } = ask(this.#state)
     if (log < this.#limits.pagesMax) this.#due = this.#limits.pagesMax
-    if (log >= this.#due) this.#fold()
+    if (log >= this.#due) this.#restart()
     else if (log - checkpointed > this.#limits.pagesAtRest) {
       this.#rest = setTimeout(() => this.#fold(), this.#limits.restMs)
     }
@@ -62,10 +70,20 @@ export class Checkpoints {
     clearTimeout(this.#rest)
     this.#state.finalize()
     this.#run.finalize()
+    this.#runAndWait.finalize()
   }
 
+  /** Folds the log in. The next commit writes from its beginning if no reader uses it then. */
   #fold(): void {
-    this.#due = ask(this.#run).log + this.#limits.pagesMore
+    ask(this.#run)
+  }
+
+  /** Folds the log in and waits until no reader uses it, at most READERS_WAIT_MS. */
+  #restart(): void {
+    this.#fold()
+    this.#db.run(`PRAGMA busy_timeout = ${READERS_WAIT_MS}`)
+    this.#due = ask(this.#runAndWait).log + this.#limits.pagesMore
+    this.#db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   }
 }
 

@@ -98,8 +98,8 @@ export const links = sqliteTable(
 )
 
 /**
- * Optional properties of a link. A link without any has no row, and a redirect reads the row only if
- * it has a rule: one of the columns from `paused_at` to `delete_at`.
+ * Optional properties of a link. A link without any has no row. A redirect reads the row only if it
+ * has a rule: one of the columns from `paused_at` to `delete_at`.
  */
 export const linkProperties = sqliteTable(
   'link_properties',
@@ -118,7 +118,7 @@ export const linkProperties = sqliteTable(
     expiredUrl: text('expired_url'),
     /** 1: the query string of a visit is added to the destination. */
     forwardQuery: integer('forward_query').notNull().default(0),
-    /** When the deletion takes effect that its owner can still undo; visitors get 404 until then. */
+    /** When a deletion that can still be undone takes effect. Visitors get 404 until then. */
     deleteAt: integer('delete_at'),
   },
   (table) => [index('link_properties_delete').on(table.deleteAt).where(sql`delete_at IS NOT NULL`)],

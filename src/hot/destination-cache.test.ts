@@ -10,6 +10,7 @@ const destination = (id: number, length = 30): Destination => ({
   id,
   location: `https://x/${id}`.padEnd(length, '.'),
   isDisabled: false,
+  hasRules: id % 2 === 0,
 })
 
 test('what was set is found, whatever its code and location', () => {
@@ -17,8 +18,8 @@ test('what was set is found, whatever its code and location', () => {
   const entries: [string, Destination][] = [
     ['ABCDEF', destination(1)],
     ['ABCDEG', destination(2, 100)],
-    ['ABCDEFG', { id: 4_294_967_295, location: null, isDisabled: false }],
-    ['ABCDEFH', { id: 4_294_967_294, location: null, isDisabled: true }],
+    ['ABCDEFG', { id: 4_294_967_295, location: null, isDisabled: false, hasRules: false }],
+    ['ABCDEFH', { id: 4_294_967_294, location: null, isDisabled: true, hasRules: false }],
     ['ABCDEFGHIJ', destination(4, 41)],
     ['ABCDEFGHIJK', destination(5, 40)],
     ['00000000000000000000', destination(6, 8192)],
@@ -128,7 +129,8 @@ test.each([1, 2, 3, 4, 5, 6])('it never gives a wrong answer: random calls, seed
       const lengths = [12, 40, 41, 60, 200, 3000, 49_000]
       const next = destination(below(2 ** 31), lengths[Math.min(below(9), below(9), below(9), 6)])
       const isDisabled = below(2) === 0
-      const entry = below(20) === 0 ? { id: next.id, location: null, isDisabled } : next
+      const empty = { id: next.id, location: null, isDisabled, hasRules: false }
+      const entry = below(20) === 0 ? empty : next
       cache.set(code(text), entry)
       model.set(text, entry)
       expect(cache.find(code(text))).toEqual(entry)

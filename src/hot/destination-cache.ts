@@ -11,6 +11,8 @@ export interface Destination {
   readonly location: string | null
   /** Answered with 410. */
   readonly isDisabled: boolean
+  /** The link has properties on which a redirect depends; only with a location. */
+  readonly hasRules: boolean
 }
 
 // A code is four words of five 6-bit characters each; unused bits are zero.
@@ -26,12 +28,13 @@ const HEADER_BYTES = 4 * (CODE_WORDS + 2)
 const UNIT_WORDS = 8
 const UNIT_BYTES = 4 * UNIT_WORDS
 
-// The state: the length of the location, and four flags.
+// The state: the length of the location, and five flags.
 const LENGTH_MASK = 0x00ffffff
 const IS_RESERVED = 1 << 24
 const IS_USED = 1 << 25
 const IS_DEAD = 1 << 26
 const IS_DISABLED = 1 << 27
+const HAS_RULES = 1 << 28
 const HAS_NO_LOCATION = IS_RESERVED | IS_DISABLED
 
 /** Average size of an entry; one with a URL of 120 characters takes 160 bytes. */
@@ -93,15 +96,15 @@ export class DestinationCache {
     if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
     const id = (this.#words[at + ID] as number) >>> 0
     if (state & HAS_NO_LOCATION) {
-      return { id, location: null, isDisabled: (state & IS_DISABLED) !== 0 }
+      return { id, location: null, isDisabled: (state & IS_DISABLED) !== 0, hasRules: false }
     }
     const start = 4 * at + HEADER_BYTES
     const location = this.#bytes.toString('latin1', start, start + (state & LENGTH_MASK))
-    return { id, location, isDisabled: false }
+    return { id, location, isDisabled: false, hasRules: (state & HAS_RULES) !== 0 }
   }
 
   /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */
-  set(code: Code, { id, location, isDisabled }: Destination): void {
+  set(code: Code, { id, location, isDisabled, hasRules }: Destination): void {
     this.delete(code)
     const length = location?.length ?? 0
     const words = wordsOf(length)
@@ -112,7 +115,8 @@ export class DestinationCache {
     this.#words.set(this.#code, at)
     this.#words[at + ID] = id
     const withoutLocation = isDisabled ? IS_DISABLED : IS_RESERVED
-    this.#words[at + STATE] = location === null ? withoutLocation : length
+    const withLocation = hasRules ? length | HAS_RULES : length
+    this.#words[at + STATE] = location === null ? withoutLocation : withLocation
     if (location) this.#bytes.write(location, 4 * at + HEADER_BYTES, 'latin1')
     this.#link(at)
     this.#size++

@@ -5,7 +5,6 @@ import { type Client, ClientAddress } from '../hot/client-address.ts'
 import { RateLimiter } from './budgets.ts'
 
 const WINDOW_MS = 60_000
-const LOOK_UPS = 60
 const SEED = 4_052_611
 
 const PLANS = {
@@ -90,8 +89,6 @@ test('reads, redirects and look-ups of addresses agree with plain logs, and are 
     for (const { address, act, advanceMs, times } of all) {
       time.ms += advanceMs
       const key = keyOf(`198.51.100.${address}`)
-      const isSpent = (charge: 'read' | 'redirect') =>
-        counted(`${charge} ${address}`).length >= budgets[charge]
       for (let i = 0; i < times; i++) {
         if (act !== 'lookUp') {
           const log = counted(`${act} ${address}`)
@@ -104,49 +101,41 @@ test('reads, redirects and look-ups of addresses agree with plain logs, and are 
           expect(budget).toMatchObject({ allowed, limit, remaining, resetAt })
           continue
         }
-        const lookUps = counted(`lookUp ${address}`)
-        const isAnySpent = isSpent('read') || isSpent('redirect')
-        const passes = !isAnySpent || lookUps.length < LOOK_UPS
-        const refusal = limiter.findLookUpRefusal('redirect', undefined, key)
+        const passes = counted(`read ${address}`).length < budgets.read
+        const refusal = limiter.findLookUpRefusal(undefined, key)
         expect(refusal === undefined).toBe(passes)
-        if (isAnySpent && passes) lookUps.push(time.ms)
         if (passes) continue
-        // The headers of the refusal are those of the window that is used up.
-        const spent = isSpent('redirect') ? 'redirect' : 'read'
-        const leaves = (counted(`${spent} ${address}`)[0] ?? 0) + WINDOW_MS
+        const leaves = (counted(`read ${address}`)[0] ?? 0) + WINDOW_MS
         const retryAfter = Math.ceil((leaves - time.ms) / 1000)
-        expect(refusal).toMatchObject({ limit: budgets[spent], remaining: 0, retryAfter })
+        expect(refusal).toMatchObject({ limit: budgets.read, remaining: 0, retryAfter })
       }
     }
   })
   fc.assert(property, { seed: SEED, numRuns: 200 })
 })
 
-test('an image is looked up for by the reads alone', () => {
+test('look-ups depend on the reads alone', () => {
   const { limiter } = limiterOf({ anonymous: { read: 2, write: 1, redirect: 1 } })
   expect(passed(limiter, 'redirect', SCHOOL, 2)).toBe(1)
   for (let i = 0; i < 100; i++) {
-    expect(limiter.findLookUpRefusal('read', undefined, SCHOOL)).toBeUndefined()
+    expect(limiter.findLookUpRefusal(undefined, SCHOOL)).toBeUndefined()
   }
   passed(limiter, 'read', SCHOOL, 2)
-  let allowed = 0
-  for (let i = 0; i < 100; i++) {
-    if (!limiter.findLookUpRefusal('read', undefined, SCHOOL)) allowed++
-  }
-  expect(allowed).toBe(LOOK_UPS)
+  const refusal = limiter.findLookUpRefusal(undefined, SCHOOL)
+  expect(refusal).toMatchObject({ allowed: false, limit: 2, remaining: 0 })
 })
 
 test('an account beyond its reads gets no look-up, and one without a limit gets each', () => {
   const { limiter } = limiterOf()
   const free = { id: 1, plan: 'free' as const, keyId: 1 }
   for (let i = 0; i < 5; i++) {
-    expect(limiter.findLookUpRefusal('redirect', free, SCHOOL)).toBeUndefined()
+    expect(limiter.findLookUpRefusal(free, SCHOOL)).toBeUndefined()
     limiter.take('redirect', free, SCHOOL)
   }
-  const refusal = limiter.findLookUpRefusal('redirect', free, SCHOOL)
+  const refusal = limiter.findLookUpRefusal(free, SCHOOL)
   expect(refusal).toMatchObject({ limit: 5, remaining: 0, retryAfter: 60 })
   const enterprise = { id: 2, plan: 'enterprise' as const, keyId: 2 }
-  expect(limiter.findLookUpRefusal('redirect', enterprise, SCHOOL)).toBeUndefined()
+  expect(limiter.findLookUpRefusal(enterprise, SCHOOL)).toBeUndefined()
 })
 
 test('after 393,216 IPv4 addresses in a minute, 400 new clients follow links', () => {
@@ -160,7 +149,7 @@ test('after 393,216 IPv4 addresses in a minute, 400 new clients follow links', (
   expect(windowOf(limiter, 'redirect')?.size).toBe(ADDRESSES_MAX)
   for (const text of freshIpv4(400, 100)) {
     const key = keyOf(text)
-    expect([text, limiter.findLookUpRefusal('redirect', undefined, key)]).toEqual([text, undefined])
+    expect([text, limiter.findLookUpRefusal(undefined, key)]).toEqual([text, undefined])
     expect([text, limiter.take('redirect', undefined, key).allowed]).toEqual([text, true])
   }
   expect(windowOf(limiter, 'redirect')).toMatchObject({ refused: 0, uncounted: 400 })

@@ -9,11 +9,6 @@ import type { Clock, MonotonicClock } from '../lib/clock.ts'
 const ADDRESSES_MAX = 393_216
 const ACCOUNTS_MAX = 49_152
 
-/** For addresses over their budget that ask for codes not in memory: see `findLookUpRefusal`. */
-const LOOK_UP_ADDRESSES_MAX = 49_152
-const LOOK_UP_BYTES_MAX = 2 ** 20
-const LOOK_UPS_PER_MINUTE = 60
-
 /** Sent in the headers of a budget without a limit: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
 
@@ -71,7 +66,7 @@ export interface LimiterWindow {
 export class RateLimiter {
   readonly #options: RateLimiterOptions
   readonly #accounts: Record<BudgetGroup | 'page', SlidingWindow>
-  readonly #addresses: Record<Charge | 'page' | 'look_up', SlidingWindow>
+  readonly #addresses: Record<Charge | 'page', SlidingWindow>
   readonly #budget = { allowed: true, limit: 0, remaining: 0, resetAt: 0, retryAfter: 1 }
 
   constructor(options: RateLimiterOptions) {
@@ -88,12 +83,6 @@ export class RateLimiter {
       write: new SlidingWindow({ keysMax, groups }),
       page: new SlidingWindow({ keysMax, groups }),
       redirect: new SlidingWindow({ keysMax, groups, failsOpen: true }),
-      look_up: new SlidingWindow({
-        keysMax: Math.min(keysMax, LOOK_UP_ADDRESSES_MAX),
-        arenaBytesMax: LOOK_UP_BYTES_MAX,
-        groups,
-        failsOpen: true,
-      }),
     }
   }
 
@@ -137,37 +126,23 @@ export class RateLimiter {
   }
 
   /**
-   * The refusal of a database look-up for a code that is not in memory; undefined if it is allowed.
-   * Called before it is known what the request is charged to: to `found` if the code exists, else
-   * to the reads. While neither is used up, the look-up is allowed. After that an address still has
-   * a few look-ups a minute, so that links work beside a scanner behind the same address.
+   * The refusal of a database look-up for a code that is not in memory; undefined if it is allowed:
+   * while the caller has reads left, because an unknown code is charged to them.
    */
-  findLookUpRefusal(
-    found: Charge,
-    account: Account | undefined,
-    client: Client,
-  ): Budget | undefined {
+  findLookUpRefusal(account: Account | undefined, client: Client): Budget | undefined {
     const now = Math.floor(this.#options.monotonic())
-    const isFoundSpent = this.#isSpent(found, account, client, now)
-    if (!isFoundSpent && !this.#isSpent('read', account, client, now)) return undefined
-    if (!account) {
-      const { keyHigh, keyLow } = client
-      const lookUps = this.#addresses.look_up
-      if (lookUps.take(keyHigh, keyLow, LOOK_UPS_PER_MINUTE, now).allowed) return undefined
-    }
-    const budget = this.take(isFoundSpent ? found : 'read', account, client, now)
+    if (!this.#isReadSpent(account, client, now)) return undefined
+    const budget = this.take('read', account, client, now)
     return budget.allowed ? undefined : budget
   }
 
-  #isSpent(charge: Charge, account: Account | undefined, client: Client, now: number): boolean {
+  #isReadSpent(account: Account | undefined, client: Client, now: number): boolean {
     const { plans, anonymous } = this.#options
-    if (account) {
-      const limit = plans[account.plan].read
-      return limit !== 0 && this.#accounts.read.isSpent(0, account.id, limit, now)
-    }
-    const limit = anonymous[charge]
-    const { keyHigh, keyLow } = client
-    return limit !== 0 && this.#addresses[charge].isSpent(keyHigh, keyLow, limit, now)
+    const limit = account ? plans[account.plan].read : anonymous.read
+    if (limit === 0) return false
+    return account
+      ? this.#accounts.read.isSpent(0, account.id, limit, now)
+      : this.#addresses.read.isSpent(client.keyHigh, client.keyLow, limit, now)
   }
 
   /** Spends one dashboard request: of the session's account, or of an address without a session. */

@@ -21,7 +21,12 @@ function cacheOver(rows: Map<string, DestinationRow>) {
   return { cache, reads }
 }
 
-const row = (id: number, url: string | null): DestinationRow => ({ id, url, isDisabled: 0 })
+const row = (id: number, url: string | null): DestinationRow => ({
+  id,
+  url,
+  isDisabled: 0,
+  hasRules: 0,
+})
 
 test('a known and an unknown code are read from the database once', () => {
   const { cache, reads } = cacheOver(new Map([['KNOWN1', row(1, 'https://example.com/')]]))
@@ -39,7 +44,12 @@ test('a code that was unknown is found as soon as it is created', () => {
   expect(cache.find(code('SPRING'))).toBeUndefined()
   rows.set('SPRING', row(1, null))
   cache.add(code('SPRING'))
-  expect(cache.find(code('SPRING'))).toEqual({ id: 1, location: null, isDisabled: false })
+  expect(cache.find(code('SPRING'))).toEqual({
+    id: 1,
+    location: null,
+    isDisabled: false,
+    hasRules: false,
+  })
 })
 
 test('unknown codes are bounded and evict no link', () => {
@@ -61,7 +71,12 @@ test('a deleted code is unknown, and a blocked link has no location until the ca
   rows.delete('DELETE')
   cache.drop(code('DELETE'))
   expect(cache.find(code('DELETE'))).toBeUndefined()
-  expect(cache.find(code('HOSTIL'))).toEqual({ id: 2, location: null, isDisabled: true })
+  expect(cache.find(code('HOSTIL'))).toEqual({
+    id: 2,
+    location: null,
+    isDisabled: true,
+    hasRules: false,
+  })
   rows.set('HOSTIL', row(2, 'https://example.com/'))
   cache.clear()
   expect(cache.find(code('HOSTIL'))?.location).toBe('https://example.com/')

@@ -79,11 +79,16 @@ export class LinkCache {
     this.#unknown.clear()
   }
 
-  #keep(code: Code, { id, url, isDisabled }: DestinationRow): Destination {
+  #keep(code: Code, { id, url, isDisabled, hasRules }: DestinationRow): Destination {
     const parsed = url === null ? undefined : parseKnownUrl(url)
     const isOff = isDisabled === 1 || (parsed !== undefined && this.#blocklist.isBlocked(parsed))
     const location = parsed === undefined || isOff ? null : locationOf(parsed)
-    const destination = { id, location, isDisabled: isOff }
+    const destination = {
+      id,
+      location,
+      isDisabled: isOff,
+      hasRules: location !== null && hasRules === 1,
+    }
     this.#known.set(code, destination)
     return destination
   }

@@ -30,6 +30,7 @@ function setUp(result: () => unknown) {
     writer: { call: async () => result() } as unknown as Caller<LinkWrites>,
     effects: new LinkEffects({
       cache: cache as LinkCache,
+      rules: { drop: note('drop rules of'), clear: note('clear rules') },
       images: { prepare: note('prepare'), remove: note('remove') },
       indexer: { wake: note('wake') },
     }),
@@ -46,7 +47,7 @@ const committed = [
       'linksMax',
     ]),
     run: (links: LinkWriter) => links.create(create),
-    effects: ['add SPRING', 'prepare SPRING', 'drop REUSED', 'wake'],
+    effects: ['add SPRING', 'prepare SPRING', 'drop REUSED', 'drop rules of REUSED', 'wake'],
   },
   {
     name: 'a reservation',
@@ -58,44 +59,51 @@ const committed = [
     name: 'a change of the URL',
     result: link,
     run: (links: LinkWriter) => links.changeUrl(change),
-    effects: ['drop SPRING'],
+    effects: ['drop SPRING', 'drop rules of SPRING'],
   },
   {
     name: 'a deletion',
     result: link,
     run: (links: LinkWriter) => links.delete({ id: 1, author }),
-    effects: ['drop SPRING', 'remove SPRING'],
+    effects: ['drop SPRING', 'drop rules of SPRING', 'remove SPRING'],
   },
   {
     name: 'the deletion of links of an account',
     result: ['SPRING', 'SUMMER'],
     run: (links: LinkWriter) => links.deleteSome({ accountId: 7, most: 2 }),
-    effects: ['drop SPRING', 'remove SPRING', 'drop SUMMER', 'remove SUMMER'],
+    effects: [
+      'drop SPRING',
+      'drop rules of SPRING',
+      'remove SPRING',
+      'drop SUMMER',
+      'drop rules of SUMMER',
+      'remove SUMMER',
+    ],
   },
   {
     name: 'a change of properties',
     result: ['SPRING', 'SUMMER'],
     run: (links: LinkWriter) =>
       links.changeProperties({ ids: [1, 2], patch: { isPaused: true }, quota, author }),
-    effects: ['drop SPRING', 'drop SUMMER'],
+    effects: ['drop SPRING', 'drop rules of SPRING', 'drop SUMMER', 'drop rules of SUMMER'],
   },
   {
     name: 'a scheduled deletion',
     result: ['SPRING'],
     run: (links: LinkWriter) => links.scheduleDeletion({ ids: [1], deleteAt: 1, author }),
-    effects: ['drop SPRING'],
+    effects: ['drop SPRING', 'drop rules of SPRING'],
   },
   {
     name: 'an undone deletion',
     result: ['SPRING'],
     run: (links: LinkWriter) => links.undoDeletion({ ids: [1], author }),
-    effects: ['drop SPRING'],
+    effects: ['drop SPRING', 'drop rules of SPRING'],
   },
   {
     name: 'a deletion that was due',
     result: ['SPRING'],
     run: (links: LinkWriter) => links.deleteDue({ now: 0, most: 9 }),
-    effects: ['drop SPRING', 'remove SPRING'],
+    effects: ['drop SPRING', 'drop rules of SPRING', 'remove SPRING'],
   },
 ]
 

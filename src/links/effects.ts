@@ -1,6 +1,7 @@
 import type { Code } from '../lib/code.ts'
 import type { LinkCache } from './cache.ts'
 import type { CreatedLink } from './link.ts'
+import type { RuleCache } from './rules.ts'
 
 /** Stores the QR image of each code. */
 export interface CodeImages {
@@ -12,22 +13,25 @@ export interface CodeImages {
 
 interface LinkEffectsOptions {
   cache: LinkCache
+  rules: Pick<RuleCache, 'drop' | 'clear'>
   images: CodeImages
   indexer: { wake(): void }
 }
 
 /**
- * What follows a committed write: the cache, the QR images and the search index. `LinkWriter` and
+ * What follows a committed write: the caches, the QR images and the search index. `LinkWriter` and
  * `Moderation` call this in the tick in which they receive the result of the commit: a later
  * request never sees an old destination.
  */
 export class LinkEffects {
   readonly #cache: LinkCache
+  readonly #rules: LinkEffectsOptions['rules']
   readonly #images: CodeImages
   readonly #indexer: { wake(): void }
 
-  constructor({ cache, images, indexer }: LinkEffectsOptions) {
+  constructor({ cache, rules, images, indexer }: LinkEffectsOptions) {
     this.#cache = cache
+    this.#rules = rules
     this.#images = images
     this.#indexer = indexer
   }
@@ -36,7 +40,7 @@ export class LinkEffects {
     for (const { code, reused } of links) {
       // The result of the commit that created a reused link may have been lost, and a scheduled
       // deletion of it is canceled.
-      if (reused) this.#cache.drop(code)
+      if (reused) this.#drop(code)
       else {
         this.#cache.add(code)
         this.#images.prepare(code)
@@ -48,16 +52,22 @@ export class LinkEffects {
   /** Disabled codes, disabled accounts or the blocklist have changed. */
   rulesChanged(): void {
     this.#cache.clear()
+    this.#rules.clear()
   }
 
   changed(codes: readonly Code[]): void {
-    for (const code of codes) this.#cache.drop(code)
+    for (const code of codes) this.#drop(code)
   }
 
   deleted(codes: readonly Code[]): void {
     for (const code of codes) {
-      this.#cache.drop(code)
+      this.#drop(code)
       this.#images.remove(code)
     }
+  }
+
+  #drop(code: Code): void {
+    this.#cache.drop(code)
+    this.#rules.drop(code)
   }
 }

@@ -63,8 +63,11 @@ export async function list(
   return { total, limit, offset, count: items.length, items }
 }
 
-/** `isDisabled`: 1 if the operator has disabled the code, or all links of its account. */
-export type DestinationRow = Pick<Link, 'id' | 'url'> & { isDisabled: number }
+/**
+ * `isDisabled`: 1 if the operator has disabled the code, or all links of its account. `hasRules`: 1
+ * if a redirect depends on properties of the link.
+ */
+export type DestinationRow = Pick<Link, 'id' | 'url'> & { isDisabled: number; hasRules: number }
 
 /** Reads of one row, on the HTTP thread's own connection. */
 export class LinkReads {
@@ -82,11 +85,15 @@ export class LinkReads {
       `SELECT id, url,
          EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
          OR EXISTS (SELECT 1 FROM accounts
-                    WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled
+                    WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled,
+         EXISTS (SELECT 1 FROM link_properties WHERE link_id = links.id AND (forward_query = 1
+           OR coalesce(paused_at, starts_at, expires_at, max_hits, delete_at) IS NOT NULL))
+           AS hasRules
        FROM links WHERE code = ?1`,
     )
     this.#disabledCode = db.prepare<DestinationRow, [Code]>(
-      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled FROM disabled_codes WHERE code = ?`,
+      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled, 0 AS hasRules
+       FROM disabled_codes WHERE code = ?`,
     )
   }
 

@@ -143,7 +143,7 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   const code = toCode(text)
   let found = code && cache.findInMemory(code)
   if (code !== undefined && found === undefined) {
-    const refusal = limiter.findLookUpRefusal('read', undefined, caller.client)
+    const refusal = limiter.findLookUpRefusal(undefined, caller.client)
     if (refusal) throw limited(refusal, caller)
     found = cache.lookUp(code)
   }

@@ -4,14 +4,17 @@ import { REFUSALS } from '../errors.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import { CachedHeader } from '../http/headers.ts'
-import { toCode } from '../lib/code.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkCache } from '../links/cache.ts'
+import type { RuleCache } from '../links/rules.ts'
+import { stateOf, withQuery } from './rules.ts'
 import { isNavigation, visitorPage } from './visitor-page.ts'
 
 export interface RedirectDeps extends GuardDeps {
   cache: LinkCache
+  rules: RuleCache
   journal: HitJournal
   log: Log
   /** Whether any proxy is trusted, so that `X-Forwarded-For` counts. */
@@ -28,6 +31,8 @@ export interface RedirectOutcomes {
   foundByHead: number
   notFound: number
   disabled: number
+  /** Answered with 410, or with 302 to the URL for this case. */
+  expired: number
   limited: number
   failed: number
 }
@@ -45,10 +50,11 @@ export type Follow = (text: string, request: Request, server: Peers | null) => R
 export function follower(deps: RedirectDeps): Follow {
   const { cache, journal, limiter, address, behindProxy, outcomes } = deps
   const found = new AnswerHeaders(deps, { 'Cache-Control': 'no-store' })
-  const location = found.line('Location')
+  const locationLine = found.line('Location')
   const serviceCode = found.line('X-Service-Code')
   const init = { status: 302, headers: found.headers }
   const refuse = refuser(deps)
+  const applyRules = ruler(deps, refuse)
   const failed = new AnswerHeaders(deps, NO_SNIFFING)
 
   const refuseLimited = (budget: Budget, headers: Headers) => {
@@ -68,7 +74,7 @@ export function follower(deps: RedirectDeps): Follow {
       const code = toCode(text)
       let destination = code && cache.findInMemory(code)
       if (code !== undefined && destination === undefined) {
-        const refusal = limiter.findLookUpRefusal('redirect', account, client)
+        const refusal = limiter.findLookUpRefusal(account, client)
         if (refusal) return refuseLimited(refusal, headers)
         destination = cache.lookUp(code)
       }
@@ -83,9 +89,15 @@ export function follower(deps: RedirectDeps): Follow {
         outcomes.notFound++
         return refuse('code_not_found', text.toUpperCase(), { budget, headers })
       }
+      let { location } = destination
+      if (destination.hasRules) {
+        const ruled = applyRules(code as Code, { ...destination, location }, { request, budget })
+        if (ruled instanceof Response) return ruled
+        location = ruled
+      }
       if (request.method === 'GET') journal.append(destination.id)
       else outcomes.foundByHead++
-      location.set(destination.location)
+      locationLine.set(location)
       serviceCode.set(code as string)
       found.fill(budget)
       return new Response(null, init)
@@ -97,11 +109,51 @@ export function follower(deps: RedirectDeps): Follow {
   }
 }
 
+interface Visit {
+  request: Request
+  budget: Budget
+}
+
+/** For a link with rules: the location to redirect to, which is a hit, or another response. */
+function ruler(deps: RedirectDeps, refuse: Refuse) {
+  const { rules, outcomes, clock } = deps
+  const elsewhere = new AnswerHeaders(deps, { 'Cache-Control': 'no-store' })
+  const location = elsewhere.line('Location')
+  return (
+    code: Code,
+    destination: { id: number; location: string },
+    { request, budget }: Visit,
+  ): string | Response => {
+    const found = rules.find(code, destination.id)
+    const state = stateOf(found, clock())
+    if (state === 'active') {
+      if (request.method === 'GET') found.hits++
+      return found.forwardQuery
+        ? withQuery(destination.location, request.url)
+        : destination.location
+    }
+    if (state === 'off') {
+      outcomes.notFound++
+      return refuse('code_not_found', code, { budget, headers: request.headers })
+    }
+    outcomes.expired++
+    if (found.expiredLocation === null) {
+      return refuse('link_expired', code, { budget, headers: request.headers })
+    }
+    location.set(found.expiredLocation)
+    elsewhere.fill(budget)
+    return new Response(null, { status: 302, headers: elsewhere.headers })
+  }
+}
+
 const PROBLEMS = {
   rate_limited: 'limited',
   code_not_found: 'notFound',
   link_disabled: 'disabled',
+  link_expired: 'expired',
 } as const
+
+type Refuse = ReturnType<typeof refuser>
 
 /**
  * A refusal is a value here: an Error with its stack would cost more than the response. A browser

@@ -1,6 +1,6 @@
 /** What a person sees whose browser opened a short link that does not redirect. */
 
-export type VisitorProblem = 'notFound' | 'disabled' | 'limited'
+export type VisitorProblem = 'notFound' | 'disabled' | 'expired' | 'limited'
 
 interface Text {
   title: string
@@ -10,6 +10,7 @@ interface Text {
 const STATUSES: Readonly<Record<VisitorProblem, number>> = {
   notFound: 404,
   disabled: 410,
+  expired: 410,
   limited: 429,
 }
 
@@ -20,6 +21,10 @@ const TEXTS = {
       text: 'Check the address for typing errors, or ask the person who gave it to you.',
     },
     disabled: { title: 'This link is no longer available', text: 'It has been turned off.' },
+    expired: {
+      title: 'This link has expired',
+      text: 'It was valid for a limited time or number of visits.',
+    },
     limited: {
       title: 'Too many requests',
       text: 'Many links were opened from your network. Wait a minute and try again.',
@@ -31,6 +36,10 @@ const TEXTS = {
       text: 'Prüfen Sie die Adresse auf Tippfehler oder fragen Sie, wer sie Ihnen gegeben hat.',
     },
     disabled: { title: 'Dieser Link ist nicht mehr verfügbar', text: 'Er wurde abgeschaltet.' },
+    expired: {
+      title: 'Dieser Link ist abgelaufen',
+      text: 'Er war nur eine bestimmte Zeit oder für eine Anzahl von Aufrufen gültig.',
+    },
     limited: {
       title: 'Zu viele Anfragen',
       text: 'Aus Ihrem Netz wurden viele Links geöffnet. Versuchen Sie es in einer Minute erneut.',
@@ -42,6 +51,7 @@ const TEXTS = {
       text: 'Vérifiez l’adresse ou demandez à la personne qui vous l’a donnée.',
     },
     disabled: { title: 'Ce lien n’est plus disponible', text: 'Il a été désactivé.' },
+    expired: { title: 'Ce lien a expiré', text: 'Sa durée ou son nombre de visites était limité.' },
     limited: {
       title: 'Trop de requêtes',
       text: 'Beaucoup de liens ont été ouverts depuis votre réseau. Réessayez dans une minute.',
@@ -53,6 +63,10 @@ const TEXTS = {
       text: 'Compruebe la dirección o pregunte a la persona que se la dio.',
     },
     disabled: { title: 'Este enlace ya no está disponible', text: 'Ha sido desactivado.' },
+    expired: {
+      title: 'Este enlace ha caducado',
+      text: 'Era válido durante un tiempo o un número de visitas limitado.',
+    },
     limited: {
       title: 'Demasiadas solicitudes',
       text: 'Se han abierto muchos enlaces desde su red. Inténtelo de nuevo dentro de un minuto.',
@@ -64,6 +78,10 @@ const TEXTS = {
       text: 'アドレスに誤りがないか確認するか、リンクの提供元にお問い合わせください。',
     },
     disabled: { title: 'このリンクは利用できなくなりました', text: 'リンクは無効にされています。' },
+    expired: {
+      title: 'このリンクは期限切れです',
+      text: '有効期間または利用回数の上限に達しました。',
+    },
     limited: {
       title: 'リクエストが多すぎます',
       text: 'お使いのネットワークから多数のリンクが開かれました。1分後にもう一度お試しください。',
@@ -72,6 +90,7 @@ const TEXTS = {
   zh: {
     notFound: { title: '此链接不存在', text: '请检查地址是否有误，或联系提供链接的人。' },
     disabled: { title: '此链接已不可用', text: '该链接已被停用。' },
+    expired: { title: '此链接已过期', text: '该链接的有效期或访问次数已用完。' },
     limited: { title: '请求过多', text: '您的网络打开了大量链接。请一分钟后重试。' },
   },
 } as const satisfies Record<string, Record<VisitorProblem, Text>>

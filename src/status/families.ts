@@ -96,11 +96,12 @@ export const FAMILIES = {
   ),
   hopcode_redirects_total: counter(
     'Short links asked for, by outcome.',
-    ({ outcomes: { foundByHead, notFound, disabled, limited, failed }, hits }) =>
+    ({ outcomes: { foundByHead, notFound, disabled, expired, limited, failed }, hits }) =>
       samples('outcome', {
         found: hits.appended + foundByHead,
         not_found: notFound,
         disabled,
+        expired,
         limited,
         failed,
       }),
@@ -276,7 +277,7 @@ function countRedirects({ outcomes, hits }: Scrape): Sample[] {
     ['GET', 302, hits.appended],
     ['HEAD', 302, outcomes.foundByHead],
     ['GET', 404, outcomes.notFound],
-    ['GET', 410, outcomes.disabled],
+    ['GET', 410, outcomes.disabled + outcomes.expired],
     ['GET', 429, outcomes.limited],
     ['GET', 500, outcomes.failed],
   ] as const

@@ -202,6 +202,8 @@ test('what is outside the spec takes no budget and has no X-RateLimit headers', 
   const { code } = await app.shorten('https://example.com/')
   const image = join(app.dataDir, 'cdn', 'qr', `${code}.png`)
   await eventually('the image is stored', () => existsSync(image))
+  // An address without reads left gets the images of codes in memory only.
+  await app.call('GET', `/${code}`, { from: '203.0.113.1' })
   expect(await remaining(app)).toBe(0)
   expect((await app.call('GET', '/api/status')).status).toBe(429)
   for (const path of ['/docs', '/docs/json', '/-/live', '/-/ready', `/cdn/qr/${code}.png`]) {

@@ -1,0 +1,76 @@
+import { LRUCache } from 'lru-cache'
+import type { HitCounts } from '../hits/hits.ts'
+import type { Code } from '../lib/code.ts'
+import type { LinkProperties } from './property-model.ts'
+import { locationOf, type ParsedUrl, parseKnownUrl } from './url.ts'
+
+/** What a redirect needs of a link's properties. */
+export interface LinkRules {
+  /** Paused, or its deletion is scheduled. */
+  readonly isOff: boolean
+  readonly startsAt: number | null
+  readonly expiresAt: number | null
+  readonly maxHits: number | null
+  /** `Location` after the end; null for 410. */
+  readonly expiredLocation: string | null
+  readonly forwardQuery: boolean
+  /** Redirects so far, counted only with `maxHits`. */
+  hits: number
+}
+
+/** Links with rules that visitors follow are few. An entry takes some 300 bytes. */
+const RULES_MAX = 20_000
+
+interface RuleCacheOptions {
+  properties: { propertiesOf(id: number): LinkProperties }
+  hits: Pick<HitCounts, 'of'>
+  blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
+}
+
+/**
+ * The rules of links that have any. A change to a link removes its code in the tick in which the
+ * write is acknowledged.
+ */
+export class RuleCache {
+  readonly #options: RuleCacheOptions
+  readonly #rules = new LRUCache<Code, LinkRules>({ max: RULES_MAX })
+
+  constructor(options: RuleCacheOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Reads the database if the rules are not in memory. All hits are appended by this thread, so the
+   * number of hits stays exact while each redirect adds to it.
+   */
+  find(code: Code, id: number): LinkRules {
+    const kept = this.#rules.get(code)
+    if (kept) return kept
+    const rules = this.#read(id)
+    this.#rules.set(code, rules)
+    return rules
+  }
+
+  drop(code: Code): void {
+    this.#rules.delete(code)
+  }
+
+  clear(): void {
+    this.#rules.clear()
+  }
+
+  #read(id: number): LinkRules {
+    const { properties, hits, blocklist } = this.#options
+    const found = properties.propertiesOf(id)
+    const expired = found.expiredUrl === null ? undefined : parseKnownUrl(found.expiredUrl)
+    return {
+      isOff: found.isPaused || found.deleteAt !== null,
+      startsAt: found.startsAt,
+      expiresAt: found.expiresAt,
+      maxHits: found.maxHits,
+      expiredLocation: expired && !blocklist.isBlocked(expired) ? locationOf(expired) : null,
+      forwardQuery: found.forwardQuery,
+      hits: found.maxHits === null ? 0 : (hits.of([id]).get(id) ?? 0),
+    }
+  }
+}
