@@ -90,7 +90,9 @@ test('the log starts anew beside readers that always overlap, as those of long l
   const { file, db, checkpoints, commit } = setUp(folder.path)
   commit(1)
   // In a process of their own: a commit that waits for them blocks this one.
-  await using readers = Bun.spawn([process.execPath, '-e', overlappingReaders(file)], { stdout: 'pipe' })
+  await using readers = Bun.spawn([process.execPath, '-e', overlappingReaders(file)], {
+    stdout: 'pipe',
+  })
   const output = readers.stdout.getReader()
   await output.read()
   for (let n = 0; n < 200; n++) commit(5)

@@ -68,6 +68,7 @@ export function createForm({ csrf }: CurrentUser, props: CreateFormProps): Html 
           'hx-get': '/app/links/code',
           'hx-trigger': 'input changed delay:250ms',
           'hx-target': '#code-status',
+          'hx-swap': 'innerHTML',
           'hx-sync': 'this:replace',
           ...focus('code'),
         },
