@@ -33,6 +33,7 @@ import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
 import { CountingReads, LinkCache } from './links/cache.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
+import { DelayedDeletion } from './links/delayed-deletion.ts'
 import { LinkEffects } from './links/effects.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
@@ -141,6 +142,7 @@ export async function openService(config: Config, options: Options) {
     ? new Remake({ images, reads, lists: threads.reader, writer, baseUrl: config.baseUrl, log })
     : undefined
   const pruner = new BucketPruner({ writer, clock })
+  const delayedDeletion = new DelayedDeletion({ db, links: links.links, clock, log })
   return {
     ...deps,
     ...traffic,
@@ -152,7 +154,7 @@ export async function openService(config: Config, options: Options) {
     descriptors,
     flusher,
     remake,
-    timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner],
+    timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
   }
 }
 

@@ -3,6 +3,7 @@ import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
+import { DELETION_DELAY_MS } from './delayed-deletion.ts'
 import { authorOf, type Link } from './link.ts'
 import {
   CHANGED_MAX,
@@ -42,6 +43,8 @@ export class PropertyReads {
   }
 }
 
+type ChangeDeps = Pick<UpdateDeps, 'links' | 'reads' | 'blocklist' | 'plans' | 'clock'>
+
 export interface PropertiesDeps extends UpdateDeps {
   properties: PropertyReads
   hits: HitCounts
@@ -68,7 +71,7 @@ export async function patchProperties(
  * `code_not_found`, then `url_blocked`, `invalid_value`, `quota_exceeded`.
  */
 export async function changeProperties(
-  deps: Omit<PropertiesDeps, 'hits' | 'properties'>,
+  deps: ChangeDeps,
   owner: Account,
   codes: readonly string[],
   { expiredUrl, ...change }: PropertiesChange,
@@ -83,6 +86,33 @@ export async function changeProperties(
     quota: deps.plans[owner.plan],
     author: authorOf(owner, deps.clock()),
   })
+}
+
+/**
+ * Deletes at most `CHANGED_MAX` links of one account after `DELETION_DELAY_MS`. Their visitors get
+ * 404 at once. Throws `code_not_found`.
+ */
+export async function scheduleDeletion(
+  deps: ChangeDeps,
+  owner: Account,
+  codes: readonly string[],
+): Promise<void> {
+  const ids = ownedIds(deps, owner, codes)
+  const now = deps.clock()
+  const deleteAt = now + DELETION_DELAY_MS
+  await deps.links.scheduleDeletion({ ids, deleteAt, author: authorOf(owner, now) })
+}
+
+/** Keeps links whose deletion was scheduled. Throws `code_not_found` if one was deleted already. */
+export async function undoDeletion(
+  deps: ChangeDeps,
+  owner: Account,
+  codes: readonly string[],
+): Promise<void> {
+  const ids = ownedIds(deps, owner, codes)
+  const kept = await deps.links.undoDeletion({ ids, author: authorOf(owner, deps.clock()) })
+  // Deleted between the check and the write.
+  if (kept < new Set(ids).size) throw new AppError('code_not_found', codes.join(', '))
 }
 
 /** The ids of the account's own links. Throws `code_not_found` for the first other code. */

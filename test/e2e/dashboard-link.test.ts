@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type TestApp, testApp } from '../support/app.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { Visitor } from '../support/dashboard.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
@@ -92,7 +92,7 @@ test('a reserved code says that it has no destination, and its first one makes i
   expect((await free.get(pathOf('SPRING26'))).text).not.toContain('has no destination yet')
 })
 
-test('a code is deleted behind a page that says what that means, and is free at once', async () => {
+test('a code is deleted behind a page that says what that means, and is free after 30 seconds', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)
   const warning = await free.get(`${pathOf('SPRING26')}/delete`)
@@ -100,8 +100,14 @@ test('a code is deleted behind a page that says what that means, and is free at 
   expect(warning.text).toMatch(/printed\s+QR code/)
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
   const seen = await free.post(`${pathOf('SPRING26')}/delete`, {})
-  expect(seen.location).toBe('/app/links?done=deleted')
+  expect(seen.location).toBe('/app/links?done=deleted&undo=SPRING26')
   expect((await app.call('GET', '/SPRING26')).status).toBe(404)
+  expect((await free.get(pathOf('SPRING26'))).text).toContain('is deleted in 30 seconds')
+  app.advance(30_000)
+  await eventually(
+    'the code is free',
+    async () => (await app.call('GET', '/api/lookup/SPRING26')).status === 404,
+  )
   expect((await free.get(pathOf('SPRING26'))).status).toBe(404)
   expect(
     (await app.call('POST', '/api/reserve', { key: 'pro', json: { code: 'SPRING26' } })).status,

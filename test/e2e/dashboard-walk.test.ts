@@ -29,7 +29,7 @@ afterAll(() => browser?.close())
 
 async function deleteInDashboard(page: Page, code: string): Promise<void> {
   await page.getByRole('link', { name: 'Delete the code…' }).click()
-  await page.getByText('This cannot be undone.').waitFor()
+  await page.getByText('You can undo this for 30 seconds.').waitFor()
   await press(page, `Delete ${code}`)
   await page.getByText('The code is deleted.').waitFor()
 }

@@ -3,8 +3,9 @@ import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
+import { scheduleDeletion, undoDeletion } from '../../links/properties.ts'
 import { ShortenBody } from '../../links/schema.ts'
-import { deleteOwnedLink, requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
+import { requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
@@ -53,15 +54,25 @@ export const linkPages = (deps: DashboardDeps) =>
       const link = requireOwnedLink(deps, user.account, params.code)
       const deleted = await catchFormError(() => {
         spendWrite(deps, user.account)
-        return deleteOwnedLink(deps, user.account, link.code)
+        return scheduleDeletion(deps, user.account, [link.code])
       })
-      if ('done' in deleted) return seeOther('/app/links?done=deleted')
+      if ('done' in deleted) return seeOther(`/app/links?done=deleted&undo=${link.code}`)
       return deletePage(deps, user, link, deleted.error)
+    })
+    .post('/:code/undo-delete', async ({ user, params }) => {
+      const link = requireOwnedLink(deps, user.account, params.code)
+      const kept = await catchFormError(() => {
+        spendWrite(deps, user.account)
+        return undoDeletion(deps, user.account, [link.code])
+      })
+      if ('done' in kept) return seeOther(`${linkPath(link.code)}?done=kept`)
+      return linkPage(deps, user, { link, query: {}, error: kept.error })
     })
 
 const DONE = {
   changed:
     'The destination is changed. It takes effect immediately, also for QR codes already printed.',
+  kept: 'The link is not deleted. It works again.',
 }
 
 interface LinkPageProps {
@@ -86,6 +97,7 @@ async function linkPage(
     main: html`
       <p><a href="/app/links">All links</a></p>
       ${link.url !== null && parts.flash(DONE, query.done)}
+      ${deletionNotice(deps, user, link)}
       ${error && isTemporary(error) && parts.errorNotice(error.message)}
       ${
         link.url === null &&
@@ -107,6 +119,17 @@ async function linkPage(
         parts.linkButton('Delete the code…', `${linkPath(link.code)}/delete`, 'danger'),
       ])}`,
   })
+}
+
+function deletionNotice(deps: DashboardDeps, user: CurrentUser, { id, code }: Link): Html | false {
+  const { deleteAt } = deps.properties.propertiesOf(id)
+  if (deleteAt === null) return false
+  const seconds = Math.max(0, Math.ceil((deleteAt - deps.clock()) / 1000))
+  return parts.notice(
+    'note',
+    html`<p><strong>This link is deleted in ${seconds} seconds.</strong> It has stopped working.</p>
+      ${parts.buttonForm(user, `${linkPath(code)}/undo-delete`, 'Undo')}`,
+  )
 }
 
 /** Why the link answers 410, if it does. */
@@ -190,8 +213,8 @@ function deletePage(
       ${parts.notice(
         'bad',
         html`<p><strong>${deps.addresses.short(code)} stops working immediately.</strong>
-        Anybody can then claim the code ${code} and choose the destination of every link and printed
-        QR code with it. This cannot be undone.</p>`,
+        You can undo this for 30 seconds. Anybody can then claim the code ${code} and choose the
+        destination of every link and printed QR code with it.</p>`,
       )}
       ${parts.facts([
         ['Destination', url === null ? 'none yet' : destination(url, path)],
