@@ -4,8 +4,8 @@ import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { authorOf, type Link } from '../../links/link.ts'
-import { changeProperties, ownedIds } from '../../links/properties.ts'
+import type { Link } from '../../links/link.ts'
+import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/properties.ts'
 import { Tag } from '../../links/property-model.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
@@ -37,8 +37,7 @@ export const batchPages = (deps: DashboardDeps) =>
     .post('/undo', async ({ user, form }) => {
       spendWrite(deps, user.account)
       const codes = selectedCodes(form)
-      const author = authorOf(user.account, deps.clock())
-      await deps.links.undoDeletion({ ids: ownedIds(deps, user.account, codes), author })
+      await undoDeletion(deps, user.account, codes)
       return seeOther(
         listPathWith(parseTableQuery({}), { done: 'restored', n: String(codes.length) }),
       )
@@ -73,7 +72,7 @@ async function runAction(
   spendWrite(deps, account)
   switch (action) {
     case 'delete':
-      await scheduleDeletion(deps, user, codes)
+      await scheduleDeletion(deps, account, codes)
       return { done: 'deleted', n, undo: codes.join(',') }
     case 'pause':
     case 'resume': {
@@ -91,23 +90,6 @@ async function runAction(
     default:
       throw new AppError('invalid_value', 'Choose what to do with the selected links.')
   }
-}
-
-const UNDO_MS = 30_000
-
-/** Visitors get 404 at once; the codes are free after the time for Undo. */
-async function scheduleDeletion(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
-  codes: readonly string[],
-): Promise<void> {
-  const now = deps.clock()
-  const ids = ownedIds(deps, account, codes)
-  await deps.links.scheduleDeletion({
-    ids,
-    deleteAt: now + UNDO_MS,
-    author: authorOf(account, now),
-  })
 }
 
 /** Each image costs one read of the account's budget. */
