@@ -73,7 +73,8 @@ const Environment = z.object({
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000).default(5000),
   /** For all sessions of an account together, or for an address without a session. */
   DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX).default(600),
-  // What the accounts of a plan may store; 0 means no limit. Bytes are those of URLs in UTF-8.
+  // What the accounts of a plan may store; 0 means no limit. Bytes are those of URLs, titles, notes
+  // and tags in UTF-8.
   FREE_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(100_000),
   FREE_URL_BYTES_MAX: wholeNumber(0, URL_BYTES_MAX).default(32 * MIB),
   PRO_LINKS_MAX: wholeNumber(0, LINKS_MAX).default(1_000_000),

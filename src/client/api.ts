@@ -101,6 +101,43 @@ export interface ListedLink extends Link {
   qr_url: string
 }
 
+/** Properties that `patchLink` can change. Null clears one; an absent one stays. */
+export interface LinkChange {
+  /** At most 200 characters. */
+  title?: string | null
+  /** At most 2,000 characters. */
+  note?: string | null
+  /** At most 20, each of 1 to 40 characters without a comma. Stored in small letters. */
+  tags?: readonly string[] | null
+  /** Visitors get 404. */
+  paused?: boolean | null
+  /** ISO 8601. Visitors get 404 before this time. */
+  starts_at?: string | null
+  /** ISO 8601. From this time on visitors get 410, or `expired_url`. */
+  expires_at?: string | null
+  /** After so many hits visitors get 410, or `expired_url`. */
+  max_hits?: number | null
+  expired_url?: string | null
+  /** The query string of a visit is added to the destination. */
+  forward_query?: boolean | null
+}
+
+/** A link of the account with its optional properties. */
+export interface OwnLink extends ListedLink {
+  title: string | null
+  note: string | null
+  /** In alphabetical order. */
+  tags: string[]
+  paused: boolean
+  starts_at: string | null
+  expires_at: string | null
+  max_hits: number | null
+  expired_url: string | null
+  forward_query: boolean
+  /** When a deletion in the dashboard takes effect. */
+  delete_at: string | null
+}
+
 export interface LinkPage {
   /** Links in all that match. */
   total: number

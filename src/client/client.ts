@@ -15,9 +15,11 @@ import type {
   DeletedCode,
   ErrorKind,
   Link,
+  LinkChange,
   LinkPage,
   ListedLink,
   ListOptions,
+  OwnLink,
   QrAddresses,
   QrImage,
   QrOptions,
@@ -169,6 +171,17 @@ export class Hopcode {
   ): Promise<DeletedCode> {
     const { code, passcode } = link
     return this.#json('POST', '/api/delete', { ...options, body: { code, passcode } })
+  }
+
+  /** A link of the account with its properties, such as title, tags and expiry. */
+  getLink(code: string, options: CallOptions = {}): Promise<OwnLink> {
+    return this.#json('GET', `/api/links/${encodeURIComponent(code)}`, options)
+  }
+
+  /** Changes properties of a link. `update` changes its destination. */
+  patchLink(code: string, change: LinkChange, options: CallOptions = {}): Promise<OwnLink> {
+    const path = `/api/links/${encodeURIComponent(code)}`
+    return this.#json('PATCH', path, { ...options, body: change })
   }
 
   /** Needs no API key. Does not count a hit. */

@@ -3,38 +3,70 @@ import type { AccountId } from '../accounts/store.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Caller } from '../lib/thread.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
+import { isFiltered, type LinkFilter } from './link-sources.ts'
+import type { LinkPages } from './lists.ts'
+import type { PropertyReads } from './properties.ts'
+import { type LinkProperties, NO_PROPERTIES } from './property-model.ts'
 
 interface ExportDeps {
   reader: Caller<ExportReads>
+  pages: Pick<LinkPages, 'find'>
   hits: Pick<HitCounts, 'of'>
+  properties: Pick<PropertyReads, 'readProperties'>
 }
 
-export type ExportedLink = Link & { hitCount: number }
+export type ExportedLink = Link & { hitCount: number; properties: Readonly<LinkProperties> }
 
 /**
- * Every link of an account, newest first, in pieces that are read on demand. Contains each link
- * that exists during the whole export once, and no link that is created meanwhile.
+ * Every link of an account that the filter selects, newest first, in pieces that are read on
+ * demand. Contains each link that exists during the whole export once, and without a filter no link
+ * that is created meanwhile. Throws `search_timeout`.
  */
 export async function* exportLinks(
-  { reader, hits }: ExportDeps,
+  deps: ExportDeps,
   accountId: AccountId,
+  filter: LinkFilter = {},
 ): AsyncGenerator<ExportedLink[], void, undefined> {
-  let below: number | undefined
+  const { hits, properties } = deps
+  const next = isFiltered(filter) ? nextMatches : nextLinks
+  let below = NO_ID_REACHES
   for (;;) {
-    // In the background: lists for pages run first.
-    const piece = { accountId, below }
-    const { links, isLast } = await reader.call('linksBelow', piece, { background: true })
-    const counts = hits.of(links.map(({ id }) => id))
-    yield links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 }))
+    const { links, isLast } = await next(deps, { accountId, below, filter })
+    const ids = links.map(({ id }) => id)
+    const counts = hits.of(ids)
+    const found = properties.readProperties(ids)
+    yield links.map((link) => ({
+      ...link,
+      hitCount: counts.get(link.id) ?? 0,
+      properties: found.get(link.id) ?? NO_PROPERTIES,
+    }))
     if (isLast) return
-    below = links.at(-1)?.id
+    below = links.at(-1)?.id ?? 0
   }
+}
+
+interface NextPiece extends Required<Piece> {
+  filter: LinkFilter
+}
+
+/** In the background: lists for pages run first. */
+function nextLinks({ reader }: ExportDeps, { accountId, below }: NextPiece): Promise<ExportedRows> {
+  return reader.call('linksBelow', { accountId, below }, { background: true })
+}
+
+async function nextMatches(
+  { pages }: ExportDeps,
+  { accountId, below, filter }: NextPiece,
+): Promise<ExportedRows> {
+  const query = { ...filter, accountId, limit: MATCHES_MAX, offset: 0, below }
+  const { links } = await pages.find(query)
+  return { links, isLast: links.length < MATCHES_MAX }
 }
 
 interface Piece {
   accountId: AccountId
-  /** Ids below this one. Absent: all ids. */
-  below?: number | undefined
+  /** Ids below this one. */
+  below: number
 }
 
 interface ExportedRows {
@@ -45,7 +77,8 @@ interface ExportedRows {
 
 const NO_ID_REACHES = 2 ** 32
 /** Links of one piece: about 2 ms of the reader thread and of the HTTP thread. */
-const LINKS_MAX = 500
+const LINKS_MAX = 250
+const MATCHES_MAX = 50
 const LINKS_PER_STATEMENT = 50
 /** A piece ends after this many characters of URLs: it stays in memory until it was sent. */
 const URL_LENGTHS_MAX = 256 * 1024
@@ -57,7 +90,7 @@ export function exportReads(db: Database) {
   )
   return {
     /** The next links of an account, newest first. */
-    linksBelow({ accountId, below = NO_ID_REACHES }: Piece): ExportedRows {
+    linksBelow({ accountId, below }: Piece): ExportedRows {
       const links: Link[] = []
       let length = 0
       while (links.length < LINKS_MAX && length < URL_LENGTHS_MAX) {

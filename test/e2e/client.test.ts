@@ -7,10 +7,12 @@ import {
   type HopcodeError,
   type Link,
   type LinkPage,
+  type OwnLink,
   type ReservedCode,
   type ReusedLink,
   type UpdatedLink,
 } from '../../src/client/client.ts'
+import type { PropertiesView } from '../../src/links/property-model.ts'
 import type {
   BulkView,
   CreatedView,
@@ -40,7 +42,8 @@ const SAME: readonly [
   Same<BulkResult, BulkView>,
   Same<Link, LookupView>,
   Same<LinkPage, ListView>,
-] = [true, true, true, true, true, true, true, true]
+  Same<OwnLink, PropertiesView>,
+] = [true, true, true, true, true, true, true, true, true]
 
 const failureOf = (call: Promise<unknown>) =>
   call.then(
@@ -82,6 +85,10 @@ test('the client reaches every endpoint', async () => {
   const stored = `http://hop.test/cdn/qr/${code}.png`
   expect(await hopcode.qrStorageUrl(code)).toBe(stored)
   expect(await hopcode.qrAddresses(code)).toMatchObject({ qr_storage_url: stored })
+
+  const own = await hopcode.patchLink(code, { title: 'Flyer', tags: ['Spring'], paused: false })
+  expect(own).toMatchObject({ code, url, title: 'Flyer', tags: ['spring'], hit_count: 1 })
+  expect(await hopcode.getLink(code)).toEqual(own)
 
   expect(await hopcode.status()).toMatchObject({ status: 'operational', total_redirects: 1 })
   expect(await hopcode.delete({ code, passcode })).toEqual({ code, deleted: true })

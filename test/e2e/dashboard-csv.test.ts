@@ -11,10 +11,13 @@ const EXPORT = '/app/links/export.csv'
 
 const rowsOf = (text: string) => parse(text, { columns: true }) as Record<string, string>[]
 
-async function makeLinks(app: TestApp, count: number, key = 'enterprise'): Promise<string[]> {
+const makeLinks = async (app: TestApp, count: number) =>
+  (await makeSecretLinks(app, count)).map(({ code }) => code)
+
+async function makeSecretLinks(app: TestApp, count: number, key = 'enterprise') {
   const urls = Array.from({ length: count }, (_, n) => `https://example.com/page-${n}`)
   const { body } = await app.call('POST', '/api/bulk-shorten', { key, json: { urls } })
-  return (body.results as { code: string }[]).map(({ code }) => code)
+  return body.results as { code: string; passcode: string }[]
 }
 
 const cookieOf = ({ cookies }: Visitor) =>
@@ -41,6 +44,15 @@ test('the file has every link of the account once, newest first, and no passcode
     url: '',
     hits: '0',
     created_at: '2026-03-01T12:00:00.000Z',
+    title: '',
+    tags: '',
+    note: '',
+    paused: 'false',
+    starts_at: '',
+    expires_at: '',
+    max_hits: '',
+    expired_url: '',
+    forward_query: 'false',
   })
   expect(rows.at(-1)).toMatchObject({ url: 'https://example.com/page-0', hits: '2' })
 })
@@ -48,7 +60,10 @@ test('the file has every link of the account once, newest first, and no passcode
 test('an account without links gets the names of the columns', async () => {
   await using app = await testApp()
   const ann = await makeMember(app, 'ann@example.com')
-  expect((await ann.get(EXPORT)).text).toBe('code,short_url,url,created_at,hits\r\n')
+  expect((await ann.get(EXPORT)).text).toBe(
+    'code,short_url,url,created_at,hits,title,tags,note,paused,starts_at,expires_at,max_hits,' +
+      'expired_url,forward_query\r\n',
+  )
 })
 
 test('a URL with commas, quotes and letters from everywhere is in its cell as it was stored', async () => {
@@ -61,6 +76,27 @@ test('a URL with commas, quotes and letters from everywhere is in its cell as it
   ]
   for (const url of urls) await app.shorten(url)
   expect(rowsOf((await free.get(EXPORT)).text).map(({ url }) => url)).toEqual(urls.toReversed())
+})
+
+test('the file has the links that the search and the tag of the list select, with properties', async () => {
+  await using app = await testApp()
+  const member = await makeMember(app, 'enterprise@example.com')
+  const codes = await makeLinks(app, 130)
+  const patch = (code: string | undefined, json: object) =>
+    app.call('PATCH', `/api/links/${code}`, { key: 'enterprise', json })
+  await patch(codes[3], { tags: ['spring', 'poster'], title: '=Sum, of "it"', max_hits: 5 })
+  await patch(codes[7], { tags: ['spring'], note: 'Line one\nline two', paused: true })
+  const exported = async (query: string) => rowsOf((await member.get(EXPORT + query)).text)
+  const tagged = await exported('?tag=spring')
+  expect(tagged).toMatchObject([
+    { code: codes[7], tags: 'spring', note: 'Line one\nline two', paused: 'true' },
+    { code: codes[3], tags: 'poster, spring', max_hits: '5' },
+  ])
+  expect(tagged[1]?.title).toContain('=Sum, of "it"')
+  expect((await exported('?q=LINE+two')).map(({ code }) => code)).toEqual([codes[7] ?? ''])
+  expect(await exported('?q=nothing&tag=spring')).toEqual([])
+  const all = await exported('?q=page-')
+  expect(all.map(({ code }) => code)).toEqual(codes.toReversed())
 })
 
 test('a client that stops reading stops the export: no further links are read', async () => {
@@ -92,12 +128,15 @@ test('a client that stops reading stops the export: no further links are read', 
 test('a link that is deleted meanwhile neither breaks the export nor hides another', async () => {
   await using app = await testApp()
   const member = await makeMember(app, 'enterprise@example.com')
-  const codes = await makeLinks(app, 3000)
-  const deleted = codes.filter((_, n) => n % 100 === 0)
-  const token = (await member.get('/app/links')).csrf
+  const links = await makeSecretLinks(app, 3000)
+  const codes = links.map(({ code }) => code)
+  const removed = links.filter((_, n) => n % 100 === 0)
+  const deleted = removed.map(({ code }) => code)
   const [{ text }] = await Promise.all([
     member.get(EXPORT),
-    ...deleted.map((code) => member.post(`/app/links/${code}/delete`, { csrf: token })),
+    ...removed.map(({ code, passcode }) =>
+      app.call('POST', '/api/delete', { key: 'enterprise', json: { code, passcode } }),
+    ),
   ])
   const found = rowsOf(text).map(({ code }) => code ?? '')
   const stays = new Set(codes.filter((code) => !deleted.includes(code)))

@@ -6,7 +6,7 @@ import { rateLimited } from '../../http/guard.ts'
 import { isoTime } from '../../lib/clock.ts'
 import type { Link } from '../../links/link.ts'
 import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/properties.ts'
-import { Tag } from '../../links/property-model.ts'
+import { NO_PROPERTIES, Tag } from '../../links/property-model.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
@@ -113,8 +113,14 @@ async function qrZip(
 }
 
 function selectedCsv(deps: DashboardDeps, links: readonly Link[]): Response {
-  const counts = deps.hits.of(links.map(({ id }) => id))
-  const rows = links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 }))
+  const ids = links.map(({ id }) => id)
+  const counts = deps.hits.of(ids)
+  const found = deps.properties.readProperties(ids)
+  const rows = links.map((link) => ({
+    ...link,
+    hitCount: counts.get(link.id) ?? 0,
+    properties: found.get(link.id) ?? NO_PROPERTIES,
+  }))
   const day = isoTime(deps.clock()).slice(0, 10)
   return fileResponse(exportCsv(deps, rows), {
     name: `hopcode-links-${day}.csv`,

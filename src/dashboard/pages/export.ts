@@ -2,34 +2,77 @@ import { Elysia } from 'elysia'
 import type { Hold } from '../../http/byte-budget.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type ExportedLink, exportLinks } from '../../links/export.ts'
+import type { LinkFilter } from '../../links/link-sources.ts'
+import { SEARCH_MAX } from '../../links/schema.ts'
 import { signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
 
-/** All links of the account as one file, generated while it is sent. */
+/** The links of the account that the list shows as one file, generated while it is sent. */
 export const exportPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.export', prefix: '/app/links' })
     .use(signedIn(deps))
-    .get('/export.csv', ({ user }) => {
+    .get('/export.csv', ({ user, query }) => {
       const day = isoTime(deps.clock()).slice(0, 10)
       const hold = deps.unsent.hold(user.account.id)
       hold.take(EXPORT_BYTES)
-      return fileResponse(csvOf(deps, exportLinks(deps, user.account.id), hold), {
+      return fileResponse(csvOf(deps, exportLinks(deps, user.account.id, filterOf(query)), hold), {
         name: `hopcode-links-${day}.csv`,
         type: CSV_TYPE,
       })
     })
 
 /** Memory of an export whose client does not read: about two chunks. */
-const EXPORT_BYTES = 1024 * 1024
+const EXPORT_BYTES = 2 * 1024 * 1024
 
-const COLUMNS = ['code', 'short_url', 'url', 'created_at', 'hits']
+/** The search and the tag of the list, by the names of its own query. */
+function filterOf({ q, tag }: Readonly<Record<string, string | undefined>>): LinkFilter {
+  const search = [...(q ?? '').trim()].slice(0, SEARCH_MAX).join('')
+  return { search, inProperties: true, tag: tag || undefined }
+}
+
+const COLUMNS = [
+  'code',
+  'short_url',
+  'url',
+  'created_at',
+  'hits',
+  'title',
+  'tags',
+  'note',
+  'paused',
+  'starts_at',
+  'expires_at',
+  'max_hits',
+  'expired_url',
+  'forward_query',
+]
 
 type Addresses = Pick<DashboardDeps, 'addresses'>
 
-const lineOf = ({ addresses }: Addresses, link: ExportedLink): string =>
-  csvLine([link.code, addresses.short(link.code), link.url, isoTime(link.createdAt), link.hitCount])
+const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at))
+
+const lineOf = (
+  { addresses }: Addresses,
+  { code, url, createdAt, hitCount, properties }: ExportedLink,
+): string =>
+  csvLine([
+    code,
+    addresses.short(code),
+    url,
+    isoTime(createdAt),
+    hitCount,
+    properties.title,
+    properties.tags.join(', '),
+    properties.note,
+    String(properties.isPaused),
+    timeOf(properties.startsAt),
+    timeOf(properties.expiresAt),
+    properties.maxHits,
+    properties.expiredUrl,
+    String(properties.forwardQuery),
+  ])
 
 /** A file with a few links. */
 export const exportCsv = (deps: Addresses, links: readonly ExportedLink[]): string =>
