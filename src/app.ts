@@ -104,7 +104,7 @@ function routes(service: Service) {
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard.deps))
-    .use(openapiRoutes(config.baseUrl, listRoutes))
+    .use(openapiRoutes(config, listRoutes))
 
   function listRoutes(): InternalRoute[] {
     return http.routes

@@ -54,10 +54,15 @@ function findUser(deps: DashboardDeps, failure: Failure): CurrentUser | undefine
   const { refusal, requestId, request } = failure
   if (![403, 404, 413, 415].includes(refusal.status)) return undefined
   const token = deps.cookies.find('session', request)
-  const session = deps.sessions.find(token)
-  if (!session || token === undefined) return undefined
-  const origin = { address: '', network: '', requestId }
-  return currentUserOf(deps, session, { request, origin, token })
+  if (token === undefined) return undefined
+  try {
+    const session = deps.sessions.find(token)
+    const origin = { address: '', network: '', requestId }
+    return session && currentUserOf(deps, session, { request, origin, token })
+  } catch {
+    // A failing database turns no refusal into a failure.
+    return undefined
+  }
 }
 
 function toSignIn(request: Request): Response {

@@ -50,6 +50,11 @@ const creationRoutes = (deps: Deps) =>
         detail: operation({
           id: 'shorten',
           summary: 'Shorten a URL',
+          description: [
+            'Creates a code with a destination and returns its passcode, once. If the account has a',
+            'code for this URL, returns that one with `reused: true` and without a passcode, so a',
+            'request can be repeated safely.',
+          ].join(' '),
           tag: 'Links',
           key: true,
           body: ShortenBody,
@@ -71,6 +76,10 @@ const creationRoutes = (deps: Deps) =>
         detail: operation({
           id: 'reserve',
           summary: 'Claim a code without a destination',
+          description: [
+            'Visitors get 404 until `update` gives the code a destination, so a QR code can be',
+            'printed before its page exists. The passcode is returned once.',
+          ].join(' '),
           tag: 'Links',
           key: true,
           body: ReserveBody,
@@ -93,6 +102,10 @@ const changeRoutes = (deps: Deps) =>
         detail: operation({
           id: 'update',
           summary: 'Change the destination of a code',
+          description: [
+            'Needs the passcode of the code. Takes effect immediately, also for QR codes already',
+            'printed. Sending the same change again is safe.',
+          ].join(' '),
           tag: 'Links',
           key: true,
           body: UpdateBody,
@@ -142,7 +155,10 @@ const bulkRoutes = (deps: Deps) => {
       detail: operation({
         id: 'bulkShorten',
         summary: 'Shorten many URLs',
-        description: 'One answer a URL, in order. A bad one fails alone.',
+        description: [
+          'Returns one result for each URL, in order; an invalid URL fails alone. The whole batch is',
+          'one request of the budget. Its largest size depends on the plan.',
+        ].join(' '),
         tag: 'Links',
         key: true,
         body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
@@ -163,6 +179,10 @@ export const linkListRoutes = (deps: Deps) =>
       detail: operation({
         id: 'list',
         summary: "The account's codes, newest first",
+        description: [
+          'Never contains passcodes. `total` is the number of all codes that match, so `offset` can',
+          'go from page to page.',
+        ].join(' '),
         tag: 'Links',
         key: true,
         query: ListQuery,
@@ -179,6 +199,7 @@ export const linkLookupRoutes = (deps: Deps) =>
       detail: operation({
         id: 'lookup',
         summary: 'The destination of a code, without following it',
+        description: 'Needs no API key and counts no hit. `url` is null for a reserved code.',
         tag: 'Links',
         code: true,
         answers: { 200: { description: 'The code.', view: LookupView } },

@@ -1,9 +1,12 @@
 import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
 import { z } from 'zod'
+import { planLimits } from '../accounts/plans.ts'
+import type { Config } from '../config.ts'
 import { REFUSALS } from '../errors.ts'
 import { describedBy, EVERY_HEADER, headerRefs, schemaOf } from '../http/operation.ts'
 import { VERSION } from '../lib/version.ts'
+import { introduction } from './introduction.ts'
 
 export interface Route {
   method: string
@@ -18,13 +21,13 @@ const UNUSED = () => {}
  * The OpenAPI document, as JSON. The operations are described at their routes; a route without a
  * description is left out. The plugin reads them from an app of its own, which serves no requests.
  */
-export async function publish(routes: readonly Route[], baseUrl: string): Promise<string> {
+export async function publish(routes: readonly Route[], config: Config): Promise<string> {
   const app = new Elysia()
   for (const { method, path, hooks } of routes) {
     const detail = describedBy(hooks.detail)
     if (detail) app.route(method as 'GET', path, UNUSED, { detail })
   }
-  app.use(swagger({ path: '/docs', specPath: PATH, documentation: document(baseUrl) as never }))
+  app.use(swagger({ path: '/docs', specPath: PATH, documentation: document(config) as never }))
   const answer = await app.handle(new Request(`http://localhost${PATH}`))
   return answer.text()
 }
@@ -77,19 +80,16 @@ const responses = {
   ),
 }
 
-const document = (baseUrl: string) => ({
+const document = (config: Config) => ({
   openapi: '3.0.3',
   info: {
     title: 'Hopcode',
-    description: [
-      'Short links and QR codes. A code is created by `shorten`, or claimed by `reserve` and given',
-      'a destination by `update`. Its passcode, shown once, changes or deletes it.',
-    ].join(' '),
+    description: introduction(config.baseUrl, planLimits(config)),
     version: VERSION,
     license: { name: 'MIT' },
   },
   // The page sends its trial requests to its own origin.
-  servers: [{ url: '/' }, { url: baseUrl }],
+  servers: [{ url: '/' }, { url: config.baseUrl }],
   tags: ['Links', 'QR codes', 'Redirects', 'Status'].map((name) => ({ name })),
   components: {
     securitySchemes: {

@@ -1,20 +1,31 @@
 import { Elysia } from 'elysia'
 import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import bundle from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
+import type { Config } from '../config.ts'
+import { ASSET_PATHS, THEME_STYLE } from '../dashboard/assets.ts'
+import { Cookies, type Theme } from '../dashboard/auth/cookies.ts'
+import { attributes, html } from '../lib/html.ts'
+import ownStyle from './docs.css' with { type: 'text' }
 import type { Route } from './document.ts'
+import start from './start.js' with { type: 'text' }
 
 /** The page loads nothing from other servers: script and style are in the binary. */
-const PAGE = `<!doctype html>
-<html lang="en">
+const pageWith = (theme: Theme | undefined) => html`<!doctype html>
+<html lang="en" ${attributes({ 'data-theme': theme })}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="${theme ?? 'light dark'}">
 <title>Hopcode API</title>
+<link rel="icon" href="${ASSET_PATHS.icon}" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/style.css">
-<link rel="icon" href="data:,">
 </head>
 <body>
-<div id="swagger-ui"></div>
+<header class="docs-top">
+<a class="brand" href="/app"><img ${attributes(LOGO)}>Hopcode API</a>
+<a href="/app">Dashboard</a>
+</header>
+<main id="swagger-ui"></main>
 <noscript>The description itself is at <a href="/docs/json">/docs/json</a>.</noscript>
 <script src="/docs/bundle.js"></script>
 <script src="/docs/start.js"></script>
@@ -22,14 +33,10 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-const START = `SwaggerUIBundle({
-  url: '/docs/json',
-  dom_id: '#swagger-ui',
-  deepLinking: true,
-  validatorUrl: null,
-  tryItOutEnabled: true,
-})
-`
+/** An import comes before every other rule. */
+const STYLE = `@import url("/docs/swagger.css") layer(swagger);\n${THEME_STYLE}${ownStyle}`
+
+const LOGO = { src: ASSET_PATHS.icon, alt: '', width: 28, height: 28 }
 
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
@@ -40,6 +47,8 @@ const PAGE_HEADERS = {
     "frame-ancestors 'none'",
   ].join('; '),
   'x-content-type-options': 'nosniff',
+  // The page contains the chosen theme.
+  vary: 'cookie',
 }
 
 const script = { 'content-type': 'text/javascript; charset=utf-8' }
@@ -51,17 +60,22 @@ const json = { 'content-type': 'application/json;charset=utf-8' }
  * `/docs/json`, the OpenAPI document of `routes`; `/docs`, a page that shows it. The code for the
  * document is loaded at the first request: otherwise the service would use a third more memory.
  */
-export function openapiRoutes(baseUrl: string, routes: () => readonly Route[]) {
+export function openapiRoutes(config: Config, routes: () => readonly Route[]) {
   let published: Promise<string> | undefined
-  const publish = async () => (await import('./document.ts')).publish(routes(), baseUrl)
+  const publish = async () => (await import('./document.ts')).publish(routes(), config)
+  const cookies = new Cookies(config)
   return new Elysia({ name: 'openapi' })
     .get('/docs/json', async () => {
       published ??= publish()
       return new Response(await published, { headers: json })
     })
-    .get('/docs', () => new Response(PAGE, { headers: PAGE_HEADERS }))
-    .get('/docs/start.js', () => new Response(START, { headers: script }))
+    .get('/docs', ({ request }) => {
+      const page = pageWith(cookies.findTheme(request)).toString()
+      return new Response(page, { headers: PAGE_HEADERS })
+    })
+    .get('/docs/start.js', () => new Response(start, { headers: script }))
     .get('/docs/bundle.js', () => new Response(Bun.file(bundle), { headers: script }))
-    .get('/docs/style.css', () => new Response(Bun.file(style), { headers: css }))
+    .get('/docs/swagger.css', () => new Response(Bun.file(style), { headers: css }))
+    .get('/docs/style.css', () => new Response(STYLE, { headers: css }))
     .get('/', ({ redirect }) => redirect('/docs', 302))
 }

@@ -52,6 +52,10 @@ export const qrApiRoutes = (deps: QrDeps) =>
         detail: operation({
           id: 'qr',
           summary: 'A QR image of the short URL',
+          description: [
+            'Needs no API key. The image is rendered with the options of the query; its content stays',
+            'the same when the destination changes.',
+          ].join(' '),
           tag: 'QR codes',
           code: true,
           query: QrQuery,
@@ -70,6 +74,7 @@ export const qrApiRoutes = (deps: QrDeps) =>
       detail: operation({
         id: 'qrImage',
         summary: 'URLs of a code and its images',
+        description: 'Needs no API key. For programs that show the image instead of storing it.',
         tag: 'QR codes',
         code: true,
         answers: { 200: { description: 'The URLs.', view: QrImageView } },
@@ -91,6 +96,10 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
         detail: operation({
           id: 'qrStorage',
           summary: 'Redirects to the stored QR image',
+          description: [
+            'Needs no API key and works during maintenance. The stored image is a PNG with the',
+            'default options, and may be cached forever.',
+          ].join(' '),
           tag: 'QR codes',
           code: true,
           answers: {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, problemsOf, straysFrom } from '../support/browser.ts'
-import { OWNER, PASSWORD } from '../support/dashboard.ts'
-import { signOut } from '../support/walk.ts'
+import { BROWSER_MS, launchBrowser, openAs, problemsOf, straysFrom } from '../support/browser.ts'
+import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
+import { openMenu, press, signOut } from '../support/walk.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
 
@@ -79,6 +79,29 @@ test(
     await page.getByText('The password is changed').waitFor()
     expect(await page.locator('time').first().textContent()).toMatch(/UTC$/)
     await context.close()
+  },
+  BROWSER_MS,
+)
+
+test.each([true, false])(
+  'the account menu switches the theme, with scripts: %p',
+  async (javaScriptEnabled) => {
+    await using app = await testApp()
+    const { owner } = await setUpOwner(app)
+    const options = { javaScriptEnabled, colorScheme: 'light' } as const
+    await using opened = await openAs(browser, { app, visitor: owner, options })
+    const { page, problems } = opened
+    await page.goto(`${app.url}/app/analytics?range=24h`)
+    await openMenu(page)
+    const answered = page.waitForResponse((response) => response.url().endsWith('/app/theme'))
+    await press(page, 'Dark')
+    await answered
+    await page.locator('html[data-theme=dark]').waitFor()
+    expect(new URL(page.url()).search).toBe('?range=24h')
+    await page.reload()
+    const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+    expect(ground).toBe('rgb(14, 16, 20)')
+    expect(problems).toEqual([])
   },
   BROWSER_MS,
 )

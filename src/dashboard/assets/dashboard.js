@@ -94,12 +94,15 @@
     if (!isCopied) return announce('Select the text and copy it with the keyboard.')
     // A button with an icon keeps it.
     const hasText = button.childElementCount === 0
-    if (hasText) button.textContent = 'Copied'
+    button.dataset.label ??= button.getAttribute('aria-label')
     button.dataset.copied = ''
+    button.setAttribute('aria-label', 'Copied')
+    if (hasText) button.textContent = 'Copied'
     announce('Copied.')
     setTimeout(() => {
-      if (hasText) button.textContent = 'Copy'
       delete button.dataset.copied
+      button.setAttribute('aria-label', button.dataset.label)
+      if (hasText) button.textContent = 'Copy'
     }, 2000)
   }
 

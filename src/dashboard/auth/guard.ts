@@ -26,7 +26,7 @@ export interface CurrentUser {
   origin: Origin
   /** Undefined: as the system. */
   theme: Theme | undefined
-  /** The page, with its query; undefined for a response to a form. */
+  /** The page, with its query unless that is long; undefined for a response to a form. */
   path: string | undefined
 }
 
@@ -42,8 +42,15 @@ export function currentUserOf(
     csrf: formToken(deps, token),
     origin,
     theme: deps.cookies.findTheme(request),
-    path: request.method === 'GET' ? pathOf(request) : undefined,
+    path: request.method === 'GET' ? shortPathOf(request) : undefined,
   }
+}
+
+const PATH_LENGTH_MAX = 200
+
+function shortPathOf(request: Request): string {
+  const path = pathOf(request)
+  return path.length > PATH_LENGTH_MAX ? path.replace(/\?.*/, '').slice(0, PATH_LENGTH_MAX) : path
 }
 
 interface GuardOptions {

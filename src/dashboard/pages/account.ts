@@ -115,8 +115,10 @@ function accountPage(
         ${parts.card('You', accountFacts(deps, account))}
         ${parts.card('Password', passwordForm(user, errors))}
       </div>
-      ${parts.card('Two-factor sign-in', twoFactor(account))}
-      ${sessionsCard(deps, user)}
+      <div id="security">
+        ${parts.card('Two-factor sign-in', twoFactor(account))}
+        ${sessionsCard(deps, user)}
+      </div>
       ${parts.card('Delete the account', [
         html`<p>Deletes its API keys, its sessions and all of its links permanently.</p>`,
         parts.linkButton('Delete the account…', `${PATH}/delete`, 'danger'),

@@ -198,7 +198,7 @@ function maintenance(
           choices: [
             { value: '30m', label: '30 minutes' },
             { value: '2h', label: '2 hours' },
-            { value: 'at', label: 'until the time below' },
+            { value: 'at', label: 'Until another time' },
           ],
         }),
         parts.field({
@@ -206,8 +206,7 @@ function maintenance(
           label: 'Until',
           type: 'datetime-local',
           value: sent?.at,
-          hint: html`Only for “until the time below”.
-            <span data-without-script>In UTC, where it is ${hour} now.</span>`,
+          hint: html`<span data-without-script>In UTC, where it is ${hour} now.</span>`,
           error: problem,
           extra: { 'data-utc': 'utc' },
         }),

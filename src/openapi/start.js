@@ -1,0 +1,42 @@
+/* The page /docs. The key of the API stays until the tab is closed, also when the page reloads. */
+const KEY = 'hopcode.api-key'
+
+const remembersKey = () => ({
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        authorize: (authorize) => (sent) => {
+          sessionStorage.setItem(KEY, sent.apiKey?.value ?? '')
+          return authorize(sent)
+        },
+        logout: (logout) => (names) => {
+          sessionStorage.removeItem(KEY)
+          return logout(names)
+        },
+      },
+    },
+  },
+})
+
+const { documentElement: root } = document
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const showTheme = () => {
+  const isDark = root.dataset.theme ? root.dataset.theme === 'dark' : dark.matches
+  root.classList.toggle('dark-mode', isDark)
+}
+showTheme()
+dark.addEventListener('change', showTheme)
+
+const ui = SwaggerUIBundle({
+  url: '/docs/json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  validatorUrl: null,
+  tryItOutEnabled: true,
+  defaultModelsExpandDepth: -1,
+  plugins: [remembersKey],
+  onComplete() {
+    const key = sessionStorage.getItem(KEY)
+    if (key) ui.preauthorizeApiKey('apiKey', key)
+  },
+})
