@@ -104,7 +104,8 @@ interface Measured {
 const MEASURE_NEXT = `void (window.measured = new Promise((resolve) => {
   document.querySelector('.toast')?.remove()
   let startedAt
-  addEventListener('keydown', () => { startedAt = performance.now() }, { capture: true, once: true })
+  const start = () => { startedAt = performance.now() }
+  addEventListener('keydown', start, { capture: true, once: true })
   const observer = new MutationObserver(async () => {
     const toast = document.querySelector('.toast')
     if (!toast?.querySelector('h2').textContent.includes('copied')) return
