@@ -4,6 +4,7 @@ import type { Scenario } from '../lib/scenario.ts'
 import { bulk } from './bulk.ts'
 import { create } from './create.ts'
 import { dashboard } from './dashboard.ts'
+import { dashboardCreate } from './dashboard-create.ts'
 import { list } from './list.ts'
 import { mixed } from './mixed.ts'
 import { qr } from './qr.ts'
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   mixed,
   list,
   dashboard,
+  dashboardCreate,
   signIn,
   start,
   soak,

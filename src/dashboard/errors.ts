@@ -75,5 +75,7 @@ function toSignIn(request: Request): Response {
 
 /** The page to open after signing in: only pages of the dashboard are accepted. */
 export function safeNext(next: string | undefined): string | undefined {
-  return next !== undefined && /^\/app\/[\w/-]*(\?[\w=&%.~+-]*)?$/.test(next) ? next : undefined
+  return next !== undefined && /^\/app\/[\w/-]*(\?[\w=&%.~+!'()*-]*)?$/.test(next)
+    ? next
+    : undefined
 }

@@ -70,6 +70,7 @@ export function fileResponse(
   const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
   const headers = headersOf({ 'content-type': type, 'content-disposition': disposition })
   if (typeof body === 'string') headers.set('content-length', lengthOf(body))
+  if (body instanceof Uint8Array) headers.set('content-length', String(body.byteLength))
   return new Response(body, { headers })
 }
 

@@ -4,6 +4,7 @@ import { findAsset } from './assets.ts'
 import type { DashboardDeps } from './deps.ts'
 import { accountPages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
+import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
 import { exportPages } from './pages/export.ts'
 import { hitFiles } from './pages/hits-csv.ts'
@@ -38,6 +39,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(signOutPages(deps))
     .use(themePages(deps))
     .use(linksPages(deps))
+    .use(batchPages(deps))
     .use(bulkPages(deps))
     .use(exportPages(deps))
     .use(linkPages(deps))

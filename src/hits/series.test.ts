@@ -245,6 +245,27 @@ test('an upgrade keeps the series: what lies between two baselines becomes a buc
   service.db.close()
 })
 
+test('the last days of a page of links are one read, today last, without links that have none', async () => {
+  using folder = temporaryFolder()
+  const service = hitService(folder.path)
+  service.hit(1, 2)
+  service.hit(3)
+  service.flush()
+  service.time.hour += 48
+  service.hit(1)
+  service.flush()
+  service.hit(2)
+  expect(await service.series.ofLinks([1, 2, 3], 3)).toEqual(
+    new Map([
+      [1, [2, 0, 1]],
+      [3, [1, 0, 0]],
+    ]),
+  )
+  expect(await service.series.ofLinks([1], 2)).toEqual(new Map([[1, [0, 1]]]))
+  expect(await service.series.ofLinks([], 30)).toEqual(new Map())
+  service.db.close()
+})
+
 test('hits from before there were series stay in the count and begin no series', async () => {
   using folder = temporaryFolder()
   const db = openWritable(join(folder.path, 'hopcode.db'))

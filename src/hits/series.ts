@@ -155,6 +155,12 @@ interface BarQuery {
   bounds: readonly number[]
 }
 
+interface LinkDaysQuery {
+  linkIds: readonly number[]
+  days: number
+  now: number
+}
+
 /** Runs on the reader thread. A bar costs at most 25 one-row lookups a UTC day. */
 export function seriesReads(db: Database) {
   const count = (sql: string) => db.prepare<{ count: number }, [number]>(sql)
@@ -174,6 +180,12 @@ export function seriesReads(db: Database) {
   }
   const hitsOfHour = finder(BY_HOUR)
   const hitsOfDay = finder(BY_DAY)
+  // One statement for each day: the rows of a day are side by side.
+  const linksOfDay = db.prepare<{ id: number; count: number }, [number, string]>(
+    `SELECT id, count FROM hits_by_day
+     WHERE day = ? AND scope = ${LINK} AND id IN (SELECT value FROM json_each(?))
+       AND dimension = ''`,
+  )
 
   return {
     hitBars: ({ owner, bounds }: BarQuery): Series =>
@@ -193,6 +205,23 @@ export function seriesReads(db: Database) {
         if (hitsOfDay(day, owner) > 0) return day * HOURS_OF_DAY
       }
       return undefined
+    },
+
+    /** Committed hits of the last `days` UTC days, today last. Leaves out links without any. */
+    linkDays({ linkIds, days, now }: LinkDaysQuery): Map<number, number[]> {
+      const ids = JSON.stringify(linkIds)
+      const current = dayOf(hourOf(now))
+      const found = new Map<number, number[]>()
+      db.transaction(() => {
+        for (let at = 0; at < days; at++) {
+          for (const { id, count } of linksOfDay.all(current - days + 1 + at, ids)) {
+            const counts = found.get(id) ?? new Array<number>(days).fill(0)
+            counts[at] = count
+            found.set(id, counts)
+          }
+        }
+      })()
+      return found
     },
   }
 }
@@ -244,6 +273,12 @@ export class HitSeries {
     const isOpen = current >= (bounds[last] ?? 0) && current < (bounds[last + 1] ?? 0)
     if (isOpen) all[last] = (all[last] ?? 0) + pending
     return { counts: all, total: total + pending }
+  }
+
+  /** As `linkDays`, of up to a page of links in one read. */
+  ofLinks(linkIds: readonly number[], days: number): Promise<ReadonlyMap<number, number[]>> {
+    const { reader, clock } = this.#options
+    return reader.call('linkDays', { linkIds, days, now: clock() })
   }
 
   /** The first kept UTC day with a committed hit, as its first hour; undefined without hits. */

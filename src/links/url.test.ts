@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { locationOf, parseKnownUrl, Url, urlKey } from './url.ts'
+import { locationOf, parseKnownUrl, Url, urlKey, withScheme } from './url.ts'
 
 const good = [
   'http://example.com',
@@ -79,4 +79,29 @@ test('Location is the URL as sent where a header can carry it, else its normal f
   expect(locationOf(parseKnownUrl('HTTPS://Example.COM/a|b'))).toBe('HTTPS://Example.COM/a|b')
   expect(locationOf(parseKnownUrl('https://пример.рф/я'))).toBe(new URL('https://пример.рф/я').href)
   expect(locationOf(parseKnownUrl('https://пример.рф/я'))).toMatch(/^[\x21-\x7e]+$/)
+})
+
+test.each([
+  ['example.com', 'https://example.com'],
+  ['acme.com/x?y=1#z', 'https://acme.com/x?y=1#z'],
+  ['münchen.example:8443/straße', 'https://münchen.example:8443/straße'],
+  ['192.0.2.1/x', 'https://192.0.2.1/x'],
+])('a person may leave out the scheme of %s', (typed, url) => {
+  expect(withScheme(typed)).toBe(url)
+  expect(Url.safeParse(url).success).toBe(true)
+})
+
+test.each([
+  'http://example.com',
+  'HTTPS://example.com',
+  'javascript:alert(1.5)',
+  'mailto:ann@example.com',
+  'data:text/html,a.b',
+  '//example.com',
+  'ann@example.com',
+  'nonsense',
+  'a b.example',
+  '',
+])('nothing is added to “%s”', (typed) => {
+  expect(withScheme(typed)).toBe(typed)
 })

@@ -50,6 +50,13 @@ export const urlModel = (absent: string) =>
 
 export const Url = urlModel(BAD_START)
 
+/** A host with a dot, then the end, a port, a path, a query or a fragment. */
+const BARE_HOST = /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)+\.?(:\d{1,5})?([/?#]|$)/u
+
+/** What a person typed as a URL: `https://` is added to `example.com/path`. */
+export const withScheme = (text: string): string =>
+  BARE_HOST.test(text) ? `https://${text}` : text
+
 /**
  * Undefined if the text is no URL or does not name a host right after its `//`: with a `\` or a
  * missing host, the parser finds one in surprising places.

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { disableLink } from '../support/moderation.ts'
 
 /** The page of all links: making one, searching, paging, the order by hits. */
 
@@ -35,6 +36,7 @@ test('a URL that is shortened gives its short URL, its QR code and its passcode,
   const passcode = PASSCODE.exec(made.text)?.[1] ?? ''
   const [code = ''] = codesOf(made)
   expect(made.text).toContain(`value="http://hop.test/${code}"`)
+  expect(made.text).toContain('For the API: passcode, shown once')
   expect(made.text).toContain(`/app/links/${code}/qr.svg`)
   const json = { code, passcode, url: 'https://example.com/summer' }
   expect((await app.call('POST', '/api/update', { key: 'free', json })).status).toBe(200)
@@ -57,7 +59,8 @@ test('a URL that the account has already gives the same code, says so, and shows
 })
 
 const refused = [
-  { url: 'example.com', error: 'Invalid URL: must start with http:// or https://' },
+  { url: 'nonsense', error: 'Invalid URL: must start with http:// or https://' },
+  { url: '', error: 'Paste a URL, or choose a code to reserve' },
   { url: 'javascript:alert(1)', error: 'Invalid URL: must start with http:// or https://' },
   { url: 'https://a b.example', error: 'must not contain spaces' },
   { url: 'http://hop.test/LOOPED', error: 'Destination URL is not allowed' },
@@ -76,8 +79,7 @@ test.each(refused)('$url is refused beside its field, which keeps it', async ({ 
 test('a code of one’s own is reserved with a destination or without one', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
-  const send = (code: string, destination: string) =>
-    free.post(`${LINKS}/claim`, { code, destination }, { from: LINKS })
+  const send = (code: string, destination: string) => free.post(LINKS, { code, url: destination })
   const bare = await send('spring26', '')
   expect(bare.text).toContain('The code is yours')
   expect(bare.text).toMatch(PASSCODE)
@@ -85,35 +87,122 @@ test('a code of one’s own is reserved with a destination or without one', asyn
   await send('SUMMER26', 'https://example.com/summer')
   const { headers } = await app.call('GET', '/summer26')
   expect(headers.get('location')).toBe('https://example.com/summer')
-  expect((await free.get(LINKS)).text).toContain('No destination yet')
+  expect((await free.get(LINKS)).text).toContain('No destination')
 })
 
 const claims = [
-  { code: 'TAKEN26', destination: '', field: 'code', error: 'Code already in use: TAKEN26' },
-  { code: 'MY-CODE', destination: '', field: 'code', error: 'Invalid code' },
-  { code: 'AUTUMN', destination: 'ftp://x', field: 'destination', error: 'Invalid URL' },
-  { code: 'AUTUMN', destination: 'http://hop.test/A', field: 'destination', error: 'not allowed' },
+  { code: 'TAKEN26', url: '', field: 'code', error: 'Code already in use: TAKEN26' },
+  { code: 'MY-CODE', url: '', field: 'code', error: 'Invalid code' },
+  { code: 'AUTUMN', url: 'ftp://x', field: 'url', error: 'Invalid URL' },
+  { code: 'AUTUMN', url: 'http://hop.test/A', field: 'url', error: 'not allowed' },
 ]
 test.each(claims)(
-  '$code with the destination ($destination) is refused beside its field, and reserves nothing',
+  '$code with the destination ($url) is refused beside its field, and reserves nothing',
   async (sent) => {
     await using app = await testApp()
     await app.reserve('TAKEN26', 'pro')
     const ann = await makeMember(app, 'ann@example.com')
-    const { code, destination, field, error } = sent
-    const { status, text } = await ann.post(
-      `${LINKS}/claim`,
-      { code, destination },
-      { from: LINKS },
-    )
+    const { code, url, field, error } = sent
+    const { status, text } = await ann.post(LINKS, { code, url })
     expect(status).toBe(422)
     expect(text).toMatch(new RegExp(`id="field-${field}-error">[^<]*${error}`))
     expect(text).toContain(`value="${code}"`)
-    expect(text).toContain('<details open>')
     expect(text).toContain('No links yet')
     expect((await app.call('GET', '/api/lookup/AUTUMN')).status).toBe(404)
   },
 )
+
+test('the scheme of a URL may be missing, with a code and without one', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await free.post(LINKS, { url: 'example.com/spring?a=b' })
+  await free.post(LINKS, { url: 'Example.com:8443', code: 'SUMMER26' })
+  const { body } = await app.call('GET', '/api/list', { key: 'free' })
+  expect((body.items as { url: string }[]).map(({ url }) => url)).toEqual([
+    'https://Example.com:8443',
+    'https://example.com/spring?a=b',
+  ])
+})
+
+const statuses = [
+  { typed: 'spring26', says: 'Taken' },
+  { typed: ' SPRING26 ', says: 'Taken' },
+  { typed: 'STOPPED26', says: 'Taken' },
+  { typed: 'summer26', says: 'Free' },
+  { typed: 'MY-CODE', says: '6 to 20 letters and digits' },
+  { typed: 'short', says: '6 to 20 letters and digits' },
+  { typed: '<b>', says: '6 to 20 letters and digits' },
+  { typed: '', says: '' },
+]
+test('while a code is typed, the form says whether it is free', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.reserve('SPRING26', 'pro')
+  await app.reserve('STOPPED26', 'pro')
+  disableLink(app, 'STOPPED26', 'Reported')
+  const { passcode } = await app.reserve('GONE2026', 'pro')
+  await app.call('POST', '/api/delete', { key: 'pro', json: { code: 'GONE2026', passcode } })
+  for (const { typed, says } of [...statuses, { typed: 'GONE2026', says: 'Free' }]) {
+    const { status, text } = await free.get(`${LINKS}/code?code=${encodeURIComponent(typed)}`)
+    const shown = text.replace(/<[^>]*>/g, '').trim()
+    expect({ typed, status, shown }).toEqual({ typed, status: 200, shown: says })
+  }
+  expect((await new Visitor(app).get(`${LINKS}/code?code=SPRING26`)).status).toBe(303)
+})
+
+test('asking for free codes is charged like a lookup', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const ask = () => free.get(`${LINKS}/code?code=SPRING26`)
+  for (let n = 0; n < 300; n++) expect((await ask()).status).toBe(200)
+  expect((await ask()).status).toBe(429)
+  expect((await app.call('GET', '/api/list', { key: 'free' })).status).toBe(429)
+  expect((await free.get(`${LINKS}/code?code=MY-CODE`)).status).toBe(200)
+})
+
+test('a URL in the address of the page is in the form, and is kept through the sign-in', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const url = 'https://example.com/a?b=c&d=(e)*!\'"<'
+  const paths = [
+    `${LINKS}?url=${encodeURIComponent(url)}`,
+    `${LINKS}?text=${encodeURIComponent(`Look at this: ${url} now`)}`,
+  ]
+  const value = 'value="https://example.com/a?b=c&amp;d=(e)*!&#39;&quot;&lt;"'
+  for (const path of paths) {
+    expect((await free.get(path)).text).toContain(value)
+    const { location } = await new Visitor(app).get(path)
+    const next = new URL(location ?? '', app.url).searchParams.get('next')
+    expect(decodeURIComponent(next ?? '')).toBe(decodeURIComponent(path))
+  }
+  expect((await free.get(`${LINKS}?url=${'x'.repeat(9000)}`)).text).not.toContain('xxxx')
+})
+
+test('a new link replaces the form, the message and the list for htmx, and the search stays', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.shorten('https://example.com/spring')
+  await app.shorten('https://other.example/')
+  const headers = {
+    'hx-request': 'true',
+    'hx-target': 'create',
+    'hx-current-url': `${app.url}${LINKS}?q=spring`,
+  }
+  const sent = { url: 'https://example.com/spring-2' }
+  const made = await free.post(LINKS, sent, { headers })
+  expect(made.status).toBe(200)
+  expect(made.text).not.toContain('<html')
+  expect(made.text.trim()).toStartWith('<form')
+  expect(made.text).toContain('id="toasts" hx-swap-oob="innerHTML"')
+  expect(made.text).toContain('2 of 3 links')
+  expect(codesOf(made)).toHaveLength(2)
+  expect(made.text).toMatch(PASSCODE)
+  const refused = await free.post(LINKS, { url: 'nonsense' }, { headers })
+  expect(refused.status).toBe(422)
+  expect(refused.text.trim()).toStartWith('<form')
+  expect(refused.text).toContain('id="field-url-error"')
+  expect(refused.text).not.toContain('hx-swap-oob')
+})
 
 test('links are newest first, fifty a page, and a page after the last one is the last', async () => {
   await using app = await testApp()
@@ -190,6 +279,58 @@ test('most hits first puts the most followed link on top', async () => {
   expect(seen.text).toContain('Hits of the last few seconds')
 })
 
+test('a search match is marked where it is, also far behind the host of a long URL', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.shorten(`https://example.com/${'a/'.repeat(150)}?from=flyer`)
+  await app.claim('FLYERS26', 'https://example.com/')
+  const { text } = await free.get(`${LINKS}?q=flyer`)
+  expect(text).toContain('<b>example.com</b>/…a/?from=<mark>flyer</mark>')
+  expect(text).toContain('<mark>FLYER</mark>S26')
+  expect((await free.get(LINKS)).text).not.toContain('<mark>')
+})
+
+test('a row has the title, the tags, the state and the last 30 days of its link', async () => {
+  await using app = await testApp({ env: { HIT_FLUSH_MS: '10' } })
+  const free = await makeMember(app, 'free@example.com')
+  const past = new Date(app.now() - 1000).toISOString()
+  const future = new Date(app.now() + 3_600_000).toISOString()
+  const patches = [
+    { code: 'SPRING26', json: { title: 'A <b>poster</b>', tags: ['print', 'spring'] } },
+    { code: 'PAUSED26', json: { paused: true } },
+    { code: 'EXPIRED26', json: { expires_at: past } },
+    { code: 'LATER2026', json: { starts_at: future } },
+  ]
+  for (const { code, json } of patches) {
+    await app.claim(code, `https://example.com/${code}`)
+    const { status } = await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
+    expect(status).toBe(200)
+  }
+  await app.call('GET', '/SPRING26')
+  const rowOf = async (code: string) =>
+    new RegExp(`<tr>(?:(?!</tr>)[^])*value="${code}"[^]*?</tr>`).exec(
+      (await free.get(LINKS)).text,
+    )?.[0] ?? ''
+  await eventually('the hit is counted', async () =>
+    (await rowOf('SPRING26')).includes('1 hit in 30 days'),
+  )
+  const spring = await rowOf('SPRING26')
+  expect(spring).toContain('A &lt;b&gt;poster&lt;/b&gt;')
+  expect(spring).toContain('<span class="tag">print</span><span class="tag">spring</span>')
+  for (const [code, label] of [
+    ['PAUSED26', 'Paused'],
+    ['EXPIRED26', 'Expired'],
+    ['LATER2026', 'Not started'],
+  ] as const) {
+    expect(await rowOf(code)).toContain(`<span class="badge note">${label}</span>`)
+  }
+  expect(spring).not.toContain('badge')
+  const found = await free.get(`${LINKS}?q=poster`)
+  expect(codesOf(found)).toEqual(['SPRING26'])
+  expect(codesOf(await free.get(`${LINKS}?tag=Spring`))).toEqual(['SPRING26'])
+  expect((await free.get(`${LINKS}?tag=none`)).text).toContain('with the tag “none”')
+})
+
 test('nobody sees a link of another account', async () => {
   await using app = await testApp()
   const ann = await makeMember(app, 'ann@example.com')
@@ -215,12 +356,13 @@ test('a stored URL is shown as what it is: escaped, its signs that turn text vis
   for (const url of urls) await app.shorten(url)
   const { text } = await free.get(LINKS)
   expect(text).not.toContain('<script>alert')
-  expect(text).toContain('https://bank.example@<b>evil.example</b>')
+  expect(text).toContain('>bank.example@<b>evil.example</b>')
   expect(text).not.toContain('\u202E')
   expect(text).not.toContain('bаnk')
   expect(text).toContain('<b>xn--bnk-6cd.example</b>')
-  for (const [link] of text.matchAll(/<a class="destination"[^>]*>/g)) {
-    expect(link).toContain('rel="noreferrer noopener"')
+  expect(text).not.toContain('href="https://bank')
+  for (const [link] of text.matchAll(/<a [^>]*target="_blank"[^>]*>/g)) {
+    expect(link).toContain('rel="noopener noreferrer"')
   }
 })
 
@@ -235,8 +377,8 @@ test('a change from the dashboard takes a place of the account’s write budget,
   expect(Number(full.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(full.text).toContain('value="https://example.com/one-more"')
   expect(full.text).toContain('Rate limit exceeded')
-  const claim = { code: 'SPRING26', destination: 'https://example.com/' }
-  const late = await free.post(`${LINKS}/claim`, claim, { from: LINKS })
+  const claim = { code: 'SPRING26', url: 'https://example.com/' }
+  const late = await free.post(LINKS, claim)
   expect(late.status).toBe(429)
   expect(late.text).toContain('value="SPRING26"')
 })

@@ -114,10 +114,10 @@ test('the account page shows what is stored of the quota, and a form says when i
   const account = await free.get('/app/account')
   expect(account.text).toContain('<dt>Links</dt><dd>1 of 2</dd>')
   expect(account.text).toContain('<dt>Stored URLs</dt><dd>1 KiB of 2 KiB</dd>')
-  const claim = { code: 'SPRING26', destination: url('y'.repeat(1100)) }
-  const refused = await free.post('/app/links/claim', claim, { from: '/app/links' })
+  const claim = { code: 'SPRING26', url: url('y'.repeat(1100)) }
+  const refused = await free.post('/app/links', claim)
   expect(refused.status).toBe(422)
-  expect(refused.text).toMatch(/id="field-destination-error">[^<]*at most 2 KiB of URLs/)
+  expect(refused.text).toMatch(/id="field-url-error">[^<]*at most 2 KiB of URLs/)
   expect(await app.call('GET', '/api/lookup/SPRING26')).toMatchObject({ status: 404 })
   await app.shorten(url(2))
   const more = await free.post('/app/links', { url: url(3) })

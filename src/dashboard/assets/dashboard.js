@@ -28,8 +28,9 @@
       const time = new Date(element.dateTime)
       if (Number.isNaN(time.getTime())) continue
       element.dataset.done = ''
-      element.title = element.textContent
-      element.textContent = dateTime.format(time)
+      const isAge = element.dataset.age !== undefined
+      element.title = isAge ? dateTime.format(time) : element.textContent
+      if (!isAge) element.textContent = dateTime.format(time)
     }
     for (const element of root.querySelectorAll('[data-copy], [data-needs-script]')) {
       element.hidden = false
@@ -54,30 +55,53 @@
     }
   }
 
-  const copy = async (button) => {
-    const source = document.getElementById(button.dataset.copy)
+  /** Copies the value of an element. Returns whether the browser allowed it. */
+  const copyValue = async (source) => {
     const text = source.value ?? source.textContent
     try {
       await navigator.clipboard.writeText(text)
+      return true
     } catch {
       // Without a secure connection the clipboard API is missing.
+      const focused = document.activeElement
       const field = document.createElement('textarea')
       field.value = text
       document.body.append(field)
       field.select()
       const isCopied = document.execCommand('copy')
       field.remove()
-      button.focus()
-      if (!isCopied) return announce('Select the text and copy it with the keyboard.')
+      focused.focus()
+      return isCopied
     }
+  }
+
+  const copy = async (button) => {
+    const isCopied = await copyValue(document.getElementById(button.dataset.copy))
+    if (!isCopied) return announce('Select the text and copy it with the keyboard.')
+    // A button with an icon keeps it.
+    const hasText = button.childElementCount === 0
     button.dataset.label ??= button.getAttribute('aria-label')
-    button.textContent = 'Copied'
+    button.dataset.copied = ''
     button.setAttribute('aria-label', 'Copied')
+    if (hasText) button.textContent = 'Copied'
     announce('Copied.')
     setTimeout(() => {
-      button.textContent = 'Copy'
+      delete button.dataset.copied
       button.setAttribute('aria-label', button.dataset.label)
+      if (hasText) button.textContent = 'Copy'
     }, 2000)
+  }
+
+  /** Copies a new short URL when its message appears, without a click. */
+  const copyNew = async () => {
+    const toast = document.querySelector('[data-copy-now]')
+    if (!toast) return
+    const source = document.getElementById(toast.dataset.copyNow)
+    delete toast.dataset.copyNow
+    const title = toast.querySelector('h2')
+    const isCopied = await copyValue(source)
+    if (isCopied) title.textContent += ', and copied'
+    announce(`${title.textContent}.`)
   }
 
   /** Saves a text of the page as a file. The server never sends it twice. */
@@ -187,6 +211,10 @@
   document.addEventListener('htmx:load', ({ detail }) => enhance(detail.elt))
   // Before the new part is painted; `htmx:load` comes later.
   document.addEventListener('htmx:afterSwap', () => enhance(document))
+  document.addEventListener('htmx:oobAfterSwap', () => {
+    enhance(document)
+    copyNew()
+  })
   document.addEventListener('htmx:afterRequest', ({ detail }) => {
     const form = detail.elt.closest('form')
     if (form) unlock(form)

@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts'
 import { SMALL_BODY_MAX } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { bulk, checkUrl } from '../../links/create.ts'
+import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import { CSV_TYPE, linesOf, parseUrlFile, type UrlLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -108,7 +109,9 @@ async function shortenLines(
   { account }: CurrentUser,
   lines: readonly (UrlLine & { place: string })[],
 ): Promise<BulkItem[]> {
-  const urls = lines.flatMap(({ text, problem }) => (problem === undefined ? [text] : []))
+  const urls = lines.flatMap(({ text, problem }) =>
+    problem === undefined ? [withScheme(text)] : [],
+  )
   // If all are invalid, `bulk` reports one reason for all of them instead of one each.
   const areAllInvalid = urls.every((url) => checkUrl(deps, url) instanceof AppError)
   const views = areAllInvalid ? undefined : (await bulk(deps, account, urls)).results
@@ -122,7 +125,7 @@ async function shortenLines(
     if (problem !== undefined) return failed(problem)
     const view = views?.[next++]
     if (view) return { place, text, view }
-    const checked = checkUrl(deps, text)
+    const checked = checkUrl(deps, withScheme(text))
     return failed(checked instanceof AppError ? checked.message : '')
   })
 }

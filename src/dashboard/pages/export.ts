@@ -49,30 +49,41 @@ const COLUMNS = [
   'forward_query',
 ]
 
+type Addresses = Pick<DashboardDeps, 'addresses'>
+
+const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at))
+
+const lineOf = (
+  { addresses }: Addresses,
+  { code, url, createdAt, hitCount, properties }: ExportedLink,
+): string =>
+  csvLine([
+    code,
+    addresses.short(code),
+    url,
+    isoTime(createdAt),
+    hitCount,
+    properties.title,
+    properties.tags.join(', '),
+    properties.note,
+    String(properties.isPaused),
+    timeOf(properties.startsAt),
+    timeOf(properties.expiresAt),
+    properties.maxHits,
+    properties.expiredUrl,
+    String(properties.forwardQuery),
+  ])
+
+/** A file with a few links. */
+export const exportCsv = (deps: Addresses, links: readonly ExportedLink[]): string =>
+  [csvLine(COLUMNS), ...links.map((link) => lineOf(deps, link))].join('')
+
 /** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
 function csvOf(
-  { addresses }: DashboardDeps,
+  deps: DashboardDeps,
   chunks: AsyncGenerator<ExportedLink[], void, undefined>,
   hold: Hold,
 ): ReadableStream<Uint8Array> {
-  const time = (at: number | null) => (at === null ? null : isoTime(at))
-  const line = ({ code, url, createdAt, hitCount, properties }: ExportedLink) =>
-    csvLine([
-      code,
-      addresses.short(code),
-      url,
-      isoTime(createdAt),
-      hitCount,
-      properties.title,
-      properties.tags.join(', '),
-      properties.note,
-      String(properties.isPaused),
-      time(properties.startsAt),
-      time(properties.expiresAt),
-      properties.maxHits,
-      properties.expiredUrl,
-      String(properties.forwardQuery),
-    ])
   const encoder = new TextEncoder()
   const next = async () => {
     let isLast = true
@@ -91,7 +102,7 @@ function csvOf(
       async pull(controller) {
         const { done, value } = await next()
         if (done) return controller.close()
-        controller.enqueue(encoder.encode(value.map(line).join('')))
+        controller.enqueue(encoder.encode(value.map((link) => lineOf(deps, link)).join('')))
       },
       async cancel() {
         hold[Symbol.dispose]()

@@ -6,6 +6,7 @@ import type { Link } from '../../links/link.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/properties.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
+import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
@@ -29,7 +30,7 @@ export const linkPages = (deps: DashboardDeps) =>
       const text = form.text('url')
       const changed = await catchFormError(() => {
         spendWrite(deps, user.account)
-        const { url } = parseWith(ShortenBody, { url: text })
+        const { url } = parseWith(ShortenBody, { url: withScheme(text) })
         return updateOwnedLink(deps, user.account, { code: link.code, url })
       })
       if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=changed`)

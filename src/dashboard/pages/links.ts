@@ -1,69 +1,88 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { rateLimited } from '../../http/guard.ts'
+import { toCode } from '../../lib/code.ts'
+import { html } from '../../lib/html.ts'
 import { checkUrl, reserve, shorten } from '../../links/create.ts'
 import { ReserveBody, ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
+import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
+import { catchFormError, errorOptions, htmlResponse, isTemporary } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { type Created, type CreateFormProps, createdToast, createForm } from '../ui/create-link.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 import {
-  copyField,
-  destination,
-  linkPath,
-  passcodeOnce,
-  qrPicture,
-  replacesMain,
-} from '../ui/link-parts.ts'
-import {
+  currentTableQuery,
   type LinkTable,
   listFragment,
   listSection,
   loadTable,
+  offeredTags,
   parseTableQuery,
 } from '../ui/link-table.ts'
+import { listDialogs } from '../ui/list-dialogs.ts'
+import { type DoneQuery, doneToast } from '../ui/toasts.ts'
 
-/** The account's links: the forms that create one, and the list. */
+type Query = Readonly<Record<string, string | undefined>>
+
+/** The account's links: the form that creates one, and the list. */
 export const linksPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.links', prefix: '/app/links' })
     .use(signedIn(deps))
     .get('', async ({ user, query, request }) => {
       const table = await loadTable(deps, user.account, parseTableQuery(query), request.signal)
       if (request.headers.get('hx-target') !== 'list' || !wantsFragment(request)) {
-        return linksPage(user, { table, done: query.done })
+        return linksPage(deps, user, { table, done: query, form: { url: sharedUrl(query) } })
       }
       const { markup, path } = listFragment(table)
       return htmlResponse(markup, { headers: { 'hx-replace-url': path } })
     })
-    .post('', async ({ user, form }) => {
-      const url = form.text('url')
-      const shortened = await catchFormError(() => shortenFor(deps, user, url))
-      const table = await newestLinks(deps, user)
-      if ('done' in shortened) return linksPage(user, { table, created: shortened.done })
-      return linksPage(user, { table, error: shortened.error, field: 'url', url })
+    .post('', async ({ user, form, request }) => {
+      const typed = { url: form.text('url'), code: form.text('code') }
+      const result = await createFor(deps, user, typed)
+      const isFragment = request.headers.get('hx-target') === 'create' && wantsFragment(request)
+      if ('created' in result) {
+        const query = isFragment ? currentTableQuery(request) : parseTableQuery({})
+        const table = await loadTable(deps, user.account, query, request.signal)
+        const { created } = result
+        return isFragment
+          ? createdFragment(deps, user, { table, created })
+          : linksPage(deps, user, { table, created, form: {} })
+      }
+      const refused = { ...typed, ...result }
+      if (isFragment) return htmlResponse(createForm(user, refused), errorOptions(result.error))
+      const table = await loadTable(deps, user.account, parseTableQuery({}), request.signal)
+      return linksPage(deps, user, { table, form: refused })
     })
     // Codes have at least six characters: no link's page can have this path.
-    .get('/claim', () => seeOther('/app/links'))
-    .post('/claim', async ({ user, form }) => {
-      const claim = { code: form.text('code'), url: form.text('destination') }
-      const claimed = await claimFor(deps, user, claim)
-      const table = await newestLinks(deps, user)
-      return linksPage(user, { table, ...claimed, ...('error' in claimed && { claim }) })
-    })
+    .get('/code', ({ user, query }) => htmlResponse(codeStatus(deps, user, query.code ?? '')))
 
-const newestLinks = (deps: DashboardDeps, { account }: CurrentUser): Promise<LinkTable> =>
-  loadTable(deps, account, parseTableQuery({}))
+/** The URL that a bookmarklet or another app passes on; some pass it in a text. */
+const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
+  url ?? /https?:\/\/\S+/i.exec(text)?.[0]
 
-/** A code that was just created, reserved or found. A reused link has no passcode to show. */
-interface Created {
-  kind: 'created' | 'reused' | 'reserved'
+interface Typed {
+  /** Empty: reserve the code without a destination. */
+  url: string
+  /** Empty: a random one. */
   code: string
-  shortUrl: string
-  url: string | null
-  passcode: string | null
+}
+
+type Refused = { error: AppError; field: 'url' | 'code' }
+
+async function createFor(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { url, code }: Typed,
+): Promise<{ created: Created } | Refused> {
+  if (code !== '') return claimFor(deps, user, { url, code })
+  const shortened = await catchFormError(() => shortenFor(deps, user, url))
+  return 'done' in shortened
+    ? { created: shortened.done }
+    : { error: shortened.error, field: 'url' }
 }
 
 async function shortenFor(
@@ -72,18 +91,11 @@ async function shortenFor(
   text: string,
 ): Promise<Created> {
   spendWrite(deps, account)
-  const body = parseWith(ShortenBody, { url: text })
+  if (text === '') throw new AppError('invalid_value', 'Paste a URL, or choose a code to reserve.')
+  const body = parseWith(ShortenBody, { url: withScheme(text) })
   const { code, short_url, url, passcode, reused } = await shorten(deps, account, body.url)
   return { kind: reused ? 'reused' : 'created', code, shortUrl: short_url, url, passcode }
 }
-
-interface Claim {
-  code: string
-  /** Empty: none yet. */
-  url: string
-}
-
-type ClaimError = { error: AppError; field: 'code' | 'destination' }
 
 /**
  * Checks the destination first, so that a refused one reserves nothing. Only storing it shows
@@ -92,16 +104,16 @@ type ClaimError = { error: AppError; field: 'code' | 'destination' }
 async function claimFor(
   deps: DashboardDeps,
   { account }: CurrentUser,
-  { code, url }: Claim,
-): Promise<{ created: Created } | ClaimError> {
-  const checked = url === '' ? undefined : checkUrl(deps, url)
+  { code, url }: Typed,
+): Promise<{ created: Created } | Refused> {
+  const checked = url === '' ? undefined : checkUrl(deps, withScheme(url))
   const reserved = await catchFormError(async () => {
     spendWrite(deps, account)
     const body = parseWith(ReserveBody, { code })
     return checked instanceof AppError ? undefined : reserve(deps, account, body.code)
   })
   if ('error' in reserved) return { ...reserved, field: 'code' }
-  if (checked instanceof AppError) return { error: checked, field: 'destination' }
+  if (checked instanceof AppError) return { error: checked, field: 'url' }
   const view = reserved.done
   if (!view) throw new Error('a code with a valid destination is reserved')
   if (checked) {
@@ -110,7 +122,7 @@ async function claimFor(
     )
     if ('error' in set) {
       await deleteOwnedLink(deps, account, view.code)
-      return { ...set, field: 'destination' }
+      return { ...set, field: 'url' }
     }
   }
   const { short_url: shortUrl, passcode } = view
@@ -118,127 +130,59 @@ async function claimFor(
   return { created: { kind: 'reserved', code: view.code, shortUrl, passcode, url: destination } }
 }
 
-const DONE = { deleted: 'The code is deleted. It no longer works.' }
+/** Charged like `/api/lookup`, so that it finds out no more codes per minute. */
+function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: string) {
+  const typed = text.trim()
+  if (typed === '') return html``
+  const code = toCode(typed)
+  if (!code) return html`6 to 20 letters and digits`
+  const budget = deps.limiter.takeOfAccount('read', account)
+  if (!budget.allowed) throw rateLimited(budget)
+  // Also finds codes without a link that the operator has disabled.
+  const isTaken = deps.reads.findDestination(code) !== undefined
+  return isTaken ? html`<span class="taken">Taken</span>` : html`<span class="free">Free</span>`
+}
+
+/** What htmx puts on the page: an empty form, the message and the list. */
+async function createdFragment(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { table, created }: { table: LinkTable; created: Created },
+): Promise<Response> {
+  const tags = await offeredTags(deps, user.account)
+  return htmlResponse(html`
+    ${createForm(user, { isFragment: true })}
+    <div id="toasts" hx-swap-oob="innerHTML">${createdToast(user, created)}</div>
+    ${listSection(user, table, { tags, isOutOfBand: true })}`)
+}
 
 interface LinksPageProps {
   table: LinkTable
-  done?: string | undefined
+  done?: DoneQuery
   created?: Created
+  /** What the create form contains, and what is wrong with it. */
+  form: CreateFormProps
+  /** What is wrong with a form of the list. */
   error?: AppError
-  /** The field that the error belongs to. */
-  field?: 'url' | 'code' | 'destination'
-  /** What the refused form contained. */
-  url?: string
-  claim?: Claim
 }
 
-function linksPage(user: CurrentUser, props: LinksPageProps): Response {
-  const { table, created, error, done } = props
+export async function linksPage(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { table, done = {}, created, form, error }: LinksPageProps,
+): Promise<Response> {
+  const tags = await offeredTags(deps, user.account)
+  const shown = error ?? (form.error && isTemporary(form.error) ? form.error : undefined)
+  const refusal = error ?? form.error
   return page(user, {
     title: 'Links',
     current: 'links',
-    ...(error && errorOptions(error)),
+    ...(refusal && errorOptions(refusal)),
     main: html`
-      ${parts.flash(DONE, done)}
-      ${error && isTemporary(error) && parts.errorNotice(error.message)}
-      ${created && createdCard(created)}
-      <section class="card">
-        ${shortenForm(user, props)}
-        ${claimForm(user, props)}
-      </section>
-      ${listSection(table)}`,
+      ${parts.errorNotice(shown?.message)}
+      ${createForm(user, form)}
+      <div id="toasts">${created ? createdToast(user, created) : doneToast(user, done)}</div>
+      ${listSection(user, table, { tags })}
+      ${listDialogs()}`,
   })
-}
-
-const TITLES = {
-  created: 'Your short link is ready',
-  reused: 'You already have a short link for this URL',
-  reserved: 'The code is yours',
-}
-
-const createdCard = ({ kind, code, shortUrl, url, passcode }: Created): Html => html`
-  <section class="card made" tabindex="-1" autofocus aria-labelledby="made-title">
-    ${qrPicture(code, { size: 132 })}
-    <div>
-      <h2 id="made-title">${TITLES[kind]}</h2>
-      ${copyField('Short URL', shortUrl, 'made-short')}
-      <p>${
-        url === null
-          ? html`It has no destination yet: <a href="${linkPath(code)}">set one</a>.`
-          : html`Destination: ${destination(url, linkPath(code))}`
-      }</p>
-      ${
-        passcode === null
-          ? html`<p class="hint">Its passcode was shown when the link was created, and cannot be
-            shown again.</p>`
-          : passcodeOnce(passcode)
-      }
-      <p class="last"><a href="${linkPath(code)}">Open its page: hits, destination, QR code</a></p>
-    </div>
-  </section>`
-
-/** The error beside a field, which then gets the focus. */
-function fieldError({ error, field }: LinksPageProps, name: LinksPageProps['field']) {
-  const message = error && field === name && !isTemporary(error) ? error.message : undefined
-  return { error: message, focus: message !== undefined && { autofocus: true } }
-}
-
-function shortenForm({ csrf }: CurrentUser, props: LinksPageProps): Html {
-  const { error, focus } = fieldError(props, 'url')
-  return parts.form({
-    action: '/app/links',
-    csrf,
-    extra: replacesMain('/app/links'),
-    children: html`
-      <div class="one-line">
-        ${parts.urlField({
-          name: 'url',
-          label: 'Shorten a URL',
-          value: props.url,
-          required: true,
-          error,
-          extra: { ...focus },
-        })}
-        ${parts.button('Shorten')}
-      </div>
-      <p class="hint"><a href="/app/links/bulk">Bulk create</a>: paste a list or upload a CSV.</p>`,
-  })
-}
-
-function claimForm({ csrf }: CurrentUser, props: LinksPageProps): Html {
-  const { claim } = props
-  const code = fieldError(props, 'code')
-  const url = fieldError(props, 'destination')
-  const path = '/app/links/claim'
-  const fields = parts.form({
-    action: path,
-    csrf,
-    extra: replacesMain(path),
-    children: [
-      parts.field({
-        name: 'code',
-        label: 'Code',
-        value: claim?.code,
-        hint: '6 to 20 letters and digits. Upper and lower case are the same.',
-        required: true,
-        autocomplete: 'off',
-        error: code.error,
-        extra: { maxlength: 20, spellcheck: 'false', autocapitalize: 'characters', ...code.focus },
-      }),
-      parts.urlField({
-        name: 'destination',
-        label: 'Destination (optional)',
-        value: claim?.url,
-        hint: 'Without one, the short URL answers “not found” until you set it.',
-        error: url.error,
-        extra: { ...url.focus },
-      }),
-      parts.button('Reserve the code', 'plain'),
-    ],
-  })
-  const open = claim === undefined ? html`<details>` : html`<details open>`
-  return html`${open}
-      <summary>Choose the code yourself</summary>
-      ${fields}
-    </details>`
 }

@@ -7,6 +7,8 @@ export interface Form {
   text(name: string): string
   /** As typed. */
   raw(name: string): string
+  /** Of a field that may be sent several times, like a group of checkboxes. */
+  all(name: string): string[]
   /** The chosen file, if it is not empty. */
   file(name: string): File | undefined
 }
@@ -67,9 +69,11 @@ function requireFewFields(bytes: Uint8Array, separator: string): void {
 export const EMPTY_FORM: Form = formOf(new URLSearchParams())
 
 function formOf(fields: { getAll(name: string): (string | Blob)[] }): Form {
-  const raw = (name: string) =>
-    fields.getAll(name).find((value): value is string => typeof value === 'string') ?? ''
+  const all = (name: string) =>
+    fields.getAll(name).filter((value): value is string => typeof value === 'string')
+  const raw = (name: string) => all(name)[0] ?? ''
   return {
+    all,
     raw,
     text: (name) => raw(name).trim(),
     file: (name) =>

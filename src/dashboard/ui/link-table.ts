@@ -2,24 +2,27 @@ import type { Account } from '../../accounts/store.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import type { Link } from '../../links/link.ts'
+import { type LinkProperties, NO_PROPERTIES, TAG_MAX, Tag } from '../../links/property-model.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { TOP_MAX, topLinks } from '../../links/top.ts'
+import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
-import { destination, linkPath, shortUrl } from './link-parts.ts'
+import { type Badge, type LinkRowProps, linkRow } from './link-row.ts'
 import { lastPage, PAGE_SIZE, pageNumber, pager } from './pager.ts'
 
-/** The list of an account's links: its query, its rows, its markup. */
+/** The list of an account's links: its query, its rows, its toolbar. */
 
 interface TableQuery {
   /** Empty: all links. */
   search: string
   /** The text was too long, and `search` is its beginning. */
   isCut: boolean
+  /** Empty: links with any tags, or none. */
+  tag: string
   /** From 1. */
   page: number
-  /** Only without a search. */
   byHits: boolean
 }
 
@@ -28,28 +31,48 @@ export interface LinkTable extends TableQuery {
   total: number
   /** All links of the account. */
   linkCount: number
-  /** The cells of each row. */
-  rows: readonly ReturnType<typeof cells>[]
+  rows: readonly Html[]
 }
 
 export function parseTableQuery(query: Readonly<Record<string, string | undefined>>): TableQuery {
   const text = [...(query.q ?? '').trim()]
   const search = text.slice(0, SEARCH_MAX).join('')
+  const tag = Tag.safeParse(query.tag).data ?? ''
   return {
     search,
     isCut: text.length > SEARCH_MAX,
+    tag,
     page: pageNumber(query.page),
-    byHits: search === '' && query.sort === 'hits',
+    byHits: query.sort === 'hits',
   }
 }
 
-function pathOf({ search, page, byHits }: TableQuery): string {
+/** The query of the page that htmx sends a form from; that of all links without htmx. */
+export function currentTableQuery({ headers }: Request): TableQuery {
+  const url = URL.parse(headers.get('hx-current-url') ?? '')
+  return parseTableQuery(Object.fromEntries(url?.searchParams ?? []))
+}
+
+const pathOf = (query: TableQuery): string => `/app/links${queryText(query)}`
+
+/** The path of a list with a message. */
+export function listPathWith(query: TableQuery, message: Readonly<Record<string, string>>): string {
+  const params = new URLSearchParams(queryText(query))
+  for (const [name, value] of Object.entries(message)) params.set(name, value)
+  return `/app/links?${params}`
+}
+
+const isFiltered = ({ search, tag }: Pick<TableQuery, 'search' | 'tag'>): boolean =>
+  search !== '' || tag !== ''
+
+function queryText({ search, tag, page, byHits }: Omit<TableQuery, 'isCut'>): string {
   const query = new URLSearchParams({
     ...(search && { q: search }),
+    ...(tag && { tag }),
     ...(byHits && { sort: 'hits' }),
     ...(page > 1 && { page: String(page) }),
   })
-  return query.size > 0 ? `/app/links?${query}` : '/app/links'
+  return query.size > 0 ? `?${query}` : ''
 }
 
 /** Loads the requested page, or the last one if there are fewer. */
@@ -62,7 +85,7 @@ export async function loadTable(
   const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
   const { total, rows } = await loadRows(deps, account, { query, linkCount, signal })
   if (rows.length > 0 || total === 0 || query.page === 1) {
-    return { ...query, total, linkCount, rows: await renderRows(deps, rows) }
+    return { ...query, total, linkCount, rows: await renderRows(deps, rows, query.search) }
   }
   const page = Math.min(lastPage(total), query.page - 1)
   return loadTable(deps, account, { ...query, page }, signal)
@@ -81,90 +104,144 @@ async function loadRows(
   { id: accountId }: Account,
   { query, linkCount, signal }: LoadOptions,
 ): Promise<{ total: number; rows: CountedLink[] }> {
-  const { search, page, byHits } = query
-  const part = { accountId, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
-  if (byHits) return { total: Math.min(linkCount, TOP_MAX), rows: await topLinks(deps, part) }
-  const { total, links } = await deps.pages.find({ ...part, search }, signal)
+  const { search, tag, page, byHits } = query
+  const filter = { accountId, search, inProperties: true, tag: tag === '' ? undefined : tag }
+  const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
+  if (byHits) {
+    const { total } = isFiltered(query)
+      ? await deps.pages.find({ ...filter, limit: 1, offset: 0 }, signal)
+      : { total: linkCount }
+    return { total: Math.min(total, TOP_MAX), rows: await topLinks(deps, part, signal) }
+  }
+  const { total, links } = await deps.pages.find(part, signal)
   const counts = deps.hits.of(links.map(({ id }) => id))
   return { total, rows: links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 })) }
 }
 
 /** Rows rendered in one time slice, so that redirects do not wait for a whole page. */
 const ROWS_AT_ONCE = 5
+/** Days of a sparkline. */
+const DAYS = 30
 
-function renderRows({ addresses, moderation }: DashboardDeps, rows: readonly CountedLink[]) {
-  const reasons = moderation.reads.findReasons(rows.map(({ code }) => code))
-  return pageSlices.map(rows, ROWS_AT_ONCE, (row) =>
-    cells(row, addresses.short(row.code), reasons.get(row.code)),
-  )
-}
-
-/** `disabled`: why the operator disabled the code. */
-const cells = (
-  { code, url, createdAt, hitCount }: CountedLink,
-  short: string,
-  disabled: string | undefined,
-) => [
-  shortUrl(short, { id: `short-${code}`, href: linkPath(code) }),
-  html`${
-    url === null
-      ? html`<span class="quiet">No destination yet</span>`
-      : destination(url, linkPath(code))
-  }${
-    disabled !== undefined && html`<div class="error">Disabled by the operator: ${disabled}</div>`
-  }`,
-  parts.time(createdAt),
-  count(hitCount),
-  html`<a class="button plain small" ${attributes({ href: linkPath(code) })}
-    aria-label="Details of ${code}">Details</a>`,
-]
-
-const COLUMNS = [
-  'Short URL',
-  'Destination',
-  'Created',
-  { label: 'Hits', isNumber: true },
-  { label: 'Details', isHidden: true },
-]
-
-/** The search and the list; no search if the account has no links. */
-export function listSection(table: LinkTable): Html {
-  if (table.linkCount === 0 && table.search === '') {
-    return parts.emptyState(
-      'No links yet',
-      html`<p>Paste a URL above to get a short link and a QR code. Your own code can create links
-      with an <a href="/app/keys">API key</a>.</p>`,
-    )
+async function renderRows(
+  deps: DashboardDeps,
+  links: readonly CountedLink[],
+  search: string,
+): Promise<Html[]> {
+  const { addresses, clock, moderation, properties, series } = deps
+  const ids = links.map(({ id }) => id)
+  const days = await series.ofLinks(ids, DAYS)
+  const reasons = moderation.reads.findReasons(links.map(({ code }) => code))
+  const found = properties.readProperties(ids)
+  const now = clock()
+  const propsOf = (link: CountedLink): LinkRowProps => {
+    const own = found.get(link.id) ?? NO_PROPERTIES
+    const disabled = reasons.get(link.code)
+    return {
+      link,
+      shortUrl: addresses.short(link.code),
+      title: own.title,
+      tags: own.tags,
+      badges: badgesOf({ link, properties: own, disabled, now }),
+      days: days.get(link.id),
+    }
   }
-  return html`
-    <section class="card" aria-labelledby="all-links">
-      <div class="list-top">
-        <h2 id="all-links">Your links</h2>
-        <p id="found" class="quiet" role="status">${found(table)}</p>
-      </div>
-      ${searchForm(table)}
-      ${list(table)}
-    </section>`
+  return pageSlices.map(links, ROWS_AT_ONCE, (link) => linkRow(propsOf(link), { now, search }))
 }
+
+interface LinkState {
+  link: CountedLink
+  properties: LinkProperties
+  /** Why the operator disabled the code. */
+  disabled: string | undefined
+  now: number
+}
+
+/** Why visitors do not reach the destination. */
+function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
+  const { isPaused, startsAt, expiresAt, maxHits, deleteAt } = properties
+  const isOver =
+    (expiresAt !== null && expiresAt <= now) || (maxHits !== null && link.hitCount >= maxHits)
+  const title = disabled && `By the operator: ${disabled}`
+  const badges: (Badge | false)[] = [
+    disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
+    deleteAt !== null && { label: 'Deleted', kind: 'bad' },
+    link.url === null && { label: 'No destination', kind: 'note' },
+    isPaused && { label: 'Paused', kind: 'note' },
+    isOver && { label: 'Expired', kind: 'note' },
+    startsAt !== null && startsAt > now && { label: 'Not started', kind: 'note' },
+  ]
+  return badges.filter((badge) => badge !== false)
+}
+
+/** Tags offered for a choice: a page has a limit of bytes. */
+const TAGS_MAX = 60
+
+/** The tags with the most links, in alphabetical order. */
+export async function offeredTags({ reader }: DashboardDeps, account: Account): Promise<string[]> {
+  const tags = await reader.call('listTags', { accountId: account.id })
+  const most = tags.toSorted((a, b) => b.count - a.count).slice(0, TAGS_MAX)
+  return most.map(({ tag }) => tag).sort()
+}
+
+interface SectionOptions {
+  /** See `offeredTags`. */
+  tags: readonly string[]
+  /** Replaces the one on the page, beside what htmx asked for. */
+  isOutOfBand?: boolean
+}
+
+/** The toolbar and the list; only a first step if the account has no links. */
+export function listSection(
+  user: CurrentUser,
+  table: LinkTable,
+  { tags, isOutOfBand = false }: SectionOptions,
+): Html {
+  const isEmpty = table.linkCount === 0 && !isFiltered(table)
+  const all = attributes({
+    id: 'links',
+    'aria-label': isEmpty ? undefined : 'Your links',
+    'hx-swap-oob': isOutOfBand ? 'true' : undefined,
+  })
+  return html`<section ${all}>${isEmpty ? noLinks() : linksOf(user, table, tags)}</section>`
+}
+
+const noLinks = (): Html =>
+  parts.emptyState(
+    'No links yet',
+    html`<p>Paste a URL above to get a short link and a QR code. Your own code can create links
+    with an <a href="/app/keys">API key</a>.</p>`,
+  )
+
+const linksOf = ({ csrf }: CurrentUser, table: LinkTable, tags: readonly string[]): Html => html`
+  ${toolbar(table, tags)}
+  <form id="batch" method="post" action="/app/links/batch">
+    <input type="hidden" name="csrf" value="${csrf}">
+    ${list(table)}
+    ${batchBar(tags)}
+  </form>`
 
 /** The list for htmx, and the path that the address bar then shows. */
 export function listFragment(table: LinkTable): { markup: Html; path: string } {
   const status = html`<p id="found" hx-swap-oob="innerHTML">${found(table)}</p>`
-  return { markup: html`${list(table)}${status}`, path: pathOf(table) }
+  return { markup: html`${list(table)}${status}${exportLink(table, true)}`, path: pathOf(table) }
 }
 
-function found({ search, isCut, total, linkCount }: LinkTable): string {
-  if (search === '') return parts.plural(linkCount, 'link')
+function found(table: LinkTable): string {
+  const { isCut, total, linkCount } = table
+  if (!isFiltered(table)) return parts.plural(linkCount, 'link')
   const text = `${count(total)} of ${parts.plural(linkCount, 'link')}`
   return isCut ? `${text} match the first ${SEARCH_MAX} characters of your search` : text
 }
 
-function searchForm({ search }: TableQuery): Html {
+function toolbar(table: LinkTable, tags: readonly string[]): Html {
+  const { search, tag, byHits } = table
+  const choices = tag === '' || tags.includes(tag) ? tags : [tag, ...tags]
   const all = attributes({
     method: 'get',
     action: '/app/links',
     role: 'search',
-    class: 'one-line',
+    class: 'toolbar',
     id: 'search',
     'hx-get': '/app/links',
     'hx-target': '#list',
@@ -177,49 +254,110 @@ function searchForm({ search }: TableQuery): Html {
     <form ${all}>
       ${parts.field({
         name: 'q',
-        label: 'Search code and URL',
+        label: 'Search links',
         type: 'search',
         value: search,
         autocomplete: 'off',
-        extra: { maxlength: SEARCH_MAX, spellcheck: 'false' },
+        extra: { maxlength: SEARCH_MAX, spellcheck: 'false', placeholder: 'Search links' },
       })}
-      ${parts.button('Search', 'plain')}
+      ${
+        choices.length > 0 &&
+        parts.select({
+          name: 'tag',
+          label: 'Tag',
+          choices: [
+            { value: '', label: 'All tags' },
+            ...choices.map((value) => ({ value, label: value })),
+          ],
+          value: tag,
+        })
+      }
+      ${parts.select({
+        name: 'sort',
+        label: 'Sort by',
+        choices: [
+          { value: 'newest', label: 'Newest' },
+          { value: 'hits', label: 'Most hits' },
+        ],
+        value: byHits ? 'hits' : 'newest',
+      })}
+      ${parts.button('Search', 'plain', { 'data-without-script': true })}
+      <p id="found" class="quiet" role="status">${found(table)}</p>
+      ${exportLink(table, false)}
+      <a href="/app/links/bulk">Bulk create</a>
+      <button type="button" class="link" hidden data-needs-script data-shortcuts>Shortcuts</button>
     </form>`
 }
 
+/** Downloads what the list shows, with all its pages. */
+function exportLink(table: LinkTable, isOutOfBand: boolean): Html {
+  const all = attributes({
+    id: 'export',
+    href: `/app/links/export.csv${queryText({ ...table, page: 1 })}`,
+    download: true,
+    'hx-swap-oob': isOutOfBand ? 'true' : undefined,
+  })
+  return html`<a ${all}>Export CSV</a>`
+}
+
+const HEADS = [
+  {
+    name: 'pick',
+    label: html`<input type="checkbox" id="pick-all" aria-label="Select all"
+      hidden data-needs-script>`,
+  },
+  { name: 'name', label: 'Link' },
+  { name: 'to', label: 'Destination' },
+  { name: 'days', label: '30 days' },
+  { name: 'hits', label: 'Hits' },
+  { name: 'age', label: 'Age' },
+  { name: 'acts', label: html`<span class="visually-hidden">Actions</span>` },
+]
+
 function list(table: LinkTable): Html {
-  const { search, rows, page, total } = table
+  const { search, tag, rows, page, total } = table
   if (rows.length === 0) {
     return html`<div id="list">${parts.emptyState(
       'Nothing found',
-      html`<p>No links match “${search}”.</p>
+      html`<p>No links match${search && html` “${search}”`}${tag && ` with the tag “${tag}”`}.</p>
         ${parts.linkButton('Show all links', '/app/links')}`,
     )}</div>`
   }
   return html`
     <div id="list">
-      ${sortLinks(table)}
-      ${parts.table({ caption: 'Your links', columns: COLUMNS, rows })}
+      <table class="links">
+        <caption class="visually-hidden">Your links</caption>
+        <thead><tr>${HEADS.map(
+          ({ name, label }) => html`<th scope="col" class="${name}">${label}</th>`,
+        )}</tr></thead>
+        <tbody>${rows}</tbody>
+      </table>
+      <input type="hidden" name="at" value="${queryText(table)}">
+      ${table.byHits && orderHint(table)}
       ${pager(page, total, (to) => pathOf({ ...table, page: to }))}
     </div>`
 }
 
-function sortLinks({ search, byHits, linkCount }: LinkTable): Html {
-  const order = (label: string, isCurrent: boolean, path: string) =>
-    isCurrent ? html`<strong>${label}</strong>` : html`<a href="${path}">${label}</a>`
-  return html`
-    <div class="orders">
-      <p>${
-        search === ''
-          ? html`${order('Newest first', !byHits, '/app/links')} ·
-            ${order('Most hits first', byHits, '/app/links?sort=hits')}`
-          : html`Newest first · <a href="/app/links">Show all links</a>`
-      }</p>
-      <p><a href="/app/links/export.csv" download>Download all as CSV</a></p>
-    </div>
-    ${
-      byHits &&
-      html`<p class="hint">Hits of the last few seconds may not be included in this order.
-        ${linkCount > TOP_MAX && `These are the first ${count(TOP_MAX)}.`}</p>`
-    }`
-}
+/** Shown while a link is selected. The first button is that of the Enter key. */
+const batchBar = (tags: readonly string[]): Html => html`
+  <div class="batch" role="group" aria-label="Selected links">
+    <p class="selected" role="status"></p>
+    <label class="visually-hidden" for="batch-tag">Tag</label>
+    <input id="batch-tag" name="tag" list="tags" placeholder="Tag" maxlength="${TAG_MAX}"
+      autocomplete="off">
+    <datalist id="tags">${tags.map((tag) => html`<option value="${tag}"></option>`)}</datalist>
+    ${batchButton('tag', 'Add tag')}
+    ${batchButton('untag', 'Remove tag')}
+    ${batchButton('pause', 'Pause')}
+    ${batchButton('resume', 'Resume')}
+    ${batchButton('qr', 'QR codes', { 'data-downloads': true })}
+    ${batchButton('export', 'Export CSV', { 'data-downloads': true })}
+    ${batchButton('delete', 'Delete')}
+  </div>`
+
+const batchButton = (value: string, label: string, extra: Record<string, boolean> = {}): Html =>
+  parts.button(label, value === 'delete' ? 'danger' : 'plain', { name: 'action', value, ...extra })
+
+const orderHint = ({ linkCount }: LinkTable): Html => html`
+  <p class="hint">Hits of the last few seconds may not be included in this order.
+    ${linkCount > TOP_MAX && `These are the first ${count(TOP_MAX)}.`}</p>`

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { shownUrl } from './shown-url.ts'
+import { markMatch, shownUrl } from './shown-url.ts'
 
 const textOf = (url: string) => {
   const { start, host, rest } = shownUrl(url)
@@ -47,5 +47,31 @@ test('an emoji that is cut in two is no error', () => {
   for (let i = 0; i < 12; i++) {
     const shown = textOf(`https://x.example/${'a'.repeat(170 + i)}${'🦆'.repeat(3000)}`)
     expect(shown).toMatch(/^https:\/\/x\.example\/a*[%\dA-F]*…$/)
+  }
+})
+
+test.each([
+  ['spring', `https://example.com/${'a/'.repeat(200)}?from=spring`, '/…a/?from=spring'],
+  ['SPRING', `https://example.com/${'a/'.repeat(200)}spring/b`, '/…a/a/a/a/spring/b'],
+  ['水', `https://example.com/${'a/'.repeat(200)}水/b`, '/…a/a/a/a/%E6%B0%B4/b'],
+  ['spring', 'https://example.com/spring/a', '/spring/a'],
+  ['example', 'https://example.com/a', '/a'],
+  ['', 'https://example.com/a', '/a'],
+])('a search for “%s” cuts %s in front of the match', (search, url, rest) => {
+  expect(shownUrl(url, search)).toMatchObject({ host: 'example.com', rest })
+})
+
+test('a match is marked in the parts that contain it, and markup is escaped', () => {
+  const marked = (search: string) =>
+    markMatch(['https://', 'example.com', '/a?<b>'], search).map(String)
+  expect(marked('example')).toEqual(['https://', '<mark>example</mark>.com', '/a?&lt;b&gt;'])
+  expect(marked('COM/A')).toEqual([
+    'https://',
+    'example.<mark>com</mark>',
+    '<mark>/a</mark>?&lt;b&gt;',
+  ])
+  expect(marked('<b')).toEqual(['https://', 'example.com', '/a?<mark>&lt;b</mark>&gt;'])
+  for (const search of ['none', '']) {
+    expect(marked(search)).toEqual(['https://', 'example.com', '/a?&lt;b&gt;'])
   }
 })

@@ -1,3 +1,5 @@
+import { type Html, html } from '../../lib/html.ts'
+
 /**
  * Shortens a URL for a page: ASCII only, so that no character can imitate another, and about 200
  * characters at most. The host is always shown, so that neither a user name before an @ nor a long
@@ -24,14 +26,44 @@ export interface ShownUrl {
 /** WHATWG URLs skip any number of slashes before the host. */
 const PARTS = /^(https?:[/\\]+)(?:([^/?#\\]*)@)?([^/?#\\]*)/i
 
-export function shownUrl(url: string): ShownUrl {
+/**
+ * `search`: the URL is cut in front of a match, if it has one that would otherwise be far behind
+ * the host.
+ */
+export function shownUrl(url: string, search = ''): ShownUrl {
   const [before = '', scheme = '', user, sentHost = ''] = PARTS.exec(url) ?? []
   const start = scheme.slice(0, USER_MAX) + (user === undefined ? '' : `${cut(user, USER_MAX)}@`)
   const host = shownHost(sentHost)
   const room = SHOWN_MAX - markupLength(start + host)
-  const rest = cut(url.slice(before.length), Math.max(0, room))
+  const path = url.slice(before.length)
+  const skipped = skippedBefore(path, search)
+  const lead = skipped > 0 ? `${path.slice(0, 1)}…` : ''
+  const rest = lead + cut(path.slice(skipped), Math.max(0, room - lead.length))
   const isCut = scheme.length > USER_MAX || `${start}${host}${rest}`.includes('…')
   return { start, host, rest, isWhole: !isCut && room >= 0 }
+}
+
+/** A match this far behind the host is visible without a cut. */
+const NEAR_MAX = 16
+/** Characters that are shown in front of a match. */
+const CONTEXT = 8
+
+function skippedBefore(path: string, search: string): number {
+  const at = search === '' ? -1 : path.toLowerCase().indexOf(search.toLowerCase())
+  return at > NEAR_MAX ? at - CONTEXT : 0
+}
+
+/** Parts of one text; the first match of a search in the whole text is marked. */
+export function markMatch(parts: readonly string[], search: string): Html[] {
+  const at = search === '' ? -1 : parts.join('').toLowerCase().indexOf(search.toLowerCase())
+  let offset = 0
+  return parts.map((part) => {
+    const from = Math.max(0, at - offset)
+    const to = Math.min(part.length, at + search.length - offset)
+    offset += part.length
+    if (at < 0 || from >= to) return html`${part}`
+    return html`${part.slice(0, from)}<mark>${part.slice(from, to)}</mark>${part.slice(to)}`
+  })
 }
 
 function shownHost(host: string): string {
@@ -54,7 +86,8 @@ function cut(text: string, bytesMax: number): string {
   return `${encoded.slice(0, end).replace(/%[\da-f]?$/i, '')}…`
 }
 
-const inAscii = (text: string): string =>
+/** As URLs are shown. */
+export const inAscii = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 
 const SPECIAL = '&<>"\''

@@ -1,0 +1,149 @@
+/* The list of links by keyboard and with fewer clicks. Everything works without this script. */
+;(() => {
+  const byId = (id) => document.getElementById(id)
+  const rows = () => [...document.querySelectorAll('.links tbody tr')]
+  const linkOf = (row) => row?.querySelector('.name a')
+
+  /** The parts of a row that the arrow keys reach, in their order. */
+  const partsOf = (row) => [...row.querySelectorAll('.pick input, .name a, .acts button, .acts a')]
+
+  /** Leaves two tab stops in each row: the link to its page, and Copy. */
+  const reduceTabStops = () => {
+    for (const part of document.querySelectorAll('.links tbody .pick input, .links .acts a')) {
+      part.tabIndex = -1
+    }
+  }
+
+  const focusRow = (step) => {
+    const all = rows()
+    const at = all.indexOf(document.activeElement.closest('.links tbody tr'))
+    const next = at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step
+    linkOf(all[Math.min(Math.max(next, 0), all.length - 1)])?.focus()
+  }
+
+  const focusField = (id) => {
+    const field = byId(id)
+    field.focus()
+    field.select()
+  }
+
+  const isTyping = ({ target }) =>
+    target.matches?.('input:not([type=checkbox]), textarea, select, [contenteditable]')
+
+  const currentRow = () => document.activeElement.closest('.links tbody tr')
+
+  /** By the key's character. Each returns false if there is nothing to do. */
+  const SHORTCUTS = {
+    '/': () => focusField('field-q'),
+    n: () => focusField('field-url'),
+    j: () => focusRow(1),
+    k: () => focusRow(-1),
+    c: () => currentRow()?.querySelector('[data-copy]').click(),
+    x: () => currentRow()?.querySelector('.pick input').click(),
+    q: () => currentRow()?.querySelector('[data-qr]').click(),
+    '?': () => byId('shortcuts').showModal(),
+  }
+
+  const moveInRow = (event) => {
+    const row = event.target.closest?.('.links tbody tr')
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+    if (!row || !step) return
+    const parts = partsOf(row)
+    parts[parts.indexOf(event.target) + step]?.focus()
+    event.preventDefault()
+  }
+
+  document.addEventListener('keydown', (event) => {
+    if (!byId('field-q') || document.querySelector('dialog[open]')) return
+    if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
+      event.preventDefault()
+      return focusField('field-q')
+    }
+    if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return
+    moveInRow(event)
+    const shortcut = Object.hasOwn(SHORTCUTS, event.key) && SHORTCUTS[event.key]
+    if (!shortcut) return
+    event.preventDefault()
+    shortcut()
+  })
+
+  // A URL that is pasted outside of all fields becomes a link.
+  document.addEventListener('paste', (event) => {
+    const form = byId('create')
+    if (!form || isTyping(event) || document.querySelector('dialog[open]')) return
+    const text = event.clipboardData.getData('text/plain').trim()
+    if (!/^(https?:\/\/)?[^\s/]+\.[^\s]+$/i.test(text)) return
+    event.preventDefault()
+    form.elements.url.value = text
+    form.elements.code.value = ''
+    form.requestSubmit()
+  })
+
+  const showQr = ({ dataset, href }) => {
+    const dialog = byId('qr-dialog')
+    const path = href.replace(/#.*/, '')
+    const [image] = dialog.getElementsByTagName('img')
+    image.src = `${path}/qr.svg`
+    image.alt = `QR code of ${dataset.qr}`
+    dialog.querySelector('h2').textContent = dataset.qr
+    for (const link of dialog.querySelectorAll('a[data-file]')) {
+      link.href = `${path}/${link.dataset.file}`
+    }
+    dialog.showModal()
+  }
+
+  document.addEventListener('click', (event) => {
+    const { target } = event
+    const button = target.closest?.('[data-qr], [data-close], [data-shortcuts]')
+    if (!button || event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    if (button.dataset.qr !== undefined) return showQr(button)
+    if (button.dataset.shortcuts !== undefined) return byId('shortcuts').showModal()
+    const dialog = button.closest('dialog')
+    if (dialog) return dialog.close()
+    button.closest('.toast').remove()
+    byId('field-url')?.focus()
+  })
+
+  const showSelected = () => {
+    const picked = document.querySelectorAll('.links tbody .pick input:checked').length
+    const text = document.querySelector('.batch .selected')
+    if (text) text.textContent = picked > 0 ? `${picked} selected` : ''
+    const all = byId('pick-all')
+    if (!all) return
+    all.checked = picked > 0 && picked === rows().length
+    all.indeterminate = picked > 0 && !all.checked
+  }
+
+  document.addEventListener('change', ({ target }) => {
+    if (target.id === 'pick-all') {
+      for (const row of rows()) row.querySelector('.pick input').checked = target.checked
+    }
+    if (target.closest('.pick')) showSelected()
+  })
+
+  const UNDO_MS = 30_000
+  /** Removes messages when their Undo has stopped working. */
+  const removeLater = () => {
+    for (const toast of document.querySelectorAll('.toast[data-brief]:not([data-timed])')) {
+      toast.dataset.timed = ''
+      setTimeout(() => toast.remove(), UNDO_MS)
+    }
+  }
+
+  // A reload does not repeat the message.
+  const url = new URL(location)
+  if (url.searchParams.has('done') && byId('links')) {
+    for (const name of ['done', 'n', 'undo']) url.searchParams.delete(name)
+    history.replaceState(history.state, '', url)
+  }
+
+  const enhance = () => {
+    reduceTabStops()
+    showSelected()
+    removeLater()
+  }
+  document.addEventListener('htmx:afterSettle', enhance)
+  addEventListener('pageshow', enhance)
+  enhance()
+})()

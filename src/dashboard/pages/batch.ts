@@ -1,0 +1,127 @@
+import { Elysia } from 'elysia'
+import { zipSync } from 'fflate'
+import { AppError } from '../../errors.ts'
+import { parseWith } from '../../http/body.ts'
+import { rateLimited } from '../../http/guard.ts'
+import { isoTime } from '../../lib/clock.ts'
+import type { Link } from '../../links/link.ts'
+import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/properties.ts'
+import { NO_PROPERTIES, Tag } from '../../links/property-model.ts'
+import { requireOwnedLink } from '../../links/update.ts'
+import { parseQrOptions } from '../../qr/options.ts'
+import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
+import { CSV_TYPE } from '../csv.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { catchFormError, fileResponse, seeOther } from '../responses.ts'
+import type { Form } from '../ui/form.ts'
+import { listPathWith, loadTable, parseTableQuery } from '../ui/link-table.ts'
+import { PAGE_SIZE } from '../ui/pager.ts'
+import { exportCsv } from './export.ts'
+import { linksPage } from './links.ts'
+
+/** What the list does with the selected links. */
+export const batchPages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.batch', prefix: '/app/links' })
+    .use(signedIn(deps))
+    // Codes have at least six characters: no link's page can have these paths.
+    .post('/batch', async ({ user, form }) => {
+      const query = parseTableQuery(Object.fromEntries(new URLSearchParams(form.text('at'))))
+      const result = await catchFormError(() => runAction(deps, user, form))
+      if ('error' in result) {
+        const table = await loadTable(deps, user.account, query)
+        return linksPage(deps, user, { table, form: {}, error: result.error })
+      }
+      const { done } = result
+      return done instanceof Response ? done : seeOther(listPathWith(query, done))
+    })
+    .post('/undo', async ({ user, form }) => {
+      spendWrite(deps, user.account)
+      const codes = selectedCodes(form)
+      await undoDeletion(deps, user.account, codes)
+      return seeOther(
+        listPathWith(parseTableQuery({}), { done: 'restored', n: String(codes.length) }),
+      )
+    })
+
+/** For the list's query: what was done, with how many links, and which ones Undo restores. */
+type Done = Record<'done' | 'n', string> & { undo?: string }
+
+/** The codes that a form of the list sends: a page of them at most. */
+function selectedCodes(form: Form): string[] {
+  const codes = [...new Set(form.all('code'))]
+  if (codes.length === 0) throw new AppError('invalid_value', 'Select at least one link.')
+  if (codes.length > PAGE_SIZE) {
+    throw new AppError('invalid_value', `Select at most ${PAGE_SIZE} links.`)
+  }
+  return codes
+}
+
+async function runAction(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  form: Form,
+): Promise<Response | Done> {
+  const { account } = user
+  const codes = selectedCodes(form)
+  const action = form.text('action')
+  if (action === 'export' || action === 'qr') {
+    const links = codes.map((code) => requireOwnedLink(deps, account, code))
+    return action === 'qr' ? qrZip(deps, user, links) : selectedCsv(deps, links)
+  }
+  const n = String(codes.length)
+  spendWrite(deps, account)
+  switch (action) {
+    case 'delete':
+      await scheduleDeletion(deps, account, codes)
+      return { done: 'deleted', n, undo: codes.join(',') }
+    case 'pause':
+    case 'resume': {
+      const isPaused = action === 'pause'
+      await changeProperties(deps, account, codes, { isPaused })
+      return { done: isPaused ? 'paused' : 'resumed', n }
+    }
+    case 'tag':
+    case 'untag': {
+      const tags = [parseWith(Tag, form.text('tag'))]
+      const change = action === 'tag' ? { addTags: tags } : { removeTags: tags }
+      await changeProperties(deps, account, codes, change)
+      return { done: action === 'tag' ? 'tagged' : 'untagged', n }
+    }
+    default:
+      throw new AppError('invalid_value', 'Choose what to do with the selected links.')
+  }
+}
+
+/** Each image costs one read of the account's budget. */
+async function qrZip(
+  { images, limiter, clock }: DashboardDeps,
+  { account }: CurrentUser,
+  links: readonly Link[],
+): Promise<Response> {
+  for (const _ of links) {
+    const budget = limiter.takeOfAccount('read', account)
+    if (!budget.allowed) throw rateLimited(budget)
+  }
+  const codes = links.map(({ code }) => code)
+  const found = await images.renderMany(codes, parseQrOptions({}), account.id)
+  const files = Object.fromEntries(found.map(({ code, image }) => [`${code}.png`, image]))
+  // PNG files are compressed already.
+  const zip = zipSync(files, { level: 0, mtime: clock() })
+  return fileResponse(zip, { name: 'hopcode-qr-codes.zip', type: 'application/zip' })
+}
+
+function selectedCsv(deps: DashboardDeps, links: readonly Link[]): Response {
+  const ids = links.map(({ id }) => id)
+  const counts = deps.hits.of(ids)
+  const found = deps.properties.readProperties(ids)
+  const rows = links.map((link) => ({
+    ...link,
+    hitCount: counts.get(link.id) ?? 0,
+    properties: found.get(link.id) ?? NO_PROPERTIES,
+  }))
+  const day = isoTime(deps.clock()).slice(0, 10)
+  return fileResponse(exportCsv(deps, rows), {
+    name: `hopcode-links-${day}.csv`,
+    type: CSV_TYPE,
+  })
+}

@@ -1,0 +1,136 @@
+import { isoTime, MINUTE } from '../../lib/clock.ts'
+import { attributes, type Html, html } from '../../lib/html.ts'
+import type { Link } from '../../links/link.ts'
+import { count } from './components.ts'
+import { icon } from './icons.ts'
+import { bare, linkPath } from './link-parts.ts'
+import { inAscii, markMatch, shownUrl } from './shown-url.ts'
+import { sparkline } from './sparkline.ts'
+
+/** One line of the list of links. */
+
+export interface Badge {
+  label: string
+  kind: 'note' | 'bad'
+  /** Shown on hover. The link's own page has it too. */
+  title?: string | undefined
+}
+
+export interface LinkRowProps {
+  link: Link & { hitCount: number }
+  shortUrl: string
+  title: string | null
+  tags: readonly string[]
+  badges: readonly Badge[]
+  /** Hits per day, today last; absent for a link without any. */
+  days: readonly number[] | undefined
+}
+
+interface RowContext {
+  now: number
+  /** What is searched for; its first match in each text is marked. */
+  search: string
+}
+
+export function linkRow(props: LinkRowProps, { now, search }: RowContext): Html {
+  const { link, shortUrl, badges, days } = props
+  const { code, createdAt, hitCount } = link
+  const pick = attributes({ value: code, 'aria-label': `Select ${code}` })
+  const short = attributes({ class: 'code', id: `short-${code}`, value: shortUrl })
+  const name = html`<data ${short}>${markMatch([code], search)}</data>`
+  const unit = hitCount === 1 ? 'hit' : 'hits'
+  return html`<tr>
+<td class="pick"><input type="checkbox" name="code" ${pick}></td>
+<td class="name"><div><a href="${linkPath(code)}">${name}</a>${badges.map(badge)}
+${titleAndTags(props, search)}</div></td>
+<td class="to">${link.url !== null && rowDestination(link.url, search)}</td>
+<td class="days">${days && sparkline(days)}</td>
+<td class="hits">${count(hitCount)}<span class="unit"> ${unit}</span></td>
+<td class="age">${age(createdAt, now)}</td>
+<td class="acts">${actions(code, shortUrl)}</td>
+</tr>`
+}
+
+/** Characters of a title and of each tag, and tags of a row: a page has a limit of bytes. */
+const TITLE_MAX = 60
+const TAG_MAX = 20
+const TAGS_MAX = 3
+
+function titleAndTags({ title, tags }: LinkRowProps, search: string): (Html | false)[] {
+  const shown = tags
+    .slice(0, TAGS_MAX)
+    .map((tag) => html`<span class="tag">${cut(tag, TAG_MAX)}</span>`)
+  const more = tags.length - TAGS_MAX
+  return [
+    title !== null &&
+      html`<span class="title">${markMatch([cut(title, TITLE_MAX)], search)}</span>`,
+    ...shown,
+    more > 0 && html`<span class="tag">+${more}</span>`,
+  ]
+}
+
+const cut = (text: string, most: number): string => {
+  const characters = [...text.slice(0, 2 * most + 2)]
+  return characters.length > most ? `${characters.slice(0, most).join('')}…` : text
+}
+
+const badge = ({ label, kind, title }: Badge): Html =>
+  html`<span ${attributes({ class: `badge ${kind}`, title })}>${label}</span>`
+
+/** Most destinations begin with `https://`, so it is left out. */
+function rowDestination(url: string, search: string): Html {
+  const { start, host, rest } = shownUrl(url, search)
+  const before = start.replace(/^https:\/\//i, '')
+  const [first, bold, last] = markMatch([before, host, rest], inAscii(search))
+  return html`<span class="destination">${first}<b>${bold}</b>${last}</span>`
+}
+
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const UNITS = [
+  { ms: 365 * DAY, name: 'y' },
+  { ms: 30 * DAY, name: 'mo' },
+  { ms: DAY, name: 'd' },
+  { ms: HOUR, name: 'h' },
+  { ms: MINUTE, name: 'min' },
+]
+
+/** The time since an epoch time in its largest unit. The exact time is in the title. */
+function age(epochMs: number, now: number): Html {
+  const unit = UNITS.find(({ ms }) => now - epochMs >= ms)
+  const text = unit ? `${Math.floor((now - epochMs) / unit.ms)} ${unit.name}` : 'now'
+  const iso = isoTime(epochMs)
+  const title = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
+  return html`<time data-age ${attributes({ datetime: iso, title })}>${text}</time>`
+}
+
+/** The script leaves two tab stops of a row: the link to its page, and Copy. */
+function actions(code: string, shortUrl: string): Html {
+  const shown = bare(shortUrl)
+  const copy = attributes({
+    type: 'button',
+    class: 'act',
+    hidden: true,
+    'data-copy': `short-${code}`,
+    'aria-label': `Copy short URL ${shown}`,
+    title: 'Copy',
+  })
+  const open = attributes({
+    class: 'act',
+    href: shortUrl,
+    target: '_blank',
+    rel: 'noopener noreferrer',
+    'aria-label': `Open ${shown}`,
+    title: 'Open',
+  })
+  const qr = attributes({
+    class: 'act',
+    href: `${linkPath(code)}#qr`,
+    'data-qr': code,
+    'aria-label': `QR code of ${code}`,
+    title: 'QR code',
+  })
+  return html`<button ${copy}>${icon('copy')}</button>
+<a ${open}>${icon('external-link')}</a>
+<a ${qr}>${icon('qr-code')}</a>`
+}

@@ -1,0 +1,34 @@
+import { type Html, html } from '../../lib/html.ts'
+import { closeButton } from './toasts.ts'
+
+/** What the script opens over the list: the QR code of a link, and the keyboard shortcuts. */
+
+const SHORTCUTS = [
+  ['/', 'Search; also Ctrl+K'],
+  ['n', 'New link'],
+  ['j', 'Next link'],
+  ['k', 'Previous link'],
+  ['Enter', 'Open the page of the link'],
+  ['← →', 'Select, copy, open, QR code'],
+  ['c', 'Copy the short URL'],
+  ['q', 'Show the QR code'],
+  ['x', 'Select the link'],
+  ['?', 'Show these shortcuts'],
+] as const
+
+export const listDialogs = (): Html => html`
+  <dialog id="qr-dialog" class="dialog" aria-labelledby="qr-title">
+    <h2 id="qr-title" class="code"></h2>
+    <img class="qr" alt="" width="240" height="240">
+    <p class="row">
+      <a class="button plain" data-file="qr.png" download>Download PNG</a>
+      <a class="button plain" data-file="qr.svg" download>Download SVG</a>
+    </p>
+    ${closeButton()}
+  </dialog>
+  <dialog id="shortcuts" class="dialog" aria-labelledby="shortcuts-title">
+    <h2 id="shortcuts-title">Keyboard shortcuts</h2>
+    <dl>${SHORTCUTS.map(([key, action]) => html`<dt><kbd>${key}</kbd></dt><dd>${action}</dd>`)}</dl>
+    <p class="hint after">Paste a URL anywhere on this page to shorten it.</p>
+    ${closeButton()}
+  </dialog>`

@@ -1,0 +1,61 @@
+import { attributes, type Html, html, type Value } from '../../lib/html.ts'
+import type { CurrentUser } from '../auth/guard.ts'
+import * as parts from './components.ts'
+import { icon } from './icons.ts'
+import { PAGE_SIZE } from './pager.ts'
+
+/** Messages over the list of links. */
+
+/** Hidden without scripts. */
+export const closeButton = (): Html => html`
+  <button type="button" class="act close" hidden data-needs-script data-close
+    aria-label="Close">${icon('x')}</button>`
+
+/** `isBrief`: the script removes the message when Undo no longer works. */
+const message = (children: Value, { isBrief }: { isBrief: boolean }): Html => html`
+  <section ${attributes({ class: 'toast', 'data-brief': isBrief })} role="status">
+    <div class="row">${children}</div>
+    ${closeButton()}
+  </section>`
+
+/** What the list did: `?done=` with the number of links, and the codes that Undo restores. */
+export interface DoneQuery {
+  done?: string | undefined
+  n?: string | undefined
+  /** Separated by commas. */
+  undo?: string | undefined
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  deleted: 'deleted',
+  paused: 'paused',
+  resumed: 'resumed',
+  tagged: 'tagged',
+  untagged: 'changed',
+  restored: 'restored',
+}
+
+export function doneToast(
+  { csrf }: Pick<CurrentUser, 'csrf'>,
+  { done = '', n, undo = '' }: DoneQuery,
+): Html | false {
+  const verb = Object.hasOwn(DONE, done) && DONE[done]
+  if (!verb) return false
+  const codes = undo
+    .split(',')
+    .filter((code) => /^[A-Z0-9]{6,20}$/i.test(code))
+    .slice(0, PAGE_SIZE)
+  const number = /^\d{1,2}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
+  const text = html`<span>${parts.plural(number, 'link')} ${verb}.</span>`
+  if (done !== 'deleted' || codes.length === 0) return message(text, { isBrief: true })
+  const undoForm = parts.form({
+    action: '/app/links/undo',
+    csrf,
+    extra: { class: 'inline' },
+    children: [
+      codes.map((code) => html`<input type="hidden" name="code" value="${code}">`),
+      parts.button('Undo', 'plain'),
+    ],
+  })
+  return message([text, undoForm], { isBrief: true })
+}
