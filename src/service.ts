@@ -41,6 +41,7 @@ import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
 import { PropertyReads } from './links/properties.ts'
+import { Rankings } from './links/rankings.ts'
 import { LinkReads } from './links/read.ts'
 import { RuleCache } from './links/rules.ts'
 import { SearchIndexer } from './links/search-index.ts'
@@ -117,6 +118,7 @@ export async function openService(config: Config, options: Options) {
   const descriptors = new Descriptors({ log })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
   const deps = { ...base, ...guards, ...links, blocklist, lists: threads.reader, health, series }
+  const rankings = new Rankings({ reader: threads.reader, monotonic })
   const dashboard = openDashboard({
     config,
     db,
@@ -124,7 +126,8 @@ export async function openService(config: Config, options: Options) {
     shared: {
       ...deps,
       reader: threads.reader,
-      top: new TopLinks({ reader: threads.reader }),
+      top: new TopLinks({ reader: threads.reader, rankings }),
+      rankings,
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
     startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),

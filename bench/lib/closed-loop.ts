@@ -27,6 +27,8 @@ export interface ClosedLoopFigures {
   seconds: number
   p50: number
   p99: number
+  /** Only of our own generator. */
+  max?: number
   /** Requests without the expected response; wrk.ts says what wrk checks. */
   failed: number
   /** User and system time of the generator. */
@@ -46,6 +48,7 @@ export async function ownClosedLoop(options: ClosedLoopOptions): Promise<ClosedL
     seconds: result.seconds,
     p50: latency.percentile(50) / 1000,
     p99: latency.percentile(99) / 1000,
+    max: latency.max / 1000,
     failed: result.wrong + result.lost + result.unanswered,
     cpuSeconds,
   }

@@ -42,7 +42,7 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 /** Increment it when `create` changes the content of the folder. */
 const RECIPE = 2
 const CHUNK = 10_000
-const KEY_FILE = 'bench-api-key'
+export const KEY_FILE = 'bench-api-key'
 const SEED = 20_260_301
 const FIRST_CREATED_AT = Date.UTC(2024, 0, 1)
 const BETWEEN_LINKS_MS = 60_000
@@ -108,7 +108,8 @@ export function writeTexts(file: string, codes: readonly string[]): string {
 /** Coprime to a million, so that steps of this size reach every id once. */
 const SCATTER_STEP = 611_953
 
-const scatteredId = (n: number): number => ((n * SCATTER_STEP) % MILLION) + 1
+/** The ids in another order. */
+export const scatteredId = (n: number): number => ((n * SCATTER_STEP) % MILLION) + 1
 
 /** Folders of earlier schemas are 700 MB each. */
 function removeUnused(): void {

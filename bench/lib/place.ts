@@ -34,16 +34,20 @@ export interface MillionPlace extends Place {
   launch: Launch
 }
 
-/** `settings` are added to those of a service without limits. */
+/**
+ * `settings` are added to those of a service without limits. `original` replaces the folder that is
+ * copied.
+ */
 export async function millionPlace(
   options: LoadOptions,
   say: Progress,
   settings: Record<string, string> = {},
+  original: (say: Progress) => MillionFolder = millionFolder,
 ): Promise<MillionPlace> {
   const program = await hopcodeProgram(options)
   const temporary = new TemporaryFolder()
   const dataDir = join(temporary.path, 'data')
-  const folder = copyMillion(millionFolder(say), dataDir)
+  const folder = copyMillion(original(say), dataDir)
   return {
     program,
     dataDir,

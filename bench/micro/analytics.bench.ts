@@ -11,6 +11,8 @@ import { inTransaction, openReadonly, openWritable } from '../../src/db/open.ts'
 import { hitRange, type Preset } from '../../src/hits/range.ts'
 import { dayOf, HitSeries, hourOf, seriesReads } from '../../src/hits/series.ts'
 import { Thread } from '../../src/lib/thread.ts'
+import { linkLists } from '../../src/links/lists.ts'
+import { Rankings } from '../../src/links/rankings.ts'
 import { topReads } from '../../src/links/top.ts'
 import { printMachine } from '../lib/micro.ts'
 
@@ -94,7 +96,9 @@ async function measure(
   const clock = () => NOW
   const counts = { of: () => new Map<number, number>() }
   const series = new HitSeries({ reader: Thread.inProcess(seriesReads(db)), counts, clock })
-  const top = new TopLinks({ reader: Thread.inProcess({ ...topReads(db), ...rangeTopReads(db) }) })
+  const reads = { ...topReads(db), ...linkLists(db), ...rangeTopReads(db) }
+  const reader = Thread.inProcess(reads)
+  const top = new TopLinks({ reader, rankings: new Rankings({ reader }) })
   const owner = { accountId: 1 }
   const firstHit = (dayOf(hourOf(NOW)) - DAYS) * 24
   let isExact = false
@@ -106,7 +110,7 @@ async function measure(
     const chartMs = cpuMs() - start
     const [from = 0] = range.bounds
     const to = range.bounds.at(-1) ?? 0
-    const found = await top.find({ ...owner, linkCount: LINKS, from, to, limit: 10 })
+    const found = await top.find({ ...owner, from, to, limit: 10 })
     if (bars.total === 0 || found.links.length === 0) throw new Error('there are no hits')
     isExact = found.isExact
     return { chartMs, topMs: cpuMs() - start - chartMs }

@@ -7,6 +7,7 @@ import { openDataFolder } from '../../src/data-folder.ts'
 import { databaseFile, inTransaction, openReadonly } from '../../src/db/open.ts'
 import { Thread } from '../../src/lib/thread.ts'
 import { LinkPages, linkLists } from '../../src/links/lists.ts'
+import { Rankings } from '../../src/links/rankings.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { tagReads } from '../../src/links/tags.ts'
 import { topLinks, topReads } from '../../src/links/top.ts'
@@ -54,7 +55,11 @@ async function measureAll(file: string): Promise<void> {
   const tags = tagReads(db)
   const reader = Thread.inProcess({ ...lists, ...topReads(db) })
   const pages = new LinkPages(reader)
-  const hits = { of: () => new Map<number, number>() }
+  const top = {
+    reader,
+    rankings: new Rankings({ reader }),
+    hits: { of: () => new Map<number, number>() },
+  }
   const search = { search: 'spring p', inProperties: true }
   const total = async (query: object) => (await pages.find({ ...PAGE, ...query })).total
   const kinds: [name: string, call: () => Promise<unknown>, expected: unknown][] = [
@@ -69,15 +74,15 @@ async function measureAll(file: string): Promise<void> {
     ],
     ['a search and a tag', () => total({ ...search, tag: 'rare' }), TITLED],
     ['all tags', async () => tags.listTags({ accountId: ACCOUNT }).length, 2],
-    ['most hits first', async () => (await topLinks({ reader, hits }, PAGE)).length, 50],
+    ['most hits first', async () => (await topLinks(top, PAGE)).length, 50],
     [
       'most hits first, with a tag and a search',
-      async () => (await topLinks({ reader, hits }, { ...PAGE, ...search, tag: 'rare' })).length,
+      async () => (await topLinks(top, { ...PAGE, ...search, tag: 'rare' })).length,
       50,
     ],
     [
       'most hits first, a tag of half the links',
-      async () => (await topLinks({ reader, hits }, { ...PAGE, tag: 'half' })).length,
+      async () => (await topLinks(top, { ...PAGE, tag: 'half' })).length,
       50,
     ],
   ]

@@ -1,10 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
 import { HOURS_OF_DAY, LINK } from '../hits/series.ts'
-import { MINUTE } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { TopReads } from '../links/top.ts'
+import { mostHitsFirst, type Ranked } from '../links/ranked.ts'
+import type { Rankings } from '../links/rankings.ts'
 
 /** Links that are looked at: so many with the most hits of all time, and so many of the newest. */
 const CANDIDATES_MAX = 1000
@@ -12,16 +11,6 @@ const CANDIDATES_MAX = 1000
 const LOOKUPS_MAX = 20_000
 /** Lookups of one call, for which other lists wait some 3 ms. */
 const LOOKUPS_AT_ONCE = 3000
-/** Below so many links a ranking is one slice of 2 ms, and is not kept. */
-const SMALL_ACCOUNT_LINKS = 16_384
-const RANKING_KEPT_MS = MINUTE
-const RANKINGS_MAX = 100
-
-/** A link and its committed hits of all time. */
-interface Ranked {
-  id: number
-  count: number
-}
 
 export interface RangeTopLink {
   id: number
@@ -39,7 +28,8 @@ interface RangeTop {
 }
 
 interface TopOptions {
-  reader: Caller<RangeTopReads & Pick<TopReads, 'rankSlice'>>
+  reader: Caller<RangeTopReads>
+  rankings: Rankings
   /** Tests pass small ones. */
   candidatesMax?: number
   lookupsMax?: number
@@ -47,8 +37,6 @@ interface TopOptions {
 
 interface TopQuery {
   accountId: AccountId
-  /** Links of the account. */
-  linkCount: number
   /** UTC hours, `to` exclusive. */
   from: number
   to: number
@@ -62,10 +50,6 @@ interface TopQuery {
  */
 export class TopLinks {
   readonly #options: TopOptions
-  readonly #rankings = new LRUCache<AccountId, Promise<Ranked[]>>({
-    max: RANKINGS_MAX,
-    ttl: RANKING_KEPT_MS,
-  })
 
   constructor(options: TopOptions) {
     this.#options = options
@@ -73,9 +57,11 @@ export class TopLinks {
 
   /** Hits that are not counted yet are left out. Links without hits in the range too. */
   async find(query: TopQuery): Promise<RangeTop> {
-    const { reader, candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
-    const { accountId, linkCount, from, to, limit } = query
-    const ranking = await this.#rankingOf(accountId, linkCount)
+    const { reader, rankings } = this.#options
+    const { candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
+    const { accountId, from, to, limit } = query
+    const ranked = await rankings.find({ accountId }, candidatesMax)
+    const ranking = ranked.slice(0, candidatesMax).filter(({ count }) => count > 0)
     const isWhole = ranking.length < candidatesMax
     const newest = isWhole
       ? []
@@ -109,38 +95,12 @@ export class TopLinks {
       }),
     }
   }
-
-  /** The account's links with the most hits of all time. A large account's may be a minute old. */
-  #rankingOf(accountId: AccountId, linkCount: number): Promise<Ranked[]> {
-    if (linkCount <= SMALL_ACCOUNT_LINKS) return this.#rank(accountId)
-    const kept = this.#rankings.get(accountId)
-    if (kept) return kept
-    const ranking = this.#rank(accountId)
-    this.#rankings.set(accountId, ranking)
-    ranking.catch(() => this.#rankings.delete(accountId))
-    return ranking
-  }
-
-  async #rank(accountId: AccountId): Promise<Ranked[]> {
-    const { reader, candidatesMax: keep = CANDIDATES_MAX } = this.#options
-    let best: Ranked[] = []
-    let below: number | undefined
-    do {
-      const floor = best.length === keep ? (best.at(-1)?.count ?? 0) : 0
-      const slice = await reader.call('rankSlice', { accountId, below, floor, keep })
-      best = merged(best, slice.best).slice(0, keep)
-      below = slice.next
-    } while (below !== undefined)
-    return best
-  }
 }
 
 /** Most hits first, then newest first, each link once. */
 function merged(some: readonly Ranked[], others: readonly Ranked[]): Ranked[] {
   const known = new Set(some.map(({ id }) => id))
-  return [...some, ...others.filter(({ id }) => !known.has(id))].sort(
-    (a, b) => b.count - a.count || b.id - a.id,
-  )
+  return [...some, ...others.filter(({ id }) => !known.has(id))].sort(mostHitsFirst)
 }
 
 /** The whole UTC days of a range, and the hours before and after them. */

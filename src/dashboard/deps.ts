@@ -19,6 +19,7 @@ import type { CreateDeps } from '../links/create.ts'
 import type { ExportReads } from '../links/export.ts'
 import type { LinkLists } from '../links/lists.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
+import type { Rankings } from '../links/rankings.ts'
 import type { ReadDeps } from '../links/read.ts'
 import type { TagReads } from '../links/tags.ts'
 import type { TopReads } from '../links/top.ts'
@@ -46,6 +47,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   vitals: () => Vitals
   series: HitSeries
   top: TopLinks
+  rankings: Rankings
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log
 }

@@ -159,15 +159,10 @@ async function analyticsPage(
   })
 }
 
-async function topCard(
-  { top }: DashboardDeps,
-  { id, linkCount }: AccountRow,
-  chart: HitChart,
-): Promise<Html> {
+async function topCard({ top }: DashboardDeps, { id }: AccountRow, chart: HitChart): Promise<Html> {
   const { bounds } = chart.range
   const { links, isExact } = await top.find({
     accountId: id,
-    linkCount,
     from: bounds[0] ?? 0,
     to: bounds.at(-1) ?? 0,
     limit: TOP_ROWS,

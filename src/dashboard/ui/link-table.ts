@@ -3,8 +3,9 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import type { Link } from '../../links/link.ts'
 import { type LinkProperties, NO_PROPERTIES, TAG_MAX, Tag } from '../../links/property-model.ts'
+import { TOP_MAX } from '../../links/rankings.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
-import { TOP_MAX, topLinks } from '../../links/top.ts'
+import { topLinks } from '../../links/top.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
@@ -359,5 +360,6 @@ const batchButton = (value: string, label: string, extra: Record<string, boolean
   parts.button(label, value === 'delete' ? 'danger' : 'plain', { name: 'action', value, ...extra })
 
 const orderHint = ({ linkCount }: LinkTable): Html => html`
-  <p class="hint">Hits of the last few seconds may not be included in this order.
+  <p class="hint">Hits of the last ${linkCount > TOP_MAX ? 'minute' : 'few seconds'} may not be
+    included in this order.
     ${linkCount > TOP_MAX && `These are the first ${count(TOP_MAX)}.`}</p>`

@@ -1,0 +1,126 @@
+import type { Database } from 'bun:sqlite'
+import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, utimesSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { openDataFolder } from '../../src/data-folder.ts'
+import { inTransaction } from '../../src/db/open.ts'
+import { dayOf, HOURS_OF_DAY, hourOf } from '../../src/hits/series.ts'
+import { linkWrites } from '../../src/links/store.ts'
+import {
+  copyMillion,
+  KEY_FILE,
+  MILLION,
+  type MillionFolder,
+  millionFolder,
+  scatteredId,
+} from './million.ts'
+import { seededRandom } from './realistic-urls.ts'
+import type { Progress } from './rounds.ts'
+
+/** Increment it when `describe` changes the content of the folder. */
+const RECIPE = 1
+const SEED = 7
+const ACCOUNT = 1
+
+/** Links of each tag. Every tenth link has a tag. */
+export const COMMON_TAG = { tag: 'campaign', links: 60_000 }
+export const RARE_TAG = { tag: 'keynote', links: 40 }
+const OTHER_TAGS = 100
+const TAGGED = 100_000
+/** Links with this title; they also have the rare tag. */
+export const TITLE = 'Spring Poster'
+const LINKS_WITH_HITS = 300_000
+/** Draws of a link for each day and hour; few links get most of them. */
+const HITS_A_DAY = 4000
+const HITS_AN_HOUR = 500
+const DAYS = 390
+const DAYS_OF_HOURS = 90
+
+/**
+ * The million links, of which 100,000 have tags and 300,000 have hits, with hits per day and hour
+ * up to the day on which the folder was created. It is kept like that of `millionFolder`.
+ */
+export function describedMillion(say: Progress): MillionFolder {
+  const plain = millionFolder(say)
+  const path = `${plain.path}-described-${RECIPE}`
+  if (!existsSync(path)) {
+    say('describing 100,000 links and counting hits of 300,000; they are kept for later runs')
+    create(plain, path)
+  }
+  utimesSync(path, new Date(), new Date())
+  return { ...plain, path }
+}
+
+function create(plain: MillionFolder, path: string): void {
+  const parent = mkdtempSync(`${path}-unfinished-`)
+  const beside = join(parent, basename(path))
+  try {
+    copyMillion(plain, beside)
+    copyFileSync(join(plain.path, KEY_FILE), join(beside, KEY_FILE))
+    const { db } = openDataFolder(beside)
+    db.run('PRAGMA synchronous = OFF')
+    inTransaction(db, () => {
+      describe(db)
+      addHits(db)
+    })
+    db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+    db.close()
+    renameSync(beside, path)
+  } finally {
+    rmSync(parent, { recursive: true, force: true })
+  }
+}
+
+function describe(db: Database): void {
+  const { changeProperties } = linkWrites(db)
+  const step = MILLION / TAGGED
+  const ids = Array.from({ length: TAGGED }, (_, n) => n * step + 1)
+  const property = db.prepare<null, [number]>('INSERT INTO link_properties (link_id) VALUES (?)')
+  const tag = db.prepare<null, [number, string, number]>('INSERT INTO link_tags VALUES (?, ?, ?)')
+  for (const [n, id] of ids.entries()) {
+    property.run(id)
+    tag.run(ACCOUNT, n % 5 < 3 ? COMMON_TAG.tag : `customer-${n % OTHER_TAGS}`, id)
+  }
+  const titled = ids.filter((_, n) => n % (TAGGED / RARE_TAG.links) === 0)
+  const patch = { title: TITLE, addTags: [RARE_TAG.tag] }
+  const quota = { linksMax: 0, urlBytesMax: 0 }
+  const author = { accountId: ACCOUNT, now: 0 }
+  for (const id of titled) changeProperties({ ids: [id], patch, quota, author })
+}
+
+function addHits(db: Database): void {
+  const random = seededRandom(SEED)
+  // Few links have most hits; they are scattered over all ids.
+  const draw = () => scatteredId(Math.floor(LINKS_WITH_HITS ** random()))
+  const into = (table: string) =>
+    db.prepare<null, [number, number, number, number]>(
+      `INSERT INTO ${table} VALUES (?1, ?2, ?3, '', ?4)
+       ON CONFLICT DO UPDATE SET count = count + ?4`,
+    )
+  const [byDay, byHour] = [into('hits_by_day'), into('hits_by_hour')]
+  const today = dayOf(hourOf(Date.now()))
+  const add = (hour: number, draws: number, hasHours: boolean) => {
+    for (let n = 0; n < draws; n++) {
+      const id = draw()
+      if (hasHours) byHour.run(hour, 0, id, 1)
+      byDay.run(dayOf(hour), 0, id, 1)
+    }
+    if (hasHours) byHour.run(hour, 1, ACCOUNT, draws)
+    byDay.run(dayOf(hour), 1, ACCOUNT, draws)
+  }
+  for (let day = today - DAYS; day <= today - DAYS_OF_HOURS; day++) {
+    add(day * HOURS_OF_DAY, HITS_A_DAY, false)
+  }
+  for (let hour = (today - DAYS_OF_HOURS + 1) * HOURS_OF_DAY; dayOf(hour) <= today; hour++) {
+    add(hour, HITS_AN_HOUR, true)
+  }
+  db.run(`INSERT INTO hits SELECT id, ${ACCOUNT}, sum(count) FROM hits_by_day WHERE scope = 0
+          GROUP BY id`)
+  // The others have hits from before the days that are kept.
+  const earlier = db.prepare<null, [number, number, number]>(
+    'INSERT INTO hits VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET count = count + ?3',
+  )
+  for (let n = 0; n < LINKS_WITH_HITS; n++) {
+    earlier.run(scatteredId(n), ACCOUNT, 1 + Math.floor(LINKS_WITH_HITS / (n + 1)))
+  }
+  db.run(`INSERT INTO account_hits SELECT ${ACCOUNT}, sum(count) FROM hits`)
+}

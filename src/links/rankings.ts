@@ -1,0 +1,153 @@
+import { LRUCache } from 'lru-cache'
+import type { AccountId } from '../accounts/store.ts'
+import { MINUTE, type MonotonicClock, monotonicClock } from '../lib/clock.ts'
+import type { Caller } from '../lib/thread.ts'
+import { isFiltered, type LinkFilter } from './link-sources.ts'
+import { type LinkLists, SEARCH_DEADLINE_MS, searchTimeout } from './lists.ts'
+import { mostHitsFirst, type Ranked, type RankReads, type RankSlice } from './ranked.ts'
+
+/** The last rank: `offset` and `limit` together. Pages after it are empty. */
+export const TOP_MAX = 10_000
+/** Few requests need more. It takes half the time and a tenth of the memory. */
+const TOP_USUAL = 1000
+
+/** A ranking in fewer slices than this is not kept: those of up to 16,384 links. */
+const SLICES_KEPT = { all: 2, filtered: 5 }
+/** After this age a ranking is renewed in the background, and the old one used until then. */
+const FRESH_MS = 10_000
+/** An older one is not used. */
+const KEPT_MS = MINUTE
+const RANKINGS_MAX = 100
+/** Links in all kept rankings: some 10 MB. */
+const LINKS_MAX = 250_000
+
+export interface RankQuery extends LinkFilter {
+  accountId: AccountId
+}
+
+interface RankingsOptions {
+  reader: Caller<RankReads & Pick<LinkLists, 'rankMatchesSlice'>>
+  monotonic?: MonotonicClock
+  /** Tests pass a small one. */
+  usualRanks?: number
+}
+
+interface Kept {
+  best: readonly Ranked[]
+  /** When it began. */
+  at: number
+}
+
+/**
+ * The links of an account, or those that match, with the most hits. Rankings of many links are
+ * kept: their order is that of the counts of the last minute at most.
+ */
+export class Rankings {
+  readonly #reader: RankingsOptions['reader']
+  readonly #monotonic: MonotonicClock
+  readonly #usualRanks: number
+  readonly #kept = new LRUCache<string, Kept>({
+    max: RANKINGS_MAX,
+    maxSize: LINKS_MAX,
+    sizeCalculation: ({ best }) => best.length + 1,
+  })
+  /** Rankings of all links, which requests share. */
+  readonly #running = new Map<string, Promise<readonly Ranked[]>>()
+  /** Accounts with a ranking that is renewed: one at a time. */
+  readonly #renewing = new Set<AccountId>()
+
+  constructor(options: RankingsOptions) {
+    const { reader, monotonic = monotonicClock, usualRanks = TOP_USUAL } = options
+    this.#reader = reader
+    this.#monotonic = monotonic
+    this.#usualRanks = usualRanks
+  }
+
+  /**
+   * Most hits first, then newest first: the first `ranks`, or more. Throws `search_timeout`, also
+   * when `signal` is aborted.
+   */
+  async find(query: RankQuery, ranks: number, signal?: AbortSignal): Promise<readonly Ranked[]> {
+    const keep = ranks <= this.#usualRanks ? this.#usualRanks : TOP_MAX
+    const key = keyOf(query, keep)
+    const kept = this.#kept.get(key)
+    const age = kept ? this.#monotonic() - kept.at : KEPT_MS
+    if (!kept || age >= KEPT_MS) return this.#shared(key, { query, keep, signal })
+    if (age >= FRESH_MS) void this.#renew(key, query, keep)
+    return kept.best
+  }
+
+  /** A link of a ranking was deleted: the next request ranks all links again. */
+  drop(query: RankQuery): void {
+    for (const keep of [this.#usualRanks, TOP_MAX]) this.#kept.delete(keyOf(query, keep))
+  }
+
+  /** Those of a search stop with their own request, so they are not shared. */
+  async #shared(key: string, options: RankOptions): Promise<readonly Ranked[]> {
+    if (isFiltered(options.query)) return this.#rank(key, options)
+    const running = this.#running.get(key)
+    if (running) return running
+    const ranking = this.#rank(key, options)
+    this.#running.set(key, ranking)
+    try {
+      return await ranking
+    } finally {
+      this.#running.delete(key)
+    }
+  }
+
+  async #renew(key: string, query: RankQuery, keep: number): Promise<void> {
+    const { accountId } = query
+    if (this.#renewing.has(accountId)) return
+    this.#renewing.add(accountId)
+    try {
+      await this.#rank(key, { query, keep, background: true })
+    } catch {
+      // The old one is used until it is too old; then a request reports the error.
+    } finally {
+      this.#renewing.delete(accountId)
+    }
+  }
+
+  async #rank(key: string, options: RankOptions): Promise<readonly Ranked[]> {
+    const { query, keep, signal, background = false } = options
+    const at = this.#monotonic()
+    let best: Ranked[] = []
+    let below: number | undefined
+    let slices = 0
+    do {
+      const floor = best.length === keep ? best.at(-1)?.count : undefined
+      const part = { ...query, below, floor, keep }
+      const slice = isFiltered(query)
+        ? await this.#rankMatches(part, signal)
+        : await this.#reader.call('rankSlice', part, { background })
+      best = [...best, ...slice.best].sort(mostHitsFirst).slice(0, keep)
+      below = slice.next
+      slices++
+    } while (below !== undefined)
+    const isKept = slices >= SLICES_KEPT[isFiltered(query) ? 'filtered' : 'all']
+    if (isKept) this.#kept.set(key, { best, at })
+    return best
+  }
+
+  async #rankMatches(part: RankSlice & RankQuery, signal: AbortSignal | undefined) {
+    const endsAt = performance.now() + SEARCH_DEADLINE_MS
+    while (performance.now() < endsAt && !signal?.aborted) {
+      const slice = await this.#reader.call('rankMatchesSlice', part, { background: true })
+      if (slice) return slice
+    }
+    throw searchTimeout()
+  }
+}
+
+interface RankOptions {
+  query: RankQuery
+  keep: number
+  signal?: AbortSignal | undefined
+  background?: boolean
+}
+
+const keyOf = (
+  { accountId, search = '', inProperties = false, tag }: RankQuery,
+  keep: number,
+): string => JSON.stringify([accountId, search, inProperties, tag ?? null, keep])
