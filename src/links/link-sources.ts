@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { LinkSource } from './count-index.ts'
+import type { FilteredSource, LinkSource } from './count-index.ts'
 import { type SEARCH_SIZES, searches } from './search.ts'
 
 /** Which links of an account a list has. Without a field: all. */
@@ -45,15 +45,19 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
   )
   const searchLinks = searches(db, search)
 
-  return (accountId: AccountId, filter: LinkFilter): LinkSource => {
+  return (accountId: AccountId, filter: LinkFilter): FilteredSource => {
     const { search: text = '', inProperties = false, tag } = filter
+    const tagged = (ids: readonly number[]) =>
+      tag === undefined || ids.length === 0
+        ? [...ids]
+        : among.all(accountId, tag, JSON.stringify(ids)).map(({ id }) => id)
     if (text === '') {
-      return tag === undefined ? accountLinks(accountId, null) : taggedLinks(accountId, tag)
+      const counted =
+        tag === undefined ? accountLinks(accountId, null) : taggedLinks(accountId, tag)
+      return { ...counted, among: tagged }
     }
     const source = searchLinks({ accountId, text, inProperties })
     if (tag === undefined) return source
-    const tagged = (ids: readonly number[]) =>
-      ids.length === 0 ? [] : among.all(accountId, tag, JSON.stringify(ids)).map(({ id }) => id)
     return {
       count(range, isOver) {
         const part = source.count(range, isOver)
@@ -61,6 +65,7 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
         return { upTo: part.upTo, count: ids.length, ids, bytes: part.bytes }
       },
       ids: (range) => tagged(source.ids(range)),
+      among: (ids) => tagged(source.among(ids)),
     }
   }
 }

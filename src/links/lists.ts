@@ -5,13 +5,7 @@ import { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import {
-  type CHUNK_SIZES,
-  CountIndex,
-  ID_MAX,
-  type IsOver,
-  type LinkSource,
-} from './count-index.ts'
+import { type CHUNK_SIZES, CountIndex, ID_MAX, type IsOver } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import { CHUNK_LINKS, isFiltered, type LinkFilter, linkSources } from './link-sources.ts'
 import type { Ranked, RankedSlice } from './ranked.ts'
@@ -69,7 +63,8 @@ interface CountedList {
 /** Runs on the reader thread: a list may have to count many rows. */
 export function linkLists(db: Database, options: ListOptions = {}) {
   const { sliceMs = SLICE_MS } = options
-  const reader = new ListReader(db, options)
+  const sources = linkSources(db, options)
+  const reader = new ListReader(db, sources, options)
   const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
@@ -99,6 +94,10 @@ export function linkLists(db: Database, options: ListOptions = {}) {
       return reader.rank(query, () => performance.now() >= endsAt)
     },
 
+    /** Those of some links of the account that match a filter, in no order. */
+    matchesAmong: ({ ids, ...filter }: AccountFilter & { ids: readonly number[] }): number[] =>
+      sources(filter.accountId, filter).among(ids),
+
     /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
     codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
       return codes.all(id, limit)
@@ -113,7 +112,7 @@ class ListReader {
   readonly #statements
   readonly #walkMax: number
   readonly #indexSizes: typeof CHUNK_SIZES | undefined
-  readonly #sources: (accountId: AccountId, filter: LinkFilter) => LinkSource
+  readonly #sources: ReturnType<typeof linkSources>
   readonly #changes: ChangeLog
   readonly #lists = new LRUCache<string, CountedList>({
     max: LISTS_MAX,
@@ -121,12 +120,12 @@ class ListReader {
     sizeCalculation: ({ index }) => index.size + 1,
   })
 
-  constructor(db: Database, options: ListOptions) {
+  constructor(db: Database, sources: ReturnType<typeof linkSources>, options: ListOptions) {
     this.#db = db
     this.#statements = prepare(db)
     this.#walkMax = options.walkMax ?? WALK_MAX
     this.#indexSizes = options.chunk
-    this.#sources = linkSources(db, options)
+    this.#sources = sources
     this.#changes = new ChangeLog(db)
   }
 

@@ -7,7 +7,7 @@ const ACCOUNT: RankQuery = { accountId: 1 }
 const SEARCH: RankQuery = { accountId: 1, search: 'shop' }
 
 /** Each ranking has one link, whose hits are the number of slices that were read until then. */
-function setUp(slicesOfAll = 2, slicesOfSearch = 5) {
+function setUp(slicesOfAll = 2, slicesOfSearch = 5, matching = new Set<number>()) {
   let now = 0
   const read = { all: 0, search: 0 }
   const answer = (kind: keyof typeof read, slices: number, { below = slices }: RankSlice) => {
@@ -18,6 +18,7 @@ function setUp(slicesOfAll = 2, slicesOfSearch = 5) {
   const reader = Thread.inProcess({
     rankSlice: (part: RankSlice) => answer('all', slicesOfAll, part),
     rankMatchesSlice: (part: RankSlice) => answer('search', slicesOfSearch, part),
+    matchesAmong: ({ ids }: { ids: readonly number[] }) => ids.filter((id) => matching.has(id)),
   })
   const rankings = new Rankings({ reader, monotonic: () => now })
   const hits = async (query = ACCOUNT, ranks = 1) => (await rankings.find(query, ranks))[0]?.count
@@ -94,4 +95,14 @@ test('the ranking of a search stops with its request', async () => {
   aborter.abort()
   await expect(found).rejects.toMatchObject({ code: 'search_timeout' })
   expect(read.search).toBeLessThan(5)
+})
+
+test('the first links of a common search are found among the first of all links', async () => {
+  const { hits, read, rankings } = setUp(2, 9, new Set([7]))
+  expect(await hits(SEARCH)).toBe(2)
+  expect(read).toEqual({ all: 2, search: 4 })
+  expect(await hits(SEARCH)).toBe(2)
+  // The second one is not among them.
+  expect(await rankings.find(SEARCH, 2)).toEqual([{ id: 7, count: 13 }])
+  expect(read).toEqual({ all: 2, search: 13 })
 })

@@ -13,6 +13,8 @@ const TOP_USUAL = 1000
 
 /** A ranking in fewer slices than this is not kept: those of up to 16,384 links. */
 const SLICES_KEPT = { all: 2, filtered: 5 }
+/** Links of a call: some milliseconds even where each URL is as long as can be. */
+const COMPARED_AT_ONCE = 128
 /** After this age a ranking is renewed in the background, and the old one used until then. */
 const FRESH_MS = 10_000
 /** An older one is not used. */
@@ -26,16 +28,18 @@ export interface RankQuery extends LinkFilter {
 }
 
 interface RankingsOptions {
-  reader: Caller<RankReads & Pick<LinkLists, 'rankMatchesSlice'>>
+  reader: Caller<RankReads & Pick<LinkLists, 'rankMatchesSlice' | 'matchesAmong'>>
   monotonic?: MonotonicClock
   /** Tests pass a small one. */
   usualRanks?: number
 }
 
-interface Kept {
+interface Ranking {
   best: readonly Ranked[]
   /** When it began. */
   at: number
+  /** The ranks that it has, if there are so many links. */
+  ranks: number
 }
 
 /**
@@ -46,15 +50,15 @@ export class Rankings {
   readonly #reader: RankingsOptions['reader']
   readonly #monotonic: MonotonicClock
   readonly #usualRanks: number
-  readonly #kept = new LRUCache<string, Kept>({
+  readonly #kept = new LRUCache<string, Ranking>({
     max: RANKINGS_MAX,
     maxSize: LINKS_MAX,
     sizeCalculation: ({ best }) => best.length + 1,
   })
   /** Rankings of all links, which requests share. */
-  readonly #running = new Map<string, Promise<readonly Ranked[]>>()
-  /** Accounts with a ranking that is renewed: one at a time. */
-  readonly #renewing = new Set<AccountId>()
+  readonly #running = new Map<string, Promise<Ranking>>()
+  /** Keys of rankings that are being renewed. */
+  readonly #renewing = new Set<string>()
 
   constructor(options: RankingsOptions) {
     const { reader, monotonic = monotonicClock, usualRanks = TOP_USUAL } = options
@@ -68,22 +72,28 @@ export class Rankings {
    * when `signal` is aborted.
    */
   async find(query: RankQuery, ranks: number, signal?: AbortSignal): Promise<readonly Ranked[]> {
-    const keep = ranks <= this.#usualRanks ? this.#usualRanks : TOP_MAX
-    const key = keyOf(query, keep)
-    const kept = this.#kept.get(key)
-    const age = kept ? this.#monotonic() - kept.at : KEPT_MS
-    if (!kept || age >= KEPT_MS) return this.#shared(key, { query, keep, signal })
-    if (age >= FRESH_MS) void this.#renew(key, query, keep)
-    return kept.best
+    return (await this.#find(query, ranks, signal)).best
   }
 
-  /** A link of a ranking was deleted: the next request ranks all links again. */
+  /** A link of a ranking was deleted: the next request reads it again. */
   drop(query: RankQuery): void {
     for (const keep of [this.#usualRanks, TOP_MAX]) this.#kept.delete(keyOf(query, keep))
   }
 
+  async #find(query: RankQuery, ranks: number, signal?: AbortSignal): Promise<Ranking> {
+    const keep = ranks <= this.#usualRanks ? this.#usualRanks : TOP_MAX
+    const key = keyOf(query, keep)
+    const kept = this.#kept.get(key)
+    const age = kept ? this.#monotonic() - kept.at : KEPT_MS
+    if (!kept || age >= KEPT_MS || kept.ranks < ranks) {
+      return this.#shared(key, { query, ranks, keep, signal })
+    }
+    if (age >= FRESH_MS) void this.#renew(key, { query, ranks: kept.ranks, keep, background: true })
+    return kept
+  }
+
   /** Those of a search stop with their own request, so they are not shared. */
-  async #shared(key: string, options: RankOptions): Promise<readonly Ranked[]> {
+  async #shared(key: string, options: RankOptions): Promise<Ranking> {
     if (isFiltered(options.query)) return this.#rank(key, options)
     const running = this.#running.get(key)
     if (running) return running
@@ -96,21 +106,21 @@ export class Rankings {
     }
   }
 
-  async #renew(key: string, query: RankQuery, keep: number): Promise<void> {
-    const { accountId } = query
-    if (this.#renewing.has(accountId)) return
-    this.#renewing.add(accountId)
+  async #renew(key: string, options: RankOptions): Promise<void> {
+    if (this.#renewing.has(key)) return
+    this.#renewing.add(key)
     try {
-      await this.#rank(key, { query, keep, background: true })
+      await this.#rank(key, options)
     } catch {
       // The old one is used until it is too old; then a request reports the error.
     } finally {
-      this.#renewing.delete(accountId)
+      this.#renewing.delete(key)
     }
   }
 
-  async #rank(key: string, options: RankOptions): Promise<readonly Ranked[]> {
-    const { query, keep, signal, background = false } = options
+  async #rank(key: string, options: RankOptions): Promise<Ranking> {
+    const { query, ranks, keep, signal, background = false } = options
+    const slicesKept = isFiltered(query) ? SLICES_KEPT.filtered : SLICES_KEPT.all
     const at = this.#monotonic()
     let best: Ranked[] = []
     let below: number | undefined
@@ -124,10 +134,37 @@ export class Rankings {
       best = [...best, ...slice.best].sort(mostHitsFirst).slice(0, keep)
       below = slice.next
       slices++
+      if (isFiltered(query) && slices === slicesKept - 1 && below !== undefined) {
+        const first = await this.#rankAmongAll(query, ranks, signal)
+        if (first) this.#kept.set(key, first)
+        if (first) return first
+      }
     } while (below !== undefined)
-    const isKept = slices >= SLICES_KEPT[isFiltered(query) ? 'filtered' : 'all']
-    if (isKept) this.#kept.set(key, { best, at })
-    return best
+    const ranking = { best, at, ranks: keep }
+    if (slices >= slicesKept) this.#kept.set(key, ranking)
+    return ranking
+  }
+
+  /**
+   * The first matches of a common search or tag: most of its links need not be read. Undefined if
+   * there are fewer than `ranks` among the first of all links.
+   */
+  async #rankAmongAll(
+    query: RankQuery,
+    ranks: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Ranking | undefined> {
+    const { best: all, at: readAt } = await this.#find({ accountId: query.accountId }, TOP_MAX)
+    const best: Ranked[] = []
+    for (let at = 0; at < all.length && best.length < ranks; at += COMPARED_AT_ONCE) {
+      if (signal?.aborted) throw searchTimeout()
+      const some = all.slice(at, at + COMPARED_AT_ONCE)
+      const part = { ...query, ids: some.map(({ id }) => id) }
+      const ids = await this.#reader.call('matchesAmong', part, { background: true })
+      const found = new Set(ids)
+      best.push(...some.filter(({ id }) => found.has(id)))
+    }
+    return best.length >= ranks ? { best, at: readAt, ranks } : undefined
   }
 
   async #rankMatches(part: RankSlice & RankQuery, signal: AbortSignal | undefined) {
@@ -142,6 +179,9 @@ export class Rankings {
 
 interface RankOptions {
   query: RankQuery
+  /** The ranks that are wanted. */
+  ranks: number
+  /** The ranks that are read otherwise. */
   keep: number
   signal?: AbortSignal | undefined
   background?: boolean

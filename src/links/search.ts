@@ -1,7 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Code } from '../lib/code.ts'
-import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './count-index.ts'
+import {
+  type Counted,
+  type FilteredSource,
+  ID_MAX,
+  type IdRange,
+  type IsOver,
+} from './count-index.ts'
 import type { Link } from './link.ts'
 
 /**
@@ -113,7 +119,7 @@ interface SearchText {
 }
 
 /** One account's search on one connection. */
-type Searches = (search: SearchText) => LinkSource
+type Searches = (search: SearchText) => FilteredSource
 
 /** The statements of one connection. */
 export function searches(db: Database, sizes = SEARCH_SIZES): Searches {
@@ -192,7 +198,7 @@ interface SearchOptions {
   inProperties: boolean
 }
 
-class Search implements LinkSource {
+class Search implements FilteredSource {
   readonly #statements: Statements
   readonly #sizes: typeof SEARCH_SIZES
   readonly #accountId: AccountId
@@ -247,6 +253,10 @@ class Search implements LinkSource {
       at = part.upTo
     }
     return ids
+  }
+
+  among(ids: readonly number[]): number[] {
+    return this.#compare(this.#statements.byIds.all(JSON.stringify(ids))).ids
   }
 
   #countByRow({ after, upTo }: IdRange): Part {

@@ -62,6 +62,7 @@ function setUp(
     },
     linksByIds: reads.linksByIds,
     rankMatchesSlice: lists.rankMatchesSlice,
+    matchesAmong: lists.matchesAmong,
   })
   const hits = {
     of: (ids: readonly number[]) => new Map(ids.map((id) => [id, (counts[id - 1] ?? 0) + 1000])),
@@ -139,6 +140,11 @@ test('links with a tag, that match a search, or both, come by their hits', async
   expect(await ids({ search: 'one' })).toEqual([])
   expect(await ids({ search: ' ' })).toEqual([])
   expect(await ids({ tag: 'c' })).toEqual([])
+  const { matchesAmong } = linkLists(db)
+  const among = (filter: LinkFilter) => matchesAmong({ accountId: 1, ids: [1, 4, 5], ...filter })
+  expect(among({ tag: 'a' })).toEqual([1])
+  expect(among({ search: 'one', inProperties: true })).toEqual([1, 4])
+  expect(among({ search: 'one', inProperties: true, tag: 'b' })).toEqual([4])
 })
 
 test('a page does not have a link that was deleted since the ranking', async () => {
