@@ -104,5 +104,5 @@ test('the first links of a common search are found among the first of all links'
   expect(await hits(SEARCH)).toBe(2)
   // The second one is not among them.
   expect(await rankings.find(SEARCH, 2)).toEqual([{ id: 7, count: 13 }])
-  expect(read).toEqual({ all: 2, search: 13 })
+  expect(read).toEqual({ all: 4, search: 13 })
 })

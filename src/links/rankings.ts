@@ -119,7 +119,7 @@ export class Rankings {
   }
 
   async #rank(key: string, options: RankOptions): Promise<Ranking> {
-    const { query, ranks, keep, signal, background = false } = options
+    const { query, keep, signal, background = false } = options
     const slicesKept = isFiltered(query) ? SLICES_KEPT.filtered : SLICES_KEPT.all
     const at = this.#monotonic()
     let best: Ranked[] = []
@@ -135,7 +135,9 @@ export class Rankings {
       below = slice.next
       slices++
       if (isFiltered(query) && slices === slicesKept - 1 && below !== undefined) {
-        const first = await this.#rankAmongAll(query, ranks, signal)
+        const first =
+          (await this.#rankAmong(this.#usualRanks, options)) ??
+          (await this.#rankAmong(TOP_MAX, options))
         if (first) this.#kept.set(key, first)
         if (first) return first
       }
@@ -147,14 +149,13 @@ export class Rankings {
 
   /**
    * The first matches of a common search or tag: most of its links need not be read. Undefined if
-   * there are fewer than `ranks` among the first of all links.
+   * there are fewer than `ranks` among the first `allRanks` of all links.
    */
-  async #rankAmongAll(
-    query: RankQuery,
-    ranks: number,
-    signal: AbortSignal | undefined,
+  async #rankAmong(
+    allRanks: number,
+    { query, ranks, signal }: RankOptions,
   ): Promise<Ranking | undefined> {
-    const { best: all, at: readAt } = await this.#find({ accountId: query.accountId }, TOP_MAX)
+    const { best: all, at: readAt } = await this.#find({ accountId: query.accountId }, allRanks)
     const best: Ranked[] = []
     for (let at = 0; at < all.length && best.length < ranks; at += COMPARED_AT_ONCE) {
       if (signal?.aborted) throw searchTimeout()
