@@ -78,8 +78,7 @@ export class TopLinks {
       const next = Math.min(at + step, lookedAtMax)
       const ids = all.slice(at, next).map(({ id }) => id)
       const sums = await reader.call('rangeSums', { ids, ...keys })
-      const withHits = sums.filter(({ count }) => count > 0)
-      best = merged(best, withHits).slice(0, limit)
+      best = merged(best, sums).slice(0, limit)
       at = next
     }
     // The most hits that a link can have that was not looked at.
@@ -126,10 +125,11 @@ interface SumsQuery {
 /** Runs on the reader thread. */
 export function rangeTopReads(db: Database) {
   const inBuckets = (column: 'day' | 'hour') =>
-    db.prepare<{ count: number }, [string, number]>(
-      `SELECT coalesce(sum(count), 0) AS count FROM json_each(?1) AS wanted
-       JOIN hits_by_${column} AS bucket ON bucket.${column} = wanted.value
-         AND bucket.scope = ${LINK} AND bucket.id = ?2 AND bucket.dimension = ''`,
+    db.prepare<Ranked, [string, string]>(
+      `SELECT id, sum(count) AS count FROM hits_by_${column}
+       WHERE ${column} IN (SELECT value FROM json_each(?1)) AND scope = ${LINK}
+         AND id IN (SELECT value FROM json_each(?2)) AND dimension = ''
+       GROUP BY id`,
     )
   const inDays = inBuckets('day')
   const inHours = inBuckets('hour')
@@ -144,16 +144,16 @@ export function rangeTopReads(db: Database) {
      LEFT JOIN link_properties ON link_id = links.id`,
   )
   return {
-    /** Committed hits of each link in these UTC days and hours. */
+    /** Committed hits of the links in these UTC days and hours. Leaves out links without any. */
     rangeSums({ ids, days, hours }: SumsQuery): Ranked[] {
-      const [dayList, hourList] = [JSON.stringify(days), JSON.stringify(hours)]
-      return db.transaction(() =>
-        ids.map((id) => {
-          const count =
-            (inDays.get(dayList, id)?.count ?? 0) + (inHours.get(hourList, id)?.count ?? 0)
-          return { id, count }
-        }),
-      )()
+      const wanted = JSON.stringify(ids)
+      const sums = new Map<number, number>()
+      db.transaction(() => {
+        const found = inDays.all(JSON.stringify(days), wanted)
+        found.push(...inHours.all(JSON.stringify(hours), wanted))
+        for (const { id, count } of found) sums.set(id, (sums.get(id) ?? 0) + count)
+      })()
+      return Array.from(sums, ([id, count]) => ({ id, count }))
     },
 
     newestLinks: ({ accountId, limit }: { accountId: AccountId; limit: number }): Ranked[] =>
