@@ -28,7 +28,8 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 async function deleteInDashboard(page: Page, code: string): Promise<void> {
-  await page.getByRole('link', { name: 'Delete the code…' }).click()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('link', { name: 'Delete…' }).click()
   await page.getByText('You can undo this for 30 seconds.').waitFor()
   await press(page, `Delete ${code}`)
   await page.getByText('1 link deleted.').waitFor()
