@@ -225,6 +225,29 @@ test('what is too long for its field is not sent back', async () => {
   expect(fieldsOf(seen)).toMatchObject({ title: '', note: '' })
 })
 
+test('invisible characters stay as they are, and the largest page is below 200 kB', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const unseen = '\u{e0041}'
+  const json = {
+    title: `a${unseen.repeat(198)}b`,
+    note: `a${unseen.repeat(1998)}b`,
+    tags: Array.from({ length: 20 }, (_, n) => `${n + 10}${unseen.repeat(37)}z`),
+    expired_url: `https://example.com/${"'".repeat(8000)}`,
+  }
+  await app.call('PATCH', `/api/links/${CODE}`, { key: 'free', json })
+  await free.post(PATH, { url: `https://example.com/${"'".repeat(8000)}` })
+  const { text } = await free.get(PATH)
+  expect(text).toContain('%F3%A0%81%81')
+  expect(Buffer.byteLength(text)).toBeLessThan(200_000)
+  const shorter = { note: `a${unseen.repeat(300)}b`, expired_url: null }
+  await app.call('PATCH', `/api/links/${CODE}`, { key: 'free', json: shorter })
+  await save(free, { max_hits: '7' })
+  expect((await save(free, { max_hits: '0' })).status).toBe(422)
+  await save(free, { max_hits: '8' }, { page: await save(free, { max_hits: '0' }) })
+  expect(await stored(app)).toMatchObject({ ...json, ...shorter, max_hits: 8 })
+})
+
 test('a form costs one write, also a refused one', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)

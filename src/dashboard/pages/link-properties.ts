@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { isTimeZone } from '../../hits/range.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
 import {
@@ -50,9 +50,9 @@ const LENGTH_USUAL = 40
 
 /** What a sent form contains. */
 export interface SentProperties {
-  texts: Texts
-  /** The texts of the page that the form came from: empty in a form without them. */
-  before: Texts
+  texts: Partial<Texts>
+  /** Fingerprints of the texts of the page that the form came from. */
+  before: Partial<Texts>
   /** The time zone of that page. */
   zone: string
   /** Only what differs from `before`, as JSON of the API. */
@@ -63,7 +63,7 @@ export interface SentProperties {
 /** `zone` applies if the form names none. */
 export function readProperties(form: Form, zone: string): SentProperties {
   const named = form.text('zone')
-  const sent = { texts: textsOf(form, ''), before: textsOf(form, 'was_') }
+  const sent = { texts: textsOf(form), before: textsOf(form, 'was_') }
   const known = isTimeZone(named) ? named : zone
   const body: Partial<Record<Name, unknown>> = {}
   const errors: Errors = {}
@@ -79,16 +79,19 @@ export function readProperties(form: Form, zone: string): SentProperties {
 /** Another tab may have changed the other fields meanwhile. */
 function isChanged(form: Form, name: Name): boolean {
   const [before] = form.all(`was_${name}`)
-  return before === undefined ? form.all(name).length > 0 : form.text(name) !== before.trim()
+  return before === undefined ? form.all(name).length > 0 : fingerprint(form.text(name)) !== before
 }
 
-/** Texts that are too long for their field are left out: cut, they would be different ones. */
-function textsOf(form: Form, prefix: string): Texts {
-  const texts = NAMES.map((name) => {
-    const text = form.text(prefix + name)
-    return [name, text.length > (LENGTHS[name] ?? LENGTH_USUAL) ? '' : text]
-  })
-  return Object.fromEntries(texts)
+/** Short, because a page has a limit of bytes. Browsers send line breaks as CR LF. */
+const fingerprint = (text: string): string =>
+  Bun.hash(text.trim().replace(/\r\n?/g, '\n')).toString(36)
+
+const isShort = (name: Name, text: string) => text.length <= (LENGTHS[name] ?? LENGTH_USUAL)
+
+/** Without texts that are too long for their field: cut, they would be different ones. */
+function textsOf(form: Form, prefix = ''): Partial<Texts> {
+  const texts = NAMES.map((name) => [name, form.text(prefix + name)] as const)
+  return Object.fromEntries(texts.filter(([name, text]) => isShort(name, text)))
 }
 
 /** Null clears a property. */
@@ -166,11 +169,13 @@ interface PropertiesFormProps {
 export function propertiesForm({ csrf }: CurrentUser, props: PropertiesFormProps): Html {
   const { link, properties, sent } = props
   const zone = sent?.zone ?? props.zone
-  const before = sent?.before ?? storedTexts(properties, zone)
-  const texts = sent?.texts ?? before
+  const stored = storedTexts(properties, zone)
+  const texts = sent ? shownTexts(sent, stored) : stored
   const errors = sent?.errors ?? {}
   const action = `${linkPath(link.code)}/properties`
-  const hidden = Object.entries(before).map(([name, text]) => [`was_${name}`, text])
+  const hidden = NAMES.map((name) => {
+    return [`was_${name}`, sent ? (sent.before[name] ?? '') : fingerprint(stored[name])]
+  })
   return parts.card(
     'Properties',
     parts.form({
@@ -187,18 +192,24 @@ export function propertiesForm({ csrf }: CurrentUser, props: PropertiesFormProps
   )
 }
 
+/** What was typed. An accepted text that is longer when it is shown is the stored one. */
+function shownTexts({ texts, errors }: SentProperties, stored: Texts): Texts {
+  const shown = NAMES.map((name) => [name, texts[name] ?? (errors[name] ? '' : stored[name])])
+  return Object.fromEntries(shown)
+}
+
 function storedTexts(properties: LinkProperties, zone: string): Texts {
   const time = (at: number | null) => (at === null ? '' : localText(at, zone))
   const flag = (isSet: boolean) => (isSet ? '1' : '')
   return {
-    title: properties.title ?? '',
-    tags: properties.tags.join(', '),
-    note: properties.note ?? '',
+    title: visible(properties.title ?? ''),
+    tags: visible(properties.tags.join(', ')),
+    note: visible(properties.note ?? ''),
     paused: flag(properties.isPaused),
     starts_at: time(properties.startsAt),
     expires_at: time(properties.expiresAt),
     max_hits: String(properties.maxHits ?? ''),
-    expired_url: properties.expiredUrl ?? '',
+    expired_url: visible(properties.expiredUrl ?? ''),
     forward_query: flag(properties.forwardQuery),
   }
 }
@@ -261,7 +272,8 @@ interface TextFieldProps {
 
 function textField(texts: Texts, errors: Errors, props: TextFieldProps): Html {
   const { name, label, type = 'text', extra } = props
-  const maxlength = type === 'number' || type === 'datetime-local' ? undefined : LENGTHS[name]
+  // Invisible characters are longer when they are shown.
+  const maxlength = LENGTHS[name] && Math.max(LENGTHS[name], texts[name].length)
   return parts.field({
     name,
     label,

@@ -207,11 +207,13 @@ interface LinkState extends VisitorState {
 }
 
 function factsLine(deps: DashboardDeps, state: LinkState): Html {
-  const { link, disabled } = state
-  const isStopped =
-    disabled !== undefined || (link.url !== null && deps.blocklist.isBlocked(new URL(link.url)))
+  const { link, disabled, properties } = state
+  const isBlocked = (url: string | null) => url !== null && deps.blocklist.isBlocked(new URL(url))
+  const isStopped = disabled !== undefined || isBlocked(link.url)
+  const expiredUrl = isBlocked(properties.expiredUrl) ? null : properties.expiredUrl
+  const answer = visitorsGet({ ...state, properties: { ...properties, expiredUrl } })
   return html`<div class="link-facts">
-    ${!isStopped && html`<p>${visitorsGet(state)}</p>`}
+    ${!isStopped && html`<p>${answer}</p>`}
     ${parts.facts([
       ['Hits', liveCount(deps, link, 0)],
       ['Created', parts.time(link.createdAt)],
