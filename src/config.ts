@@ -56,9 +56,7 @@ const linksMax = (plan: string, fallback: number) =>
 const urlBytesMax = (plan: string, fallback: number) =>
   wholeNumber(0, URL_BYTES_MAX)
     .default(fallback)
-    .describe(
-      `Bytes of URLs, titles, notes and tags that an account of the ${plan} plan stores. 0: no limit.`,
-    )
+    .describe(`Bytes of URLs and texts that an account of the ${plan} plan stores. 0: no limit.`)
 
 const Environment = z.object({
   PORT: wholeNumber(0, 65_535)

@@ -23,6 +23,11 @@ declare module '*/charts.js' {
   export = text
 }
 
+declare module '*/link.js' {
+  const text: string
+  export = text
+}
+
 declare module '*/list.js' {
   const text: string
   export = text

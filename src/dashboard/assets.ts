@@ -9,6 +9,8 @@ import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
 import keysStyle from './assets/keys.css' with { type: 'text' }
+import linkStyle from './assets/link.css' with { type: 'text' }
+import linkScript from './assets/link.js' with { type: 'text' }
 import listStyle from './assets/list.css' with { type: 'text' }
 import listScript from './assets/list.js' with { type: 'text' }
 import qrStyle from './assets/qr.css' with { type: 'text' }
@@ -39,8 +41,8 @@ const fontFace = `@font-face {
 export const THEME_STYLE = fontFace + theme
 
 /** In this order. A part of the dashboard adds a file of its own. */
-const STYLES = [THEME_STYLE, style, chartStyle, keysStyle, listStyle, qrStyle]
-const SCRIPTS = [script, chartScript, listScript, qrScript]
+const STYLES = [THEME_STYLE, style, chartStyle, keysStyle, linkStyle, listStyle, qrStyle]
+const SCRIPTS = [script, chartScript, linkScript, listScript, qrScript]
 
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {

@@ -102,10 +102,12 @@ const PLAIN = /^[ !#-%(-;=?-~]*$/
 function escapeText(text: string): string {
   // A page has thousands of texts, most of them plain; the search for UNSEEN is slow.
   if (PLAIN.test(text)) return text
-  return text
-    .replace(/[&<>"']/g, (found) => ENTITIES[found] as string)
-    .replace(UNSEEN, (found) => (/[\t\n\r]/.test(found) ? found : encodeURIComponent(found)))
+  return visible(text).replace(/[&<>"']/g, (found) => ENTITIES[found] as string)
 }
+
+/** Invisible characters percent-encoded, as a page shows them; tabs and line breaks stay. */
+export const visible = (text: string): string =>
+  text.replace(UNSEEN, (found) => (/[\t\n\r]/.test(found) ? found : encodeURIComponent(found)))
 
 /** Parses a template: the position of each value. Throws if a position is not allowed. */
 function findHoles(strings: TemplateStringsArray): Hole[] {

@@ -125,21 +125,15 @@ export class RateLimiter {
     return this.#takeFrom(this.#accounts[group], limit, 0, id, now)
   }
 
-  /** The refusal of a look-up that would find nothing; undefined if the caller has reads left. */
-  findLookUpRefusal(account: Account | undefined, client: Client): Budget | undefined {
-    const now = Math.floor(this.#options.monotonic())
-    if (!this.#isReadSpent(account, client, now)) return undefined
-    const budget = this.take('read', account, client, now)
-    return budget.allowed ? undefined : budget
-  }
-
-  #isReadSpent(account: Account | undefined, client: Client, now: number): boolean {
-    const { plans, anonymous } = this.#options
+  /** Whether a read would be allowed now. Spends nothing. */
+  hasReads(account: Account | undefined, client: Client): boolean {
+    const { plans, anonymous, monotonic } = this.#options
     const limit = account ? plans[account.plan].read : anonymous.read
-    if (limit === 0) return false
+    if (limit === 0) return true
+    const now = Math.floor(monotonic())
     return account
-      ? this.#accounts.read.isSpent(0, account.id, limit, now)
-      : this.#addresses.read.isSpent(client.keyHigh, client.keyLow, limit, now)
+      ? !this.#accounts.read.isSpent(0, account.id, limit, now)
+      : !this.#addresses.read.isSpent(client.keyHigh, client.keyLow, limit, now)
   }
 
   /** Spends one dashboard request: of the session's account, or of an address without a session. */

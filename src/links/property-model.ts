@@ -65,7 +65,7 @@ export const NOTE_MAX = 2000
 export const TAG_MAX = 40
 /** Of one link. */
 export const TAGS_MAX = 20
-const MAX_HITS_MAX = 1_000_000_000
+export const MAX_HITS_MAX = 1_000_000_000
 /** Links that one call changes. */
 export const CHANGED_MAX = 100
 

@@ -155,9 +155,8 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   const code = toCode(text)
   let found = code && cache.findInMemory(code)
   if (code !== undefined && found === undefined) {
-    const refusal = limiter.findLookUpRefusal(undefined, caller.client)
-    if (refusal && !cache.mayExist(code)) throw limited(refusal, caller)
-    found = cache.lookUp(code)
+    const isLookedUp = limiter.hasReads(undefined, caller.client) || cache.mayExist(code)
+    if (isLookedUp) found = cache.lookUp(code)
   }
   if (code !== undefined && exists(found)) return code
   spendRead(deps, caller)

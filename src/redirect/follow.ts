@@ -76,9 +76,9 @@ export function follower(deps: RedirectDeps): Follow {
       const code = toCode(text)
       let destination = code && cache.findInMemory(code)
       if (code !== undefined && destination === undefined) {
-        const refusal = limiter.findLookUpRefusal(account, client)
-        if (refusal && !cache.mayExist(code)) return refuseLimited(refusal, headers)
-        destination = cache.lookUp(code)
+        // A caller without reads left causes no look-up for a code that is certainly unknown.
+        const isLookedUp = limiter.hasReads(account, client) || cache.mayExist(code)
+        if (isLookedUp) destination = cache.lookUp(code)
       }
       // Known first: a link that is found has a budget of its own.
       budget = limiter.take(destination?.location ? 'redirect' : 'read', account, client)

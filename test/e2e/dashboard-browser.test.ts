@@ -1,16 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser, openAs, problemsOf, straysFrom } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 import { openMenu, press, signOut } from '../support/walk.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
 
+const testInBrowser = testWith('browser')
+
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
@@ -30,7 +33,7 @@ async function setUp(page: Page, app: TestApp, password = PASSWORD): Promise<voi
   await page.getByRole('button', { name: 'Create account' }).click()
 }
 
-test(
+testInBrowser(
   'the owner sets the account up, copies the key, signs out and in again',
   async () => {
     await using app = await testApp()
@@ -59,7 +62,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'without scripts the account is set up, and its password is changed',
   async () => {
     await using app = await testApp()
@@ -83,7 +86,7 @@ test(
   BROWSER_MS,
 )
 
-test.each([true, false])(
+testInBrowser.each([true, false])(
   'the account menu switches the theme, with scripts: %p',
   async (javaScriptEnabled) => {
     await using app = await testApp()
@@ -106,7 +109,7 @@ test.each([true, false])(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'the keyboard reaches everything in order, from a link that skips to the content',
   async () => {
     await using app = await testApp()

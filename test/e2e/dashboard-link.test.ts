@@ -34,11 +34,12 @@ test('another account’s code, an unknown one and nonsense are one and the same
   await app.claim('SPRING26', 'https://example.com/', 'pro')
   const token = (await ann.get('/app/links')).csrf
   const paths = ['', '/hits', '/qr.png', '/qr.svg', '/delete']
+  const forms = ['', '/properties', '/pause', '/delete', '/undo-delete']
   const see = async (code: string) => {
     const seen = []
     for (const path of paths) seen.push(await ann.get(pathOf(code) + path))
-    const fields = { csrf: token, url: 'https://evil.example/' }
-    for (const path of ['', '/delete']) seen.push(await ann.post(pathOf(code) + path, fields))
+    const fields = { csrf: token, url: 'https://evil.example/', title: 'Mine', paused: '1' }
+    for (const path of forms) seen.push(await ann.post(pathOf(code) + path, fields))
     return seen.map(({ status, text }) => [
       status,
       text
@@ -88,11 +89,40 @@ test('a reserved code says that it has no destination, and its first one makes i
   const free = await makeMember(app, 'free@example.com')
   await app.reserve('SPRING26')
   const { text } = await free.get(pathOf('SPRING26'))
-  expect(text).toContain('This code is reserved and has no destination yet.')
+  expect(text).toContain('Visitors get 404 until you set a destination.')
   expect(text).toContain('Set the destination')
   await free.post(pathOf('SPRING26'), { url: 'https://example.com/' })
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-  expect((await free.get(pathOf('SPRING26'))).text).not.toContain('has no destination yet')
+  expect((await free.get(pathOf('SPRING26'))).text).toContain('Visitors are redirected')
+})
+
+test('the destination is edited without scripts, and https:// is added', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const details = async (query: string) =>
+    /<div class="link-to">[\s\S]*?<details([^>]*)>/.exec(
+      (await free.get(`${pathOf('SPRING26')}${query}`)).text,
+    )?.[1]
+  expect(await details('')).not.toContain('open')
+  expect(await details('?edit=url')).toContain('open')
+  await free.post(pathOf('SPRING26'), { url: 'example.com/autumn' })
+  const { headers } = await app.call('GET', '/SPRING26')
+  expect(headers.get('location')).toBe('https://example.com/autumn')
+})
+
+test('a link is paused and resumed from its menu', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  const press = (paused: string) =>
+    free.post(`${pathOf('SPRING26')}/pause`, { paused }, { from: pathOf('SPRING26') })
+  const paused = await free.get((await press('1')).location ?? '')
+  expect(paused.text).toContain('The link is paused.')
+  expect(paused.text).toContain('Visitors get 404 until you resume the link.')
+  expect(paused.text).toContain('>Paused</span>')
+  expect((await app.call('GET', '/SPRING26')).status).toBe(404)
+  const resumed = await free.get((await press('0')).location ?? '')
+  expect(resumed.text).toContain('The link is resumed.')
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
 })
 
 test('a code is deleted behind a page that says what that means, and is free after 30 seconds', async () => {
@@ -121,9 +151,11 @@ test('a form of another site changes and deletes nothing', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)
   const headers = { 'sec-fetch-site': 'cross-site' }
-  for (const path of ['/app/links', pathOf('SPRING26'), `${pathOf('SPRING26')}/delete`]) {
-    const sent = { url: 'https://evil.example/' }
-    expect((await free.post(path, sent, { headers })).status).toBe(403)
+  const paths = ['', '/properties', '/pause', '/delete'].map((path) => pathOf('SPRING26') + path)
+  for (const path of ['/app/links', ...paths]) {
+    const sent = { url: 'https://evil.example/', paused: '1' }
+    const from = pathOf('SPRING26')
+    expect((await free.post(path, sent, { from, headers })).status).toBe(403)
     expect((await free.post(path, { ...sent, csrf: 'x' })).status).toBe(403)
   }
   const { headers: found } = await app.call('GET', '/SPRING26')

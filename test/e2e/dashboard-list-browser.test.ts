@@ -215,6 +215,7 @@ testInBrowser(
     await page.getByText('3 selected').waitFor()
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('3 links paused.').waitFor()
+    await rows(page).first().getByText('Paused').waitFor()
     // The link covers its whole row.
     await rows(page).first().locator('.age').click({ force: true })
     await page.waitForURL('**/app/links/AUTUMN26')

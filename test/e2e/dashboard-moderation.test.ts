@@ -86,6 +86,11 @@ test('an account sees on its pages that a link is disabled, and why; its update 
   expect(await statusOf(app, code)).toBe(410)
   await member.post(`/app/links/${code}/delete`, {})
   expect(await statusOf(app, code)).toBe(410)
+  app.advance(30_000)
+  await eventually('the link is deleted', async () => {
+    const { status } = await app.call('GET', `/api/lookup/${code}`)
+    return status === 404
+  })
   const claim = await app.call('POST', '/api/reserve', { key: 'pro', json: { code } })
   expect(claim.status).toBe(409)
   const gone = await owner.get(path)

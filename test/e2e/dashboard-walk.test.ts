@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
@@ -6,10 +6,12 @@ import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
 import { addMany, fillAccount, follow, judge, LONGEST_CODE, watch } from '../support/screens.ts'
+import { hasTool, testWith } from '../support/tools.ts'
 import {
   WALK_ENV as ENV,
   keyField,
   listWith,
+  openMenu,
   passwordField,
   press,
   setupAddress,
@@ -19,22 +21,25 @@ import {
 
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
 
+const testInBrowser = testWith('browser')
+
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  if (hasTool('browser')) browser = await launchBrowser()
 }, BROWSER_MS)
 
 afterAll(() => browser?.close())
 
 async function deleteInDashboard(page: Page, code: string): Promise<void> {
-  await page.getByRole('link', { name: 'Delete the code…' }).click()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('link', { name: 'Delete…' }).click()
   await page.getByText('You can undo this for 30 seconds.').waitFor()
   await press(page, `Delete ${code}`)
   await page.getByText('1 link deleted.').waitFor()
 }
 
-test(
+testInBrowser(
   'from the first start’s link to a code that is gone: key, link, hit, rotation, deletion',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -76,7 +81,7 @@ test(
   BROWSER_MS,
 )
 
-test(
+testInBrowser(
   'without scripts: signed in, a URL shortened, its passcode seen, a key rotated, a code deleted',
   async () => {
     await using app = await testApp({ env: ENV })
@@ -107,8 +112,8 @@ test(
   BROWSER_MS,
 )
 
-test(
-  'the auth pages are accessible and fit a phone and a desktop: setting up, signing in, welcome, errors',
+testInBrowser(
+  'the auth pages are accessible and fit every width: setting up, signing in, welcome, errors',
   async () => {
     await using app = await testApp({ env: ENV })
     await using watched = await watch(browser, app)
@@ -139,8 +144,8 @@ test(
   BROWSER_MS,
 )
 
-test(
-  'the pages of links are accessible and fit a phone and a desktop, full of them',
+testInBrowser(
+  'the pages of links are accessible and fit every width, full of them',
   async () => {
     await using app = await testApp({ env: ENV })
     const { key } = await setUpOwner(app)
@@ -197,8 +202,8 @@ test(
   BROWSER_MS,
 )
 
-test(
-  'the other pages are accessible and fit a phone and a desktop: keys, analytics, service, account',
+testInBrowser(
+  'the other pages are accessible and fit every width: keys, analytics, service, account',
   async () => {
     await using app = await testApp({ env: ENV })
     const { owner, key } = await setUpOwner(app)
@@ -238,10 +243,17 @@ test(
       'account',
       'account/delete',
       'account/two-factor',
+      'qr',
+      'nothing',
     ]) {
       await page.goto(`${app.url}/app/${path}`)
       await look(path.replaceAll(/\W+/g, '-'))
     }
+    await openMenu(page)
+    await look('menu')
+    await page.goto(`${app.url}/docs`)
+    await page.locator('.opblock').first().waitFor()
+    await look('docs')
     await page.goto(`${app.url}/app/analytics`)
     await page.getByText('Show as table').click()
     await look('analytics-table')

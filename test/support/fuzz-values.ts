@@ -18,6 +18,8 @@ export interface Schema {
   maxItems?: number
   properties?: Record<string, Schema>
   required?: string[]
+  nullable?: boolean
+  additionalProperties?: boolean
 }
 
 type Values = fc.Arbitrary<unknown>
@@ -84,8 +86,12 @@ const anything: Values = fc.oneof(
 
 /** Values that the schema takes. */
 export function valuesOf(schema: Schema): Values {
+  const { nullable, ...plain } = schema
+  if (nullable) return fc.option(valuesOf(plain), { nil: null })
   if (schema.enum) return fc.constantFrom(...schema.enum)
   switch (schema.type) {
+    case 'boolean':
+      return fc.boolean()
     case 'string':
       return stringsOf(schema)
     case 'integer':
@@ -114,15 +120,17 @@ function stringsOf({ pattern, minLength = 0, maxLength = 8192 }: Schema): Values
   return fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, 200) })
 }
 
-function objectsOf({ properties = {}, required = [] }: Schema): Values {
+function objectsOf({ properties = {}, required = [], additionalProperties }: Schema): Values {
+  const isOpen = additionalProperties !== false
   const own = Object.entries(properties).map(([name, one]) => [name, valuesOf(one)] as const)
   const optional = Object.keys(properties).filter((name) => !required.includes(name))
   return fc
     .record({
       values: fc.record(Object.fromEntries(own)),
       without: fc.subarray(optional),
-      // The document forbids no other properties.
-      more: fc.option(fc.dictionary(fc.string(), anything, { maxKeys: 3 }), { freq: 4 }),
+      more: isOpen
+        ? fc.option(fc.dictionary(fc.string(), anything, { maxKeys: 3 }), { freq: 4 })
+        : fc.constant({}),
     })
     .map(({ values, without, more }) => {
       const kept = Object.entries(values).filter(([name]) => !without.includes(name))
@@ -202,7 +210,8 @@ const withProperty = (schema: Schema, name: string, values: Values): Values =>
     .tuple(objectsOf(schema), values)
     .map(([object, value]) => ({ ...(object as object), [name]: value }))
 
-function isOfType({ type }: Schema, value: unknown): boolean {
+function isOfType({ type, nullable }: Schema, value: unknown): boolean {
+  if (nullable && value === null) return true
   if (type === 'array') return Array.isArray(value)
   if (type === 'integer') return Number.isInteger(value)
   if (type === 'object') {

@@ -6,13 +6,19 @@ import { onScriptError, violations } from './browser.ts'
 
 const FOLDER = join(import.meta.dir, '../.artifacts/screens')
 
-/** A phone and a desktop, by day and by night. */
+/** axe takes a second: one phone and one desktop show each layout and each theme. */
 const LOOKS = [
-  { name: 'phone-light', width: 390, height: 844, colorScheme: 'light' },
-  { name: 'phone-dark', width: 390, height: 844, colorScheme: 'dark' },
-  { name: 'desktop-light', width: 1280, height: 800, colorScheme: 'light' },
-  { name: 'desktop-dark', width: 1280, height: 800, colorScheme: 'dark' },
+  { name: 'phone-light', width: 390, height: 844, colorScheme: 'light', isChecked: true },
+  { name: 'phone-dark', width: 390, height: 844, colorScheme: 'dark', isChecked: false },
+  { name: 'desktop-light', width: 1280, height: 800, colorScheme: 'light', isChecked: false },
+  { name: 'desktop-dark', width: 1280, height: 800, colorScheme: 'dark', isChecked: true },
+  { name: 'wide-light', width: 1920, height: 1080, colorScheme: 'light', isChecked: false },
+  { name: 'wide-dark', width: 1920, height: 1080, colorScheme: 'dark', isChecked: false },
 ] as const
+/** Pages fit this width too, without a picture. */
+const NARROWEST = { width: 320, height: 640 }
+/** Rules that Swagger UI breaks on the API page: it has buttons within buttons. */
+const KNOWN_OF_DOCS = /^nested-interactive/
 
 export interface Watched extends AsyncDisposable {
   page: Page
@@ -42,22 +48,33 @@ export async function watch(
     said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
   })
   onScriptError(page, (message) => said.push(`thrown: ${message}`))
+  // Nothing comes from other hosts.
+  page.on('request', (request) => {
+    if (!request.url().startsWith(app.url)) said.push(`elsewhere: ${request.url()}`)
+  })
   return { page, said, [Symbol.asyncDispose]: () => context.close() }
 }
 
-/** Keeps a picture of the page in each look, and gives what is wrong with it, in a line each. */
+/** Stores a screenshot of the page in each look. Returns its faults, a line each. */
 export async function judge(page: Page, name: string): Promise<string[]> {
   mkdirSync(FOLDER, { recursive: true })
   const faults: string[] = []
-  for (const { name: look, width, height, colorScheme } of LOOKS) {
+  for (const { name: look, width, height, colorScheme, isChecked } of LOOKS) {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.screenshot({ path: join(FOLDER, `${name}-${look}.png`), fullPage: true })
-    const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
-    if (wide > width) faults.push(`${name}, ${look}: ${wide} pixels wide`)
-    faults.push(...(await violations(page)).map((fault) => `${name}, ${look}: ${fault}`))
+    const found = isChecked ? await violations(page) : []
+    const broken = found.filter((fault) => name !== 'docs' || !KNOWN_OF_DOCS.test(fault))
+    faults.push(...(await tooWide(page, width)), ...broken.map((fault) => `${look}: ${fault}`))
   }
-  return faults
+  await page.setViewportSize(NARROWEST)
+  faults.push(...(await tooWide(page, NARROWEST.width)))
+  return faults.map((fault) => `${name}, ${fault}`)
+}
+
+async function tooWide(page: Page, width: number): Promise<string[]> {
+  const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+  return wide > width ? [`${wide} pixels wide in a window of ${width}`] : []
 }
 
 const CAMPAIGNS = [

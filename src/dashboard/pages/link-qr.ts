@@ -63,7 +63,7 @@ export function qrCard({ qrStore, addresses }: DashboardDeps, link: Link, query:
           ${qrFields(choice, hasLogo)}
           <div class="row">
             ${parts.button('Show', 'plain', { 'data-without-script': true })}
-            ${parts.button('Download PNG', 'primary', { formaction: `${path}/qr.png` })}
+            ${parts.button('Download PNG', 'plain', { formaction: `${path}/qr.png` })}
             ${parts.button('Download SVG', 'plain', { formaction: `${path}/qr.svg` })}
             <button type="button" class="button plain" hidden data-needs-script
               data-copy-image="${`${path}/qr.png`}">Copy as image</button>

@@ -3,22 +3,37 @@ import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import { scheduleDeletion, undoDeletion } from '../../links/properties.ts'
+import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/properties.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
+import { type CurrentUser, requireAccount, signedIn, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
-import { copyField, destination, linkPath } from '../ui/link-parts.ts'
-import { linkHits } from './analytics.ts'
+import {
+  backToLinks,
+  destinationPart,
+  linkNames,
+  smallQr,
+  type VisitorState,
+  visitorsGet,
+} from '../ui/link-head.ts'
+import { destination, linkPath } from '../ui/link-parts.ts'
+import { badgesOf, offeredTags } from '../ui/link-table.ts'
+import { linkHits, zoneOf } from './analytics.ts'
+import {
+  propertiesForm,
+  readProperties,
+  type SentProperties,
+  saveProperties,
+} from './link-properties.ts'
 import { qrCard } from './link-qr.ts'
 
 type Query = Readonly<Record<string, string | undefined>>
 
-/** One link: its data, its destination, its hits, its QR code, its deletion. */
+/** One link: its short URL, destination, properties, hits, QR code and deletion. */
 export const linkPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.link', prefix: '/app/links' })
     .use(signedIn(deps))
@@ -35,6 +50,24 @@ export const linkPages = (deps: DashboardDeps) =>
       })
       if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=changed`)
       return linkPage(deps, user, { link, query: {}, error: changed.error, url: text })
+    })
+    .post('/:code/properties', async ({ user, params, form }) => {
+      const link = requireOwnedLink(deps, user.account, params.code)
+      const sent = readProperties(form, zoneOf(requireAccount(deps, user)))
+      const saved = await catchFormError(() => saveProperties(deps, user, link, sent))
+      if ('done' in saved) return seeOther(`${linkPath(link.code)}?done=saved`)
+      return linkPage(deps, user, { link, query: {}, error: saved.error, sent })
+    })
+    .post('/:code/pause', async ({ user, params, form }) => {
+      const link = requireOwnedLink(deps, user.account, params.code)
+      const isPaused = form.text('paused') === '1'
+      const changed = await catchFormError(() => {
+        spendWrite(deps, user.account)
+        return changeProperties(deps, user.account, [link.code], { isPaused })
+      })
+      const done = isPaused ? 'paused' : 'resumed'
+      if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=${done}`)
+      return linkPage(deps, user, { link, query: {}, error: changed.error })
     })
     .get('/:code/hits', ({ user, params, query }) => {
       try {
@@ -72,7 +105,10 @@ export const linkPages = (deps: DashboardDeps) =>
 const DONE = {
   changed:
     'The destination is changed. It takes effect immediately, also for QR codes already printed.',
-  kept: 'The link is not deleted. It works again.',
+  saved: 'The properties are saved. They take effect immediately.',
+  paused: 'The link is paused. Its code stays reserved for you.',
+  resumed: 'The link is resumed.',
+  kept: 'The link is not deleted.',
 }
 
 interface LinkPageProps {
@@ -81,6 +117,8 @@ interface LinkPageProps {
   error?: AppError
   /** The destination that was refused. */
   url?: string
+  /** The properties that were refused. */
+  sent?: SentProperties
 }
 
 async function linkPage(
@@ -88,43 +126,53 @@ async function linkPage(
   user: CurrentUser,
   props: LinkPageProps,
 ): Promise<Response> {
-  const { link, query, error } = props
-  const shortUrl = deps.addresses.short(link.code)
+  const { link, query, error, url, sent } = props
+  const properties = deps.properties.propertiesOf(link.id)
+  const zone = zoneOf(requireAccount(deps, user))
+  const disabled = deps.moderation.reads.find(link.code)?.reason
+  const counted = { ...link, hitCount: deps.hits.of([link.id]).get(link.id) ?? 0 }
+  const state = { link: counted, properties, zone, disabled, now: deps.clock() }
+  const isUrlError = error && url !== undefined && !isTemporary(error)
+  const isFieldError = isUrlError || Object.keys(sent?.errors ?? {}).length > 0
+  const tags = await offeredTags(deps, user.account)
   return page(user, {
-    title: link.code,
+    title: properties.title ?? link.code,
     current: 'links',
     ...(error && errorOptions(error)),
+    heading: backToLinks(),
     main: html`
-      <p><a href="/app/links">All links</a></p>
-      ${link.url !== null && parts.flash(DONE, query.done)}
-      ${deletionNotice(deps, user, link)}
-      ${error && isTemporary(error) && parts.errorNotice(error.message)}
-      ${
-        link.url === null &&
-        parts.notice(
-          'note',
-          html`<p><strong>This code is reserved and has no destination yet.</strong> Its short URL
-          answers “not found” until you set one.</p>`,
-        )
-      }
-      ${stoppedNotice(deps, link)}
-      <div class="cards">
-        ${aboutCard(deps, link, shortUrl)}
-        ${destinationCard(user, props)}
-      </div>
+      ${parts.flash(DONE, query.done)}
+      ${error && !isFieldError && parts.errorNotice(error.message)}
+      ${deletionNotice(user, state)}
+      ${stoppedNotice(deps, link, disabled)}
+      <section class="card link-head">
+        ${linkNames(user, {
+          link,
+          properties,
+          shortUrl: deps.addresses.short(link.code),
+          badges: badgesOf(state),
+        })}
+        ${smallQr(link.code)}
+        ${destinationPart(user, {
+          link,
+          typed: url,
+          error: isUrlError ? error.message : undefined,
+          isOpen: query.edit === 'url' || url !== undefined,
+        })}
+        ${factsLine(deps, state)}
+      </section>
+      ${propertiesForm(user, { link, properties, zone, tags, sent })}
       ${await linkHits(deps, user, { link, query })}
-      ${qrCard(deps, link, query)}
-      ${parts.card('Delete the code', [
-        html`<p>Its short URL and its QR code stop working, and anybody can claim the code.</p>`,
-        parts.linkButton('Delete the code…', `${linkPath(link.code)}/delete`, 'danger'),
-      ])}`,
+      ${qrCard(deps, link, query)}`,
   })
 }
 
-function deletionNotice(deps: DashboardDeps, user: CurrentUser, { id, code }: Link): Html | false {
-  const { deleteAt } = deps.properties.propertiesOf(id)
+function deletionNotice(
+  user: CurrentUser,
+  { link: { code }, properties: { deleteAt }, now }: VisitorState,
+): Html | false {
   if (deleteAt === null) return false
-  const seconds = Math.max(0, Math.ceil((deleteAt - deps.clock()) / 1000))
+  const seconds = Math.max(0, Math.ceil((deleteAt - now) / 1000))
   return parts.notice(
     'note',
     html`<p><strong>This link is deleted in ${seconds} seconds.</strong> It has stopped working.</p>
@@ -133,16 +181,19 @@ function deletionNotice(deps: DashboardDeps, user: CurrentUser, { id, code }: Li
 }
 
 /** Why the link answers 410, if it does. */
-function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: Link): Html | false {
-  const disabled = moderation.reads.find(link.code)
-  if (disabled) {
+function stoppedNotice(
+  { blocklist }: DashboardDeps,
+  { url }: Link,
+  disabled: string | undefined,
+): Html | false {
+  if (disabled !== undefined) {
     return parts.notice(
       'bad',
       html`<p><strong>The operator of this service has disabled this link.</strong> Its visitors
-        get “Link disabled”. The reason: ${disabled.reason}</p>`,
+        get “Link disabled”. The reason: ${disabled}</p>`,
     )
   }
-  if (link.url === null || !blocklist.isBlocked(new URL(link.url))) return false
+  if (url === null || !blocklist.isBlocked(new URL(url))) return false
   return parts.notice(
     'bad',
     html`<p><strong>This link does not redirect:</strong> the host of its destination is on the
@@ -150,15 +201,26 @@ function stoppedNotice({ moderation, blocklist }: DashboardDeps, link: Link): Ht
   )
 }
 
-const aboutCard = (deps: DashboardDeps, link: Link, shortUrl: string): Html =>
-  parts.card('Short link', [
-    copyField('Short URL', shortUrl, 'short-url'),
-    parts.facts([
-      ['Destination', link.url === null ? 'none yet' : destination(link.url, '#field-url')],
-      ['Created', parts.time(link.createdAt)],
+interface LinkState extends VisitorState {
+  /** Why the operator disabled the code. */
+  disabled: string | undefined
+}
+
+function factsLine(deps: DashboardDeps, state: LinkState): Html {
+  const { link, disabled, properties } = state
+  const isBlocked = (url: string | null) => url !== null && deps.blocklist.isBlocked(new URL(url))
+  const isStopped = disabled !== undefined || isBlocked(link.url)
+  const expiredUrl = isBlocked(properties.expiredUrl) ? null : properties.expiredUrl
+  const answer = visitorsGet({ ...state, properties: { ...properties, expiredUrl } })
+  return html`<div class="link-facts">
+    ${!isStopped && html`<p>${answer}</p>`}
+    ${parts.facts([
       ['Hits', liveCount(deps, link, 0)],
-    ]),
-  ])
+      ['Created', parts.time(link.createdAt)],
+      ['Passcode', 'shown once, for the API only'],
+    ])}
+  </div>`
+}
 
 /** Half an hour at one poll every five seconds. */
 const POLLS_MAX = 360
@@ -172,28 +234,6 @@ function liveCount(deps: DashboardDeps, link: Link, polls: number): Html {
   if (polls >= POLLS_MAX) return html`<span>${count}</span>`
   return html`<span data-poll hx-get="${`${linkPath(link.code)}/hits?n=${polls + 1}`}"
     hx-trigger="every 5s" hx-swap="outerHTML">${count}</span>`
-}
-
-function destinationCard({ csrf }: CurrentUser, { link, url, error }: LinkPageProps): Html {
-  const title = link.url === null ? 'Set the destination' : 'Change the destination'
-  return parts.card(
-    title,
-    parts.form({
-      action: linkPath(link.code),
-      csrf,
-      children: [
-        parts.urlField({
-          name: 'url',
-          label: 'Destination',
-          value: url ?? link.url ?? '',
-          required: true,
-          hint: 'Takes effect immediately. The short URL and its QR code stay the same.',
-          error: error && !isTemporary(error) ? error.message : undefined,
-        }),
-        parts.button(title),
-      ],
-    }),
-  )
 }
 
 function deletePage(

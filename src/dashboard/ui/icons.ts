@@ -1,6 +1,7 @@
 import chartLine from 'lucide-static/icons/chart-line.svg' with { type: 'text' }
 import check from 'lucide-static/icons/check.svg' with { type: 'text' }
 import chevronDown from 'lucide-static/icons/chevron-down.svg' with { type: 'text' }
+import chevronLeft from 'lucide-static/icons/chevron-left.svg' with { type: 'text' }
 import copy from 'lucide-static/icons/copy.svg' with { type: 'text' }
 import download from 'lucide-static/icons/download.svg' with { type: 'text' }
 import ellipsis from 'lucide-static/icons/ellipsis.svg' with { type: 'text' }
@@ -33,6 +34,7 @@ const FILES = {
   'chart-line': chartLine,
   check,
   'chevron-down': chevronDown,
+  'chevron-left': chevronLeft,
   copy,
   download,
   ellipsis,

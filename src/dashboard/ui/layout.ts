@@ -34,12 +34,14 @@ interface PageProps extends ResponseOptions {
   title: string
   /** Marked in the navigation. */
   current?: Section
+  /** In place of the title as a heading. */
+  heading?: Html
   main: Value
 }
 
 /** A page with the navigation, for a signed-in user. */
 export function page(user: CurrentUser, props: PageProps): Response {
-  const { title, current, main, ...response } = props
+  const { title, current, heading, main, ...response } = props
   const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || user.account.isOwner).map(
     ({ name, label }) => {
       const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
@@ -52,7 +54,7 @@ export function page(user: CurrentUser, props: PageProps): Response {
       <nav class="sections" aria-label="Main"><ul>${items}</ul></nav>
       ${accountMenu(user)}
     </header>`
-  const body = html`<h1>${title}</h1>${main}`
+  const body = html`${heading ?? html`<h1>${title}</h1>`}${main}`
   return documentOf({ title, top, main: body, width: 'wide', theme: user.theme }, response)
 }
 
@@ -60,7 +62,7 @@ export function page(user: CurrentUser, props: PageProps): Response {
 export function authPage(
   { cookies }: { cookies: Cookies },
   request: Request,
-  { title, main, ...response }: Omit<PageProps, 'current'>,
+  { title, main, ...response }: Omit<PageProps, 'current' | 'heading'>,
 ): Response {
   const brand = html`<a class="brand" href="/app">${logo()}Hopcode</a>`
   const top = html`<header class="top door">${brand}</header>`

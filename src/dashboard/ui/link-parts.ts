@@ -58,7 +58,7 @@ export const replacesMain = (path: string) => ({
   'hx-post': path,
   'hx-target': '#main',
   'hx-select': '#main',
-  'hx-swap': 'outerHTML show:top',
+  'hx-swap': 'outerHTML show:window:top',
   // A second click must not replace the response with the passcode.
   'hx-sync': 'this:drop',
 })

@@ -74,7 +74,7 @@ const cut = (text: string, most: number): string => {
   return characters.length > most ? `${characters.slice(0, most).join('')}…` : text
 }
 
-const badge = ({ label, kind, title }: Badge): Html =>
+export const badge = ({ label, kind, title }: Badge): Html =>
   html`<span ${attributes({ class: `badge ${kind}`, title })}>${label}</span>`
 
 /** Most destinations begin with `https://`, so it is left out. */

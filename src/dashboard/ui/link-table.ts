@@ -159,7 +159,7 @@ interface LinkState {
 }
 
 /** Why visitors do not reach the destination. */
-function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
+export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
   const { isPaused, startsAt, expiresAt, maxHits, deleteAt } = properties
   const isOver =
     (expiresAt !== null && expiresAt <= now) || (maxHits !== null && link.hitCount >= maxHits)

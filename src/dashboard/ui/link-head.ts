@@ -1,0 +1,149 @@
+import { attributes, type Html, html } from '../../lib/html.ts'
+import type { Link } from '../../links/link.ts'
+import type { LinkProperties } from '../../links/property-model.ts'
+import type { CurrentUser } from '../auth/guard.ts'
+import * as parts from './components.ts'
+import { icon } from './icons.ts'
+import { bare, destination, linkPath, qrPicture, replacesMain } from './link-parts.ts'
+import { type Badge, badge } from './link-row.ts'
+import { longTime } from './local-time.ts'
+
+/** The head of a link's page: names, actions, the QR code, the destination. */
+
+export const backToLinks = (): Html =>
+  html`<p class="back"><a href="/app/links">${icon('chevron-left')} All links</a></p>`
+
+interface HeadProps {
+  link: Link
+  properties: LinkProperties
+  shortUrl: string
+  badges: readonly Badge[]
+}
+
+/** The title or the code, the short URL and its actions. */
+export function linkNames(user: CurrentUser, props: HeadProps): Html {
+  const { link, properties, shortUrl, badges } = props
+  const host = bare(shortUrl).slice(0, -link.code.length - 1)
+  const short = attributes({ id: 'short-url', class: 'code', value: shortUrl })
+  return html`
+    <div class="link-names">
+      <h1>${properties.title ?? link.code}</h1>${badges.map(badge)}
+      ${properties.tags.map((tag) => html`<span class="tag">${tag}</span>`)}
+    </div>
+    <p class="link-short"><data ${short}>${host}/<wbr>${link.code}</data></p>
+    <div class="row link-actions">
+      <button type="button" class="button plain" hidden data-copy="short-url"
+        aria-label="Copy short URL">${icon('copy')} Copy</button>
+      <a class="button plain" target="_blank" rel="noopener noreferrer"
+        href="${shortUrl}">${icon('external-link')} Open</a>
+      ${menu(user, link, properties)}
+    </div>`
+}
+
+/** The browser opens and closes it, also without scripts. */
+function menu(user: CurrentUser, { code }: Link, { isPaused }: LinkProperties): Html {
+  const path = linkPath(code)
+  const [label, iconName, paused] = isPaused
+    ? (['Resume', 'play', '0'] as const)
+    : (['Pause', 'pause', '1'] as const)
+  return html`
+    <button type="button" class="button plain link-more" popovertarget="link-menu"
+      aria-label="More actions">${icon('ellipsis')}</button>
+    <div id="link-menu" class="menu" popover>
+      ${parts.form({
+        action: `${path}/pause`,
+        csrf: user.csrf,
+        children: [
+          parts.hiddenFields({ paused }),
+          html`<button class="menu-item">${icon(iconName)} ${label}</button>`,
+        ],
+      })}
+      <a class="menu-item" href="${path}/delete">${icon('trash-2')} Delete…</a>
+    </div>`
+}
+
+/** Links to the options and downloads below. */
+export function smallQr(code: string): Html {
+  const all = attributes({ class: 'link-qr', href: '#qr', title: 'QR code options and downloads' })
+  return html`<a ${all}>${qrPicture(code, { size: 160 })}</a>`
+}
+
+interface DestinationProps {
+  link: Link
+  /** What was typed, if it was refused. */
+  typed?: string | undefined
+  error?: string | undefined
+  isOpen: boolean
+}
+
+/** The destination, and the form that changes it. */
+export function destinationPart({ csrf }: CurrentUser, props: DestinationProps): Html {
+  const { link, typed, error } = props
+  const path = linkPath(link.code)
+  const isFirst = link.url === null
+  const isOpen = props.isOpen || isFirst || error !== undefined
+  const label = isFirst ? 'Set the destination' : 'Change the destination'
+  const form = parts.form({
+    action: path,
+    csrf,
+    extra: { class: 'form link-url', ...replacesMain(path) },
+    children: [
+      parts.urlField({
+        name: 'url',
+        label: 'Destination',
+        value: typed ?? link.url ?? '',
+        required: true,
+        hint: 'Takes effect immediately. The short URL and its QR code stay the same.',
+        error,
+        extra: { autofocus: error !== undefined },
+      }),
+      parts.button(label, isFirst ? 'primary' : 'plain'),
+    ],
+  })
+  if (link.url === null) return html`<div class="link-to">${form}</div>`
+  return html`
+    <div class="link-to">
+      ${destination(link.url, `${path}?edit=url#field-url`)}
+      <details ${attributes({ open: isOpen })}>
+        <summary class="button plain small">${icon('pencil')} Edit
+          <span class="visually-hidden">the destination</span></summary>
+        ${form}
+      </details>
+    </div>`
+}
+
+export interface VisitorState {
+  link: Link & { hitCount: number }
+  properties: LinkProperties
+  /** The account's time zone. */
+  zone: string
+  now: number
+}
+
+/** What visitors get now, in the order of the redirect's rules. */
+export function visitorsGet({ link, properties, zone, now }: VisitorState): Html {
+  const { isPaused, startsAt, expiresAt, maxHits, expiredUrl, deleteAt } = properties
+  if (deleteAt !== null) return html`Visitors get 404, because the link is deleted.`
+  if (link.url === null) {
+    return html`Visitors get 404 until you set a destination${isPaused && ' and resume the link'}.`
+  }
+  if (isPaused) return html`Visitors get 404 until you resume the link.`
+  if (startsAt !== null && now < startsAt) {
+    return html`Visitors get 404 until ${longTime(startsAt, zone)}.`
+  }
+  const left = maxHits === null ? undefined : maxHits - link.hitCount
+  const isOver = expiresAt !== null && now >= expiresAt
+  if (isOver || (left !== undefined && left <= 0)) {
+    const since = isOver
+      ? `since ${longTime(expiresAt, zone)}`
+      : `after ${parts.plural(maxHits ?? 0, 'hit')}`
+    return expiredUrl === null
+      ? html`Visitors get 410 “Link expired” ${since}.`
+      : html`Visitors are redirected to ${destination(expiredUrl)} ${since}.`
+  }
+  const ends = [
+    expiresAt !== null && ` until ${longTime(expiresAt, zone)}`,
+    left !== undefined && ` for ${left === 1 ? '1 more hit' : `${parts.count(left)} more hits`}`,
+  ]
+  return html`Visitors are redirected to the destination${ends.filter(Boolean).join(', and')}.`
+}

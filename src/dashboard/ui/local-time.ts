@@ -1,0 +1,36 @@
+import { MINUTE } from '../../lib/clock.ts'
+import { longDate } from './chart-ticks.ts'
+import { zoneName } from './hit-chart.ts'
+
+/** Times in a time zone, as the field `datetime-local` and sentences show them. */
+
+/** The value of a field: `2026-03-01T21:00`. Seconds are left out. */
+export const localText = (epochMs: number, zone: string): string =>
+  zoned(epochMs, zone).toPlainDateTime().toString({ smallestUnit: 'minute' })
+
+/**
+ * The epoch time of a field's value. The first of two times if clocks go back. Undefined for a text
+ * that is no time, and for a time that clocks skip.
+ */
+export function parseLocal(text: string, zone: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return undefined
+  try {
+    const local = Temporal.PlainDateTime.from(text, { overflow: 'reject' })
+    const found = local.toZonedDateTime(zone, { disambiguation: 'earlier' })
+    return found.toPlainDateTime().equals(local) ? found.epochMilliseconds : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** `1 Mar 2026, 21:00 (Europe/Berlin)`, with the offset for a time that occurs twice. */
+export function longTime(epochMs: number, zone: string): string {
+  const time = zoned(epochMs, zone)
+  const clock = time.toPlainTime().toString({ smallestUnit: 'minute' })
+  const isTwice = parseLocal(localText(epochMs, zone), zone) !== epochMs - (epochMs % MINUTE)
+  const place = isTwice ? `${zoneName(zone)}, UTC${time.offset}` : zoneName(zone)
+  return `${longDate(time.toPlainDate())}, ${clock} (${place})`
+}
+
+const zoned = (epochMs: number, zone: string): Temporal.ZonedDateTime =>
+  Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone)
