@@ -108,7 +108,7 @@ testInBrowser(
     page.on('request', (request) => asked.push(request.url()))
     await page.evaluate("htmx.trigger('#hits', 'live')")
     for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       expect([colorScheme, await violations(page)]).toEqual([colorScheme, []])
     }
     await page.keyboard.press('Escape')

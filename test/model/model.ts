@@ -100,7 +100,8 @@ export class Model {
   /** A redirect that finds its link has a window of its own. */
   #chargeAddress(call: Call, route: Route, { elapsed }: Moment): Rate {
     const isRead = call.method === 'GET' || call.method === 'HEAD'
-    const isFound = route.name === 'follow' && this.links.find(route.code)?.url
+    const url = route.name === 'follow' ? this.links.find(route.code)?.url : undefined
+    const isFound = url && !isBlocked(url, this.settings.blockedHosts)
     const charge = isRead && isFound ? 'redirect' : route.budget
     const limit = this.settings.anonymous[charge]
     return this.windows.take(`${charge} of ${groupOf(call.from)}`, limit, elapsed)
