@@ -63,7 +63,7 @@ const verdicts = (blocklist: Blocklist, ...hosts: string[]) =>
   hosts.map((host) => blocklist.isBlocked(new URL(`https://${host}/path`)))
 
 describe('lists from files', () => {
-  test('are in force when open resolves, from several files of several formats', async () => {
+  test('are active when open resolves, from several files of several formats', async () => {
     const { write, open, lines } = setting()
     const hosts = write('hosts', '0.0.0.0 one.example two.example\n')
     const rules = write('rules.txt', '||three.example^\n@@||fine.three.example^\n||com^\n')

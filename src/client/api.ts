@@ -135,7 +135,7 @@ export interface LinkChange {
   /** After so many hits visitors get 410, or `expired_url`. */
   max_hits?: number | null
   expired_url?: string | null
-  /** The query string of a visit is added to the destination. */
+  /** The query string of a request is added to the destination. */
   forward_query?: boolean | null
 }
 

@@ -116,7 +116,7 @@ export const linkProperties = sqliteTable(
     /** After so many hits visitors get 410, or `expired_url`. */
     maxHits: integer('max_hits'),
     expiredUrl: text('expired_url'),
-    /** 1: the query string of a visit is added to the destination. */
+    /** 1: the query string of a request is added to the destination. */
     forwardQuery: integer('forward_query').notNull().default(0),
     /** When a deletion that can still be undone takes effect. Visitors get 404 until then. */
     deleteAt: integer('delete_at'),

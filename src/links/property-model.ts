@@ -19,7 +19,7 @@ export interface LinkProperties {
   /** After so many hits visitors get 410, or `expiredUrl`. */
   maxHits: number | null
   expiredUrl: string | null
-  /** The query string of a visit is added to the destination. */
+  /** The query string of a request is added to the destination. */
   forwardQuery: boolean
   /** When the deletion takes effect that can still be undone; visitors get 404 until then. */
   deleteAt: number | null
@@ -147,7 +147,7 @@ const FIELDS = {
   expired_url: urlModel(REFUSALS.invalid_url.message()).nullable().optional(),
   forward_query: flagModel(
     'forward_query',
-    'The query of a visit is added to the destination, and replaces parameters of the same name.',
+    'The query of a request is added to the destination, and replaces parameters of the same name.',
   ),
 }
 

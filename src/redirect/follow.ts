@@ -111,7 +111,7 @@ export function follower(deps: RedirectDeps): Follow {
   }
 }
 
-interface Visit {
+interface RequestInfo {
   request: Request
   budget: Budget
 }
@@ -124,7 +124,7 @@ function ruler(deps: RedirectDeps, refuse: Refuse) {
   return (
     code: Code,
     destination: { id: number; location: string },
-    { request, budget }: Visit,
+    { request, budget }: RequestInfo,
   ): string | Response => {
     const found = rules.find(code, destination.id)
     const state = stateOf(found, clock())

@@ -11,22 +11,22 @@ export function stateOf(rules: LinkRules, now: number): LinkState {
 }
 
 /**
- * The destination with the query string of a visit. The parameters of the visit come last, and
+ * The destination with the query string of a request. The parameters of the request come last, and
  * replace those of the same name in the destination, as Shlink does. Nothing is encoded again.
  */
 export function withQuery(location: string, requestUrl: string): string {
   const { search } = new URL(requestUrl)
   if (search.length <= 1) return location
-  const visit = search.slice(1)
+  const added = search.slice(1)
   const [address = '', ...fragment] = location.split('#')
   const [path = '', ...query] = address.split('?')
-  const replaced = new Set(visit.split('&').map(nameOf))
+  const replaced = new Set(added.split('&').map(nameOf))
   const kept = query
     .join('?')
     .split('&')
     .filter((part) => part !== '' && !replaced.has(nameOf(part)))
   const hash = fragment.length > 0 ? `#${fragment.join('#')}` : ''
-  return `${path}?${[...kept, visit].join('&')}${hash}`
+  return `${path}?${[...kept, added].join('&')}${hash}`
 }
 
 /** The decoded name of one `name=value`. */

@@ -212,7 +212,7 @@ function replace(file: string, text: string): void {
 const isBlocked = async (app: TestApp, url: string) => (await shorten(app, url)).status === 422
 
 // design: 4.14 reloaded when they change
-test('a changed list is in force within seconds: what it adds is refused, what it drops is allowed', async () => {
+test('a changed list is active within seconds: what it adds is refused, what it drops is allowed', async () => {
   using lists = temporaryFolder()
   const file = join(lists.path, 'list.txt')
   writeFileSync(file, 'one.example\n')
@@ -271,7 +271,7 @@ test('a list that breaks keeps its last good hosts and says so in the log, until
   rmSync(join(lists.path, 'folder.txt'), { recursive: true })
   for (const { name, file } of rows) replace(file, `new-${name}.example\n`)
   writeFileSync(late, 'late.example\n')
-  await eventually('every new list is in force', async () => {
+  await eventually('every new list is active', async () => {
     const news = [...rows.map(({ name }) => `new-${name}`), 'late']
     const blocked = await Promise.all(
       news.map((name) => isBlocked(app, `https://${name}.example/`)),
