@@ -215,8 +215,9 @@ testInBrowser(
     await page.getByText('3 selected').waitFor()
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('3 links paused.').waitFor()
+    await page.goto(`${app.url}/app/links`)
     await rows(page).first().getByText('Paused').waitFor()
-    // The link covers its whole row.
+    // The link covers its whole row, so the cell itself receives no click.
     await rows(page).first().locator('.age').click({ force: true })
     await page.waitForURL('**/app/links/AUTUMN26')
     expect(problems).toEqual([])
