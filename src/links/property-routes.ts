@@ -48,7 +48,7 @@ const changeRoutes = (deps: Deps) =>
           code: true,
           body: PropertiesBody,
           answers: { 200: { description: 'The changed link.', view: PropertiesView } },
-          refusals: [400, 401, 404, 413, 415, 422, 503],
+          refusals: [400, 401, 403, 404, 413, 415, 422, 503],
         }),
       },
     )

@@ -69,7 +69,7 @@ const responses = {
   ),
   404: refusal('The code does not exist, or has no destination to follow.'),
   409: refusal('The code is in use.'),
-  410: refusal('The operator has disabled the link.'),
+  410: refusal('The link has expired, or the operator has disabled it.'),
   413: refusal('The request body is too large: over 64 KiB, or too large for a batch.'),
   415: refusal(REFUSALS.unsupported_media_type.message()),
   422: refusal(REFUSALS.url_blocked.message()),

@@ -162,7 +162,7 @@ const STATUSES: Record<string, number[]> = {
   'GET /{code}': [302, 404, 410, 429, 500],
   'GET /api/status': [200, 429, 500, 503],
   'GET /api/links/{code}': [200, 401, 404, 429, 500, 503],
-  'PATCH /api/links/{code}': [200, 400, 401, 404, 413, 415, 422, 429, 500, 503],
+  'PATCH /api/links/{code}': [200, 400, 401, 403, 404, 413, 415, 422, 429, 500, 503],
   'GET /api/hits': [200, 400, 401, 429, 500, 503],
   'GET /api/links/{code}/hits': [200, 400, 401, 404, 429, 500, 503],
 }
