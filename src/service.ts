@@ -188,14 +188,15 @@ function openGuards(base: Base & { addressesMax: number | undefined }) {
     plans,
     accounts: new AccountStore(db),
     keyUses: new KeyUses(writer),
-    limiter: new RateLimiter({
-      plans,
-      anonymous: anonymousBudgets(config),
-      pagesPerMinute: config.dashboardRequestsPerMinute,
-      addressesMax,
-      clock,
-      monotonic,
-    }),
+    limiter: new RateLimiter(
+      RateLimiter.allocate({
+        plans,
+        anonymous: anonymousBudgets(config),
+        pagesPerMinute: config.dashboardRequestsPerMinute,
+        addressesMax,
+      }),
+      { clock, monotonic },
+    ),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),

@@ -1,7 +1,8 @@
 // How much memory do 20 million addresses need, and does a caller at its limit stay refused?
 // bun bench/micro/window-flood.ts [keysMax]
 
-import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
+import { SlidingWindow } from '../../src/hot/sliding-window.ts'
+import { WINDOW_MS } from '../../src/hot/window-shard.ts'
 import { describeMachine } from '../lib/machine.ts'
 import { residentMebibytesOf } from '../lib/process-stats.ts'
 
@@ -22,7 +23,7 @@ warmUp()
 Bun.gc(true)
 const before = residentMebibytesOf(process.pid)
 let highest = before
-const window = new SlidingWindow({ keysMax })
+const window = new SlidingWindow(SlidingWindow.allocate({ keysMax }))
 /**
  * When the caller at its limit last passed: its newest requests, as many as the budget, in a ring.
  */
@@ -73,6 +74,6 @@ function ask(): void {
 }
 
 function warmUp(): void {
-  const window = new SlidingWindow({ keysMax: 1000 })
+  const window = new SlidingWindow(SlidingWindow.allocate({ keysMax: 1000 }))
   for (let i = 0; i < 2_000_000; i++) window.take(i >>> 12, i % 5000, BUDGET, i >> 3)
 }

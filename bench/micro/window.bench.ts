@@ -1,7 +1,8 @@
 // How long does one request in the sliding window take, compared with a Map<string, number[]>?
 // bun bench/micro/window.bench.ts
 
-import { SlidingWindow, WINDOW_MS } from '../../src/hot/sliding-window.ts'
+import { SlidingWindow } from '../../src/hot/sliding-window.ts'
+import { WINDOW_MS } from '../../src/hot/window-shard.ts'
 import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
@@ -32,7 +33,7 @@ type Take = (caller: number, budget: number, nowMs: number) => boolean
 /** Callers look like IPv4 addresses. */
 const VARIANTS = {
   hopcode: (): Take => {
-    const window = new SlidingWindow({ keysMax: KEYS_MAX })
+    const window = new SlidingWindow(SlidingWindow.allocate({ keysMax: KEYS_MAX }))
     return (caller, budget, nowMs) => window.take(0, 0x0a00_0000 + caller, budget, nowMs).allowed
   },
   map: (): Take => {

@@ -1,6 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { GapQueues } from './gap-queues.ts'
+import { SharedArrays } from './shared-arrays.ts'
+
+const newQueues = (queues: number, arenaBytesMax: number) =>
+  new GapQueues(new SharedArrays(new SharedArrayBuffer(2 ** 21)), queues, arenaBytesMax)
 
 const CHUNK_COST_BYTES = 36
 
@@ -15,7 +19,7 @@ const step = fc.record({
 test('queues in one arena give back what was pushed, in order, and never more than the arena', () => {
   const property = fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
     const arenaBytesMax = 12 * CHUNK_COST_BYTES
-    const queues = new GapQueues(4, arenaBytesMax)
+    const queues = newQueues(4, arenaBytesMax)
     const expected: number[][] = [[], [], [], []]
     for (const { queue, act, values } of steps) {
       const model = expected[queue] ?? []
@@ -51,19 +55,19 @@ test('queues in one arena give back what was pushed, in order, and never more th
 })
 
 test('sixteen values take a chunk', () => {
-  const queues = new GapQueues(1, 1 << 20)
+  const queues = newQueues(1, 1 << 20)
   for (let i = 0; i < 1600; i++) queues.push(0, i)
   expect(queues.arenaBytes).toBe(100 * CHUNK_COST_BYTES)
 })
 
 test('an arena without a single chunk has room for nothing', () => {
-  expect(new GapQueues(1, CHUNK_COST_BYTES - 1).hasRoom(0)).toBe(false)
-  expect(new GapQueues(1, CHUNK_COST_BYTES).hasRoom(0)).toBe(true)
+  expect(newQueues(1, CHUNK_COST_BYTES - 1).hasRoom(0)).toBe(false)
+  expect(newQueues(1, CHUNK_COST_BYTES).hasRoom(0)).toBe(true)
 })
 
 test.each([-1, Number.NaN, 2 ** 30 + 1])(
   'an arena of %p bytes is a mistake of the caller',
   (bytes) => {
-    expect(() => new GapQueues(1, bytes)).toThrow(RangeError)
+    expect(() => newQueues(1, bytes)).toThrow(RangeError)
   },
 )

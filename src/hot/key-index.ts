@@ -1,11 +1,29 @@
-import { type RandomBytes, secureRandom } from '../lib/random.ts'
+import type { SharedArrays } from './shared-arrays.ts'
 
 /** Returned by `find` for a key that is not held. */
-export const NO_SLOT = -1
+export const NO_SLOT = 0
+
+// Words of an index. All of them are 0 in an empty index, as all other memory may be.
+const SIZE = 0
+const SLOTS_USED = 1
+/** A slot that was used before, or NO_SLOT. */
+const FIRST_FREE = 2
+const WORDS = 3
+
+/** The random key of a hash. */
+export interface HashSeed {
+  seed0: number
+  seed1: number
+}
+
+interface KeyIndexOptions extends HashSeed {
+  /** From 1 to 16,777,216. */
+  keysMax: number
+}
 
 /**
- * HOT PATH. Maps 64-bit keys, each given as two 32-bit halves, to slots 0 to `keysMax` - 1.
- * All memory is reserved at construction; nothing is allocated afterwards.
+ * HOT PATH. Maps 64-bit keys, each given as two 32-bit halves, to slots 1 to `keysMax`. All state
+ * is in shared memory, which is zero in an empty index; the caller excludes other threads.
  *
  * Open addressing with linear probing, at most three quarters full, and deletion by shifting back
  * (Knuth, The Art of Computer Programming, volume 3, 6.4, algorithm R): there are no tombstones, so
@@ -14,48 +32,46 @@ export const NO_SLOT = -1
  */
 export class KeyIndex {
   readonly #keysMax: number
+  readonly #words: Int32Array
   /** Slot s: the key's halves at 2s and 2s + 1. A free slot keeps the next free slot at 2s. */
   readonly #keys: Int32Array
-  /** Slot + 1, or 0 where empty. */
+  /** A slot, or NO_SLOT where empty. */
   readonly #buckets: Int32Array
   readonly #mask: number
   readonly #seed0: number
   readonly #seed1: number
-  #firstFree = NO_SLOT
-  #slotsUsed = 0
-  #size = 0
 
-  constructor(keysMax: number, random: RandomBytes = secureRandom) {
+  constructor(memory: SharedArrays, { keysMax, seed0, seed1 }: KeyIndexOptions) {
     if (!Number.isInteger(keysMax) || keysMax < 1 || keysMax > 2 ** 24) {
       throw new RangeError(`keysMax must be a whole number from 1 to ${2 ** 24}`)
     }
     const buckets = 2 ** Math.ceil(Math.log2(keysMax / 0.75))
-    const seed = new DataView(random(8).buffer)
     this.#keysMax = keysMax
-    this.#keys = new Int32Array(2 * keysMax)
-    this.#buckets = new Int32Array(buckets)
+    this.#words = memory.int32(WORDS)
+    this.#keys = memory.int32(2 * keysMax + 2)
+    this.#buckets = memory.int32(buckets)
     this.#mask = buckets - 1
-    this.#seed0 = seed.getInt32(0)
-    this.#seed1 = seed.getInt32(4)
+    this.#seed0 = seed0
+    this.#seed1 = seed1
   }
 
   /** Keys held. */
   get size(): number {
-    return this.#size
+    return this.#words[SIZE] as number
   }
 
   get isFull(): boolean {
-    return this.#size === this.#keysMax
+    return this.size === this.#keysMax
   }
 
   /** Slots that have ever been used: a free slot is used again before a new one. */
   get slotsUsed(): number {
-    return this.#slotsUsed
+    return this.#words[SLOTS_USED] as number
   }
 
   /** The highest memory use so far: grows with the most keys held at once. */
   get bytes(): number {
-    return this.#buckets.byteLength + 8 * this.#slotsUsed
+    return this.#buckets.byteLength + 8 * this.slotsUsed
   }
 
   /** The signed 32-bit hash that the other methods take. */
@@ -69,27 +85,30 @@ export class KeyIndex {
     const buckets = this.#buckets
     const mask = this.#mask
     for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const slot = (buckets[at] as number) - 1
+      const slot = buckets[at] as number
       if (slot === NO_SLOT) return NO_SLOT
       if (keys[2 * slot] === (high | 0) && keys[2 * slot + 1] === (low | 0)) return slot
     }
   }
 
-  /** Gives a slot to a key that has none. Throws when full. */
+  /** Gives a slot to a key that has none. NO_SLOT when full. */
   add(hash: number, high: number, low: number): number {
+    const words = this.#words
     const keys = this.#keys
     const buckets = this.#buckets
     const mask = this.#mask
-    if (this.isFull) throw new RangeError('the index is full')
-    let slot = this.#firstFree
-    if (slot === NO_SLOT) slot = this.#slotsUsed++
-    else this.#firstFree = keys[2 * slot] as number
+    if (this.isFull) return NO_SLOT
+    let slot = words[FIRST_FREE] as number
+    if (slot === NO_SLOT) {
+      slot = (words[SLOTS_USED] as number) + 1
+      words[SLOTS_USED] = slot
+    } else words[FIRST_FREE] = keys[2 * slot] as number
     keys[2 * slot] = high
     keys[2 * slot + 1] = low
     let at = hash & mask
-    while (buckets[at] !== 0) at = (at + 1) & mask
-    buckets[at] = slot + 1
-    this.#size++
+    while (buckets[at] !== NO_SLOT) at = (at + 1) & mask
+    buckets[at] = slot
+    words[SIZE] = (words[SIZE] as number) + 1
     return slot
   }
 
@@ -98,19 +117,20 @@ export class KeyIndex {
     const buckets = this.#buckets
     const mask = this.#mask
     let hole = this.#home(slot)
-    while (buckets[hole] !== slot + 1) hole = (hole + 1) & mask
-    for (let at = (hole + 1) & mask; buckets[at] !== 0; at = (at + 1) & mask) {
+    while (buckets[hole] !== slot) hole = (hole + 1) & mask
+    for (let at = (hole + 1) & mask; buckets[at] !== NO_SLOT; at = (at + 1) & mask) {
       const other = buckets[at] as number
       // A key moves into the hole unless its home bucket is after the hole: probing starts there.
-      if (((at - this.#home(other - 1)) & mask) >= ((at - hole) & mask)) {
+      if (((at - this.#home(other)) & mask) >= ((at - hole) & mask)) {
         buckets[hole] = other
         hole = at
       }
     }
-    buckets[hole] = 0
-    this.#keys[2 * slot] = this.#firstFree
-    this.#firstFree = slot
-    this.#size--
+    buckets[hole] = NO_SLOT
+    const words = this.#words
+    this.#keys[2 * slot] = words[FIRST_FREE] as number
+    words[FIRST_FREE] = slot
+    words[SIZE] = (words[SIZE] as number) - 1
   }
 
   #home(slot: number): number {

@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { IPV6_GROUPS } from './caller-slots.ts'
-import { type Decision, SlidingWindow, WINDOW_MS } from './sliding-window.ts'
+import { SlidingWindow, type SlidingWindowOptions } from './sliding-window.ts'
+import { type Decision, WINDOW_MS } from './window-shard.ts'
+
+const newWindow = (options: SlidingWindowOptions) =>
+  new SlidingWindow(SlidingWindow.allocate(options))
 
 /** A failing run prints its seed and path: put them here to see it again. */
 const SEED = 4_052_600
@@ -58,7 +61,7 @@ function expectedDecision(times: number[], budget: number, now: number): Decisio
 // spec: Limits | Rate window
 test('it agrees with a plain log: never over the budget, never a refusal under it, every figure exact', () => {
   const property = fc.property(start, steps(5), (startMs, all) => {
-    const window = new SlidingWindow({ keysMax: 8, random: seededBytes })
+    const window = newWindow({ keysMax: 8, random: seededBytes })
     const log = new Log()
     let now = startMs
     for (const { key, budget, advanceMs, takes } of all) {
@@ -81,7 +84,7 @@ test('it agrees with a plain log: never over the budget, never a refusal under i
 // design: 4.5 after Retry-After seconds the next request passes
 test('after a refusal, the next request passes at resetAfterMs and not a millisecond sooner', () => {
   const property = fc.property(start, steps(3), (startMs, all) => {
-    const window = new SlidingWindow({ keysMax: 8, random: seededBytes })
+    const window = newWindow({ keysMax: 8, random: seededBytes })
     let now = startMs
     for (const { key, budget, advanceMs, takes } of all) {
       now += advanceMs
@@ -160,7 +163,7 @@ function releaseExpired(window: SlidingWindow, now: number): void {
 test('with more callers than slots, none gets more than its budget and only newcomers suffer', () => {
   const keysMax = fc.integer({ min: 1, max: 4 })
   const property = fc.property(keysMax, start, steps(8), (keysMax, startMs, all) => {
-    const window = new SlidingWindow({ keysMax, random: seededBytes })
+    const window = newWindow({ keysMax, random: seededBytes })
     const model = new CrowdedModel({ keysMax })
     const log = new Log()
     let now = startMs
@@ -187,7 +190,7 @@ test('with more callers than slots, none gets more than its budget and only newc
 test('with a full arena, no caller gets more than its budget and a refusal ends when it says', () => {
   const arenaBytesMax = fc.constantFrom(0, 36, 72, 180)
   const property = fc.property(arenaBytesMax, start, steps(5), (arenaBytesMax, startMs, all) => {
-    const window = new SlidingWindow({ keysMax: 8, arenaBytesMax, random: seededBytes })
+    const window = newWindow({ keysMax: 8, arenaBytesMax, random: seededBytes })
     const log = new Log()
     let now = startMs
     for (const { key, budget, advanceMs, takes } of all) {
@@ -227,8 +230,8 @@ test('under pressure new IPv6 networks are counted by /48: none is over its budg
     start,
     steps(8),
     (inStep, keysMax, startMs, all) => {
-      const options = { keysMax, groups: IPV6_GROUPS, random: seededBytes }
-      const window = new SlidingWindow(options)
+      const options = { keysMax, areAddresses: true, random: seededBytes }
+      const window = newWindow(options)
       const model = new CrowdedModel({ keysMax, groupOf: networkOf })
       const log = new Log()
       let now = startMs
@@ -265,8 +268,12 @@ test('a window that fails open refuses nobody under the budget, and those with a
     steps(8),
     (keysMax, arenaBytesMax, startMs, all) => {
       const common = { keysMax, failsOpen: true }
-      const groups = IPV6_GROUPS
-      const window = new SlidingWindow({ ...common, groups, arenaBytesMax, random: seededBytes })
+      const window = newWindow({
+        ...common,
+        areAddresses: true,
+        arenaBytesMax,
+        random: seededBytes,
+      })
       const model = new CrowdedModel({ ...common, groupOf: networkOf })
       const ofNetwork = new Log()
       let now = startMs

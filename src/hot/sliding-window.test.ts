@@ -1,6 +1,10 @@
 import { expect, test } from 'bun:test'
 import { halfSipHash } from './key-index.ts'
-import { SlidingWindow, WINDOW_MS } from './sliding-window.ts'
+import { SlidingWindow, type SlidingWindowOptions } from './sliding-window.ts'
+import { WINDOW_MS } from './window-shard.ts'
+
+const newWindow = (options: SlidingWindowOptions) =>
+  new SlidingWindow(SlidingWindow.allocate(options))
 
 /** How many of `times` requests in a row pass. */
 function passed(window: SlidingWindow, key: number, budget: number, now: number, times = 1) {
@@ -11,7 +15,7 @@ function passed(window: SlidingWindow, key: number, budget: number, now: number,
 
 // spec: Limits | Rate window
 test('a request is counted for 60,000 ms and not a millisecond longer', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   expect(window.take(1, 0, 1, 1000)).toEqual({ allowed: true, remaining: 0, resetAfterMs: 60_000 })
   expect(window.take(1, 0, 1, 60_999)).toEqual({ allowed: false, remaining: 0, resetAfterMs: 1 })
   expect(window.take(1, 0, 1, 61_000).allowed).toBe(true)
@@ -19,20 +23,20 @@ test('a request is counted for 60,000 ms and not a millisecond longer', () => {
 
 // design: 4.4 a 429 takes no slot
 test('a refused request takes no slot', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   expect(passed(window, 1, 2, 0, 2)).toBe(2)
   for (let now = 1; now < WINDOW_MS; now += 100) expect(passed(window, 1, 2, now)).toBe(0)
   expect(passed(window, 1, 2, WINDOW_MS, 3)).toBe(2)
 })
 
 test('callers have budgets of their own', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   expect(passed(window, 1, 3, 0, 5)).toBe(3)
   expect(passed(window, 2, 5, 0, 9)).toBe(5)
 })
 
 test('peek tells what take would do and spends nothing', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   const whole = { allowed: true, remaining: 5, resetAfterMs: 0 }
   expect(window.peek(1, 0, 5, 0)).toEqual(whole)
   expect(window.size).toBe(0)
@@ -43,7 +47,7 @@ test('peek tells what take would do and spends nothing', () => {
 })
 
 test('after a downgrade, the next request passes when enough old ones have left', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   for (let now = 0; now < 5000; now++) window.take(1, 0, 6000, now)
   const resetAfterMs = 4700 + WINDOW_MS - 5000
   expect(window.take(1, 0, 300, 5000)).toEqual({ allowed: false, remaining: 0, resetAfterMs })
@@ -53,13 +57,13 @@ test('after a downgrade, the next request passes when enough old ones have left'
 })
 
 test('an upgrade counts at once', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   expect(passed(window, 1, 60, 0, 61)).toBe(60)
   expect(passed(window, 1, 600, 1, 600)).toBe(540)
 })
 
 test('a budget of a million is exact, and takes 2.25 bytes for each request', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   const budget = 1_000_000
   let count = 0
   for (let now = 0; count < budget; now++) count += passed(window, 1, budget, now, 20)
@@ -71,14 +75,14 @@ test('a budget of a million is exact, and takes 2.25 bytes for each request', ()
 
 test('a key that was idle for 65,536 ms, or for 49 days, does not read old times as new ones', () => {
   for (const idleMs of [65_535, 65_536, 65_537, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 32 + 1]) {
-    const window = new SlidingWindow({ keysMax: 4 })
+    const window = newWindow({ keysMax: 4 })
     expect(passed(window, 1, 50, 7, 60)).toBe(50)
     expect(passed(window, 1, 50, 7 + idleMs, 60)).toBe(50)
   }
 })
 
 test('what is counted stays counted while the origin of times moves', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   const edge = 2 ** 31 - 1 - 2 * WINDOW_MS
   passed(window, 9, 1, 0)
   for (let now = edge - 40; now < edge; now++) passed(window, 1, 50, now)
@@ -89,7 +93,7 @@ test('what is counted stays counted while the origin of times moves', () => {
 
 test('a request that has left the window before the origin moves does not come back', () => {
   for (const lagMs of [WINDOW_MS, 2 * WINDOW_MS]) {
-    const window = new SlidingWindow({ keysMax: 4 })
+    const window = newWindow({ keysMax: 4 })
     passed(window, 9, 1, 0)
     const moved = 2 ** 31 - lagMs
     for (const ageMs of [119_998, 59_999]) passed(window, 1, 2, moved - ageMs)
@@ -100,7 +104,7 @@ test('a request that has left the window before the origin moves does not come b
 })
 
 test('the wait after a downgrade stays true while the origin moves', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   passed(window, 9, 1, 0)
   const moved = 2 ** 31 - 2 * WINDOW_MS
   for (let ageMs = 40; ageMs > 0; ageMs--) passed(window, 1, 40, moved - ageMs)
@@ -111,7 +115,7 @@ test('the wait after a downgrade stays true while the origin moves', () => {
 })
 
 test('a clock that goes back counts as standing still', () => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   expect(window.take(1, 0, 2, 5000).allowed).toBe(true)
   expect(window.take(1, 0, 2, 1000).allowed).toBe(true)
   const refusal = { allowed: false, remaining: 0, resetAfterMs: WINDOW_MS }
@@ -119,7 +123,7 @@ test('a clock that goes back counts as standing still', () => {
 })
 
 test('a caller at its limit stays refused while newcomers flood the table', () => {
-  const window = new SlidingWindow({ keysMax: 64 })
+  const window = newWindow({ keysMax: 64 })
   expect(passed(window, 1, 3, 0, 4)).toBe(3)
   for (let key = 2; key < 20_000; key++) {
     window.take(key, key, 3, key)
@@ -130,7 +134,7 @@ test('a caller at its limit stays refused while newcomers flood the table', () =
 })
 
 test('keys with nothing left in the window make room before anyone is sent to the overflow', () => {
-  const window = new SlidingWindow({ keysMax: 64 })
+  const window = newWindow({ keysMax: 64 })
   for (let minute = 0; minute < 20; minute++) {
     for (let key = 0; key < 64; key++) {
       expect(passed(window, minute * 64 + key, 3, minute * WINDOW_MS + key, 4)).toBe(3)
@@ -140,7 +144,7 @@ test('keys with nothing left in the window make room before anyone is sent to th
 })
 
 test('an early key that is still in use is kept, and one that has gone quiet makes room', () => {
-  const window = new SlidingWindow({ keysMax: 2 })
+  const window = newWindow({ keysMax: 2 })
   window.take(1, 0, 5, 0)
   window.take(2, 0, 5, 1)
   window.take(1, 0, 5, 50_000)
@@ -150,7 +154,7 @@ test('an early key that is still in use is kept, and one that has gone quiet mak
 })
 
 test('when every key is live, newcomers share one budget and no one else loses anything', () => {
-  const window = new SlidingWindow({ keysMax: 2 })
+  const window = newWindow({ keysMax: 2 })
   window.take(1, 0, 3, 0)
   window.take(2, 0, 3, 0)
   expect([3, 4, 5, 6, 7].map((key) => passed(window, key, 3, 1))).toEqual([1, 1, 1, 0, 0])
@@ -161,7 +165,7 @@ test('when every key is live, newcomers share one budget and no one else loses a
 })
 
 test('a newcomer that passed through the overflow does not get its budget twice', () => {
-  const window = new SlidingWindow({ keysMax: 1 })
+  const window = newWindow({ keysMax: 1 })
   window.take(1, 0, 3, 0)
   expect(passed(window, 2, 3, 50_000, 9)).toBe(3)
   // Key 1 has left the window: key 2 gets a slot, but its three requests are still counted.
@@ -173,7 +177,7 @@ test('a newcomer that passed through the overflow does not get its budget twice'
 })
 
 test('a newcomer that the overflow never let pass has its whole budget once there is a slot', () => {
-  const window = new SlidingWindow({ keysMax: 1, random: (length) => new Uint8Array(length) })
+  const window = newWindow({ keysMax: 1, random: (length) => new Uint8Array(length) })
   window.take(1, 0, 3, 0)
   expect(passed(window, 2, 3, 50_000, 9)).toBe(3)
   expect(passed(window, 3, 3, 50_000, 9)).toBe(0)
@@ -182,17 +186,17 @@ test('a newcomer that the overflow never let pass has its whole budget once ther
 
 test('a caller with a slot of its own loses nothing, though a newcomer falls into its cell', () => {
   const zeros = (length: number) => new Uint8Array(length)
-  const cell = (key: number) => halfSipHash(key, 0, 0, 0) >>> 18
+  const cell = (key: number) => (halfSipHash(key, 0, 0, 0) >>> 14) & 0x3fff
   let twin = 2
   while (cell(twin) !== cell(1)) twin++
 
-  const early = new SlidingWindow({ keysMax: 1, random: zeros })
+  const early = newWindow({ keysMax: 1, random: zeros })
   early.take(1, 0, 3, 0)
   expect(passed(early, twin, 3, 1, 9)).toBe(3)
   expect(passed(early, 1, 3, 1, 9)).toBe(2)
 
   // Key 1 comes through the overflow and gets a slot at 60,000; its mark is gone at 61,000.
-  const late = new SlidingWindow({ keysMax: 2, random: zeros })
+  const late = newWindow({ keysMax: 2, random: zeros })
   late.take(-1, 0, 3, 0)
   late.take(-2, 0, 3, 0)
   expect([1000, WINDOW_MS].map((now) => passed(late, 1, 3, now))).toEqual([1, 1])
@@ -203,7 +207,7 @@ test('a caller with a slot of its own loses nothing, though a newcomer falls int
 })
 
 test('with a full arena a caller is refused rather than let over its budget, until it has left', () => {
-  const window = new SlidingWindow({ keysMax: 8, arenaBytesMax: 36 })
+  const window = newWindow({ keysMax: 8, arenaBytesMax: 36 })
   expect(passed(window, 1, 100, 0, 50)).toBe(16 + 1)
   expect(window.arenaRefused).toBe(33)
   expect(window.peek(1, 0, 100, 0)).toMatchObject({ remaining: 0, resetAfterMs: WINDOW_MS })
@@ -213,7 +217,7 @@ test('with a full arena a caller is refused rather than let over its budget, unt
 })
 
 test('chunks of expired keys serve the live ones, however many keys expired before them', () => {
-  const window = new SlidingWindow({ keysMax: 40, arenaBytesMax: 36 })
+  const window = newWindow({ keysMax: 40, arenaBytesMax: 36 })
   for (let key = 0; key < 30; key++) window.take(key, 0, 9, key)
   passed(window, 30, 9, 30, 9)
   expect(passed(window, 31, 9, 31, 9)).toBe(1)
@@ -222,7 +226,7 @@ test('chunks of expired keys serve the live ones, however many keys expired befo
 
 test('a caller takes at most 128 bytes and 2.25 for each request counted', () => {
   for (const count of [1, 2, 10, 17, 33, 40, 49, 60, 100, 240, 300, 3000]) {
-    const window = new SlidingWindow({ keysMax: 384 })
+    const window = newWindow({ keysMax: 384 })
     const empty = window.bytes
     let lastMs = 0
     for (let round = 0; round < 2 * count; round++) {
@@ -236,7 +240,7 @@ test('a caller takes at most 128 bytes and 2.25 for each request counted', () =>
 })
 
 test('memory does not grow from minute to minute', () => {
-  const window = new SlidingWindow({ keysMax: 1000 })
+  const window = newWindow({ keysMax: 1000 })
   const minute = (at: number) => {
     for (let turn = 0; turn < 60; turn++) {
       for (let key = 0; key < 500; key++) window.take(at, key, 50, at * WINDOW_MS + turn * 1000)
@@ -248,7 +252,7 @@ test('memory does not grow from minute to minute', () => {
 })
 
 test('a caller gives memory back as its requests leave, without going quiet', () => {
-  const window = new SlidingWindow({ keysMax: 4, arenaBytesMax: 80 * 36 })
+  const window = newWindow({ keysMax: 4, arenaBytesMax: 80 * 36 })
   for (let now = 0; now < 1000; now++) expect(window.take(1, 0, 1001, now).allowed).toBe(true)
   expect(window.take(1, 0, 1001, 50_000).allowed).toBe(true)
   expect(passed(window, 2, 1000, 50_000, 1000)).toBeLessThan(300)
@@ -257,7 +261,7 @@ test('a caller gives memory back as its requests leave, without going quiet', ()
 })
 
 test.each([0, -1, Number.NaN])('a budget of %p is a mistake of the caller', (budget) => {
-  const window = new SlidingWindow({ keysMax: 4 })
+  const window = newWindow({ keysMax: 4 })
   expect(() => window.take(1, 0, budget, 0)).toThrow(RangeError)
   expect(() => window.peek(1, 0, budget, 0)).toThrow(RangeError)
 })

@@ -1,8 +1,7 @@
 import type { AnonymousBudgets, BudgetGroup, Budgets, Plan } from '../accounts/plans.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
-import { IPV6_GROUPS } from '../hot/caller-slots.ts'
 import type { Client } from '../hot/client-address.ts'
-import { SlidingWindow } from '../hot/sliding-window.ts'
+import { SlidingWindow, type WindowMemory } from '../hot/sliding-window.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 
 /** Callers held per window. hot/sliding-window.ts says what each costs. */
@@ -12,15 +11,33 @@ const ACCOUNTS_MAX = 49_152
 /** Sent in the headers of a budget without a limit: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
 
-interface RateLimiterOptions {
+interface Limits {
   plans: Readonly<Record<Plan, Budgets>>
   anonymous: AnonymousBudgets
   /** Dashboard requests of an account, or of an address without a session; 0: no limit. */
   pagesPerMinute: number
+}
+
+interface LimiterOptions extends Limits {
   /** Addresses held at once; tests pass fewer. */
   addressesMax?: number | undefined
+}
+
+type OfAccounts<Window> = Record<BudgetGroup | 'page', Window>
+type OfAddresses<Window> = Record<Charge | 'page', Window>
+
+/** A limiter that can be sent to another thread, which then shares its windows. */
+export interface LimiterMemory extends Limits {
+  accounts: OfAccounts<WindowMemory>
+  addresses: OfAddresses<WindowMemory>
+}
+
+interface LimiterThread {
   clock: Clock
+  /** The same for all threads that share the windows. */
   monotonic: MonotonicClock
+  /** Its number, from 1 to 1,000,000, if there are several. */
+  thread?: number | undefined
 }
 
 /** Requests of an account in the last 60 seconds. */
@@ -50,7 +67,7 @@ export interface LimiterWindow {
   budget: string
   window: Pick<
     SlidingWindow,
-    'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused' | 'uncounted'
+    'size' | 'bytes' | 'refused' | 'overflowed' | 'arenaRefused' | 'uncounted' | 'resets'
   >
 }
 
@@ -58,32 +75,48 @@ export interface LimiterWindow {
  * HOT PATH. One read and one write window per account, and per address for callers without a valid
  * key, where redirects that find their link have a third. Accounts have windows of their own, so
  * no flood of addresses can displace them. Redirects fail open: when more addresses come than can
- * be counted, links continue to work.
+ * be counted, links continue to work. Threads that share the memory count together, exactly.
  *
  * Every call returns the same `Budget` object, so a redirect allocates none: read it before the
  * next call and before an `await`.
  */
 export class RateLimiter {
-  readonly #options: RateLimiterOptions
-  readonly #accounts: Record<BudgetGroup | 'page', SlidingWindow>
-  readonly #addresses: Record<Charge | 'page', SlidingWindow>
+  /** For other threads: a limiter of this memory shares the windows. */
+  readonly memory: LimiterMemory
+  readonly #thread: LimiterThread
+  readonly #accounts: OfAccounts<SlidingWindow>
+  readonly #addresses: OfAddresses<SlidingWindow>
   readonly #budget = { allowed: true, limit: 0, remaining: 0, resetAt: 0, retryAfter: 1 }
 
-  constructor(options: RateLimiterOptions) {
-    this.#options = options
-    const keysMax = options.addressesMax ?? ADDRESSES_MAX
-    const groups = IPV6_GROUPS
-    this.#accounts = {
-      read: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
-      write: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
-      page: new SlidingWindow({ keysMax: ACCOUNTS_MAX }),
+  static allocate(options: LimiterOptions): LimiterMemory {
+    const { plans, anonymous, pagesPerMinute, addressesMax } = options
+    const ofAccounts = () => SlidingWindow.allocate({ keysMax: ACCOUNTS_MAX })
+    const ofAddresses = (failsOpen = false) =>
+      SlidingWindow.allocate({
+        keysMax: addressesMax ?? ADDRESSES_MAX,
+        areAddresses: true,
+        failsOpen,
+      })
+    return {
+      plans,
+      anonymous,
+      pagesPerMinute,
+      accounts: { read: ofAccounts(), write: ofAccounts(), page: ofAccounts() },
+      addresses: {
+        read: ofAddresses(),
+        write: ofAddresses(),
+        page: ofAddresses(),
+        redirect: ofAddresses(true),
+      },
     }
-    this.#addresses = {
-      read: new SlidingWindow({ keysMax, groups }),
-      write: new SlidingWindow({ keysMax, groups }),
-      page: new SlidingWindow({ keysMax, groups }),
-      redirect: new SlidingWindow({ keysMax, groups, failsOpen: true }),
-    }
+  }
+
+  constructor(memory: LimiterMemory, thread: LimiterThread) {
+    const attach = (window: WindowMemory) => new SlidingWindow(window, thread.thread)
+    this.memory = memory
+    this.#thread = thread
+    this.#accounts = mapValues(memory.accounts, attach)
+    this.#addresses = mapValues(memory.addresses, attach)
   }
 
   windows(): LimiterWindow[] {
@@ -93,13 +126,21 @@ export class RateLimiter {
     )
   }
 
+  /** For a thread that has ended: otherwise others might wait for its locks. */
+  releaseLocksOf(thread: number): void {
+    for (const windows of [this.#accounts, this.#addresses]) {
+      for (const window of Object.values(windows)) window.releaseLocksOf(thread)
+    }
+  }
+
   /** Spends nothing. After a downgrade, more may have been spent than `used` reports. */
   usage({ id, plan }: Account): Record<BudgetGroup, Usage> {
-    const { plans, monotonic } = this.#options
+    const { plans } = this.memory
+    const now = Math.floor(this.#thread.monotonic())
     const of = (group: BudgetGroup): Usage => {
       const limit = plans[plan][group]
       if (limit === 0) return { limit, used: 0 }
-      const { remaining } = this.#accounts[group].peek(0, id, limit, Math.floor(monotonic()))
+      const { remaining } = this.#accounts[group].peek(0, id, limit, now)
       return { limit, used: limit - remaining }
     }
     return { read: of('read'), write: of('write') }
@@ -110,27 +151,27 @@ export class RateLimiter {
     charge: Charge,
     account: Account | undefined,
     client: Client,
-    now = this.#options.monotonic(),
+    now = this.#thread.monotonic(),
   ): Budget {
     if (account) return this.takeOfAccount(charge, account, now)
     const { keyHigh, keyLow } = client
-    const limit = this.#options.anonymous[charge]
+    const limit = this.memory.anonymous[charge]
     return this.#takeFrom(this.#addresses[charge], limit, keyHigh, keyLow, now)
   }
 
   /** The same for a request that certainly has an account. */
-  takeOfAccount(charge: Charge, { id, plan }: Account, now = this.#options.monotonic()): Budget {
+  takeOfAccount(charge: Charge, { id, plan }: Account, now = this.#thread.monotonic()): Budget {
     const group = charge === 'redirect' ? 'read' : charge
-    const limit = this.#options.plans[plan][group]
+    const limit = this.memory.plans[plan][group]
     return this.#takeFrom(this.#accounts[group], limit, 0, id, now)
   }
 
   /** Whether a read would be allowed now. Spends nothing. */
   hasReads(account: Account | undefined, client: Client): boolean {
-    const { plans, anonymous, monotonic } = this.#options
+    const { plans, anonymous } = this.memory
     const limit = account ? plans[account.plan].read : anonymous.read
     if (limit === 0) return true
-    const now = Math.floor(monotonic())
+    const now = Math.floor(this.#thread.monotonic())
     return account
       ? !this.#accounts.read.isSpent(0, account.id, limit, now)
       : !this.#addresses.read.isSpent(client.keyHigh, client.keyLow, limit, now)
@@ -138,10 +179,11 @@ export class RateLimiter {
 
   /** Spends one dashboard request: of the session's account, or of an address without a session. */
   takePage(account: AccountId | undefined, { keyHigh, keyLow }: Client): Budget {
-    const { pagesPerMinute, monotonic } = this.#options
+    const { pagesPerMinute } = this.memory
+    const now = this.#thread.monotonic()
     return account === undefined
-      ? this.#takeFrom(this.#addresses.page, pagesPerMinute, keyHigh, keyLow, monotonic())
-      : this.#takeFrom(this.#accounts.page, pagesPerMinute, 0, account, monotonic())
+      ? this.#takeFrom(this.#addresses.page, pagesPerMinute, keyHigh, keyLow, now)
+      : this.#takeFrom(this.#accounts.page, pagesPerMinute, 0, account, now)
   }
 
   /** `limit` 0: no limit. */
@@ -153,7 +195,7 @@ export class RateLimiter {
     now: number,
   ): Budget {
     const budget = this.#budget
-    const time = this.#options.clock()
+    const time = this.#thread.clock()
     if (limit === 0) {
       budget.allowed = true
       budget.limit = UNLIMITED
@@ -170,4 +212,12 @@ export class RateLimiter {
     budget.retryAfter = Math.max(1, Math.ceil(decision.resetAfterMs / 1000))
     return budget
   }
+}
+
+function mapValues<Name extends string, From, To>(
+  from: Record<Name, From>,
+  to: (value: From) => To,
+) {
+  const entries = Object.entries<From>(from).map(([name, value]) => [name, to(value)])
+  return Object.fromEntries(entries) as Record<Name, To>
 }
