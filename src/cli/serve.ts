@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type App, buildApp } from '../app.ts'
 import { type Config, urlHost } from '../config.ts'
-import { monotonicClock, wallClock } from '../lib/clock.ts'
+import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { secureRandom } from '../lib/random.ts'
@@ -35,7 +35,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   const log = createLog({ level: config.logLevel, write: (line) => sink.write(line) })
   const app = await buildApp(config, {
     clock: wallClock,
-    monotonic: monotonicClock,
+    monotonic: sharedMonotonicClock(),
     random: secureRandom,
     log,
     logLinesDropped: () => sink.dropped,

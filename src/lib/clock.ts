@@ -1,3 +1,5 @@
+import { cFunction } from './c-library.ts'
+
 /** Wall-clock time in epoch milliseconds: for times that are stored or shown. */
 export type Clock = () => number
 
@@ -6,6 +8,28 @@ export type MonotonicClock = () => number
 
 export const wallClock: Clock = Date.now
 export const monotonicClock: MonotonicClock = () => performance.now()
+
+const CLOCK_MONOTONIC = 1
+
+/**
+ * A clock that is the same in all threads of the process, as `monotonicClock` is not: that one
+ * starts at 0 in each. On systems other than Linux, it is the same as long as the wall clock is not
+ * changed between the starts of two threads.
+ */
+export function sharedMonotonicClock(): MonotonicClock {
+  const signature = { args: ['i32', 'ptr'], returns: 'i32' } as const
+  const readClock = cFunction<(clock: number, time: Int32Array) => number>(
+    'clock_gettime',
+    signature,
+  )
+  if (!readClock) return () => performance.timeOrigin + performance.now()
+  // Seconds and nanoseconds, of which the lower halves are enough.
+  const time = new Int32Array(new ArrayBuffer(16))
+  return () => {
+    readClock(CLOCK_MONOTONIC, time)
+    return (time[0] as number) * 1000 + (time[2] as number) / 1e6
+  }
+}
 
 export const SECOND = 1000
 export const MINUTE = 60 * SECOND

@@ -142,6 +142,10 @@ export const FAMILIES = {
     'Requests under the budget for which the memory of the windows was full.',
     eachWindow(({ arenaRefused }) => arenaRefused),
   ),
+  hopcode_limiter_resets_total: counter(
+    'Parts of windows that were emptied because a thread ended while it changed them.',
+    eachWindow(({ resets }) => resets),
+  ),
 
   hopcode_hits_appended_total: counter(
     'Hits recorded: one per redirect.',
