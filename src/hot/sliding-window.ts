@@ -4,6 +4,10 @@ import { FIRST_THREAD } from './lock.ts'
 import { SharedArrays } from './shared-arrays.ts'
 import { type Decision, WindowShard, type WindowShardOptions } from './window-shard.ts'
 
+/**
+ * Eight threads that handle a request every 15 µs then find one lock in a hundred held. More shards
+ * would leave less memory to the busiest caller of each.
+ */
 const SHARDS = 8
 /** Below, one shard is enough: such a window is used by one thread, or by tests. */
 const SHARDED_KEYS_MIN = 2 ** 16
@@ -16,10 +20,10 @@ export interface SlidingWindowOptions {
    */
   keysMax: number
   /**
-   * Bytes for the times of requests. Default: 12 MiB. The first request of a caller in a window
-   * takes none, the others two bytes each, in chunks of 16 that take 36 bytes. Altogether, a caller
-   * of k requests takes at most 128 + 2.25k bytes (if `keysMax` is three quarters of a power of
-   * two).
+   * Bytes for the times of requests, in equal parts for the shards. Default: 12 MiB. The first
+   * request of a caller in a window takes none, the others two bytes each, in chunks of 16 that
+   * take 36 bytes. Altogether, a caller of k requests takes at most 128 + 2.25k bytes (if `keysMax`
+   * is three quarters of a power of two).
    */
   arenaBytesMax?: number
   /**

@@ -66,6 +66,12 @@ test('redirects of an address have a window of their own, and an account’s are
   })
 })
 
+test('the highest budget of an address is exact', () => {
+  const { limiter } = limiterOf({ anonymous: { read: 1_000_000, write: 1, redirect: 1 } })
+  expect(passed(limiter, 'read', SCHOOL, 1_000_100)).toBe(1_000_000)
+  expect(windowOf(limiter, 'read')).toMatchObject({ arenaRefused: 0 })
+})
+
 test('limiters of the same memory, as in other threads, share all windows', () => {
   const { limiter, clocks } = limiterOf()
   const other = new RateLimiter(structuredClone(limiter.memory), { ...clocks, thread: 2 })

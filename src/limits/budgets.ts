@@ -7,6 +7,8 @@ import type { Clock, MonotonicClock } from '../lib/clock.ts'
 /** Callers held per window. hot/sliding-window.ts says what each costs. */
 const ADDRESSES_MAX = 393_216
 const ACCOUNTS_MAX = 49_152
+/** Room in each of 8 shards for an address with the highest budget: 1,000,000 requests. */
+const ADDRESS_ARENA_BYTES = 18 * 2 ** 20
 
 /** Sent in the headers of a budget without a limit: the largest 32-bit integer. */
 const UNLIMITED = 2_147_483_647
@@ -94,6 +96,7 @@ export class RateLimiter {
     const ofAddresses = (failsOpen = false) =>
       SlidingWindow.allocate({
         keysMax: addressesMax ?? ADDRESSES_MAX,
+        arenaBytesMax: ADDRESS_ARENA_BYTES,
         areAddresses: true,
         failsOpen,
       })
