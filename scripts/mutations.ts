@@ -37,7 +37,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'plain-journal-head',
     test: 'src/hot/journal-appender.test.ts',
-    title: 'hits of several threads',
+    title: 'threads that append at the same time',
   },
   { name: 'leftmost-forwarded-address', test: 'src/hot/client-address.vectors.test.ts' },
   { name: 'hosts-with-a-final-dot', test: 'src/blocklist/watch.evasion.test.ts' },

@@ -113,7 +113,7 @@ export class JournalAppender {
       Atomics.store(this.#own, CLAIM, ticket)
       const slot = ticket & this.#slotMask
       const next = slot === this.#lastSlot ? ((ticket | this.#slotMask) + 1) | 0 : ticket + 1
-      // mutate plain-journal-head: s/Atomics.*ticket\)/((ring[HEAD] = next), false)/
+      // mutate plain-journal-head: s/Atomics.*ticket\)/(ring[HEAD] = next) !== next)/
       if (Atomics.compareExchange(ring, HEAD, ticket, next) !== ticket) continue
       const tailLap = Atomics.load(ring, TAIL_LAP)
       const lap = tailLap + (((ticket >>> this.#slotBits) - tailLap) & this.#lapMask)

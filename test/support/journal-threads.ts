@@ -7,44 +7,59 @@ export interface AppendingThread {
   first: number
   links: number
   hits: number
-  /**
-   * Int32: hits begun and hits completed. Undefined: the thread ends after its hits by itself.
-   */
-  progress: SharedArrayBuffer
 }
+
+/** Words of the memory that a thread shares with its starter. */
+const BEGUN = 0
+const COMPLETED = 1
+const GO = 2
 
 declare const self: Worker
 
 if (!Bun.isMainThread) {
-  self.onmessage = ({ data }: MessageEvent<AppendingThread>) => {
+  self.onmessage = ({ data }: MessageEvent<AppendingThread & { state: Int32Array }>) => {
+    const { first, links, hits, state } = data
     const appender = new JournalAppender(data.shared)
-    const progress = new Int32Array(data.progress)
-    for (let hit = 0; hit < data.hits; hit++) {
-      Atomics.store(progress, 0, hit + 1)
-      appender.append(data.first + (hit % data.links))
-      Atomics.store(progress, 1, hit + 1)
+    postMessage('ready')
+    Atomics.wait(state, GO, 0)
+    for (let hit = 0; hit < hits; hit++) {
+      Atomics.store(state, BEGUN, hit + 1)
+      appender.append(first + (hit % links))
+      Atomics.store(state, COMPLETED, hit + 1)
     }
     postMessage('done')
   }
 }
 
-/** Starts a thread. `done` resolves after its last hit. */
-export function startAppending(work: Omit<AppendingThread, 'progress'>) {
-  const progress = new Int32Array(new SharedArrayBuffer(8))
-  const worker = new Worker(import.meta.url)
-  const done = new Promise<void>((resolve, reject) => {
-    worker.onmessage = () => resolve()
-    worker.onerror = ({ message }) => reject(new Error(message))
+/** Starts threads, which all begin to append when the last one is ready. */
+export async function startAppending(work: readonly AppendingThread[]) {
+  const threads = work.map((data) => {
+    const state = new Int32Array(new SharedArrayBuffer(12))
+    const worker = new Worker(import.meta.url)
+    const next = () =>
+      new Promise<void>((resolve, reject) => {
+        worker.onmessage = () => resolve()
+        worker.onerror = ({ message }) => reject(new Error(message))
+      })
+    const ready = next()
+    worker.postMessage({ ...data, state })
+    return { worker, ready, next, state }
   })
-  worker.postMessage({ ...work, progress: progress.buffer })
-  return {
-    worker,
-    done,
-    get begun() {
-      return Atomics.load(progress, 0)
-    },
-    get completed() {
-      return Atomics.load(progress, 1)
-    },
-  }
+  await Promise.all(threads.map(({ ready }) => ready))
+  return threads.map(({ worker, next, state }) => {
+    const done = next()
+    Atomics.store(state, GO, 1)
+    Atomics.notify(state, GO)
+    return {
+      worker,
+      /** Resolves after the last hit. */
+      done,
+      get begun() {
+        return Atomics.load(state, BEGUN)
+      },
+      get completed() {
+        return Atomics.load(state, COMPLETED)
+      },
+    }
+  })
 }
