@@ -7,6 +7,8 @@ export interface AppendingThread {
   first: number
   links: number
   hits: number
+  /** A file for the numbers of hits begun and completed, which outlives the process. */
+  progressFile?: string
 }
 
 /** Words of the memory that a thread shares with its starter. */
@@ -18,14 +20,15 @@ declare const self: Worker
 
 if (!Bun.isMainThread) {
   self.onmessage = ({ data }: MessageEvent<AppendingThread & { state: Int32Array }>) => {
-    const { first, links, hits, state } = data
+    const { first, links, hits, state, progressFile } = data
+    const progress = progressFile ? new Int32Array(Bun.mmap(progressFile).buffer) : state
     const appender = new JournalAppender(data.shared)
     postMessage('ready')
     Atomics.wait(state, GO, 0)
     for (let hit = 0; hit < hits; hit++) {
-      Atomics.store(state, BEGUN, hit + 1)
+      Atomics.store(progress, BEGUN, hit + 1)
       appender.append(first + (hit % links))
-      Atomics.store(state, COMPLETED, hit + 1)
+      Atomics.store(progress, COMPLETED, hit + 1)
     }
     postMessage('done')
   }
