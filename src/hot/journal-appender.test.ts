@@ -172,6 +172,51 @@ test('threads that append at the same time claim each entry once', async () => {
   expect([...byId]).toEqual([0, HITS, HITS, HITS, HITS])
 })
 
+test('threads that are terminated block no other thread, and their completed hits count', async () => {
+  using folder = temporaryFolder()
+  const { journal, count, counted } = setUp(folder.path, 1000)
+  const byId = new Uint32Array(100)
+  const flush = () => {
+    count()
+    for (const id of counted.splice(0)) byId[id] = (byId[id] ?? 0) + 1
+  }
+  const start = async (first: number) => {
+    const shared = journal.attach()
+    const [thread] = await startAppending([{ shared, first, links: 1, hits: 2 ** 31 - 1 }])
+    if (!thread) throw new Error('one thread is started')
+    const { worker } = thread
+    const closed = new Promise((resolve) => worker.addEventListener('close', resolve))
+    return { thread, worker, closed, shared, first }
+  }
+  const ended = []
+  let running = await Promise.all([1, 2, 3].map(start))
+  for (let round = 0; round < 5; round++) {
+    const [oldest, ...others] = running
+    if (!oldest) break
+    oldest.worker.terminate()
+    // Until then the ring fills, and the thread may wait for the control thread.
+    flush()
+    await oldest.closed
+    journal.detach(oldest.shared)
+    ended.push(oldest)
+    flush()
+    running = [...others, await start(4 + round)]
+  }
+  for (const { worker, closed, shared } of running) {
+    worker.terminate()
+    await closed
+    journal.detach(shared)
+  }
+  while (journal.pending > 0) flush()
+  expect(journal.head).toBe(journal.tail)
+  for (const { thread, first } of [...ended, ...running]) {
+    const hits = byId[first] ?? 0
+    expect([first, hits >= thread.completed, hits <= thread.begun]).toEqual([first, true, true])
+  }
+  expect(byId[0]).toBeLessThanOrEqual(ended.length)
+  expect(Math.max(...byId)).toBeGreaterThan(100)
+}, 60_000)
+
 test('hits of several threads are each counted once while others flush, read and fill the ring', async () => {
   using folder = temporaryFolder()
   const HITS = 250_000
