@@ -23,8 +23,9 @@ import { NO_FOLLOW } from '../lib/symbolic-links.ts'
  * then entries of two 32-bit words: link id, lap. A position counts entries since the journal
  * began; its slot is `position % entries` and its lap `floor(position / entries) + 1`. An entry is
  * valid when its second word, written last, is its lap: the file needs no end marker, and a torn or
- * stale entry is never taken for a hit. The database has the position where counting begins
- * (`hit_totals.position`), committed together with the counts, so a replay counts each hit once.
+ * stale entry is never taken for a hit. Link id 0 is a redirect whose link is not known. The
+ * database has the position where counting begins (`hit_totals.position`), committed together with
+ * the counts, so a replay counts each hit once.
  */
 
 const MAGIC = 'HOPHITS1'
@@ -107,8 +108,8 @@ export class JournalFile implements Disposable {
 
   /**
    * The entries that an earlier process appended and did not count: the link ids from `position` to
-   * the last whole entry. An entry in between that is not whole is 0: its thread was killed before it
-   * completed it, or a power loss dropped its page.
+   * the last whole entry. An entry in between that is not whole is 0: a kill came before it was
+   * complete, or a power loss dropped its page.
    */
   recover(position: number): Uint32Array {
     const found: { at: number; linkIds: Uint32Array }[] = []

@@ -36,7 +36,7 @@ interface Attached {
   isEnded: boolean
 }
 
-/** Entries that can be read, and those before `head` that cannot yet. */
+/** Which entries are complete: those from the tail to `head` that are not `incomplete`. */
 interface Progress {
   /** The next position to be claimed. */
   head: number
@@ -94,8 +94,8 @@ export class HitJournal {
   }
 
   /**
-   * The thread with this appender has ended. An append that it did not complete becomes a hit of no
-   * link (id 0): its redirect was not answered.
+   * The thread with this appender has ended: it stores nothing any more. An append that it did not
+   * complete becomes a hit of no link (id 0), because its redirect was not answered.
    */
   detach({ own }: SharedJournal): void {
     const attached = this.#attached.find((candidate) => candidate.own.buffer === own)
@@ -124,7 +124,7 @@ export class HitJournal {
     if (!this.#appender.appendIfRoom(linkId)) this.#addOverflow(linkId)
   }
 
-  /** Every entry before this position can be read. */
+  /** The first entry that is incomplete or not claimed yet. All entries before it can be read. */
   get head(): number {
     const { head, incomplete } = this.#progress()
     return incomplete[0] ?? head
@@ -187,7 +187,8 @@ export class HitJournal {
 
   /**
    * Takes over the hits that other threads appended while the ring was full, and moves hits of the
-   * overflow into the ring if there is room. A thread waits when 65,536 of its hits are not collected.
+   * overflow into the ring if there is room. Needed several times a second: a thread waits while
+   * 65,536 of its hits are not collected.
    */
   collect(): void {
     for (const { own } of this.#attached) {

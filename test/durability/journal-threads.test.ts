@@ -16,8 +16,9 @@ import { SEED, SeededRandom } from './lib/seeded-random.ts'
 const ROUNDS = Number(process.env.JOURNAL_KILL_ROUNDS ?? 12)
 const RUN_MS_MAX = 60
 
+const title = `kill -9 amid appends of several threads, ${ROUNDS} rounds (seed ${SEED})`
 test(
-  `kill -9 amid the appends of ${THREADS} threads: each completed one counts once, ${ROUNDS} rounds (seed ${SEED})`,
+  title,
   async () => {
     using folder = temporaryFolderInMemory()
     const random = new SeededRandom(SEED)
