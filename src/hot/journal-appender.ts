@@ -41,12 +41,14 @@ export interface SharedJournal {
 export class Tickets {
   readonly entries: number
   readonly slotBits: number
+  readonly slotMask: number
   /** Of the low bits of a lap. */
   readonly lapMask: number
 
   constructor(entries: number) {
     this.entries = entries
     this.slotBits = 32 - Math.clz32(entries)
+    this.slotMask = 2 ** this.slotBits - 1
     this.lapMask = 2 ** (32 - this.slotBits) - 1
   }
 
@@ -62,7 +64,7 @@ export class Tickets {
   positionOf(ticket: number, tail: number): number {
     const tailLap = this.lapOf(tail)
     const lap = tailLap + (((ticket >>> this.slotBits) - tailLap) & this.lapMask)
-    return (lap - 1) * this.entries + (ticket & (2 ** this.slotBits - 1))
+    return (lap - 1) * this.entries + (ticket & this.slotMask)
   }
 }
 
@@ -74,10 +76,7 @@ export class JournalAppender {
   readonly #words: Uint32Array
   readonly #ring: Int32Array
   readonly #own: Int32Array
-  readonly #slotBits: number
-  readonly #slotMask: number
-  readonly #lapMask: number
-  readonly #lastSlot: number
+  readonly #tickets: Tickets
 
   constructor({ address, entries, ring, own }: SharedJournal) {
     // One mapping for all threads: a second one would count twice as memory of the process.
@@ -85,11 +84,7 @@ export class JournalAppender {
     this.#words = new Uint32Array(memory)
     this.#ring = new Int32Array(ring)
     this.#own = new Int32Array(own)
-    const { slotBits, lapMask } = new Tickets(entries)
-    this.#slotBits = slotBits
-    this.#slotMask = 2 ** slotBits - 1
-    this.#lapMask = lapMask
-    this.#lastSlot = entries - 1
+    this.#tickets = new Tickets(entries)
   }
 
   /**
@@ -103,20 +98,21 @@ export class JournalAppender {
   /** Returns false if the ring is full. */
   appendIfRoom(linkId: number): boolean {
     const ring = this.#ring
+    const { entries, slotBits, slotMask, lapMask } = this.#tickets
     for (;;) {
       const ticket = Atomics.load(ring, HEAD)
-      if (((ticket - Atomics.load(ring, TAIL)) | 0) === 1 << this.#slotBits) {
+      if (((ticket - Atomics.load(ring, TAIL)) | 0) === 1 << slotBits) {
         Atomics.store(this.#own, CLAIM, NONE)
         return false
       }
       // Before the entry is claimed, so that the control thread knows every incomplete entry.
       Atomics.store(this.#own, CLAIM, ticket)
-      const slot = ticket & this.#slotMask
-      const next = slot === this.#lastSlot ? ((ticket | this.#slotMask) + 1) | 0 : ticket + 1
+      const slot = ticket & slotMask
+      const next = slot === entries - 1 ? ((ticket | slotMask) + 1) | 0 : ticket + 1
       // mutate plain-journal-head: s/Atomics.*ticket\)/(ring[HEAD] = next) !== next)/
       if (Atomics.compareExchange(ring, HEAD, ticket, next) !== ticket) continue
       const tailLap = Atomics.load(ring, TAIL_LAP)
-      const lap = tailLap + (((ticket >>> this.#slotBits) - tailLap) & this.#lapMask)
+      const lap = tailLap + (((ticket >>> slotBits) - tailLap) & lapMask)
       this.#words[slot * ENTRY_WORDS] = linkId
       Atomics.store(this.#words, slot * ENTRY_WORDS + 1, lap)
       Atomics.store(this.#own, CLAIM, NONE)

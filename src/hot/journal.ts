@@ -29,21 +29,6 @@ const ENTRIES_PER_PAGE = 4096 / ENTRY_BYTES
 /** Counted entries whose pages are released together: 1 MiB. */
 const RELEASED_TOGETHER = (1024 * 1024) / ENTRY_BYTES
 
-/** An appender of another thread, as the control thread knows it. */
-interface Attached {
-  own: Int32Array
-  /** The thread has ended. */
-  isEnded: boolean
-}
-
-/** Which entries are complete: those from the tail to `head` that are not `incomplete`. */
-interface Progress {
-  /** The next position to be claimed. */
-  head: number
-  /** Positions that a thread has claimed and not completed, ascending. */
-  incomplete: readonly number[]
-}
-
 /**
  * The journal on the control thread: hits that the database does not count yet, in a mapping of the
  * journal's file (format: journal-file.ts). Other threads append with a JournalAppender; only the
@@ -59,7 +44,10 @@ export class HitJournal {
   readonly #address: number
   readonly #ring = new Int32Array(new SharedArrayBuffer(RING_WORDS * 4))
   readonly #appender: JournalAppender
-  #attached: Attached[] = []
+  /** What the appenders of other threads share with this one: `own` of SharedJournal. */
+  readonly #live: Int32Array[] = []
+  /** Of threads that have ended, until no append of theirs is incomplete. */
+  #ended: Int32Array[] = []
   /** The first position not known to be counted. */
   #tail = 0
   /** Pages before this position are released. */
@@ -89,7 +77,7 @@ export class HitJournal {
   attach(): SharedJournal {
     const own = new Int32Array(new SharedArrayBuffer(OWN_WORDS * 4))
     own[CLAIM] = NONE
-    this.#attached.push({ own, isEnded: false })
+    this.#live.push(own)
     return this.#shareWith(own.buffer as SharedArrayBuffer)
   }
 
@@ -98,9 +86,9 @@ export class HitJournal {
    * complete becomes a hit of no link (id 0), because its redirect was not answered.
    */
   detach({ own }: SharedJournal): void {
-    const attached = this.#attached.find((candidate) => candidate.own.buffer === own)
-    assert(attached, 'a detached appender was attached')
-    attached.isEnded = true
+    const at = this.#live.findIndex(({ buffer }) => buffer === own)
+    assert(at >= 0, 'a detached appender is attached')
+    this.#ended.push(...this.#live.splice(at, 1))
   }
 
   /** Hits appended and not yet released, including those of `#overflow`. */
@@ -126,8 +114,8 @@ export class HitJournal {
 
   /** The first entry that is incomplete or not claimed yet. All entries before it can be read. */
   get head(): number {
-    const { head, incomplete } = this.#progress()
-    return incomplete[0] ?? head
+    const claimed = this.#claimed()
+    return this.#incompleteBefore(claimed)[0] ?? claimed
   }
 
   /** The first position that is not known to be counted. */
@@ -147,7 +135,8 @@ export class HitJournal {
   countFrom(position: number, linkIds: readonly number[]): Map<number, number> {
     // Before the head is read, because it moves hits into the ring.
     this.collect()
-    const { head, incomplete } = this.#progress()
+    const head = this.#claimed()
+    const incomplete = this.#incompleteBefore(head)
     const counts = new Map(linkIds.map((id) => [id, this.#overflow.get(id) ?? 0]))
     let at = Math.max(position, this.#tail)
     let slot = at % this.#entries
@@ -163,10 +152,10 @@ export class HitJournal {
   /** Number of hits from `position` on, of all links. */
   totalFrom(position: number): number {
     this.collect()
-    const { head, incomplete } = this.#progress()
+    const head = this.#claimed()
     const from = Math.max(this.#tail, Math.min(position, head))
     // The database has counted no incomplete entry, so all of them are behind its position.
-    return head - from - incomplete.length + this.#countOverflow()
+    return head - from - this.#incompleteBefore(head).length + this.#countOverflow()
   }
 
   /**
@@ -191,7 +180,7 @@ export class HitJournal {
    * 65,536 of its hits are not collected.
    */
   collect(): void {
-    for (const { own } of this.#attached) {
+    for (const own of [...this.#live, ...this.#ended]) {
       const spilled = Atomics.load(own, SPILLED)
       let at = Atomics.load(own, COLLECTED)
       if (at === spilled) continue
@@ -228,44 +217,42 @@ export class HitJournal {
     Atomics.store(this.#ring, TAIL, this.#tickets.of(position))
   }
 
-  #progress(): Progress {
-    const head = this.#tickets.positionOf(Atomics.load(this.#ring, HEAD), this.#tail)
-    // After the head: an entry before it is complete, or its thread has published its claim.
-    const claims = new Set(this.#attached.map(({ own }) => this.#claimOf(own)))
-    const incomplete = [...claims]
-      .filter((at) => at >= this.#tail && at < head && !this.#isComplete(at))
-      .sort((a, b) => a - b)
-    return { head, incomplete: this.#withoutEnded(incomplete) }
+  /** The next position to be claimed. */
+  #claimed(): number {
+    return this.#tickets.positionOf(Atomics.load(this.#ring, HEAD), this.#tail)
   }
 
-  /** Infinity: no append is in progress. */
-  #claimOf(own: Int32Array): number {
-    const claim = Atomics.load(own, CLAIM)
-    return claim === NONE ? Number.POSITIVE_INFINITY : this.#tickets.positionOf(claim, this.#tail)
+  /**
+   * The positions that threads have claimed and not completed, ascending. `head`: the result of
+   * `#claimed`, which must be read first: an entry before it is complete or in a published claim.
+   *
+   * Completes those of ended threads. A live thread may have published the same claim: only one of
+   * the two has the entry, and the claim of a live thread soon changes.
+   */
+  #incompleteBefore(head: number): number[] {
+    const incomplete = [...this.#claims([...this.#live, ...this.#ended])]
+      .filter((at) => at >= this.#tail && at < head && !this.#isComplete(at))
+      .sort((a, b) => a - b)
+    if (this.#ended.length === 0) return incomplete
+    const awaited = this.#claims(this.#live)
+    for (const at of incomplete) {
+      // Checked again: a live thread may have completed it and withdrawn its claim meanwhile.
+      if (!awaited.has(at) && !this.#isComplete(at)) this.#complete(at)
+    }
+    this.collect()
+    this.#ended = this.#ended.filter((own) => awaited.intersection(this.#claims([own])).size > 0)
+    return incomplete.filter((at) => awaited.has(at))
+  }
+
+  #claims(appenders: readonly Int32Array[]): Set<number> {
+    const claims = appenders.map((own) => Atomics.load(own, CLAIM))
+    const claimed = claims.filter((claim) => claim !== NONE)
+    return new Set(claimed.map((claim) => this.#tickets.positionOf(claim, this.#tail)))
   }
 
   #isComplete(position: number): boolean {
     const word = (position % this.#entries) * ENTRY_WORDS + 1
     return Atomics.load(this.#words, word) === this.#tickets.lapOf(position)
-  }
-
-  /**
-   * Completes the entries that ended threads left incomplete. A live thread may have published the
-   * same claim: only one of the two has the entry, and the claim of a live thread soon changes.
-   */
-  #withoutEnded(incomplete: readonly number[]): readonly number[] {
-    if (this.#attached.every(({ isEnded }) => !isEnded)) return incomplete
-    const live = this.#attached.filter(({ isEnded }) => !isEnded)
-    const rest = incomplete.filter((at) => live.some(({ own }) => this.#claimOf(own) === at))
-    for (const at of incomplete) {
-      // Checked again: a live thread may have completed it and withdrawn its claim meanwhile.
-      if (!rest.includes(at) && !this.#isComplete(at)) this.#complete(at)
-    }
-    this.collect()
-    this.#attached = this.#attached.filter(
-      ({ own, isEnded }) => !isEnded || rest.includes(this.#claimOf(own)),
-    )
-    return rest
   }
 
   /** Makes an incomplete entry a hit of no link, which only the total of all hits counts. */
