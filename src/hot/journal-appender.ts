@@ -33,7 +33,7 @@ export interface SharedJournal {
   address: number
   entries: number
   ring: SharedArrayBuffer
-  /** Written by this appender only. */
+  /** The words of this appender; only `COLLECTED` is written by the control thread. */
   own: SharedArrayBuffer
 }
 
