@@ -34,6 +34,11 @@ export const MUTATIONS: readonly Mutation[] = [
     title: 'asks the database once and hashes once',
   },
   { name: 'position-in-another-transaction', test: 'src/hits/hits.test.ts' },
+  {
+    name: 'plain-journal-head',
+    test: 'src/hot/journal-appender.test.ts',
+    title: 'threads that append at the same time',
+  },
   { name: 'leftmost-forwarded-address', test: 'src/hot/client-address.vectors.test.ts' },
   { name: 'hosts-with-a-final-dot', test: 'src/blocklist/watch.evasion.test.ts' },
   { name: 'plain-text-secrets', test: 'test/e2e/no-secrets-at-rest.test.ts' },

@@ -5,7 +5,11 @@ import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
+import { openJournal } from '../hits/hits.ts'
+import { HitReads } from '../hits/store.ts'
+import { HEAD } from '../hot/journal-appender.ts'
 import type { JournalRange } from '../hot/journal-file.ts'
+import { createLog } from '../lib/log.ts'
 import { addPending, takeSnapshot } from './snapshot.ts'
 
 const JOURNAL = { journalId: 'one' }
@@ -34,6 +38,29 @@ test('whatever the service counted before the copy, each waiting hit is in it on
 
 test('hits of another journal than the copy speaks of are left out', () => {
   expect(added([1, 2, 3], 0, 0, 'two')).toEqual([])
+})
+
+test('an append in progress on another thread keeps no later hit out of a backup', () => {
+  using folder = temporaryFolder()
+  folderOfVersion(folder.path, MIGRATIONS.length)
+  const db = openWritable(join(folder.path, 'hopcode.db'))
+  for (const id of [1, 2]) {
+    db.query(
+      `INSERT INTO links (id, code, account_id, passcode_hash, created_at)
+       VALUES (?, ?, 1, x'00', 0)`,
+    ).run(id, `CODE0${id}`)
+  }
+  const journal = openJournal(db, folder.path, createLog({ level: 'silent' }), 8)
+  journal.append(1)
+  Atomics.add(new Int32Array(journal.attach().ring), HEAD, 1)
+  journal.append(2)
+  const copy = join(folder.path, 'copy.db')
+  takeSnapshot(folder.path, copy, 0)
+  db.close()
+  expect(new HitReads(openReadonly(copy, { cacheKiB: 1024 })).counts([1, 2])).toMatchObject([
+    { id: 1, count: 1 },
+    { id: 2, count: 1 },
+  ])
 })
 
 function folderOfVersion(path: string, version: number): void {

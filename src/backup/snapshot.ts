@@ -75,7 +75,7 @@ export function takeSnapshot(dataDir: string, copy: string, now: number): Manife
   }
 }
 
-/** Hits that the database has not counted yet: those from `mark.position` on. */
+/** Hits that the database has not counted yet: the entries from `mark.position` on. */
 interface Pending {
   mark: JournalPosition
   linkIds: Uint32Array
@@ -89,9 +89,9 @@ function findPending(dataDir: string, file: string): Pending | undefined {
     if (!mark || !existsSync(journalFile(dataDir))) return undefined
     using journal = JournalFile.open(journalFile(dataDir))
     if (journal.id !== mark.journalId) return undefined
-    // The last entry may be half written. On the second read, all entries of the first are whole.
-    const { length } = journal.recover(mark.position).linkIds
-    return { mark, linkIds: journal.recover(mark.position).linkIds.subarray(0, length) }
+    // The last entries may be half written. On the second read, all entries of the first are whole.
+    const { length } = journal.recover(mark.position)
+    return { mark, linkIds: journal.recover(mark.position).subarray(0, length) }
   } finally {
     db.close()
   }

@@ -115,7 +115,7 @@ function checkJournal(dataDir: string, db: Database): Finding {
     if (mark?.journalId !== journal.id) {
       return problem(name, `${file} belongs to another database`, NEW_JOURNAL)
     }
-    const hits = journal.recover(mark.position).linkIds.length
+    const hits = journal.recover(mark.position).length
     return ok(name, `it is whole; ${hits} hits in it are not counted yet`)
   } catch (error) {
     if (error instanceof JournalDamaged) {

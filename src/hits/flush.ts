@@ -5,6 +5,8 @@ import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { HitWrites } from './store.ts'
 
+/** How often hits of other threads are collected at least while the journal is full. */
+const COLLECT_MS = 250
 /** Hits per commit: bounds how long other writes wait behind it. */
 const RANGE_MAX = 8192
 
@@ -28,6 +30,7 @@ export class HitFlusher {
   /** Flushes that the disk refused. */
   failures = 0
   readonly #options: FlusherOptions
+  readonly #collector: Timer
   #timer: Timer | undefined
   #running: Promise<void> | undefined
   /** The last flush failed, and the log reports it. */
@@ -35,6 +38,7 @@ export class HitFlusher {
 
   constructor(options: FlusherOptions) {
     this.#options = options
+    this.#collector = setInterval(() => options.journal.collect(), COLLECT_MS)
     this.#schedule()
   }
 
@@ -50,6 +54,7 @@ export class HitFlusher {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#collector)
     clearTimeout(this.#timer)
     this.#timer = undefined
     await this.flush()
@@ -63,6 +68,8 @@ export class HitFlusher {
     const start = performance.now()
     while (rest > 0) {
       const length = Math.min(rest, journal.head - journal.tail, RANGE_MAX)
+      // The next entry is incomplete: the next flush counts the hits behind it.
+      if (length === 0) break
       const end = journal.tail + length
       const lost = await writer.call('countHits', { end, now: clock() })
       if (lost > 0) log.error('hits.lost', { hits: lost, reason: 'the journal was cut short' })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
+import { CLAIM, HEAD } from '../hot/journal-appender.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { createLog } from '../lib/log.ts'
 import { Thread } from '../lib/thread.ts'
@@ -137,4 +138,25 @@ test('a flush that the disk refuses leaves every hit in the journal, and the nex
   await flusher.close()
   expect(journal.pending).toBe(0)
   expect(counts.of([1]).get(1)).toBe(1)
+})
+
+test('a flush stops at an append in progress, and the next one counts the hits behind it', async () => {
+  using folder = temporaryFolder()
+  const { db, journal, counts, writes } = setUp(folder.path)
+  const writer = Thread.inProcess<Pick<HitWrites, 'countHits'>>(writes)
+  const flusher = new HitFlusher({ journal, writer, clock: () => 0, flushMs: 60_000, log: silent })
+  const other = journal.attach()
+  journal.append(1)
+  const ring = new Int32Array(other.ring)
+  Atomics.store(new Int32Array(other.own), CLAIM, Atomics.load(ring, HEAD))
+  Atomics.add(ring, HEAD, 1)
+  journal.append(2)
+  await flusher.flush()
+  expect(new HitReads(db).totals()).toEqual({ redirects: 1, position: 1 })
+  expect(counts.of([1, 2])).toEqual(new Map([1, 2].map((id) => [id, 1])))
+  expect(counts.total()).toBe(2)
+  journal.detach(other)
+  await flusher.close()
+  expect(new HitReads(db).totals()).toEqual({ redirects: 3, position: 3 })
+  expect(counts.of([1, 2])).toEqual(new Map([1, 2].map((id) => [id, 1])))
 })

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { HitJournal } from '../hot/journal.ts'
-import { JournalDamaged, JournalFile, type JournalRange } from '../hot/journal-file.ts'
+import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { type Clock, isoTime, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { adoptJournal, findJournalPosition, type HitReads, type JournalPosition } from './store.ts'
@@ -38,7 +38,7 @@ export function openJournal(
     return journal
   }
   const left = recover(file, committed.position)
-  if (left.linkIds.length > 0) log.info('hits.recovered', { hits: left.linkIds.length })
+  if (left.length > 0) log.info('hits.recovered', { hits: left.length })
   journal.resume(committed.position, left)
   return journal
 }
@@ -57,7 +57,7 @@ function findDamage(path: string, committed: JournalPosition | undefined): strin
   }
 }
 
-function recover(path: string, position: number): JournalRange {
+function recover(path: string, position: number): Uint32Array {
   using file = JournalFile.open(path)
   return file.recover(position)
 }

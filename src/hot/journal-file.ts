@@ -23,8 +23,9 @@ import { NO_FOLLOW } from '../lib/symbolic-links.ts'
  * then entries of two 32-bit words: link id, lap. A position counts entries since the journal
  * began; its slot is `position % entries` and its lap `floor(position / entries) + 1`. An entry is
  * valid when its second word, written last, is its lap: the file needs no end marker, and a torn or
- * stale entry is never taken for a hit. The database has the position where counting begins
- * (`hit_totals.position`), committed together with the counts, so a replay counts each hit once.
+ * stale entry is never taken for a hit. Link id 0 is a redirect whose link is not known. The
+ * database has the position where counting begins (`hit_totals.position`), committed together with
+ * the counts, so a replay counts each hit once.
  */
 
 const MAGIC = 'HOPHITS1'
@@ -106,21 +107,22 @@ export class JournalFile implements Disposable {
   }
 
   /**
-   * The entries that an earlier process appended and did not count: every whole entry from
-   * `position` on, and the position after the last. If a power loss dropped pages in between, the
-   * range is longer than the number of its entries.
+   * The entries that an earlier process appended and did not count: the link ids from `position` to
+   * the last whole entry. An entry in between that is not whole is 0: a kill came before it was
+   * complete, or a power loss dropped its page.
    */
-  recover(position: number): JournalRange {
-    const found: Uint32Array[] = []
-    let end = position
+  recover(position: number): Uint32Array {
+    const found: { at: number; linkIds: Uint32Array }[] = []
     for (const { words, lap, at } of this.#chunks(position, position + this.entries)) {
       // Almost no chunk contains the lap at all, and this native search is fast.
       if (!words.includes(lap)) continue
       const linkIds = idsOf(words, lap)
-      if (linkIds.length > 0) end = at + lastOf(words, lap) + 1
-      found.push(linkIds)
+      if (linkIds.length > 0) found.push({ at, linkIds })
     }
-    return { linkIds: joined(found), end }
+    const last = found.at(-1)
+    const whole = new Uint32Array(last ? last.at + last.linkIds.length - position : 0)
+    for (const { at, linkIds } of found) whole.set(linkIds, at - position)
+    return whole
   }
 
   /** Chunks of a range in order, each within one lap. A chunk is valid until the next one. */
@@ -154,30 +156,16 @@ export class JournalFile implements Disposable {
   }
 }
 
+/** The link ids up to the last entry of a lap; 0 for entries of other laps. */
 function idsOf(words: Uint32Array, lap: number): Uint32Array {
   const linkIds = new Uint32Array(words.length / ENTRY_WORDS)
-  let filled = 0
-  for (let word = 0; word < words.length; word += ENTRY_WORDS) {
-    if (words[word + 1] === lap) linkIds[filled++] = words[word] as number
+  let end = 0
+  for (let entry = 0; entry < linkIds.length; entry++) {
+    if (words[entry * ENTRY_WORDS + 1] !== lap) continue
+    linkIds[entry] = words[entry * ENTRY_WORDS] as number
+    end = entry + 1
   }
-  return linkIds.slice(0, filled)
-}
-
-/** The index of the last entry of a lap; -1 without one. */
-function lastOf(words: Uint32Array, lap: number): number {
-  let entry = words.length / ENTRY_WORDS - 1
-  while (entry >= 0 && words[entry * ENTRY_WORDS + 1] !== lap) entry--
-  return entry
-}
-
-function joined(parts: readonly Uint32Array[]): Uint32Array {
-  const whole = new Uint32Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
+  return linkIds.slice(0, end)
 }
 
 /**

@@ -1,12 +1,27 @@
 import { assert } from '../lib/assert.ts'
 import { type Pages, pointerTo, releasePages } from '../lib/mapped-pages.ts'
 import {
+  CLAIM,
+  COLLECTED,
+  HEAD,
+  JournalAppender,
+  NONE,
+  OWN_WORDS,
+  RING_WORDS,
+  type SharedJournal,
+  SPILL,
+  SPILL_ENTRIES,
+  SPILLED,
+  TAIL,
+  TAIL_LAP,
+  Tickets,
+} from './journal-appender.ts'
+import {
   ENTRY_BYTES,
   ENTRY_WORDS,
   HEADER_BYTES,
   inaccessible,
   JournalFile,
-  type JournalRange,
   restoreJournal,
 } from './journal-file.ts'
 
@@ -15,32 +30,40 @@ const ENTRIES_PER_PAGE = 4096 / ENTRY_BYTES
 const RELEASED_TOGETHER = (1024 * 1024) / ENTRY_BYTES
 
 /**
- * HOT PATH. Hits that the database does not count yet, in a mapping of the journal's file (format:
- * journal-file.ts). An append is two stores and no system call. Appended hits survive `kill -9`.
+ * The journal on the control thread: hits that the database does not count yet, in a mapping of the
+ * journal's file (format: journal-file.ts). Other threads append with a JournalAppender; only the
+ * control thread counts and releases.
  */
 export class HitJournal {
   /** Random, and also stored in the database: its position belongs to this journal only. */
   readonly id: string
   readonly #words: Uint32Array
   readonly #entries: number
+  readonly #tickets: Tickets
   /** Of the first entry. */
   readonly #address: number
-  /** Positions: the first not known to be counted, and the next to be written. */
+  readonly #ring = new Int32Array(new SharedArrayBuffer(RING_WORDS * 4))
+  readonly #appender: JournalAppender
+  /** What the appenders of other threads share with this one: `own` of SharedJournal. */
+  readonly #live: Int32Array[] = []
+  /** Of threads that have ended, until no append of theirs is incomplete. */
+  #ended: Int32Array[] = []
+  /** The first position not known to be counted. */
   #tail = 0
-  #head = 0
   /** Pages before this position are released. */
   #released = 0
-  /** The next slot and its lap, kept beside `#head` so that an append divides nothing. */
-  #slot = 0
-  #lap = 1
   /** Hits that arrived while the ring was full, by link id. They enter it when there is room. */
   readonly #overflow = new Map<number, number>()
 
   private constructor({ id, entries }: JournalFile, mapping: Uint8Array) {
     this.id = id
     this.#entries = entries
+    this.#tickets = new Tickets(entries)
     this.#words = new Uint32Array(mapping.buffer, mapping.byteOffset + HEADER_BYTES)
     this.#address = pointerTo(mapping) + HEADER_BYTES
+    // Without a spill: this thread adds to the overflow itself.
+    this.#appender = new JournalAppender(this.#shareWith(new SharedArrayBuffer(SPILL * 4)))
+    this.#seek(0)
   }
 
   /** Maps the file, and creates it if missing. Throws DataError when it is not a whole journal. */
@@ -50,11 +73,27 @@ export class HitJournal {
     return new HitJournal(file, map(path))
   }
 
+  /** For the JournalAppender of one other thread. Pass the result to `detach` when it has ended. */
+  attach(): SharedJournal {
+    const own = new Int32Array(new SharedArrayBuffer(OWN_WORDS * 4))
+    own[CLAIM] = NONE
+    this.#live.push(own)
+    return this.#shareWith(own.buffer as SharedArrayBuffer)
+  }
+
+  /**
+   * The thread with this appender has ended: it stores nothing any more. An append that it did not
+   * complete becomes a hit of no link (id 0), because its redirect was not answered.
+   */
+  detach({ own }: SharedJournal): void {
+    const at = this.#live.findIndex(({ buffer }) => buffer === own)
+    assert(at >= 0, 'a detached appender is attached')
+    this.#ended.push(...this.#live.splice(at, 1))
+  }
+
   /** Hits appended and not yet released, including those of `#overflow`. */
   get pending(): number {
-    let waiting = 0
-    for (const count of this.#overflow.values()) waiting += count
-    return this.#head - this.#tail + waiting
+    return this.totalFrom(this.#tail)
   }
 
   /** Capacity of the ring. */
@@ -62,30 +101,21 @@ export class HitJournal {
     return this.#entries
   }
 
-  /** Some hits are in memory only, because the ring is full: a kill would lose them. */
-  get overflowing(): boolean {
-    return this.#overflow.size > 0
+  /** Hits in memory only, because the ring is full: a kill would lose them. */
+  get overflow(): number {
+    this.collect()
+    return this.#countOverflow()
   }
 
   /** Records one redirect of a link (an id of 1 to 2^32 - 1). Never fails and never waits. */
   append(linkId: number): void {
-    if (this.#head - this.#tail >= this.#entries) {
-      this.#overflow.set(linkId, (this.#overflow.get(linkId) ?? 0) + 1)
-      return
-    }
-    const word = this.#slot * ENTRY_WORDS
-    this.#words[word] = linkId
-    this.#words[word + 1] = this.#lap
-    this.#head++
-    if (++this.#slot === this.#entries) {
-      this.#slot = 0
-      this.#lap++
-    }
+    if (!this.#appender.appendIfRoom(linkId)) this.#addOverflow(linkId)
   }
 
-  /** The next position to be written. Every entry before it can be read. */
+  /** The first entry that is incomplete or not claimed yet. All entries before it can be read. */
   get head(): number {
-    return this.#head
+    const claimed = this.#claimed()
+    return this.#incompleteBefore(claimed)[0] ?? claimed
   }
 
   /** The first position that is not known to be counted. */
@@ -95,21 +125,25 @@ export class HitJournal {
 
   /** Entries before `end` are committed: their slots may be overwritten. */
   release(end: number): void {
-    assert(end >= this.#tail && end <= this.#head, 'a released range is pending')
-    this.#tail = end
+    assert(end >= this.#tail && end <= this.head, 'a released range is pending')
+    this.#setTail(end)
     if (end - this.#released >= RELEASED_TOGETHER) this.#releaseCounted()
-    if (this.#overflow.size > 0) this.#refill()
+    this.collect()
   }
 
   /** Number of hits in the journal from `position` on, for each of `linkIds`. */
   countFrom(position: number, linkIds: readonly number[]): Map<number, number> {
+    // Before the head is read, because it moves hits into the ring.
+    this.collect()
+    const head = this.#claimed()
+    const incomplete = this.#incompleteBefore(head)
     const counts = new Map(linkIds.map((id) => [id, this.#overflow.get(id) ?? 0]))
     let at = Math.max(position, this.#tail)
     let slot = at % this.#entries
-    for (; at < this.#head; at++) {
+    for (; at < head; at++) {
       const linkId = this.#words[slot * ENTRY_WORDS] as number
       const count = counts.get(linkId)
-      if (count !== undefined) counts.set(linkId, count + 1)
+      if (count !== undefined && !incomplete.includes(at)) counts.set(linkId, count + 1)
       if (++slot === this.#entries) slot = 0
     }
     return counts
@@ -117,46 +151,115 @@ export class HitJournal {
 
   /** Number of hits from `position` on, of all links. */
   totalFrom(position: number): number {
-    return this.pending - Math.max(0, Math.min(position, this.#head) - this.#tail)
+    this.collect()
+    const head = this.#claimed()
+    const from = Math.max(this.#tail, Math.min(position, head))
+    // The database has counted no incomplete entry, so all of them are behind its position.
+    return head - from - this.#incompleteBefore(head).length + this.#countOverflow()
   }
 
   /**
    * Continues after an earlier process. `position`: the committed one. `left`: the result of
-   * `JournalFile.recover` there. Its hits become pending again, at their old positions.
+   * `JournalFile.recover` there. Its hits become pending again, at their old positions. Gaps become
+   * hits of no link (id 0), so that another kill loses and doubles nothing.
    */
-  resume(
-    position: number,
-    left: JournalRange = { linkIds: new Uint32Array(), end: position },
-  ): void {
-    this.#tail = position
+  resume(position: number, left: Uint32Array = new Uint32Array()): void {
     this.#released = position - (position % ENTRIES_PER_PAGE)
-    if (left.end - position > left.linkIds.length) this.#closeGaps(position, left.linkIds.length)
-    this.#seek(position + left.linkIds.length)
-  }
-
-  #seek(position: number): void {
-    this.#head = position
-    this.#slot = position % this.#entries
-    this.#lap = Math.floor(position / this.#entries) + 1
+    this.#seek(position + left.length)
+    this.#setTail(position)
+    let gap = left.indexOf(0)
+    while (gap >= 0) {
+      this.#complete(position + gap)
+      gap = left.indexOf(0, gap + 1)
+    }
   }
 
   /**
-   * Moves the `count` whole entries from `position` on together, over gaps where a power loss
-   * dropped pages. Each is erased before it is written at its new place: a kill in between loses
-   * one hit and counts none twice.
+   * Takes over the hits that other threads appended while the ring was full, and moves hits of the
+   * overflow into the ring if there is room. Needed several times a second: a thread waits while
+   * 65,536 of its hits are not collected.
    */
-  #closeGaps(position: number, count: number): void {
-    let from = position
-    this.#seek(position)
-    while (this.#head < position + count) {
-      const word = (from % this.#entries) * ENTRY_WORDS
-      if (this.#words[word + 1] === Math.floor(from / this.#entries) + 1) {
-        const linkId = this.#words[word] as number
-        this.#words[word + 1] = 0
-        this.append(linkId)
+  collect(): void {
+    for (const own of [...this.#live, ...this.#ended]) {
+      const spilled = Atomics.load(own, SPILLED)
+      let at = Atomics.load(own, COLLECTED)
+      if (at === spilled) continue
+      for (; at !== spilled; at = (at + 1) | 0) {
+        this.#addOverflow((own[SPILL + (at & (SPILL_ENTRIES - 1))] as number) >>> 0)
       }
-      from++
+      Atomics.store(own, COLLECTED, at)
+      Atomics.notify(own, COLLECTED)
     }
+    if (this.#overflow.size > 0) this.#refill()
+  }
+
+  #countOverflow(): number {
+    let hits = 0
+    for (const count of this.#overflow.values()) hits += count
+    return hits
+  }
+
+  #shareWith(own: SharedArrayBuffer): SharedJournal {
+    const ring = this.#ring.buffer as SharedArrayBuffer
+    return { address: this.#address, entries: this.#entries, ring, own }
+  }
+
+  /** Both ends, while no other thread appends. */
+  #seek(position: number): void {
+    Atomics.store(this.#ring, HEAD, this.#tickets.of(position))
+    this.#setTail(position)
+  }
+
+  #setTail(position: number): void {
+    this.#tail = position
+    // The lap first: an appender that reads the new tail needs a lap from which it can count on.
+    Atomics.store(this.#ring, TAIL_LAP, this.#tickets.lapOf(position))
+    Atomics.store(this.#ring, TAIL, this.#tickets.of(position))
+  }
+
+  /** The next position to be claimed. */
+  #claimed(): number {
+    return this.#tickets.positionOf(Atomics.load(this.#ring, HEAD), this.#tail)
+  }
+
+  /**
+   * The positions that threads have claimed and not completed, ascending. `head`: the result of
+   * `#claimed`, which must be read first: an entry before it is complete or in a published claim.
+   *
+   * Completes those of ended threads. A live thread may have published the same claim: only one of
+   * the two has the entry, and the claim of a live thread soon changes.
+   */
+  #incompleteBefore(head: number): number[] {
+    const incomplete = [...this.#claims([...this.#live, ...this.#ended])]
+      .filter((at) => at >= this.#tail && at < head && !this.#isComplete(at))
+      .sort((a, b) => a - b)
+    if (this.#ended.length === 0) return incomplete
+    const awaited = this.#claims(this.#live)
+    for (const at of incomplete) {
+      // Checked again: a live thread may have completed it and withdrawn its claim meanwhile.
+      if (!awaited.has(at) && !this.#isComplete(at)) this.#complete(at)
+    }
+    this.collect()
+    this.#ended = this.#ended.filter((own) => awaited.intersection(this.#claims([own])).size > 0)
+    return incomplete.filter((at) => awaited.has(at))
+  }
+
+  #claims(appenders: readonly Int32Array[]): Set<number> {
+    const claims = appenders.map((own) => Atomics.load(own, CLAIM))
+    const claimed = claims.filter((claim) => claim !== NONE)
+    return new Set(claimed.map((claim) => this.#tickets.positionOf(claim, this.#tail)))
+  }
+
+  #isComplete(position: number): boolean {
+    const word = (position % this.#entries) * ENTRY_WORDS + 1
+    return Atomics.load(this.#words, word) === this.#tickets.lapOf(position)
+  }
+
+  /** Makes an incomplete entry a hit of no link, which only the total of all hits counts. */
+  #complete(position: number): void {
+    const word = (position % this.#entries) * ENTRY_WORDS
+    this.#words[word] = 0
+    Atomics.store(this.#words, word + 1, this.#tickets.lapOf(position))
   }
 
   /** Restores header and length of a truncated file. Its hits are lost. */
@@ -178,14 +281,16 @@ export class HitJournal {
     }
   }
 
+  #addOverflow(linkId: number, count = 1): void {
+    this.#overflow.set(linkId, (this.#overflow.get(linkId) ?? 0) + count)
+  }
+
   #refill(): void {
     for (const [linkId, count] of this.#overflow) {
-      const room = this.#entries - (this.#head - this.#tail)
-      const moved = Math.min(room, count)
       this.#overflow.delete(linkId)
-      for (let i = 0; i < moved; i++) this.append(linkId)
-      if (moved < count) {
-        this.#overflow.set(linkId, count - moved)
+      for (let moved = 0; moved < count; moved++) {
+        if (this.#appender.appendIfRoom(linkId)) continue
+        this.#addOverflow(linkId, count - moved)
         return
       }
     }

@@ -29,7 +29,7 @@ export interface MetricsSources {
   cache: { readonly sizes: Readonly<Record<string, number>> }
   lookUps: { readonly known: number; readonly unknown: number }
   limiter: Pick<RateLimiter, 'windows'>
-  journal: Pick<HitJournal, 'head' | 'tail' | 'pending' | 'entries'>
+  journal: Pick<HitJournal, 'head' | 'tail' | 'pending' | 'overflow' | 'entries'>
   flusher: Pick<HitFlusher, 'seconds' | 'failures'>
   threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
   watch: Pick<ThreadWatch, 'isHanging'>
@@ -158,7 +158,7 @@ export const FAMILIES = {
   hopcode_hits_pending: gauge('Hits that wait to be counted.', ({ journal }) => journal.pending),
   hopcode_hits_overflow: gauge(
     'Hits beyond a full journal: in memory only, lost if the process is killed.',
-    ({ journal: { pending, head, tail } }) => pending - (head - tail),
+    ({ journal }) => journal.overflow,
   ),
   hopcode_hits_journal_fill_ratio: gauge(
     'How full the journal is, 0 to 1.',

@@ -18,17 +18,17 @@ export interface Vitals {
 interface VitalsDeps {
   health: Health
   writer: { readonly failing: boolean }
-  journal: Pick<HitJournal, 'pending' | 'entries' | 'overflowing'>
+  journal: Pick<HitJournal, 'pending' | 'entries' | 'overflow'>
   databaseFile: string
 }
 
 /** Waits for nothing but the file system, and throws nothing. */
 export function readVitals({ health, writer, journal, databaseFile }: VitalsDeps): Vitals {
-  const { pending, entries, overflowing } = journal
+  const { pending, entries, overflow } = journal
   return {
     isDatabaseWell: health.totalRedirects() !== undefined,
     isWriteFailing: writer.failing,
-    hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflowing },
+    hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflow > 0 },
     disk: readDisk(databaseFile),
     memory: orUndefined(() => process.memoryUsage.rss()),
     startedAt: performance.timeOrigin,
