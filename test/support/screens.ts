@@ -1,6 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, toAnswer } from './app.ts'
 import { onScriptError, violations } from './browser.ts'
 
@@ -59,31 +59,19 @@ export async function watch(
 export async function judge(page: Page, name: string): Promise<string[]> {
   mkdirSync(FOLDER, { recursive: true })
   const faults: string[] = []
-  const session = await page.context().newCDPSession(page)
   for (const { name: look, width, height, colorScheme, isChecked } of LOOKS) {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    // A wide window shows most of a page at once, and its pixels take the most time.
-    const isWhole = width < 1920
-    await storeScreenshot(session, join(FOLDER, `${name}-${look}.png`), isWhole)
+    // A wide window shows most of a page at once. A JPEG takes less CPU than a PNG.
+    const path = join(FOLDER, `${name}-${look}.jpg`)
+    await page.screenshot({ path, fullPage: width < 1920 })
     const found = isChecked ? await violations(page) : []
     const broken = found.filter((fault) => name !== 'docs' || !KNOWN_OF_DOCS.test(fault))
     faults.push(...(await tooWide(page, width)), ...broken.map((fault) => `${look}: ${fault}`))
   }
-  await session.detach()
   await page.setViewportSize(NARROWEST)
   faults.push(...(await tooWide(page, NARROWEST.width)))
   return faults.map((fault) => `${name}, ${fault}`)
-}
-
-/** Of the whole page, or of its window. Takes less CPU than `page.screenshot`, and more space. */
-async function storeScreenshot(session: CDPSession, file: string, isWhole: boolean): Promise<void> {
-  const { data } = await session.send('Page.captureScreenshot', {
-    format: 'png',
-    optimizeForSpeed: true,
-    captureBeyondViewport: isWhole,
-  })
-  writeFileSync(file, Buffer.from(data, 'base64'))
 }
 
 async function tooWide(page: Page, width: number): Promise<string[]> {
