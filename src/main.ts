@@ -10,7 +10,6 @@ import * as links from './cli/links.ts'
 import * as remote from './cli/remote.ts'
 import { restore } from './cli/restore.ts'
 import { findRunning } from './cli/running.ts'
-import { serve } from './cli/serve.ts'
 import * as service from './cli/service.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { type DataFolder, openDataFolder, refuseLinks, requireDatabase } from './data-folder.ts'
@@ -143,6 +142,8 @@ async function serveUntilSignal(): Promise<void> {
   for (const signal of IGNORED_SIGNALS) process.on(signal, () => {})
   const config = readConfig()
   finishInterruptedRestore(config.dataDir)
+  // The other commands start faster without loading the service.
+  const { serve } = await import('./cli/serve.ts')
   const stop = await serve(config)
   await signalled
   if (await stop()) process.exit(0)

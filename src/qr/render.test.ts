@@ -4,6 +4,8 @@ import { type Bitmap, decodeQr, inspectPng, pixelAt } from '../../test/support/d
 import { parseQrOptions, type QrOptions, SIZE_MAX_PX, SIZE_MIN_PX } from './options.ts'
 import { renderQr } from './render.ts'
 
+const RUNS = Number(process.env.QR_RUNS ?? 20)
+
 const PNG = parseQrOptions({})
 const SVG: QrOptions = { ...PNG, format: 'svg' }
 const BOTH_READERS = ['jsQR', 'zxing'] as const
@@ -94,7 +96,7 @@ test('any code of any base reads as sent at any size and as an SVG', async () =>
       expectQuietZone(png.bitmap, PNG)
       expect((await decodeQr(renderQr(text, SVG))).text).toBe(text)
     }),
-    { numRuns: 50 },
+    { numRuns: RUNS },
   )
 }, 60_000)
 
@@ -105,7 +107,7 @@ test('the SVG fills exactly the modules that are dark in a PNG of one pixel a mo
       const png = await decodeQr(renderQr(`${base}/${code}`, { ...PNG, size: svg.width }))
       expect(svg.bitmap.data).toEqual(png.bitmap.data)
     }),
-    { numRuns: 60 },
+    { numRuns: RUNS },
   )
 })
 

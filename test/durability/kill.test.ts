@@ -7,7 +7,7 @@ import { SEED } from './lib/seeded-random.ts'
  * Nothing that was answered is lost when the process is killed, nothing that was ended comes back,
  * and no hit is counted twice. The long form: npm run test:durability -- kill
  */
-const ROUNDS = Number(process.env.KILL_ROUNDS ?? 8)
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? 4)
 const seed = Number(process.env.KILL_SEED ?? SEED)
 
 const title = `kill -9 amid requests of every kind, ${ROUNDS} rounds (KILL_SEED=${seed})`

@@ -5,6 +5,7 @@ import { HOUR } from '../../src/lib/clock.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { OWNER, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** Ranges of the analytics: dates, the account's time zone, the period before, CSV files. */
 
@@ -84,6 +85,8 @@ test('two dates choose the range, both included', async () => {
   }
 })
 
+const withHit = sharedApp((app) => setUp(app, { '2026-02-09T23:00:00Z': 1 }))
+
 test.each([
   ['from=2026-02-12&to=2026-02-10', 'the wrong order'],
   ['from=2026-02-10', 'one date'],
@@ -91,8 +94,7 @@ test.each([
   ['from=2026-02-30&to=2026-03-01', 'a date that does not exist'],
   ['from=%22%3E%3Cb%3E&to=2026-03-01', 'no date'],
 ])('?%s shows the usual range and what is wrong: %s', async (query) => {
-  await using app = await testApp()
-  const { owner } = await setUp(app, { '2026-02-09T23:00:00Z': 1 })
+  const { owner } = await withHit()
   const { status, text } = await owner.get(`/app/analytics?${query}`)
   expect([status, sumOf(text)]).toEqual([200, ['1', 'in the last 30 days']])
   expect(text).toContain('Enter two dates, the earlier one first.')
@@ -202,11 +204,12 @@ test('nobody gets the file of another account’s link', async () => {
   }
 })
 
+const withOwner = sharedApp(setUpOwner)
+
 test.each(['', 'Mars/Phobos', '+01:00', '__proto__', '<b>', 'x'.repeat(10_000)])(
   'a time zone that does not exist is refused: %s',
   async (zone) => {
-    await using app = await testApp()
-    const { owner } = await setUpOwner(app)
+    const { owner } = await withOwner()
     expect((await setZone(owner, zone)).status).toBe(400)
     expect((await owner.get('/app/analytics')).text).toContain('data-zone-suggestion')
   },

@@ -4,6 +4,7 @@ import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** The page Analytics, and the hits of one link: hits over time, budgets, most followed links. */
 
@@ -203,11 +204,12 @@ test('a refresh brings the parts that change and no page around them', async () 
   expect(plain.location).toBe(`/app/links/${code}?range=24h`)
 })
 
+const withOwner = sharedApp(setUpOwner, { env: ENV })
+
 test.each(['', '?range=', '?range=1h', '?range=toString', '?range=%00'])(
   'an unknown range is the usual one: %s',
   async (query) => {
-    await using app = await testApp({ env: ENV })
-    const { owner } = await setUpOwner(app)
+    const { owner } = await withOwner()
     const { text } = await analyticsOf(owner, `/app/analytics${query}`)
     expect(text).toMatch(/range=30d#hits-section" aria-current="true"/)
   },

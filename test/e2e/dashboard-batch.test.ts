@@ -5,6 +5,7 @@ import { type TestApp, testApp } from '../support/app.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
+import { shared } from '../support/shared.ts'
 
 /** What the list of links does with the selected ones, as a form without scripts sends it. */
 
@@ -168,9 +169,10 @@ const refusals = [
     error: 'Invalid tags',
   },
 ] as const
+const unchanged = shared(setUp)
+
 test.each(refusals)('the list refuses $name with a message, and stays', async (refusal) => {
-  await using service = await setUp()
-  const { app, free } = service
+  const { app, free } = await unchanged()
   const { status, text } = await send(app, free, BATCH, refusal.fields)
   expect(status).toBe(422)
   expect(text).toContain(refusal.error)

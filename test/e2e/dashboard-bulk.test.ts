@@ -3,6 +3,7 @@ import { parse } from 'csv-parse/sync'
 import { type TestApp, testApp } from '../support/app.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** Many URLs at once: pasted or from a file, with nothing lost of what fails. */
 
@@ -114,9 +115,10 @@ const refused = [
     says: 'a quote that is not closed',
   },
 ]
+const withFree = sharedApp(async (app) => ({ free: await makeMember(app, 'free@example.com') }))
+
 test.each(refused)('$name is refused beside its field', async ({ sent, says }) => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
+  const { app, free } = await withFree()
   const { status, text } = await send(app, free, sent)
   expect(status).toBe(422)
   expect(text).toMatch(new RegExp(`id="field-(urls|file)-error">[^<]*${says}`))

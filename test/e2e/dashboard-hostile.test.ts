@@ -5,6 +5,7 @@ import { Conversation } from '../support/conversation.ts'
 import { PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { firstAnswer, slowly } from '../support/late-body.ts'
 import { makeMember } from '../support/members.ts'
+import { shared } from '../support/shared.ts'
 
 /** Requests that are slow, broken off, or many at once, to get past what judges them. */
 
@@ -80,10 +81,12 @@ test('a browser that has signed in is one browser, however it writes its mark', 
   expect(statuses[9]).toBe(429)
 })
 
+const untouched = shared(testApp)
+
 test.each(['', '%', '[', 'a b', 'localhost:99999'])(
   'a request with the host %j gets an answer of ours',
   async (host) => {
-    await using app = await testApp()
+    const app = await untouched()
     using conversation = await Conversation.open(app.url)
     conversation.send(`GET /app/links HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
     const { status, headers } = await firstAnswer(conversation)

@@ -5,6 +5,7 @@ import { type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { nameOf, pathOf, READS, WRITES } from '../support/endpoints.ts'
 import { makeMember } from '../support/members.ts'
 import { outcome } from '../support/outcome.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** The page Keys: creating, rotating, revoking and ending API keys, and what they can do. */
 
@@ -169,10 +170,14 @@ const names = [
   { name: 'the name of another key', sent: ' WEB  site ', says: 'has this name already' },
   { name: 'the name of the first key', sent: 'default', says: 'has this name already' },
 ]
-test.each(names)('a key with $name is refused beside its field', async ({ sent, says }) => {
-  await using app = await testApp()
+const withKey = sharedApp(async (app) => {
   const { owner } = await setUpOwner(app)
   expect((await create(owner, 'Web Site')).seen.status).toBe(200)
+  return { owner }
+})
+
+test.each(names)('a key with $name is refused beside its field', async ({ sent, says }) => {
+  const { owner } = await withKey()
   const { seen, key } = await create(owner, sent, 'read')
   expect([seen.status, key]).toEqual([422, ''])
   expect(seen.text).toContain(says)

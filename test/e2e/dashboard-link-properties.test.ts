@@ -1,10 +1,12 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { MINUTE } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import type { Seen, Visitor } from '../support/dashboard.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** The properties of a link in the form of its page. */
 
@@ -183,12 +185,14 @@ const refusals = [
     error: 'Destination URL is not allowed',
   },
 ]
+const inBerlin = sharedApp(async (app) => ({ free: await freeWithLink(app, { zone: BERLIN }) }))
+
 test.each(refusals)(
   'a refused $field is marked with the reason, and nothing is saved: $error',
   async (refusal) => {
     const { field, text, error } = refusal
-    await using app = await testApp()
-    const free = await freeWithLink(app, { zone: BERLIN })
+    const { app, free } = await inBerlin()
+    app.advance(MINUTE)
     await save(free, { starts_at: '2026-03-20T12:00', expires_at: '2026-05-01T12:00' })
     const before = await stored(app)
     const seen = await save(free, { forward_query: '1', [field]: text })

@@ -3,6 +3,7 @@ import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { Visitor } from '../support/dashboard.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** The page of one link: its destination, its hits, its QR code, its end. */
 
@@ -70,11 +71,12 @@ const refused = [
   { url: 'javascript:alert(1)', error: 'Invalid URL: must start with http:// or https://' },
   { url: 'http://hop.test/SPRING26', error: 'Destination URL is not allowed' },
 ]
+const unchanged = sharedApp(async (app) => ({ free: await freeWithLink(app) }))
+
 test.each(refused)(
   'a change to ($url) is refused beside its field, and changes nothing',
   async (sent) => {
-    await using app = await testApp()
-    const free = await freeWithLink(app)
+    const { app, free } = await unchanged()
     const { status, text } = await free.post(pathOf('SPRING26'), { url: sent.url })
     expect(status).toBe(422)
     expect(text).toMatch(new RegExp(`id="field-url-error">[^<]*${sent.error}`))

@@ -3,6 +3,7 @@ import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** The page of all links: making one, searching, paging, the order by hits. */
 
@@ -65,9 +66,14 @@ const refused = [
   { url: 'https://a b.example', error: 'must not contain spaces' },
   { url: 'http://hop.test/LOOPED', error: 'Destination URL is not allowed' },
 ]
+/** For the tables of refusals: nothing of Ann's is stored. */
+const withAnn = sharedApp(async (app) => {
+  await app.reserve('TAKEN26', 'pro')
+  return { ann: await makeMember(app, 'ann@example.com') }
+})
+
 test.each(refused)('$url is refused beside its field, which keeps it', async ({ url, error }) => {
-  await using app = await testApp()
-  const ann = await makeMember(app, 'ann@example.com')
+  const { ann } = await withAnn()
   const { status, text } = await ann.post(LINKS, { url })
   expect(status).toBe(422)
   expect(text).toMatch(new RegExp(`id="field-url-error">[^<]*${error}`))
@@ -99,9 +105,7 @@ const claims = [
 test.each(claims)(
   '$code with the destination ($url) is refused beside its field, and reserves nothing',
   async (sent) => {
-    await using app = await testApp()
-    await app.reserve('TAKEN26', 'pro')
-    const ann = await makeMember(app, 'ann@example.com')
+    const { app, ann } = await withAnn()
     const { code, url, field, error } = sent
     const { status, text } = await ann.post(LINKS, { code, url })
     expect(status).toBe(422)

@@ -5,6 +5,7 @@ import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { OWNER, PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { addOneTimeLink, makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** How the dashboard defends accounts: sessions, cookies, forms, headers. */
 
@@ -135,12 +136,15 @@ const foreign = [
   { name: 'with a token without its pad', headers: {}, csrf: 'unmasked' },
   { name: 'with the token of another session', headers: {}, csrf: 'eve' },
 ]
+const withTwo = sharedApp(async (app) => ({
+  ann: await makeMember(app, 'ann@example.com'),
+  eve: await makeMember(app, 'eve@example.com'),
+}))
+
 test.each(foreign)(
   'a form $name is refused, and changes nothing',
   async ({ headers, csrf, plain }) => {
-    await using app = await testApp()
-    const ann = await makeMember(app, 'ann@example.com')
-    const eve = await makeMember(app, 'eve@example.com')
+    const { app, ann, eve } = await withTwo()
     const own = (await ann.get('/app/account')).csrf
     const stolen =
       csrf === 'eve'
@@ -160,8 +164,7 @@ test.each(foreign)(
 test.each(foreign.slice(0, 6))(
   'a sign-in form $name is refused',
   async ({ headers, csrf, plain }) => {
-    await using app = await testApp()
-    await makeMember(app, 'ann@example.com')
+    const { app } = await withTwo()
     const visitor = new Visitor(app)
     const own = (await visitor.get('/app/sign-in')).csrf
     const sent = { email: 'ann@example.com', password: PASSWORD, csrf: csrf ?? own }
@@ -297,7 +300,7 @@ const malformed = [
   { name: 'a broken multipart', type: 'multipart/form-data; boundary=x', body: '--y', status: 415 },
 ]
 test.each(malformed)('a form of $name is refused with a page', async ({ type, body, status }) => {
-  await using app = await testApp()
+  const { app } = await withTwo()
   const headers = { 'content-type': type, 'sec-fetch-site': 'same-origin' }
   // Sent in pieces, a body declares no length.
   const inPieces = async function* () {

@@ -11,6 +11,7 @@ import { START, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, PASSWORD, type Seen, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** The pages of the service, for its owner: accounts, invitations, maintenance, health. */
 
@@ -146,9 +147,11 @@ const badInvites = [
     says: 'Choose a plan.',
   },
 ]
+/** For the tables of refusals. */
+const withOwner = sharedApp(setUpOwner)
+
 test.each(badInvites)('an invitation is refused beside its field for $name', async (bad) => {
-  await using app = await testApp()
-  const { owner } = await setUpOwner(app)
+  const { owner } = await withOwner()
   const seen = await invite(owner, bad.fields as Record<string, string>)
   expect(seen.status).toBe(422)
   expect(seen.text).toContain(bad.says)
@@ -246,8 +249,7 @@ test('accounts come in pages of 50, the newest first, and are found by a part of
 test.each(['0', '999', '1x', 'x', '-1', '99999999999999999999'])(
   'there is no page of an account that is not there: %s',
   async (id) => {
-    await using app = await testApp()
-    const { owner } = await setUpOwner(app)
+    const { owner } = await withOwner()
     expect((await owner.get(`${ACCOUNTS}/${id}`)).status).toBe(404)
     const sent = await owner.post(`${ACCOUNTS}/${id}/plan`, { plan: 'pro' }, { from: ACCOUNTS })
     expect(sent.status).toBe(404)
@@ -303,8 +305,7 @@ const badTimes = [
   { at: '2026-05-01T12:00', says: 'At most 30 days' },
 ]
 test.each(badTimes)('maintenance until “$at” is refused beside the field', async ({ at, says }) => {
-  await using app = await testApp()
-  const { owner } = await setUpOwner(app)
+  const { app, owner } = await withOwner()
   const fields = { length: 'at', at }
   const seen = await owner.post('/app/service/maintenance', fields, { from: '/app/service' })
   expect(seen.status).toBe(422)

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { testApp } from '../support/app.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** What all pages of the dashboard share: navigation, theme, compression. */
 
@@ -99,13 +100,14 @@ test('pages are compressed for browsers that accept it, and say so to caches', a
   expect(head).toMatchObject({ status: 200, bytes: 0, encoding: 'gzip' })
 })
 
+const withOwner = sharedApp(setUpOwner)
+
 test.each([
   { name: 'refuses gzip', headers: { 'accept-encoding': 'gzip;q=0, identity' } },
   { name: 'comes from another site', headers: { 'sec-fetch-site': 'cross-site' } },
   { name: 'comes from a sister host', headers: { 'sec-fetch-site': 'same-site' } },
 ])('a page is not compressed for a request that $name', async ({ headers }) => {
-  await using app = await testApp()
-  const { owner } = await setUpOwner(app)
+  const { app, owner } = await withOwner()
   const all = { 'accept-encoding': 'gzip', ...headers }
   expect(await headersOf(app, owner, '/app/account', all)).toMatchObject({ encoding: null })
 })
@@ -113,8 +115,7 @@ test.each([
 test.each(['/app/nothing', '/app/links/NOSUCH26', '/app/service/nothing'])(
   'a missing page keeps the navigation for a signed-in user alone: %s',
   async (path) => {
-    await using app = await testApp()
-    const { owner } = await setUpOwner(app)
+    const { owner } = await withOwner()
     const seen = await owner.get(path)
     expect(seen.status).toBe(404)
     expect(seen.text).toContain('href="/app/analytics"')

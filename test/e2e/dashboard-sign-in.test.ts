@@ -11,6 +11,7 @@ import {
   resetPasswordByCommand,
   settled,
 } from '../support/members.ts'
+import { shared } from '../support/shared.ts'
 
 /** Getting into the dashboard: set-up, invitations, registration, passwords and sessions. */
 
@@ -132,10 +133,12 @@ const weak = [
   { name: '129 characters', password: `${'x9'.repeat(64)}y`, says: 'Use at most 128 characters.' },
   { name: 'a common one', password: 'Password123', says: 'one of the most common passwords' },
 ]
+const withoutOwner = shared(testApp)
+
 test.each(weak)(
   'a password of $name is refused beside its field, and nothing typed is lost but it',
   async ({ password, says }) => {
-    await using app = await testApp()
+    const app = await withoutOwner()
     const { status, text } = await new Visitor(app).post(setupPath(app), { email: OWNER, password })
     expect(status).toBe(422)
     expect(text).toMatch(/id="field-password"[^>]* aria-invalid="true"/)

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { HOUR } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { shared, sharedApp } from '../support/shared.ts'
 
 /** GET /api/links/{code}/hits and GET /api/hits. The time is 2026-03-01T12:00Z. */
 
@@ -57,6 +58,8 @@ test('the buckets of an account have the hits of all its links', async () => {
   })
 })
 
+const withoutLinks = shared(testApp)
+
 test.each([
   // A date is included; a time is not.
   ['by=day&from=2026-02-27&to=2026-02-28', '2026-02-27T00', '2026-03-01T00', 2],
@@ -82,7 +85,7 @@ test.each([
   ['by=hour&from=2025-11-01&to=2025-11-02', '2025-11-01T00', '2025-11-01T00', 0],
   ['from=2030-01-01&to=2030-01-02', '2030-01-01T00', '2030-01-01T00', 0],
 ])('the range of ?%s', async (query, from, to, buckets) => {
-  await using app = await testApp()
+  const app = await withoutLinks()
   const { status, body } = await get(app, `/api/hits?${query}`)
   const found = [body.from, body.to].map((time) => String(time).slice(0, 13))
   expect([query, status, ...found]).toEqual([query, 200, from, to])
@@ -91,6 +94,8 @@ test.each([
 
 const WHEN = (name: string) =>
   `Invalid ${name}: must be a date like 2026-03-01 or a time like 2026-03-01T12:00:00Z`
+
+const withLink = sharedApp((app) => app.claim('SPRING', 'https://example.com/spring'))
 
 test.each([
   ['from=yesterday', WHEN('from')],
@@ -108,8 +113,7 @@ test.each([
   ['from=2025-01-01&to=2026-03-01', 'Invalid range: at most 400 days by day'],
   ['from=0001-01-01', 'Invalid range: at most 400 days by day'],
 ])('both endpoints refuse ?%s', async (query, error) => {
-  await using app = await testApp()
-  await app.claim('SPRING', 'https://example.com/spring')
+  const { app } = await withLink()
   for (const path of ['/api/hits', '/api/links/SPRING/hits']) {
     expect([path, await get(app, `${path}?${query}`)]).toMatchObject([
       path,

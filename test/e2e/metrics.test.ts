@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import parsePrometheus from 'parse-prometheus-text-format'
 import { version } from '../../package.json' with { type: 'json' }
 import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { shared } from '../support/shared.ts'
 import { testWith } from '../support/tools.ts'
 
 /** What those who run the service see: /-/metrics, /-/live, /-/ready. */
@@ -219,6 +220,8 @@ test('the heap is no more than what is resident, whatever buffers lie beside it'
   expect(valueAt(page, 'hopcode_process_heap_bytes')).toBeWithin(1, resident)
 })
 
+const behindProxy = shared(testApp)
+
 // Internals of the service are no stranger's business.
 test.each([
   { name: 'behind a proxy', headers: { 'x-forwarded-for': '203.0.113.9' } },
@@ -227,7 +230,7 @@ test.each([
   { name: 'behind a proxy that tells the scheme alone', headers: { 'x-forwarded-proto': 'https' } },
   { name: 'behind a proxy that tells the host alone', headers: { 'x-forwarded-host': 'hop.test' } },
 ])('a caller $name gets the 404 of an unknown path', async ({ headers }) => {
-  await using app = await testApp()
+  const app = await behindProxy()
   const answer = await fetch(`${app.url}/-/metrics`, { headers: { ...headers } })
   const unknown = await fetch(`${app.url}/-/nothing`, { headers: { ...headers } })
   expect(answer.status).toBe(404)

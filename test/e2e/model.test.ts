@@ -13,7 +13,7 @@ import { ENDPOINTS, nameOf } from '../support/endpoints.ts'
  * seed; `MODEL_SEED` takes it back.
  */
 
-const RUNS = Number(process.env.MODEL_RUNS ?? 10)
+const RUNS = Number(process.env.MODEL_RUNS ?? 5)
 const SEED = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const COMMANDS = 50
 /** With so many runs, one that never meets one of the contract's answers is a fault of the test. */
