@@ -1,13 +1,13 @@
 // The baseline of bench/load/create.ts: what does POST /api/shorten give with a commit per request?
 // bun bench/load/baseline-commit-each.ts <port> <data folder>
 import { issueKey } from '../../src/accounts/keys.ts'
-import { newPasscode } from '../../src/accounts/passcodes.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { commitTogether } from '../../src/db/writer.ts'
 import { isoTime, wallClock } from '../../src/lib/clock.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import type { CreatedLink, CreateLinks } from '../../src/links/link.ts'
+import { newPasscode } from '../../src/links/passcodes.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { type ParsedUrl, Url, urlKey } from '../../src/links/url.ts'
 import { pauseAfterCommit } from '../lib/disk-model.ts'

@@ -1,21 +1,26 @@
 import { deserialize, serialize } from 'bun:jsc'
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { SECOND } from '../lib/clock.ts'
+import { MINUTE, type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
 import type { LogoTrial, OptionsTrial, Trials } from './trial.ts'
 
 /** The argument with which this program runs one trial. It is no command for people. */
 export const TRIAL_ARGUMENT = 'internal-qr-trial'
 
-/** Trials that wait or run, one for each account. */
-const TRIALS_MAX = 2
-/** A trial takes less than a second of CPU, the start of its process included. */
+/** Trials that wait or run, one for each account: each waits for less than 30 seconds of CPU. */
+const TRIALS_MAX = 5
+/** On a busy machine. The process limits its CPU time itself: see `runTrial`. */
 const TIMEOUT_MS = 15 * SECOND
+/** An account whose trial was killed gets no other for this time, so that others get theirs. */
+const REST_MS = MINUTE
 const RESULT_BYTES_MAX = 1024 * 1024
 
 export type TrialCall = {
   [Name in keyof Trials]: { name: Name; args: Parameters<Trials[Name]>[0] }
 }[keyof Trials]
+
+const overloaded = (retryMs: number): AppError =>
+  new AppError('overloaded', '', { headers: { 'retry-after': `${Math.ceil(retryMs / SECOND)}` } })
 
 interface QrTrialsOptions {
   /** Starts this program; `TRIAL_ARGUMENT` follows. */
@@ -23,6 +28,7 @@ interface QrTrialsOptions {
   /** The longest short URL: the smaller the modules, the more of them a logo hides. */
   text: string
   timeoutMs?: number
+  monotonic?: MonotonicClock
 }
 
 /** Tries logos and options in a process of its own, one at a time. It is killed when it hangs. */
@@ -30,26 +36,36 @@ export class QrTrials {
   readonly #command: readonly string[]
   readonly #text: string
   readonly #timeoutMs: number
+  readonly #monotonic: MonotonicClock
   readonly #accounts = new Set<AccountId>()
+  /** When the rest of an account ends. */
+  readonly #resting = new Map<AccountId, number>()
   #process: Bun.Subprocess | undefined
   #isClosed = false
   /** Settles with the latest trial and never rejects. */
   #latest: Promise<unknown> = Promise.resolve()
 
-  constructor({ command, text, timeoutMs = TIMEOUT_MS }: QrTrialsOptions) {
+  constructor(options: QrTrialsOptions) {
+    const { command, text, timeoutMs = TIMEOUT_MS, monotonic = monotonicClock } = options
     this.#command = command
     this.#text = text
     this.#timeoutMs = timeoutMs
+    this.#monotonic = monotonic
   }
 
-  /** `bytes`: a PNG or SVG file. Throws `overloaded` while too many trials wait. */
+  /**
+   * `bytes`: a PNG or SVG file. Throws `overloaded` while too many trials wait, and for an account
+   * that rests.
+   */
   async tryLogo(accountId: AccountId, bytes: Uint8Array): Promise<LogoTrial> {
     const tried = await this.#queue(accountId, {
       name: 'tryLogo',
       args: { bytes, text: this.#text },
     })
     if (tried === undefined) {
-      return { problem: 'The logo takes too long to draw. Use simpler shapes.' }
+      return {
+        problem: 'The logo takes too long to draw. Use simpler shapes, and try again in a minute.',
+      }
     }
     return tried as LogoTrial
   }
@@ -67,20 +83,30 @@ export class QrTrials {
   }
 
   async #queue(accountId: AccountId, call: TrialCall): Promise<unknown> {
+    const restMs = this.#restOf(accountId)
+    if (restMs > 0) throw overloaded(restMs)
     if (this.#accounts.has(accountId) || this.#accounts.size >= TRIALS_MAX) {
-      throw new AppError('overloaded', '', { headers: { 'retry-after': '5' } })
+      throw overloaded(5 * SECOND)
     }
     this.#accounts.add(accountId)
     const trial = this.#latest.then(() => this.#run(call))
     this.#latest = trial.catch(() => {})
     try {
-      return await trial
+      const result = await trial
+      if (result === undefined) this.#resting.set(accountId, this.#monotonic() + REST_MS)
+      return result
     } finally {
       this.#accounts.delete(accountId)
     }
   }
 
-  /** Undefined if the process was killed: after the time limit, or because memory is short. */
+  #restOf(accountId: AccountId): number {
+    const now = this.#monotonic()
+    for (const [id, end] of this.#resting) if (end <= now) this.#resting.delete(id)
+    return (this.#resting.get(accountId) ?? now) - now
+  }
+
+  /** Undefined if the process was killed: after a time limit, or because memory is short. */
   async #run(call: TrialCall): Promise<unknown> {
     if (this.#isClosed) throw new AppError('stopping')
     const child = Bun.spawn({

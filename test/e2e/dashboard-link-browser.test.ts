@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
 import { makeMember } from '../support/members.ts'
@@ -99,6 +99,33 @@ testInBrowser(
   },
   BROWSER_MS,
 )
+
+testInBrowser(
+  'the time until a deleted link is gone counts down',
+  async () => {
+    await using app = await testApp()
+    await using opened = await open(app)
+    const { page } = opened
+    await page.clock.install({ time: app.now() })
+    await page.goto(`${app.url}${PATH}/delete`)
+    await page.getByRole('button', { name: `Delete ${CODE}` }).click()
+    await page.getByText('1 link deleted.').waitFor()
+    await page.goto(app.url + PATH)
+    const notice = page.getByText('This link will be deleted in')
+    const [first = 0, second = 0] = [await secondsIn(notice), await later(page, notice)]
+    expect(first).toBeGreaterThan(second)
+    expect(second).toBeGreaterThan(0)
+  },
+  BROWSER_MS,
+)
+
+const secondsIn = async (notice: Locator) =>
+  Number(/(\d+) s/.exec((await notice.textContent()) ?? '')?.[1])
+
+async function later(page: Page, notice: Locator): Promise<number> {
+  await page.clock.runFor(5000)
+  return secondsIn(notice)
+}
 
 testInBrowser(
   'a suggested tag is added to the earlier ones',

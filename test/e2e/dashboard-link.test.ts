@@ -127,6 +127,19 @@ test('a link is paused and resumed from its menu', async () => {
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
 })
 
+test('each tag on a link’s page leads to the links with this tag', async () => {
+  await using app = await testApp()
+  const free = await freeWithLink(app)
+  await app.claim('OTHER26')
+  const json = { tags: ['print', 'a & b'] }
+  await app.call('PATCH', '/api/links/SPRING26', { key: 'free', json })
+  const { text } = await free.get(pathOf('SPRING26'))
+  const [path = ''] = /(?<=class="tag" href=")[^"]+(?=">a &amp; b<)/.exec(text) ?? []
+  const found = await free.get(path)
+  expect(found.text).toContain('1 of 2 links')
+  expect(found.text).toContain('/app/links/SPRING26"')
+})
+
 test('a code is deleted behind a page that says what that means, and is free after 30 seconds', async () => {
   await using app = await testApp()
   const free = await freeWithLink(app)
@@ -137,7 +150,9 @@ test('a code is deleted behind a page that says what that means, and is free aft
   const seen = await free.post(`${pathOf('SPRING26')}/delete`, {})
   expect(seen.location).toBe('/app/links?done=deleted&undo=SPRING26')
   expect((await app.call('GET', '/SPRING26')).status).toBe(404)
-  expect((await free.get(pathOf('SPRING26'))).text).toContain('is deleted in 30 seconds')
+  expect((await free.get(pathOf('SPRING26'))).text).toMatch(
+    /will be deleted in <time [^>]*>30 s<\/time>,<\/strong> at\s+12:00:30 \(UTC\)/,
+  )
   app.advance(30_000)
   await eventually(
     'the code is free',

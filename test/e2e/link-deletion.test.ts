@@ -109,7 +109,7 @@ test('the link of another account cannot be deleted or kept', async () => {
   for (const action of ['delete', 'undo-delete']) {
     expect((await other.post(`${PATH}/${action}`, { csrf })).status).toBe(404)
   }
-  expect((await owner.get(PATH)).text).toContain('is deleted in 30 seconds')
+  expect((await owner.get(PATH)).text).toContain('This link will be deleted in')
 })
 
 function problemsOf(app: TestApp) {

@@ -18,6 +18,13 @@ export function pngLogo(width: number, height = width): Uint8Array<ArrayBuffer> 
   return new Uint8Array(PNG.sync.write(image))
 }
 
+/** Masks that refer to each other: drawing them takes years. */
+const masks = Array.from({ length: 15 }, (_, i) => {
+  const inner = `<rect width="99" height="99" fill="#fff" mask="url(#m${i - 1})"/>`.repeat(40)
+  return `<mask id="m${i}">${inner}</mask>`
+})
+export const maskBomb = svgLogo(`${masks.join('')}<rect width="99" height="99" mask="url(#m14)"/>`)
+
 /** Sends the form of /app/qr as a browser does. */
 export async function uploadLogo(
   app: TestApp,

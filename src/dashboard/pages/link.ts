@@ -22,6 +22,7 @@ import {
 } from '../ui/link-head.ts'
 import { destination, linkPath } from '../ui/link-parts.ts'
 import { badgesOf, offeredTags } from '../ui/link-table.ts'
+import { exactTime } from '../ui/local-time.ts'
 import { linkHits, zoneOf } from './analytics.ts'
 import {
   propertiesForm,
@@ -169,13 +170,13 @@ async function linkPage(
 
 function deletionNotice(
   user: CurrentUser,
-  { link: { code }, properties: { deleteAt }, now }: VisitorState,
+  { link: { code }, properties: { deleteAt }, zone, now }: VisitorState,
 ): Html | false {
   if (deleteAt === null) return false
-  const seconds = Math.max(0, Math.ceil((deleteAt - now) / 1000))
   return parts.notice(
     'note',
-    html`<p><strong>This link is deleted in ${seconds} seconds.</strong> It has stopped working.</p>
+    html`<p><strong>This link will be deleted in ${parts.countdown(deleteAt, now)},</strong> at
+        ${exactTime(deleteAt, zone)}. It has stopped working.</p>
       ${parts.buttonForm(user, `${linkPath(code)}/undo-delete`, 'Undo')}`,
   )
 }

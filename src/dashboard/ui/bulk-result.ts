@@ -78,7 +78,7 @@ const failedCard = async (failed: BulkGroups['failed']): Promise<Html> =>
   parts.card('Failed', [
     parts.table({
       caption: 'Lines that failed',
-      columns: ['Line', 'Reason', 'URL'],
+      columns: ['Source', 'Reason', 'URL'],
       rows: await batchSlices.map(failed.slice(0, ROWS_MAX), ROWS_AT_ONCE, (row) => [
         breakable(row.place),
         row.error,
@@ -120,7 +120,7 @@ const reusedCard = async (reused: BulkGroups['reused']): Promise<Html> =>
     }),
   ])
 
-const LINK_COLUMNS = ['Line', 'Short URL', 'Destination']
+const LINK_COLUMNS = ['Source', 'Short URL', 'Destination']
 
 const linkCells = (place: string, { code, short_url, url }: OkView, id: string) => [
   breakable(place),
@@ -132,6 +132,6 @@ const LINE_SHOWN_MAX = 100
 const beginning = (text: string): string =>
   text.length > LINE_SHOWN_MAX ? `${text.slice(0, LINE_SHOWN_MAX)}…` : text
 
-/** Allows a line break in a file name that is one long word. */
+/** Allows line breaks only in a long file name, also within a word. */
 const breakable = (text: string) =>
-  /\S{20}/.test(text) ? html`<span class="long">${text}</span>` : text
+  html`<span class="${text.length > 20 ? 'long' : 'short-text'}">${text}</span>`

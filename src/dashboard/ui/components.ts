@@ -248,10 +248,12 @@ export function time(epochMs: number): Html {
 
 /** The time left until an epoch time. Counts down where scripts run. */
 export function countdown(endsAt: number, now: number): Html {
-  const minutes = Math.max(0, Math.ceil((endsAt - now) / 60_000))
+  const seconds = Math.max(0, Math.ceil((endsAt - now) / 1000))
+  const minutes = Math.ceil(seconds / 60)
   const hours = Math.floor(minutes / 60)
   const short = hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`
-  const shown = hours >= 48 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : short
+  const long = hours >= 48 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : short
+  const shown = seconds < 60 ? `${seconds} s` : long
   const all = attributes({ datetime: isoTime(endsAt), 'data-countdown': true })
   return html`<time ${all}>${shown}</time>`
 }

@@ -6,6 +6,7 @@ import * as parts from './components.ts'
 import { icon } from './icons.ts'
 import { bare, destination, linkPath, qrPicture, replacesMain } from './link-parts.ts'
 import { type Badge, badge } from './link-row.ts'
+import { tagPath } from './link-table.ts'
 import { longTime } from './local-time.ts'
 
 /** The head of a link's page: names, actions, the QR code, the destination. */
@@ -28,7 +29,7 @@ export function linkNames(user: CurrentUser, props: HeadProps): Html {
   return html`
     <div class="link-names">
       <h1>${properties.title ?? link.code}</h1>${badges.map(badge)}
-      ${properties.tags.map((tag) => html`<span class="tag">${tag}</span>`)}
+      ${properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)}
     </div>
     <p class="link-short"><data ${short}>${host}/<wbr>${link.code}</data></p>
     <div class="row link-actions">

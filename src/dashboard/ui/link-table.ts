@@ -28,7 +28,7 @@ interface TableQuery {
 }
 
 export interface LinkTable extends TableQuery {
-  /** All matches on all pages. Sorted by hits: the links that the order reaches. */
+  /** All matches. */
   total: number
   /** All links of the account. */
   linkCount: number
@@ -47,6 +47,9 @@ export function parseTableQuery(query: Readonly<Record<string, string | undefine
     byHits: query.sort === 'hits',
   }
 }
+
+/** The list of the links with a tag. */
+export const tagPath = (tag: string): string => `/app/links?${new URLSearchParams({ tag })}`
 
 /** The query of the page that htmx sends a form from; that of all links without htmx. */
 export function currentTableQuery({ headers }: Request): TableQuery {
@@ -88,9 +91,13 @@ export async function loadTable(
   if (rows.length > 0 || total === 0 || query.page === 1) {
     return { ...query, total, linkCount, rows: await renderRows(deps, rows, query.search) }
   }
-  const page = Math.min(lastPage(total), query.page - 1)
+  const page = Math.min(lastPage(reachable({ ...query, total })), query.page - 1)
   return loadTable(deps, account, { ...query, page }, signal)
 }
+
+/** The matches on all pages: the order by hits ends at a rank. */
+const reachable = ({ byHits, total }: Pick<LinkTable, 'byHits' | 'total'>): number =>
+  byHits ? Math.min(total, TOP_MAX) : total
 
 interface LoadOptions {
   query: TableQuery
@@ -112,7 +119,7 @@ async function loadRows(
     const { total } = isFiltered(query)
       ? await deps.pages.find({ ...filter, limit: 1, offset: 0 }, signal)
       : { total: linkCount }
-    return { total: Math.min(total, TOP_MAX), rows: await topLinks(deps, part, signal) }
+    return { total, rows: await topLinks(deps, part, signal) }
   }
   const { total, links } = await deps.pages.find(part, signal)
   const counts = deps.hits.of(links.map(({ id }) => id))
@@ -230,6 +237,11 @@ export function listFragment(table: LinkTable): { markup: Html; path: string } {
 
 function found(table: LinkTable): string {
   const { isCut, total, linkCount } = table
+  const shown = reachable(table)
+  if (shown < total) {
+    const matches = isFiltered(table) ? 'matching links' : 'links'
+    return `Top ${count(shown)} of ${count(total)} ${matches}`
+  }
   if (!isFiltered(table)) return parts.plural(linkCount, 'link')
   const text = `${count(total)} of ${parts.plural(linkCount, 'link')}`
   return isCut ? `${text} match the first ${SEARCH_MAX} characters of your search` : text
@@ -316,7 +328,7 @@ const HEADS = [
 ]
 
 function list(table: LinkTable): Html {
-  const { search, tag, rows, page, total } = table
+  const { search, tag, rows, page } = table
   if (rows.length === 0) {
     return html`<div id="list">${parts.emptyState(
       'Nothing found',
@@ -335,7 +347,7 @@ function list(table: LinkTable): Html {
       </table>
       <input type="hidden" name="at" value="${queryText(table)}">
       ${table.byHits && orderHint(table)}
-      ${pager(page, total, (to) => pathOf({ ...table, page: to }))}
+      ${pager(page, reachable(table), (to) => pathOf({ ...table, page: to }))}
     </div>`
 }
 
@@ -361,5 +373,4 @@ const batchButton = (value: string, label: string, extra: Record<string, boolean
 
 const orderHint = ({ linkCount }: LinkTable): Html => html`
   <p class="hint">Hits of the last ${linkCount > TOP_MAX ? 'minute' : 'few seconds'} may not be
-    included in this order.
-    ${linkCount > TOP_MAX && `These are the first ${count(TOP_MAX)}.`}</p>`
+    included in this order.</p>`

@@ -32,5 +32,9 @@ export function longTime(epochMs: number, zone: string): string {
   return `${longDate(time.toPlainDate())}, ${clock} (${place})`
 }
 
+/** `21:00:30 (Europe/Berlin)`: a time of today. */
+export const exactTime = (epochMs: number, zone: string): string =>
+  `${zoned(epochMs, zone).toPlainTime().toString({ smallestUnit: 'second' })} (${zoneName(zone)})`
+
 const zoned = (epochMs: number, zone: string): Temporal.ZonedDateTime =>
   Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone)
