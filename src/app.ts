@@ -14,15 +14,19 @@ import { linkPropertyRoutes } from './links/property-routes.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
-import { type Follow, follower } from './redirect/follow.ts'
-import { logged, timed } from './redirect/observe.ts'
-import { nativeRedirect, redirectRoutes } from './redirect/routes.ts'
+import { controlFollower } from './redirect/control.ts'
+import { redirectRoutes } from './redirect/routes.ts'
 import { closeService, type Outside, openService, type Service } from './service.ts'
 import type { Descriptors } from './status/descriptors.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
 export interface App {
-  http: Elysia
+  /** Opens the public port; 0 chooses a free one. Throws if it is in use. */
+  listen(address: { hostname: string; port: number }): Promise<void>
+  /** Undefined before `listen`. */
+  readonly port: number | undefined
+  /** Waits up to `graceMs` for requests under way, and closes all connections. */
+  stopListening(graceMs: number): Promise<void>
   /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
   operators: Elysia | undefined
   /** No account exists yet: the service has just been set up. */
@@ -33,7 +37,7 @@ export interface App {
    * From now on /-/ready is 503, and so are sign-ins that wait: they would take longer than a stop
    * may.
    */
-  beginStop(): void
+  beginStop(): Promise<void>
   /** Watches over file descriptors once the ports are open. */
   descriptors: Descriptors
   /** Hits not counted in the database yet. */
@@ -44,20 +48,29 @@ export interface App {
 
 /** Builds the whole service over `config.dataDir`, without listening. Throws DataError. */
 export async function buildApp(config: Config, outside: Outside): Promise<App> {
-  const ownPort = (): number | undefined => http.server?.port
-  const service = await openService(config, { ...outside, ownPort })
+  const service = await openService(config, {
+    ...outside,
+    ownPort: () => redirects.port,
+    answer: (request) => http.fetch(request),
+  })
   const http = routes(service)
   const { health, descriptors, dashboard, journal, fresh, setupLink } = service
+  const { redirects } = service
   return {
-    http: http as unknown as Elysia,
+    listen: (address) => redirects.listen(address),
+    get port() {
+      return redirects.port
+    },
+    stopListening: (graceMs) => redirects.stop(graceMs),
     operators: config.metricsListen ? operatorRoutes(service) : undefined,
     fresh,
     setupLink,
     descriptors,
-    beginStop() {
+    async beginStop() {
       health.beginStop()
       descriptors.close()
       void dashboard.deps.passwords.close()
+      await redirects.beginStop()
     },
     hitsWaiting: () => journal.pending,
     close: (graceMs) => closeService(service, graceMs),
@@ -67,21 +80,12 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
 /** Every endpoint of the public port. */
 function routes(service: Service) {
   const { config, dashboard, metrics } = service
-  const follow = openRedirect(service)
   const http = new Elysia({
     // Without this a request with a short Host header reaches the wrong route.
     handler: { standardHostname: false },
-    serve: {
-      // Bodies are bounded by http/body.ts, which answers in JSON; Bun would not.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      idleTimeout: 30,
-      // A port in use is an error: shared with another process, each would answer for its own data.
-      reusePort: false,
-      routes: nativeRedirect(follow),
-    },
   })
     .headers(securityHeaders(config.baseUrl))
-    .use(observeRequests({ ...service, logs: config.logRequests !== 'none' }))
+    .use(observeRequests({ ...service, logs: config.logRequests }))
     .use(closingConnections(service))
     .use(
       errorResponses({
@@ -104,7 +108,7 @@ function routes(service: Service) {
     .use(statusRoutes(service))
     .use(probeRoutes(service))
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
-    .use(redirectRoutes(follow))
+    .use(redirectRoutes(redirectFollower(service)))
     .use(dashboardRoutes(dashboard.deps))
     .use(openapiRoutes(config, listRoutes))
 
@@ -114,15 +118,13 @@ function routes(service: Service) {
   return http
 }
 
-function openRedirect(service: Service): Follow {
-  const { config, monotonic, redirectSeconds } = service
-  const follow = follower({
+function redirectFollower(service: Service) {
+  const { config, redirects } = service
+  return controlFollower({
     ...service,
-    behindProxy: config.trustedProxies.length > 0,
+    counters: redirects.controlCounters,
     notFoundUrl: config.notFoundUrl,
   })
-  const timedFollow = timed(follow, redirectSeconds, monotonic)
-  return config.logRequests === 'all' ? logged(timedFollow, service) : timedFollow
 }
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */

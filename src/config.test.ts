@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError, listSettings, readConfig, urlHost } from './config.ts'
 
@@ -25,6 +26,7 @@ test('every setting has its documented default', () => {
     },
     blocklistFiles: [],
     linkCacheMax: 200_000,
+    redirectThreads: Math.min(8, Math.max(1, availableParallelism() - 1)),
     hitFlushMs: 250,
     signUp: 'closed',
     sessionIdleMinutes: 30,

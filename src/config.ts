@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
@@ -57,6 +58,12 @@ const urlBytesMax = (plan: string, fallback: number) =>
   wholeNumber(0, URL_BYTES_MAX)
     .default(fallback)
     .describe(`Bytes of URLs and texts that an account of the ${plan} plan stores. 0: no limit.`)
+
+const REDIRECT_THREADS_MAX = 8
+
+/** One core is left for the control thread. */
+const defaultRedirectThreads = (): number =>
+  Math.min(REDIRECT_THREADS_MAX, Math.max(1, availableParallelism() - 1))
 
 const Environment = z.object({
   PORT: wholeNumber(0, 65_535)
@@ -122,7 +129,10 @@ const Environment = z.object({
     .describe('Files with lists of bad hosts, comma-separated; reloaded when they change.'),
   LINK_CACHE_MAX: wholeNumber(1, 10_000_000)
     .default(200_000)
-    .describe('Links kept in memory, of 192 bytes each on average.'),
+    .describe('Links that each redirect thread keeps in memory, of 192 bytes each on average.'),
+  REDIRECT_THREADS: wholeNumber(1, REDIRECT_THREADS_MAX)
+    .optional()
+    .describe('Threads that answer redirects.'),
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
     .default(250)
     .describe('How often hits move from the journal to the database, in milliseconds.'),
@@ -158,6 +168,7 @@ const COMPUTED: Readonly<Record<string, string>> = {
   BASE_URL: 'http://localhost:<PORT>',
   CDN_URL: '<BASE_URL>/cdn',
   HOPCODE_URL: 'the service that uses DATA_DIR, else BASE_URL',
+  REDIRECT_THREADS: 'the number of cores less one, 1 to 8',
 }
 
 export interface SettingInfo {
@@ -240,6 +251,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     },
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
+    redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     hitFlushMs: env.HIT_FLUSH_MS,
     signUp: env.SIGNUP,
     sessionIdleMinutes: env.SESSION_IDLE_MINUTES,

@@ -14,10 +14,11 @@ import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { HitFlusher } from './hits/flush.ts'
-import { HitCounts, journalFile } from './hits/hits.ts'
+import { HitCounts } from './hits/hits.ts'
 import { BucketPruner, HitSeries } from './hits/series.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './hot/client-address.ts'
+import { CodeVersions } from './hot/code-versions.ts'
 import type { HitJournal } from './hot/journal.ts'
 import { RequestBodies } from './http/body.ts'
 import { RequestIds } from './http/context.ts'
@@ -25,17 +26,14 @@ import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
 import type { Code } from './lib/code.ts'
-import { Histogram, LATENCY_BOUNDS } from './lib/histogram.ts'
 import type { Log } from './lib/log.ts'
 import { limitLines } from './lib/log-limit.ts'
 import type { RandomBytes } from './lib/random.ts'
-import { RestartingThread } from './lib/restarting-thread.ts'
-import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
-import { CountingReads, LinkCache } from './links/cache.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/delayed-deletion.ts'
+import { DestinationReads } from './links/destination.ts'
 import { LinkEffects } from './links/effects.ts'
 import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
@@ -51,19 +49,23 @@ import { Moderation, ModerationReads } from './moderation/moderation.ts'
 import { prepare } from './prepare.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
-import type { Renderer } from './qr/renderer.ts'
 import { QrStore } from './qr/store.ts'
 import { QrTrials } from './qr/trials.ts'
+import { RedirectThreads } from './redirect/threads.ts'
+import {
+  type OpenWorker,
+  PASSWORDS,
+  startThread,
+  startThreads,
+  type Threads,
+} from './start-threads.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
-import type { Reads } from './threads/reader.ts'
 import type { Writes } from './threads/writer.ts'
-
-type OpenWorker = (url: URL) => Worker
 
 /** What the app takes from outside itself: tests pass their own. */
 export interface Outside {
@@ -75,6 +77,8 @@ export interface Outside {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
+  /** `clock` and `monotonic` for other threads: see `clocksIn`. Default: the machine's. */
+  time?: SharedArrayBuffer
   /** Starts a thread. Default: a new Worker. */
   openWorker?: OpenWorker
   /** Lines that the log could not write. */
@@ -84,13 +88,15 @@ export interface Outside {
 type Options = Outside & {
   /** The port of the HTTP server, once it listens. */
   ownPort: () => number | undefined
+  /** Answers what the redirect threads forward. */
+  answer: (request: Request) => Response | Promise<Response>
 }
 
 export type Service = Awaited<ReturnType<typeof openService>>
 
 /** Opens what exists once per process, without listening. Throws DataError. */
 export async function openService(config: Config, options: Options) {
-  const { clock, monotonic, random } = options
+  const { clock, monotonic } = options
   const log = limitLines(options.log, monotonic)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
   const writerWork = new WriterWork()
@@ -109,15 +115,18 @@ export async function openService(config: Config, options: Options) {
   const isHanging = () => watch.isHanging('writer')
   const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging })
   const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
-  const base = { config, clock, monotonic, random, log, db, journal, hasher, writer, threads }
-  const guards = openGuards({ ...base, addressesMax: options.addressesMax })
-  const links = openLinks({ ...base, imageDir, blocklist, unsent: guards.unsent })
+  const base = { ...options, ...host, config, log, db, journal, hasher, writer, threads }
+  const guards = openGuards(base)
+  const links = openLinks({ ...base, ...guards, imageDir, blocklist })
   const { hits, images, reads } = links
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
-  const health = new Health({ hits, writer, threads, watch })
+  const allThreads = { ...threads, redirect: links.redirects }
+  const health = new Health({ hits, writer, threads: allThreads, watch })
   const descriptors = new Descriptors({ log })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
-  const deps = { ...base, ...guards, ...links, blocklist, lists: threads.reader, health, series }
+  const tally = new RequestTally()
+  const lists = threads.reader
+  const deps = { ...base, ...guards, ...links, blocklist, lists, health, series, tally }
   const rankings = new Rankings({ reader: threads.reader, monotonic })
   const dashboard = openDashboard({
     config,
@@ -132,14 +141,9 @@ export async function openService(config: Config, options: Options) {
     },
     startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),
   })
-  const traffic = {
-    tally: new RequestTally(),
-    outcomes: { foundByHead: 0, notFound: 0, disabled: 0, expired: 0, limited: 0, failed: 0 },
-    redirectSeconds: new Histogram(LATENCY_BOUNDS),
-  }
   const metrics = new Metrics({
     ...deps,
-    ...traffic,
+    threads: allThreads,
     flusher,
     writerWork,
     watch,
@@ -154,7 +158,6 @@ export async function openService(config: Config, options: Options) {
   const delayedDeletion = new DelayedDeletion({ db, links: links.links, clock, log })
   return {
     ...deps,
-    ...traffic,
     lock,
     fresh,
     setupLink,
@@ -167,12 +170,9 @@ export async function openService(config: Config, options: Options) {
   }
 }
 
-interface Base {
+interface Base extends Options {
   config: Config
-  clock: Clock
-  monotonic: MonotonicClock
-  random: RandomBytes
-  log: Log
+  openWorker: OpenWorker
   db: Database
   journal: HitJournal
   hasher: SecretHasher
@@ -181,7 +181,7 @@ interface Base {
 }
 
 /** What admits or refuses a request: accounts, limits, maintenance, memory in flight. */
-function openGuards(base: Base & { addressesMax: number | undefined }) {
+function openGuards(base: Base) {
   const { config, clock, monotonic, random, db, writer, addressesMax } = base
   const plans = planLimits(config)
   return {
@@ -209,17 +209,22 @@ interface LinkOptions extends Base {
   imageDir: string
   blocklist: Blocklist
   unsent: UnsentResponses
+  limiter: RateLimiter
 }
 
 /** Links, their images and their hits. */
 function openLinks(options: LinkOptions) {
-  const { config, clock, monotonic, log, db, journal, writer, threads } = options
+  const { config, clock, monotonic, random, log, db, journal, writer, threads } = options
   const { imageDir, blocklist, unsent } = options
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
-  const lookUps = new CountingReads(reads)
-  const codes = new KnownCodes({ reads, reader: threads.reader })
-  const cache = new LinkCache({ reads: lookUps, blocklist, codes, max: config.linkCacheMax })
+  const versions = CodeVersions.allocate(random)
+  const codes: KnownCodes = new KnownCodes({
+    reads,
+    reader: threads.reader,
+    onComplete: (memory) => redirects.setCodes(memory),
+  })
+  const redirects: RedirectThreads = openRedirects(options, { versions, codes })
   const qrStore = new QrStore(db)
   const images = new QrImages({
     renderer: threads.qr,
@@ -233,7 +238,7 @@ function openLinks(options: LinkOptions) {
   const hits = new HitCounts(new HitReads(db), journal)
   const properties = new PropertyReads(db)
   const rules = new RuleCache({ properties, hits, blocklist })
-  const effects = new LinkEffects({ cache, rules, images, indexer })
+  const effects = new LinkEffects({ versions, codes, rules, images, indexer })
   const moderationReads = new ModerationReads(db)
   const requireRoom = (account: number) => unsent.requireRoom(account)
   return {
@@ -241,8 +246,9 @@ function openLinks(options: LinkOptions) {
     reads,
     properties,
     rules,
-    lookUps,
-    cache,
+    destinations: new DestinationReads(db, blocklist),
+    codes,
+    redirects,
     images,
     qrStore,
     qrTrials: new QrTrials({ command: OWN_COMMAND, text: addresses.short(LONGEST_CODE) }),
@@ -251,8 +257,42 @@ function openLinks(options: LinkOptions) {
     links: new LinkWriter({ writer, effects }),
     pages: new LinkPages(threads.reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
-    moderation: new Moderation({ reads: moderationReads, writer, effects, blocklist, clock }),
+    moderation: new Moderation({
+      reads: moderationReads,
+      writer,
+      effects,
+      blocklist,
+      publishLists: () => redirects.setLists(),
+      clock,
+    }),
   }
+}
+
+/** The redirect threads, which start when the port is opened. */
+function openRedirects(
+  options: LinkOptions,
+  { versions, codes }: { versions: CodeVersions; codes: KnownCodes },
+): RedirectThreads {
+  const { config, log, journal, limiter, blocklist, openWorker, answer, time } = options
+  return new RedirectThreads({
+    count: config.redirectThreads,
+    openWorker: () => openWorker(new URL('./threads/redirect.ts', import.meta.url)),
+    log,
+    settings: {
+      databaseFile: databaseFile(config.dataDir),
+      cacheMax: config.linkCacheMax,
+      trustedProxies: config.trustedProxies,
+      notFoundUrl: config.notFoundUrl,
+      logsRequests: config.logRequests === 'all',
+      versions: versions.memory,
+      time,
+    },
+    limiter,
+    journal,
+    blocklist,
+    codes,
+    answer,
+  })
 }
 
 function openBlocklist(config: Config, log: Log, port: Options['ownPort']): Promise<Blocklist> {
@@ -272,99 +312,20 @@ const OWN_COMMAND = import.meta.dir.startsWith('/$bunfs/')
 
 const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
 
-/** Calls that wait for one thread. */
-const CALLS_MAX = 200_000
-
-interface ThreadDescription {
-  name: string
-  url: URL
-  settings: unknown
-  options?: Partial<ThreadOptions>
-}
-
-const PASSWORDS: ThreadDescription = {
-  name: 'passwords',
-  url: new URL('./threads/passwords.ts', import.meta.url),
-  settings: {},
-}
-
-interface ThreadHost {
-  log: Log
-  openWorker: OpenWorker
-}
-
-interface ThreadsOptions {
-  config: Config
-  host: ThreadHost
-  imageDir: string
-  writerWork: WriterWork
-}
-
-type Threads = Awaited<ReturnType<typeof startThreads>>
-
-async function startThreads({ config, host, imageDir, writerWork }: ThreadsOptions) {
-  const file = databaseFile(config.dataDir)
-  const [writer, reader, qr] = await Promise.all([
-    startThread<Writes>(host, {
-      name: 'writer',
-      url: new URL('./threads/writer.ts', import.meta.url),
-      settings: { file, journal: journalFile(config.dataDir) },
-      options: { batchMax: 1000, observe: writerWork.observe },
-    }),
-    startRestartingThread<Reads>(host, {
-      name: 'reader',
-      url: new URL('./threads/reader.ts', import.meta.url),
-      settings: { file },
-    }),
-    startRestartingThread<Renderer>(host, {
-      name: 'qr',
-      url: new URL('./threads/qr.ts', import.meta.url),
-      settings: { dir: imageDir },
-    }),
-  ])
-  return { writer, reader, qr }
-}
-
-/** A thread whose end by a fault is logged. */
-function startThread<Calls extends Functions<Calls>>(
-  { log, openWorker }: ThreadHost,
-  { name, url, settings, options }: ThreadDescription,
-): Promise<Thread<Calls>> {
-  return Thread.start<Calls>(openWorker(url), settings, {
-    batchMax: 1,
-    queueMax: CALLS_MAX,
-    ...options,
-    onDeath: (error) => {
-      log.error('thread.ended', { thread: name }, error)
-      options?.onDeath?.(error)
-    },
-  })
-}
-
-/** A thread without state, which is restarted when it ends. */
-function startRestartingThread<Calls extends Functions<Calls>>(
-  host: ThreadHost,
-  thread: ThreadDescription,
-): Promise<RestartingThread<Calls>> {
-  return RestartingThread.start<Calls>(
-    (onDeath) => startThread(host, { ...thread, options: { onDeath } }),
-    { onRestart: () => host.log.info('thread.restarted', { thread: thread.name }) },
-  )
-}
-
 /**
  * Stops background work, counts the last hits and closes the database. Images and password checks
  * in progress may then take `graceMs` more. Throws if the disk refuses.
  */
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { lists, db, writer, lock, log, qrTrials } = service
+  const { lists, db, writer, lock, log, qrTrials, redirects } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
   await Promise.all([keyUses.close(), dashboard.close(), blocklist.close()])
   // These threads have the lowest priority: on a busy machine the data would wait for seconds.
   const background = Promise.all([images.close(), dashboard.deps.passwords.close()])
   try {
+    await redirects.close()
     await Promise.all([remake?.close(), flusher.close()])
   } finally {
     await lists.close()

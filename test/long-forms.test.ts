@@ -25,6 +25,6 @@ test.each(wrong)('scripts/durability.ts runs nothing when told %s', (line) => {
   const ran = Bun.spawnSync(words, { cwd: ROOT })
   expect([ran.exitCode, `${ran.stdout}`]).toEqual([2, ''])
   expect(`${ran.stderr}`).toContain(
-    'Names: power-loss, kill, kill-bulk, restore, full-disk-start, io-faults, model, fuzz, ',
+    'Names: power-loss, kill, journal-threads, kill-bulk, restore, full-disk-start, io-faults, model, fuzz, ',
   )
 })

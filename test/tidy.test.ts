@@ -32,7 +32,7 @@ const LAYERS: readonly string[] =
   `
   lib errors config hot db accounts data-folder limits maintenance
   http blocklist hits links analytics moderation redirect qr status
-  dashboard openapi client backup prepare threads service app cli main
+  dashboard openapi client backup prepare threads start-threads service app cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)
@@ -384,4 +384,13 @@ test('a unit test is in the folder of the file that it tests', () => {
   expect(subject('src/hot/sliding-window.oracle.test.ts')).toBe('src/hot/sliding-window.ts')
   const units = [...paths].filter((path) => path.startsWith('src/') && isTest(path))
   expect(units.filter((path) => !paths.has(subject(path)))).toEqual([])
+})
+
+test('a redirect thread loads the code of redirects only', async () => {
+  const { outputs } = await Bun.build({ entrypoints: ['src/threads/redirect.ts'], target: 'bun' })
+  const text = (await outputs[0]?.text()) ?? ''
+  const packages = new Set(
+    [...text.matchAll(/^\/\/ node_modules\/([\w.-]+)/gm)].map(([, name]) => name),
+  )
+  expect([...packages].sort()).toEqual(['ipaddr.js', 'lru-cache'])
 })

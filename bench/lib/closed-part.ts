@@ -13,7 +13,7 @@ type ClosedLoad = Omit<ClosedLoopOptions, 'hostname' | 'port'>
 export const CLOSED_METRICS: Metric[] = [
   { key: 'requestsPerSecond', label: 'closed loop: requests/s', digits: 0, ratio: true },
   { key: 'cpuMicros', label: 'closed loop: CPU µs per request', digits: 2, ratio: true },
-  { key: 'httpMicros', label: '… of them on the HTTP thread', digits: 2, ratio: true },
+  { key: 'httpMicros', label: '… of them on the control thread', digits: 2, ratio: true },
   { key: 'closedP50', label: 'closed loop: p50, µs', digits: 0, ratio: true },
   { key: 'closedP99', label: 'closed loop: p99, µs', digits: 0, ratio: true },
   { key: 'othersPercent', label: 'other work on the machine, %', digits: 1, ratio: false },

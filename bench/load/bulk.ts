@@ -34,7 +34,7 @@ const INDEX_DEADLINE_MS = 60_000
 const METRICS: Metric[] = [
   { key: 'linksPerSecond', label: 'links/s', digits: 0, ratio: false },
   { key: 'cpuMicros', label: 'CPU µs per link', digits: 1, ratio: false },
-  { key: 'httpMicros', label: '… of them on the HTTP thread', digits: 1, ratio: false },
+  { key: 'httpMicros', label: '… of them on the control thread', digits: 1, ratio: false },
   { key: 'bulkP50', label: 'bulk: p50, ms', digits: 1, ratio: false },
   { key: 'bulkP99', label: 'bulk: p99, ms', digits: 1, ratio: false },
   { key: 'indexedPerSecond', label: 'links/s, the search index included', digits: 0, ratio: false },

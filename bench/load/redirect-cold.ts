@@ -78,12 +78,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         digits: 2,
         demand: { sense: '≤', bar: 1.5, stretch: 1.25 },
       },
-      {
-        label: 'CPU per redirect on the HTTP thread, cold / warm',
-        value: ratio('cold', 'httpMicros'),
-        unit: '×',
-        digits: 2,
-      },
     ],
     notes: [
       `warm: ${WARM_CODES} codes, all in the link cache of ${CACHE_MAX}.`,

@@ -2,6 +2,7 @@
 // bun bench/micro/link-cache.bench.ts
 
 import { LRUCache } from 'lru-cache'
+import { CodeVersions } from '../../src/hot/code-versions.ts'
 import { type Destination, DestinationCache } from '../../src/hot/destination-cache.ts'
 import type { Code } from '../../src/lib/code.ts'
 import { newCode } from '../../src/lib/code.ts'
@@ -22,7 +23,13 @@ interface Cache {
 }
 
 const VARIANTS = {
-  hopcode: (): Cache => new DestinationCache({ max: HELD }),
+  hopcode: (): Cache => {
+    const cache = new DestinationCache({ max: HELD, versions: CodeVersions.allocate() })
+    return {
+      find: (code) => cache.find(code),
+      set: (code, what) => cache.set(code, what, cache.versionOf(code)),
+    }
+  },
   lru: (): Cache => {
     const cache = new LRUCache<Code, Destination>({ maxSize: HELD, sizeCalculation: () => 1 })
     return { find: (code) => cache.get(code), set: (code, what) => cache.set(code, what) }

@@ -173,7 +173,7 @@ export interface SessionView {
   isLong: number
 }
 
-/** One-row look-ups of sessions, on the HTTP thread's own connection. */
+/** One-row look-ups of sessions, on the control thread's own connection. */
 export class SessionReads {
   readonly #orm
   readonly #byHash

@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises'
 import { type Clock, SECOND, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf, Thread } from '../lib/thread.ts'
+import { BlockedHosts, type BlockedLists } from './blocked-hosts.ts'
 import type { Loaded, LoaderCalls } from './load.ts'
-import { canonicalHost, HostSet, hostOf } from './match.ts'
 import type { OwnAddress } from './own-address.ts'
 
 interface BlocklistOptions {
@@ -40,8 +40,7 @@ export interface BlocklistState {
 }
 
 interface Watched extends BlocklistFileState {
-  blocked: HostSet | undefined
-  exempt: HostSet | undefined
+  packed: BlockedLists['lists'][number] | undefined
   /** The file's version at the last check, and at the last attempt to load it. */
   seen: string
   version: string
@@ -58,28 +57,27 @@ interface Watched extends BlocklistFileState {
  */
 export class Blocklist {
   readonly #options: Required<BlocklistOptions>
-  readonly #ownHosts: ReadonlySet<string>
   readonly #files: readonly Watched[]
   #timer: ReturnType<typeof setTimeout> | undefined
   #refreshing: Promise<void> = Promise.resolve()
   #isClosed = false
   #version = 0
+  #blocked: BlockedHosts
 
   private constructor(options: BlocklistOptions) {
     this.#options = { intervalMs: SECOND, clock: wallClock, ownAddress: NOWHERE, ...options }
-    this.#ownHosts = new Set(options.ownHosts.map(ownHostOf))
     this.#files = [...new Set(options.files)].map((file) => ({
       file,
       entries: 0,
       loadedAt: null,
       error: null,
-      blocked: undefined,
-      exempt: undefined,
+      packed: undefined,
       seen: '',
       version: '',
       reported: '',
       retry: false,
     }))
+    this.#blocked = new BlockedHosts(this.lists, this.#options.ownAddress)
   }
 
   /** Resolves when each file has been tried once. A file that fails does not prevent the start. */
@@ -92,17 +90,14 @@ export class Blocklist {
     return blocklist
   }
 
-  /**
-   * Whether the host of a URL, or a domain above it, is blocked. `href` and `host` are those of a
-   * `URL`.
-   */
-  isBlocked({ href, host: hostAndPort }: Pick<URL, 'href' | 'host'>): boolean {
-    const port = /:(\d+)$/.exec(hostAndPort)?.[1] ?? ''
-    const hostname = port === '' ? hostAndPort : hostAndPort.slice(0, -port.length - 1)
-    const host = canonicalHost(hostname)
-    const protocol = href.slice(0, href.indexOf(':') + 1)
-    if (this.#isOurs(host) || this.#options.ownAddress.isOwn(host, { port, protocol })) return true
-    return this.#files.some((list) => isListed(list, host))
+  isBlocked(url: Pick<URL, 'href' | 'host'>): boolean {
+    return this.#blocked.isBlocked(url)
+  }
+
+  /** The active lists, for the blocked hosts of other threads. */
+  get lists(): BlockedLists {
+    const lists = this.#files.flatMap(({ packed }) => packed ?? [])
+    return { ownHosts: this.#options.ownHosts, lists }
   }
 
   /** Changes with every list that is loaded. */
@@ -143,15 +138,6 @@ export class Blocklist {
     this.#isClosed = true
     clearTimeout(this.#timer)
     return this.#refreshing
-  }
-
-  /**
-   * Whether it is exactly one of our hosts: the operator may have other sites below them. Names
-   * below `localhost` are all loopback.
-   */
-  #isOurs(host: string): boolean {
-    if (this.#ownHosts.has(host)) return true
-    return host.endsWith('.localhost') && this.#ownHosts.has('localhost')
   }
 
   #watch(): void {
@@ -207,8 +193,8 @@ export class Blocklist {
       return
     }
     list.entries = loaded.blocked.size
-    list.blocked = new HostSet(loaded.blocked)
-    list.exempt = new HostSet(loaded.exempt)
+    list.packed = { blocked: loaded.blocked, exempt: loaded.exempt }
+    this.#blocked = new BlockedHosts(this.lists, this.#options.ownAddress)
     this.#version++
     list.loadedAt = this.#options.clock()
     list.error = null
@@ -233,14 +219,6 @@ export class Blocklist {
 }
 
 const NOWHERE = { isOwn: () => false }
-
-function ownHostOf(text: string): string {
-  return text.includes('://') ? hostOf(text) : hostOf(`http://${text}`)
-}
-
-function isListed({ blocked, exempt }: Watched, host: string): boolean {
-  return blocked?.covers(host) === true && exempt?.covers(host) !== true
-}
 
 /**
  * A version that changes with every write, replacement or change of rights. Only regular files: a

@@ -4,6 +4,7 @@ import { type Config, urlHost } from '../config.ts'
 import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
+import { setThreadPriority } from '../lib/priority.ts'
 import { secureRandom } from '../lib/random.ts'
 import { refuseConnections } from '../lib/sockets.ts'
 import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
@@ -41,12 +42,14 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
     logLinesDropped: () => sink.dropped,
   })
   await listen(app, config)
-  const ports = [app.http.server?.port, app.operators?.server?.port]
+  // Redirects come first. Threads that are started later inherit this.
+  setThreadPriority('normal')
+  const ports = [app.port, app.operators?.server?.port]
   app.descriptors.watch(ports.filter((port) => port !== undefined))
   shrinkAfterStart()
   recordRunning(config.dataDir, {
     base_url: config.baseUrl,
-    address: localAddress(config.host, app.http.server?.port ?? config.port),
+    address: localAddress(config.host, app.port ?? config.port),
   })
   welcome(config, app)
   log.info('service.started', {
@@ -54,7 +57,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
     base_url: config.baseUrl,
     data_dir: config.dataDir,
     host: config.host,
-    port: app.http.server?.port,
+    port: app.port,
     metrics_port: app.operators?.server?.port,
   })
   return async () => {
@@ -69,7 +72,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
 }
 
 async function stop(app: App): Promise<void> {
-  app.beginStop()
+  await app.beginStop()
   await stopListening(app)
   await app.operators?.server?.stop(true)
   await app.close(BACKGROUND_MS)
@@ -87,12 +90,12 @@ async function failureOf(work: Promise<void>, deadlineMs: number): Promise<strin
 async function listen(app: App, { host, port, metricsListen }: Config): Promise<void> {
   let address = `${host}:${port}`
   try {
-    app.http.listen({ hostname: host, port })
+    await app.listen({ hostname: host, port })
     if (!metricsListen) return
     address = `${metricsListen.host}:${metricsListen.port}`
     app.operators?.listen({ hostname: metricsListen.host, port: metricsListen.port })
   } catch (error) {
-    await app.http.server?.stop(true)
+    await app.stopListening(0)
     await app.close()
     throw new CommandError(`cannot listen on ${address}: ${messageOf(error)}`)
   }
@@ -100,24 +103,12 @@ async function listen(app: App, { host, port, metricsListen }: Config): Promise<
 
 /**
  * Refuses new connections, answers requests on open ones, waits for requests in flight, and then
- * closes the rest. Bytes that the kernel has received but Bun has not read would be lost, so they
- * are read before each step.
+ * closes the rest.
  */
-async function stopListening({ http }: App): Promise<void> {
-  const { server } = http
-  if (!server) return
-  await socketsRead()
-  refuseConnections(server.port ?? 0)
+async function stopListening(app: App): Promise<void> {
+  refuseConnections(app.port ?? 0)
   await Bun.sleep(KEEP_ALIVE_MS)
-  await socketsRead()
-  const ended = server.stop()
-  await Promise.race([ended, Bun.sleep(GRACE_MS)])
-  await server.stop(true)
-}
-
-/** Resolves once the event loop has accepted and read everything that its sockets had. */
-async function socketsRead(): Promise<void> {
-  for (let pass = 0; pass < 2; pass++) await new Promise((resolve) => setImmediate(resolve))
+  await app.stopListening(GRACE_MS)
 }
 
 /**
@@ -125,12 +116,12 @@ async function socketsRead(): Promise<void> {
  * A service manager or a container keeps both in one journal, and every reader of that journal can
  * become the owner while the link works. Each start creates a new link until there is an owner.
  */
-function welcome({ baseUrl, host, dataDir }: Config, { fresh, setupLink, http }: App): void {
+function welcome({ baseUrl, host, dataDir }: Config, { fresh, setupLink, port }: App): void {
   print(`Hopcode ${VERSION} is running. Press Ctrl+C to stop.`)
   print(`  Short links  ${baseUrl}`)
   print(`  Dashboard    ${baseUrl}/app`)
   print(`  API          ${baseUrl}/docs`)
-  print(`  Listens on   http://${urlHost(host)}:${http.server?.port}`)
+  print(`  Listens on   http://${urlHost(host)}:${port}`)
   print(`  Data         ${dataDir}`)
   if (setupLink) {
     print('Create your owner account (this link works once, for 24 hours):')

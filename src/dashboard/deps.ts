@@ -16,6 +16,7 @@ import type { UnsentResponses } from '../http/unsent.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { CreateDeps } from '../links/create.ts'
+import type { DestinationReads } from '../links/destination.ts'
 import type { ExportReads } from '../links/export.ts'
 import type { LinkLists } from '../links/lists.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
@@ -39,6 +40,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   unsent: UnsentResponses
   /** Reads of many rows. */
   reader: Caller<LinkLists & TagReads & ExportReads & TopReads & OverviewReads>
+  destinations: Pick<DestinationReads, 'find'>
   images: Pick<QrImages, 'render' | 'renderMany' | 'renderText'>
   qrStore: QrStore
   qrTrials: QrTrials

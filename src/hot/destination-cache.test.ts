@@ -1,10 +1,27 @@
 import { expect, test } from 'bun:test'
 import { seededRandom } from '../../bench/lib/realistic-urls.ts'
 import type { Code } from '../lib/code.ts'
+import { CodeVersions } from './code-versions.ts'
 import { type Destination, DestinationCache } from './destination-cache.ts'
 
-const ring = (max: number) =>
-  new DestinationCache({ max, random: (length) => new Uint8Array(length).fill(7) })
+const ring = (max: number) => {
+  const versions = CodeVersions.allocate((length) => new Uint8Array(length).fill(7))
+  return new TestCache({ max, versions })
+}
+
+/** Stores each destination with the present version of its code. */
+class TestCache extends DestinationCache {
+  readonly versions: CodeVersions
+
+  constructor(options: { max: number; versions: CodeVersions }) {
+    super(options)
+    this.versions = options.versions
+  }
+
+  put(code: Code, what: Destination): void {
+    this.set(code, what, this.versionOf(code))
+  }
+}
 const code = (text: string) => text as Code
 const destination = (id: number, length = 30): Destination => ({
   id,
@@ -26,7 +43,7 @@ test('what was set is found, whatever its code and location', () => {
     ['000000000000000000000'.slice(2), destination(7, 49_152)],
     ['ZZZZZZZZZZZZZZZZZZZZ', destination(8, 39)],
   ]
-  for (const [text, what] of entries) cache.set(code(text), what)
+  for (const [text, what] of entries) cache.put(code(text), what)
   for (const [text, what] of entries) expect(cache.find(code(text))).toEqual(what)
   expect(cache.size).toBe(entries.length)
   for (const text of ['ABCDE0', 'ABCDEH', 'ABCDEFGHIJKL', '0000000000000000000Z']) {
@@ -34,15 +51,27 @@ test('what was set is found, whatever its code and location', () => {
   }
 })
 
-test('nothing is left after clear, and it fills again', () => {
-  const cache = ring(10)
-  for (const round of [1, 2, 3]) {
-    for (let id = 1; id <= 25; id++) cache.set(code(`CODE${10 + id}`), destination(id + round))
-    expect(cache.find(code('CODE35'))).toEqual(destination(25 + round))
-    cache.clear()
-    expect(cache.size).toBe(0)
-    for (let id = 1; id <= 25; id++) expect(cache.find(code(`CODE${10 + id}`))).toBeUndefined()
-  }
+test('a code that has changed is missing until it is set again, and all of them after changeAll', () => {
+  const cache = ring(100)
+  for (let id = 10; id < 60; id++) cache.put(code(`CODE${id}`), destination(id))
+  cache.versions.change(code('CODE20'))
+  const missing = () =>
+    Array.from({ length: 50 }, (_, n) => `CODE${10 + n}`).filter(
+      (text) => cache.find(code(text)) === undefined,
+    )
+  expect(missing()).toEqual(['CODE20'])
+  cache.put(code('CODE20'), destination(99))
+  expect(cache.find(code('CODE20'))).toEqual(destination(99))
+  cache.versions.changeAll()
+  expect(missing()).toHaveLength(50)
+})
+
+test('what was read before a change is not found after it', () => {
+  const cache = ring(100)
+  const version = cache.versionOf(code('ABCDEF'))
+  cache.versions.change(code('ABCDEF'))
+  cache.set(code('ABCDEF'), destination(1), version)
+  expect(cache.find(code('ABCDEF'))).toBeUndefined()
 })
 
 test('every character of a code counts, at every place', () => {
@@ -54,7 +83,7 @@ test('every character of a code counts, at every place', () => {
     for (const letter of letters) {
       const text = 'A'.repeat(place) + letter + 'A'.repeat(19 - place)
       all.set(text, ++id)
-      cache.set(code(text), destination(id))
+      cache.put(code(text), destination(id))
     }
   }
   for (const [text, expected] of all) expect(cache.find(code(text))?.id).toBe(expected)
@@ -64,7 +93,7 @@ test('every character of a code counts, at every place', () => {
 test('a code that is set again has its new destination, and counts once', () => {
   const cache = ring(10)
   for (let id = 1; id <= 1000; id++) {
-    cache.set(code('PROMO2026'), destination(id, id))
+    cache.put(code('PROMO2026'), destination(id, id))
     expect(cache.find(code('PROMO2026'))).toEqual(destination(id, id))
     expect(cache.size).toBe(1)
   }
@@ -72,7 +101,7 @@ test('a code that is set again has its new destination, and counts once', () => 
 
 test('a deleted code is gone, and others stay', () => {
   const cache = ring(3000)
-  for (let id = 1; id <= 2000; id++) cache.set(code(`CODE${id}`), destination(id))
+  for (let id = 1; id <= 2000; id++) cache.put(code(`CODE${id}`), destination(id))
   for (let id = 1; id <= 2000; id += 2) cache.delete(code(`CODE${id}`))
   cache.delete(code('NEVER1'))
   for (let id = 1; id <= 2000; id++) {
@@ -84,21 +113,21 @@ test('a deleted code is gone, and others stay', () => {
 test('it holds at most so many entries, and so many bytes', () => {
   const many = ring(1000)
   for (let id = 1; id <= 5000; id++) {
-    many.set(code(`CODE${id}`), destination(id))
+    many.put(code(`CODE${id}`), destination(id))
     expect(many.size).toBe(Math.min(id, 1000))
   }
   const long = ring(1000)
-  for (let id = 1; id <= 200; id++) long.set(code(`CODE${id}`), destination(id, 49_000))
+  for (let id = 1; id <= 200; id++) long.put(code(`CODE${id}`), destination(id, 49_000))
   expect(long.size).toBeGreaterThan(3)
   expect(long.size).toBeLessThan(6)
 })
 
 test('the oldest goes first, but not one that was asked for since it came by', () => {
   const cache = ring(1000)
-  for (let id = 1; id <= 1000; id++) cache.set(code(`CODE${id}`), destination(id))
+  for (let id = 1; id <= 1000; id++) cache.put(code(`CODE${id}`), destination(id))
   for (let id = 1001; id <= 20_000; id++) {
     expect(cache.find(code('CODE7'))?.id).toBe(7)
-    cache.set(code(`CODE${id}`), destination(id))
+    cache.put(code(`CODE${id}`), destination(id))
     expect(cache.find(code(`CODE${id - 100}`))?.id).toBe(id - 100)
   }
   expect(cache.find(code('CODE8'))).toBeUndefined()
@@ -106,10 +135,10 @@ test('the oldest goes first, but not one that was asked for since it came by', (
 
 test('a location that would fill a quarter of it is not kept, and pushes nothing out', () => {
   const cache = ring(1000)
-  cache.set(code('SHORT1'), destination(1))
-  cache.set(code('LONGER'), destination(2, 70_000))
+  cache.put(code('SHORT1'), destination(1))
+  cache.put(code('LONGER'), destination(2, 70_000))
   expect(cache.find(code('LONGER'))).toBeUndefined()
-  cache.set(code('SHORT1'), destination(1, 70_000))
+  cache.put(code('SHORT1'), destination(1, 70_000))
   expect(cache.find(code('SHORT1'))).toBeUndefined()
   expect(cache.size).toBe(0)
 })
@@ -131,7 +160,7 @@ test.each([1, 2, 3, 4, 5, 6])('it never gives a wrong answer: random calls, seed
       const isDisabled = below(2) === 0
       const empty = { id: next.id, location: null, isDisabled, hasRules: false }
       const entry = below(20) === 0 ? empty : next
-      cache.set(code(text), entry)
+      cache.put(code(text), entry)
       model.set(text, entry)
       expect(cache.find(code(text))).toEqual(entry)
     } else if (what === 4) {
@@ -155,7 +184,7 @@ test('long locations, all asked for again and again, never overwrite one another
   for (let id = 1; id <= 3000; id++) {
     const text = `CODE${id % 40}`
     const next = destination(id, 20 + Math.floor(random() * 16_000))
-    cache.set(code(text), next)
+    cache.put(code(text), next)
     model.set(text, next)
     for (const [held, expected] of model) {
       const found = cache.find(code(held))

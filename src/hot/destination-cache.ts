@@ -1,6 +1,6 @@
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
-import { type RandomBytes, secureRandom } from '../lib/random.ts'
+import { CODE_WORDS, type CodeVersions, encodeCode, hashCode } from './code-versions.ts'
 
 /** The id of a disabled code whose link was deleted. */
 export const NO_LINK = 0
@@ -15,16 +15,12 @@ export interface Destination {
   readonly hasRules: boolean
 }
 
-// A code is four words of five 6-bit characters each; unused bits are zero.
-const CODE_WORDS = 4
-const CHARS_PER_WORD = 5
-const CHAR_BITS = 6
-const CHAR_MASK = 63
-
-// An entry: the code, the link's id, its state, and the location's bytes, padded to a whole unit.
+// An entry: the code, the link's id, its state, the version of the code when it was read, and the
+// location's bytes, padded to a whole unit.
 const ID = CODE_WORDS
 const STATE = CODE_WORDS + 1
-const HEADER_BYTES = 4 * (CODE_WORDS + 2)
+const VERSION = CODE_WORDS + 2
+const HEADER_BYTES = 4 * (CODE_WORDS + 3)
 const UNIT_WORDS = 8
 const UNIT_BYTES = 4 * UNIT_WORDS
 
@@ -64,16 +60,17 @@ export class DestinationCache {
   /** The entry's first unit + 1; 0 where empty. */
   readonly #buckets: Int32Array
   readonly #mask: number
-  readonly #seed: number
+  readonly #versions: CodeVersions
   /** Positions of the next and of the oldest entry, in words since the beginning. */
   #head = 0
   #tail = 0
   #size = 0
-  /** The last encoded code. */
+  /** The last encoded code, and its hash. */
   readonly #code = new Int32Array(CODE_WORDS)
+  #hash = 0
 
-  /** `max`: 1 to 16,777,216. The hash has a random key, so that no client can fill one bucket. */
-  constructor({ max, random = secureRandom }: { max: number; random?: RandomBytes }) {
+  /** `max`: 1 to 16,777,216. The versions have a random seed: no client can fill one bucket. */
+  constructor({ max, versions }: { max: number; versions: CodeVersions }) {
     assert(max >= 1 && max <= 2 ** 24, 'the cache holds 1 to 16,777,216 links')
     const units = Math.ceil(Math.max(RING_BYTES_MIN, max * BYTES_PER_ENTRY) / UNIT_BYTES)
     const buckets = 2 ** Math.ceil(Math.log2((max + 1) / 0.75))
@@ -82,16 +79,17 @@ export class DestinationCache {
     this.#bytes = Buffer.from(this.#words.buffer)
     this.#buckets = new Int32Array(buckets)
     this.#mask = buckets - 1
-    this.#seed = new DataView(random(4).buffer).getInt32(0)
+    this.#versions = versions
   }
 
   get size(): number {
     return this.#size
   }
 
+  /** Undefined if it is not in the cache, or if the code has changed since it was read. */
   find(code: Code): Destination | undefined {
     const at = this.#locate(code)
-    if (at < 0) return undefined
+    if (at < 0 || this.#words[at + VERSION] !== this.#versions.of(this.#hash)) return undefined
     const state = this.#words[at + STATE] as number
     if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
     const id = (this.#words[at + ID] as number) >>> 0
@@ -103,8 +101,14 @@ export class DestinationCache {
     return { id, location, isDisabled: false, hasRules: (state & HAS_RULES) !== 0 }
   }
 
+  /** The version to store with a destination: read it before the database. */
+  versionOf(code: Code): number {
+    this.#encode(code)
+    return this.#versions.of(this.#hash)
+  }
+
   /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */
-  set(code: Code, { id, location, isDisabled, hasRules }: Destination): void {
+  set(code: Code, { id, location, isDisabled, hasRules }: Destination, version: number): void {
     this.delete(code)
     const length = location?.length ?? 0
     const words = wordsOf(length)
@@ -114,6 +118,7 @@ export class DestinationCache {
     this.#encode(code)
     this.#words.set(this.#code, at)
     this.#words[at + ID] = id
+    this.#words[at + VERSION] = version
     const withoutLocation = isDisabled ? IS_DISABLED : IS_RESERVED
     const withLocation = hasRules ? length | HAS_RULES : length
     this.#words[at + STATE] = location === null ? withoutLocation : withLocation
@@ -127,19 +132,12 @@ export class DestinationCache {
     if (at >= 0) this.#drop(at)
   }
 
-  clear(): void {
-    this.#buckets.fill(0)
-    this.#head = 0
-    this.#tail = 0
-    this.#size = 0
-  }
-
   /** The entry's first word; -1 if the code is not in the cache. */
   #locate(code: Code): number {
     const words = this.#words
     const wanted = this.#code
     this.#encode(code)
-    for (let bucket = this.#homeOf(wanted, 0); ; bucket = (bucket + 1) & this.#mask) {
+    for (let bucket = this.#hash & this.#mask; ; bucket = (bucket + 1) & this.#mask) {
       const unit = this.#buckets[bucket] as number
       if (unit === 0) return -1
       const at = (unit - 1) * UNIT_WORDS
@@ -153,25 +151,12 @@ export class DestinationCache {
   }
 
   #encode(code: Code): void {
-    const words = this.#code
-    let i = 0
-    for (let word = 0; word < CODE_WORDS; word++) {
-      let bits = 0
-      for (const end = Math.min(i + CHARS_PER_WORD, code.length); i < end; i++) {
-        // The low six bits differ for all of A–Z and 0–9, and none is zero.
-        bits = (bits << CHAR_BITS) | (code.charCodeAt(i) & CHAR_MASK)
-      }
-      words[word] = bits
-    }
+    encodeCode(code, this.#code)
+    this.#hash = hashCode(this.#code, 0, this.#versions.seed)
   }
 
-  #homeOf(words: Int32Array, at: number): number {
-    let hash = this.#seed
-    for (let i = at; i < at + CODE_WORDS; i++) {
-      hash = Math.imul(hash ^ (words[i] as number), 0x9e3779b1)
-      hash ^= hash >>> 15
-    }
-    return hash & this.#mask
+  #homeOf(at: number): number {
+    return hashCode(this.#words, at, this.#versions.seed) & this.#mask
   }
 
   #fits(words: number): boolean {
@@ -220,13 +205,13 @@ export class DestinationCache {
   }
 
   #link(at: number): void {
-    let bucket = this.#homeOf(this.#words, at)
+    let bucket = this.#homeOf(at)
     while (this.#buckets[bucket] !== 0) bucket = (bucket + 1) & this.#mask
     this.#buckets[bucket] = at / UNIT_WORDS + 1
   }
 
   #bucketOf(at: number): number {
-    let bucket = this.#homeOf(this.#words, at)
+    let bucket = this.#homeOf(at)
     while (this.#buckets[bucket] !== at / UNIT_WORDS + 1) bucket = (bucket + 1) & this.#mask
     return bucket
   }
@@ -239,7 +224,7 @@ export class DestinationCache {
     this.#size--
     for (let next = (hole + 1) & mask; buckets[next] !== 0; next = (next + 1) & mask) {
       const unit = buckets[next] as number
-      const home = this.#homeOf(this.#words, (unit - 1) * UNIT_WORDS)
+      const home = this.#homeOf((unit - 1) * UNIT_WORDS)
       // An entry moves into the hole unless its home lies after it: probing would start too late.
       if (((next - home) & mask) >= ((next - hole) & mask)) {
         buckets[hole] = unit

@@ -11,7 +11,6 @@ export interface ResponseState {
 /** The part of Elysia's context that guards need. */
 export interface RequestContext {
   request: Request
-  server: Peers | null
   set: ResponseState
 }
 
@@ -20,17 +19,17 @@ export interface Peers {
   requestIP(request: Request): { address: string } | null
 }
 
-/**
- * The client of a request, valid until the next call: copy it before an `await`. A connection that
- * is closed has no peer any more, so call this at the beginning of a request.
- */
-export function clientOf(
-  address: ClientAddress,
-  { request, server }: Pick<RequestContext, 'request' | 'server'>,
-): Client {
-  const peer = server?.requestIP(request)?.address ?? ''
-  return address.resolve(peer, request.headers.get('x-forwarded-for'))
-}
+/** The address of the connection on which a redirect thread received the request. */
+const peers = new WeakMap<Request, string>()
+
+export const setPeer = (request: Request, peer: string): void => void peers.set(request, peer)
+
+/** Empty if it is not known. */
+export const peerOf = (request: Request): string => peers.get(request) ?? ''
+
+/** The client of a request, valid until the next call: copy it before an `await`. */
+export const clientOf = (address: ClientAddress, request: Request): Client =>
+  address.resolve(peerOf(request), request.headers.get('x-forwarded-for'))
 
 export const REQUEST_ID = 'x-request-id'
 

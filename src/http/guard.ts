@@ -59,7 +59,7 @@ export function admit(
     }
   }
   const account = read(() => findAccount(deps, request.headers.get('x-api-key')))
-  const budget = limiter.take(group, account, clientOf(address, context))
+  const budget = limiter.take(group, account, clientOf(address, request))
   describeBudget(budget, set)
   if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
   if (!budget.allowed) throw rateLimited(budget)
@@ -93,7 +93,7 @@ const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seco
  */
 export function refuseUnmatched(
   deps: GuardDeps,
-  { routes, server }: Pick<Elysia, 'routes' | 'server'>,
+  { routes }: Pick<Elysia, 'routes'>,
   { request, path, set }: UnmatchedRequest,
 ): never {
   const allowed = methodsOf(routes, path)
@@ -104,7 +104,7 @@ export function refuseUnmatched(
   if (!/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
     const budget = allowed.includes('POST') ? 'write' : 'read'
     const duringMaintenance = !path.startsWith('/api/')
-    admit(deps, { request, server, set }, { budget, duringMaintenance })
+    admit(deps, { request, set }, { budget, duringMaintenance })
   }
   throw new AppError('method_not_allowed', request.method, {
     headers: { allow: allowed.join(', ') },
@@ -145,8 +145,8 @@ const segments = (path: string) => path.replace(/\/$/, '').split('/').slice(1)
 export const publicly = (deps: GuardDeps, options: GuardOptions) =>
   new Elysia({ name: 'guard.publicly', seed: options }).derive(
     { as: 'scoped' },
-    ({ request, server, set }) => {
-      admit(deps, { request, server, set: set as ResponseState }, options)
+    ({ request, set }) => {
+      admit(deps, { request, set: set as ResponseState }, options)
     },
   )
 
@@ -157,8 +157,8 @@ export const publicly = (deps: GuardDeps, options: GuardOptions) =>
 export const requireKey = (deps: GuardDeps, budget: BudgetGroup) =>
   new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },
-    ({ request, server, set }) => {
-      const account = admit(deps, { request, server, set: set as ResponseState }, { budget })
+    ({ request, set }) => {
+      const account = admit(deps, { request, set: set as ResponseState }, { budget })
       if (!account) throw new AppError('invalid_api_key')
       if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
       return { account }

@@ -10,7 +10,7 @@ test('every response is counted with its status, except redirects, which are cou
   const tally = new RequestTally()
   const address = new ClientAddress([])
   const app = new Elysia()
-    .use(observeRequests({ tally, monotonic: () => 0, address, log: silent, logs: false }))
+    .use(observeRequests({ tally, monotonic: () => 0, address, log: silent, logs: 'none' }))
     .onError({ as: 'global' }, ({ path, set }) => {
       set.status = path === '/page' ? 403 : 404
       return path === '/page' ? new Response('<p>no', { status: 403 }) : { error: 'no' }
@@ -61,7 +61,7 @@ test('a line in the log has no request id where the answer has none', async () =
   const address = new ClientAddress([])
   const tally = new RequestTally()
   const app = new Elysia()
-    .use(observeRequests({ tally, monotonic: () => 0, address, log, logs: true }))
+    .use(observeRequests({ tally, monotonic: () => 0, address, log, logs: 'api' }))
     .get('/-/live', () => ({ status: 'live' }))
   await app.handle(new Request('http://hop.test/-/live'))
   while (lines.length < 1) await new Promise(setImmediate)

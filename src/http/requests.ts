@@ -22,7 +22,6 @@ export interface RequestTimes {
 
 /** The route of an unknown path, and of a known path with a wrong method. */
 const UNMATCHED = 'unmatched'
-/** redirect/follow.ts counts redirects, without a hook. */
 const REDIRECT = '/:code'
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
@@ -60,8 +59,8 @@ interface ObserverDeps {
   monotonic: MonotonicClock
   address: ClientAddress
   log: Log
-  /** Whether to log a line for each request. */
-  logs: boolean
+  /** Which requests get a line in the log. */
+  logs: 'none' | 'api' | 'all'
 }
 
 interface Start {
@@ -76,36 +75,40 @@ interface AfterResponse {
   set: { status?: number | string; headers: Record<string, string | number> }
   account?: { id: number }
   responseValue?: unknown
+  params?: { code?: string }
 }
 
 /**
- * Counts, times and, if `logs`, logs every request except redirects. Must be used before the
- * routes: hooks apply only to those registered later.
+ * Counts, times and logs the requests that the control thread answers. The counters of redirects
+ * are those of redirect/. Must be used before the routes: hooks apply to those registered later.
  */
 export const observeRequests = ({ tally, monotonic, address, log, logs }: ObserverDeps) => {
   const starts = new WeakMap<Request, Start>()
   return new Elysia({ name: 'http.requests' })
-    .onRequest(({ request, server }) => {
-      const client = logs ? clientNetwork(clientOf(address, { request, server })) : undefined
+    .onRequest(({ request }) => {
+      const client = logs !== 'none' ? clientNetwork(clientOf(address, request)) : undefined
       starts.set(request, { at: monotonic(), client })
     })
     .onAfterResponse({ as: 'global' }, (context) => {
-      const { request, route, set, account, responseValue } = context as unknown as AfterResponse
+      const { request, route, set, account, responseValue, params } =
+        context as unknown as AfterResponse
       const start = starts.get(request)
-      if (!start || route === REDIRECT) return
+      if (!start) return
       const { method } = request
-      const status =
-        responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
+      const response = responseValue instanceof Response ? responseValue : undefined
+      const status = response?.status ?? Number(set.status ?? 200)
       const ms = monotonic() - start.at
-      tally.add(route || UNMATCHED, method, status, ms / 1000)
-      if (!logs) return
+      const isRedirect = route === REDIRECT
+      if (!isRedirect) tally.add(route || UNMATCHED, method, status, ms / 1000)
+      if (logs === 'none' || (isRedirect && logs === 'api')) return
       log.info('request', {
         method,
         route: route || UNMATCHED,
         status,
         ms: Math.round(ms * 10) / 10,
-        request_id: set.headers[REQUEST_ID],
+        request_id: response?.headers.get(REQUEST_ID) ?? set.headers[REQUEST_ID],
         account_id: account?.id,
+        code: isRedirect ? params?.code?.slice(0, 20) : undefined,
         client: start.client,
       })
     })

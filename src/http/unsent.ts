@@ -1,7 +1,9 @@
 import { Elysia } from 'elysia'
 import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
+import { Garbage } from '../lib/garbage.ts'
 import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
 import { clientOf } from './context.ts'
+import { STREAMED } from './forwarded.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -12,30 +14,21 @@ const UNCOUNTED_MAX = 64 * KIB
 const TOTAL_MAX = 64 * MIB
 /** Unsent bytes of one owner: three of the largest lists. */
 const SHARE_MAX = 16 * MIB
-/**
- * Counted bytes after which garbage is collected. A response is built from data of several times
- * its length, which otherwise stays in memory until the heap has tripled. A collection takes about
- * 16 ms.
- */
-const GARBAGE_BYTES = 12 * MIB
 /** Bytes passed to a connection at once. */
 const CHUNK_BYTES = 64 * KIB
 
 /** Limits the bytes of responses that wait in memory for their clients to read them. */
 export class UnsentResponses {
   readonly #budget = new ByteBudget(TOTAL_MAX)
-  #sinceCollection = 0
+  readonly #garbage = new Garbage()
 
   get bytes(): number {
     return this.#budget.total
   }
 
-  /** Called once for each long response. */
+  /** Called once for each long response, which is built from data of several times its length. */
   collectGarbage(bytes: number): void {
-    this.#sinceCollection += bytes
-    if (this.#sinceCollection < GARBAGE_BYTES) return
-    this.#sinceCollection = 0
-    Bun.gc(true)
+    this.#garbage.add(bytes)
   }
 
   hold(owner: Owner): Hold {
@@ -71,7 +64,6 @@ interface UnsentDeps {
 /** The part of Elysia's context that is used after the handler. */
 interface AfterHandler {
   request: Request
-  server: Bun.Server<unknown> | null
   account?: { id: number }
   responseValue?: unknown
 }
@@ -83,13 +75,13 @@ interface AfterHandler {
  */
 export const countUnsent = ({ unsent, address }: UnsentDeps) =>
   new Elysia({ name: 'http.unsent' }).onAfterHandle({ as: 'global' }, (context) => {
-    const { request, server, account, responseValue } = context as unknown as AfterHandler
+    const { request, account, responseValue } = context as unknown as AfterHandler
     if (!(responseValue instanceof Response)) return
     const bytes = Number(responseValue.headers.get('content-length') ?? 0)
     if (bytes <= UNCOUNTED_MAX) return
     // Also for a refused response, because it was built like all others.
     unsent.collectGarbage(bytes)
-    const hold = unsent.hold(account?.id ?? clientNetwork(clientOf(address, { request, server })))
+    const hold = unsent.hold(account?.id ?? clientNetwork(clientOf(address, request)))
     // A write cannot be undone, and its response may contain passcodes that are shown once.
     if (request.method === 'GET' || request.method === 'HEAD') hold.take(bytes)
     else hold.force(bytes)
@@ -97,8 +89,8 @@ export const countUnsent = ({ unsent, address }: UnsentDeps) =>
   })
 
 /**
- * The same response as a stream. Bun pulls the next chunk when the connection has taken the last
- * one, and cancels a stream whose connection is closed or whose request was HEAD.
+ * The same response as a stream. The next chunk is pulled when the connection has taken the last
+ * one, and a stream is canceled whose connection is closed or whose request was HEAD.
  */
 function inChunks(response: Response, hold: Hold): Response {
   let source: Response | undefined = response
@@ -128,5 +120,6 @@ function inChunks(response: Response, hold: Hold): Response {
   )
   const headers = new Headers(response.headers)
   headers.delete('content-length')
+  headers.set(STREAMED, '1')
   return new Response(body, { status: response.status, headers })
 }

@@ -9,6 +9,18 @@ export type MonotonicClock = () => number
 export const wallClock: Clock = Date.now
 export const monotonicClock: MonotonicClock = () => performance.now()
 
+export interface Clocks {
+  clock: Clock
+  monotonic: MonotonicClock
+}
+
+/** The machine's clocks, or those that a test sets: two numbers in memory that threads share. */
+export function clocksIn(memory: SharedArrayBuffer | undefined): Clocks {
+  if (memory === undefined) return { clock: wallClock, monotonic: sharedMonotonicClock() }
+  const times = new Float64Array(memory)
+  return { clock: () => times[0] as number, monotonic: () => times[1] as number }
+}
+
 const CLOCK_MONOTONIC = 1
 
 /**
@@ -25,10 +37,11 @@ export function sharedMonotonicClock(): MonotonicClock {
   if (!readClock) return () => performance.timeOrigin + performance.now()
   // Seconds and nanoseconds, of which the lower halves are enough.
   const time = new Int32Array(new ArrayBuffer(16))
-  return () => {
-    readClock(CLOCK_MONOTONIC, time)
-    return (time[0] as number) * 1000 + (time[2] as number) / 1e6
-  }
+  readClock(CLOCK_MONOTONIC, time)
+  const now = (time[0] as number) * 1000 + (time[2] as number) / 1e6
+  // Both clocks run equally fast.
+  const origin = now - performance.now()
+  return () => origin + performance.now()
 }
 
 export const SECOND = 1000

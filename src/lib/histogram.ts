@@ -4,19 +4,24 @@ export class Histogram {
   readonly bounds: readonly number[]
   /** Number of values in each bucket, not cumulated; one bucket more than bounds. */
   readonly buckets: Float64Array
-  #sum = 0
+  /** The buckets, and the sum of all values. */
+  readonly #cells: Float64Array
 
-  /** `bounds`: ascending. Throws RangeError when they are not. */
-  constructor(bounds: readonly number[]) {
+  /**
+   * `bounds`: ascending; else RangeError. `cells`: where to count, `cellsFor(bounds)` numbers, for
+   * example in shared memory.
+   */
+  constructor(bounds: readonly number[], cells: Float64Array = new Float64Array(cellsFor(bounds))) {
     if (bounds.some((bound, i) => bound <= (bounds[i - 1] ?? Number.NEGATIVE_INFINITY))) {
       throw new RangeError('the bounds of a histogram ascend')
     }
     this.bounds = bounds
-    this.buckets = new Float64Array(bounds.length + 1)
+    this.#cells = cells
+    this.buckets = cells.subarray(0, -1)
   }
 
   get sum(): number {
-    return this.#sum
+    return this.#cells[this.buckets.length] as number
   }
 
   /** Allocates nothing. */
@@ -24,9 +29,12 @@ export class Histogram {
     let bucket = 0
     while (bucket < this.bounds.length && value > (this.bounds[bucket] as number)) bucket++
     this.buckets[bucket] = (this.buckets[bucket] as number) + 1
-    this.#sum += value
+    this.#cells[this.buckets.length] = this.sum + value
   }
 }
+
+/** Numbers that a histogram with these bounds counts in. */
+export const cellsFor = (bounds: readonly number[]): number => bounds.length + 2
 
 /** Seconds, from a lookup in memory to the usual timeout of a client. */
 export const LATENCY_BOUNDS = [

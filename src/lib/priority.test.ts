@@ -58,18 +58,18 @@ test('no thread becomes less nice, and the policy that an operator chose stays',
   expect(other).toEqual({ nice, policy: 3 })
 })
 
-test('of a service, the HTTP thread comes first, then writer and reader, then images', async () => {
+test('of a service, redirect threads come first, then control, writer and reader, then images', async () => {
   using folder = temporaryFolder()
-  await using service = await Service.start({ DATA_DIR: folder.path })
+  await using service = await Service.start({ DATA_DIR: folder.path, REDIRECT_THREADS: '1' })
   const tasks = `/proc/${service.pid}/task`
   const nameOf = (thread: string) => readFileSync(`${tasks}/${thread}/comm`, 'utf8').trim()
   const workers = readdirSync(tasks).filter((thread) => nameOf(thread) === 'Worker')
   const niceness = [service.pid, ...workers].map((thread) => getPriority(Number(thread)))
-  const expected = [0, 5, 5, 15].map((nice) => Math.max(nice, own))
+  const expected = [0, 5, 5, 5, 15].map((nice) => Math.max(nice, own))
   expect(niceness).toEqual(expect.arrayContaining(expected))
-  expect(niceness.filter((nice) => nice === expected[1]).length).toBeGreaterThanOrEqual(2)
+  expect(niceness.filter((nice) => nice === expected[1]).length).toBeGreaterThanOrEqual(3)
   // A thread that the engine has just begun for a worker still has its name, and its niceness.
   for (const nice of expected) niceness.splice(niceness.indexOf(nice), 1)
   expect(niceness.filter((nice) => !expected.slice(1).includes(nice))).toEqual([])
-  expect(getPriority(service.pid)).toBe(own)
+  expect(getPriority(service.pid)).toBe(Math.max(5, own))
 })

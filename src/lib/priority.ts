@@ -2,9 +2,9 @@ import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
 /**
- * Niceness of threads beside the HTTP thread, which has 0. `normal`: a client waits for the work;
- * it gets a quarter of a core that the HTTP thread uses fully. `background`: the work can wait; it
- * gets a thirtieth.
+ * Niceness of threads beside the redirect threads, which have 0. `normal`: a client waits for the
+ * work; it gets a quarter of a core that a redirect thread uses fully. `background`: the
+ * work can wait; it gets a thirtieth.
  */
 const NICENESS = { normal: 5, background: 15 } as const
 

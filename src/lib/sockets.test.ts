@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
-import { findListeningSocket, refuseConnections } from './sockets.ts'
+import { findListeningSockets, refuseConnections } from './sockets.ts'
 
 test('only the descriptor that listens on the port is found', () => {
   const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('well') })
   const other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('well') })
-  const found = findListeningSocket(server.port ?? 0)
-  expect(found).toBeGreaterThan(2)
-  expect(findListeningSocket(other.port ?? 0)).not.toBe(found)
+  const found = findListeningSockets(server.port ?? 0)
+  expect(found).toHaveLength(1)
+  expect(found[0]).toBeGreaterThan(2)
+  expect(findListeningSockets(other.port ?? 0)).not.toEqual(found)
   server.stop(true)
   other.stop(true)
 })
@@ -45,6 +46,6 @@ test('a port that refuses connections answers the open ones, and can be listened
 })
 
 test('nothing happens for a port without a listener in this process', () => {
-  expect(findListeningSocket(1)).toBeUndefined()
+  expect(findListeningSockets(1)).toEqual([])
   refuseConnections(1)
 })

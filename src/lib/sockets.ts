@@ -58,35 +58,35 @@ const getAddress = (name: 'getsockname' | 'getpeername') =>
  */
 const LISTENERS_SEARCHED = 1024
 
-/** The descriptor of this process that listens on a TCP port; undefined if there is none. */
-export function findListeningSocket(port: number): number | undefined {
+/** The descriptors of this process that listen on a TCP port: one for each redirect thread. */
+export function findListeningSockets(port: number): number[] {
   const getOption = getSocketOption()
   const getName = getAddress('getsockname')
-  if (!getOption || !getName) return undefined
+  if (!getOption || !getName) return []
   const address = new Uint8Array(ADDRESS_BYTES)
+  const found: number[] = []
   for (let descriptor = 3; descriptor < LISTENERS_SEARCHED; descriptor++) {
     const listens = new Int32Array(1)
     const isSocket =
       getOption(descriptor, SOL_SOCKET, SO_ACCEPTCONN, listens, new Uint32Array([4])) === 0
     if (!isSocket || listens[0] !== 1) continue
     getName(descriptor, address, new Uint32Array([ADDRESS_BYTES]))
-    if (new DataView(address.buffer).getUint16(2) === port) return descriptor
+    if (new DataView(address.buffer).getUint16(2) === port) found.push(descriptor)
   }
-  return undefined
+  return found
 }
 
 /**
  * Refuses new connections to a port of this process and keeps the open ones, while Bun's
- * `server.stop()` closes every idle connection at once. An empty file occupies the descriptor until
- * Bun closes it. Does nothing if the socket is not found, or if no descriptor is free.
+ * `server.stop()` closes every idle connection at once. An empty file occupies the descriptors
+ * until Bun closes them. Does nothing if no socket is found, or if no descriptor is free.
  */
 export function refuseConnections(port: number): void {
-  const descriptor = findListeningSocket(port)
   const duplicate = cFunction<DuplicateTo>('dup2', { args: ['i32', 'i32'], returns: 'i32' })
-  if (descriptor === undefined || !duplicate) return
+  if (!duplicate) return
   try {
     const empty = openSync('/dev/null', 'r')
-    duplicate(empty, descriptor)
+    for (const descriptor of findListeningSockets(port)) duplicate(empty, descriptor)
     closeSync(empty)
   } catch {
     // The port accepts connections until `server.stop()`.
@@ -115,21 +115,24 @@ export class ListenerPause {
     view.setBigUint64(EVENT_DATA_OFFSET, data, true)
   }
 
-  /** Call it while descriptors are free. Undefined if the socket's epoll set is not found. */
-  static find(port: number): ListenerPause | undefined {
-    const socket = findListeningSocket(port)
+  /** Call it while descriptors are free. Leaves out sockets whose epoll set is not found. */
+  static findAll(port: number): ListenerPause[] {
     const args = ['i32', 'i32', 'i32', 'ptr'] as const
     const control = cFunction<EpollControl>('epoll_ctl', { args, returns: 'i32' })
-    if (socket === undefined || !control) return undefined
+    if (!control) return []
     try {
-      for (const epoll of readdirSync('/proc/self/fd').map(Number)) {
-        const data = epollData(epoll, socket)
-        if (data !== undefined) return new ListenerPause(epoll, socket, data, control)
-      }
+      const epolls = readdirSync('/proc/self/fd').map(Number)
+      return findListeningSockets(port).flatMap((socket) => {
+        for (const epoll of epolls) {
+          const data = epollData(epoll, socket)
+          if (data !== undefined) return [new ListenerPause(epoll, socket, data, control)]
+        }
+        return []
+      })
     } catch {
       // /proc is missing or not readable.
+      return []
     }
-    return undefined
   }
 
   pause(): void {

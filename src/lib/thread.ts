@@ -36,6 +36,8 @@ export interface ThreadOptions {
   observe?: (calls: number, seconds: number) => void
   /** Called once if the thread ends without `close`. Every call is refused from then on. */
   onDeath?: (error: Error) => void
+  /** Moves to the thread with its settings. */
+  transfer?: Bun.Transferable[]
   /** Measures how long a batch takes. Default: the machine's clock. */
   monotonic?: MonotonicClock
 }
@@ -97,7 +99,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
         } else if ('stopped' in data) thread.#stopped?.()
         else thread.#settle(data.outcomes)
       }
-      worker.postMessage({ start: settings } satisfies ToThread)
+      worker.postMessage({ start: settings } satisfies ToThread, options.transfer ?? [])
     })
   }
 

@@ -17,9 +17,10 @@ import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import { type CreatedLink, type NewLink, type PublicUrls, quotaError } from './link.ts'
+import type { ParsedUrl } from './location.ts'
 import { newPasscode } from './passcodes.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
-import { type ParsedUrl, Url, urlKey } from './url.ts'
+import { Url, urlKey } from './url.ts'
 import type { LinkWriter } from './writer.ts'
 
 export interface CreateDeps {

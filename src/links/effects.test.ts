@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { LinkCache } from './cache.ts'
 import { LinkEffects } from './effects.ts'
 import type { LinkWrites } from './store.ts'
 import { LinkWriter } from './writer.ts'
@@ -25,11 +24,11 @@ function setUp(result: () => unknown) {
   const note = (what: string) => (of?: Code) => {
     effects.push(of ? `${what} ${of}` : what)
   }
-  const cache: Pick<LinkCache, 'add' | 'drop'> = { add: note('add'), drop: note('drop') }
   const links = new LinkWriter({
     writer: { call: async () => result() } as unknown as Caller<LinkWrites>,
     effects: new LinkEffects({
-      cache: cache as LinkCache,
+      versions: { change: note('change'), changeAll: note('change all') },
+      codes: { add: note('add') },
       rules: { drop: note('drop rules of'), clear: note('clear rules') },
       images: { prepare: note('prepare'), remove: note('remove') },
       indexer: { wake: note('wake') },
@@ -47,35 +46,42 @@ const committed = [
       'linksMax',
     ]),
     run: (links: LinkWriter) => links.create(create),
-    effects: ['add SPRING', 'prepare SPRING', 'drop REUSED', 'drop rules of REUSED', 'wake'],
+    effects: [
+      'add SPRING',
+      'change SPRING',
+      'prepare SPRING',
+      'change REUSED',
+      'drop rules of REUSED',
+      'wake',
+    ],
   },
   {
     name: 'a reservation',
     result: link,
     run: (links: LinkWriter) => links.reserve(reserve),
-    effects: ['add SPRING', 'prepare SPRING', 'wake'],
+    effects: ['add SPRING', 'change SPRING', 'prepare SPRING', 'wake'],
   },
   {
     name: 'a change of the URL',
     result: link,
     run: (links: LinkWriter) => links.changeUrl(change),
-    effects: ['drop SPRING', 'drop rules of SPRING'],
+    effects: ['change SPRING', 'drop rules of SPRING'],
   },
   {
     name: 'a deletion',
     result: link,
     run: (links: LinkWriter) => links.delete({ id: 1, author }),
-    effects: ['drop SPRING', 'drop rules of SPRING', 'remove SPRING'],
+    effects: ['change SPRING', 'drop rules of SPRING', 'remove SPRING'],
   },
   {
     name: 'the deletion of links of an account',
     result: ['SPRING', 'SUMMER'],
     run: (links: LinkWriter) => links.deleteSome({ accountId: 7, most: 2 }),
     effects: [
-      'drop SPRING',
+      'change SPRING',
       'drop rules of SPRING',
       'remove SPRING',
-      'drop SUMMER',
+      'change SUMMER',
       'drop rules of SUMMER',
       'remove SUMMER',
     ],
@@ -85,25 +91,25 @@ const committed = [
     result: ['SPRING', 'SUMMER'],
     run: (links: LinkWriter) =>
       links.changeProperties({ ids: [1, 2], patch: { isPaused: true }, quota, author }),
-    effects: ['drop SPRING', 'drop rules of SPRING', 'drop SUMMER', 'drop rules of SUMMER'],
+    effects: ['change SPRING', 'drop rules of SPRING', 'change SUMMER', 'drop rules of SUMMER'],
   },
   {
     name: 'a scheduled deletion',
     result: ['SPRING'],
     run: (links: LinkWriter) => links.scheduleDeletion({ ids: [1], deleteAt: 1, author }),
-    effects: ['drop SPRING', 'drop rules of SPRING'],
+    effects: ['change SPRING', 'drop rules of SPRING'],
   },
   {
     name: 'an undone deletion',
     result: ['SPRING'],
     run: (links: LinkWriter) => links.undoDeletion({ ids: [1], author }),
-    effects: ['drop SPRING', 'drop rules of SPRING'],
+    effects: ['change SPRING', 'drop rules of SPRING'],
   },
   {
     name: 'a deletion that was due',
     result: ['SPRING'],
     run: (links: LinkWriter) => links.deleteDue({ now: 0, most: 9 }),
-    effects: ['drop SPRING', 'drop rules of SPRING', 'remove SPRING'],
+    effects: ['change SPRING', 'drop rules of SPRING', 'remove SPRING'],
   },
 ]
 

@@ -1,5 +1,6 @@
+import type { CodeVersions } from '../hot/code-versions.ts'
 import type { Code } from '../lib/code.ts'
-import type { LinkCache } from './cache.ts'
+import type { KnownCodes } from './known-codes.ts'
 import type { CreatedLink } from './link.ts'
 import type { RuleCache } from './rules.ts'
 
@@ -12,7 +13,8 @@ export interface CodeImages {
 }
 
 interface LinkEffectsOptions {
-  cache: LinkCache
+  versions: Pick<CodeVersions, 'change' | 'changeAll'>
+  codes: Pick<KnownCodes, 'add'>
   rules: Pick<RuleCache, 'drop' | 'clear'>
   images: CodeImages
   indexer: { wake(): void }
@@ -24,13 +26,15 @@ interface LinkEffectsOptions {
  * request never sees an old destination.
  */
 export class LinkEffects {
-  readonly #cache: LinkCache
+  readonly #versions: LinkEffectsOptions['versions']
+  readonly #codes: LinkEffectsOptions['codes']
   readonly #rules: LinkEffectsOptions['rules']
   readonly #images: CodeImages
   readonly #indexer: { wake(): void }
 
-  constructor({ cache, rules, images, indexer }: LinkEffectsOptions) {
-    this.#cache = cache
+  constructor({ versions, codes, rules, images, indexer }: LinkEffectsOptions) {
+    this.#versions = versions
+    this.#codes = codes
     this.#rules = rules
     this.#images = images
     this.#indexer = indexer
@@ -42,7 +46,8 @@ export class LinkEffects {
       // deletion of it is canceled.
       if (reused) this.#drop(code)
       else {
-        this.#cache.add(code)
+        this.#codes.add(code)
+        this.#versions.change(code)
         this.#images.prepare(code)
       }
     }
@@ -51,7 +56,7 @@ export class LinkEffects {
 
   /** Disabled codes, disabled accounts or the blocklist have changed. */
   rulesChanged(): void {
-    this.#cache.clear()
+    this.#versions.changeAll()
     this.#rules.clear()
   }
 
@@ -67,7 +72,7 @@ export class LinkEffects {
   }
 
   #drop(code: Code): void {
-    this.#cache.drop(code)
+    this.#versions.change(code)
     this.#rules.drop(code)
   }
 }

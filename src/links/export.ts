@@ -76,7 +76,7 @@ interface ExportedRows {
 }
 
 const NO_ID_REACHES = 2 ** 32
-/** Links of one piece: about 2 ms of the reader thread and of the HTTP thread. */
+/** Links of one piece: about 2 ms of the reader thread and of the control thread. */
 const LINKS_MAX = 250
 const MATCHES_MAX = 50
 const LINKS_PER_STATEMENT = 50

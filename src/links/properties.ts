@@ -20,7 +20,7 @@ import { requireOwnedLink, type UpdateDeps } from './update.ts'
 
 /** Reads and changes the properties of links. */
 
-/** Reads on the HTTP thread's own connection. */
+/** Reads on the control thread's own connection. */
 export class PropertyReads {
   readonly #byIds
 

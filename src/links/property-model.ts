@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
+import type { ParsedUrl } from './location.ts'
 import { AddressField, CountField, LookupView, TimeField } from './schema.ts'
-import { type ParsedUrl, urlModel } from './url.ts'
+import { urlModel } from './url.ts'
 
 /** Optional properties of a link: what they may contain, as JSON and as rows. */
 

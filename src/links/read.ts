@@ -3,7 +3,6 @@ import type { z } from 'zod'
 import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
-import { NO_LINK } from '../hot/destination-cache.ts'
 import { isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import {
@@ -63,38 +62,16 @@ export async function list(
   return { total, limit, offset, count: items.length, items }
 }
 
-/**
- * `isDisabled`: 1 if the operator has disabled the code, or all links of its account. `hasRules`: 1
- * if a redirect depends on properties of the link.
- */
-export type DestinationRow = Pick<Link, 'id' | 'url'> & { isDisabled: number; hasRules: number }
-
-/** Reads of one row, on the HTTP thread's own connection. */
+/** Reads of one row, on the control thread's own connection. */
 export class LinkReads {
   readonly #byCode
   readonly #nearest
-  readonly #destination
-  readonly #disabledCode
   readonly #lastId
 
   constructor(db: Database) {
     this.#byCode = db.prepare<Link, [Code]>(`SELECT ${LINK_COLUMNS} FROM links WHERE code = ?`)
     this.#nearest = db.prepare<SecretLink, [string]>(
       `SELECT ${SECRET_LINK_COLUMNS} FROM links WHERE code > ? ORDER BY code LIMIT 1`,
-    )
-    this.#destination = db.prepare<DestinationRow, [Code]>(
-      `SELECT id, url,
-         EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
-         OR EXISTS (SELECT 1 FROM accounts
-                    WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled,
-         EXISTS (SELECT 1 FROM link_properties WHERE link_id = links.id AND (forward_query = 1
-           OR coalesce(paused_at, starts_at, expires_at, max_hits, delete_at) IS NOT NULL))
-           AS hasRules
-       FROM links WHERE code = ?1`,
-    )
-    this.#disabledCode = db.prepare<DestinationRow, [Code]>(
-      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled, 0 AS hasRules
-       FROM disabled_codes WHERE code = ?`,
     )
     this.#lastId = db.prepare<{ id: number | null }, []>('SELECT max(id) AS id FROM links')
   }
@@ -114,11 +91,6 @@ export class LinkReads {
    */
   findNearest(code: Code): SecretLink | undefined {
     return this.#nearest.get(justBefore(code)) ?? undefined
-  }
-
-  /** What a redirect needs. A disabled code is found even after its link was deleted. */
-  findDestination(code: Code): DestinationRow | undefined {
-    return this.#destination.get(code) ?? this.#disabledCode.get(code) ?? undefined
   }
 }
 

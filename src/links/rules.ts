@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Code } from '../lib/code.ts'
+import { locationOf, type ParsedUrl, parseKnownUrl } from './location.ts'
 import type { LinkProperties } from './property-model.ts'
-import { locationOf, type ParsedUrl, parseKnownUrl } from './url.ts'
 
 /** What a redirect needs of a link's properties. */
 export interface LinkRules {
@@ -40,8 +40,8 @@ export class RuleCache {
   }
 
   /**
-   * Reads the database if the rules are not in memory. All hits are appended by this thread, so the
-   * number of hits stays exact while each redirect adds to it.
+   * Reads the database if the rules are not in memory. The control thread alone answers for links
+   * with rules, so the number of hits stays exact while each redirect adds to it.
    */
   find(code: Code, id: number): LinkRules {
     const kept = this.#rules.get(code)

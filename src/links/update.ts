@@ -5,9 +5,10 @@ import { AppError } from '../errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import { authorOf, type Link, type PublicUrls, type SecretLink } from './link.ts'
+import type { ParsedUrl } from './location.ts'
 import type { LinkReads } from './read.ts'
 import type { DeletedView, UpdatedView } from './schema.ts'
-import { type ParsedUrl, urlKey } from './url.ts'
+import { urlKey } from './url.ts'
 import type { LinkWriter } from './writer.ts'
 
 export interface UpdateDeps {

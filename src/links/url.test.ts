@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { locationOf, parseKnownUrl, Url, urlKey, withScheme } from './url.ts'
+import { locationOf, parseKnownUrl } from './location.ts'
+import { Url, urlKey, withScheme } from './url.ts'
 
 const good = [
   'http://example.com',

@@ -1,17 +1,8 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
+import type { ParsedUrl } from './location.ts'
 
 export const URL_MAX_LENGTH = 8192
-
-/** A URL that was parsed once. A `URL` has `href` and `host` too. */
-export interface ParsedUrl {
-  /** As it was sent: what is stored and shown. */
-  text: string
-  /** WHATWG's serialisation, in ASCII. Two URLs with one `href` are the same URL. */
-  href: string
-  /** As in `href`: with the port, unless it is the scheme's own. */
-  host: string
-}
 
 const BAD_START = REFUSALS.invalid_url.message()
 const because = (reason: string) => `Invalid URL: ${reason}`
@@ -66,16 +57,6 @@ function parseUrl(text: string): ParsedUrl | undefined {
   if (!url || url.host === '' || !/^https?:\/\/[^/\\?#]/i.test(text)) return undefined
   return { text, href: url.href, host: url.host }
 }
-
-/** A URL that has passed `Url`, for example a stored one. Throws TypeError for any other text. */
-export function parseKnownUrl(text: string): ParsedUrl {
-  const { href, host } = new URL(text)
-  return { text, href, host }
-}
-
-/** `Location` of a redirect: the URL as it was sent if a header can carry it, else its `href`. */
-export const locationOf = ({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string =>
-  /^[\x21-\x7e]+$/.test(text) ? text : href
 
 const URL_KEY_BYTES = 16
 

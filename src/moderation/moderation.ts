@@ -114,6 +114,8 @@ interface ModerationOptions {
   effects: { rulesChanged(): void }
   /** `version` changes with every list that is loaded. */
   blocklist: { readonly version: number }
+  /** Resolves when the lists that are active now apply to redirects. */
+  publishLists: () => Promise<void>
   clock: Clock
   pollMs?: number
 }
@@ -127,7 +129,8 @@ export class Moderation {
   readonly reads: ModerationReads
   readonly #options: ModerationOptions
   readonly #timer: Timer
-  #seen: string | undefined
+  #seenChanges: string | undefined
+  #seenLists: number | undefined
 
   constructor(options: ModerationOptions) {
     this.reads = options.reads
@@ -162,16 +165,20 @@ export class Moderation {
 
   /** Runs at every interval. */
   poll(): void {
-    const { reads, blocklist, effects } = this.#options
-    let now: string
+    const { reads, blocklist, publishLists, effects } = this.#options
+    if (blocklist.version !== this.#seenLists) {
+      this.#seenLists = blocklist.version
+      void publishLists().then(() => effects.rulesChanged())
+    }
+    let changes: string
     try {
-      now = `${blocklist.version} ${reads.changes()}`
+      changes = reads.changes()
     } catch {
       // The database cannot be read, which the status page reports. The next poll compares again.
       return
     }
-    if (now !== this.#seen) effects.rulesChanged()
-    this.#seen = now
+    if (changes !== this.#seenChanges) effects.rulesChanged()
+    this.#seenChanges = changes
   }
 
   close(): void {

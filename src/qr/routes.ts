@@ -8,7 +8,8 @@ import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/g
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Budget } from '../limits/budgets.ts'
-import type { LinkCache } from '../links/cache.ts'
+import type { DestinationReads } from '../links/destination.ts'
+import type { KnownCodes } from '../links/known-codes.ts'
 import type { PublicUrls } from '../links/link.ts'
 import { getLink, type LinkReads } from '../links/read.ts'
 import type { QrImages } from './images.ts'
@@ -16,7 +17,8 @@ import { parseQrOptions, QrQuery } from './options.ts'
 
 interface QrDeps extends GuardDeps {
   reads: LinkReads
-  cache: LinkCache
+  destinations: DestinationReads
+  codes: Pick<KnownCodes, 'mayExist'>
   images: QrImages
   addresses: PublicUrls
 }
@@ -42,10 +44,10 @@ export const qrApiRoutes = (deps: QrDeps) =>
     .use(publicly(deps, { budget: 'read' }))
     .get(
       '/qr/:code',
-      async ({ params, query, request, server, set }) => {
+      async ({ params, query, request, set }) => {
         const options = parseQrOptions(query)
         const code = getCode(deps, params.code)
-        const client = clientNetwork(clientOf(deps.address, { request, server }))
+        const client = clientNetwork(clientOf(deps.address, request))
         const image = await deps.images.render(code, options, client)
         set.headers['cache-control'] = options.logo ? LOGO_CACHING : IMAGE_CACHING
         set.headers['content-type'] = TYPES[options.format]
@@ -123,26 +125,23 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
  * limit. An API key has no effect: clients of images have none.
  */
 export const qrFileRoutes = (deps: QrDeps) =>
-  new Elysia({ name: 'qr.files' }).get(
-    '/cdn/qr/:file',
-    async ({ params, request, server, set }) => {
-      const { file } = params
-      if (!file.endsWith('.png')) throw new AppError('path_not_found')
-      const name = file.slice(0, -'.png'.length)
-      // Copied, because other requests arrive during the wait.
-      const client = { ...clientOf(deps.address, { request, server }) }
-      const caller = { client, set: set as ResponseState }
-      let image = await deps.images.find(getFileCode(deps, name, caller))
-      if (!image) {
-        spendRead(deps, caller)
-        // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
-        image = await deps.images.create(getCode(deps, name))
-      }
-      set.headers['cache-control'] = IMAGE_CACHING
-      set.headers['content-type'] = TYPES.png
-      return new Response(image)
-    },
-  )
+  new Elysia({ name: 'qr.files' }).get('/cdn/qr/:file', async ({ params, request, set }) => {
+    const { file } = params
+    if (!file.endsWith('.png')) throw new AppError('path_not_found')
+    const name = file.slice(0, -'.png'.length)
+    // Copied, because other requests arrive during the wait.
+    const client = { ...clientOf(deps.address, request) }
+    const caller = { client, set: set as ResponseState }
+    let image = await deps.images.find(getFileCode(deps, name, caller))
+    if (!image) {
+      spendRead(deps, caller)
+      // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
+      image = await deps.images.create(getCode(deps, name))
+    }
+    set.headers['cache-control'] = IMAGE_CACHING
+    set.headers['content-type'] = TYPES.png
+    return new Response(image)
+  })
 
 interface FileCaller {
   client: Client
@@ -151,14 +150,13 @@ interface FileCaller {
 
 /** An existing code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
 function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
-  const { cache, limiter } = deps
+  const { destinations, codes, limiter } = deps
   const code = toCode(text)
-  let found = code && cache.findInMemory(code)
-  if (code !== undefined && found === undefined) {
-    const isLookedUp = limiter.hasReads(undefined, caller.client) || cache.mayExist(code)
-    if (isLookedUp) found = cache.lookUp(code)
+  if (code !== undefined) {
+    // A client without reads left causes no look-up for a code that is certainly unknown.
+    const isLookedUp = limiter.hasReads(undefined, caller.client) || codes.mayExist(code)
+    if (isLookedUp && exists(destinations.find(code))) return code
   }
-  if (code !== undefined && exists(found)) return code
   spendRead(deps, caller)
   throw new AppError('code_not_found', text.toUpperCase())
 }
@@ -179,9 +177,10 @@ const exists = (destination: Destination | null | undefined): boolean =>
   destination != null && destination.id !== NO_LINK
 
 /** An existing code. Throws `code_not_found`. */
-function getCode({ cache }: QrDeps, text: string): Code {
+function getCode({ destinations }: QrDeps, text: string): Code {
   const code = toCode(text)
-  if (!code || !exists(cache.find(code))) throw new AppError('code_not_found', text.toUpperCase())
+  if (!code || !exists(destinations.find(code)))
+    throw new AppError('code_not_found', text.toUpperCase())
   return code
 }
 

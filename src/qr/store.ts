@@ -13,7 +13,7 @@ export interface QrPreset {
   options: QrOptions
 }
 
-/** Reads, on the HTTP thread's own connection. */
+/** Reads, on the control thread's own connection. */
 export class QrStore {
   readonly #logo
   readonly #exists

@@ -1,8 +1,6 @@
 import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
-import { clientOf } from '../http/context.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import type { Histogram } from '../lib/histogram.ts'
-import type { Log } from '../lib/log.ts'
 import type { Follow } from './follow.ts'
 
 /** One redirect in this many is timed: reading the clock for each would slow all down. */
@@ -22,19 +20,22 @@ export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicCl
 }
 
 interface LoggedDeps {
-  log: Log
+  /** Writes what the log says about a request for a short link. */
+  note: (line: Record<string, string | number | null>) => void
   address: ClientAddress
   monotonic: MonotonicClock
 }
 
 /** Logs each redirect, with `LOG_REQUESTS=all`: that costs more than the redirect itself. */
-export function logged(follow: Follow, { log, address, monotonic }: LoggedDeps): Follow {
+export function logged(follow: Follow, { note, address, monotonic }: LoggedDeps): Follow {
   return (text, request, server) => {
     const start = monotonic()
     // Before the response: a connection that is closed has no peer any more.
-    const client = clientNetwork(clientOf(address, { request, server }))
+    const peer = server.requestIP(request)?.address ?? ''
+    const client = clientNetwork(address.resolve(peer, request.headers.get('x-forwarded-for')))
     const response = follow(text, request, server)
-    log.info('request', {
+    if (!response) return undefined
+    note({
       method: request.method,
       route: '/:code',
       status: response.status,

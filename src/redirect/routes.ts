@@ -1,22 +1,14 @@
 import { Elysia } from 'elysia'
 import { operation } from '../http/operation.ts'
-import type { Follow } from './follow.ts'
 
 /**
- * GET /{code} as a route of Bun's own router, without Elysia: that saves a tenth of the time.
- * Elysia's route below describes it, and matches what Bun's pattern does not: a trailing slash.
+ * GET /{code} on the control thread. The redirect threads answer most of these requests themselves;
+ * they do not match a trailing slash.
  */
-export const nativeRedirect = (follow: Follow) => ({
-  '/:code': {
-    GET: (request: Bun.BunRequest<string>, server: Bun.Server<unknown>) =>
-      follow(request.params.code ?? '', request, server),
-  },
-})
-
-export const redirectRoutes = (follow: Follow) =>
+export const redirectRoutes = (follow: (text: string, request: Request) => Response) =>
   new Elysia({ name: 'redirect' }).get(
     '/:code',
-    ({ params, request, server }) => follow(params.code, request, server),
+    ({ params, request }) => follow(params.code, request),
     {
       detail: operation({
         id: 'follow',

@@ -62,8 +62,7 @@ export class Descriptors {
 
   /** Call it once the ports are open. Does nothing when the limit is not known. */
   watch(ports: readonly number[]): void {
-    const found = ports.map((port) => ListenerPause.find(port))
-    this.watchListeners(found.filter((listener) => listener !== undefined))
+    this.watchListeners(ports.flatMap((port) => ListenerPause.findAll(port)))
     // Ends nothing; loads its C functions while descriptors are free.
     this.#endConnections(0, QUIET_MS, 0)
     this.#timer = setInterval(() => this.check(), INTERVAL_MS)

@@ -6,8 +6,8 @@ import type { Histogram } from '../lib/histogram.ts'
 import { VERSION } from '../lib/version.ts'
 import type { LimiterWindow, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
-import type { RedirectOutcomes } from '../redirect/follow.ts'
 import { SAMPLED_ONE_IN } from '../redirect/observe.ts'
+import type { RedirectThreads } from '../redirect/threads.ts'
 import type { Descriptors } from './descriptors.ts'
 import { familiesOf, type Sample, samples } from './exposition.ts'
 import type { Health } from './health.ts'
@@ -24,10 +24,7 @@ export interface MetricsSources {
   maintenance: Pick<MaintenanceMode, 'until'>
   logLinesDropped: () => number
   tally: Pick<RequestTally, 'counts' | 'times'>
-  outcomes: RedirectOutcomes
-  redirectSeconds: Histogram
-  cache: { readonly sizes: Readonly<Record<string, number>> }
-  lookUps: { readonly known: number; readonly unknown: number }
+  redirects: Pick<RedirectThreads, 'totals'>
   limiter: Pick<RateLimiter, 'windows'>
   journal: Pick<HitJournal, 'head' | 'tail' | 'pending' | 'overflow' | 'entries'>
   flusher: Pick<HitFlusher, 'seconds' | 'failures'>
@@ -38,7 +35,8 @@ export interface MetricsSources {
   descriptors: Pick<Descriptors, 'areExhausted' | 'ended' | 'limit'>
 }
 
-export interface Scrape extends MetricsSources {
+export interface Scrape extends Omit<MetricsSources, 'redirects'> {
+  redirects: RedirectThreads['totals']
   /** In seconds. */
   eventLoopDelay: Histogram
   /** Since the start of the process. */
@@ -78,7 +76,7 @@ export const FAMILIES = {
     ({ logLinesDropped }) => logLinesDropped(),
   ),
   hopcode_event_loop_delay_seconds: histogram(
-    'How late a timer of the HTTP thread fires, every 20 ms.',
+    'How late a timer of the control thread fires, every 20 ms.',
     ({ eventLoopDelay }) => eventLoopDelay,
   ),
 
@@ -96,7 +94,7 @@ export const FAMILIES = {
   ),
   hopcode_redirects_total: counter(
     'Short links asked for, by outcome.',
-    ({ outcomes: { foundByHead, notFound, disabled, expired, limited, failed }, hits }) =>
+    ({ redirects: { foundByHead, notFound, disabled, expired, limited, failed }, hits }) =>
       samples('outcome', {
         found: hits.appended + foundByHead,
         not_found: notFound,
@@ -108,16 +106,17 @@ export const FAMILIES = {
   ),
   hopcode_redirect_duration_seconds: histogram(
     `Time in the handler of a short link. Sampled: one request in ${SAMPLED_ONE_IN}.`,
-    ({ redirectSeconds }) => redirectSeconds,
+    ({ redirects }) => redirects.seconds,
   ),
-  hopcode_link_cache_entries: gauge('Codes in memory: known ones and unknown ones.', ({ cache }) =>
-    samples('kind', cache.sizes),
+  hopcode_link_cache_entries: gauge(
+    'Codes in the memory of the redirect threads: known ones and unknown ones.',
+    ({ redirects: { known, unknown } }) => samples('kind', { known, unknown }),
   ),
   hopcode_link_cache_misses_total: counter(
     'Codes not in memory, looked up in the database, by its answer.',
-    ({ lookUps: { known, unknown } }) => samples('kind', { known, unknown }),
+    ({ redirects: { foundInDatabase: known, notInDatabase: unknown } }) =>
+      samples('kind', { known, unknown }),
   ),
-
   hopcode_limiter_callers: gauge(
     'Callers with a request in the last minute.',
     eachWindow(({ size }) => size),
@@ -238,7 +237,7 @@ export const FAMILIES = {
     ({ process: { memory } }) => memory?.rss,
   ),
   hopcode_process_heap_bytes: gauge(
-    'JavaScript heap of the HTTP thread, without large arrays, buffers and texts.',
+    'JavaScript heap of the control thread, without large arrays, buffers and texts.',
     // Not `heapUsed`: that also counts memory outside the heap, resident or not.
     ({ process: { memory } }) => memory?.heapTotal,
   ),
@@ -276,14 +275,14 @@ function countRequests({ tally }: Scrape): Sample[] {
   }))
 }
 
-function countRedirects({ outcomes, hits }: Scrape): Sample[] {
+function countRedirects({ redirects, hits }: Scrape): Sample[] {
   const answers = [
     ['GET', 302, hits.appended],
-    ['HEAD', 302, outcomes.foundByHead],
-    ['GET', 404, outcomes.notFound],
-    ['GET', 410, outcomes.disabled + outcomes.expired],
-    ['GET', 429, outcomes.limited],
-    ['GET', 500, outcomes.failed],
+    ['HEAD', 302, redirects.foundByHead],
+    ['GET', 404, redirects.notFound],
+    ['GET', 410, redirects.disabled + redirects.expired],
+    ['GET', 429, redirects.limited],
+    ['GET', 500, redirects.failed],
   ] as const
   return answers.map(([method, status, value]) => ({
     labels: { route: '/:code', method, status },

@@ -51,6 +51,7 @@ export class Metrics {
     const flushed = journal.tail - this.#firstPosition
     return {
       ...this.#deps,
+      redirects: this.#deps.redirects.totals,
       eventLoopDelay: this.#delay.seconds,
       hits: { appended: flushed + journal.pending, flushed },
       disk: readDisk(databaseFile),
@@ -79,7 +80,7 @@ export class Metrics {
 const TIMER_MS = 20
 
 /**
- * How late a timer of the HTTP thread fires: for that long, no request was served. A stall appears
+ * How late a timer of the control thread fires: for that long, it answered nothing. A stall appears
  * as one long delay.
  */
 class EventLoopDelay {

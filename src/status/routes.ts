@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { z } from 'zod'
 import { AppError, degradedError } from '../errors.ts'
+import { peerOf } from '../http/context.ts'
 import { type GuardDeps, publicly } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { isoTime } from '../lib/clock.ts'
@@ -55,23 +56,16 @@ export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
 interface MetricsRouteDeps {
   metrics: { text(): string }
   /** Whether this request may read them. Others get the 404 of an unknown path. */
-  admits: (request: Request, server: Peers | null) => boolean
-}
-
-interface Peers {
-  requestIP(request: Request): { address: string } | null
+  admits: (request: Request) => boolean
 }
 
 export const metricsRoutes = ({ metrics, admits }: MetricsRouteDeps) =>
-  new Elysia({ name: 'status.metrics', prefix: '/-' }).get(
-    '/metrics',
-    ({ request, server, set }) => {
-      if (!admits(request, server)) throw new AppError('path_not_found')
-      set.headers['content-type'] = EXPOSITION_TYPE
-      set.headers['cache-control'] = 'no-store'
-      return metrics.text()
-    },
-  )
+  new Elysia({ name: 'status.metrics', prefix: '/-' }).get('/metrics', ({ request, set }) => {
+    if (!admits(request)) throw new AppError('path_not_found')
+    set.headers['content-type'] = EXPOSITION_TYPE
+    set.headers['cache-control'] = 'no-store'
+    return metrics.text()
+  })
 
 /** Headers that a proxy adds: with one of them, the peer's address is not the caller's. */
 const PROXY_HEADERS = [
@@ -85,8 +79,8 @@ const PROXY_HEADERS = [
 ]
 
 /** The caller is on this machine, and is not a proxy that forwards a request of another. */
-export function isLocal(request: Request, server: Peers | null): boolean {
-  const peer = server?.requestIP(request)?.address ?? ''
+export function isLocal(request: Request): boolean {
+  const peer = peerOf(request)
   const isLoopback = /^(::ffff:)?127\.|^::1$/.test(peer)
   return isLoopback && !PROXY_HEADERS.some((name) => request.headers.has(name))
 }

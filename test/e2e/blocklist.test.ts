@@ -225,7 +225,8 @@ test('a changed list is active within seconds: what it adds is refused, what it 
   // The account has this URL already: a blocked one is refused all the same.
   await eventually('two.example is blocked', () => isBlocked(app, 'https://two.example/'))
   expect(await isBlocked(app, 'https://one.example/')).toBe(false)
-  expect((await app.call('GET', `/${body.code}`)).status).toBe(410)
+  const follow = async () => (await app.call('GET', `/${body.code}`)).status
+  await eventually('visitors get 410', async () => (await follow()) === 410)
   replace(file, 'one.example\n')
   await eventually('one.example is blocked', () => isBlocked(app, 'https://one.example/'))
   expect(await isBlocked(app, 'https://two.example/')).toBe(false)

@@ -111,7 +111,7 @@ test('a stop does not wait for a login flood: each pending sign-in gets an answe
   const crowd = Array.from({ length: 60 }, (_, i) => guess(app, `198.51.100.${i + 1}`, 1))
   const [first] = await Promise.race(crowd)
   expect(first).toBe(401)
-  app.beginStop()
+  await app.beginStop()
   const statuses = (await Promise.all(crowd)).flat()
   expect(new Set(statuses)).toEqual(new Set([401, 503]))
   expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(30)

@@ -280,7 +280,7 @@ test('the page takes no budget, and goes on during maintenance', async () => {
 
 test('a service that is about to stop is alive and not ready', async () => {
   await using app = await testApp({ env: { METRICS_LISTEN: '127.0.0.1:0' } })
-  app.beginStop()
+  await app.beginStop()
   for (const url of [app.url, app.operatorsUrl]) {
     const { status, body } = await call(`${url}/-/ready`)
     expect(status).toBe(503)

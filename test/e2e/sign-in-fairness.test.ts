@@ -44,7 +44,7 @@ test('one IPv6 /56 that fills the sign-in queue keeps no other network out', asy
   for (const from of ['203.0.113.7', '2001:db8:2::1']) {
     expect((await new Visitor(app, { from }).signIn(ANN)).status).toBe(303)
   }
-  app.beginStop()
+  await app.beginStop()
   await Promise.all(attack)
 })
 
@@ -55,7 +55,7 @@ test('one IPv4 /24 that fills the sign-in queue keeps no other network out', asy
   const attack = await flood(app, addresses)
   await firstBusy(attack)
   expect((await new Visitor(app, { from: '203.0.113.7' }).signIn(ANN)).status).toBe(303)
-  app.beginStop()
+  await app.beginStop()
   await Promise.all(attack)
 })
 
@@ -73,7 +73,7 @@ test('a queue full of sign-ins from many networks keeps no holder of a one-time 
   const path = new URL(app.setupLink).pathname
   const owner = { email: 'owner@example.com', password: PASSWORD }
   expect((await new Visitor(app).post(path, owner)).status).toBe(200)
-  app.beginStop()
+  await app.beginStop()
   await Promise.all(attack)
 })
 

@@ -43,7 +43,7 @@ test('from the beginning of a stop on, every answer says Connection: close', asy
     const { headers } = await ask(app, method, path)
     expect([method, path, headers.get('connection')]).toEqual([method, path, null])
   }
-  app.beginStop()
+  await app.beginStop()
   for (const [method, path, status] of STOPPING_PATHS) {
     const answer = await ask(app, method, path)
     const connection = answer.headers.get('connection')
@@ -53,7 +53,7 @@ test('from the beginning of a stop on, every answer says Connection: close', asy
 
 test('a redirect over its budget and one that fails say Connection: close during a stop', async () => {
   await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
-  app.beginStop()
+  await app.beginStop()
   const answers = [await ask(app, 'GET', '/NOBODY99'), await ask(app, 'GET', '/NOBODY99')]
   expect(answers.map(({ status }) => status)).toEqual([404, 429])
   for (const { headers } of answers) expect(headers.get('connection')).toBe('close')
@@ -69,7 +69,7 @@ test('a request under way when the stop begins is answered with Connection: clos
   client.send([...head, ...more].join('\r\n') + body.slice(0, 5))
   // Another connection's answer shows that the service has read this one's head.
   await ask(app, 'GET', '/-/live')
-  app.beginStop()
+  await app.beginStop()
   client.send(body.slice(5))
   const { answers } = await client.closed()
   expect(answers.map(({ status }) => status)).toEqual([201])

@@ -5,6 +5,7 @@
 
 import { buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
+import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import type { FromParent, FromService } from './service.ts'
@@ -12,10 +13,12 @@ import type { FromParent, FromService } from './service.ts'
 const tell = (message: FromService) => process.send?.(message)
 
 const config = readConfig(process.env)
-const time = { now: Number(process.env.MODEL_NOW), elapsed: Number(process.env.MODEL_ELAPSED) }
+const memory = new SharedArrayBuffer(16)
+const times = new Float64Array(memory)
+times.set([Number(process.env.MODEL_NOW), Number(process.env.MODEL_ELAPSED)])
 const app = await buildApp(config, {
-  clock: () => time.now,
-  monotonic: () => time.elapsed,
+  ...clocksIn(memory),
+  time: memory,
   random: secureRandom,
   log: createLog({
     level: 'error',
@@ -24,18 +27,18 @@ const app = await buildApp(config, {
   }),
   journalEntries: 4096,
 })
-app.http.listen({ hostname: config.host, port: 0 })
+await app.listen({ hostname: config.host, port: 0 })
 
 process.on('message', async (message: FromParent) => {
   if ('time' in message) {
-    Object.assign(time, message.time)
+    times.set([message.time.now, message.time.elapsed])
     return tell({ done: true })
   }
-  await app.http.server?.stop(true)
+  await app.stopListening(0)
   await app.close()
   tell({ done: true })
   process.exit(0)
 })
 process.on('disconnect', () => process.exit(1))
 
-tell({ port: app.http.server?.port ?? 0 })
+tell({ port: app.port ?? 0 })

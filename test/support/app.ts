@@ -5,9 +5,11 @@ import { type App, buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
+import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
+import { redirectThreads } from './binary.ts'
 import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
 import { openQuickWorker, openReusedWorker } from './reused-worker.ts'
@@ -61,7 +63,7 @@ interface TestAppOptions {
 /** The real service on a port of its own, with a data folder, a clock and accounts of its own. */
 export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = options.dataDir ?? newDataFolder()
-  const time = { now: START, monotonic: 1000 }
+  const time = sharedTime()
   const lines: string[] = []
   const config = readConfig({
     PORT: '0',
@@ -72,21 +74,44 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     LOG_LEVEL: 'debug',
     // Room for fewer than by default, which each service would allocate and clear.
     LINK_CACHE_MAX: '10000',
+    ...redirectThreads(),
     ...options.env,
   })
   const { localMetrics = config.metricsListen === undefined } = options
   const app = await buildApp(localMetrics ? { ...config, localMetrics } : config, {
-    clock: () => time.now,
-    monotonic: () => time.monotonic,
+    ...clocksIn(time.memory),
+    time: time.memory,
     random: options.random ?? secureRandom,
     log: createLog({ level: 'debug', human: false, write: (line) => lines.push(line) }),
     journalEntries: options.journalEntries ?? 4096,
     openWorker: options.openWorker ?? (options.realPasswords ? openReusedWorker : openQuickWorker),
     addressesMax: options.addressesMax ?? 10_000,
   })
-  app.http.listen({ hostname: config.host, port: 0 })
+  await app.listen({ hostname: config.host, port: 0 })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return new TestApp(app, { dataDir, keep: options.dataDir !== undefined, time, lines })
+}
+
+/** Both clocks of a test, in memory that the threads of the service share. */
+function sharedTime() {
+  const memory = new SharedArrayBuffer(16)
+  const times = new Float64Array(memory)
+  times.set([START, 1000])
+  return {
+    memory,
+    get now() {
+      return times[0] as number
+    },
+    set now(ms: number) {
+      times[0] = ms
+    },
+    get monotonic() {
+      return times[1] as number
+    },
+    set monotonic(ms: number) {
+      times[1] = ms
+    },
+  }
 }
 
 function newDataFolder(): string {
@@ -98,7 +123,7 @@ function newDataFolder(): string {
 interface Inside {
   dataDir: string
   keep: boolean
-  time: { now: number; monotonic: number }
+  time: ReturnType<typeof sharedTime>
   lines: string[]
 }
 
@@ -119,7 +144,7 @@ export class TestApp implements AsyncDisposable {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#app.http.server?.port}`
+    return `http://127.0.0.1:${this.#app.port}`
   }
 
   /** Where metrics and probes are, with `METRICS_LISTEN` set. */
@@ -128,8 +153,8 @@ export class TestApp implements AsyncDisposable {
   }
 
   /** What a stop begins with: /-/ready says no from now on. */
-  beginStop(): void {
-    this.#app.beginStop()
+  beginStop(): Promise<void> {
+    return this.#app.beginStop()
   }
 
   /** The link that sets up the owner's account, as the start prints it. */
@@ -238,7 +263,7 @@ export class TestApp implements AsyncDisposable {
   async stop(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await this.#app.http.server?.stop(true)
+    await this.#app.stopListening(0)
     await this.#app.operators?.server?.stop(true)
     await this.#app.close()
   }

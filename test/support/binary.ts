@@ -79,6 +79,11 @@ function removeUnused(): void {
 
 export type Settings = Record<string, string>
 
+/** `REDIRECT_THREADS=4 npm test` runs every test with four redirect threads. */
+export const redirectThreads = (): Settings => ({
+  REDIRECT_THREADS: process.env.REDIRECT_THREADS ?? '1',
+})
+
 /** Settings of a service on that folder whose budgets never run out. */
 export const unlimited = (dataDir: string): Settings => ({
   DATA_DIR: dataDir,
@@ -159,7 +164,7 @@ export class Service implements AsyncDisposable {
   static async #startOnce(words: string[], env: Settings): Promise<Service> {
     const port = freePort()
     const child = Bun.spawn(words, {
-      env: { HOST: '127.0.0.1', PORT: String(port), ...env },
+      env: { HOST: '127.0.0.1', PORT: String(port), ...redirectThreads(), ...env },
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'pipe',

@@ -150,34 +150,28 @@ const HEADERS: readonly HostileRequest[] = [
 
 const AFTER: readonly HostileRequest[] = [
   ...refused(400, { 'a redirect behind a bad request': lines('GET') + REDIRECT }),
+  // The control thread answers the first of each pair, so it is at work when the second arrives.
   ...silent({
     'a request behind one that is still at work': post(
       [`Content-Length: ${BODY.length}`],
       BODY + REDIRECT,
     ),
+    'a redirect behind a 404 of the control thread': get('/nowhere/at-all') + REDIRECT,
+    'a request behind a POST that no route takes':
+      post([`Content-Length: ${BODY.length}`], BODY).replace('/api/shorten', '/x') + SMUGGLED,
+    'a request behind a POST without a key':
+      post([`Content-Length: ${BODY.length}`], BODY).replace('{key}', 'x') + SMUGGLED,
   }),
   {
     name: 'a length that is too short',
     bytes: post([`Content-Length: ${BODY.length - 3}`], BODY),
-    answers: [[400, 'Invalid JSON'], 400],
+    answers: [400],
     connection: 'closed',
   },
   {
-    name: 'a redirect behind a 404',
-    bytes: get('/nowhere/at-all') + REDIRECT,
-    answers: [[404, 'Not found'], 302],
-    connection: 'open',
-  },
-  {
-    name: 'a request behind a POST that no route takes',
-    bytes: post([`Content-Length: ${BODY.length}`], BODY).replace('/api/shorten', '/x') + SMUGGLED,
-    answers: [405, [200, LIVE]],
-    connection: 'open',
-  },
-  {
-    name: 'a request behind a POST without a key',
-    bytes: post([`Content-Length: ${BODY.length}`], BODY).replace('{key}', 'x') + SMUGGLED,
-    answers: [401, [200, LIVE]],
+    name: 'a redirect behind an unknown code',
+    bytes: get('/NOBODY99') + REDIRECT,
+    answers: [[404, 'Code not found'], 302],
     connection: 'open',
   },
   {
@@ -194,8 +188,8 @@ const AFTER: readonly HostileRequest[] = [
   },
   {
     name: 'HEAD, twice, and a GET',
-    bytes: REDIRECT.replace('GET', 'HEAD') + get('/api/status').replace('GET', 'HEAD') + SMUGGLED,
-    answers: [302, 200, [200, LIVE]],
+    bytes: REDIRECT.replace('GET', 'HEAD') + get('/NOBODY99').replace('GET', 'HEAD') + SMUGGLED,
+    answers: [302, 404, [200, LIVE]],
     connection: 'open',
     bodiless: [0, 1],
   },

@@ -68,14 +68,14 @@ interface GuardOptions {
 export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: GuardOptions = {}) =>
   new Elysia({ name: 'dashboard.signedIn', seed: { owner, bulk } }).derive(
     { as: 'scoped' },
-    async ({ request, server, set }) => {
-      const origin = originOf(deps, { request, server, set })
+    async ({ request, set }) => {
+      const origin = originOf(deps, { request, set })
       const token = deps.cookies.find('session', request)
       const session = deps.sessions.find(token)
       // One page request per tick of the event loop, so that many of them do not delay redirects.
       if (session) await pageSlices.next()
       // Before the form is read, which is the most expensive part.
-      spendPage(deps, { request, server }, session?.accountId)
+      spendPage(deps, request, session?.accountId)
       const early = requireSession(session, owner)
       const account = { id: early.accountId, plan: early.plan }
       const isCharged = bulk && isLargeForm(request)
@@ -95,9 +95,8 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
 
 /** For pages without a session, like the sign-in: charges the client's address. */
 export const anonymously = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle(
-    { as: 'scoped' },
-    ({ request, server }) => spendPage(deps, { request, server }),
+  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle({ as: 'scoped' }, ({ request }) =>
+    spendPage(deps, request),
   )
 
 function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
@@ -116,23 +115,17 @@ export function requireAccount({ accounts }: DashboardDeps, { account }: Current
 /** The part of Elysia's context that describes the client. */
 export interface RequestContext {
   request: Request
-  server: Bun.Server<unknown> | null
   set: { headers: object }
 }
-
-type Connection = Pick<RequestContext, 'request' | 'server'>
 
 export interface ClientOrigin extends Origin {
   /** The IPv4 address or the IPv6 /64 network: the unit that the limiter counts. */
   address: string
 }
 
-/**
- * The client of a request. Call this before the first await: a closed connection has no address
- * any more. Sets the response's request id.
- */
-export function originOf(deps: DashboardDeps, { request, server, set }: RequestContext) {
-  const client = clientOf(deps.address, { request, server })
+/** The client of a request. Sets the response's request id. */
+export function originOf(deps: DashboardDeps, { request, set }: RequestContext) {
+  const client = clientOf(deps.address, request)
   const { headers } = set as ResponseState
   headers[REQUEST_ID] ??= deps.requestIds.next()
   const requestId = String(headers[REQUEST_ID])
@@ -145,9 +138,9 @@ export function originOf(deps: DashboardDeps, { request, server, set }: RequestC
 }
 
 /** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
-function spendPage(deps: DashboardDeps, connection: Connection, accountId?: AccountId): void {
+function spendPage(deps: DashboardDeps, request: Request, accountId?: AccountId): void {
   const { limiter, address } = deps
-  const budget = limiter.takePage(accountId, clientOf(address, connection))
+  const budget = limiter.takePage(accountId, clientOf(address, request))
   if (!budget.allowed) throw rateLimited(budget)
 }
 
@@ -178,13 +171,13 @@ async function readGuardedForm(
 const ANONYMOUS_FORM_BYTES_MAX = 16 * 1024
 
 /** Reads a form without a session. Its token belongs to the cookie `form`. */
-export function readAnonymousForm(deps: DashboardDeps, connection: Connection): Promise<Form> {
+export function readAnonymousForm(deps: DashboardDeps, request: Request): Promise<Form> {
   const limits = {
-    owner: clientNetwork(clientOf(deps.address, connection)),
+    owner: clientNetwork(clientOf(deps.address, request)),
     bytesMax: ANONYMOUS_FORM_BYTES_MAX,
   }
-  const cookie = deps.cookies.find('form', connection.request)
-  return readGuardedForm(deps, connection.request, cookie, limits)
+  const cookie = deps.cookies.find('form', request)
+  return readGuardedForm(deps, request, cookie, limits)
 }
 
 /** Parsing a form needs several times its size in memory. */

@@ -87,8 +87,8 @@ export const joinPages = (deps: DashboardDeps) => {
         const link = requireLink(deps, flow, params.token)
         return joinPage(deps, request, { flow, token: params.token, link })
       })
-      .post(`/${flow}/:token`, ({ request, server, set, params }) =>
-        join(deps, { request, server, set }, { flow, token: params.token }),
+      .post(`/${flow}/:token`, ({ request, set, params }) =>
+        join(deps, { request, set }, { flow, token: params.token }),
       )
   }
   return pages
@@ -96,9 +96,9 @@ export const joinPages = (deps: DashboardDeps) => {
       requireOpen(deps)
       return joinPage(deps, request, { flow: 'sign-up' })
     })
-    .post('/sign-up', ({ request, server, set }) => {
+    .post('/sign-up', ({ request, set }) => {
       requireOpen(deps)
-      return join(deps, { request, server, set }, { flow: 'sign-up' })
+      return join(deps, { request, set }, { flow: 'sign-up' })
     })
 }
 
@@ -126,7 +126,7 @@ async function join(
   const { flow } = at
   const origin = originOf(deps, context)
   const link = flow === 'sign-up' ? undefined : requireLink(deps, flow, at.token ?? '')
-  const sent = await readAnonymousForm(deps, context)
+  const sent = await readAnonymousForm(deps, context.request)
   const current = sent.raw('current')
   const again = (errors: JoinErrors) => {
     const email = sent.text('email')

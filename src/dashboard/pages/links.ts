@@ -139,7 +139,7 @@ function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: string)
   const budget = deps.limiter.takeOfAccount('read', account)
   if (!budget.allowed) throw rateLimited(budget)
   // Also finds codes without a link that the operator has disabled.
-  const isTaken = deps.reads.findDestination(code) !== undefined
+  const isTaken = deps.destinations.find(code) !== undefined
   return isTaken ? html`<span class="taken">Taken</span>` : html`<span class="free">Free</span>`
 }
 

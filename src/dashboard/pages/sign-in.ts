@@ -32,9 +32,9 @@ export const signInPages = (deps: DashboardDeps) =>
       if (isSignedIn(deps, request)) return seeOther(next ?? HOME)
       return signInPage(deps, request, { next, done: query.done })
     })
-    .post('/sign-in', async ({ request, server, set }) => {
-      const origin = originOf(deps, { request, server, set })
-      const sent = await readAnonymousForm(deps, { request, server })
+    .post('/sign-in', async ({ request, set }) => {
+      const origin = originOf(deps, { request, set })
+      const sent = await readAnonymousForm(deps, request)
       const next = safeNext(sent.text('next'))
       const isLong = sent.text('stay') === '1'
       const email = sent.text('email')
@@ -131,9 +131,9 @@ export const signInCodePages = (deps: DashboardDeps) =>
       const props = { next: safeNext(query.next), isLong: query.stay === '1' }
       return findAccount(deps, request) ? codePage(deps, request, props) : startAgain()
     })
-    .post('', async ({ request, server, set }) => {
-      const origin = originOf(deps, { request, server, set })
-      const sent = await readAnonymousForm(deps, { request, server })
+    .post('', async ({ request, set }) => {
+      const origin = originOf(deps, { request, set })
+      const sent = await readAnonymousForm(deps, request)
       const next = safeNext(sent.text('next'))
       const isLong = sent.text('stay') === '1'
       const account = findAccount(deps, request)

@@ -1,0 +1,212 @@
+// What is the latency of redirects while one account does as much as its limits allow?
+// npm run bench -- isolation --seconds 5 --rounds 5
+import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
+import type { Histogram } from '../lib/histogram.ts'
+import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
+import { openLoopProcess } from '../lib/open-loop.ts'
+import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
+import { emptyPlace } from '../lib/place.ts'
+import type { Target } from '../lib/raw-client.ts'
+import { followLink, HitCheck } from '../lib/redirect-check.ts'
+import { targetsOf } from '../lib/redirect-round.ts'
+import {
+  alternate,
+  type Figures,
+  medianOf,
+  medianRatio,
+  type Progress,
+  type RoundResult,
+} from '../lib/rounds.ts'
+import type { Bar, Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
+import { HOSTNAME, type Server, startServer } from '../lib/server.ts'
+import { hopcode, type Link } from '../lib/variants.ts'
+
+/** Redirects per second. */
+const RATES = [5000, 20_000] as const
+const LINKS = 200
+/** Links of the account beside those that visitors follow. */
+const OTHER_LINKS = 20_000
+const PASSWORD = 'correct horse battery staple'
+const LEAD_SECONDS = 1
+const CONNECTIONS = 4
+/** The longest URL that the service accepts. */
+const URL_LENGTH = 8192
+const BULK_ITEMS = 2000
+
+interface Setup {
+  launch: ReturnType<typeof hopcode>
+  dataDir: string
+  apiKey: string
+  links: readonly Link[]
+}
+
+export const isolation: Scenario = {
+  name: 'isolation',
+  question: 'What is the latency of redirects while one account does as much as its limits allow?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  say('preparing the service and its links')
+  using place = await emptyPlace(options)
+  const { program, dataDir } = place
+  const apiKey = createAccount(program, dataDir)
+  // The limits of the account stay on: they decide how much of its load is admitted.
+  const settings = { ANONYMOUS_REDIRECTS_PER_MINUTE: '0', ENTERPRISE_WRITES_PER_MINUTE: '6000' }
+  const launch = hopcode(program, dataDir, settings)
+  const links = await prepare(launch, apiKey)
+  const setup = { launch, dataDir, apiKey, links }
+  const contenders = [{ name: 'alone' }, { name: 'beside the load' }]
+  const measure = ({ name }: { name: string }) =>
+    measureRound(setup, options, { isLoaded: name !== 'alone' })
+  const variants = await alternate(contenders, options.rounds, measure, say)
+  const { seconds, rounds, connections } = options
+  return {
+    baseline: 'alone',
+    settings: { seconds, rounds, connections },
+    metrics: RATES.flatMap((rate) =>
+      OPEN_METRICS.map((metric) => ({
+        ...metric,
+        key: metric.key + rate,
+        label: `${rate}/s, ${metric.label.replace('open loop: ', '')}`,
+      })),
+    ).concat(
+      RATES.map((rate) => ({
+        key: `slowest${rate}`,
+        label: `${rate}/s, slowest, µs`,
+        digits: 0,
+        ratio: true,
+      })),
+    ),
+    variants,
+    bars: RATES.flatMap((rate): Bar[] => [
+      {
+        label: `p99 of ${rate} redirects/s beside the load, and alone`,
+        value: medianRatio(variants, 'beside the load', 'alone', `openP99${rate}`),
+        unit: '×',
+        digits: 2,
+        demand: { sense: '≤', bar: 1.5, stretch: 1.2 },
+      },
+      {
+        label: `p99.9 of ${rate} redirects/s beside the load`,
+        value: medianOf(variants, 'beside the load', `openP999${rate}`) / 1000,
+        unit: ' ms',
+        digits: 1,
+        demand: { sense: '≤', bar: 10 },
+      },
+      {
+        label: `slowest of ${rate} redirects/s beside the load`,
+        value: medianOf(variants, 'beside the load', `slowest${rate}`) / 1000,
+        unit: ' ms',
+        digits: 1,
+        demand: { sense: '≤', bar: 50 },
+      },
+    ]),
+    notes: [
+      `Open loop: redirects of ${LINKS} warm codes at ${RATES.join(' and ')} requests/s, ` +
+        'measured from when each was due.',
+      `Meanwhile an account sends bulks of ${BULK_ITEMS} URLs of ${URL_LENGTH} characters, ` +
+        'searches, pages of the dashboard and exports, more than its limits admit, and another ' +
+        'client sends wrong keys.',
+      'Every hit_count was compared with the redirects received.',
+    ],
+  }
+}
+
+async function prepare(launch: Setup['launch'], apiKey: string): Promise<readonly Link[]> {
+  await using server = await startServer(launch)
+  const client = new HopcodeClient(server.origin, apiKey)
+  const urlOf = (n: number) => `https://example.com/landing/${n}?from=print`
+  const links = await client.createLinks(Array.from({ length: LINKS }, (_, n) => urlOf(n)))
+  await client.createLinks(Array.from({ length: OTHER_LINKS }, (_, n) => urlOf(LINKS + n)))
+  await server.stop()
+  return links
+}
+
+async function measureRound(
+  { launch, dataDir, apiKey, links }: Setup,
+  { connections, seconds }: LoadOptions,
+  { isLoaded }: { isLoaded: boolean },
+): Promise<RoundResult> {
+  const resetPath = issueResetPath(dataDir)
+  await using server = await startServer(launch)
+  const cookie = await setPassword(server.origin, resetPath, PASSWORD)
+  const hits = new HitCheck(new HopcodeClient(server.origin, apiKey), links)
+  const targets = targetsOf(links)
+  for (const link of links) await followLink(server, link)
+  await hits.begin()
+  const total = RATES.length * (seconds + LEAD_SECONDS) + 2 * LEAD_SECONDS
+  const ended = isLoaded ? sendLoad(server, { apiKey, cookie, seconds: total }) : undefined
+  await Bun.sleep(LEAD_SECONDS * 1000)
+  const figures: Figures = {}
+  const right = links.map(() => 0)
+  let latency: Histogram | undefined
+  for (const ratePerSecond of RATES) {
+    const load = { targets, connections, seconds, restMs: RESTING_MS, isPunctual: true }
+    const part = await measureOpen(server, { ...load, ratePerSecond })
+    for (const [key, value] of Object.entries(part.figures)) figures[key + ratePerSecond] = value
+    figures[`slowest${ratePerSecond}`] = part.latency.percentile(100) / 1000
+    part.result.rightByTarget.forEach((count, at) => {
+      right[at] = (right[at] ?? 0) + count
+    })
+    latency ??= part.latency
+  }
+  await ended
+  await hits.requireExactly(right)
+  await server.stop()
+  return { figures, ...(latency && { latency }) }
+}
+
+/** Everything at once, whether it is answered or refused. */
+async function sendLoad(
+  { port }: Server,
+  { apiKey, cookie, seconds }: { apiKey: string; cookie: string; seconds: number },
+): Promise<void> {
+  const headers = accountHeaders(apiKey)
+  const urls = (bulk: number) =>
+    Array.from({ length: BULK_ITEMS }, (_, item) =>
+      `https://example.com/${bulk}/${item}/`.padEnd(URL_LENGTH, 'long'),
+    )
+  const page = (path: string): Target => ({ path, headers: { cookie }, status: 200 })
+  const kinds: { ratePerSecond: number; targets: Target[] }[] = [
+    {
+      ratePerSecond: 2,
+      targets: Array.from({ length: 4 }, (_, bulk) => ({
+        method: 'POST',
+        path: '/api/bulk-shorten',
+        headers,
+        body: JSON.stringify({ urls: urls(bulk) }),
+        status: 201,
+      })),
+    },
+    {
+      ratePerSecond: 200,
+      targets: Array.from({ length: 100 }, (_, n) => ({
+        path: `/api/list?search=g/${n}`,
+        headers,
+        status: 200,
+      })),
+    },
+    { ratePerSecond: 100, targets: [page('/app/links'), page('/app/analytics')] },
+    { ratePerSecond: 2, targets: [page('/app/links.csv')] },
+    {
+      ratePerSecond: 50,
+      targets: [{ path: '/api/list', headers: { 'X-API-Key': 'wrong' }, status: 401 }],
+    },
+  ]
+  await Promise.all(
+    kinds.map((kind) =>
+      openLoopProcess({
+        ...kind,
+        hostname: HOSTNAME,
+        port,
+        seconds,
+        connections: CONNECTIONS,
+        backlogMax: 1_000_000,
+        drainSeconds: 30,
+        restMs: RESTING_MS,
+        isBackground: true,
+      }),
+    ),
+  )
+}

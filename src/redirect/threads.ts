@@ -1,0 +1,197 @@
+import type { Blocklist } from '../blocklist/watch.ts'
+import type { HitJournal } from '../hot/journal.ts'
+import { RedirectCounters, sumCounters } from '../hot/redirect-counters.ts'
+import type { ThreadNote } from '../http/forward.ts'
+import { ForwardedRequests } from '../http/forwarded.ts'
+import type { Log } from '../lib/log.ts'
+import { RestartingThread } from '../lib/restarting-thread.ts'
+import { Thread } from '../lib/thread.ts'
+import type { RateLimiter } from '../limits/budgets.ts'
+import type { KnownCodes } from '../links/known-codes.ts'
+import type { RedirectFunctions, RedirectSettings } from './thread.ts'
+
+/** Calls to one thread: only this class makes them. */
+const CALLS_MAX = 100
+
+/** The number of the control thread for the locks of the limiter. */
+const CONTROL_THREAD = 1
+
+/** What is the same for all threads, for as long as the service runs. */
+type CommonSettings = Pick<
+  RedirectSettings,
+  | 'databaseFile'
+  | 'cacheMax'
+  | 'trustedProxies'
+  | 'notFoundUrl'
+  | 'logsRequests'
+  | 'versions'
+  | 'time'
+>
+
+interface RedirectThreadsOptions {
+  count: number
+  openWorker: () => Worker
+  log: Log
+  settings: CommonSettings
+  limiter: Pick<RateLimiter, 'memory' | 'releaseLocksOf'>
+  journal: Pick<HitJournal, 'attach' | 'detach'>
+  blocklist: Pick<Blocklist, 'lists'>
+  codes: Pick<KnownCodes, 'memory' | 'prepare'>
+  /** Answers what the threads forward. */
+  answer: (request: Request) => Response | Promise<Response>
+}
+
+interface Address {
+  hostname: string
+  port: number
+}
+
+/** The control thread's side of the redirect threads: starts, restarts and stops them. */
+export class RedirectThreads {
+  readonly #options: RedirectThreadsOptions
+  readonly #counters: RedirectCounters[]
+  #threads: RestartingThread<RedirectFunctions>[] = []
+  #port: number | undefined
+
+  constructor(options: RedirectThreadsOptions) {
+    this.#options = options
+    // The first is for the redirects that the control thread answers.
+    this.#counters = Array.from({ length: options.count + 1 }, () => new RedirectCounters())
+  }
+
+  /** Where the threads listen; undefined before `listen`. */
+  get port(): number | undefined {
+    return this.#port
+  }
+
+  /** What the control thread itself counts. */
+  get controlCounters(): RedirectCounters {
+    return this.#counters[0] as RedirectCounters
+  }
+
+  /** The counts of all threads together. */
+  get totals(): ReturnType<typeof sumCounters> {
+    return sumCounters(this.#counters)
+  }
+
+  /** No thread answers. */
+  get isDead(): boolean {
+    return this.#threads.length > 0 && this.#threads.every(({ isDead }) => isDead)
+  }
+
+  get pending(): number {
+    return this.#threads.reduce((sum, { pending }) => sum + pending, 0)
+  }
+
+  get batchMs(): number {
+    return Math.max(0, ...this.#threads.map(({ batchMs }) => batchMs))
+  }
+
+  /** Port 0: a free one. Throws if the port cannot be opened, for example because it is in use. */
+  async listen({ hostname, port }: Address): Promise<void> {
+    if (port !== 0) refusePortInUse({ hostname, port })
+    const first = await this.#start(1, { hostname, port })
+    this.#threads = [first]
+    this.#port = await first.call('port', undefined)
+    for (let thread = 2; thread <= this.#options.count; thread++) {
+      this.#threads.push(await this.#start(thread, { hostname, port: this.#port }))
+    }
+  }
+
+  /** The blocklist has changed. Resolves when every thread has the new lists. */
+  async setLists(): Promise<void> {
+    await this.#callAll('setLists', this.#options.blocklist.lists)
+  }
+
+  setCodes(codes: SharedArrayBuffer): void {
+    void this.#callAll('setCodes', codes)
+  }
+
+  /** Resolves when every thread says `Connection: close`. */
+  async beginStop(): Promise<void> {
+    await this.#callAll('beginStop', undefined)
+  }
+
+  /** Waits up to `graceMs` for requests under way, and closes all connections. */
+  async stop(graceMs: number): Promise<void> {
+    await this.#callAll('stop', { graceMs })
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.close()))
+  }
+
+  async #callAll<Name extends keyof RedirectFunctions>(
+    name: Name,
+    args: Parameters<RedirectFunctions[Name]>[0],
+  ): Promise<void> {
+    // A thread that has ended gets the present state when it starts again.
+    await Promise.allSettled(this.#threads.map((thread) => thread.call(name, args)))
+  }
+
+  #start(thread: number, address: Address): Promise<RestartingThread<RedirectFunctions>> {
+    const { log } = this.#options
+    const name = `redirect-${thread}`
+    return RestartingThread.start<RedirectFunctions>(
+      (onDeath) => this.#open(thread, this.#addressOf(address), { name, onDeath }),
+      { onRestart: () => log.info('thread.restarted', { thread: name }) },
+    )
+  }
+
+  /** A restart uses the port that the first start was given. */
+  #addressOf({ hostname, port }: Address): Address {
+    return { hostname, port: this.#port ?? port }
+  }
+
+  #open(
+    thread: number,
+    address: Address,
+    { name, onDeath }: { name: string; onDeath: () => void },
+  ): Promise<Thread<RedirectFunctions>> {
+    const { openWorker, settings, limiter, journal, blocklist, codes, answer, log } = this.#options
+    const { port1, port2 } = new MessageChannel()
+    const forwarded = new ForwardedRequests(port1, {
+      answer,
+      onNote: (note) => this.#take(note),
+      log,
+    })
+    const counters = this.#counters[thread] as RedirectCounters
+    const start: RedirectSettings = {
+      ...settings,
+      ...address,
+      thread: CONTROL_THREAD + thread,
+      control: port2,
+      limiter: limiter.memory,
+      journal: journal.attach(),
+      lists: blocklist.lists,
+      counters: counters.memory,
+      codes: codes.memory,
+    }
+    return Thread.start<RedirectFunctions>(openWorker(), start, {
+      batchMax: 1,
+      queueMax: CALLS_MAX,
+      transfer: [port2],
+      onDeath: (error) => {
+        log.error('thread.ended', { thread: name }, error)
+        forwarded.close()
+        limiter.releaseLocksOf(thread)
+        journal.detach(start.journal)
+        onDeath()
+      },
+    })
+  }
+
+  #take(note: ThreadNote): void {
+    const { codes, log } = this.#options
+    if ('log' in note) log.info('request', note.log)
+    else codes.prepare()
+  }
+}
+
+/**
+ * Throws if another process listens there. The redirect threads share a port, which the system
+ * allows to other processes of the same user too: each would answer for its own data.
+ */
+function refusePortInUse(address: Address): void {
+  void Bun.serve({ ...address, reusePort: false, fetch: () => new Response() }).stop(true)
+}

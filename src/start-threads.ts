@@ -1,0 +1,92 @@
+import type { Config } from './config.ts'
+import { databaseFile } from './db/open.ts'
+import { journalFile } from './hits/hits.ts'
+import type { Log } from './lib/log.ts'
+import { RestartingThread } from './lib/restarting-thread.ts'
+import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
+import type { Renderer } from './qr/renderer.ts'
+import type { WriterWork } from './status/metrics.ts'
+import type { Reads } from './threads/reader.ts'
+import type { Writes } from './threads/writer.ts'
+
+export type OpenWorker = (url: URL) => Worker
+
+/** Calls that wait for one thread. */
+const CALLS_MAX = 200_000
+
+interface ThreadDescription {
+  name: string
+  url: URL
+  settings: unknown
+  options?: Partial<ThreadOptions>
+}
+
+export const PASSWORDS: ThreadDescription = {
+  name: 'passwords',
+  url: new URL('./threads/passwords.ts', import.meta.url),
+  settings: {},
+}
+
+export interface ThreadHost {
+  log: Log
+  openWorker: OpenWorker
+}
+
+interface ThreadsOptions {
+  config: Config
+  host: ThreadHost
+  imageDir: string
+  writerWork: WriterWork
+}
+
+export type Threads = Awaited<ReturnType<typeof startThreads>>
+
+export async function startThreads({ config, host, imageDir, writerWork }: ThreadsOptions) {
+  const file = databaseFile(config.dataDir)
+  const [writer, reader, qr] = await Promise.all([
+    startThread<Writes>(host, {
+      name: 'writer',
+      url: new URL('./threads/writer.ts', import.meta.url),
+      settings: { file, journal: journalFile(config.dataDir) },
+      options: { batchMax: 1000, observe: writerWork.observe },
+    }),
+    startRestartingThread<Reads>(host, {
+      name: 'reader',
+      url: new URL('./threads/reader.ts', import.meta.url),
+      settings: { file },
+    }),
+    startRestartingThread<Renderer>(host, {
+      name: 'qr',
+      url: new URL('./threads/qr.ts', import.meta.url),
+      settings: { dir: imageDir },
+    }),
+  ])
+  return { writer, reader, qr }
+}
+
+/** A thread whose end by a fault is logged. */
+export function startThread<Calls extends Functions<Calls>>(
+  { log, openWorker }: ThreadHost,
+  { name, url, settings, options }: ThreadDescription,
+): Promise<Thread<Calls>> {
+  return Thread.start<Calls>(openWorker(url), settings, {
+    batchMax: 1,
+    queueMax: CALLS_MAX,
+    ...options,
+    onDeath: (error) => {
+      log.error('thread.ended', { thread: name }, error)
+      options?.onDeath?.(error)
+    },
+  })
+}
+
+/** A thread without state, which is restarted when it ends. */
+function startRestartingThread<Calls extends Functions<Calls>>(
+  host: ThreadHost,
+  thread: ThreadDescription,
+): Promise<RestartingThread<Calls>> {
+  return RestartingThread.start<Calls>(
+    (onDeath) => startThread(host, { ...thread, options: { onDeath } }),
+    { onRestart: () => host.log.info('thread.restarted', { thread: thread.name }) },
+  )
+}

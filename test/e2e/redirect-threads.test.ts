@@ -1,0 +1,132 @@
+import { expect, test } from 'bun:test'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { Conversation, type Told } from '../support/conversation.ts'
+import { openQuickWorker } from '../support/reused-worker.ts'
+
+const THREADS = 4
+const env = { REDIRECT_THREADS: String(THREADS), ENTERPRISE_WRITES_PER_MINUTE: '0' }
+const ROUNDS = 1000
+
+/** A connection on which one request follows the other. */
+class Visitor implements Disposable {
+  readonly #conversation: Conversation
+  #asked = 0
+
+  private constructor(conversation: Conversation) {
+    this.#conversation = conversation
+  }
+
+  static async open(app: TestApp): Promise<Visitor> {
+    return new Visitor(await Conversation.open(app.url))
+  }
+
+  async follow(code: string): Promise<Told> {
+    this.#conversation.send(`GET /${code} HTTP/1.1\r\nHost: hop.test\r\n\r\n`)
+    const asked = ++this.#asked
+    const answers = await this.#conversation.answers(asked)
+    return answers[asked - 1] as Told
+  }
+
+  [Symbol.dispose](): void {
+    this.#conversation[Symbol.dispose]()
+  }
+}
+
+/** Each thread begins its request ids with letters of its own. */
+const threadOf = ({ headers }: Told): string => headers.get('x-request-id')?.split('-')[0] ?? ''
+
+/** One connection to each thread: the system spreads connections over them at random. */
+async function visitEach(app: TestApp, code: string): Promise<Visitor[]> {
+  const found = new Map<string, Visitor>()
+  for (let tries = 0; found.size < THREADS && tries < 1000; tries++) {
+    const visitor = await Visitor.open(app)
+    const thread = threadOf(await visitor.follow(code))
+    if (found.has(thread)) visitor[Symbol.dispose]()
+    else found.set(thread, visitor)
+  }
+  expect(found.size).toBe(THREADS)
+  return [...found.values()]
+}
+
+test('after a change or a deletion is acknowledged, no thread returns the old destination', async () => {
+  await using app = await testApp({ env: { ...env, ANONYMOUS_REDIRECTS_PER_MINUTE: '0' } })
+  const key = 'enterprise'
+  const claimed = await app.claim('MOVING1', 'https://example.com/0', key)
+  const visitors = await visitEach(app, claimed.code)
+  const locations = async () => {
+    const answers = await Promise.all(visitors.map((visitor) => visitor.follow(claimed.code)))
+    return answers.map(({ headers }) => headers.get('location'))
+  }
+  let { passcode } = claimed
+  for (let round = 1; round <= ROUNDS; round++) {
+    if (round % 10 === 0) {
+      const json = { code: claimed.code, passcode }
+      expect((await app.call('POST', '/api/delete', { key, json })).status).toBe(200)
+      expect(await locations()).toEqual(visitors.map(() => null))
+      passcode = (await app.reserve('MOVING1', key)).passcode
+    }
+    const url = `https://example.com/${round}`
+    const json = { code: claimed.code, passcode, url }
+    expect((await app.call('POST', '/api/update', { key, json })).status).toBe(200)
+    expect(await locations()).toEqual(visitors.map(() => url))
+  }
+}, 120_000)
+
+test('the threads share the limits and the hits of a link, exactly', async () => {
+  await using app = await testApp({ env: { ...env, ANONYMOUS_REDIRECTS_PER_MINUTE: '100' } })
+  const { code } = await app.claim('SHARED1', 'https://example.com/', 'enterprise')
+  const visitors = await Promise.all(Array.from({ length: 40 }, () => Visitor.open(app)))
+  const rounds = Array.from({ length: 10 }, (_, round) => round)
+  const answers = await Promise.all(
+    visitors.flatMap((visitor) => rounds.map(() => visitor.follow(code))),
+  )
+  const found = answers.filter(({ status }) => status === 302)
+  expect(found).toHaveLength(100)
+  expect(new Set(found.map(threadOf)).size).toBeGreaterThan(1)
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(300)
+  const { body } = await app.call('GET', `/api/lookup/${code}`)
+  expect(body.hit_count).toBe(100)
+  for (const visitor of visitors) visitor[Symbol.dispose]()
+})
+
+test('a link with a limit of hits ends exactly there, whatever thread its visitors reach', async () => {
+  await using app = await testApp({ env })
+  const { code } = await app.claim('ENDING1', 'https://example.com/', 'enterprise')
+  for (const visitor of await visitEach(app, code)) visitor[Symbol.dispose]()
+  const { body: before } = await app.call('GET', `/api/lookup/${code}`)
+  const json = { max_hits: Number(before.hit_count) + 50 }
+  await app.call('PATCH', `/api/links/${code}`, { key: 'enterprise', json })
+  const visitors = await Promise.all(Array.from({ length: 120 }, () => Visitor.open(app)))
+  const answers = await Promise.all(visitors.map((visitor) => visitor.follow(code)))
+  const statuses = answers.map(({ status }) => status)
+  expect(statuses.filter((status) => status === 302)).toHaveLength(50)
+  expect(statuses.filter((status) => status === 410)).toHaveLength(70)
+  for (const visitor of visitors) visitor[Symbol.dispose]()
+})
+
+test('a thread that ends is reported and restarted, while the others answer', async () => {
+  const workers: Worker[] = []
+  await using app = await testApp({
+    env,
+    openWorker: (url) => {
+      if (!url.pathname.endsWith('/redirect.ts')) return openQuickWorker(url)
+      const worker = new Worker(url)
+      workers.push(worker)
+      return worker
+    },
+  })
+  const { code } = await app.claim('LASTING', 'https://example.com/', 'enterprise')
+  const visitors = await visitEach(app, code)
+  workers[0]?.terminate()
+  const logged = (event: string) => app.log.some((line) => line.includes(`"event":"${event}"`))
+  await eventually('the end is logged', () => logged('thread.ended'))
+  expect((await app.call('GET', '/-/live')).status).toBe(200)
+  expect((await app.call('GET', `/${code}`)).status).toBe(302)
+  await eventually('the thread runs again', () => logged('thread.restarted'))
+  const again = await visitEach(app, code)
+  expect(workers).toHaveLength(THREADS + 1)
+  const { body } = await app.call('GET', `/api/lookup/${code}`)
+  const { body: later } = await app.call('GET', `/api/lookup/${code}`)
+  expect(later.hit_count).toBe(body.hit_count)
+  for (const visitor of [...visitors, ...again]) visitor[Symbol.dispose]()
+})
