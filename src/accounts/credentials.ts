@@ -24,7 +24,7 @@ export function findPasswordProblem(password: string, email = ''): string | unde
   if (length < PASSWORD_MIN_LENGTH) return `Use at least ${PASSWORD_MIN_LENGTH} characters.`
   if (length > PASSWORD_MAX_LENGTH) return `Use at most ${PASSWORD_MAX_LENGTH} characters.`
   if (COMMON.has(password.toLowerCase())) {
-    return 'This is one of the most common passwords, and the first that others would try.'
+    return 'This is one of the most common passwords. Choose another one.'
   }
   return findWeakness(password, email)
 }

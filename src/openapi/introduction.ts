@@ -10,7 +10,7 @@ or deletes the code.
 
 ## First request
 
-Copy your API key from the dashboard, page **Keys**, and send it in the header \`X-API-Key\`:
+Create an API key on the **Keys** page of the dashboard, and send it in the \`X-API-Key\` header:
 
 \`\`\`sh
 curl ${baseUrl}/api/shorten \\

@@ -118,7 +118,7 @@ testInBrowser(
     await chart.scrollIntoViewIfNeeded()
     await chart.locator('g > g').first().locator('.place').hover()
     expect(await tip.textContent()).toBe('23 Feb 2026: 0 hits, 0 hits before')
-    await page.locator('h1').hover()
+    await page.locator('.link-short').hover()
     expect(await tip.isVisible()).toBe(false)
     expect(problems).toEqual([])
   },
@@ -186,10 +186,10 @@ testInBrowser(
     expect(await page.locator('time[data-countdown]').textContent()).toBe('24 h 0 min')
     await page
       .locator('tr', { hasText: old.slice(-4) })
-      .getByRole('link', { name: 'End the key' })
+      .getByRole('link', { name: /^Revoke the key .* now$/ })
       .click()
-    await page.getByRole('button', { name: 'End the key now' }).click()
-    await page.getByText('The key has ended').waitFor()
+    await page.getByRole('button', { name: 'Revoke the key now' }).click()
+    await page.getByText('The key is revoked and no longer works.').waitFor()
     expect((await app.call('GET', '/api/list', { key: old })).status).toBe(401)
     expect((await app.call('GET', '/api/list', { key })).status).toBe(200)
     expect(await page.content()).not.toContain(key)

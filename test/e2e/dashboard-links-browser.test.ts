@@ -186,6 +186,7 @@ testInBrowser(
     const field = page.getByLabel('URLs, one per line')
     await field.fill('https://a.example/?q="1,2"')
     const [first] = await save('Shorten and download CSV')
+    await page.getByText('The file contains all results, failed lines first.').waitFor()
     expect(first).toMatchObject({ url: 'https://a.example/?q="1,2"', note: 'new' })
     // The page stays, and its form can be sent again.
     await field.fill('https://b.example/\nnonsense')

@@ -98,7 +98,7 @@ test('a code of one’s own is reserved with a destination or without one', asyn
 
 const claims = [
   { code: 'TAKEN26', url: '', field: 'code', error: 'Code already in use: TAKEN26' },
-  { code: 'MY-CODE', url: '', field: 'code', error: 'Invalid code' },
+  { code: 'MY-CODE', url: '', field: 'code', error: 'Use 6 to 20 letters and digits.' },
   { code: 'AUTUMN', url: 'ftp://x', field: 'url', error: 'Invalid URL' },
   { code: 'AUTUMN', url: 'http://hop.test/A', field: 'url', error: 'not allowed' },
 ]

@@ -262,7 +262,7 @@ testInBrowser(
     await keyField(page).waitFor()
     await look('keys-rotated')
     await page
-      .getByRole('link', { name: /^End the key/ })
+      .getByRole('link', { name: /^Revoke the key .* now$/ })
       .first()
       .click()
     await look('keys-end')

@@ -153,7 +153,8 @@
     const { target } = event
     if (target.method !== 'post') return
     // The response is a file, and the page with its form stays.
-    if (event.submitter?.dataset.downloads !== undefined) return
+    const downloads = event.submitter?.dataset.downloads
+    if (downloads !== undefined) return announce(downloads || 'The file is being downloaded.')
     requestAnimationFrame(() => {
       for (const button of target.querySelectorAll('button[type=submit]')) {
         button.setAttribute('aria-disabled', 'true')

@@ -224,7 +224,6 @@ function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Res
   const { linkCount, isOwner } = requireAccount(deps, user)
   const links = parts.plural(linkCount, 'link')
   const isLastOwner = isOwner === 1 && deps.accounts.countOwners() === 1
-  const back = html`<p><a href="${PATH}">Back to the account</a></p>`
   const loss =
     linkCount === 0
       ? 'The account has no links.'
@@ -233,7 +232,7 @@ function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Res
     ? html`${parts.notice(
         'note',
         html`<p>This account is the only owner of the service: it cannot be deleted.</p>`,
-      )}${back}`
+      )}`
     : html`<div class="card">
         ${parts.notice(
           'bad',
@@ -251,11 +250,11 @@ function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Res
             ),
           ],
         })}
-        ${back}
       </div>`
   return page(user, {
     title: 'Delete the account',
     current: 'account',
+    back: { href: PATH, label: 'Account' },
     status: error && !isLastOwner ? 422 : 200,
     main,
   })

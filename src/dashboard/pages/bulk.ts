@@ -151,10 +151,10 @@ function bulkPage(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
   return page(user, {
     title: 'Bulk create',
     current: 'links',
+    back: { href: '/app/links', label: 'All links' },
     status: hasFailed ? 422 : 200,
     ...(error && errorOptions(error)),
     main: html`
-      <p><a href="/app/links">All links</a></p>
       ${parts.errorNotice(error?.message)}
       ${cards}
       <section class="card">
@@ -201,7 +201,7 @@ function bulkForm(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
         ${parts.button('Shorten and download CSV', 'plain', {
           name: 'as',
           value: 'csv',
-          'data-downloads': true,
+          'data-downloads': 'The file contains all results, failed lines first.',
         })}
       </div>
       <p class="hint after">Each new link has a passcode that is shown once: on the next page, or in

@@ -49,8 +49,8 @@ const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: st
   setup: {
     title: 'Set up Hopcode',
     lead:
-      'Create the owner account. The owner runs this service and can invite people. An existing ' +
-      'account needs its password, and its API keys end.',
+      'Create the owner account. The owner runs this service and can invite people. If the ' +
+      'address has an account, you need its password, and its API keys stop working.',
     button: 'Create account',
   },
   join: {
@@ -181,7 +181,7 @@ const welcomePage = (user: CurrentUser, { cookies, key, flow, baseUrl }: Welcome
     main: html`<div class="card">
       ${notice('good', html`<p>Your account is ready, and you are signed in.</p>`)}
       <p>Use this key in the <code>X-API-Key</code> header to create links from your own code. You
-        can replace it on the page <a href="/app/keys">Keys</a>.</p>
+        can replace it on the <a href="/app/keys">Keys</a> page.</p>
       ${secretOnce('API key', key)}
       ${firstRequest(baseUrl, key)}
       <div class="row">

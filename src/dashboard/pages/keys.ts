@@ -55,7 +55,7 @@ export const keyPages = (deps: DashboardDeps) =>
     .post('/end', async ({ user, form }) => {
       const { id: keyId } = requireKey(deps, user, form)
       const values = { key: String(keyId) }
-      const action = { path: `${PATH}/end`, label: 'End the key now', values } as const
+      const action = { path: `${PATH}/end`, label: 'Revoke the key now', values } as const
       const asked = await askForPassword(deps, user, form, action)
       if (asked) return asked
       const command = { accountId: user.account.id, keyId, now: deps.clock() }
@@ -140,7 +140,7 @@ function refused(
 ): Response {
   const problem =
     refused === 'too_many'
-      ? `An account can have ${KEYS_MAX} keys, and as many that expire. End old ones first.`
+      ? `An account can have ${KEYS_MAX} keys, and as many that expire. Revoke old ones first.`
       : 'Nothing was changed: this key was rotated or revoked since the page was shown. A form ' +
         'that is sent twice creates one key.'
   return keysPage(deps, user, { problem })
@@ -157,11 +157,11 @@ interface KeysPageProps {
 
 const DONE = {
   owner:
-    'You are the owner of this service. The previous API keys and sessions of this account have ' +
-    'ended.',
+    'You are the owner of this service. The previous API keys of this account no longer work, ' +
+    'and its sessions have ended.',
   revoked: 'The key is revoked: it expires in 24 hours.',
   ending: 'The key still expires as planned.',
-  ended: 'The key has ended and no longer works.',
+  ended: 'The key is revoked and no longer works.',
 }
 
 function keysPage(deps: DashboardDeps, user: CurrentUser, props: KeysPageProps): Response {
@@ -192,7 +192,7 @@ const newKeyCard = (
     parts.secretOnce('API key', secret),
     isReplacement &&
       html`<p>Replace the old key with it. Both work until the old one expires. Has the old one
-        leaked? Copy the new key, then choose <strong>End now</strong> below.</p>`,
+        leaked? Copy the new key, then choose <strong>Revoke now</strong> below.</p>`,
     firstRequest(baseUrl, secret, scope),
   ])
 
@@ -271,7 +271,7 @@ const lastingActions = (user: CurrentUser, key: KeyRow): Html => html`<div class
 
 const endLink = (key: KeyRow): Html => html`
   <a class="button danger" href="${`${PATH}/end?key=${key.id}`}"
-    aria-label="End the key ${describe(key)} now">End now…</a>`
+    aria-label="Revoke the key ${describe(key)} now">Revoke now…</a>`
 
 const describe = (key: KeyRow): string => `${keyName(key)}, ${maskedKey(key)}`
 
@@ -294,13 +294,13 @@ const revokePage = (user: CurrentUser, key: KeyRow): Response =>
       )}
       ${confirmRow(user, key, { path: 'revoke', label: 'Revoke it in 24 hours' })}
       <p class="hint after">Has it leaked?
-        <a href="${`${PATH}/end?key=${key.id}`}">End it immediately</a> instead.</p>
+        <a href="${`${PATH}/end?key=${key.id}`}">Revoke it immediately</a> instead.</p>
     </div>`,
   })
 
 const endPage = (user: CurrentUser, key: KeyRow): Response =>
   page(user, {
-    title: 'End a key now',
+    title: 'Revoke the key now',
     current: 'keys',
     main: html`<div class="card">
       ${parts.notice(
@@ -309,7 +309,7 @@ const endPage = (user: CurrentUser, key: KeyRow): Response =>
           working immediately.</strong> Requests with it get 401. This cannot be undone.
           ${isLasting(key) && 'To continue with a new key, rotate it first.'}</p>`,
       )}
-      ${confirmRow(user, key, { path: 'end', label: 'End the key now' })}
+      ${confirmRow(user, key, { path: 'end', label: 'Revoke the key now' })}
     </div>`,
   })
 

@@ -13,7 +13,6 @@ import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } fro
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 import {
-  backToLinks,
   destinationPart,
   linkNames,
   smallQr,
@@ -140,7 +139,8 @@ async function linkPage(
     title: properties.title ?? link.code,
     current: 'links',
     ...(error && errorOptions(error)),
-    heading: backToLinks(),
+    back: { href: '/app/links', label: 'All links' },
+    heading: html``,
     main: html`
       ${parts.flash(DONE, query.done)}
       ${error && !isFieldError && parts.errorNotice(error.message)}
@@ -248,6 +248,7 @@ function deletePage(
   return page(user, {
     title: `Delete ${code}`,
     current: 'links',
+    back: { href: path, label: code },
     ...(error && errorOptions(error)),
     main: html`<div class="card">
       ${parts.errorNotice(error?.message)}

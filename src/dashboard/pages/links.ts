@@ -5,7 +5,7 @@ import { rateLimited } from '../../http/guard.ts'
 import { toCode } from '../../lib/code.ts'
 import { html } from '../../lib/html.ts'
 import { checkUrl, reserve, shorten } from '../../links/create.ts'
-import { ReserveBody, ShortenBody } from '../../links/schema.ts'
+import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
@@ -97,6 +97,8 @@ async function shortenFor(
   return { kind: reused ? 'reused' : 'created', code, shortUrl: short_url, url, passcode }
 }
 
+const CODE_RULE = '6 to 20 letters and digits'
+
 /**
  * Checks the destination first, so that a refused one reserves nothing. Only storing it shows
  * whether the quota has room for it: if not, the code is released again.
@@ -109,8 +111,9 @@ async function claimFor(
   const checked = url === '' ? undefined : checkUrl(deps, withScheme(url))
   const reserved = await catchFormError(async () => {
     spendWrite(deps, account)
-    const body = parseWith(ReserveBody, { code })
-    return checked instanceof AppError ? undefined : reserve(deps, account, body.code)
+    const valid = toCode(code)
+    if (!valid) throw new AppError('invalid_value', `Use ${CODE_RULE}.`)
+    return checked instanceof AppError ? undefined : reserve(deps, account, valid)
   })
   if ('error' in reserved) return { ...reserved, field: 'code' }
   if (checked instanceof AppError) return { error: checked, field: 'url' }
@@ -135,7 +138,7 @@ function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: string)
   const typed = text.trim()
   if (typed === '') return html``
   const code = toCode(typed)
-  if (!code) return html`6 to 20 letters and digits`
+  if (!code) return html`${CODE_RULE}`
   const budget = deps.limiter.takeOfAccount('read', account)
   if (!budget.allowed) throw rateLimited(budget)
   // Also finds codes without a link that the operator has disabled.

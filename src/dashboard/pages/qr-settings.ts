@@ -136,6 +136,7 @@ function settingsPage(deps: DashboardDeps, user: CurrentUser, props: SettingsPag
   return page(user, {
     title: 'QR codes',
     current: 'account',
+    back: { href: '/app/account', label: 'Account' },
     status: logoError || presetError ? 422 : 200,
     ...(error && errorOptions(error)),
     main: html`

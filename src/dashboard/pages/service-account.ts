@@ -106,9 +106,9 @@ function accountPage(deps: DashboardDeps, user: CurrentUser, props: AccountPageP
   return page(user, {
     title: account.email,
     current: 'service',
+    back: { href: ACCOUNTS, label: 'All accounts' },
     status: problem ? 422 : 200,
     main: html`
-      <p><a href="${ACCOUNTS}">All accounts</a></p>
       ${parts.flash(DONE, done)}
       ${link && resetLinkCard(link, account)}
       <div class="cards two">
@@ -195,7 +195,7 @@ function disablePage(
     ? html`${parts.notice(
         'note',
         html`<p>${account.email} is the only owner of the service: it cannot be disabled.</p>`,
-      )}<p><a href="${path}">Back to the account</a></p>`
+      )}`
     : html`<div class="card">
         ${parts.notice(
           'bad',
@@ -217,5 +217,6 @@ function disablePage(
           ],
         })}
       </div>`
-  return page(user, { title: 'Disable an account', current: 'service', main })
+  const back = { href: path, label: account.email }
+  return page(user, { title: 'Disable an account', current: 'service', back, main })
 }

@@ -102,7 +102,7 @@ function listPage(
 
 function disabledTable(items: readonly DisabledCode[]): Html {
   const rows = items.map(({ code, reason, disabledAt }) => [
-    html`<a class="code" href="${`${PATH}/${code}`}">${code}</a>`,
+    html`<a class="code short-text" href="${`${PATH}/${code}`}">${code}</a>`,
     html`<span class="long">${reason}</span>`,
     parts.time(disabledAt),
   ])
@@ -127,9 +127,9 @@ function linkPage(deps: DashboardDeps, user: CurrentUser, props: LinkPageProps):
   return page(user, {
     title: found.code,
     current: 'service',
+    back: { href: PATH, label: 'Links of all accounts' },
     status: badReason === undefined ? 200 : 422,
     main: html`
-      <p><a href="${PATH}">Links of all accounts</a></p>
       ${parts.flash(DONE, done)}
       <div class="cards two">
         ${parts.card('The link', linkFacts(deps, found))}

@@ -140,12 +140,12 @@ function statePage(
   return page(user, {
     title: 'Two-factor sign-in',
     current: 'account',
+    back: { href: '/app/account', label: 'Account' },
     status: errors ? 422 : 200,
     main: html`
       ${isOff && parts.notice('good', html`<p>Two-factor sign-in is off.</p>`)}
       <div class="card">
         ${hasSecondFactor(account) ? disableForm(deps, user, errors) : beginForm(user)}
-        <p class="hint after"><a href="/app/account">Back to the account</a></p>
       </div>`,
   })
 }

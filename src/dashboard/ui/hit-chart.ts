@@ -145,6 +145,7 @@ function summary(chart: HitChart): Html {
   if (total === 0) return parts.emptyState('No hits yet', empty)
   const bars = barsOf(chart)
   const sum = sumOf(counts)
+  const hadHits = sumOf(chart.previous ?? []) > 0
   const period = periodOf(chart)
   const unit = { hour: 'Hours', day: 'Days', week: 'Weeks from Monday' }[range.unit]
   const current = { hour: 'this hour', day: 'today', week: 'this week' }[range.unit]
@@ -161,7 +162,7 @@ function summary(chart: HitChart): Html {
     })}
     <p class="hint legend">${unit} in ${zoneName(range.zone)}.
       ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
-      ${chart.previous && html` <span class="before-key">Line</span>: the period before.`}</p>`
+      ${hadHits && html` <span class="before-key">Line</span>: the period before.`}</p>`
 }
 
 export const zoneName = (zone: string): string => zone.replaceAll('_', ' ')

@@ -4,6 +4,7 @@ import type { Cookies, Theme } from '../auth/cookies.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import { htmlResponse, isHtmx, type ResponseOptions } from '../responses.ts'
 import { accountMenu } from './account-menu.ts'
+import { icon } from './icons.ts'
 
 /** Pages of `account` are reached from the account menu. */
 export type Section = 'links' | 'analytics' | 'keys' | 'account' | 'service'
@@ -34,6 +35,8 @@ interface PageProps extends ResponseOptions {
   title: string
   /** Marked in the navigation. */
   current?: Section
+  /** The page above this one. */
+  back?: { href: string; label: string }
   /** In place of the title as a heading. */
   heading?: Html
   main: Value
@@ -41,7 +44,7 @@ interface PageProps extends ResponseOptions {
 
 /** A page with the navigation, for a signed-in user. */
 export function page(user: CurrentUser, props: PageProps): Response {
-  const { title, current, heading, main, ...response } = props
+  const { title, current, back, heading, main, ...response } = props
   const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || user.account.isOwner).map(
     ({ name, label }) => {
       const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
@@ -54,19 +57,22 @@ export function page(user: CurrentUser, props: PageProps): Response {
       <nav class="sections" aria-label="Main"><ul>${items}</ul></nav>
       ${accountMenu(user)}
     </header>`
-  const body = html`${heading ?? html`<h1>${title}</h1>`}${main}`
+  const body = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${main}`
   return documentOf({ title, top, main: body, width: 'wide', theme: user.theme }, response)
 }
+
+const backLink = ({ href, label }: { href: string; label: string }): Html =>
+  html`<p class="back"><a href="${href}">${icon('chevron-left')} ${label}</a></p>`
 
 /** A page without a session, like the sign-in: one card with one form. */
 export function authPage(
   { cookies }: { cookies: Cookies },
   request: Request,
-  { title, main, ...response }: Omit<PageProps, 'current' | 'heading'>,
+  { title, main, ...response }: Omit<PageProps, 'current' | 'back' | 'heading'>,
 ): Response {
   const brand = html`<a class="brand" href="/app">${logo()}Hopcode</a>`
-  const top = html`<header class="top door">${brand}</header>`
-  const body = html`<div class="card door"><h1>${title}</h1>${main}</div>`
+  const top = html`<header class="top auth">${brand}</header>`
+  const body = html`<div class="card auth"><h1>${title}</h1>${main}</div>`
   const theme = cookies.findTheme(request)
   return documentOf({ title, top, main: body, width: 'narrow', theme }, response)
 }

@@ -11,9 +11,6 @@ import { longTime } from './local-time.ts'
 
 /** The head of a link's page: names, actions, the QR code, the destination. */
 
-export const backToLinks = (): Html =>
-  html`<p class="back"><a href="/app/links">${icon('chevron-left')} All links</a></p>`
-
 interface HeadProps {
   link: Link
   properties: LinkProperties
@@ -21,14 +18,15 @@ interface HeadProps {
   badges: readonly Badge[]
 }
 
-/** The title or the code, the short URL and its actions. */
+/** The title, the short URL and its actions. Without a title, the heading is for screen readers. */
 export function linkNames(user: CurrentUser, props: HeadProps): Html {
   const { link, properties, shortUrl, badges } = props
+  const heading = attributes({ class: properties.title === null && 'visually-hidden' })
   const host = bare(shortUrl).slice(0, -link.code.length - 1)
   const short = attributes({ id: 'short-url', class: 'code', value: shortUrl })
   return html`
     <div class="link-names">
-      <h1>${properties.title ?? link.code}</h1>${badges.map(badge)}
+      <h1 ${heading}>${properties.title ?? link.code}</h1>${badges.map(badge)}
       ${properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)}
     </div>
     <p class="link-short"><data ${short}>${host}/<wbr>${link.code}</data></p>
