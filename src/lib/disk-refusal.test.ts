@@ -15,6 +15,7 @@ test.each([
 test.each([
   [withCode('SQLITE_BUSY'), 'another program has locked the database'],
   [withCode('EMFILE'), 'too many files are open: raise the limit (ulimit -n)'],
+  [withCode('ENOTDIR'), 'part of the path is a file, not a folder'],
   [withCode('SQLITE_NOMEM'), 'there is not enough memory'],
   [new RangeError('Out of memory'), 'there is not enough memory'],
 ])('%p is a failure of the machine, and not of the disk', (error, reason) => {

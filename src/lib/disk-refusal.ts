@@ -15,6 +15,7 @@ const MACHINE: Reasons = [
   [/^SQLITE_(BUSY|LOCKED)\w*$/, 'another program has locked the database'],
   [/^E[MN]FILE$/, 'too many files are open: raise the limit (ulimit -n)'],
   [/^(ENOMEM|SQLITE_NOMEM)$/, 'there is not enough memory'],
+  [/^ENOTDIR$/, 'part of the path is a file, not a folder'],
   [/^SQLITE_CANTOPEN\w*$/, 'the database cannot be opened'],
 ]
 

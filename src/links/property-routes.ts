@@ -20,6 +20,7 @@ const readRoutes = (deps: Deps) =>
       detail: operation({
         id: 'getLink',
         summary: 'A link of the account with its properties',
+        description: 'A property that is not set is null. Links of other accounts are not found.',
         tag: 'Links',
         key: true,
         code: true,

@@ -47,6 +47,10 @@ test('the document names exactly the twelve endpoints and those beyond the spec,
     const operation = operations.get(nameOf(endpoint))
     expect(operation?.security).toEqual(endpoint.needsKey ? [{ apiKey: [] }] : [])
     expect(operation?.summary).toMatch(/./)
+    expect([nameOf(endpoint), operation?.description]).toEqual([
+      nameOf(endpoint),
+      expect.any(String),
+    ])
     expect(operation?.tags).toHaveLength(1)
   }
 })

@@ -7,6 +7,7 @@ type Json = Record<string, unknown>
 export interface Operation {
   operationId: string
   summary: string
+  description?: string
   tags: string[]
   security: Record<string, string[]>[]
   parameters: Parameter[]
