@@ -7,7 +7,7 @@ import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { RequestIds } from '../http/context.ts'
 import { Forwarder } from '../http/forward.ts'
-import { type Clocks, clocksIn } from '../lib/clock.ts'
+import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
@@ -44,6 +44,8 @@ export interface RedirectSettings {
 /** The page cache of the operating system holds the rest of the database. */
 const CACHE_KIB = 4096
 const IDLE_TIMEOUT_SECONDS = 30
+/** Time between two requests for the codes in use: a scanner causes thousands of look-ups. */
+const CODES_WANTED_MS = SECOND
 
 /** The redirect thread itself. See docs/architecture.md. */
 export class RedirectThread {
@@ -57,6 +59,7 @@ export class RedirectThread {
   readonly #onStop: (() => void)[] = []
   #blocked: BlockedHosts
   #codes: CodeFilter | undefined
+  #codesWantedAt = Number.NEGATIVE_INFINITY
 
   constructor(settings: RedirectSettings) {
     this.#settings = settings
@@ -154,7 +157,11 @@ export class RedirectThread {
 
   #mayExist(code: Code): boolean {
     if (this.#codes) return this.#codes.has(code)
-    this.#forwarder.note({ codesWanted: true })
+    const now = performance.now()
+    if (now - this.#codesWantedAt >= CODES_WANTED_MS) {
+      this.#codesWantedAt = now
+      this.#forwarder.note({ codesWanted: true })
+    }
     return true
   }
 }
