@@ -174,7 +174,7 @@ export class RedirectThreads {
       onDeath: (error) => {
         log.error('thread.ended', { thread: name }, error)
         forwarded.close()
-        limiter.releaseLocksOf(thread)
+        limiter.releaseLocksOf(start.thread)
         journal.detach(start.journal)
         onDeath()
       },

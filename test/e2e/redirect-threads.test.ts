@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { Lock } from '../../src/hot/lock.ts'
+import type { RedirectSettings } from '../../src/redirect/thread.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { Conversation, type Told } from '../support/conversation.ts'
 import { openQuickWorker } from '../support/reused-worker.ts'
@@ -129,4 +131,31 @@ test('a thread that ends is reported and restarted, while the others answer', as
   const { body: later } = await app.call('GET', `/api/lookup/${code}`)
   expect(later.hit_count).toBe(body.hit_count)
   for (const visitor of [...visitors, ...again]) visitor[Symbol.dispose]()
+})
+
+test('the locks of a thread that ends are freed', async () => {
+  const workers: { worker: Worker; settings: RedirectSettings }[] = []
+  await using app = await testApp({
+    env,
+    openWorker: (url) => {
+      if (!url.pathname.endsWith('/redirect.ts')) return openQuickWorker(url)
+      const worker = new Worker(url)
+      const post = worker.postMessage.bind(worker) as (...args: unknown[]) => void
+      worker.postMessage = (message: { start?: RedirectSettings }, ...rest: unknown[]) => {
+        if (message.start) workers.push({ worker, settings: message.start })
+        post(message, ...rest)
+      }
+      return worker
+    },
+  })
+  const [first] = workers
+  if (!first) throw new Error('no thread was started')
+  const { limiter, thread } = first.settings
+  // The lock is the first word of a window's first shard.
+  const words = new Int32Array(limiter.addresses.redirect.buffer)
+  expect(new Lock(words, 0, thread).acquire()).toBe(true)
+  first.worker.terminate()
+  await eventually('the lock is free', () => Atomics.load(words, 0) === 0)
+  const { code } = await app.claim('UNLOCKED', 'https://example.com/', 'enterprise')
+  expect((await app.call('GET', `/${code}`)).status).toBe(302)
 })
