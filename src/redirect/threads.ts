@@ -96,6 +96,8 @@ export class RedirectThreads {
     for (let thread = 2; thread <= this.#options.count; thread++) {
       this.#threads.push(await this.#start(thread, { hostname, port: this.#port }))
     }
+    // They may have changed since the first start began.
+    await this.setLists()
   }
 
   /** The blocklist has changed. Resolves when every thread has the new lists. */
@@ -134,7 +136,13 @@ export class RedirectThreads {
     const name = `redirect-${thread}`
     return RestartingThread.start<RedirectFunctions>(
       (onDeath) => this.#open(thread, this.#addressOf(address), { name, onDeath }),
-      { onRestart: () => log.info('thread.restarted', { thread: name }) },
+      {
+        onRestart: () => {
+          log.info('thread.restarted', { thread: name })
+          // They may have changed since the start began.
+          void this.setLists()
+        },
+      },
     )
   }
 
