@@ -143,6 +143,7 @@ export async function openService(config: Config, options: Options) {
       rankings,
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
+    sharedStore: guards.shared,
     startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),
   })
   const metrics = new Metrics({
