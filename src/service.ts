@@ -29,8 +29,11 @@ import type { Code } from './lib/code.ts'
 import type { Log } from './lib/log.ts'
 import { limitLines } from './lib/log-limit.ts'
 import type { RandomBytes } from './lib/random.ts'
+import { ApiLimits } from './limits/api-limits.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
+import { SharedStore } from './limits/shared-store.ts'
+import { Valkey } from './limits/valkey.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/delayed-deletion.ts'
 import { DestinationReads } from './links/destination.ts'
@@ -117,6 +120,7 @@ export async function openService(config: Config, options: Options) {
   const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
   const base = { ...options, ...host, config, log, db, journal, hasher, writer, threads }
   const guards = openGuards(base)
+  await guards.valkey?.tried
   const links = openLinks({ ...base, ...guards, imageDir, blocklist })
   const { hits, images, reads } = links
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
@@ -139,6 +143,7 @@ export async function openService(config: Config, options: Options) {
       rankings,
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
+    sharedStore: guards.shared,
     startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),
   })
   const metrics = new Metrics({
@@ -182,21 +187,28 @@ interface Base extends Options {
 
 /** What admits or refuses a request: accounts, limits, maintenance, memory in flight. */
 function openGuards(base: Base) {
-  const { config, clock, monotonic, random, db, writer, addressesMax } = base
+  const { config, clock, monotonic, random, log, db, hasher, writer, addressesMax } = base
+  const { baseUrl, valkeyUrl } = config
   const plans = planLimits(config)
+  const limiter = new RateLimiter(
+    RateLimiter.allocate({
+      plans,
+      anonymous: anonymousBudgets(config),
+      pagesPerMinute: config.dashboardRequestsPerMinute,
+      addressesMax,
+    }),
+    { clock, monotonic },
+  )
+  const valkey = valkeyUrl === undefined ? undefined : new Valkey({ url: valkeyUrl, log })
+  const shared = valkey && new SharedStore({ valkey, hasher, baseUrl })
   return {
     plans,
     accounts: new AccountStore(db),
     keyUses: new KeyUses(writer),
-    limiter: new RateLimiter(
-      RateLimiter.allocate({
-        plans,
-        anonymous: anonymousBudgets(config),
-        pagesPerMinute: config.dashboardRequestsPerMinute,
-        addressesMax,
-      }),
-      { clock, monotonic },
-    ),
+    limiter,
+    valkey,
+    shared,
+    limits: new ApiLimits({ limiter, shared, clock, monotonic }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
@@ -318,9 +330,10 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
  */
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { lists, db, writer, lock, log, qrTrials, redirects } = service
+  const { lists, db, writer, lock, log, qrTrials, redirects, valkey } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
+  valkey?.close()
   await Promise.all([keyUses.close(), dashboard.close(), blocklist.close()])
   // These threads have the lowest priority: on a busy machine the data would wait for seconds.
   const background = Promise.all([images.close(), dashboard.deps.passwords.close()])
