@@ -133,6 +133,11 @@ const Environment = z.object({
   REDIRECT_THREADS: wholeNumber(1, REDIRECT_THREADS_MAX)
     .optional()
     .describe('Threads that answer redirects.'),
+  CLUSTER_URL: z
+    .string()
+    .refine(isPostgresUrl, 'must be postgres://user:password@host:port/database')
+    .optional()
+    .describe('PostgreSQL database through which several hosts form one service.'),
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
     .default(250)
     .describe('How often hits move from the journal to the database, in milliseconds.'),
@@ -252,6 +257,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
+    clusterUrl: env.CLUSTER_URL,
     hitFlushMs: env.HIT_FLUSH_MS,
     signUp: env.SIGNUP,
     sessionIdleMinutes: env.SESSION_IDLE_MINUTES,
@@ -277,6 +283,11 @@ const isWebUrl = (url: URL | null): url is URL =>
   url.host !== '' &&
   url.username === '' &&
   url.password === ''
+
+function isPostgresUrl(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.pathname.length > 1
+}
 
 function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)

@@ -8,6 +8,7 @@ import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
+import { Cluster, OtherChanges } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/build.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
@@ -65,7 +66,7 @@ import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
-import type { Writes } from './threads/writer.ts'
+import type { ClusterSettings, Writes } from './threads/writer.ts'
 
 /** What the app takes from outside itself: tests pass their own. */
 export interface Outside {
@@ -103,8 +104,9 @@ export async function openService(config: Config, options: Options) {
   const prepared = prepare(config, { ...options, log, imageDir })
   const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
   const { lock, journal, hasher, fresh, setupLink } = prepared
+  const ports = openClusterPorts(config, prepared.hostId)
   const [threads, blocklist] = await Promise.all([
-    startThreads({ config, host, imageDir, writerWork }),
+    startThreads({ config, host, imageDir, writerWork, cluster: ports?.ofWriter }),
     openBlocklist(config, log, options.ownPort),
   ])
   // The writer thread has the database open by now. Closing its last connection would merge the
@@ -113,20 +115,20 @@ export async function openService(config: Config, options: Options) {
   const watch = new ThreadWatch({ threads, log })
   const dataWatch = new DataWatch({ dataDir: config.dataDir, journal, log })
   const isHanging = () => watch.isHanging('writer')
-  const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging })
+  const cluster = ports && new Cluster({ port: ports.state, log })
+  const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging }, cluster)
   const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
   const base = { ...options, ...host, config, log, db, journal, hasher, writer, threads }
   const guards = openGuards(base)
   const links = openLinks({ ...base, ...guards, imageDir, blocklist })
-  const { hits, images, reads } = links
+  const { hits, images, reads, effects } = links
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const allThreads = { ...threads, redirect: links.redirects }
-  const health = new Health({ hits, writer, threads: allThreads, watch })
+  const health = new Health({ hits, writer, threads: allThreads, watch, cluster })
   const descriptors = new Descriptors({ log })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
   const tally = new RequestTally()
-  const lists = threads.reader
-  const deps = { ...base, ...guards, ...links, blocklist, lists, health, series, tally }
+  const deps = { ...base, ...guards, ...links, blocklist, health, series, tally }
   const rankings = new Rankings({ reader: threads.reader, monotonic })
   const dashboard = openDashboard({
     config,
@@ -143,6 +145,7 @@ export async function openService(config: Config, options: Options) {
   })
   const metrics = new Metrics({
     ...deps,
+    lists: threads.reader,
     threads: allThreads,
     flusher,
     writerWork,
@@ -167,7 +170,23 @@ export async function openService(config: Config, options: Options) {
     flusher,
     remake,
     timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
+    cluster,
+    otherChanges: ports && new OtherChanges({ port: ports.applied, effects }),
   }
+}
+
+/** The channels between the control thread and the writer thread of a host in a cluster. */
+function openClusterPorts({ clusterUrl }: Config, host: string | undefined) {
+  if (!clusterUrl || !host) return undefined
+  const state = new MessageChannel()
+  const applied = new MessageChannel()
+  const ofWriter: ClusterSettings = {
+    url: clusterUrl,
+    host,
+    state: state.port2,
+    applied: applied.port2,
+  }
+  return { state: state.port1, applied: applied.port1, ofWriter }
 }
 
 interface Base extends Options {
@@ -249,6 +268,7 @@ function openLinks(options: LinkOptions) {
     destinations: new DestinationReads(db, blocklist),
     codes,
     redirects,
+    effects,
     images,
     qrStore,
     qrTrials: new QrTrials({ command: OWN_COMMAND, text: addresses.short(LONGEST_CODE) }),
@@ -318,7 +338,7 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
  */
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { lists, db, writer, lock, log, qrTrials, redirects } = service
+  const { threads, db, writer, lock, log, qrTrials, redirects, cluster, otherChanges } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
   await Promise.all([keyUses.close(), dashboard.close(), blocklist.close()])
@@ -328,10 +348,12 @@ export async function closeService(service: Service, graceMs?: number): Promise<
     await redirects.close()
     await Promise.all([remake?.close(), flusher.close()])
   } finally {
-    await lists.close()
+    await threads.reader.close()
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
     await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })
+    cluster?.close()
+    otherChanges?.close()
     await (graceMs === undefined ? background : Promise.race([background, Bun.sleep(graceMs)]))
     lock.release()
     log.close()

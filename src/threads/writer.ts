@@ -1,10 +1,15 @@
+import type { Database } from 'bun:sqlite'
 import { type SecondFactorWrites, secondFactorWrites } from '../accounts/second-factor.ts'
 import { type SessionWrites, sessionWrites } from '../accounts/sessions.ts'
 import { type AccountWrites, accountWrites } from '../accounts/writes.ts'
+import type { SeenMessage } from '../cluster/events.ts'
+import { PostgresLog } from '../cluster/log.ts'
+import { SharedOrder } from '../cluster/shared-order.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
+import { LocalOrder, type Order } from '../db/order.ts'
 import { type SettingWrites, settingWrites } from '../db/settings.ts'
-import { commitTogether } from '../db/writer.ts'
+import { hitReader, sharedHitWrites } from '../hits/shared-store.ts'
 import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { setThreadPriority } from '../lib/priority.ts'
@@ -25,14 +30,49 @@ export type Writes = LinkWrites &
   ModerationWrites &
   QrWrites
 
-serveThread(({ file, journal }: { file: string; journal: string }) => {
+/** How the writer thread of a host in a cluster orders writes. */
+export interface ClusterSettings {
+  url: string
+  host: string
+  /** Takes each StateEvent. */
+  state: MessagePort
+  /** Takes each AppliedEvent, and brings each SeenMessage. */
+  applied: MessagePort
+}
+
+interface WriterSettings {
+  file: string
+  journal: string
+  cluster?: ClusterSettings
+}
+
+serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   setThreadPriority('normal')
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
-  const functions: Writes = {
+  const journal = JournalFile.open(journalPath)
+  const functions = writeFunctions(db, journal)
+  const order: Order = cluster
+    ? sharedOrder({ db, journal, functions, checkpoints, cluster })
+    : new LocalOrder(db, functions)
+  return {
+    answer: (calls) => order.submit(calls),
+    onBatchDone: () => checkpoints.afterCommit(),
+    place: () => order.place,
+    async close() {
+      await order.close()
+      checkpoints.close()
+      closeWritable(db)
+    },
+  }
+})
+
+/** All functions of the thread, on a connection that may write. */
+function writeFunctions(db: Database, journal: Pick<JournalFile, 'read'>): Writes {
+  return {
     ...linkWrites(db),
     ...searchWrites(db),
-    ...hitWrites(db, JournalFile.open(journal)),
+    ...hitWrites(db, journal),
     ...settingWrites(db),
     ...accountWrites(db),
     ...sessionWrites(db),
@@ -40,12 +80,32 @@ serveThread(({ file, journal }: { file: string; journal: string }) => {
     ...moderationWrites(db),
     ...qrWrites(db),
   }
-  return {
-    answer: (calls) => commitTogether(db, functions, calls),
-    onBatchDone: () => checkpoints.afterCommit(),
-    close: () => {
-      checkpoints.close()
-      closeWritable(db)
+}
+
+interface SharedOrderParts {
+  db: Database
+  journal: JournalFile
+  functions: Writes
+  checkpoints: Checkpoints
+  cluster: ClusterSettings
+}
+
+function sharedOrder({ db, journal, functions, checkpoints, cluster }: SharedOrderParts): Order {
+  const { url, host, state, applied } = cluster
+  // The log is durable: after a loss of power, its last entries are applied again.
+  db.run('PRAGMA synchronous = NORMAL')
+  const order = new SharedOrder({
+    db,
+    functions: { ...functions, ...sharedHitWrites(db, host) },
+    host,
+    log: new PostgresLog({ url, host }),
+    readHits: hitReader(db, journal, host),
+    onApplied: (event) => {
+      applied.postMessage(event)
+      checkpoints.afterCommit()
     },
-  }
-})
+    onState: (event) => state.postMessage(event),
+  })
+  applied.onmessage = ({ data }: { data: SeenMessage }) => order.confirm(data.seen)
+  return order
+}
