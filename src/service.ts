@@ -101,7 +101,7 @@ export async function openService(config: Config, options: Options) {
   const log = limitLines(options.log, monotonic)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
   const writerWork = new WriterWork()
-  const prepared = prepare(config, { ...options, log, imageDir })
+  const prepared = await prepare(config, { ...options, log, imageDir })
   const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
   const { lock, journal, hasher, fresh, setupLink } = prepared
   const ports = openClusterPorts(config, prepared.hostId)

@@ -95,7 +95,7 @@ export class PostgresLog {
           )
           INSERT INTO hopcode.log (seq, host, batch, version, chain, calls)
           SELECT seq, ${host}, ${batch}, ${version}, chain, calls FROM head
-          RETURNING seq, chain, pg_notify('hopcode_log', seq::text)`,
+          RETURNING seq, chain, pg_notify('hopcode_log', host)`,
       )
       return placeOf(row)
     } catch (error) {
@@ -187,21 +187,27 @@ export class PostgresLog {
   }
 
   /**
-   * Calls back for each new entry, and when another host has applied entries. A connection that is
-   * lost is restored; notifications sent meanwhile are lost, so poll as well.
+   * Calls back for each new entry of another host, and when another host has applied entries. A
+   * connection that is lost is restored; notifications sent meanwhile are lost, so poll as well.
    */
   async listen(on: {
     entry: () => void
     applied: (host: string, seq: number) => void
   }): Promise<Listener> {
     const sql = new SQL(this.#options.url, { ...CONNECTION, max: 1 })
-    sql.listen('hopcode_log', on.entry).catch(() => {})
-    sql
-      .listen('hopcode_applied', (payload: string) => {
-        const [seq = '', id = ''] = payload.split(' ', 2)
-        if (id !== this.#options.host) on.applied(id, Number(seq))
+    const { host } = this.#options
+    try {
+      await sql.listen('hopcode_log', (author: string) => {
+        if (author !== host) on.entry()
       })
-      .catch(() => {})
+      await sql.listen('hopcode_applied', (payload: string) => {
+        const [seq = '', id = ''] = payload.split(' ', 2)
+        if (id !== host) on.applied(id, Number(seq))
+      })
+    } catch (error) {
+      await sql.close({ timeout: 0 }).catch(() => {})
+      throw error
+    }
     return { close: () => sql.close({ timeout: 0 }).catch(() => {}) }
   }
 
