@@ -194,10 +194,12 @@ export class SharedOrder implements Order {
   async #exchange(): Promise<void> {
     const { log } = this.#options
     const applied = this.#confirmed
+    // Entries may be appended and applied before the answer arrives.
+    const { place } = this
     const problem = this.#problem ?? this.#fault ?? null
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
     this.#contactAt = performance.now()
-    this.#checkState(this.#state)
+    this.#checkState(this.#state, place)
     this.#listener ??= await log.listen({
       entry: () => void this.#follow(),
       applied: (id, seq) => this.#noteApplied(id, seq),
@@ -210,10 +212,10 @@ export class SharedOrder implements Order {
     await log.prune()
   }
 
-  #checkState({ cluster, head }: LogState): void {
+  #checkState({ cluster, head }: LogState, place: number): void {
     if (cluster !== this.#applier.position.cluster) {
       this.#stop('CLUSTER_URL leads to another cluster than that of this data folder')
-    } else if (head < this.place) this.#stop(LOST_TAIL)
+    } else if (head < place) this.#stop(LOST_TAIL)
   }
 
   #noteApplied(id: string, seq: number): void {
