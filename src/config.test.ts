@@ -27,6 +27,7 @@ test('every setting has its documented default', () => {
     blocklistFiles: [],
     linkCacheMax: 200_000,
     redirectThreads: Math.min(8, Math.max(1, availableParallelism() - 1)),
+    clusterUrl: undefined,
     valkeyUrl: undefined,
     hitFlushMs: 250,
     signUp: 'closed',

@@ -133,6 +133,11 @@ const Environment = z.object({
   REDIRECT_THREADS: wholeNumber(1, REDIRECT_THREADS_MAX)
     .optional()
     .describe('Threads that answer redirects.'),
+  CLUSTER_URL: z
+    .string()
+    .refine(isPostgresUrl, 'must be postgres://user:password@host:port/database')
+    .optional()
+    .describe('PostgreSQL database through which several hosts form one service.'),
   VALKEY_URL: z
     .string()
     .refine(isValkeyUrl, 'must be redis://host:port, or rediss:// for TLS')
@@ -257,6 +262,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
+    clusterUrl: env.CLUSTER_URL,
     valkeyUrl: env.VALKEY_URL,
     hitFlushMs: env.HIT_FLUSH_MS,
     signUp: env.SIGNUP,
@@ -283,6 +289,11 @@ const isWebUrl = (url: URL | null): url is URL =>
   url.host !== '' &&
   url.username === '' &&
   url.password === ''
+
+function isPostgresUrl(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.pathname.length > 1
+}
 
 function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)

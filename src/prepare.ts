@@ -1,5 +1,8 @@
 import { issueOneTimeLink, OneTimeLinkStore } from './accounts/one-time-links.ts'
 import { discardRestore } from './backup/restore.ts'
+import { catchUp } from './cluster/catch-up.ts'
+import { hostIdOf } from './cluster/host-id.ts'
+import { requireSameMode } from './cluster/setup.ts'
 import type { Config } from './config.ts'
 import { closeOpenFiles, createDataFolder, openDataFolder } from './data-folder.ts'
 import { FolderLock } from './db/lock.ts'
@@ -10,6 +13,7 @@ import { diskRefusal } from './lib/disk-refusal.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
 import { retireStaleImages } from './qr/remake.ts'
+import { loggedWrites } from './writes.ts'
 
 /**
  * Runs a write that redirects do not need. If the disk refuses it, the start continues without it,
@@ -36,9 +40,9 @@ interface PrepareOptions {
 }
 
 /** Prepares the data folder before the first request. Afterwards only the writer thread writes. */
-export function prepare(config: Config, options: PrepareOptions) {
+export async function prepare(config: Config, options: PrepareOptions) {
   const { clock, random, log, journalEntries, imageDir } = options
-  const { dataDir, baseUrl } = config
+  const { dataDir, baseUrl, clusterUrl } = config
   createDataFolder(dataDir)
   const closed = closeOpenFiles(dataDir)
   if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
@@ -46,18 +50,25 @@ export function prepare(config: Config, options: PrepareOptions) {
   try {
     unlessRefused(log, 'the removal of an unfinished restore', () => discardRestore(dataDir))
     const { db, accounts, hasher } = openDataFolder(dataDir)
+    requireSameMode(db, dataDir, clusterUrl)
+    const hostId = clusterUrl ? hostIdOf(dataDir) : undefined
+    if (clusterUrl && hostId) {
+      const functions = loggedWrites(db, hostId)
+      await catchUp({ db, url: clusterUrl, host: hostId, functions, log })
+    }
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
     const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
-      retireStaleImages(new SettingStore(db), imageDir, baseUrl),
+      retireStaleImages(new SettingStore(db, 'host_settings'), imageDir, baseUrl),
     )
     const fresh = accounts.isEmpty()
     const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {
-      if (accounts.countOwners() > 0) return undefined
+      // In a cluster, all changes go through its log.
+      if (clusterUrl || accounts.countOwners() > 0) return undefined
       const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
       new OneTimeLinkStore(db).add(stored)
       return baseUrl + path
     })
-    return { db, lock, journal, remakeImages, fresh, setupLink, hasher }
+    return { db, lock, journal, remakeImages, fresh, setupLink, hasher, hostId }
   } catch (error) {
     lock.release()
     throw error

@@ -8,6 +8,7 @@ import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
+import { Cluster, OtherChanges } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/build.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
@@ -32,8 +33,6 @@ import type { RandomBytes } from './lib/random.ts'
 import { ApiLimits } from './limits/api-limits.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
-import { SharedStore } from './limits/shared-store.ts'
-import { Valkey } from './limits/valkey.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/delayed-deletion.ts'
 import { DestinationReads } from './links/destination.ts'
@@ -68,7 +67,9 @@ import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
-import type { Writes } from './threads/writer.ts'
+import type { ClusterSettings, Writes } from './threads/writer.ts'
+import { SharedStore } from './valkey/shared-store.ts'
+import { Valkey } from './valkey/valkey.ts'
 
 /** What the app takes from outside itself: tests pass their own. */
 export interface Outside {
@@ -102,35 +103,21 @@ export async function openService(config: Config, options: Options) {
   const { clock, monotonic } = options
   const log = limitLines(options.log, monotonic)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
-  const writerWork = new WriterWork()
-  const prepared = prepare(config, { ...options, log, imageDir })
-  const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
+  const data = await openData(config, { ...options, log, imageDir })
+  const { prepared, host, threads, blocklist, watch, dataWatch, cluster, writer, db } = data
   const { lock, journal, hasher, fresh, setupLink } = prepared
-  const [threads, blocklist] = await Promise.all([
-    startThreads({ config, host, imageDir, writerWork }),
-    openBlocklist(config, log, options.ownPort),
-  ])
-  // The writer thread has the database open by now. Closing its last connection would merge the
-  // whole write-ahead log that a crash left.
-  prepared.db.close()
-  const watch = new ThreadWatch({ threads, log })
-  const dataWatch = new DataWatch({ dataDir: config.dataDir, journal, log })
-  const isHanging = () => watch.isHanging('writer')
-  const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging })
-  const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
   const base = { ...options, ...host, config, log, db, journal, hasher, writer, threads }
   const guards = openGuards(base)
   await guards.valkey?.tried
   const links = openLinks({ ...base, ...guards, imageDir, blocklist })
-  const { hits, images, reads } = links
+  const { hits, images, reads, effects } = links
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const allThreads = { ...threads, redirect: links.redirects }
-  const health = new Health({ hits, writer, threads: allThreads, watch })
+  const health = new Health({ hits, writer, threads: allThreads, watch, cluster })
   const descriptors = new Descriptors({ log })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
   const tally = new RequestTally()
-  const lists = threads.reader
-  const deps = { ...base, ...guards, ...links, blocklist, lists, health, series, tally }
+  const deps = { ...base, ...guards, ...links, blocklist, health, series, tally }
   const rankings = new Rankings({ reader: threads.reader, monotonic })
   const dashboard = openDashboard({
     config,
@@ -148,9 +135,10 @@ export async function openService(config: Config, options: Options) {
   })
   const metrics = new Metrics({
     ...deps,
+    lists: threads.reader,
     threads: allThreads,
     flusher,
-    writerWork,
+    writerWork: data.writerWork,
     watch,
     descriptors,
     databaseFile: databaseFile(config.dataDir),
@@ -172,7 +160,58 @@ export async function openService(config: Config, options: Options) {
     flusher,
     remake,
     timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
+    cluster,
+    otherChanges: data.ports && new OtherChanges({ port: data.ports.applied, effects }),
   }
+}
+
+/** The data folder, the threads on it, and the blocklist. */
+async function openData(config: Config, options: Options & { imageDir: string }) {
+  const { log, imageDir } = options
+  const writerWork = new WriterWork()
+  const prepared = await prepare(config, options)
+  const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
+  const ports = openClusterPorts(config, prepared.hostId)
+  const [threads, blocklist] = await Promise.all([
+    startThreads({ config, host, imageDir, writerWork, cluster: ports?.ofWriter }),
+    openBlocklist(config, log, options.ownPort),
+  ])
+  // The writer thread has the database open by now. Closing its last connection would merge the
+  // whole write-ahead log that a crash left.
+  prepared.db.close()
+  const watch = new ThreadWatch({ threads, log })
+  const dataWatch = new DataWatch({ dataDir: config.dataDir, journal: prepared.journal, log })
+  const isHanging = () => watch.isHanging('writer')
+  const cluster = ports && new Cluster({ port: ports.state, log })
+  const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging }, cluster)
+  const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
+  return {
+    prepared,
+    host,
+    ports,
+    threads,
+    blocklist,
+    watch,
+    dataWatch,
+    cluster,
+    writer,
+    writerWork,
+    db,
+  }
+}
+
+/** The channels between the control thread and the writer thread of a host in a cluster. */
+function openClusterPorts({ clusterUrl }: Config, host: string | undefined) {
+  if (!clusterUrl || !host) return undefined
+  const state = new MessageChannel()
+  const applied = new MessageChannel()
+  const ofWriter: ClusterSettings = {
+    url: clusterUrl,
+    host,
+    state: state.port2,
+    applied: applied.port2,
+  }
+  return { state: state.port1, applied: applied.port1, ofWriter }
 }
 
 interface Base extends Options {
@@ -261,6 +300,7 @@ function openLinks(options: LinkOptions) {
     destinations: new DestinationReads(db, blocklist),
     codes,
     redirects,
+    effects,
     images,
     qrStore,
     qrTrials: new QrTrials({ command: OWN_COMMAND, text: addresses.short(LONGEST_CODE) }),
@@ -330,7 +370,8 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
  */
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { lists, db, writer, lock, log, qrTrials, redirects, valkey } = service
+  const { threads, db, writer, lock, log, qrTrials, redirects, valkey } = service
+  const { cluster, otherChanges } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
   valkey?.close()
@@ -341,10 +382,12 @@ export async function closeService(service: Service, graceMs?: number): Promise<
     await redirects.close()
     await Promise.all([remake?.close(), flusher.close()])
   } finally {
-    await lists.close()
+    await threads.reader.close()
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
     await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })
+    cluster?.close()
+    otherChanges?.close()
     await (graceMs === undefined ? background : Promise.race([background, Bun.sleep(graceMs)]))
     lock.release()
     log.close()

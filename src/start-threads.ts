@@ -7,7 +7,7 @@ import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
 import type { Renderer } from './qr/renderer.ts'
 import type { WriterWork } from './status/metrics.ts'
 import type { Reads } from './threads/reader.ts'
-import type { Writes } from './threads/writer.ts'
+import type { ClusterSettings, Writes } from './threads/writer.ts'
 
 export type OpenWorker = (url: URL) => Worker
 
@@ -37,18 +37,25 @@ interface ThreadsOptions {
   host: ThreadHost
   imageDir: string
   writerWork: WriterWork
+  /** Absent where this host is alone. */
+  cluster: ClusterSettings | undefined
 }
 
 export type Threads = Awaited<ReturnType<typeof startThreads>>
 
-export async function startThreads({ config, host, imageDir, writerWork }: ThreadsOptions) {
+export async function startThreads(options: ThreadsOptions) {
+  const { config, host, imageDir, writerWork, cluster } = options
   const file = databaseFile(config.dataDir)
   const [writer, reader, qr] = await Promise.all([
     startThread<Writes>(host, {
       name: 'writer',
       url: new URL('./threads/writer.ts', import.meta.url),
-      settings: { file, journal: journalFile(config.dataDir) },
-      options: { batchMax: 1000, observe: writerWork.observe },
+      settings: { file, journal: journalFile(config.dataDir), cluster },
+      options: {
+        batchMax: 1000,
+        observe: writerWork.observe,
+        transfer: cluster ? [cluster.state, cluster.applied] : [],
+      },
     }),
     startRestartingThread<Reads>(host, {
       name: 'reader',

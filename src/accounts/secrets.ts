@@ -1,20 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import {
-  closeSync,
-  constants,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
+import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { SettingStore } from '../db/settings.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
-import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW } from '../lib/symbolic-links.ts'
+import { writeOnce } from '../lib/write-once.ts'
 
 type SecretPurpose =
   | 'api-key'
@@ -132,23 +123,4 @@ function readIfThere(file: string): string | undefined {
       { cause: error },
     )
   }
-}
-
-/** Writes a complete file, or keeps the one that another process has written first. */
-function writeOnce(file: string, text: string): void {
-  const beside = `${file}.${process.pid}.tmp`
-  rmSync(beside, { force: true })
-  const descriptor = openSync(beside, 'wx', 0o600)
-  writeSync(descriptor, text)
-  fsyncSync(descriptor)
-  closeSync(descriptor)
-  try {
-    linkSync(beside, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    rmSync(beside)
-  }
-  // The directory entry must survive a power loss too: the first hash is stored right after this.
-  flushToDisk(dirname(file))
 }

@@ -105,7 +105,7 @@ function prepareDatabase(
     const manifest = contents?.manifest ?? manifestOf(db, from)
     using journal = JournalFile.open(journalFile(folder))
     adoptJournal(db, journal.id)
-    remakeAtStart(new SettingStore(db))
+    remakeAtStart(new SettingStore(db, 'host_settings'))
     endSessions(db)
     closeAlone(db)
     return manifest

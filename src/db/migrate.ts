@@ -10,6 +10,7 @@ import abuseProtection from '../../drizzle/0005_abuse_protection.sql' with { typ
 import searchIndex from '../../drizzle/0006_search_index.sql' with { type: 'text' }
 import hitBuckets from '../../drizzle/0007_hit_buckets.sql' with { type: 'text' }
 import linkProperties from '../../drizzle/0008_link_properties.sql' with { type: 'text' }
+import cluster from '../../drizzle/0009_cluster.sql' with { type: 'text' }
 import { isoTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -26,6 +27,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0006_search_index', sql: searchIndex },
   { name: '0007_hit_buckets', sql: hitBuckets },
   { name: '0008_link_properties', sql: linkProperties },
+  { name: '0009_cluster', sql: cluster },
 ]
 
 /** The number of migrations that the file has had, in SQLite's `user_version`. */

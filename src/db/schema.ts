@@ -230,6 +230,46 @@ export const settings = sqliteTable('settings', {
   value: text().notNull(),
 })
 
+/** Settings that concern one data folder: in a cluster, each host has its own. */
+export const hostSettings = sqliteTable('host_settings', {
+  name: text().primaryKey(),
+  value: text().notNull(),
+})
+
+/**
+ * One row while the data folder belongs to a cluster: how much of the log the database contains.
+ * Each transaction that applies entries of the log changes it.
+ */
+export const logPosition = sqliteTable('log_position', {
+  id: integer().primaryKey(),
+  /** The random name of the cluster. */
+  cluster: text().notNull(),
+  /** The last applied entry; 0 before the first one. */
+  seq: integer().notNull(),
+  /** The hash chain of the log up to `seq`. */
+  chain: blob({ mode: 'buffer' }).notNull(),
+  /** A running hash of the results of all calls: equal on all hosts. Hexadecimal. */
+  digest: text().notNull(),
+})
+
+/** How much of each host's hit journal the database has counted, in a cluster. */
+export const hitPositions = sqliteTable(
+  'hit_positions',
+  {
+    host: text().notNull(),
+    journalId: text('journal_id').notNull(),
+    position: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.host, table.journalId] })],
+)
+
+/** Results of the calls of commands, as JSON, until the command has read them. */
+export const commandResults = sqliteTable('command_results', {
+  /** The batch in the log. */
+  id: text().primaryKey(),
+  results: text().notNull(),
+})
+
 /** Sessions of the dashboard, with address and browser. */
 export const sessions = sqliteTable(
   'sessions',

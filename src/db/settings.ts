@@ -1,20 +1,23 @@
 import type { Database } from 'bun:sqlite'
 
-/** Small values that outlive the process, by name. */
+/**
+ * Small values that outlive the process, by name. `host_settings`: those of this data folder only,
+ * which other hosts of a cluster do not share.
+ */
 export class SettingStore {
   readonly #find
   readonly #set
   readonly #delete
 
-  constructor(db: Database) {
+  constructor(db: Database, table: 'settings' | 'host_settings' = 'settings') {
     this.#find = db.prepare<{ value: string }, [string]>(
-      'SELECT value FROM settings WHERE name = ?',
+      `SELECT value FROM ${table} WHERE name = ?`,
     )
     this.#set = db.prepare<null, [string, string]>(
-      `INSERT INTO settings (name, value) VALUES (?1, ?2)
+      `INSERT INTO ${table} (name, value) VALUES (?1, ?2)
        ON CONFLICT (name) DO UPDATE SET value = ?2`,
     )
-    this.#delete = db.prepare<null, [string]>('DELETE FROM settings WHERE name = ?')
+    this.#delete = db.prepare<null, [string]>(`DELETE FROM ${table} WHERE name = ?`)
   }
 
   find(name: string): string | undefined {
@@ -33,9 +36,20 @@ export class SettingStore {
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function settingWrites(db: Database) {
   const settings = new SettingStore(db)
+  const ofHost = new SettingStore(db, 'host_settings')
   return {
     saveSetting({ name, value }: { name: string; value: string }): void {
       settings.set(name, value)
+    },
+
+    /** Stays on this host. */
+    saveHostSetting({ name, value }: { name: string; value: string }): void {
+      ofHost.set(name, value)
+    },
+
+    /** Succeeds where other writes do. */
+    probeWrites({ at }: { at: number }): void {
+      ofHost.set('last_write_probe', String(at))
     },
   }
 }

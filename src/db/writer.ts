@@ -12,6 +12,12 @@ import type { SettingWrites } from './settings.ts'
 /** Interval of test writes after the disk refused one, while there are no other writes. */
 const PROBE_MS = 1000
 
+/** Other hosts that apply the same writes. */
+interface OtherHosts {
+  /** Resolves when they have applied the writes up to `place`. Undefined if they have already. */
+  everywhere(place: number): Promise<void> | undefined
+}
+
 interface WriteGuards {
   /** Why changes must not be written; undefined if they may. */
   data: { readonly problem: string | undefined }
@@ -27,13 +33,15 @@ interface WriteGuards {
 export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
   readonly #thread: Thread<Calls>
   readonly #guards: WriteGuards
+  readonly #others: OtherHosts | undefined
   #failing = false
   #probe: Timer | undefined
   #askedAt = 0
 
-  constructor(thread: Thread<Calls>, guards: WriteGuards) {
+  constructor(thread: Thread<Calls>, guards: WriteGuards, others?: OtherHosts) {
     this.#thread = thread
     this.#guards = guards
+    this.#others = others
   }
 
   /** Whether the last write was refused, the next one will be, or the disk hangs. */
@@ -58,6 +66,9 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
     try {
       const value = await this.#thread.call(name, args, options)
       this.#failing = false
+      if (this.#others && !options.background && name !== 'countHits') {
+        await this.#others.everywhere(this.#thread.place)
+      }
       return value
     } catch (error) {
       this.#failing = true
@@ -74,9 +85,9 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
 
   async #ask(): Promise<void> {
     this.#probe = undefined
-    const setting = { name: 'last_write_probe', value: String(Date.now()) }
+    const probe = { at: Date.now() } as Parameters<Calls['probeWrites']>[0]
     // If it is refused, `call` schedules the next probe.
-    await this.call('saveSetting', setting as Parameters<Calls['saveSetting']>[0]).catch(() => {})
+    await this.call('probeWrites', probe).catch(() => {})
   }
 }
 
@@ -109,7 +120,13 @@ function runCall(_: Database, functions: object, call: Call): Outcome {
   return { value: functionOf(functions, call.name)(call.args) }
 }
 
-function runInSavepoint(db: Database, functions: object, call: Call): Outcome {
+/** Throws the errors that `isFault` selects. Other errors become the outcome of their call. */
+export function runInSavepoint(
+  db: Database,
+  functions: object,
+  call: Call,
+  isFault: (error: unknown) => boolean = () => false,
+): Outcome {
   db.run('SAVEPOINT operation')
   try {
     const outcome = runCall(db, functions, call)
@@ -117,7 +134,7 @@ function runInSavepoint(db: Database, functions: object, call: Call): Outcome {
     return outcome
   } catch (error) {
     // After a full disk SQLite has rolled the whole transaction back: nothing of it is stored.
-    if (!db.inTransaction) throw error
+    if (!db.inTransaction || isFault(error)) throw error
     db.run('ROLLBACK TO operation')
     db.run('RELEASE operation')
     return { error: messageOf(error) }

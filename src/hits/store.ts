@@ -15,8 +15,28 @@ export interface JournalPosition {
  * only.
  */
 export function hitAdder(db: Database): (range: JournalRange, now?: number) => void {
-  const advance = db.prepare<null, [number, number]>(
-    'UPDATE hit_totals SET position = ?, redirects = redirects + ? WHERE id = 1',
+  const addCounts = countAdder(db)
+  const advance = positionSetter(db)
+  return ({ linkIds, end }, now = wallClock()) => {
+    addCounts(countsOf(linkIds), now)
+    // mutate position-in-another-transaction: s/.*/queueMicrotask(() => $&)/
+    advance(end)
+  }
+}
+
+/** Sets the position in this folder's journal. */
+export function positionSetter(db: Database): (position: number) => void {
+  const set = db.prepare<null, [number]>('UPDATE hit_totals SET position = ? WHERE id = 1')
+  return (position) => void set.run(position)
+}
+
+/** Pairs of a link id and its number of hits, in ascending order of ids. */
+export type HitCountPairs = Uint32Array
+
+/** Adds hits, as those of the hour of `now`, to links, accounts, buckets and the total. */
+export function countAdder(db: Database): (counts: HitCountPairs, now: number) => void {
+  const addToTotal = db.prepare<null, [number]>(
+    'UPDATE hit_totals SET redirects = redirects + ? WHERE id = 1',
   )
   const addToLink = linkCounter(db)
   const addToAccount = db.prepare<null, [number, number]>(
@@ -25,21 +45,24 @@ export function hitAdder(db: Database): (range: JournalRange, now?: number) => v
   )
   const addToBuckets = bucketAdder(db)
 
-  return ({ linkIds, end }, now = wallClock()) => {
+  return (counts, now) => {
     const hour = hourOf(now)
     const byAccount = new Map<number, number>()
-    eachCount(linkIds, (linkId, count) => {
+    let total = 0
+    for (let pair = 0; pair < counts.length; pair += 2) {
+      const linkId = counts[pair] as number
+      const count = counts[pair + 1] as number
+      total += count
       const accountId = addToLink(linkId, count)
-      if (accountId === undefined) return
+      if (accountId === undefined) continue
       addToBuckets(LINK, linkId, hour, count)
       byAccount.set(accountId, (byAccount.get(accountId) ?? 0) + count)
-    })
+    }
     for (const [accountId, count] of byAccount) {
       addToAccount.run(accountId, count)
       addToBuckets(ACCOUNT, accountId, hour, count)
     }
-    // mutate position-in-another-transaction: s/.*/queueMicrotask(() => $&)/
-    advance.run(end, linkIds.length)
+    addToTotal.run(total)
   }
 }
 
@@ -58,17 +81,21 @@ function linkCounter(db: Database): (linkId: number, count: number) => number | 
   return (linkId, count) => (add.get(linkId, count) ?? addFirst.get(linkId, count))?.accountId
 }
 
-/** Calls `add` once per link, in ascending order of ids, as the table is ordered. */
-function eachCount(hits: Uint32Array, add: (linkId: number, count: number) => void): void {
+/** Counts the hits of each link. Ascending, as the table is ordered. */
+export function countsOf(hits: Uint32Array): HitCountPairs {
   const linkIds = hits.toSorted()
+  const counts = new Uint32Array(2 * linkIds.length)
+  let filled = 0
   let start = 0
   while (start < linkIds.length) {
     const linkId = linkIds[start] as number
     let end = start + 1
     while (linkIds[end] === linkId) end++
-    add(linkId, end - start)
+    counts[filled++] = linkId
+    counts[filled++] = end - start
     start = end
   }
+  return counts.subarray(0, filled)
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */

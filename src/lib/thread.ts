@@ -20,7 +20,11 @@ interface Call {
 export type Outcome = { value: unknown } | { error: string }
 
 type ToThread = { start: unknown } | { batch: readonly Call[] } | { stop: true }
-type FromThread = { ready: true } | { failed: string } | { outcomes: Outcome[] } | { stopped: true }
+type FromThread =
+  | { ready: true }
+  | { failed: string }
+  | { outcomes: Outcome[]; place: number }
+  | { stopped: true }
 
 interface Waiting extends Call {
   resolve: (value: never) => void
@@ -65,6 +69,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   /** The error of every call made after `close`. */
   #closing: Error | undefined
   #sentAt = 0
+  #place = 0
 
   private constructor(worker: Pick<Worker, 'postMessage' | 'terminate'>, options: ThreadOptions) {
     this.#worker = worker
@@ -97,7 +102,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
           worker.terminate()
           reject(thread.#dead)
         } else if ('stopped' in data) thread.#stopped?.()
-        else thread.#settle(data.outcomes)
+        else thread.#settle(data)
       }
       worker.postMessage({ start: settings } satisfies ToThread, options.transfer ?? [])
     })
@@ -116,7 +121,9 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
       postMessage(message: ToThread) {
         if ('stop' in message) thread.#stopped?.()
         if (!('batch' in message)) return
-        void Promise.resolve(answer(message.batch)).then((outcomes) => thread.#settle(outcomes))
+        void Promise.resolve(answer(message.batch)).then((outcomes) =>
+          thread.#settle({ outcomes, place: 0 }),
+        )
       },
       terminate() {},
     }
@@ -127,6 +134,11 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   /** The thread has ended and accepts no more calls. */
   get isDead(): boolean {
     return this.#dead !== undefined
+  }
+
+  /** Where the thread's order has the batch that was answered last: see `Service.place`. */
+  get place(): number {
+    return this.#place
   }
 
   /** Number of calls without an answer. */
@@ -195,8 +207,9 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     this.#worker.postMessage({ batch } satisfies ToThread)
   }
 
-  #settle(outcomes: readonly Outcome[]): void {
+  #settle({ outcomes, place }: { outcomes: readonly Outcome[]; place: number }): void {
     const answered = this.#batch
+    this.#place = place
     this.#options.observe?.(answered.length, this.batchMs / 1000)
     this.#batch = []
     this.#send()
@@ -226,7 +239,9 @@ interface Service {
   answer(calls: readonly Call[]): Outcome[] | Promise<Outcome[]>
   /** Runs after the answers of a batch are sent. Must not throw. */
   onBatchDone?(): void
-  close(): void
+  /** After a batch: a number that grows with each change, where changes have an order. */
+  place?(): number
+  close(): void | Promise<void>
 }
 
 declare const self: Worker
@@ -247,10 +262,11 @@ export function serveThread<Settings>(
         post({ failed: messageOf(error) })
       }
     } else if ('stop' in data) {
-      service?.close()
+      await service?.close()
       post({ stopped: true })
     } else if (service) {
-      post({ outcomes: await service.answer(data.batch) })
+      const outcomes = await service.answer(data.batch)
+      post({ outcomes, place: service.place?.() ?? 0 })
       service.onBatchDone?.()
     }
   }

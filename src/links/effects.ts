@@ -1,8 +1,9 @@
 import type { CodeVersions } from '../hot/code-versions.ts'
 import type { Code } from '../lib/code.ts'
 import type { KnownCodes } from './known-codes.ts'
-import type { CreatedLink } from './link.ts'
+import type { CreatedLink, Link } from './link.ts'
 import type { RuleCache } from './rules.ts'
+import type { Creation } from './store.ts'
 
 /** Stores the QR image of each code. */
 export interface CodeImages {
@@ -20,9 +21,41 @@ interface LinkEffectsOptions {
   indexer: { wake(): void }
 }
 
+/** By the name of the call: what follows from its result. Other calls have no effects. */
+const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) => void>> = {
+  createEncoded: (effects, value) => effects.created(createdLinks(value)),
+  reserveCode: (effects, value) => effects.created(linksIn(value).map(asNew)),
+  changeUrl: (effects, value) => effects.changed(linksIn(value).map(codeOf)),
+  deleteLink: (effects, value) => effects.deleted(linksIn(value).map(codeOf)),
+  changeProperties: (effects, value) => effects.changed(codesIn(value)),
+  scheduleDeletion: (effects, value) => effects.changed(codesIn(value)),
+  undoDeletion: (effects, value) => effects.changed(codesIn(value)),
+  deleteDue: (effects, value) => effects.deleted(codesIn(value)),
+  deleteLinksOf: (effects, value) => effects.deleted(codesIn(value)),
+  disableCode: (effects) => effects.rulesChanged(),
+  enableCode: (effects) => effects.rulesChanged(),
+  disableAccount: (effects) => effects.rulesChanged(),
+  enableAccount: (effects) => effects.rulesChanged(),
+}
+
+const createdLinks = (value: unknown): CreatedLink[] =>
+  typeof value === 'string'
+    ? (JSON.parse(value) as Creation[]).filter((link) => typeof link !== 'string')
+    : []
+
+/** A result that is a link; empty for undefined and for the name of a refusal. */
+const linksIn = (value: unknown): Link[] =>
+  typeof value === 'object' && value !== null ? [value as Link] : []
+
+/** A result that is an array of codes; empty for the name of a refusal. */
+const codesIn = (value: unknown): Code[] => (Array.isArray(value) ? (value as Code[]) : [])
+
+const codeOf = ({ code }: Link): Code => code
+const asNew = ({ code }: Link) => ({ code, reused: false })
+
 /**
- * What follows a committed write: the caches, the QR images and the search index. `LinkWriter` and
- * `Moderation` call this in the tick in which they receive the result of the commit: a later
+ * What follows a committed write: the caches, the QR images and the search index. It is called in
+ * the tick in which the result of the commit is known, before the change is acknowledged: a later
  * request never sees an old destination.
  */
 export class LinkEffects {
@@ -38,6 +71,11 @@ export class LinkEffects {
     this.#rules = rules
     this.#images = images
     this.#indexer = indexer
+  }
+
+  /** Applies what follows from the result of a call, whichever host made it. */
+  after(name: string, value: unknown): void {
+    EFFECTS[name]?.(this, value)
   }
 
   created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {

@@ -48,62 +48,60 @@ export class LinkWriter {
 
   /** Undefined if the code is in use. Throws `invalid_api_key`, `quota_exceeded`. */
   async reserve(command: ReserveCode): Promise<Link | undefined> {
-    const link = requireLink(await this.#writer.call('reserveCode', command), command)
-    if (link) this.#effects.created([{ code: link.code, reused: false }])
-    return link
+    return requireLink(await this.#call('reserveCode', command), command)
   }
 
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
   async changeUrl(command: Required<ChangeUrl>): Promise<Link | undefined> {
-    const link = requireLink(await this.#writer.call('changeUrl', command), command)
-    if (link) this.#effects.changed([link.code])
-    return link
+    return requireLink(await this.#call('changeUrl', command), command)
   }
 
   /** False if the link was deleted already. Throws `invalid_api_key`. */
   async delete(command: { id: number; author: Author }): Promise<boolean> {
-    const link = await this.#writer.call('deleteLink', command)
+    const link = await this.#call('deleteLink', command)
     if (link === 'not_active') throw new AppError('invalid_api_key')
-    if (link) this.#effects.deleted([link.code])
     return link !== undefined
   }
 
   /** All of the links or none. Throws `invalid_api_key`, `invalid_value`, `quota_exceeded`. */
   async changeProperties(command: ChangeProperties): Promise<void> {
-    const codes = await this.#writer.call('changeProperties', command)
+    const codes = await this.#call('changeProperties', command)
     if (typeof codes === 'string') throw propertiesError(codes, command)
-    this.#effects.changed(codes)
   }
 
   /** Returns how many of the links there were. Throws `invalid_api_key`. */
   async scheduleDeletion(command: ScheduleDeletion): Promise<number> {
-    return this.#applyChanged(await this.#writer.call('scheduleDeletion', command))
+    return countOf(await this.#call('scheduleDeletion', command))
   }
 
   /** Returns how many of the links there were. Throws `invalid_api_key`. */
   async undoDeletion(command: Omit<ScheduleDeletion, 'deleteAt'>): Promise<number> {
-    return this.#applyChanged(await this.#writer.call('undoDeletion', command))
+    return countOf(await this.#call('undoDeletion', command))
   }
 
   /** Deletes at most `most` links whose scheduled deletion is due. Returns how many. */
   async deleteDue(command: { now: number; most: number }): Promise<number> {
-    const codes = await this.#writer.call('deleteDue', command)
-    this.#effects.deleted(codes)
-    return codes.length
+    return countOf(await this.#call('deleteDue', command))
   }
 
   /** Deletes at most `most` links of an account. Returns how many; 0 if none is left. */
   async deleteSome(command: { accountId: AccountId; most: number }): Promise<number> {
-    const codes = await this.#writer.call('deleteLinksOf', command)
-    this.#effects.deleted(codes)
-    return codes.length
+    return countOf(await this.#call('deleteLinksOf', command))
   }
 
-  #applyChanged(codes: Code[] | 'not_active'): number {
-    if (codes === 'not_active') throw new AppError('invalid_api_key')
-    this.#effects.changed(codes)
-    return codes.length
+  /** Nothing is awaited between the result and its effects. */
+  async #call<Name extends Changes>(name: Name, args: Parameters<LinkWrites[Name]>[0]) {
+    const value = await this.#writer.call(name, args)
+    this.#effects.after(name, value)
+    return value
   }
+}
+
+type Changes = Exclude<keyof LinkWrites, 'createLinks' | 'createEncoded'>
+
+function countOf(codes: Code[] | 'not_active'): number {
+  if (codes === 'not_active') throw new AppError('invalid_api_key')
+  return codes.length
 }
 
 function propertiesError(refusal: PropertiesRefusal, { quota }: ChangeProperties): AppError {

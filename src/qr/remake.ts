@@ -74,7 +74,7 @@ export class Remake {
       const links = await lists.call('codesAfter', { id: last, limit: CHUNK })
       if (this.#stopped) return
       if (links.length === 0) {
-        await writer.call('saveSetting', { name: NAME, value: baseUrl })
+        await writer.call('saveHostSetting', { name: NAME, value: baseUrl })
         log.info('qr.remade', { images: made })
         return
       }

@@ -6,6 +6,8 @@ interface HealthDeps {
   /** By name. */
   threads: Readonly<Record<string, { readonly isDead: boolean }>>
   watch: { readonly hangingThread: string | undefined }
+  /** Absent where this host is alone. */
+  cluster?: { readonly problem: string | undefined } | undefined
 }
 
 /**
@@ -48,6 +50,7 @@ export class Health {
 
   isReady(): boolean {
     if (this.#isStopping || this.deadThread || this.hangingThread) return false
+    if (this.#deps.cluster?.problem) return false
     return this.totalRedirects() !== undefined
   }
 

@@ -1,51 +1,85 @@
-import { type SecondFactorWrites, secondFactorWrites } from '../accounts/second-factor.ts'
-import { type SessionWrites, sessionWrites } from '../accounts/sessions.ts'
-import { type AccountWrites, accountWrites } from '../accounts/writes.ts'
+import type { Database } from 'bun:sqlite'
+import type { SeenMessage } from '../cluster/events.ts'
+import { PostgresLog } from '../cluster/log.ts'
+import { SharedOrder } from '../cluster/shared-order.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
-import { type SettingWrites, settingWrites } from '../db/settings.ts'
-import { commitTogether } from '../db/writer.ts'
+import { LocalOrder, type Order } from '../db/order.ts'
+import { hitReader } from '../hits/shared-store.ts'
 import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { serveThread } from '../lib/thread.ts'
 import { type SearchWrites, searchWrites } from '../links/search-index.ts'
-import { type LinkWrites, linkWrites } from '../links/store.ts'
-import { type ModerationWrites, moderationWrites } from '../moderation/moderation.ts'
-import { type QrWrites, qrWrites } from '../qr/store.ts'
+import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
 
 /** The one thread that writes the database while the service runs. */
-export type Writes = LinkWrites &
-  SearchWrites &
-  HitWrites &
-  SettingWrites &
-  AccountWrites &
-  SessionWrites &
-  SecondFactorWrites &
-  ModerationWrites &
-  QrWrites
+export type Writes = SharedWrites & SearchWrites & HitWrites
 
-serveThread(({ file, journal }: { file: string; journal: string }) => {
+/** How the writer thread of a host in a cluster orders writes. */
+export interface ClusterSettings {
+  url: string
+  host: string
+  /** Takes each StateEvent. */
+  state: MessagePort
+  /** Takes each AppliedEvent, and brings each SeenMessage. */
+  applied: MessagePort
+}
+
+interface WriterSettings {
+  file: string
+  journal: string
+  cluster?: ClusterSettings
+}
+
+serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   setThreadPriority('normal')
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
+  const journal = JournalFile.open(journalPath)
   const functions: Writes = {
-    ...linkWrites(db),
+    ...sharedWrites(db),
     ...searchWrites(db),
-    ...hitWrites(db, JournalFile.open(journal)),
-    ...settingWrites(db),
-    ...accountWrites(db),
-    ...sessionWrites(db),
-    ...secondFactorWrites(db),
-    ...moderationWrites(db),
-    ...qrWrites(db),
+    ...hitWrites(db, journal),
   }
+  const order: Order = cluster
+    ? sharedOrder({ db, journal, checkpoints, cluster })
+    : new LocalOrder(db, functions)
   return {
-    answer: (calls) => commitTogether(db, functions, calls),
+    answer: (calls) => order.submit(calls),
     onBatchDone: () => checkpoints.afterCommit(),
-    close: () => {
+    place: () => order.place,
+    async close() {
+      await order.close()
       checkpoints.close()
       closeWritable(db)
     },
   }
 })
+
+interface SharedOrderParts {
+  db: Database
+  journal: JournalFile
+  checkpoints: Checkpoints
+  cluster: ClusterSettings
+}
+
+function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): Order {
+  const { url, host, state, applied } = cluster
+  // The log is durable: after a loss of power, its last entries are applied again.
+  db.run('PRAGMA synchronous = NORMAL')
+  const order = new SharedOrder({
+    db,
+    functions: { ...searchWrites(db), ...loggedWrites(db, host) },
+    host,
+    log: new PostgresLog({ url, host }),
+    readHits: hitReader(db, journal, host),
+    onApplied: (event) => {
+      applied.postMessage(event)
+      checkpoints.afterCommit()
+    },
+    onState: (event) => state.postMessage(event),
+  })
+  applied.onmessage = ({ data }: { data: SeenMessage }) => order.confirm(data.seen)
+  return order
+}

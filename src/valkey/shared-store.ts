@@ -1,4 +1,3 @@
-import type { SecretHasher } from '../accounts/secrets.ts'
 import type { Script, Valkey } from './valkey.ts'
 
 /** Of a hash, in a key: 128 bits. */
@@ -7,7 +6,7 @@ const INSTALLATION_CHARS = 8
 
 interface SharedStoreOptions {
   valkey: Pick<Valkey, 'run' | 'isUp'>
-  hasher: SecretHasher
+  hasher: { hash(purpose: 'shared-limit', secret: string): Buffer }
   /** Separates installations that use the same server. */
   baseUrl: string
 }

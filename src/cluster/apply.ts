@@ -1,0 +1,169 @@
+import type { Database } from 'bun:sqlite'
+import { runInSavepoint } from '../db/writer.ts'
+import { machineFailure } from '../lib/disk-refusal.ts'
+import type { Outcome } from '../lib/thread.ts'
+import { nextDigest, withSums } from './digest.ts'
+import { CALLS_VERSION, decodeCalls, type LoggedCall } from './entries.ts'
+import type { Entry } from './log.ts'
+import { findLogPosition, type LogPosition, logPositionSetter } from './position.ts'
+
+/** Calls of one transaction while many entries are applied. */
+const TRANSACTION_CALLS = 1000
+/** Entries between two comparisons of digests. */
+const DIGEST_ENTRIES = 1000
+
+interface DueEntry {
+  entry: Entry
+  calls: readonly LoggedCall[]
+}
+
+/** An entry that is committed on this host. */
+export interface AppliedEntry extends DueEntry {
+  outcomes: Outcome[]
+  /** The digest after this entry, if hosts compare it. */
+  digest: string | undefined
+}
+
+interface ApplierOptions {
+  db: Database
+  /** All functions that an entry may call. */
+  functions: object
+  host: string
+}
+
+/**
+ * Applies entries of the log to the database, in their order. One transaction applies entries and
+ * moves `log_position` past them.
+ */
+export class Applier {
+  readonly #options: ApplierOptions
+  readonly #setPosition: (position: LogPosition) => void
+  readonly #storeResults
+  #position: LogPosition
+  #problem: string | undefined
+
+  constructor(options: ApplierOptions) {
+    const position = findLogPosition(options.db)
+    if (!position) throw new Error('the database belongs to no cluster')
+    this.#options = options
+    this.#position = position
+    this.#setPosition = logPositionSetter(options.db)
+    this.#storeResults = options.db.prepare<null, [string, string]>(
+      'INSERT INTO command_results (id, results) VALUES (?, ?)',
+    )
+  }
+
+  get position(): LogPosition {
+    return this.#position
+  }
+
+  /** Why an entry must not be applied here. No later one is. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  /**
+   * Applies the entries that are due. Yields after each transaction what it has applied. Throws if
+   * the disk refuses.
+   */
+  *apply(entries: readonly Entry[]): Generator<AppliedEntry[]> {
+    let due: DueEntry[] = []
+    let count = 0
+    for (const entry of entries) {
+      if (entry.seq <= this.#position.seq) continue
+      const calls = this.#admit(entry, due.at(-1)?.entry ?? this.#position)
+      if (!calls) break
+      due.push({ entry, calls })
+      count += calls.length
+      if (count < TRANSACTION_CALLS) continue
+      yield this.#commit(due)
+      due = []
+      count = 0
+    }
+    if (due.length > 0) yield this.#commit(due)
+  }
+
+  /** The calls of an entry; undefined for one that must not be applied after `previous`. */
+  #admit(entry: Entry, previous: Pick<LogPosition, 'seq' | 'chain'>): LoggedCall[] | undefined {
+    this.#problem ??= findProblem(entry, previous)
+    if (this.#problem) return undefined
+    const calls = decodeCalls(entry.calls)
+    const unknown = calls.find(({ name }) => !Object.hasOwn(this.#options.functions, name))
+    if (!unknown) return calls
+    this.#problem = `entry ${entry.seq} has the unknown call ${unknown.name}. Upgrade Hopcode.`
+    return undefined
+  }
+
+  #commit(due: readonly DueEntry[]): AppliedEntry[] {
+    const { db } = this.#options
+    let position = this.#position
+    db.run('BEGIN IMMEDIATE')
+    try {
+      const applied = due.map(({ entry, calls }): AppliedEntry => {
+        const { seq, chain } = entry
+        const outcomes = this.#run(entry, calls)
+        const isCompared = seq % DIGEST_ENTRIES === 0
+        const ofResults = nextDigest(position.digest, outcomes)
+        const digest = isCompared ? withSums(db, ofResults) : ofResults
+        position = { cluster: position.cluster, seq, chain, digest }
+        return { entry, calls, outcomes, digest: isCompared ? digest : undefined }
+      })
+      this.#setPosition(position)
+      db.run('COMMIT')
+      this.#position = position
+      return applied
+    } catch (error) {
+      if (db.inTransaction) db.run('ROLLBACK')
+      throw error
+    }
+  }
+
+  /** Calls have the same outcome on every host, except where a machine fails. */
+  #run({ host, batch }: Entry, calls: readonly LoggedCall[]): Outcome[] {
+    const { db, functions } = this.#options
+    const outcomes = calls.map((call) => runInSavepoint(db, functions, call, isFault))
+    if (host === commandHost(this.#options.host)) {
+      this.#storeResults.run(batch, JSON.stringify(outcomes))
+    }
+    return outcomes
+  }
+}
+
+/** The author of entries that commands on a host append. */
+export const commandHost = (host: string): string => `command:${host}`
+
+/** SQLite failed for a reason of this machine. A violated constraint fails on every host alike. */
+function isFault(error: unknown): boolean {
+  const code = String((error as { code?: unknown }).code)
+  const isSqlite = code.startsWith('SQLITE_') && !code.startsWith('SQLITE_CONSTRAINT')
+  return isSqlite || machineFailure(error) !== undefined
+}
+
+const JOIN_AGAIN = 'Make a new data folder with "hopcode cluster join".'
+
+export const LOST_TAIL =
+  'the log lacks entries that this host has applied: PostgreSQL has lost them. Make a new data ' +
+  'folder with "hopcode cluster join".'
+
+export const divergedAt = (seq: number): string =>
+  `the data of this host differ from those of another host at entry ${seq}. ${JOIN_AGAIN}`
+
+/** The hash chain of the log: SHA-256 over the chain before an entry, and its bytes. */
+const nextChain = (before: Uint8Array, calls: Uint8Array): Buffer =>
+  new Bun.CryptoHasher('sha256').update(before).update(calls).digest()
+
+/** Why an entry must not be applied after `previous`. */
+function findProblem(
+  { seq, chain, calls, version }: Entry,
+  previous: Pick<LogPosition, 'seq' | 'chain'>,
+): string | undefined {
+  if (seq !== previous.seq + 1) {
+    return `the log no longer has entry ${previous.seq + 1}. ${JOIN_AGAIN}`
+  }
+  if (!nextChain(previous.chain, calls).equals(chain)) return LOST_TAIL
+  if (version <= CALLS_VERSION) return undefined
+  return (
+    `entry ${seq} needs a newer Hopcode, with calls of version ${version}; this one knows ` +
+    `${CALLS_VERSION}. Upgrade it.`
+  )
+}

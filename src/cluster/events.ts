@@ -1,0 +1,29 @@
+import type { OtherHost } from './log.ts'
+
+/** What the writer thread of a host in a cluster tells the control thread. */
+
+/** Calls of other hosts and of commands, applied up to `seq`, without those that failed. */
+export interface AppliedEvent {
+  seq: number
+  calls: { name: string; value: unknown }[]
+}
+
+export interface StateEvent {
+  /** Since PostgreSQL answered. */
+  contactMs: number
+  /** The last entry of the log that this host knows of. */
+  head: number
+  /** The last entry that this host has applied. */
+  applied: number
+  /** The other hosts. */
+  hosts: OtherHost[]
+  /** This host has applied all entries since its start. */
+  isCaughtUp: boolean
+  /** Why this host applies no entries. */
+  problem: string | undefined
+}
+
+/** The control thread's answer to an AppliedEvent: its effects are applied. */
+export interface SeenMessage {
+  seen: number
+}

@@ -1,0 +1,288 @@
+import { SQL } from 'bun'
+
+/**
+ * The ordered log of a cluster, in PostgreSQL 15 or later. All statements for PostgreSQL are in
+ * this file and in schema.ts: plain rows and row locks. Each connection has one role, so that a
+ * statement that waits does not delay another role.
+ */
+
+/** A statement that takes longer fails, and its connection is replaced. */
+const STATEMENT_MS = 2000
+/** A host that was not seen for longer is not waited for. */
+export const LEASE_MS = 2000
+/** Bytes of calls that one read returns, at least one entry. */
+const PAGE_BYTES = 4 * 1024 * 1024
+const PAGE_ENTRIES = 500
+/** How long an entry is kept that all hosts have applied. */
+const KEPT = '7 days'
+/** Entries that one statement deletes. */
+const PRUNED_MAX = 5000
+
+export interface Entry {
+  seq: number
+  host: string
+  batch: string
+  /** The set of calls that it needs: see entries.ts. */
+  version: number
+  /** SHA-256 over the chain of the entry before it and `calls`. */
+  chain: Buffer
+  calls: Uint8Array
+}
+
+/** What a host tells the others about itself. */
+export interface HostReport {
+  /** The last entry that this host has applied. */
+  applied: number
+  /** The set of calls that it knows. */
+  version: number
+  /** Why it no longer applies entries; null while it does. */
+  problem: string | null
+}
+
+export interface OtherHost {
+  id: string
+  applied: number
+  isLive: boolean
+  version: number
+}
+
+/** The state of the log as of one report. */
+export interface LogState {
+  /** The random name of the cluster. */
+  cluster: string
+  /** The last entry. */
+  head: number
+  hosts: OtherHost[]
+}
+
+interface PostgresLogOptions {
+  url: string
+  host: string
+}
+
+/**
+ * Every method throws when PostgreSQL cannot be reached or does not answer in time; the next call
+ * connects again.
+ */
+export class PostgresLog {
+  readonly #options: PostgresLogOptions
+  readonly #append: Connection
+  readonly #read: Connection
+  readonly #report: Connection
+
+  constructor(options: PostgresLogOptions) {
+    this.#options = options
+    this.#append = new Connection(options.url)
+    this.#read = new Connection(options.url)
+    // A report is repeated soon: losing the last one does no harm.
+    this.#report = new Connection(options.url, { synchronous_commit: 'off' })
+  }
+
+  /**
+   * Adds an entry and returns its place. With a batch that the log has already, nothing is added:
+   * a batch whose outcome is unknown can be appended again.
+   */
+  async append(entry: Pick<Entry, 'batch' | 'version' | 'calls'>): Promise<Place> {
+    const { batch, version, calls } = entry
+    const { host } = this.#options
+    try {
+      const [row] = await this.#append.run(
+        (sql) => sql`
+          WITH new AS (SELECT ${calls}::bytea AS calls),
+          head AS (
+            UPDATE hopcode.cluster SET seq = seq + 1, chain = sha256(chain || new.calls)
+            FROM new RETURNING cluster.seq, cluster.chain, new.calls
+          )
+          INSERT INTO hopcode.log (seq, host, batch, version, chain, calls)
+          SELECT seq, ${host}, ${batch}, ${version}, chain, calls FROM head
+          RETURNING seq, chain, pg_notify('hopcode_log', host)`,
+      )
+      return placeOf(row)
+    } catch (error) {
+      // mutate batch-appended-twice: s/if .*$/throw error/
+      if (!isDuplicate(error)) throw error
+      const [row] = await this.#append.run(
+        (sql) => sql`SELECT seq, chain FROM hopcode.log WHERE host = ${host} AND batch = ${batch}`,
+      )
+      return placeOf(row)
+    }
+  }
+
+  /** The next entries after `seq`, in order. Empty at the end of the log. */
+  async readAfter(seq: number): Promise<Entry[]> {
+    const rows = await this.#read.run(
+      (sql) => sql`
+        SELECT seq, host, batch, version, chain, calls FROM (
+          SELECT *, sum(length(calls)) OVER (ORDER BY seq) - length(calls) AS bytes_before
+          FROM hopcode.log WHERE seq > ${seq} ORDER BY seq LIMIT ${PAGE_ENTRIES}
+        ) AS next WHERE bytes_before < ${PAGE_BYTES} ORDER BY seq`,
+    )
+    return rows.map((row) => ({ ...row, seq: Number(row.seq) }) as unknown as Entry)
+  }
+
+  /** Tells the other hosts the state of this one, and returns theirs. Throws `HostRemoved`. */
+  async report({ applied, version, problem }: HostReport): Promise<LogState> {
+    const { host } = this.#options
+    const [row] = await this.#report.run(
+      (sql) => sql`
+        WITH own AS (
+          UPDATE hopcode.hosts
+          SET applied = ${applied}, version = ${version}, problem = ${problem}, seen = now()
+          WHERE id = ${host} RETURNING id
+        )
+        SELECT name, seq, (SELECT count(*) FROM own) AS own, (
+          SELECT coalesce(json_agg(json_build_object(
+            'id', id, 'applied', applied, 'version', version,
+            'isLive', problem IS NULL AND seen > now() - ${LEASE_MS} * interval '1 millisecond'
+          )), '[]') FROM hopcode.hosts WHERE id <> ${host}
+        ) AS hosts FROM hopcode.cluster`,
+    )
+    if (!row || Number(row.own) === 0) throw new HostRemoved()
+    const hosts = (typeof row.hosts === 'string' ? JSON.parse(row.hosts) : row.hosts) as OtherHost[]
+    return { cluster: String(row.name), head: Number(row.seq), hosts }
+  }
+
+  /** Tells the other hosts at once that this one has applied the entries up to `seq`. */
+  async confirm(seq: number): Promise<void> {
+    const { host } = this.#options
+    await this.#report.run(
+      (sql) => sql`
+        WITH own AS (
+          UPDATE hopcode.hosts SET applied = ${seq}, seen = now() WHERE id = ${host} RETURNING id
+        )
+        SELECT pg_notify('hopcode_applied', ${seq}::text || ' ' || id) FROM own`,
+    )
+  }
+
+  /**
+   * Stores the digest of this host after the entry `seq`, unless another host was first. Returns
+   * the stored one.
+   */
+  async storeDigest(seq: number, digest: string): Promise<string> {
+    const [row] = await this.#report.run(
+      (sql) => sql`
+        UPDATE hopcode.log SET digest = coalesce(digest, ${digest}) WHERE seq = ${seq}
+        RETURNING digest`,
+    )
+    // An entry that was deleted already was applied by all hosts.
+    return row ? String(row.digest) : digest
+  }
+
+  /** This host stops: nobody needs to wait for it from now on. */
+  async leave(): Promise<void> {
+    const { host } = this.#options
+    await this.#report.run((sql) => sql`UPDATE hopcode.hosts SET seen = 'epoch' WHERE id = ${host}`)
+  }
+
+  /** Deletes old entries that every host has applied. */
+  async prune(): Promise<void> {
+    await this.#report.run(
+      (sql) => sql`
+        DELETE FROM hopcode.log WHERE seq IN (
+          SELECT seq FROM hopcode.log
+          WHERE seq <= (SELECT min(applied) FROM hopcode.hosts)
+            AND at < now() - ${KEPT}::interval
+          ORDER BY seq LIMIT ${PRUNED_MAX})`,
+    )
+  }
+
+  /**
+   * Calls back for each new entry of another host, and when another host has applied entries. A
+   * connection that is lost is restored; notifications sent meanwhile are lost, so poll as well.
+   */
+  async listen(on: {
+    entry: () => void
+    applied: (host: string, seq: number) => void
+  }): Promise<Listener> {
+    const sql = new SQL(this.#options.url, { ...CONNECTION, max: 1 })
+    const { host } = this.#options
+    try {
+      await sql.listen('hopcode_log', (author: string) => {
+        if (author !== host) on.entry()
+      })
+      await sql.listen('hopcode_applied', (payload: string) => {
+        const [seq = '', id = ''] = payload.split(' ', 2)
+        if (id !== host) on.applied(id, Number(seq))
+      })
+    } catch (error) {
+      await sql.close({ timeout: 0 }).catch(() => {})
+      throw error
+    }
+    return { close: () => sql.close({ timeout: 0 }).catch(() => {}) }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#append.close(), this.#read.close(), this.#report.close()])
+  }
+}
+
+export type Place = Pick<Entry, 'seq' | 'chain'>
+
+export interface Listener {
+  close(): Promise<void>
+}
+
+/** The cluster no longer knows this host. */
+export class HostRemoved extends Error {
+  override readonly name = 'HostRemoved'
+  override readonly message = 'this host was removed from the cluster'
+}
+
+function placeOf(row: Row | undefined): Place {
+  if (!row) throw new Error('the log has no head: run "hopcode cluster init"')
+  return { seq: Number(row.seq), chain: row.chain as Buffer }
+}
+
+const isDuplicate = (error: unknown): boolean => (error as { errno?: string }).errno === '23505'
+
+type Row = Record<string, unknown>
+
+const CONNECTION = { idleTimeout: 0, maxLifetime: 0, connectionTimeout: STATEMENT_MS / 1000 }
+
+/** One connection, opened on first use. One that fails or hangs is replaced. */
+export class Connection {
+  readonly #url: string
+  readonly #parameters: Record<string, string>
+  #sql: SQL | undefined
+
+  constructor(url: string, parameters: Record<string, string> = {}) {
+    this.#url = url
+    this.#parameters = { statement_timeout: String(STATEMENT_MS), ...parameters }
+  }
+
+  async run(statement: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
+    const sql = this.#open()
+    try {
+      return await within(STATEMENT_MS, statement(sql))
+    } catch (error) {
+      if (!isDuplicate(error)) this.#drop(sql)
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#sql?.close({ timeout: 0 }).catch(() => {})
+  }
+
+  #open(): SQL {
+    this.#sql ??= new SQL(this.#url, { ...CONNECTION, max: 1, connection: this.#parameters })
+    return this.#sql
+  }
+
+  #drop(sql: SQL): void {
+    if (this.#sql === sql) this.#sql = undefined
+    void sql.close({ timeout: 0 }).catch(() => {})
+  }
+}
+
+async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+  let timer: Timer | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('PostgreSQL does not answer')), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,54 @@
+import type { SQL } from 'bun'
+
+/** The tables of a cluster in PostgreSQL, created and upgraded by `hopcode cluster init`. */
+
+/** In order. Released steps never change. `cluster.format` counts those that were taken. */
+const STEPS = [
+  `CREATE TABLE hopcode.cluster (
+     id INT PRIMARY KEY CHECK (id = 1),
+     name TEXT NOT NULL,
+     format INT NOT NULL,
+     seq BIGINT NOT NULL,
+     chain BYTEA NOT NULL
+   );
+   CREATE TABLE hopcode.log (
+     seq BIGINT PRIMARY KEY,
+     host TEXT NOT NULL,
+     batch TEXT NOT NULL,
+     at TIMESTAMPTZ NOT NULL DEFAULT now(),
+     version INT NOT NULL,
+     chain BYTEA NOT NULL,
+     calls BYTEA NOT NULL,
+     digest TEXT,
+     UNIQUE (host, batch)
+   );
+   CREATE TABLE hopcode.hosts (
+     id TEXT PRIMARY KEY,
+     name TEXT NOT NULL,
+     address TEXT NOT NULL,
+     program TEXT NOT NULL,
+     version INT NOT NULL,
+     applied BIGINT NOT NULL,
+     problem TEXT,
+     joined TIMESTAMPTZ NOT NULL DEFAULT now(),
+     seen TIMESTAMPTZ NOT NULL
+   );`,
+]
+
+export const FORMAT = STEPS.length
+
+/** Creates what is missing. `name`: of a new cluster. Runs in the transaction of the caller. */
+export async function createTables(sql: SQL, name: string): Promise<void> {
+  await sql.unsafe('CREATE SCHEMA IF NOT EXISTS hopcode')
+  const [found] = await sql`SELECT to_regclass('hopcode.cluster') IS NOT NULL AS exists`
+  const [row] = found.exists ? await sql`SELECT format FROM hopcode.cluster FOR UPDATE` : []
+  for (const step of STEPS.slice(row?.format ?? 0)) await sql.unsafe(step)
+  if (row) await sql`UPDATE hopcode.cluster SET format = ${FORMAT}`
+  else {
+    await sql`INSERT INTO hopcode.cluster (id, name, format, seq, chain)
+      VALUES (1, ${name}, ${FORMAT}, 0, ${FIRST_CHAIN}::bytea)`
+  }
+}
+
+/** The chain before the first entry. */
+export const FIRST_CHAIN = Buffer.alloc(0)

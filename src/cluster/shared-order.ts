@@ -1,0 +1,365 @@
+import type { Database } from 'bun:sqlite'
+import type { Order } from '../db/order.ts'
+import { commitTogether } from '../db/writer.ts'
+import type { AddHits } from '../hits/shared-store.ts'
+import { messageOf, type Outcome } from '../lib/thread.ts'
+import { type AppliedEntry, Applier, divergedAt, LOST_TAIL } from './apply.ts'
+import { CALLS_VERSION, encodeCalls, type LoggedCall, versionNeeded } from './entries.ts'
+import type { AppliedEvent, StateEvent } from './events.ts'
+import {
+  type Entry,
+  HostRemoved,
+  LEASE_MS,
+  type Listener,
+  type LogState,
+  type PostgresLog,
+} from './log.ts'
+
+/** How often the log is polled and other hosts learn that this one lives. */
+const REPORT_MS = 250
+const PRUNE_MS = 60_000
+/** How long an append is repeated while its outcome is unknown. */
+const APPEND_MS = 2000
+const APPEND_PAUSE_MS = 50
+/** Bytes of calls in one entry, unless one call has more. */
+const ENTRY_BYTES = 8 * 1024 * 1024
+
+/** Calls that concern one host and stay out of the log. */
+const OF_ONE_HOST = new Set(['indexLinks', 'saveHostSetting'])
+/** Calls that no client waits for: other hosts report them with the next poll. */
+const QUIET = new Set(['addHits', 'touchSession', 'noteKeyUses', 'pruneBuckets', 'probeWrites'])
+
+interface SharedOrderOptions {
+  db: Database
+  /** All functions that an entry may call. */
+  functions: object
+  host: string
+  log: PostgresLog
+  /** See `hitReader`. */
+  readHits: (args: { end: number; now: number }) => { call: AddHits; lost: number } | undefined
+  /** Takes calls that were applied and that this host did not submit. */
+  onApplied: (event: AppliedEvent) => void
+  onState: (event: StateEvent) => void
+}
+
+/**
+ * The order of a cluster's writes on one host: appends this host's batches to the log, and applies
+ * all entries of the log to the database in their order. Runs on the writer thread.
+ *
+ * The database is a replicated state machine over a shared log, as in Tango (SOSP 2013).
+ */
+export class SharedOrder implements Order {
+  readonly #options: SharedOrderOptions
+  readonly #applier: Applier
+  readonly #waiting = new Map<string, (outcomes: Outcome[]) => void>()
+  #state: LogState | undefined
+  /** Why this host applies no entries any more. */
+  #problem: string | undefined
+  /** Why this host could not apply an entry. It tries again. */
+  #fault: string | undefined
+  #isCaughtUp = false
+  #contactAt = Number.NEGATIVE_INFINITY
+  #listener: Listener | undefined
+  #following: Promise<void> | undefined
+  #mustFollow = false
+  #confirming: Promise<void> | undefined
+  /** Other hosts know that this one has applied the entries up to here, with their effects. */
+  #confirmed: number
+  /** The last entry of which the control thread was told. */
+  #posted: number
+  #timer: Timer | undefined
+  #prunedAt = performance.now()
+  #isClosed = false
+
+  constructor(options: SharedOrderOptions) {
+    this.#options = options
+    this.#applier = new Applier(options)
+    this.#confirmed = this.place
+    this.#posted = this.place
+    void this.#report()
+  }
+
+  get place(): number {
+    return this.#applier.position.seq
+  }
+
+  async submit(calls: readonly LoggedCall[]): Promise<Outcome[]> {
+    const { db, functions } = this.#options
+    const own = calls.filter(({ name }) => OF_ONE_HOST.has(name))
+    const ownOutcomes = own.length > 0 ? commitTogether(db, functions, own) : []
+    const shared = calls.filter(({ name }) => !OF_ONE_HOST.has(name))
+    const sharedOutcomes = await this.#submitShared(shared)
+    return calls.map(({ name }) => {
+      const outcome = (OF_ONE_HOST.has(name) ? ownOutcomes : sharedOutcomes).shift()
+      return outcome ?? { error: 'the log gave no answer' }
+    })
+  }
+
+  /** The control thread has applied the effects of the entries up to `seq`. */
+  confirm(seq: number): void {
+    if (seq < this.#posted) this.#confirmed = seq
+    else this.#confirmed = this.place
+    this.#confirming ??= this.#sendConfirmed().finally(() => {
+      this.#confirming = undefined
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#listener?.close()
+    await this.#options.log.leave().catch(() => {})
+    await this.#options.log.close()
+  }
+
+  async #submitShared(calls: readonly LoggedCall[]): Promise<Outcome[]> {
+    const outcomes: Outcome[] = []
+    for (const part of parts(calls)) {
+      try {
+        outcomes.push(...(await this.#submitEntry(part)))
+      } catch (error) {
+        outcomes.push(...part.map(() => ({ error: messageOf(error) })))
+      }
+    }
+    return outcomes
+  }
+
+  async #submitEntry(calls: readonly LoggedCall[]): Promise<Outcome[]> {
+    this.#requireOrder()
+    const prepared = calls.map((call) => this.#prepare(call))
+    const logged = prepared.flatMap(({ call }) => call ?? [])
+    const outcomes = logged.length > 0 ? await this.#append(logged) : []
+    return prepared.map(({ call, answer }) => answer(call && outcomes.shift()))
+  }
+
+  /** What a call becomes in the log, and what its caller gets. */
+  #prepare(call: LoggedCall): {
+    call: LoggedCall | undefined
+    answer: (outcome: Outcome | undefined) => Outcome
+  } {
+    if (call.name !== 'countHits') return { call, answer: (outcome) => outcome ?? NO_ANSWER }
+    const found = this.#options.readHits(call.args as { end: number; now: number })
+    if (!found) return { call: undefined, answer: () => ({ value: 0 }) }
+    return {
+      call: { name: 'addHits', args: found.call },
+      answer: (outcome) => {
+        if (!outcome || 'error' in outcome) return outcome ?? NO_ANSWER
+        return outcome.value ? { value: found.lost } : { error: 'the hits are counted already' }
+      },
+    }
+  }
+
+  async #append(calls: readonly LoggedCall[]): Promise<Outcome[]> {
+    const { log, host } = this.#options
+    const batch = crypto.randomUUID()
+    const version = versionNeeded(calls)
+    this.#requireKnown(version)
+    const entry = { batch, version, calls: encodeCalls(calls) }
+    const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
+    try {
+      const place = await repeated(APPEND_MS, () => log.append(entry))
+      if (place.seq === this.place + 1) this.#apply([{ ...entry, ...place, host }])
+      else void this.#follow()
+      return await within(APPEND_MS, applied)
+    } finally {
+      this.#waiting.delete(batch)
+    }
+  }
+
+  #requireOrder(): void {
+    if (this.#problem) throw new Error(this.#problem)
+    if (performance.now() - this.#contactAt > LEASE_MS) {
+      throw new Error('PostgreSQL, which orders the writes of the cluster, does not answer')
+    }
+    if (!this.#isCaughtUp) throw new Error('this host is still reading the log of the cluster')
+  }
+
+  #requireKnown(version: number): void {
+    const oldest = Math.min(CALLS_VERSION, ...(this.#state?.hosts ?? []).map((one) => one.version))
+    if (version <= oldest) return
+    throw new Error(`a host of the cluster must be upgraded first (it knows calls ${oldest})`)
+  }
+
+  /** Repeats itself every `REPORT_MS`. */
+  async #report(): Promise<void> {
+    try {
+      await this.#exchange()
+    } catch (error) {
+      if (error instanceof HostRemoved) this.#stop(error.message)
+      this.#postState()
+    }
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#report(), REPORT_MS)
+  }
+
+  async #exchange(): Promise<void> {
+    const { log } = this.#options
+    const applied = this.#confirmed
+    // Entries may be appended and applied before the answer arrives.
+    const { place } = this
+    const problem = this.#problem ?? this.#fault ?? null
+    this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
+    this.#contactAt = performance.now()
+    this.#checkState(this.#state, place)
+    this.#listener ??= await log.listen({
+      entry: () => void this.#follow(),
+      applied: (id, seq) => this.#noteApplied(id, seq),
+    })
+    await this.#follow()
+    if (this.#state.head <= this.place) this.#isCaughtUp = true
+    this.#postState()
+    if (performance.now() - this.#prunedAt < PRUNE_MS) return
+    this.#prunedAt = performance.now()
+    await log.prune()
+  }
+
+  #checkState({ cluster, head }: LogState, place: number): void {
+    if (cluster !== this.#applier.position.cluster) {
+      this.#stop('CLUSTER_URL leads to another cluster than that of this data folder')
+    } else if (head < place) this.#stop(LOST_TAIL)
+  }
+
+  #noteApplied(id: string, seq: number): void {
+    const host = this.#state?.hosts.find((one) => one.id === id)
+    if (!host) return
+    host.applied = Math.max(host.applied, seq)
+    host.isLive = true
+    this.#postState()
+  }
+
+  #postState(): void {
+    this.#options.onState({
+      contactMs: performance.now() - this.#contactAt,
+      head: Math.max(this.#state?.head ?? 0, this.place),
+      applied: this.place,
+      hosts: this.#state?.hosts ?? [],
+      isCaughtUp: this.#isCaughtUp,
+      problem: this.#problem ?? this.#fault,
+    })
+  }
+
+  /** Applies what the log has beyond the position. */
+  #follow(): Promise<void> {
+    this.#mustFollow = true
+    this.#following ??= this.#followAll().finally(() => {
+      this.#following = undefined
+    })
+    return this.#following
+  }
+
+  async #followAll(): Promise<void> {
+    while (this.#mustFollow && !this.#problem && !this.#isClosed) {
+      this.#mustFollow = false
+      const entries = await this.#options.log.readAfter(this.place).catch(() => [])
+      // The next poll repeats what failed.
+      if (this.#tryApply(entries)) this.#mustFollow ||= entries.length > 0
+    }
+  }
+
+  #tryApply(entries: readonly Entry[]): boolean {
+    try {
+      this.#apply(entries)
+      this.#fault = undefined
+      return true
+    } catch (error) {
+      this.#fault = `this host cannot apply the log: ${messageOf(error)}`
+      this.#isCaughtUp = false
+      return false
+    }
+  }
+
+  /** Throws if the disk refuses. */
+  #apply(entries: readonly Entry[]): void {
+    for (const applied of this.#applier.apply(entries)) this.#settle(applied)
+    if (this.#applier.problem) this.#stop(this.#applier.problem)
+  }
+
+  /** Answers own callers, and passes on the calls of others. */
+  #settle(entries: readonly AppliedEntry[]): void {
+    const others: AppliedEvent['calls'] = []
+    for (const { entry, calls, outcomes, digest } of entries) {
+      if (digest !== undefined) void this.#compare(entry.seq, digest)
+      const answer = entry.host === this.#options.host && this.#waiting.get(entry.batch)
+      if (answer) {
+        answer(outcomes)
+        continue
+      }
+      for (const [at, { name }] of calls.entries()) {
+        const outcome = outcomes[at]
+        if (outcome && 'value' in outcome && !QUIET.has(name)) {
+          others.push({ name, value: outcome.value })
+        }
+      }
+    }
+    const seq = this.place
+    if (others.length > 0) {
+      this.#posted = seq
+      this.#options.onApplied({ seq, calls: others })
+    } else if (this.#confirmed >= this.#posted) this.#confirmed = seq
+  }
+
+  async #compare(seq: number, digest: string): Promise<void> {
+    const stored = await this.#options.log.storeDigest(seq, digest).catch(() => digest)
+    if (stored !== digest) this.#stop(divergedAt(seq))
+  }
+
+  async #sendConfirmed(): Promise<void> {
+    for (let sent = -1; sent !== this.#confirmed; ) {
+      sent = this.#confirmed
+      // The next report tells it too.
+      await this.#options.log.confirm(sent).catch(() => {})
+    }
+  }
+
+  #stop(problem: string): void {
+    this.#problem ??= problem
+    this.#isCaughtUp = false
+    this.#postState()
+  }
+}
+
+const NO_ANSWER: Outcome = { error: 'the log gave no answer' }
+
+/** Splits calls so that an entry stays small. */
+function parts(calls: readonly LoggedCall[]): LoggedCall[][] {
+  const all: LoggedCall[][] = []
+  let room = 0
+  for (const call of calls) {
+    const bytes = bytesOf(call.args)
+    if (bytes > room) {
+      all.push([])
+      room = ENTRY_BYTES
+    }
+    all.at(-1)?.push(call)
+    room -= bytes
+  }
+  return all
+}
+
+/** About. */
+function bytesOf(args: unknown): number {
+  let bytes = 100
+  for (const value of Object.values((args ?? {}) as object)) {
+    if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
+  }
+  return bytes
+}
+
+async function repeated<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
+  const endsAt = performance.now() + ms
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (performance.now() >= endsAt) throw error
+      await Bun.sleep(APPEND_PAUSE_MS)
+    }
+  }
+}
+
+async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+  let timer: Timer | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('the log could not be read in time')), ms)
+  })
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

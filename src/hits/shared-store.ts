@@ -1,0 +1,68 @@
+import type { Database } from 'bun:sqlite'
+import type { JournalFile } from '../hot/journal-file.ts'
+import { countAdder, countsOf, findJournalPosition, positionSetter } from './store.ts'
+
+/** Hits of one host's journal, as all hosts of a cluster count them. */
+export interface AddHits {
+  host: string
+  journalId: string
+  /** Positions in that journal. */
+  from: number
+  end: number
+  /** The hits belong to the hour of this time. */
+  now: number
+  /** `HitCountPairs`, little-endian. */
+  counts: Uint8Array
+}
+
+/** Runs on the writer thread of every host, inside the transaction of an entry of the log. */
+export function sharedHitWrites(db: Database, ownHost: string) {
+  const addCounts = countAdder(db)
+  const setOwnPosition = positionSetter(db)
+  const position = db.prepare<{ position: number }, [string, string]>(
+    'SELECT position FROM hit_positions WHERE host = ? AND journal_id = ?',
+  )
+  const setPosition = db.prepare<null, [string, string, number]>(
+    `INSERT INTO hit_positions (host, journal_id, position) VALUES (?1, ?2, ?3)
+     ON CONFLICT (host, journal_id) DO UPDATE SET position = ?3`,
+  )
+  return {
+    /** False, and nothing is counted, unless the hits follow those counted of this journal. */
+    addHits({ host, journalId, from, end, now, counts }: AddHits): boolean {
+      // mutate hits-without-a-position: s/if .*$//
+      if ((position.get(host, journalId)?.position ?? 0) !== from) return false
+      // A copy, because the bytes may begin at an odd address.
+      addCounts(new Uint32Array(counts.slice().buffer), now)
+      setPosition.run(host, journalId, end)
+      if (host === ownHost && findJournalPosition(db)?.journalId === journalId) setOwnPosition(end)
+      return true
+    },
+  }
+}
+
+export type SharedHitWrites = ReturnType<typeof sharedHitWrites>
+
+/** Reads what a flush counts, before it becomes an entry of the log. */
+export function hitReader(db: Database, journal: Pick<JournalFile, 'read' | 'id'>, host: string) {
+  /**
+   * The call that counts the entries from the committed position up to `end`, and how many of them
+   * are missing in the file. Undefined if all are counted.
+   */
+  return ({ end, now }: { end: number; now: number }) => {
+    const from = findJournalPosition(db)?.position ?? end
+    if (end <= from) return undefined
+    const linkIds = journal.read(from, end)
+    const pairs = countsOf(linkIds)
+    const counts = new Uint8Array(pairs.buffer, pairs.byteOffset, pairs.byteLength)
+    const call: AddHits = { host, journalId: journal.id, from, end, now, counts }
+    return { call, lost: end - from - linkIds.length }
+  }
+}
+
+/** For a folder that joins a cluster with counted hits of its own journal. */
+export function recordOwnPosition(db: Database, host: string): void {
+  db.query(
+    `INSERT OR REPLACE INTO hit_positions (host, journal_id, position)
+     SELECT ?, journal_id, position FROM hit_totals WHERE id = 1`,
+  ).run(host)
+}

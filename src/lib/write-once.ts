@@ -1,0 +1,22 @@
+import { closeSync, fsyncSync, linkSync, openSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { flushToDisk } from './flush.ts'
+
+/** Writes a complete private file, or keeps the one that another process has written first. */
+export function writeOnce(file: string, text: string): void {
+  const beside = `${file}.${process.pid}.tmp`
+  rmSync(beside, { force: true })
+  const descriptor = openSync(beside, 'wx', 0o600)
+  writeSync(descriptor, text)
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+  try {
+    linkSync(beside, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(beside)
+  }
+  // The directory entry must survive a power loss too: what depends on the file is stored next.
+  flushToDisk(dirname(file))
+}
