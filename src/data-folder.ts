@@ -42,6 +42,7 @@ const NAMES = [
   'hopcode.db',
   'secret.key',
   'hits.journal',
+  'host.id',
   'serving.lock',
   'serving.pid',
   'serving.json',
@@ -99,7 +100,7 @@ function claimKeyIfPossible(...args: Parameters<typeof claimKey>): void {
 
 const OTHERS = 0o077
 /** The files that this program creates, without those that an operator put beside them. */
-const OWN_FILES = /^(hopcode\.db|hits\.journal|secret\.key|serving\.)/
+const OWN_FILES = /^(hopcode\.db|hits\.journal|secret\.key|host\.id|serving\.)/
 
 /**
  * Names of files in the data folder that other users can read or write. The files contain e-mail

@@ -1,0 +1,148 @@
+import type { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { temporaryFolderInMemory } from '../../test/support/folder.ts'
+import { migrate } from '../db/migrate.ts'
+import { openWritable } from '../db/open.ts'
+import { settingWrites } from '../db/settings.ts'
+import { Applier, commandHost } from './apply.ts'
+import { FIRST_DIGEST } from './digest.ts'
+import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
+import type { Entry } from './log.ts'
+import { findLogPosition, logPositionSetter } from './position.ts'
+import { FIRST_CHAIN } from './schema.ts'
+
+const HOST = 'this host'
+
+/** A database of a cluster whose log is empty, and functions that fail when they are told to. */
+function setUp(path: string) {
+  const db = openWritable(join(path, 'hopcode.db'))
+  migrate(db)
+  logPositionSetter(db)({ cluster: 'c', seq: 0, chain: FIRST_CHAIN, digest: FIRST_DIGEST })
+  const functions = {
+    ...settingWrites(db),
+    refuse() {
+      throw new Error('refused everywhere')
+    },
+    failHere() {
+      throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+    },
+  }
+  const open = () => new Applier({ db, functions, host: HOST })
+  return { db, open, applier: open() }
+}
+
+/** Entries after `from`, as a log has them. */
+function entriesOf(batches: LoggedCall[][], from?: Entry): Entry[] {
+  const entries: Entry[] = []
+  let previous: Pick<Entry, 'seq' | 'chain'> = from ?? { seq: 0, chain: FIRST_CHAIN }
+  for (const calls of batches) {
+    const bytes = encodeCalls(calls)
+    const chain = new Bun.CryptoHasher('sha256').update(previous.chain).update(bytes).digest()
+    const seq = previous.seq + 1
+    const entry = { seq, host: 'other', batch: `${seq}`, version: 1, chain, calls: bytes }
+    entries.push(entry)
+    previous = entry
+  }
+  return entries
+}
+
+const save = (name: string, value = name): LoggedCall => ({
+  name: 'saveSetting',
+  args: { name, value },
+})
+const settingsOf = (db: Database) => db.query('SELECT name FROM settings ORDER BY name').values()
+
+test('entries are applied once, in order, whatever is read again', () => {
+  using folder = temporaryFolderInMemory()
+  const { db, applier, open } = setUp(folder.path)
+  const entries = entriesOf([[save('a')], [save('b'), save('c')], [save('d')]])
+  const applied = [...applier.apply(entries.slice(0, 2)), ...applier.apply(entries)].flat()
+  expect(applied.map(({ entry }) => entry.seq)).toEqual([1, 2, 3])
+  expect(settingsOf(db)).toEqual([['a'], ['b'], ['c'], ['d']])
+  expect(applier.position).toMatchObject({ cluster: 'c', seq: 3 })
+  expect(open().position).toEqual(applier.position)
+  db.close()
+})
+
+test('a call that fails on every host leaves nothing, and the entry continues', () => {
+  using folder = temporaryFolderInMemory()
+  const { db, applier } = setUp(folder.path)
+  const calls = [save('a'), { name: 'refuse', args: {} }, save('b')]
+  const [applied] = [...applier.apply(entriesOf([calls]))].flat()
+  expect(applied?.outcomes).toEqual([
+    { value: undefined },
+    { error: 'refused everywhere' },
+    { value: undefined },
+  ])
+  expect(settingsOf(db)).toEqual([['a'], ['b']])
+  db.close()
+})
+
+test('a failure of this machine leaves the entry to be applied later', () => {
+  using folder = temporaryFolderInMemory()
+  const { db, applier } = setUp(folder.path)
+  const entries = entriesOf([[save('a'), { name: 'failHere', args: {} }]])
+  expect(() => [...applier.apply(entries)]).toThrow('disk is full')
+  expect(settingsOf(db)).toEqual([])
+  expect(applier.position.seq).toBe(0)
+  expect(applier.problem).toBeUndefined()
+  db.close()
+})
+
+const [first, second, third] = entriesOf([[save('a')], [save('b')], [save('c')]]) as [
+  Entry,
+  Entry,
+  Entry,
+]
+const REFUSED: readonly [name: string, entries: Entry[], problem: RegExp][] = [
+  ['an entry is missing', [first, third], /no longer has entry 2/],
+  ['another log', [first, { ...second, calls: encodeCalls([save('x')]) }], /lacks entries/],
+  ['a newer version', [first, { ...second, version: CALLS_VERSION + 1 }], /needs a newer Hopcode/],
+  [
+    'an unknown call',
+    [first, ...entriesOf([[{ name: 'toString', args: {} }]], first)],
+    /unknown call toString/,
+  ],
+]
+
+test.each(REFUSED)('%s: what comes before is applied, and nothing after', (_, entries, problem) => {
+  using folder = temporaryFolderInMemory()
+  const { db, applier } = setUp(folder.path)
+  const applied = [...applier.apply(entries)].flat()
+  expect(applied.map(({ entry }) => entry.seq)).toEqual([1])
+  expect(applier.problem).toMatch(problem)
+  expect([...applier.apply([first, second, third])]).toEqual([])
+  expect(settingsOf(db)).toEqual([['a']])
+  db.close()
+})
+
+test('the digest depends on the results, and comparisons also on the rows', () => {
+  using folder = temporaryFolderInMemory()
+  using other = temporaryFolderInMemory()
+  const here = setUp(folder.path)
+  const there = setUp(other.path)
+  const entries = entriesOf(Array.from({ length: 1000 }, () => [save('a')]))
+  there.db.run(`INSERT INTO disabled_codes VALUES ('ABCDEF', 'by hand', 0)`)
+  const digestsOf = ({ applier }: typeof here) =>
+    [...applier.apply(entries)].flat().map(({ digest }) => digest)
+  const [mine, theirs] = [digestsOf(here), digestsOf(there)]
+  expect(mine.filter((digest) => digest !== undefined)).toHaveLength(1)
+  expect(mine[999]).toBeString()
+  expect(theirs[999]).toBeString()
+  expect(theirs[999]).not.toBe(mine[999])
+  here.db.close()
+  there.db.close()
+})
+
+test('the results of a command of this host are kept for it, those of others are not', () => {
+  using folder = temporaryFolderInMemory()
+  const { db, applier } = setUp(folder.path)
+  const entries = entriesOf([[save('a')], [save('b')]])
+  const hosts = [commandHost(HOST), commandHost('another')]
+  for (const [at, entry] of entries.entries()) entry.host = hosts[at] ?? ''
+  expect([...applier.apply(entries)].flat()).toHaveLength(2)
+  expect(db.query('SELECT id FROM command_results').values()).toEqual([['1']])
+  expect(findLogPosition(db)?.seq).toBe(2)
+  db.close()
+})

@@ -1,0 +1,42 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { decodeCalls, encodeCalls, versionNeeded } from './entries.ts'
+
+const value = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.integer(),
+  fc.constant(null),
+  fc.boolean(),
+  fc.uint8Array(),
+  fc.array(fc.record({ id: fc.nat(), at: fc.nat() })),
+)
+const call = fc.record({
+  name: fc.string(),
+  args: fc.dictionary(fc.constantFrom('url', 'urlKey', 'items', 'now'), value),
+})
+
+test('calls come back as they were written, with bytes at any address', () => {
+  fc.assert(
+    fc.property(fc.array(call), (calls) => {
+      const decoded = decodeCalls(encodeCalls(calls))
+      expect(decoded).toEqual(calls.map(({ name, args }) => ({ name, args: { ...args } })))
+    }),
+  )
+  const part = Buffer.from('a part of a buffer').subarray(2, 6)
+  const [decoded] = decodeCalls(encodeCalls([{ name: 'n', args: { part } }]))
+  expect(decoded?.args).toEqual({ part: new Uint8Array(Buffer.from('part')) })
+})
+
+test('what is encoded twice has the same bytes', () => {
+  fc.assert(
+    fc.property(fc.array(call), (calls) => {
+      const bytes = encodeCalls(calls)
+      expect(encodeCalls(decodeCalls(bytes)).equals(bytes)).toBe(true)
+    }),
+  )
+})
+
+test('an entry of calls of the first set needs version 1', () => {
+  expect(versionNeeded([])).toBe(1)
+  expect(versionNeeded([{ name: 'changeUrl', args: {} }])).toBe(1)
+})
