@@ -179,6 +179,25 @@ testCluster('hits of all hosts are counted once each, and every host says so', a
   for (const host of hosts) expect(await host.service.hitCount(code)).toBe(HITS)
 })
 
+testCluster('a limit of hits includes the hits that other hosts have counted', async () => {
+  const all = await cluster()
+  const { key, hosts } = all
+  const [first, ...others] = hosts as [TestHost, ...TestHost[]]
+  const { code } = await shorten(first, key)
+  const body = JSON.stringify({ max_hits: 5 })
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+  await first.fetch(`/api/links/${code}`, { method: 'PATCH', headers, body })
+  // Each host has the rules in memory when the hits of another one reach the limit.
+  for (const host of hosts) expect(await follow(host, code)).toBeString()
+  for (let hit = 0; hit < 2; hit++) expect(await follow(first, code)).toBeString()
+  await all.rest()
+  expect(await follow(first, code)).toBe(410)
+  for (const host of others) {
+    await eventually('the other host knows', async () => (await follow(host, code)) === 410)
+  }
+  expect(await first.service.hitCount(code)).toBe(5)
+})
+
 testCluster('at rest, the databases of all hosts are equal row by row', async () => {
   const all = await cluster()
   await all.rest()
