@@ -1,18 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import * as linkCommands from '../../src/cli/links.ts'
-import { openDataFolder } from '../../src/data-folder.ts'
 import type { TestApp } from './app.ts'
 
 /** The commands on links. Each has a connection of its own, beside the running service. */
 
-function command(app: TestApp, work: (db: Database) => string): string {
-  const { db } = openDataFolder(app.dataDir)
-  try {
-    return work(db)
-  } finally {
-    db.close()
-  }
-}
+const command = (app: TestApp, work: (db: Database) => string): string =>
+  app.administer(({ db }) => work(db))
 
 export const disableLink = (app: TestApp, code: string, reason: string): string =>
   command(app, (db) => linkCommands.disable(db, () => app.now(), { code, reason }))
