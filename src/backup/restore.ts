@@ -16,14 +16,16 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isKeyOf, readSecretKey, SecretHasher, secretFile } from '../accounts/secrets.ts'
+import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
 import { findLogPosition, hasTable } from '../cluster/position.ts'
 import { FolderLock } from '../db/lock.ts'
 import { versionOf } from '../db/migrate.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { journalFile } from '../hits/hits.ts'
+import { countedOf } from '../hits/shared-store.ts'
 import { adoptJournal } from '../hits/store.ts'
-import { JournalFile } from '../hot/journal-file.ts'
+import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -86,7 +88,9 @@ export async function decideOnBackup(
     await unpackBackup(source, from, join(folder, 'hopcode.db'))
     const manifest = await prepareDatabase(folder, command)
     writeFileSync(asideFile(folder), aside, { flush: true })
-    for (const name of ['hopcode.db', 'secret.key', 'hits.journal']) flushToDisk(join(folder, name))
+    for (const name of NEW_FILES.filter((name) => existsSync(join(folder, name)))) {
+      flushToDisk(join(folder, name))
+    }
     decideRestore(dataDir)
     return manifest
   } catch (error) {
@@ -119,8 +123,10 @@ async function prepareDatabase(
       throw new DataError(`${from} is not restored: its secret.key is that of another database.`)
     }
     const manifest = contents?.manifest ?? manifestOf(db, from)
-    using journal = JournalFile.open(journalFile(folder))
-    adoptJournal(db, journal.id)
+    if (!joinCluster || !keepJournal(db, dataDir)) {
+      using journal = JournalFile.open(journalFile(folder))
+      adoptJournal(db, journal.id)
+    }
     remakeAtStart(
       new SettingStore(db, hasTable(db, 'host_settings') ? 'host_settings' : 'settings'),
     )
@@ -131,6 +137,22 @@ async function prepareDatabase(
     return manifest
   } catch (error) {
     db.close()
+    throw error
+  }
+}
+
+/**
+ * A host that joins its cluster again keeps its journal, with the hits that no host has counted.
+ * False if it has none.
+ */
+function keepJournal(db: Database, dataDir: string): boolean {
+  if (!existsSync(hostIdFile(dataDir)) || !existsSync(journalFile(dataDir))) return false
+  try {
+    using journal = JournalFile.open(journalFile(dataDir))
+    adoptJournal(db, journal.id, countedOf(db, hostIdOf(dataDir), journal.id))
+    return true
+  } catch (error) {
+    if (error instanceof JournalDamaged) return false
     throw error
   }
 }

@@ -16,6 +16,7 @@ import { createDataFolder, openDataFolder, requireDatabase } from '../data-folde
 import { FolderLock } from '../db/lock.ts'
 import { closeWritable, databaseFile } from '../db/open.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DataError } from '../lib/data-error.ts'
 import { loggedWrites } from '../writes.ts'
 import { CommandError } from './args.ts'
 import { contents, STREAM } from './backup.ts'
@@ -113,8 +114,8 @@ export async function removeLost(config: Config, id: string): Promise<string> {
     const { hosts } = await readCluster(sql)
     const found = requireHost(hosts, id)
     if (found.isLive) {
-      throw new CommandError(
-        `${found.name} is live: stop its service, and run "hopcode cluster leave" there`,
+      throw new DataError(
+        `${found.name} is live: stop its service, and run "hopcode cluster leave" there.`,
       )
     }
     await removeHost(sql, found.id)
@@ -129,9 +130,9 @@ export async function removeLost(config: Config, id: string): Promise<string> {
 function requireHost(hosts: readonly HostState[], id: string): HostState {
   const found = hosts.filter((host) => host.id === id || host.name === id)
   if (found.length === 1) return found[0] as HostState
-  const known = hosts.map((host) => `${host.id} (${host.name})`).join(', ')
-  const problem = found.length === 0 ? 'no host has' : 'several hosts have'
-  throw new CommandError(`${problem} the id or name ${id}. The hosts: ${known || 'none'}`)
+  const known = hosts.map((host) => `${host.id} (${host.name}, ${host.address})`).join(', ')
+  const problem = found.length === 0 ? 'No host has' : 'Several hosts have'
+  throw new DataError(`${problem} the id or name ${id}. The hosts: ${known || 'none'}`)
 }
 
 export function requireClusterUrl({ clusterUrl }: Config): string {
