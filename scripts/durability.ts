@@ -16,6 +16,7 @@ const SEEDS = ['DURABILITY_SEED', 'KILL_SEED', 'MODEL_SEED', 'FUZZ_SEED']
 export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/durability/power-loss.test.ts': { POWER_LOSS_ROUNDS: '12', POWER_LOSS_TORN_DISKS: '4' },
   'test/durability/kill.test.ts': { KILL_ROUNDS: '500' },
+  'test/durability/cluster.test.ts': { CLUSTER_ROUNDS: '300' },
   'test/durability/journal-threads.test.ts': { JOURNAL_KILL_ROUNDS: '500' },
   'test/durability/kill-bulk.test.ts': { KILL_BULK_ROUNDS: '24' },
   'test/durability/restore.test.ts': { RESTORE_ROUNDS: '24' },

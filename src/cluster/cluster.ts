@@ -108,7 +108,7 @@ export class OtherChanges {
     this.#port = port
     port.onmessage = ({ data }: { data: AppliedEvent }) => {
       for (const { name, value } of data.calls) effects.after(name, value)
-      port.postMessage({ seen: data.seq } satisfies SeenMessage)
+      if (data.seq !== undefined) port.postMessage({ seen: data.seq } satisfies SeenMessage)
     }
   }
 

@@ -4,7 +4,8 @@ import type { LogSize, OtherHost } from './log.ts'
 
 /** Calls of other hosts and of commands, applied up to `seq`, without those that failed. */
 export interface AppliedEvent {
-  seq: number
+  /** Absent where no client waits for the calls. */
+  seq?: number
   calls: { name: string; value: unknown }[]
 }
 

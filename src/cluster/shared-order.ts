@@ -200,7 +200,10 @@ export class SharedOrder implements Order {
     // Entries may be appended and applied before the answer arrives.
     const { place } = this
     const problem = this.#problem ?? this.#fault ?? null
+    const wasAway = performance.now() - this.#contactAt > LEASE_MS
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
+    // The others wait for this host again before it gets requests.
+    if (wasAway) await log.confirm(applied)
     this.#contactAt = performance.now()
     this.#checkState(this.#state, place)
     this.#listener ??= await log.listen({
@@ -281,6 +284,7 @@ export class SharedOrder implements Order {
   /** Answers own callers, and passes on the calls of others. */
   #settle(entries: readonly AppliedEntry[]): void {
     const others: AppliedEvent['calls'] = []
+    let hitsOfOthers = false
     for (const { entry, calls, outcomes, digest } of entries) {
       if (digest !== undefined) void this.#compare(entry.seq, digest)
       const answer = entry.host === this.#options.host && this.#waiting.get(entry.batch)
@@ -290,12 +294,14 @@ export class SharedOrder implements Order {
       }
       for (const [at, { name }] of calls.entries()) {
         const outcome = outcomes[at]
+        hitsOfOthers ||= name === 'addHits'
         if (outcome && 'value' in outcome && !QUIET.has(name)) {
           others.push({ name, value: outcome.value })
         }
       }
     }
     const seq = this.place
+    if (hitsOfOthers) this.#options.onApplied({ calls: [{ name: 'addHits', value: true }] })
     if (others.length > 0) {
       this.#posted = seq
       this.#options.onApplied({ seq, calls: others })

@@ -29,7 +29,11 @@ function setUp(result: () => unknown) {
     effects: new LinkEffects({
       versions: { change: note('change'), changeAll: note('change all') },
       codes: { add: note('add') },
-      rules: { drop: note('drop rules of'), clear: note('clear rules') },
+      rules: {
+        drop: note('drop rules of'),
+        clear: note('clear rules'),
+        dropCounts: note('drop counts'),
+      },
       images: { prepare: note('prepare'), remove: note('remove') },
       indexer: { wake: note('wake') },
     }),

@@ -16,7 +16,7 @@ export interface CodeImages {
 interface LinkEffectsOptions {
   versions: Pick<CodeVersions, 'change' | 'changeAll'>
   codes: Pick<KnownCodes, 'add'>
-  rules: Pick<RuleCache, 'drop' | 'clear'>
+  rules: Pick<RuleCache, 'drop' | 'clear' | 'dropCounts'>
   images: CodeImages
   indexer: { wake(): void }
 }
@@ -36,6 +36,7 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   enableCode: (effects) => effects.rulesChanged(),
   disableAccount: (effects) => effects.rulesChanged(),
   enableAccount: (effects) => effects.rulesChanged(),
+  addHits: (effects) => effects.hitsCounted(),
 }
 
 const createdLinks = (value: unknown): CreatedLink[] =>
@@ -96,6 +97,11 @@ export class LinkEffects {
   rulesChanged(): void {
     this.#versions.changeAll()
     this.#rules.clear()
+  }
+
+  /** Of other hosts: those of this one are known already. */
+  hitsCounted(): void {
+    this.#rules.dropCounts()
   }
 
   changed(codes: readonly Code[]): void {

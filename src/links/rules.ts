@@ -18,6 +18,12 @@ export interface LinkRules {
   hits: number
 }
 
+interface KeptRules {
+  rules: LinkRules
+  /** The number of calls of `dropCounts` before `rules.hits` was read. */
+  drops: number
+}
+
 /** Links with rules that visitors follow are few. An entry takes some 300 bytes. */
 const RULES_MAX = 20_000
 
@@ -33,7 +39,8 @@ interface RuleCacheOptions {
  */
 export class RuleCache {
   readonly #options: RuleCacheOptions
-  readonly #rules = new LRUCache<Code, LinkRules>({ max: RULES_MAX })
+  readonly #rules = new LRUCache<Code, KeptRules>({ max: RULES_MAX })
+  #drops = 0
 
   constructor(options: RuleCacheOptions) {
     this.#options = options
@@ -41,18 +48,24 @@ export class RuleCache {
 
   /**
    * Reads the database if the rules are not in memory. The control thread alone answers for links
-   * with rules, so the number of hits stays exact while each redirect adds to it.
+   * with rules, so the number of hits stays exact while each redirect adds to it. In a cluster it
+   * lags behind by what the other hosts have not flushed.
    */
   find(code: Code, id: number): LinkRules {
     const kept = this.#rules.get(code)
-    if (kept) return kept
+    if (kept && (kept.rules.maxHits === null || kept.drops === this.#drops)) return kept.rules
     const rules = this.#read(id)
-    this.#rules.set(code, rules)
+    this.#rules.set(code, { rules, drops: this.#drops })
     return rules
   }
 
   drop(code: Code): void {
     this.#rules.delete(code)
+  }
+
+  /** Other hosts have counted hits. */
+  dropCounts(): void {
+    this.#drops++
   }
 
   clear(): void {

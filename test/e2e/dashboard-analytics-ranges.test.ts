@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { databaseFile, openWritable } from '../../src/db/open.ts'
 import { bucketAdder } from '../../src/hits/series.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -11,8 +10,7 @@ import { sharedApp } from '../support/shared.ts'
 
 /** Stores hits of a link as earlier flushes would have. `hits`: UTC times and counts. */
 function addHits(app: TestApp, code: string, hits: Readonly<Record<string, number>>): void {
-  const db = openWritable(databaseFile(app.dataDir))
-  try {
+  app.administer(({ db }) => {
     db.transaction(() => {
       const link = db
         .query<{ id: number; account: number }, [string]>(
@@ -34,9 +32,7 @@ function addHits(app: TestApp, code: string, hits: Readonly<Record<string, numbe
       )
       db.query('INSERT INTO account_hits (account_id, count) VALUES (?, ?)').run(link.account, sum)
     })()
-  } finally {
-    db.close()
-  }
+  })
 }
 
 const setZone = (visitor: Visitor, zone: string) =>

@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import { accountWrites } from '../../src/accounts/writes.ts'
 import { disableAccount, enableAccount } from '../../src/cli/accounts.ts'
 import { localWriter } from '../../src/cli/writer.ts'
-import { openDataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, setUpOwner, type Visitor } from '../support/dashboard.ts'
@@ -129,16 +128,12 @@ test('the commands disable an account with its links, and enable it; never the o
   await using app = await testApp({ env: ENV })
   await setUpOwner(app)
   const { code } = await app.claim('PHISH01', DESTINATION)
-  const run = (work: typeof disableAccount, email: string, links: boolean) => {
-    const { db, accounts, hasher } = openDataFolder(app.dataDir)
-    const writer = localWriter(db)
-    const deps = { accounts, hasher, writer, clock: () => app.now(), random: secureRandom }
-    try {
+  const run = (work: typeof disableAccount, email: string, links: boolean) =>
+    app.administer(({ db, accounts, hasher }) => {
+      const writer = localWriter(db)
+      const deps = { accounts, hasher, writer, clock: () => app.now(), random: secureRandom }
       return work(deps, { email, links })
-    } finally {
-      db.close()
-    }
-  }
+    })
   const answers = (status: number) =>
     eventually(`it answers ${status}`, async () => (await statusOf(app, code)) === status)
   expect(await statusOf(app, code)).toBe(302)
@@ -156,11 +151,11 @@ test('a deleted account keeps none of its links disabled', async () => {
   await using app = await testApp({ env: ENV })
   await setUpOwner(app)
   const { code } = await app.claim('PHISH01', DESTINATION)
-  const { db, accounts } = openDataFolder(app.dataDir)
-  const accountId = accounts.findByEmail('free@example.com')?.id ?? 0
-  accountWrites(db).disableAccount({ accountId, links: true, now: app.now() })
-  accountWrites(db).beginDeletion({ accountId, now: app.now() })
-  db.close()
+  app.administer(({ db, accounts }) => {
+    const accountId = accounts.findByEmail('free@example.com')?.id ?? 0
+    accountWrites(db).disableAccount({ accountId, links: true, now: app.now() })
+    accountWrites(db).beginDeletion({ accountId, now: app.now() })
+  })
   await app.stop()
   await using again = await testApp({ dataDir: app.dataDir, env: ENV })
   await eventually('the code is free', async () => (await statusOf(again, code)) === 404)

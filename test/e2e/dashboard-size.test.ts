@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { parse } from 'csv-parse/sync'
-import { openDataFolder } from '../../src/data-folder.ts'
 import {
   failingLines,
   longUrls,
@@ -25,10 +24,10 @@ async function fill(app: TestApp, url: (i: number) => string): Promise<string> {
   const urls = Array.from({ length: 60 }, (_, i) => `https://short.example/${i}`)
   const { body } = await app.call('POST', '/api/bulk-shorten', { key: 'free', json: { urls } })
   const codes = (body.results as { code: string }[]).map(({ code }) => code)
-  const { db } = openDataFolder(app.dataDir)
-  const update = db.query('UPDATE links SET url = ?2 WHERE code = ?1')
-  for (const [i, code] of codes.entries()) update.run(code, url(i))
-  db.close()
+  app.administer(({ db }) => {
+    const update = db.query('UPDATE links SET url = ?2 WHERE code = ?1')
+    for (const [i, code] of codes.entries()) update.run(code, url(i))
+  })
   for (const code of codes.slice(0, 12)) await app.call('GET', `/${code}`)
   return codes[0] ?? ''
 }
@@ -113,13 +112,13 @@ test('pages of the owner stay below 200 kB', async () => {
   await using app = await testApp({ env: { SIGNUP: 'open' } })
   const { owner } = await setUpOwner(app)
   const local = "a&'".repeat(20).slice(0, 60)
-  const { db } = openDataFolder(app.dataDir)
-  const insert = db.query(
-    `INSERT INTO accounts (email, plan, link_count, created_at, is_owner)
-     VALUES (?1, 'free', 0, 0, 0)`,
-  )
-  for (let i = 0; i < 60; i++) insert.run(`${i}${local}@${"'".repeat(180)}.example`)
-  db.close()
+  app.administer(({ db }) => {
+    const insert = db.query(
+      `INSERT INTO accounts (email, plan, link_count, created_at, is_owner)
+       VALUES (?1, 'free', 0, 0, 0)`,
+    )
+    for (let i = 0; i < 60; i++) insert.run(`${i}${local}@${"'".repeat(180)}.example`)
+  })
   for (let i = 0; i < 100; i++) {
     const email = `${i}${"&'".repeat(28)}@${'a.'.repeat(90)}example.com`
     addOneTimeLink(app, { purpose: 'invite', plan: 'free', email })

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openDataFolder } from '../../src/data-folder.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
 import { OWNER, PASSWORD } from '../support/dashboard.ts'
@@ -15,9 +14,7 @@ const CADDYFILE = join(import.meta.dir, '../../docs/operations/Caddyfile')
 
 /** As a version stored it that bounded the text alone. */
 function storeUnbounded(app: TestApp, code: string, url: string): void {
-  const { db } = openDataFolder(app.dataDir)
-  db.query('UPDATE links SET url = ? WHERE code = ?').run(url, code)
-  db.close()
+  app.administer(({ db }) => db.query('UPDATE links SET url = ? WHERE code = ?').run(url, code))
 }
 
 const ofBytes = (length: number) => 'https://example.com/'.padEnd(length, 'x')

@@ -1,14 +1,16 @@
 import { rmSync } from 'node:fs'
 import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
+import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
 import { type App, buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { openDataFolder } from '../../src/data-folder.ts'
+import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
 import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
+import { type HostFolders, hostFolders, onEveryHost } from './app-cluster.ts'
 import { redirectThreads } from './binary.ts'
 import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
@@ -66,6 +68,28 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = options.dataDir ?? newDataFolder()
   const time = sharedTime()
   const lines: string[] = []
+  const folders = await hostFolders(dataDir)
+  const apps: App[] = []
+  for (const path of folders.dataDirs) {
+    apps.push(await startHost(options, { dataDir: path, folders, time, lines }))
+  }
+  const app = new TestApp(apps, {
+    dataDir,
+    folders,
+    keep: options.dataDir !== undefined,
+    time,
+    lines,
+  })
+  if (apps.length > 1) await app.untilReady()
+  return app
+}
+
+type HostInside = Pick<Inside, 'dataDir' | 'folders' | 'time' | 'lines'>
+
+async function startHost(
+  options: TestAppOptions,
+  { dataDir, folders, time, lines }: HostInside,
+): Promise<App> {
   const config = readConfig({
     PORT: '0',
     HOST: '127.0.0.1',
@@ -75,6 +99,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     LOG_LEVEL: 'debug',
     // Room for fewer than by default, which each service would allocate and clear.
     LINK_CACHE_MAX: '10000',
+    CLUSTER_URL: folders.clusterUrl,
     ...redirectThreads(),
     ...options.env,
   })
@@ -90,7 +115,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   })
   await app.listen({ hostname: config.host, port: 0 })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
-  return new TestApp(app, { dataDir, keep: options.dataDir !== undefined, time, lines })
+  return app
 }
 
 /** Both clocks of a test, in memory that the threads of the service share. */
@@ -123,6 +148,7 @@ function newDataFolder(): string {
 
 interface Inside {
   dataDir: string
+  folders: HostFolders
   keep: boolean
   time: ReturnType<typeof sharedTime>
   lines: string[]
@@ -132,35 +158,55 @@ export class TestApp implements AsyncDisposable {
   readonly dataDir: string
   /** Everything the service has logged, a line each. */
   readonly log: string[]
-  readonly #app: App
+  /** One, or several that form a cluster. */
+  readonly #apps: readonly App[]
   readonly #inside: Inside
   readonly #keys = new Map<string, string>()
+  #setupLink: string | undefined
   #closed = false
 
-  constructor(app: App, inside: Inside) {
-    this.#app = app
+  constructor(apps: readonly App[], inside: Inside) {
+    this.#apps = apps
     this.#inside = inside
     this.dataDir = inside.dataDir
     this.log = inside.lines
   }
 
+  /** Of any host. */
   get url(): string {
-    return `http://127.0.0.1:${this.#app.port}`
+    return `http://127.0.0.1:${this.#anyApp().port}`
   }
 
   /** Where metrics and probes are, with `METRICS_LISTEN` set. */
   get operatorsUrl(): string {
-    return `http://127.0.0.1:${this.#app.operators?.server?.port}`
+    return `http://127.0.0.1:${this.#anyApp().operators?.server?.port}`
   }
 
   /** What a stop begins with: /-/ready says no from now on. */
-  beginStop(): Promise<void> {
-    return this.#app.beginStop()
+  async beginStop(): Promise<void> {
+    await Promise.all(this.#apps.map((app) => app.beginStop()))
   }
 
-  /** The link that sets up the owner's account, as the start prints it. */
+  /** The link that sets up the owner's account, as the start of a host prints it. */
   get setupLink(): string {
-    return this.#app.setupLink ?? ''
+    const [app] = this.#apps
+    if (this.#apps.length === 1) return app?.setupLink ?? ''
+    // In a cluster a command creates it.
+    this.#setupLink ??= this.administer(({ db, hasher }) => {
+      const deps = { hasher, random: secureRandom }
+      const { path, stored } = issueOneTimeLink(deps, { purpose: 'setup' }, this.now())
+      new OneTimeLinkStore(db).add(stored)
+      return `http://hop.test${path}`
+    })
+    return this.#setupLink
+  }
+
+  /** Resolves when every host answers requests. */
+  async untilReady(): Promise<void> {
+    await eventually('every host is ready', async () => {
+      const asked = this.#apps.map(({ port }) => fetch(`http://127.0.0.1:${port}/-/ready`))
+      return (await Promise.all(asked)).every(({ ok }) => ok)
+    })
   }
 
   now(): number {
@@ -229,11 +275,11 @@ export class TestApp implements AsyncDisposable {
 
   /** Until an epoch time; undefined ends it. */
   maintenance(until: number | undefined): void {
-    const { db } = openDataFolder(this.dataDir)
-    const mode = new MaintenanceMode(new SettingStore(db), () => this.now())
-    if (until === undefined) mode.end()
-    else mode.begin(until)
-    db.close()
+    this.administer(({ db }) => {
+      const mode = new MaintenanceMode(new SettingStore(db), () => this.now())
+      if (until === undefined) mode.end()
+      else mode.begin(until)
+    })
   }
 
   /** A new active code of an account. */
@@ -264,9 +310,11 @@ export class TestApp implements AsyncDisposable {
   async stop(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await this.#app.stopListening(0)
-    await this.#app.operators?.server?.stop(true)
-    await this.#app.close()
+    for (const app of this.#apps) {
+      await app.stopListening(0)
+      await app.operators?.server?.stop(true)
+      await app.close()
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -284,14 +332,24 @@ export class TestApp implements AsyncDisposable {
     return id
   }
 
-  /** What the command line does: a connection of its own, beside the running service. */
-  #administer<Result>(work: (deps: KeyDeps) => Result): Result {
-    const { db, accounts, hasher } = openDataFolder(this.dataDir)
+  /** Changes the database beside the running service, as commands and other programs do. */
+  administer<Result>(work: (folder: DataFolder) => Result): Result {
+    const folder = openDataFolder(this.dataDir)
     try {
-      return work({ accounts, hasher, clock: () => this.now(), random: secureRandom })
+      return onEveryHost(this.#inside.folders, folder.db, () => work(folder))
     } finally {
-      db.close()
+      folder.db.close()
     }
+  }
+
+  #administer<Result>(work: (deps: KeyDeps) => Result): Result {
+    return this.administer(({ accounts, hasher }) =>
+      work({ accounts, hasher, clock: () => this.now(), random: secureRandom }),
+    )
+  }
+
+  #anyApp(): App {
+    return this.#apps[Math.floor(Math.random() * this.#apps.length)] as App
   }
 }
 

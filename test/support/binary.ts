@@ -255,7 +255,7 @@ function saysThatItListens(out: ReadableStream<Uint8Array>): Promise<boolean> {
 }
 
 /** A port that was free a moment ago. */
-function freePort(): number {
+export function freePort(): number {
   const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
   const { port } = probe
   probe.stop(true)

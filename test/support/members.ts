@@ -8,21 +8,15 @@ import type { Plan } from '../../src/accounts/plans.ts'
 import { accountWrites } from '../../src/accounts/writes.ts'
 import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
 import { localWriter } from '../../src/cli/writer.ts'
-import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
+import type { DataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { eventually, type TestApp } from './app.ts'
 import { PASSWORD, Visitor } from './dashboard.ts'
 
 /** What the command line and the owner do to accounts, beside the running service. */
 
-function administer<Result>(app: TestApp, work: (folder: DataFolder) => Result): Result {
-  const folder = openDataFolder(app.dataDir)
-  try {
-    return work(folder)
-  } finally {
-    folder.db.close()
-  }
-}
+const administer = <Result>(app: TestApp, work: (folder: DataFolder) => Result): Result =>
+  app.administer(work)
 
 /** The path of a new one-time link; `email` names whose password a reset sets. */
 export function addOneTimeLink(

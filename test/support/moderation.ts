@@ -1,19 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import * as linkCommands from '../../src/cli/links.ts'
 import { localWriter } from '../../src/cli/writer.ts'
-import { openDataFolder } from '../../src/data-folder.ts'
 import type { TestApp } from './app.ts'
 
 /** The commands on links. Each has a connection of its own, beside the running service. */
 
-function command<Result>(app: TestApp, work: (db: Database) => Result): Result {
-  const { db } = openDataFolder(app.dataDir)
-  try {
-    return work(db)
-  } finally {
-    db.close()
-  }
-}
+const command = <Result>(app: TestApp, work: (db: Database) => Result): Result =>
+  app.administer(({ db }) => work(db))
 
 export const disableLink = (app: TestApp, code: string, reason: string): Promise<string> =>
   command(app, (db) => {

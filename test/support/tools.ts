@@ -3,6 +3,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { canMount } from '../durability/lib/small-disk.ts'
+import { findPostgres } from './postgres.ts'
 
 /** What some tests need beyond Bun. A test whose tool is missing is skipped and listed. */
 
@@ -30,6 +31,13 @@ const TOOLS = {
   sqlite3: program('sqlite3'),
   nginx: program('nginx', 'nginx-light'),
   wrk: program('wrk'),
+  postgres: {
+    isThere: () => {
+      if (findPostgres() === undefined) install('postgresql')
+      return findPostgres() !== undefined
+    },
+    install: 'apt-get install postgresql',
+  },
   // An install of its package would start a Prometheus.
   promtool: {
     isThere: () => Bun.which('promtool') !== null,

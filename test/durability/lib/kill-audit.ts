@@ -1,5 +1,9 @@
-import type { Service } from '../../support/binary.ts'
 import { DELETED, isActive, type Known, type KnownLink, RESERVED } from './kill-known.ts'
+
+/** Of a host, or of several that hold the same. */
+interface Service {
+  fetch(path: string, init?: RequestInit): Promise<Response>
+}
 
 interface Item {
   code: string
@@ -65,8 +69,8 @@ function adoptUnanswered(known: Known, items: ReadonlyMap<string, Item>): string
       problems.push(`${found.length} of a bulk of ${urls.length} are there: ${urls[0]} ...`)
     }
     for (const { code, url } of found) {
-      // Of a shared URL, another client may have been answered.
-      if (known.links.has(code)) continue
+      // Of a shared URL, another client may have been answered. A deleted code can be drawn again.
+      if (known.links.get(code)?.states.includes(DELETED) === false) continue
       known.add(code, { states: [url as string], kept: true })
       if (url?.includes('/shared/')) known.sharedCodes.set(url, code)
     }

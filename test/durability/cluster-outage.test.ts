@@ -1,0 +1,193 @@
+import { Database } from 'bun:sqlite'
+import { expect } from 'bun:test'
+import { databaseFile } from '../../src/db/open.ts'
+import { eventually } from '../support/app.ts'
+import { TestCluster, type TestHost } from '../support/cluster.ts'
+import { PostgresServer } from '../support/postgres.ts'
+import { shared } from '../support/shared.ts'
+import { testWith } from '../support/tools.ts'
+
+/** What hosts do without PostgreSQL, and with a log or a database that does not fit. */
+
+const testCluster = testWith('postgres')
+const server = shared(() => PostgresServer.start())
+/** Servers that a test stops are its own. */
+const start = async (hosts: number) => TestCluster.start({ hosts, postgres: await server() })
+
+const RECOVERY_MS = 5000
+
+const ready = async (host: TestHost) => (await host.fetch('/-/ready')).status
+
+const notReady = (host: TestHost) =>
+  eventually('the host is not ready', async () => (await ready(host)) === 503)
+
+/** What the cluster knows of a host’s problem. */
+async function problemOf({ postgres, database }: TestCluster, host: TestHost): Promise<string> {
+  const [row] = await postgres.run(
+    (sql) => sql`SELECT problem FROM hopcode.hosts WHERE id = ${host.id}`,
+    database,
+  )
+  return row.problem ?? ''
+}
+
+/** Adds an entry to the log as a host does. */
+async function appendEntry(
+  { postgres, database }: TestCluster,
+  { version, calls }: { version: number; calls: unknown[] },
+): Promise<number> {
+  const bytes = Buffer.from(JSON.stringify(calls))
+  const [row] = await postgres.run(
+    (sql) => sql`
+      WITH new AS (SELECT ${bytes}::bytea AS calls), head AS (
+        UPDATE hopcode.cluster SET seq = seq + 1, chain = sha256(chain || new.calls) FROM new
+        RETURNING cluster.seq, cluster.chain, new.calls
+      )
+      INSERT INTO hopcode.log (seq, host, batch, version, chain, calls)
+      SELECT seq, 'another', seq::text, ${version}, chain, calls FROM head
+      RETURNING seq, pg_notify('hopcode_log', seq::text)`,
+    database,
+  )
+  return Number(row.seq)
+}
+
+testCluster(
+  'without PostgreSQL redirects and reads go on, changes fail, and hosts recover by themselves',
+  async () => {
+    await using cluster = await TestCluster.start()
+    const { hosts, key, postgres } = cluster
+    const code = await cluster.host(0).service.shorten(key, 'https://example.com/kept')
+    await cluster.rest()
+    await postgres.stop()
+    for (const host of hosts) {
+      const answer = await host.service.post('/api/shorten', key, { url: 'https://example.com/no' })
+      const { error, request_id } = (await answer.json()) as Record<string, string>
+      expect([answer.status, error]).toEqual([500, 'Internal server error'])
+      expect(request_id).toBe(answer.headers.get('x-request-id') as string)
+    }
+    for (const host of hosts) await notReady(host)
+    for (const host of hosts) {
+      expect((await host.fetch(`/${code}`)).status).toBe(302)
+      expect((await host.fetch(`/api/lookup/${code}`)).status).toBe(200)
+      const list = await host.fetch('/api/list', { headers: { 'x-api-key': key } })
+      expect(list.status).toBe(200)
+    }
+    await postgres.restart()
+    const before = performance.now()
+    await cluster.ready()
+    for (const [at, host] of hosts.entries()) {
+      const url = `https://example.com/again/${at}`
+      expect((await host.service.post('/api/shorten', key, { url })).status).toBe(201)
+    }
+    const recoveryMs = performance.now() - before
+    console.log(`recovery after PostgreSQL: ${Math.round(recoveryMs)} ms`)
+    expect(recoveryMs).toBeLessThan(RECOVERY_MS)
+    await cluster.rest()
+    expect(cluster.difference()).toBeUndefined()
+    // The hits of the outage.
+    expect(await cluster.host(0).service.hitCount(code)).toBe(hosts.length)
+  },
+)
+
+testCluster('a host that is cut off from PostgreSQL is not ready, and catches up', async () => {
+  await using cluster = await start(2)
+  const { key } = cluster
+  const [one, two] = [cluster.host(0), cluster.host(1)]
+  const code = await one.service.shorten(key, 'https://example.com/before')
+  two.proxy.disconnect()
+  await notReady(two)
+  expect(await ready(one)).toBe(200)
+  const during = await one.service.shorten(key, 'https://example.com/during')
+  expect((await two.fetch(`/${code}`)).status).toBe(302)
+  expect((await two.fetch(`/${during}`)).status).toBe(404)
+  two.proxy.restore()
+  await cluster.rest()
+  expect((await two.fetch(`/${during}`)).status).toBe(302)
+  expect(cluster.difference()).toBeUndefined()
+})
+
+testCluster('a host that was offline catches up before it is ready', async () => {
+  await using cluster = await start(2)
+  const { key } = cluster
+  const [one, two] = [cluster.host(0), cluster.host(1)]
+  expect(await two.stop()).toBe(0)
+  const codes: string[] = []
+  for (let n = 0; n < 50; n++) {
+    codes.push(await one.service.shorten(key, `https://example.com/offline/${n}`))
+  }
+  await two.start()
+  for (const code of codes) expect((await two.fetch(`/${code}`)).status).toBe(302)
+  await cluster.rest()
+  expect(cluster.difference()).toBeUndefined()
+})
+
+testCluster('a host with other data than the others stops, says so, and redirects', async () => {
+  await using cluster = await start(2)
+  const { key } = cluster
+  const [one, two] = [cluster.host(0), cluster.host(1)]
+  const code = await one.service.shorten(key, 'https://example.com/kept')
+  const lost = await one.service.shorten(key, 'https://example.com/lost')
+  await cluster.rest()
+  {
+    using db = new Database(databaseFile(two.dataDir))
+    db.run('PRAGMA busy_timeout = 5000')
+    db.query('DELETE FROM links WHERE code = ?').run(lost)
+  }
+  // The hosts compare their data from time to time.
+  let made = 0
+  await eventually('one of the hosts has stopped', async () => {
+    const some = Array.from({ length: 100 }, () => `https://example.com/more/${++made}`)
+    for (const url of some) await one.service.post('/api/shorten', key, { url })
+    return (await ready(two)) === 503 || (await ready(one)) === 503
+  })
+  const stopped = (await ready(two)) === 503 ? two : one
+  await eventually('the others know', async () => (await problemOf(cluster, stopped)) !== '')
+  expect(await problemOf(cluster, stopped)).toContain('differ')
+  expect((await stopped.fetch(`/${code}`)).status).toBe(302)
+  const answer = await stopped.service.post('/api/shorten', key, { url: 'https://example.com/no' })
+  expect(answer.status).toBe(500)
+})
+
+testCluster('an entry that needs a newer program stops the host, which names it', async () => {
+  await using cluster = await start(1)
+  const { key } = cluster
+  const host = cluster.host(0)
+  const code = await host.service.shorten(key, 'https://example.com/kept')
+  const seq = await appendEntry(cluster, { version: 99, calls: [{ name: 'later', args: {} }] })
+  await notReady(host)
+  await eventually('the others know', async () => (await problemOf(cluster, host)) !== '')
+  const problem = await problemOf(cluster, host)
+  expect(problem).toContain(`entry ${seq} needs a newer Hopcode`)
+  expect(problem).toContain('version 99')
+  expect((await host.fetch(`/${code}`)).status).toBe(302)
+})
+
+testCluster('a log that has lost entries stops the hosts that have applied them', async () => {
+  await using cluster = await start(1)
+  const { key, postgres, database } = cluster
+  const host = cluster.host(0)
+  const code = await host.service.shorten(key, 'https://example.com/kept')
+  await cluster.rest()
+  await postgres.run(
+    (sql) => sql`
+      WITH gone AS (DELETE FROM hopcode.log WHERE seq = (SELECT seq FROM hopcode.cluster))
+      UPDATE hopcode.cluster SET seq = seq - 1`,
+    database,
+  )
+  await notReady(host)
+  await eventually('the others know', async () => (await problemOf(cluster, host)) !== '')
+  expect(await problemOf(cluster, host)).toContain('PostgreSQL has lost them')
+  expect((await host.fetch(`/${code}`)).status).toBe(302)
+})
+
+testCluster('a host that was removed from the cluster stops', async () => {
+  await using cluster = await start(2)
+  const { key, postgres, database } = cluster
+  const [one, two] = [cluster.host(0), cluster.host(1)]
+  const code = await one.service.shorten(key, 'https://example.com/kept')
+  await postgres.run((sql) => sql`DELETE FROM hopcode.hosts WHERE id = ${two.id}`, database)
+  await notReady(two)
+  expect((await two.fetch(`/${code}`)).status).toBe(302)
+  const answer = await two.service.post('/api/shorten', key, { url: 'https://example.com/no' })
+  expect(answer.status).toBe(500)
+  expect(await ready(one)).toBe(200)
+})

@@ -1,0 +1,94 @@
+import type { TestCluster, TestHost } from '../../support/cluster.ts'
+import type { SeededRandom } from './seeded-random.ts'
+
+/** Injects one or two faults into a cluster under load. */
+
+const FAULTS = [
+  'host killed',
+  'PostgreSQL killed',
+  'connections cut',
+  'host cut off',
+  'answers of PostgreSQL lost',
+  'host paused',
+  'PostgreSQL paused',
+] as const
+
+type Fault = (typeof FAULTS)[number]
+
+/** Longer than the lease of a host, at times. */
+const FAULT_MS_MAX = 2600
+const CUTS_MAX = 6
+
+export class ClusterFaults {
+  readonly injected: Fault[] = []
+  readonly #cluster: TestCluster
+  readonly #random: SeededRandom
+  readonly #undo: (() => void | Promise<void>)[] = []
+
+  constructor(cluster: TestCluster, random: SeededRandom) {
+    this.#cluster = cluster
+    this.#random = random
+  }
+
+  async inject(): Promise<void> {
+    const count = this.#random.chance(0.3) ? 2 : 1
+    for (let i = 0; i < count; i++) {
+      const fault = FAULTS[this.#random.below(FAULTS.length)] as Fault
+      if (this.injected.includes(fault)) continue
+      this.injected.push(fault)
+      await this.#inject(fault)
+    }
+  }
+
+  /** Ends every fault. Killed processes run again when this resolves. */
+  async heal(): Promise<void> {
+    // The last one first; starts of hosts, which need PostgreSQL, come last.
+    for (const undo of this.#undo.toReversed()) await undo()
+  }
+
+  async #inject(fault: Fault): Promise<void> {
+    const { hosts, postgres } = this.#cluster
+    const random = this.#random
+    const host = this.#cluster.host(random.below(hosts.length))
+    const forMs = FAULT_MS_MAX * random.next() ** 2
+    if (fault === 'host killed') {
+      await host.kill()
+      this.#undo.unshift(() => host.start())
+    } else if (fault === 'PostgreSQL killed') {
+      await postgres.kill()
+      this.#undo.push(() => postgres.restart())
+    } else if (fault === 'connections cut') await this.#cut(host)
+    else if (fault === 'host cut off') {
+      host.proxy.disconnect()
+      this.#undo.push(() => host.proxy.restore())
+    } else if (fault === 'answers of PostgreSQL lost') {
+      // What was on its way is done, but its host does not know.
+      host.proxy.stall('down')
+      this.#undo.push(() => {
+        host.proxy.cut()
+        host.proxy.restore()
+      })
+    } else if (fault === 'host paused') this.#pause(host)
+    else {
+      postgres.pause()
+      this.#undo.push(() => postgres.resume())
+    }
+    await Bun.sleep(forMs)
+  }
+
+  /** Several times, each in the middle of something else. */
+  async #cut(host: TestHost): Promise<void> {
+    for (let rest = 1 + this.#random.below(CUTS_MAX); rest > 0; rest--) {
+      const isAll = this.#random.chance(0.3)
+      for (const { proxy } of isAll ? this.#cluster.hosts : [host]) proxy.cut()
+      await Bun.sleep(this.#random.below(120))
+    }
+  }
+
+  #pause(host: TestHost): void {
+    // It may be killed already.
+    if (host.url === undefined) return
+    host.pause()
+    this.#undo.push(() => host.resume())
+  }
+}

@@ -1,0 +1,110 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** A TCP proxy on 127.0.0.1 whose connections a test can cut, refuse, stall and delay. */
+
+/** `up`: from the client to the server. */
+export type Direction = 'up' | 'down'
+
+export const DIRECTIONS: readonly Direction[] = ['up', 'down']
+
+export class TcpProxy implements AsyncDisposable {
+  readonly #server: Server
+  readonly #target: number
+  readonly #sockets = new Set<Socket>()
+  readonly #stalled = new Set<Direction>()
+  readonly #delayMs: Record<Direction, number> = { up: 0, down: 0 }
+  #isRefusing = false
+  #resume: (() => void)[] = []
+
+  private constructor(target: number) {
+    this.#target = target
+    this.#server = createServer((client) => this.#accept(client))
+  }
+
+  /** `target`: a port of 127.0.0.1. */
+  static async start(target: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target)
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve))
+    return proxy
+  }
+
+  get port(): number {
+    const address = this.#server.address()
+    if (address === null || typeof address === 'string') throw new Error('the proxy is closed')
+    return address.port
+  }
+
+  /** Resets all connections; bytes on their way are lost. New ones are accepted. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy()
+    this.#sockets.clear()
+  }
+
+  /** Cuts all connections, and resets each new one until `restore`. */
+  disconnect(): void {
+    this.#isRefusing = true
+    this.cut()
+  }
+
+  /** Holds bytes back until `restore`; both ends keep their connections. */
+  stall(...directions: readonly Direction[]): void {
+    for (const direction of directions.length > 0 ? directions : DIRECTIONS) {
+      this.#stalled.add(direction)
+    }
+  }
+
+  delay(ms: number, ...directions: readonly Direction[]): void {
+    for (const direction of directions.length > 0 ? directions : DIRECTIONS) {
+      this.#delayMs[direction] = ms
+    }
+  }
+
+  /** Ends `disconnect`, `stall` and `delay`. */
+  restore(): void {
+    this.#isRefusing = false
+    this.#stalled.clear()
+    this.delay(0)
+    for (const resume of this.#resume.splice(0)) resume()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut()
+    this.restore()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  #accept(client: Socket): void {
+    if (this.#isRefusing) {
+      client.on('error', () => {})
+      client.resetAndDestroy()
+      return
+    }
+    const server = connect(this.#target, '127.0.0.1')
+    for (const socket of [client, server]) {
+      this.#sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => {})
+      socket.on('close', () => this.#sockets.delete(socket))
+    }
+    this.#pass(client, server, 'up')
+    this.#pass(server, client, 'down')
+  }
+
+  #pass(from: Socket, to: Socket, direction: Direction): void {
+    let last = Promise.resolve()
+    from.on('data', (bytes) => {
+      const due = performance.now() + this.#delayMs[direction]
+      last = last.then(async () => {
+        const rest = due - performance.now()
+        if (rest > 0) await Bun.sleep(rest)
+        while (this.#stalled.has(direction)) {
+          await new Promise<void>((resolve) => this.#resume.push(resolve))
+        }
+        if (!to.destroyed) to.write(bytes)
+      })
+    })
+    from.on('close', () => {
+      last = last.then(() => void to.end())
+    })
+  }
+}
