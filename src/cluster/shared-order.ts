@@ -11,6 +11,7 @@ import {
   HostRemoved,
   LEASE_MS,
   type Listener,
+  type LogSize,
   type LogState,
   type PostgresLog,
 } from './log.ts'
@@ -68,7 +69,9 @@ export class SharedOrder implements Order {
   /** The last entry of which the control thread was told. */
   #posted: number
   #timer: Timer | undefined
-  #prunedAt = performance.now()
+  #prunedAt = Number.NEGATIVE_INFINITY
+  #logSize: LogSize | undefined
+  #digestsEqual = 0
   #isClosed = false
 
   constructor(options: SharedOrderOptions) {
@@ -212,7 +215,7 @@ export class SharedOrder implements Order {
     this.#postState()
     if (performance.now() - this.#prunedAt < PRUNE_MS) return
     this.#prunedAt = performance.now()
-    await log.prune()
+    this.#logSize = await log.prune()
   }
 
   #checkState({ cluster, head }: LogState, place: number): void {
@@ -237,6 +240,8 @@ export class SharedOrder implements Order {
       hosts: this.#state?.hosts ?? [],
       isCaughtUp: this.#isCaughtUp,
       problem: this.#problem ?? this.#fault,
+      digestsEqual: this.#digestsEqual,
+      log: this.#logSize,
     })
   }
 
@@ -306,6 +311,7 @@ export class SharedOrder implements Order {
   async #compare(seq: number, digest: string): Promise<void> {
     const stored = await this.#options.log.storeDigest(seq, digest).catch(() => digest)
     if (stored !== digest) this.#stop(divergedAt(seq))
+    else this.#digestsEqual++
   }
 
   async #sendConfirmed(): Promise<void> {

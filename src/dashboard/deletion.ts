@@ -1,7 +1,7 @@
 import type { AccountId, AccountStore } from '../accounts/store.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
 import type { Log } from '../lib/log.ts'
-import type { Caller } from '../lib/thread.ts'
+import { type Caller, messageOf } from '../lib/thread.ts'
 import type { LinkWriter } from '../links/writer.ts'
 
 /** Links deleted in one transaction. Other writes run between two batches. */
@@ -14,17 +14,27 @@ interface DeletionOptions {
   accounts: AccountStore
   links: Pick<LinkWriter, 'deleteSome'>
   log: Log
+  /**
+   * In a cluster: how often to look for deletions that another host has begun and not finished. If
+   * it is still at work, both delete.
+   */
+  takeOverMs?: number | undefined
 }
 
 /** Deletes accounts and all their links, in batches. Resumes interrupted deletions at a start. */
 export class AccountDeletion {
   readonly #options: DeletionOptions
+  readonly #queued = new Set<AccountId>()
+  readonly #timer: Timer | undefined
   #closing = false
   #work: Promise<void> = Promise.resolve()
 
   constructor(options: DeletionOptions) {
     this.#options = options
-    for (const id of options.accounts.listDeleted()) this.#queue(id)
+    this.#resume()
+    if (options.takeOverMs === undefined) return
+    this.#timer = setInterval(() => this.#resume(), options.takeOverMs)
+    this.#timer.unref()
   }
 
   /**
@@ -39,15 +49,27 @@ export class AccountDeletion {
   /** Stops after the current batch. The next start resumes. */
   close(): Promise<void> {
     this.#closing = true
+    clearInterval(this.#timer)
     return this.#work
   }
 
+  #resume(): void {
+    const { accounts, log } = this.#options
+    try {
+      for (const id of accounts.listDeleted()) if (!this.#queued.has(id)) this.#queue(id)
+    } catch (error) {
+      log.warn('account.deletions_not_read', { reason: messageOf(error) })
+    }
+  }
+
   #queue(id: AccountId): Promise<void> {
+    this.#queued.add(id)
     this.#work = this.#work
       .then(() => this.#deleteLinks(id))
       .catch((error: unknown) => {
         this.#options.log.error('account.not_deleted', { account_id: id }, error)
       })
+      .finally(() => this.#queued.delete(id))
     return this.#work
   }
 
