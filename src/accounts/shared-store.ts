@@ -1,5 +1,5 @@
-import type { SecretHasher } from '../accounts/secrets.ts'
-import type { Script, Valkey } from './valkey.ts'
+import type { Script, Valkey } from '../lib/valkey.ts'
+import type { SecretHasher } from './secrets.ts'
 
 /** Of a hash, in a key: 128 bits. */
 const HASH_CHARS = 22
