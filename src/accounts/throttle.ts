@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../errors.ts'
 import { MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
-import type { SharedStore } from '../valkey/shared-store.ts'
-import { script } from '../valkey/valkey.ts'
+import { script } from '../lib/valkey.ts'
 import type { VerifyHooks } from './passwords.ts'
 import releaseScript from './release.lua' with { type: 'text' }
 import reserveScript from './reserve.lua' with { type: 'text' }
+import type { SharedStore } from './shared-store.ts'
 
 const RESERVE = script(reserveScript)
 const RELEASE = script(releaseScript)

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { BudgetGroup } from '../accounts/plans.ts'
+import type { SharedStore } from '../accounts/shared-store.ts'
 import type { Account, AccountId } from '../accounts/store.ts'
 import type { Client } from '../hot/client-address.ts'
 import { WINDOW_MS } from '../hot/window-shard.ts'
 import type { Clocks } from '../lib/clock.ts'
-import type { SharedStore } from '../valkey/shared-store.ts'
-import { script } from '../valkey/valkey.ts'
+import { script } from '../lib/valkey.ts'
 import { type Budget, describe, type Payer, type RateLimiter, type Usage } from './budgets.ts'
 import windowScript from './window.lua' with { type: 'text' }
 

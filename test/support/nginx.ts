@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from './app.ts'
+import { freePort } from './ports.ts'
 
 /** nginx with the configuration that we provide, without TLS, in front of a service. */
 
@@ -67,11 +68,3 @@ http {
   include ${folder}/hopcode.conf;
 }
 `
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = probe
-  probe.stop(true)
-  return port
-}

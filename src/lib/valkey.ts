@@ -1,5 +1,5 @@
 import { RedisClient } from 'bun'
-import type { Log } from '../lib/log.ts'
+import type { Log } from './log.ts'
 
 /** With GRACE_MS, the longest wait of a request for the server. */
 const TIMEOUT_MS = 90

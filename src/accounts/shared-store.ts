@@ -1,4 +1,5 @@
-import type { Script, Valkey } from './valkey.ts'
+import type { Script, Valkey } from '../lib/valkey.ts'
+import type { SecretHasher } from './secrets.ts'
 
 /** Of a hash, in a key: 128 bits. */
 const HASH_CHARS = 22
@@ -6,7 +7,7 @@ const INSTALLATION_CHARS = 8
 
 interface SharedStoreOptions {
   valkey: Pick<Valkey, 'run' | 'isUp'>
-  hasher: { hash(purpose: 'shared-limit', secret: string): Buffer }
+  hasher: SecretHasher
   /** Separates installations that use the same server. */
   baseUrl: string
 }

@@ -1,0 +1,86 @@
+import { describe, expect } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { BALANCERS } from '../support/balancers.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { testWith } from '../support/tools.ts'
+
+/** The load balancer configurations that we provide, in front of two services. */
+
+const KEYS = 12
+
+/** Two services with the same accounts and keys, as hosts of a cluster have. */
+async function twoHosts(folder: string) {
+  const dataDir = join(folder, 'one')
+  const env = { LOG_REQUESTS: 'api' }
+  await using first = await testApp()
+  const keys = Array.from({ length: KEYS }, (_, i) => first.key(`free-${i}`))
+  await first.claim('SPRING26')
+  await first.stop()
+  for (const name of ['one', 'two']) cpSync(first.dataDir, join(folder, name), { recursive: true })
+  const one = await testApp({ dataDir, env })
+  const two = await testApp({ dataDir: join(folder, 'two'), env })
+  return { one, two, keys }
+}
+
+const requestsOf = (app: TestApp) =>
+  app.log
+    .map((line) => JSON.parse(line))
+    .filter(({ event, route }) => event === 'request' && route === '/api/list')
+
+describe.each(['haproxy', 'nginx'] as const)('%s', (name) => {
+  const { tools, start } = BALANCERS[name]
+
+  testWith(...tools)(
+    'each key and each address meets one host, and one that is not ready receives nothing',
+    async () => {
+      using folder = temporaryFolder()
+      const { one, two, keys } = await twoHosts(folder.path)
+      await using _one = one
+      await using _two = two
+      const addresses = [one, two].map(({ url }) => new URL(url).host)
+      await using balancer = await start(addresses, folder.path)
+      const list = async (key: string) => {
+        const headers = { 'x-api-key': key, 'x-forwarded-for': '203.0.113.5' }
+        const answer = await fetch(`${balancer.url}/api/list`, { headers })
+        await answer.text()
+        return [answer.status, Number(answer.headers.get('x-ratelimit-remaining'))]
+      }
+      const lookUp = async () => {
+        const answer = await fetch(`${balancer.url}/api/lookup/SPRING26`)
+        await answer.text()
+        return Number(answer.headers.get('x-ratelimit-remaining'))
+      }
+      // Ten of each key, in turn: each host counts by itself, so one host counts down by one.
+      for (let i = 1; i <= 10; i++) {
+        for (const key of keys) expect(await list(key)).toEqual([200, 300 - i])
+        expect(await lookUp()).toBe(300 - i)
+      }
+      const [atOne, atTwo] = [requestsOf(one), requestsOf(two)]
+      expect([atOne.length > 0, atTwo.length > 0]).toEqual([true, true])
+      expect(atOne.length + atTwo.length).toBe(10 * KEYS)
+      // The balancer's own view of the client, not what the client claims.
+      for (const { client } of [...atOne, ...atTwo]) expect(client).toBe('127.0.0.0/24')
+      expect((await fetch(`${balancer.url}/-/metrics`)).status).toBe(404)
+
+      await one.beginStop()
+      await eventually('requests go to the other host alone', async () => {
+        const before = requestsOf(one).length
+        for (const key of keys) await list(key)
+        return requestsOf(one).length === before
+      })
+      const before = requestsOf(one).length
+      for (const key of keys) expect((await list(key))[0]).toBe(200)
+      expect(requestsOf(one)).toHaveLength(before)
+
+      await two.beginStop()
+      await eventually('links work all the same while no host is ready', async () => {
+        const ready = await fetch(`${balancer.url}/-/ready`)
+        if (ready.status !== 503) return false
+        const answer = await fetch(`${balancer.url}/SPRING26`, { redirect: 'manual' })
+        return answer.status === 302
+      })
+    },
+  )
+})
