@@ -10,7 +10,7 @@ export async function answerAsProcess<Options>(
   console.log(JSON.stringify(await generate(await Bun.stdin.json())))
 }
 
-/** Seconds that a generator's process may take in addition to the load. */
+/** Seconds that a generator's process may take in addition to the load and its last responses. */
 const GRACE_SECONDS = 30
 
 export interface OwnProcessResult<Result> {
@@ -25,13 +25,13 @@ export interface OwnProcessResult<Result> {
  */
 export async function runInOwnProcess<Result>(
   file: URL,
-  options: { seconds: number },
+  options: { seconds: number; drainSeconds?: number },
 ): Promise<OwnProcessResult<Result>> {
   const child = Bun.spawn([process.execPath, fileURLToPath(file)], {
     stdin: Buffer.from(JSON.stringify(options)),
     stdout: 'pipe',
     stderr: 'inherit',
-    timeout: (options.seconds + GRACE_SECONDS) * 1000,
+    timeout: (options.seconds + (options.drainSeconds ?? 0) + GRACE_SECONDS) * 1000,
   })
   tieToThisProcess(child)
   const [text, exitCode] = await Promise.all([child.stdout.text(), child.exited])

@@ -81,7 +81,7 @@ export class Server {
     return cpuSecondsOf(this.pid)
   }
 
-  /** The same for the HTTP thread only. */
+  /** The same for the control thread only. */
   httpThreadSeconds(): number {
     return mainThreadSecondsOf(this.pid)
   }

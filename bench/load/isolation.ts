@@ -203,7 +203,6 @@ async function sendLoad(
         seconds,
         connections: CONNECTIONS,
         backlogMax: 1_000_000,
-        drainSeconds: 30,
         restMs: RESTING_MS,
         isBackground: true,
       }),

@@ -8,7 +8,7 @@ import { type Code, toCode } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { DestinationReads } from '../links/destination.ts'
-import type { RuleCache } from '../links/rules.ts'
+import type { LinkRules, RuleCache } from '../links/rules.ts'
 import {
   AnswerHeaders,
   NO_SNIFFING,
@@ -35,10 +35,10 @@ export interface ControlDeps extends GuardDeps, ResponseDeps {
  * with rules, and during a failure of the database.
  */
 export function controlFollower(deps: ControlDeps): (text: string, request: Request) => Response {
-  const { destinations, journal, limiter, address, counters } = deps
+  const { destinations, rules, journal, limiter, address, clock, counters } = deps
   const redirect = redirector(deps)
   const refuse = refuser(deps)
-  const applyRules = ruler(deps, refuse)
+  const expired = expiredFollower(deps, refuse)
   const failed = new AnswerHeaders(deps, NO_SNIFFING)
 
   return (text, request) => {
@@ -51,26 +51,30 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
       account = key === null ? undefined : findAccount(deps, key)
       const code = toCode(text)
       const destination = code && destinations.find(code)
-      budget = limiter.take(destination?.location ? 'redirect' : 'read', account, client)
+      const isRuled = code !== undefined && destination?.hasRules === true
+      const found = isRuled ? rules.find(code, destination.id) : undefined
+      const state = found ? stateOf(found, clock()) : 'active'
+      // The limit in the headers must not tell a paused link from an unknown code.
+      const isFound = typeof destination?.location === 'string' && state !== 'off'
+      budget = limiter.take(isFound ? 'redirect' : 'read', account, client)
       if (!budget.allowed) {
         counters.add('limited')
         return refuse('rate_limited', String(budget.retryAfter), { budget, headers })
       }
-      if (code === undefined || !destination?.location) {
+      if (code === undefined || !destination?.location || state === 'off') {
         const isDisabled = destination?.isDisabled === true
         counters.add(isDisabled ? 'disabled' : 'notFound')
         const refusal = isDisabled ? 'link_disabled' : 'code_not_found'
         return refuse(refusal, text.toUpperCase(), { budget, headers })
       }
-      let { location } = destination
-      if (destination.hasRules) {
-        const ruled = applyRules(code, { id: destination.id, location }, { request, budget })
-        if (ruled instanceof Response) return ruled
-        location = ruled
-      }
-      if (request.method === 'GET') journal.append(destination.id)
+      if (found && state === 'expired') return expired(code, found, { request, budget })
+      const { id, location } = destination
+      const isHit = request.method === 'GET'
+      if (found && isHit) found.hits++
+      if (isHit) journal.append(id)
       else counters.add('foundByHead')
-      return redirect(code, location, budget)
+      const isExtended = found?.forwardQuery === true
+      return redirect(code, isExtended ? withQuery(location, request.url) : location, budget)
     } catch (error) {
       // A failed request is charged too, and its headers report its own caller's budget.
       budget ??= limiter.take('read', account, client)
@@ -84,33 +88,16 @@ interface RequestInfo {
   budget: Budget
 }
 
-/** For a link with rules: the location to redirect to, which is a hit, or another response. */
-function ruler(deps: ControlDeps, refuse: Refuse) {
-  const { rules, counters, clock } = deps
+/** After the end of a link: 410, or a redirect to the URL for this case. */
+function expiredFollower(deps: ControlDeps, refuse: Refuse) {
   const elsewhere = new AnswerHeaders(deps, { 'Cache-Control': 'no-store' })
   const location = elsewhere.line('Location')
-  return (
-    code: Code,
-    destination: { id: number; location: string },
-    { request, budget }: RequestInfo,
-  ): string | Response => {
-    const found = rules.find(code, destination.id)
-    const state = stateOf(found, clock())
-    if (state === 'active') {
-      if (request.method === 'GET') found.hits++
-      return found.forwardQuery
-        ? withQuery(destination.location, request.url)
-        : destination.location
-    }
-    if (state === 'off') {
-      counters.add('notFound')
-      return refuse('code_not_found', code, { budget, headers: request.headers })
-    }
-    counters.add('expired')
-    if (found.expiredLocation === null) {
+  return (code: Code, { expiredLocation }: LinkRules, { request, budget }: RequestInfo) => {
+    deps.counters.add('expired')
+    if (expiredLocation === null) {
       return refuse('link_expired', code, { budget, headers: request.headers })
     }
-    location.set(found.expiredLocation)
+    location.set(expiredLocation)
     elsewhere.fill(budget)
     return new Response(null, { status: 302, headers: elsewhere.headers })
   }

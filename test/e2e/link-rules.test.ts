@@ -54,6 +54,23 @@ test('a paused link is unknown to visitors at once, and redirects again at once'
   expect(await hitsOf(app)).toBe(2)
 })
 
+test('the limit of a paused link is that of an unknown code, so it does not tell them apart', async () => {
+  const env = { ANONYMOUS_READS_PER_MINUTE: '3' }
+  await using app = await testApp({ env })
+  await claimWith(app, { paused: true })
+  const limits: unknown[] = []
+  for (const path of [`/${CODE}`, '/UNKNOWN1', `/${CODE}`, `/${CODE}`]) {
+    const { status, headers } = await app.call('GET', path, { from: '192.0.2.9' })
+    limits.push([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')])
+  }
+  expect(limits).toEqual([
+    [404, '3', '2'],
+    [404, '3', '1'],
+    [404, '3', '0'],
+    [429, '3', '0'],
+  ])
+})
+
 test('a link redirects from its start on and until its end, to the millisecond', async () => {
   await using app = await testApp()
   const at = (seconds: number) => new Date(app.now() + seconds * 1000).toISOString()
