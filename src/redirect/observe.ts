@@ -1,4 +1,3 @@
-import { edenGC } from 'bun:jsc'
 import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import type { Histogram } from '../lib/histogram.ts'
@@ -7,28 +6,12 @@ import type { Follow } from './follow.ts'
 /** One redirect in this many is timed: reading the clock for each would slow all down. */
 export const SAMPLED_ONE_IN = 128
 
-/**
- * Samples between two collections of young objects: 8,192 redirects leave about 10 MiB, and a
- * collection takes half a millisecond. The engine counts the shared memory as part of the thread's
- * heap, so by itself it waits for a few hundred MiB, all of which the system has to provide anew.
- */
-const SAMPLES_PER_COLLECTION = 64
-
-/**
- * HOT PATH. Times a sample of redirects, the first one included, and collects their garbage at a
- * steady pace.
- */
+/** HOT PATH. Times a sample of redirects, the first one included. */
 export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicClock): Follow {
   let untilNext = 1
-  let untilCollection = SAMPLES_PER_COLLECTION
   return (text, request, server) => {
     if (--untilNext > 0) return follow(text, request, server)
     untilNext = SAMPLED_ONE_IN
-    if (--untilCollection === 0) {
-      untilCollection = SAMPLES_PER_COLLECTION
-      // After the responses of this tick.
-      setImmediate(edenGC)
-    }
     const start = monotonic()
     const response = follow(text, request, server)
     seconds.observe((monotonic() - start) / 1000)
