@@ -70,13 +70,15 @@ export class SharedOrder implements Order {
   #timer: Timer | undefined
   #prunedAt = performance.now()
   #isClosed = false
+  /** Calls of the start wait for it instead of failing without contact. */
+  readonly #firstReport: Promise<void>
 
   constructor(options: SharedOrderOptions) {
     this.#options = options
     this.#applier = new Applier(options)
     this.#confirmed = this.place
     this.#posted = this.place
-    void this.#report()
+    this.#firstReport = this.#report()
   }
 
   get place(): number {
@@ -125,6 +127,7 @@ export class SharedOrder implements Order {
   }
 
   async #submitEntry(calls: readonly LoggedCall[]): Promise<Outcome[]> {
+    await this.#firstReport
     this.#requireOrder()
     const prepared = calls.map((call) => this.#prepare(call))
     const logged = prepared.flatMap(({ call }) => call ?? [])

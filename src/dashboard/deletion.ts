@@ -6,6 +6,8 @@ import type { LinkWriter } from '../links/writer.ts'
 
 /** Links deleted in one transaction. Other writes run between two batches. */
 const BATCH_MAX = 500
+/** Between two attempts after a failure. */
+const RETRY_MS = 1000
 
 export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'>
 
@@ -20,6 +22,7 @@ interface DeletionOptions {
 export class AccountDeletion {
   readonly #options: DeletionOptions
   #closing = false
+  readonly #closed = Promise.withResolvers<void>()
   #work: Promise<void> = Promise.resolve()
 
   constructor(options: DeletionOptions) {
@@ -39,16 +42,30 @@ export class AccountDeletion {
   /** Stops after the current batch. The next start resumes. */
   close(): Promise<void> {
     this.#closing = true
+    this.#closed.resolve()
     return this.#work
   }
 
+  /** Resolves after the first attempt. */
   #queue(id: AccountId): Promise<void> {
-    this.#work = this.#work
-      .then(() => this.#deleteLinks(id))
-      .catch((error: unknown) => {
-        this.#options.log.error('account.not_deleted', { account_id: id }, error)
-      })
-    return this.#work
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#work = this.#work.then(() => this.#deleteWithRetries(id, resolve))
+    return promise
+  }
+
+  /** Tries again until it succeeds: a disk may be full, or PostgreSQL away, for a while. */
+  async #deleteWithRetries(id: AccountId, onAttempt: () => void): Promise<void> {
+    for (let tries = 1; !this.#closing; tries++) {
+      try {
+        await this.#deleteLinks(id)
+        break
+      } catch (error) {
+        if (tries === 1) this.#options.log.error('account.not_deleted', { account_id: id }, error)
+        onAttempt()
+        await Promise.race([Bun.sleep(RETRY_MS), this.#closed.promise])
+      }
+    }
+    onAttempt()
   }
 
   async #deleteLinks(accountId: AccountId): Promise<void> {
