@@ -74,6 +74,7 @@ export const REFUSALS = {
     status: 503,
     message: (name: string) => `Service degraded: its ${name} thread does not answer`,
   },
+  not_following: fixed(503, 'Service degraded: this host does not follow the log of its cluster'),
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
 
@@ -105,7 +106,7 @@ export class AppError extends Error {
 
 /** The 503 of a service that runs but is unhealthy. `thread`: the name of the failed thread. */
 export const degradedError = (
-  code: 'thread_ended' | 'thread_hanging' | 'unhealthy',
+  code: 'thread_ended' | 'thread_hanging' | 'not_following' | 'unhealthy',
   { thread = '', database }: { thread?: string; database: 'ok' | 'error' },
 ): AppError =>
   new AppError(code, thread, {

@@ -1,9 +1,10 @@
-import { OneTimeLinkStore } from './accounts/one-time-links.ts'
 import { finishRestore } from './backup/restore.ts'
 import * as accounts from './cli/accounts.ts'
 import { CommandError, parseCommand, UsageError } from './cli/args.ts'
 import { backup, STREAM } from './cli/backup.ts'
 import { check } from './cli/check.ts'
+import * as cluster from './cli/cluster.ts'
+import { clusterStatus } from './cli/cluster-status.ts'
 import type { Command } from './cli/commands.ts'
 import { help } from './cli/help.ts'
 import * as links from './cli/links.ts'
@@ -11,7 +12,8 @@ import * as remote from './cli/remote.ts'
 import { restore } from './cli/restore.ts'
 import { findRunning } from './cli/running.ts'
 import * as service from './cli/service.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { type CommandWriter, localWriter, openWriter } from './cli/writer.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
 import { type DataFolder, openDataFolder, refuseLinks, requireDatabase } from './data-folder.ts'
 import { SettingStore } from './db/settings.ts'
 import { cFunction } from './lib/c-library.ts'
@@ -45,10 +47,12 @@ async function run(command: Command): Promise<void> {
   if (command.command === 'links') return remote.links(target, command, print)
   if (command.command === 'qr') return printError(await remote.saveQr(target, command))
   finishInterruptedRestore(dataDir)
+  if (isClusterCommand(command)) return runClusterCommand(command, config)
   // These three work on the data folder as a whole. Unlike the others, they do not upgrade it.
   if (command.command === 'restore') return print(await restore(dataDir, command.file, wallClock))
   if (command.command === 'backup') {
-    const summary = await backup(dataDir, command.file, wallClock)
+    const { file, 'for-join': forJoin } = command
+    const summary = await backup(dataDir, { file, forJoin }, wallClock)
     // Standard output may be the backup itself.
     return command.file === STREAM ? printError(summary) : print(summary)
   }
@@ -59,11 +63,29 @@ async function run(command: Command): Promise<void> {
     return
   }
   if (!CREATORS.includes(command.command)) requireDatabase(dataDir)
-  const folder = openDataFolder(dataDir)
-  try {
-    print(administer(command, folder, running?.base_url ?? config.baseUrl))
-  } finally {
-    folder.db.close()
+  print(await administer(command, config, running?.base_url ?? config.baseUrl))
+}
+
+type ClusterCommand = Extract<Command, { command: `cluster ${string}` }>
+
+const isClusterCommand = (command: Command): command is ClusterCommand =>
+  command.command.startsWith('cluster ')
+
+async function runClusterCommand(command: ClusterCommand, config: Config): Promise<void> {
+  switch (command.command) {
+    case 'cluster init':
+      return print(await cluster.init(config))
+    case 'cluster join':
+      return print(await cluster.join(config, command, wallClock))
+    case 'cluster leave':
+      return print(
+        command.host ? await cluster.removeLost(config, command.host) : await cluster.leave(config),
+      )
+    case 'cluster status': {
+      const { ok, text } = await clusterStatus(config, command)
+      print(text)
+      if (!ok) process.exit(EXIT_FAILED)
+    }
   }
 }
 
@@ -90,12 +112,47 @@ type OtherCommand =
   | 'links'
   | 'qr'
 
-type AdminCommand = Exclude<Command, { command: OtherCommand }>
+type AdminCommand = Exclude<Command, { command: OtherCommand } | ClusterCommand>
 
-function administer(command: AdminCommand, folder: DataFolder, baseUrl: string): string {
-  const { db, hasher } = folder
-  const deps = { accounts: folder.accounts, hasher, clock: wallClock, random: secureRandom }
-  const linkDeps = { ...deps, baseUrl, oneTimeLinks: new OneTimeLinkStore(db) }
+/** Commands that change nothing. */
+const READERS: readonly string[] = ['account list', 'link disabled', 'maintenance status']
+
+/** Returns what the command prints. `baseUrl`: of the service. */
+async function administer(
+  command: AdminCommand,
+  { dataDir, clusterUrl }: Config,
+  baseUrl: string,
+): Promise<string> {
+  const folder = openDataFolder(dataDir)
+  const { db } = folder
+  try {
+    const isReader = READERS.includes(command.command)
+    const writer = isReader ? localWriter(db) : await openWriter({ db, dataDir, clusterUrl })
+    return await carryOut(command, { folder, writer, baseUrl })
+  } finally {
+    db.close()
+  }
+}
+
+interface Administration {
+  folder: DataFolder
+  writer: CommandWriter
+  baseUrl: string
+}
+
+function carryOut(
+  command: AdminCommand,
+  { folder, writer, baseUrl }: Administration,
+): string | Promise<string> {
+  const { db, accounts: store, hasher } = folder
+  const deps = {
+    accounts: store,
+    hasher,
+    writer,
+    baseUrl,
+    clock: wallClock,
+    random: secureRandom,
+  }
   const maintenance = new MaintenanceMode(new SettingStore(db), wallClock)
   switch (command.command) {
     case 'account create':
@@ -105,19 +162,19 @@ function administer(command: AdminCommand, folder: DataFolder, baseUrl: string):
     case 'account set-plan':
       return accounts.setPlan(deps, command)
     case 'account reset-password':
-      return accounts.resetPassword(linkDeps, command)
+      return accounts.resetPassword(deps, command)
     case 'account reset-two-factor':
       return accounts.resetTwoFactor(deps, command)
     case 'account setup-link':
-      return accounts.setupLink(linkDeps, command)
+      return accounts.setupLink(deps, command)
     case 'account disable':
-      return accounts.disableAccount(db, deps, command)
+      return accounts.disableAccount(deps, command)
     case 'account enable':
-      return accounts.enableAccount(db, deps, command)
+      return accounts.enableAccount(deps, command)
     case 'link disable':
-      return links.disable(db, wallClock, command)
+      return links.disable(deps, command)
     case 'link enable':
-      return links.enable(db, command)
+      return links.enable(deps, command)
     case 'link disabled':
       return links.list(db, command)
     case 'key rotate':
@@ -125,9 +182,9 @@ function administer(command: AdminCommand, folder: DataFolder, baseUrl: string):
     case 'key revoke':
       return accounts.revoke(deps, command)
     case 'maintenance on':
-      return service.beginMaintenance(maintenance, wallClock, command.until)
+      return service.beginMaintenance(deps, command)
     case 'maintenance off':
-      return service.endMaintenance(maintenance)
+      return service.endMaintenance(deps)
     case 'maintenance status':
       return service.showMaintenance(maintenance)
   }

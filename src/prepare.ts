@@ -54,7 +54,7 @@ export async function prepare(config: Config, options: PrepareOptions) {
     const hostId = clusterUrl ? hostIdOf(dataDir) : undefined
     if (clusterUrl && hostId) {
       const functions = loggedWrites(db, hostId)
-      await catchUp({ db, url: clusterUrl, host: hostId, functions, log })
+      await catchUp({ db, url: clusterUrl, host: hostId, functions }, log)
     }
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
     const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>

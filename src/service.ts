@@ -117,7 +117,7 @@ export async function openService(config: Config, options: Options) {
   const descriptors = new Descriptors({ log })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
   const tally = new RequestTally()
-  const deps = { ...base, ...guards, ...links, blocklist, health, series, tally }
+  const deps = { ...base, ...guards, ...links, blocklist, health, series, tally, cluster }
   const rankings = new Rankings({ reader: threads.reader, monotonic })
   const dashboard = openDashboard({
     config,
@@ -160,7 +160,6 @@ export async function openService(config: Config, options: Options) {
     flusher,
     remake,
     timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
-    cluster,
     otherChanges: data.ports && new OtherChanges({ port: data.ports.applied, effects }),
   }
 }

@@ -3,7 +3,7 @@ import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { AccountId, AccountStore, KeyHolder, KeyRow, KeyScope, NewKey } from './store.ts'
+import type { AccountStore, KeyHolder, KeyRow, KeyScope, NewKey } from './store.ts'
 
 /** How long a rotated or revoked key still works. */
 export const KEY_OVERLAP_MS = 24 * HOUR
@@ -73,29 +73,6 @@ export function issueKey(
   const hash = hasher.hash('api-key', key)
   const prefix = key.slice(0, SHOWN_LENGTH)
   return { key, stored: { hash, prefix, lastFour: key.slice(-4), name, scope } }
-}
-
-interface KeyChange {
-  /** The old key expires immediately, not in 24 hours. */
-  now: boolean
-  /** Undefined for every key of the account. */
-  of?: KeyRow | undefined
-}
-
-/**
- * Returns the new key, which has the name and the scope of the old one. The old key and all that it
- * replaced work for 24 hours more, or not at all.
- */
-export function rotateKey(deps: KeyDeps, id: AccountId, change: KeyChange): string {
-  const { key, stored } = issueKey(deps, change.of)
-  revokeKey(deps, id, change)
-  deps.accounts.addKey(id, stored, deps.clock())
-  return key
-}
-
-export function revokeKey(deps: KeyDeps, id: AccountId, { now, of }: KeyChange): void {
-  const time = deps.clock()
-  deps.accounts.revokeKeys(id, now ? time : time + KEY_OVERLAP_MS, of?.name)
 }
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

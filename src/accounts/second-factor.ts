@@ -268,6 +268,10 @@ export function secondFactorWrites(db: Database) {
       accounts.clearSecondFactor(command.accountId)
       return true
     },
+
+    /** Turns two-factor sign-in off without a factor: for the command line. */
+    resetTotp: ({ accountId }: { accountId: AccountId }): void =>
+      accounts.clearSecondFactor(accountId),
   }
 }
 

@@ -231,6 +231,15 @@ const WORKING_KEYS_MAX = 2 * KEYS_MAX
 /** `gone`: the key was rotated, revoked or ended meanwhile. */
 export type KeyResult = { keyId: number } | { refused: 'name_taken' | 'too_many' | 'gone' }
 
+interface KeyReplacement {
+  accountId: AccountId
+  /** Null stands for keys without a name. */
+  name?: string | null | undefined
+  next?: NewKey
+  endsAt: number
+  now: number
+}
+
 function keyWrites({ accounts }: Stores) {
   const isFull = (keys: readonly KeyRow[]) => keys.length >= WORKING_KEYS_MAX
   const findLasting = (keys: readonly KeyRow[], keyId: number) =>
@@ -274,6 +283,16 @@ function keyWrites({ accounts }: Stores) {
       const key = findLasting(accounts.listKeys(accountId, now), keyId)
       if (key) accounts.revokeKeys(accountId, endsAt, key.name)
       return key !== undefined
+    },
+
+    /**
+     * For the command line: keys of this name expire at `endsAt`; without a name, all of the
+     * account. `next` replaces them.
+     */
+    replaceKeys(command: KeyReplacement): void {
+      const { accountId, name, next, endsAt, now } = command
+      accounts.revokeKeys(accountId, endsAt, name)
+      if (next) accounts.addKey(accountId, received(next), now)
     },
 
     expireKey: (key: { accountId: AccountId; keyId: number; now: number }): boolean =>

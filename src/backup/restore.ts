@@ -16,13 +16,16 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isKeyOf, readSecretKey, SecretHasher, secretFile } from '../accounts/secrets.ts'
+import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
+import { findLogPosition, hasTable } from '../cluster/position.ts'
 import { FolderLock } from '../db/lock.ts'
 import { versionOf } from '../db/migrate.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { journalFile } from '../hits/hits.ts'
+import { countedOf } from '../hits/shared-store.ts'
 import { adoptJournal } from '../hits/store.ts'
-import { JournalFile } from '../hot/journal-file.ts'
+import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -57,21 +60,37 @@ const OLD_COMPANIONS = ['hopcode.db-wal', 'hopcode.db-shm']
 
 export const asideFile = (folder: string): string => join(folder, ASIDE)
 
+export interface RestoreCommand {
+  /** Names the backup in errors. */
+  from: string
+  dataDir: string
+  /** The folder for the old files. */
+  aside: string
+  /**
+   * Registers this folder in the cluster from which the backup comes. Absent for a folder of one
+   * host alone.
+   */
+  joinCluster?: (db: Database) => Promise<unknown>
+}
+
 /**
  * Checks a backup and decides to restore it. `moves` then puts the old files into the folder
- * `aside` and the new ones in place. `from` names the backup in errors. The caller holds the lock.
- * If anything is wrong, throws DataError and leaves the data folder unchanged.
+ * `aside` and the new ones in place. The caller holds the lock. If anything is wrong, throws
+ * DataError and leaves the data folder unchanged.
  */
 export async function decideOnBackup(
   source: AsyncIterable<Uint8Array>,
-  { from, dataDir, aside }: { from: string; dataDir: string; aside: string },
+  command: RestoreCommand,
 ): Promise<Manifest> {
+  const { from, dataDir, aside } = command
   const folder = beginRestore(dataDir)
   try {
     await unpackBackup(source, from, join(folder, 'hopcode.db'))
-    const manifest = prepareDatabase(folder, { from, dataDir })
+    const manifest = await prepareDatabase(folder, command)
     writeFileSync(asideFile(folder), aside, { flush: true })
-    for (const name of ['hopcode.db', 'secret.key', 'hits.journal']) flushToDisk(join(folder, name))
+    for (const name of NEW_FILES.filter((name) => existsSync(join(folder, name)))) {
+      flushToDisk(join(folder, name))
+    }
     decideRestore(dataDir)
     return manifest
   } catch (error) {
@@ -84,15 +103,16 @@ export async function decideOnBackup(
  * Checks the unpacked database, writes its key beside it and creates its journal. A database that
  * contains no key is a copy of this folder's database: it gets the folder's key.
  */
-function prepareDatabase(
+async function prepareDatabase(
   folder: string,
-  { from, dataDir }: { from: string; dataDir: string },
-): Manifest {
+  { from, dataDir, joinCluster }: RestoreCommand,
+): Promise<Manifest> {
   const file = join(folder, 'hopcode.db')
   refuseUnusable(file)
   const db = openWritable(file)
   try {
     const contents = takeContents(db, from)
+    requirePurpose(db, { from, isForJoin: joinCluster !== undefined })
     const secretKey = contents?.secretKey ?? readFolderKey(dataDir, from)
     writeFileSync(secretFile(folder), secretKey, { mode: 0o600, flag: 'wx' })
     const hasher = new SecretHasher(readSecretKey(folder, { fresh: false }))
@@ -103,16 +123,52 @@ function prepareDatabase(
       throw new DataError(`${from} is not restored: its secret.key is that of another database.`)
     }
     const manifest = contents?.manifest ?? manifestOf(db, from)
-    using journal = JournalFile.open(journalFile(folder))
-    adoptJournal(db, journal.id)
-    remakeAtStart(new SettingStore(db, 'host_settings'))
-    endSessions(db)
+    if (!joinCluster || !keepJournal(db, dataDir)) {
+      using journal = JournalFile.open(journalFile(folder))
+      adoptJournal(db, journal.id)
+    }
+    remakeAtStart(
+      new SettingStore(db, hasTable(db, 'host_settings') ? 'host_settings' : 'settings'),
+    )
+    // The sessions of a cluster are those of the host that goes on.
+    if (joinCluster) await joinCluster(db)
+    else endSessions(db)
     closeAlone(db)
     return manifest
   } catch (error) {
     db.close()
     throw error
   }
+}
+
+/**
+ * A host that joins its cluster again keeps its journal, with the hits that no host has counted.
+ * False if it has none.
+ */
+function keepJournal(db: Database, dataDir: string): boolean {
+  if (!existsSync(hostIdFile(dataDir)) || !existsSync(journalFile(dataDir))) return false
+  try {
+    using journal = JournalFile.open(journalFile(dataDir))
+    adoptJournal(db, journal.id, countedOf(db, hostIdOf(dataDir), journal.id))
+    return true
+  } catch (error) {
+    if (error instanceof JournalDamaged) return false
+    throw error
+  }
+}
+
+function requirePurpose(
+  db: Database,
+  { from, isForJoin }: { from: string; isForJoin: boolean },
+): void {
+  const isOfCluster = findLogPosition(db) !== undefined
+  if (isOfCluster === isForJoin) return
+  throw new DataError(
+    isForJoin
+      ? `${from} was not made for joining. On a host of the cluster: "hopcode backup --for-join".`
+      : `${from} is for a further host of a cluster: "hopcode cluster join". For one host alone, ` +
+          'make the backup without --for-join.',
+  )
 }
 
 function readFolderKey(dataDir: string, from: string): string {
@@ -140,11 +196,8 @@ const manifestOf = (db: Database, from: string): Manifest =>
  * work again. Older databases do not have these tables.
  */
 function endSessions(db: Database): void {
-  const has = db.prepare<{ name: string }, [string]>(
-    'SELECT name FROM sqlite_schema WHERE name = ?',
-  )
   for (const table of ['sessions', 'one_time_links']) {
-    if (has.get(table)) db.run(`DELETE FROM ${table}`)
+    if (hasTable(db, table)) db.run(`DELETE FROM ${table}`)
   }
 }
 

@@ -6,6 +6,8 @@ import {
   readSecretKey,
   SecretHasher,
 } from '../accounts/secrets.ts'
+import { removeLogPosition } from '../cluster/position.ts'
+import { requirePosition } from '../cluster/setup.ts'
 import { MIGRATIONS, migrate, versionOf } from '../db/migrate.ts'
 import {
   copyDatabase,
@@ -44,9 +46,16 @@ export function databaseBytes(dataDir: string): number {
 /**
  * Creates the database of a backup, as of one moment, as the new file `copy`, also while a service
  * uses the folder. The copy contains every change acknowledged and every redirect served before
- * `now`, and refers to no journal. Throws DataError.
+ * `now`, refers to no journal, and belongs to no cluster. `forJoin`: for a further host of the
+ * cluster. The copy then keeps its place in the log, which counts the other redirects. Throws
+ * DataError.
  */
-export function takeSnapshot(dataDir: string, copy: string, now: number): Manifest {
+export function takeSnapshot(
+  dataDir: string,
+  copy: string,
+  now: number,
+  { forJoin = false }: { forJoin?: boolean } = {},
+): Manifest {
   const file = databaseFile(dataDir)
   // Before the copy. Hits that the service counts in between are in both; their position tells.
   const pending = findPending(dataDir, file)
@@ -60,8 +69,12 @@ export function takeSnapshot(dataDir: string, copy: string, now: number): Manife
     migrate(db, MIGRATIONS, { isCopy: true })
     if (!isKeyOf(db, new SecretHasher(key)))
       throw new DataError(`${foreignKey(dataDir)} ${FOREIGN_ADVICE}`)
+    if (forJoin) requirePosition({ db, dataDir })
     inTransaction(db, () => {
-      addPending(hitAdder(db), findJournalPosition(db), pending)
+      if (!forJoin) {
+        addPending(hitAdder(db), findJournalPosition(db), pending)
+        removeLogPosition(db)
+      }
       adoptJournal(db, NO_JOURNAL)
     })
     const facts = { database_version: versionOf(db), ...countContents(db) }

@@ -1,19 +1,19 @@
 import { expect, test } from 'bun:test'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { findAccount, issueKey } from '../accounts/keys.ts'
-import { OneTimeLinkStore } from '../accounts/one-time-links.ts'
 import type { KeyScope } from '../accounts/store.ts'
 import { openDataFolder } from '../data-folder.ts'
 import { HOUR } from '../lib/clock.ts'
 import { secureRandom } from '../lib/random.ts'
 import { createAccount, revoke, rotate, setupLink } from './accounts.ts'
 import { CommandError } from './args.ts'
+import { localWriter } from './writer.ts'
 
 const EMAIL = 'ann@example.com'
 const KEY = { email: EMAIL, name: '', now: false, json: true }
 
 /** An account with the keys `Default` and those named. */
-function open(path: string, ...more: [name: string, scope: KeyScope][]) {
+async function open(path: string, ...more: [name: string, scope: KeyScope][]) {
   const { db, accounts, hasher } = openDataFolder(path)
   let now = Date.UTC(2026, 2, 1)
   const deps = {
@@ -22,10 +22,10 @@ function open(path: string, ...more: [name: string, scope: KeyScope][]) {
     random: secureRandom,
     clock: () => now,
     keyUses: { note() {} },
-    oneTimeLinks: new OneTimeLinkStore(db),
+    writer: localWriter(db),
     baseUrl: 'https://hop.test',
   }
-  const keys = new Map([['Default', keyIn(createAccount(deps, { ...KEY, plan: 'free' }))]])
+  const keys = new Map([['Default', keyIn(await createAccount(deps, { ...KEY, plan: 'free' }))]])
   for (const [name, scope] of more) {
     const { key, stored } = issueKey(deps, { name, scope })
     accounts.addKey(1, stored, now)
@@ -45,13 +45,15 @@ function open(path: string, ...more: [name: string, scope: KeyScope][]) {
 
 const keyIn = (json: string): string => JSON.parse(json).api_key
 
-test('with several keys, rotate and revoke change nothing without --name and list the names', () => {
+test('with several keys, rotate and revoke change nothing without --name and list the names', async () => {
   using folder = temporaryFolder()
-  using account = open(folder.path, ['Shop', 'read'], ['Blog', 'write'])
+  using account = await open(folder.path, ['Shop', 'read'], ['Blog', 'write'])
   for (const change of [rotate, revoke]) {
     const run = () => change(account.deps, { ...KEY, now: true })
-    expect(run).toThrow(CommandError)
-    expect(run).toThrow(`${EMAIL} has 3 keys. Choose one with --name: Blog, Shop, Default`)
+    await expect(run()).rejects.toThrow(CommandError)
+    await expect(run()).rejects.toThrow(
+      `${EMAIL} has 3 keys. Choose one with --name: Blog, Shop, Default`,
+    )
   }
   expect(account.working()).toEqual(['Default', 'Shop', 'Blog'])
 })
@@ -59,44 +61,44 @@ test('with several keys, rotate and revoke change nothing without --name and lis
 test.each([
   ['shop', 24 * HOUR, ['Default', 'Blog']],
   ['Default', 24 * HOUR, ['Shop', 'Blog']],
-])('key revoke --name %s lets that key alone expire', (name, ms, left) => {
+])('key revoke --name %s lets that key alone expire', async (name, ms, left) => {
   using folder = temporaryFolder()
-  using account = open(folder.path, ['Shop', 'read'], ['Blog', 'write'])
-  revoke(account.deps, { ...KEY, name })
+  using account = await open(folder.path, ['Shop', 'read'], ['Blog', 'write'])
+  await revoke(account.deps, { ...KEY, name })
   account.advance(ms - 1)
   expect(account.working()).toHaveLength(3)
   account.advance(1)
   expect(account.working()).toEqual(left)
 })
 
-test('key rotate --name --now ends that key and all that it replaced, and keeps its access', () => {
+test('key rotate --name --now ends that key and all that it replaced, and keeps its access', async () => {
   using folder = temporaryFolder()
-  using account = open(folder.path, ['Shop', 'read'])
-  const second = keyIn(rotate(account.deps, { ...KEY, name: 'Shop' }))
+  using account = await open(folder.path, ['Shop', 'read'])
+  const second = keyIn(await rotate(account.deps, { ...KEY, name: 'Shop' }))
   expect(account.working()).toEqual(['Default', 'Shop'])
-  const third = keyIn(rotate(account.deps, { ...KEY, name: 'Shop', now: true }))
+  const third = keyIn(await rotate(account.deps, { ...KEY, name: 'Shop', now: true }))
   expect(account.working()).toEqual(['Default'])
   expect([second, third].map(account.scopeOf)).toEqual([undefined, 'read'])
 })
 
-test('a name that no key has is refused with those that there are', () => {
+test('a name that no key has is refused with those that there are', async () => {
   using folder = temporaryFolder()
-  using account = open(folder.path)
+  using account = await open(folder.path)
   const run = () => revoke(account.deps, { ...KEY, name: 'Shop' })
-  expect(run).toThrow(`${EMAIL} has no key with the name Shop. Its keys: Default`)
-  revoke(account.deps, KEY)
-  expect(run).toThrow('It has no active key.')
+  await expect(run()).rejects.toThrow(`${EMAIL} has no key with the name Shop. Its keys: Default`)
+  await revoke(account.deps, KEY)
+  await expect(run()).rejects.toThrow('It has no active key.')
 })
 
-test('setup-link is refused where there is an owner, unless another is wanted', () => {
+test('setup-link is refused where there is an owner, unless another is wanted', async () => {
   using folder = temporaryFolder()
-  using account = open(folder.path)
+  using account = await open(folder.path)
   const { deps } = account
   const link = () => setupLink(deps, { another: false, json: false })
-  expect(link()).toContain('https://hop.test/app/setup/')
+  expect(await link()).toContain('https://hop.test/app/setup/')
   deps.accounts.change(1, { isOwner: 1 })
-  expect(link).toThrow(`${EMAIL} is the owner already.`)
-  expect(setupLink(deps, { another: true, json: false })).toContain('/app/setup/')
+  await expect(link()).rejects.toThrow(`${EMAIL} is the owner already.`)
+  expect(await setupLink(deps, { another: true, json: false })).toContain('/app/setup/')
   deps.accounts.change(1, { disabledAt: 1 })
-  expect(link()).toContain('/app/setup/')
+  expect(await link()).toContain('/app/setup/')
 })

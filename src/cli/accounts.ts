@@ -1,4 +1,3 @@
-import type { Database } from 'bun:sqlite'
 import {
   findKeyByName,
   isLasting,
@@ -6,39 +5,43 @@ import {
   KEY_OVERLAP_MS,
   type KeyDeps,
   keyName,
-  revokeKey,
-  rotateKey,
 } from '../accounts/keys.ts'
-import { issueOneTimeLink, type OneTimeLinkStore } from '../accounts/one-time-links.ts'
+import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow, KeyRow } from '../accounts/store.ts'
-import { accountWrites } from '../accounts/writes.ts'
-import { inTransaction } from '../db/open.ts'
 import { isoTime } from '../lib/clock.ts'
 import { CommandError } from './args.ts'
+import type { CommandWriter } from './writer.ts'
 
 /** Commands on accounts and keys. Each returns what it prints. */
 
-export interface LinkDeps extends KeyDeps {
-  oneTimeLinks: OneTimeLinkStore
+export interface CommandDeps extends KeyDeps {
+  writer: CommandWriter
+}
+
+export interface LinkDeps extends CommandDeps {
   /** Without a slash at its end. */
   baseUrl: string
 }
 
 /** Creates an account and shows its first key, which is never shown again. */
-export function createAccount(
-  deps: KeyDeps,
+export async function createAccount(
+  deps: CommandDeps,
   { email, plan, json }: { email: string; plan: Plan; json: boolean },
-): string {
+): Promise<string> {
   const { key, stored } = issueKey(deps)
-  const id = deps.accounts.create(email, plan, stored, deps.clock())
+  const account = { email, plan, key: stored, now: deps.clock() }
+  const id = await deps.writer.call('createAccount', account)
   if (id === undefined) throw new CommandError(`${email} has an account already`)
   if (json) return JSON.stringify({ account_id: id, email, plan, api_key: key })
   return `Account ${email} (${plan}).\nAPI key. Copy it now: you won't see it again.\n\n  ${key}\n`
 }
 
 /** One line per account. */
-export function listAccounts({ accounts }: KeyDeps, { json }: { json: boolean }): string {
+export function listAccounts(
+  { accounts }: Pick<KeyDeps, 'accounts'>,
+  { json }: { json: boolean },
+): string {
   const lines = accounts.list().map(({ id, email, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
     return json
@@ -48,35 +51,42 @@ export function listAccounts({ accounts }: KeyDeps, { json }: { json: boolean })
   return lines.length === 0 && !json ? 'No accounts.' : lines.join('\n')
 }
 
-export function setPlan(deps: KeyDeps, { email, plan }: { email: string; plan: Plan }): string {
-  deps.accounts.setPlan(getAccount(deps, email).id, plan)
+export async function setPlan(
+  deps: CommandDeps,
+  { email, plan }: { email: string; plan: Plan },
+): Promise<string> {
+  const { id: accountId } = getAccount(deps, email)
+  await deps.writer.call('setPlan', { accountId, plan })
   return `${email} is on the ${plan} plan.`
 }
 
 /** Creates a one-time link that sets the account's password. Earlier links stop working. */
-export function resetPassword(
+export async function resetPassword(
   deps: LinkDeps,
   { email, json }: { email: string; json: boolean },
-): string {
+): Promise<string> {
   const { id: accountId } = getAccount(deps, email)
-  const { link, ends_at } = addLink(deps, { purpose: 'reset', accountId })
+  const { link, ends_at } = await addLink(deps, { purpose: 'reset', accountId })
   if (json) return JSON.stringify({ account_id: accountId, email, link, ends_at })
   return `Sets a new password for ${email}, once, until ${ends_at}:\n\n  ${link}\n`
 }
 
 /** For a member whose phone and recovery codes are lost. */
-export function resetTwoFactor({ accounts }: KeyDeps, { email }: { email: string }): string {
-  const account = getAccount({ accounts }, email)
+export async function resetTwoFactor(
+  deps: CommandDeps,
+  { email }: { email: string },
+): Promise<string> {
+  const account = getAccount(deps, email)
   if (account.totpEnabledAt === null) return `Two-factor sign-in is not on for ${email}.`
-  accounts.clearSecondFactor(account.id)
+  await deps.writer.call('resetTotp', { accountId: account.id })
   return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
 }
 
 /** Creates a one-time link that creates the owner account. Earlier links stop working. */
-export function setupLink(
+export async function setupLink(
   deps: LinkDeps,
   { another, json }: { another: boolean; json: boolean },
-): string {
+): Promise<string> {
   const owner = deps.accounts.list().find(({ isOwner, disabledAt }) => isOwner && !disabledAt)
   if (owner && !another) {
     throw new CommandError(
@@ -84,26 +94,30 @@ export function setupLink(
         `--email ${owner.email}. For a further owner: hopcode account setup-link --another`,
     )
   }
-  const { link, ends_at } = addLink(deps, { purpose: 'setup' })
+  const { link, ends_at } = await addLink(deps, { purpose: 'setup' })
   if (json) return JSON.stringify({ link, ends_at })
   return `Creates the owner account, once, until ${ends_at}:\n\n  ${link}\n`
 }
 
-function addLink(
+async function addLink(
   deps: LinkDeps,
   about: { purpose: 'setup' } | { purpose: 'reset'; accountId: number },
-): { link: string; ends_at: string } {
+): Promise<{ link: string; ends_at: string }> {
   const { path, stored } = issueOneTimeLink(deps, about, deps.clock())
-  deps.oneTimeLinks.add(stored)
+  await deps.writer.call('addOneTimeLink', stored)
   return { link: deps.baseUrl + path, ends_at: isoTime(stored.endsAt) }
 }
 
-export function rotate(
-  deps: KeyDeps,
+/** The new key has the name and the access of the old one. */
+export async function rotate(
+  deps: CommandDeps,
   { email, name, now, json }: { email: string; name: string; now: boolean; json: boolean },
-): string {
+): Promise<string> {
   const account = getAccount(deps, email)
-  const key = rotateKey(deps, account.id, { now, of: chooseKey(deps, account, name) })
+  const old = chooseKey(deps, account, name)
+  const { key, stored } = issueKey(deps, old)
+  const next = { accountId: account.id, name: old?.name, next: stored }
+  await deps.writer.call('replaceKeys', Object.assign(next, expiryAt(deps, now)))
   if (json) {
     const { id: account_id, plan } = account
     return JSON.stringify({ account_id, email: account.email, plan, api_key: key })
@@ -114,12 +128,13 @@ export function rotate(
   ].join('\n')
 }
 
-export function revoke(
-  deps: KeyDeps,
+export async function revoke(
+  deps: CommandDeps,
   { email, name, now }: { email: string; name: string; now: boolean },
-): string {
+): Promise<string> {
   const account = getAccount(deps, email)
-  revokeKey(deps, account.id, { now, of: chooseKey(deps, account, name) })
+  const old = { accountId: account.id, name: chooseKey(deps, account, name)?.name }
+  await deps.writer.call('replaceKeys', Object.assign(old, expiryAt(deps, now)))
   return `The API key of ${email} ${expiry(deps, now)}.`
 }
 
@@ -144,28 +159,35 @@ function chooseKey(
   throw new CommandError(`${email} has no key with the name ${name}. ${known}`)
 }
 
+function expiryAt({ clock }: KeyDeps, now: boolean): { endsAt: number; now: number } {
+  const time = clock()
+  return { endsAt: now ? time : time + KEY_OVERLAP_MS, now: time }
+}
+
 function expiry({ clock }: KeyDeps, now: boolean): string {
   return now ? 'has expired' : `works until ${isoTime(clock() + KEY_OVERLAP_MS)}`
 }
 
 /** Refuses the account's keys and ends its sessions. With `links`, its links answer 410. */
-export function disableAccount(
-  db: Database,
-  deps: KeyDeps,
+export async function disableAccount(
+  deps: CommandDeps,
   { email, links }: { email: string; links: boolean },
-): string {
+): Promise<string> {
   const { id: accountId } = getAccount(deps, email)
   const command = { accountId, links, now: deps.clock() }
-  if (!inTransaction(db, () => accountWrites(db).disableAccount(command))) {
+  if (!(await deps.writer.call('disableAccount', command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
   }
   const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links still work.'
   return `${email} is disabled: its keys are refused and its sessions are closed. ${itsLinks}`
 }
 
-export function enableAccount(db: Database, deps: KeyDeps, { email }: { email: string }): string {
+export async function enableAccount(
+  deps: CommandDeps,
+  { email }: { email: string },
+): Promise<string> {
   const { id: accountId } = getAccount(deps, email)
-  inTransaction(db, () => accountWrites(db).enableAccount({ accountId }))
+  await deps.writer.call('enableAccount', { accountId })
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 

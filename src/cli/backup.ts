@@ -19,13 +19,17 @@ export const STREAM = '-'
  * Writes a backup of the data folder to a new file or to standard output. Returns a summary for a
  * person.
  */
-export async function backup(dataDir: string, target: string, clock: Clock): Promise<string> {
+export async function backup(
+  dataDir: string,
+  { file: target, forJoin }: { file: string; forJoin: boolean },
+  clock: Clock,
+): Promise<string> {
   // The service beside it comes first.
   setThreadPriority('background')
   const began = clock()
   using progress = new Progress()
   const bytes = databaseBytes(dataDir)
-  const job = { dataDir, bytes, began, progress }
+  const job = { dataDir, bytes, began, forJoin, progress }
   if (target === STREAM) {
     if (process.stdout.isTTY) {
       throw new CommandError('a backup is not text for a terminal: name a file, or use a pipe')
@@ -48,17 +52,19 @@ interface Job {
   /** Of the database. */
   bytes: number
   began: number
+  /** For `hopcode cluster join`. */
+  forJoin: boolean
   progress: Progress
 }
 
-async function toFile({ dataDir, bytes, began, progress }: Job, file: string) {
+async function toFile({ dataDir, bytes, began, forJoin, progress }: Job, file: string) {
   const folder = dirname(file)
   // For the copy of the database, and for the backup that is made from it.
   requireRoom(folder, 2 * bytes)
   using scratch = scratchFolder(folder)
   const copy = join(scratch.path, 'hopcode.db')
   progress.step(`Copying the database (${formatBytes(bytes)})`)
-  const manifest = takeSnapshot(dataDir, copy, began)
+  const manifest = takeSnapshot(dataDir, copy, began, { forJoin })
   const onRead = compression(progress, copy)
   const unfinished = join(scratch.path, 'backup')
   const descriptor = openSync(unfinished, 'wx', 0o600)
@@ -85,12 +91,12 @@ function writeWhole(descriptor: number, bytes: Uint8Array): void {
 }
 
 /** The copy is in the data folder meanwhile: the program writes nowhere else. */
-async function toStream({ dataDir, bytes, began, progress }: Job) {
+async function toStream({ dataDir, bytes, began, forJoin, progress }: Job) {
   requireRoom(dataDir, bytes)
   using scratch = scratchFolder(dataDir)
   const copy = join(scratch.path, 'hopcode.db')
   progress.step(`Copying the database (${formatBytes(bytes)})`)
-  const manifest = takeSnapshot(dataDir, copy, began)
+  const manifest = takeSnapshot(dataDir, copy, began, { forJoin })
   const onRead = compression(progress, copy)
   const out = Bun.stdout.writer()
   await writeBackup(

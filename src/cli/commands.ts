@@ -29,6 +29,11 @@ export interface Arguments {
   reason: string
   links: boolean
   another: boolean
+  /** A file with a backup; empty or - for standard input. */
+  source: string
+  /** The id or name of a host of a cluster. Empty if absent. */
+  host: string
+  'for-join': boolean
   now: boolean
   json: boolean
 }
@@ -41,6 +46,7 @@ export const OPERANDS = {
   code: { shown: 'CODE', missing: 'a code' },
   url: { shown: 'URL', missing: 'a URL' },
   text: { shown: '[TEXT]', missing: undefined },
+  source: { shown: '[FILE]', missing: undefined },
   topic: { shown: '[COMMAND]', missing: undefined },
 } as const
 
@@ -70,6 +76,16 @@ export const OPTIONS = {
     value: 'FILE',
     isOptional: true,
     about: 'the file to write: PNG, or SVG if it ends with .svg; - is standard output',
+  },
+  host: {
+    type: 'string',
+    value: 'ID',
+    isOptional: true,
+    about: 'remove another host, which is lost, by its id or name',
+  },
+  'for-join': {
+    type: 'boolean',
+    about: 'for “hopcode cluster join”: the copy continues with the log of the cluster',
   },
   links: { type: 'boolean', about: 'disable its links too: visitors get 410' },
   another: { type: 'boolean', about: 'create a further owner account beside the existing one' },
@@ -138,8 +154,34 @@ export const COMMANDS = {
   'maintenance on': { accepts: ['until'], summary: 'answer API requests with 503; links work' },
   'maintenance off': { accepts: [], summary: 'end maintenance' },
   'maintenance status': { accepts: [], summary: 'say whether there is maintenance' },
+  'cluster init': {
+    accepts: [],
+    summary: 'begin a cluster with the data of this host',
+    more:
+      'It creates the tables in the PostgreSQL database of CLUSTER_URL. Run it again after an ' +
+      'upgrade that says so. Stop the service first.',
+  },
+  'cluster join': {
+    accepts: ['source'],
+    summary: 'add this host to a cluster, with a copy of another host',
+    more:
+      'On the new host: ssh HOST hopcode backup --for-join - | hopcode cluster join. DATA_DIR is ' +
+      'empty, or the host belongs to the cluster: then its database is replaced. Stop it first.',
+  },
+  'cluster status': {
+    accepts: ['json'],
+    summary: 'show the hosts of the cluster, its log, and what to do',
+    more: 'Exit 1 if something needs attention.',
+  },
+  'cluster leave': {
+    accepts: ['host'],
+    summary: 'take this host, or a lost one, out of its cluster',
+    more:
+      'This host keeps its data and works alone again: stop its service first, and start it ' +
+      'without CLUSTER_URL. If PostgreSQL is lost, run it without CLUSTER_URL.',
+  },
   backup: {
-    accepts: ['file'],
+    accepts: ['file', 'for-join'],
     summary: 'write a backup (safe while running); - is standard output',
     more: 'The file contains the secret key: keep it as safe as the service.',
   },

@@ -1,14 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { inTransaction } from '../db/open.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import {
-  BAD_REASON,
-  ModerationReads,
-  moderationWrites,
-  parseReason,
-} from '../moderation/moderation.ts'
+import { BAD_REASON, ModerationReads, parseReason } from '../moderation/moderation.ts'
 import { CommandError, UsageError } from './args.ts'
+import type { CommandWriter } from './writer.ts'
 
 /**
  * Commands that disable links and restore them. Each returns what it prints. A running service
@@ -17,23 +12,24 @@ import { CommandError, UsageError } from './args.ts'
 
 const LIST_MAX = 1_000_000
 
-export function disable(
-  db: Database,
-  clock: Clock,
+export async function disable(
+  { writer, clock }: { writer: CommandWriter; clock: Clock },
   { code: text, reason: given }: { code: string; reason: string },
-): string {
+): Promise<string> {
   const code = codeOf(text)
   const reason = parseReason(given)
   if (reason === undefined) throw new UsageError(`--reason ${BAD_REASON}`)
-  const command = { code, reason, now: clock() }
-  const found = inTransaction(db, () => moderationWrites(db).disableCode(command))
+  const found = await writer.call('disableCode', { code, reason, now: clock() })
   if (!found) throw new CommandError(`no link has the code ${code}`)
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
 }
 
-export function enable(db: Database, { code: text }: { code: string }): string {
+export async function enable(
+  { writer }: { writer: CommandWriter },
+  { code: text }: { code: string },
+): Promise<string> {
   const code = codeOf(text)
-  const found = inTransaction(db, () => moderationWrites(db).enableCode({ code }))
+  const found = await writer.call('enableCode', { code })
   if (!found) throw new CommandError(`${code} is not disabled`)
   return `${code} is enabled.`
 }

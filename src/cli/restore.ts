@@ -1,10 +1,13 @@
+import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
-import { asideName, decideOnBackup, moves } from '../backup/restore.ts'
+import { asideName, decideOnBackup, moves, type RestoreCommand } from '../backup/restore.ts'
+import { findLogPosition } from '../cluster/position.ts'
 import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
+import { databaseFile, openReadonly } from '../db/open.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -20,27 +23,70 @@ const JOURNAL_BYTES = 33 * 1024 * 1024
  * folder of their own. Returns a summary for a person.
  */
 export async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
-  const from = origin === STREAM ? 'standard input' : resolve(origin)
-  if (origin === STREAM && process.stdin.isTTY) {
-    throw new CommandError('a backup cannot be typed: name a file, or use a pipe')
-  }
-  if (origin !== STREAM && !existsSync(from)) throw new CommandError(`${from} is missing`)
+  const from = requireOrigin(origin)
   createDataFolder(dataDir)
   const lock = FolderLock.claim(dataDir)
   try {
-    const aside = asideName(isoTime(clock()))
-    const manifest = await decide(origin, { from, dataDir, aside })
-    for (const _ of moves(dataDir));
-    return summary(manifest, from, existsSync(join(dataDir, aside)) ? aside : undefined)
+    const found = findClusterOf(dataDir)
+    if (found) {
+      throw new CommandError(
+        `${dataDir} belongs to a cluster, whose other hosts would keep their data. Run ` +
+          '"hopcode cluster leave" first, or "hopcode cluster join" for a new copy.',
+      )
+    }
+    const { manifest, aside } = await restoreFiles(origin, { dataDir, clock })
+    const lines = [`Restored ${from}: ${contents(manifest)}.`]
+    if (aside) lines.push(adviceOn(aside))
+    lines.push('Start the service. It creates the QR images again in the background.')
+    return lines.join('\n')
   } finally {
     lock.release()
   }
 }
 
-async function decide(
+/** The name of a backup for people. Throws CommandError if it cannot be read. */
+export function requireOrigin(origin: string): string {
+  if (origin === STREAM && process.stdin.isTTY) {
+    throw new CommandError('a backup cannot be typed: name a file, or use a pipe')
+  }
+  const from = origin === STREAM ? 'standard input' : resolve(origin)
+  if (origin !== STREAM && !existsSync(from)) throw new CommandError(`${from} is missing`)
+  return from
+}
+
+/** The cluster of a data folder. Undefined without one, or if the database cannot be read. */
+export function findClusterOf(dataDir: string): string | undefined {
+  try {
+    using db = openReadonly(databaseFile(dataDir), { cacheKiB: 64 })
+    return findLogPosition(db)?.cluster
+  } catch {
+    return undefined
+  }
+}
+
+export const adviceOn = (aside: string): string =>
+  `The old files are in ${aside} in DATA_DIR. Delete them when everything works.`
+
+/** For the holder of the folder's lock. `aside`: the folder with the old files, if any. */
+export async function restoreFiles(
   origin: string,
-  command: { from: string; dataDir: string; aside: string },
-): Promise<Manifest> {
+  { dataDir, clock, joinCluster }: RestoreOptions,
+): Promise<{ manifest: Manifest; aside: string | undefined }> {
+  const aside = asideName(isoTime(clock()))
+  const command = { from: requireOrigin(origin), dataDir, aside }
+  const manifest = await decide(origin, joinCluster ? { ...command, joinCluster } : command)
+  for (const _ of moves(dataDir));
+  return { manifest, aside: existsSync(join(dataDir, aside)) ? aside : undefined }
+}
+
+interface RestoreOptions {
+  dataDir: string
+  clock: Clock
+  /** See `decideOnBackup`. */
+  joinCluster?: (db: Database) => Promise<unknown>
+}
+
+async function decide(origin: string, command: RestoreCommand): Promise<Manifest> {
   const { from, dataDir } = command
   try {
     if (origin !== STREAM) requireRoom(dataDir, statSync(from).size + JOURNAL_BYTES)
@@ -69,12 +115,4 @@ async function* watched(
     if (total > 0) progress.advance('Unpacking the backup', bytes, total)
   }
   progress.step('Checking the restored database')
-}
-
-function summary(manifest: Manifest, from: string, aside: string | undefined): string {
-  const lines = [`Restored ${from}: ${contents(manifest)}.`]
-  if (aside)
-    lines.push(`The old files are in ${aside} in DATA_DIR. Delete them when everything works.`)
-  lines.push('Start the service. It creates the QR images again in the background.')
-  return lines.join('\n')
 }

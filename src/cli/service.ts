@@ -1,7 +1,8 @@
 import { type Config, urlHost } from '../config.ts'
 import { type Clock, isoTime } from '../lib/clock.ts'
-import type { MaintenanceMode } from '../maintenance/mode.ts'
+import { type MaintenanceMode, maintenanceSetting } from '../maintenance/mode.ts'
 import { CommandError, parseUntil } from './args.ts'
+import type { CommandWriter } from './writer.ts'
 
 /** Commands on the service as a whole. Each returns what it prints. */
 
@@ -27,14 +28,17 @@ export async function health({ host, port }: Config, address?: string): Promise<
   return 'ready'
 }
 
-export function beginMaintenance(mode: MaintenanceMode, clock: Clock, until: string): string {
+export async function beginMaintenance(
+  { writer, clock }: { writer: CommandWriter; clock: Clock },
+  { until }: { until: string },
+): Promise<string> {
   const end = parseUntil(until, clock())
-  mode.begin(end)
+  await writer.call('saveSetting', maintenanceSetting(end))
   return `Maintenance until ${isoTime(end)}: the API answers 503. Short links still work.`
 }
 
-export function endMaintenance(mode: MaintenanceMode): string {
-  mode.end()
+export async function endMaintenance({ writer }: { writer: CommandWriter }): Promise<string> {
+  await writer.call('saveSetting', maintenanceSetting(undefined))
   return 'No maintenance.'
 }
 

@@ -9,6 +9,8 @@ import { findLogPosition, type LogPosition, logPositionSetter } from './position
 
 /** Calls of one transaction while many entries are applied. */
 const TRANSACTION_CALLS = 1000
+/** Results of commands that are kept: one that was killed does not remove its own. */
+const RESULTS_KEPT = 100
 /** Entries between two comparisons of digests. */
 const DIGEST_ENTRIES = 1000
 
@@ -39,6 +41,7 @@ export class Applier {
   readonly #options: ApplierOptions
   readonly #setPosition: (position: LogPosition) => void
   readonly #storeResults
+  readonly #dropOldResults
   #position: LogPosition
   #problem: string | undefined
 
@@ -50,6 +53,9 @@ export class Applier {
     this.#setPosition = logPositionSetter(options.db)
     this.#storeResults = options.db.prepare<null, [string, string]>(
       'INSERT INTO command_results (id, results) VALUES (?, ?)',
+    )
+    this.#dropOldResults = options.db.prepare<null, []>(
+      `DELETE FROM command_results WHERE rowid <= last_insert_rowid() - ${RESULTS_KEPT}`,
     )
   }
 
@@ -124,6 +130,7 @@ export class Applier {
     const outcomes = calls.map((call) => runInSavepoint(db, functions, call, isFault))
     if (host === commandHost(this.#options.host)) {
       this.#storeResults.run(batch, JSON.stringify(outcomes))
+      this.#dropOldResults.run()
     }
     return outcomes
   }

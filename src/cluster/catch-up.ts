@@ -1,16 +1,17 @@
 import type { Database } from 'bun:sqlite'
+import { DataError } from '../lib/data-error.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { Applier } from './apply.ts'
 import { PostgresLog } from './log.ts'
 
-interface CatchUpOptions {
+export interface LogFolder {
+  /** A connection that may write. */
   db: Database
   url: string
   host: string
   /** All functions that an entry may call. */
   functions: object
-  log: Log
 }
 
 /**
@@ -18,19 +19,29 @@ interface CatchUpOptions {
  * before that: a loss of power may have removed hits from it that the log has already counted, and
  * new hits must not get their positions. Without PostgreSQL the service starts with what it has.
  */
-export async function catchUp({ db, url, host, functions, log }: CatchUpOptions): Promise<void> {
+export async function catchUp(folder: LogFolder, log: Log): Promise<void> {
+  try {
+    log.info('cluster.caught_up', { entries: await applyLog(folder) })
+  } catch (error) {
+    log.warn('cluster.not_caught_up', { reason: messageOf(error) })
+  }
+}
+
+/**
+ * Applies all entries of the log, and returns how many. For the holder of the folder's lock. Throws
+ * if PostgreSQL does not answer, the disk refuses, or an entry must not be applied here.
+ */
+export async function applyLog({ db, url, host, functions }: LogFolder): Promise<number> {
   const applier = new Applier({ db, functions, host })
   const entries = new PostgresLog({ url, host })
   const first = applier.position.seq
   try {
     while (!applier.problem) {
       const page = await entries.readAfter(applier.position.seq)
-      if (page.length === 0) break
+      if (page.length === 0) return applier.position.seq - first
       for (const _ of applier.apply(page)) await Bun.sleep(0)
     }
-    log.info('cluster.caught_up', { entries: applier.position.seq - first })
-  } catch (error) {
-    log.warn('cluster.not_caught_up', { reason: messageOf(error) })
+    throw new DataError(applier.problem)
   } finally {
     await entries.close()
   }

@@ -1,4 +1,4 @@
-import type { OtherHost } from './log.ts'
+import type { LogSize, OtherHost } from './log.ts'
 
 /** What the writer thread of a host in a cluster tells the control thread. */
 
@@ -22,6 +22,10 @@ export interface StateEvent {
   isCaughtUp: boolean
   /** Why this host applies no entries. */
   problem: string | undefined
+  /** Digests that were equal to those of the other hosts. */
+  digestsEqual: number
+  /** As of the last minute; undefined before. */
+  log: LogSize | undefined
 }
 
 /** The control thread's answer to an AppliedEvent: its effects are applied. */

@@ -1,4 +1,5 @@
 import { SQL } from 'bun'
+import { VERSION } from '../lib/version.ts'
 
 /**
  * The ordered log of a cluster, in PostgreSQL 15 or later. All statements for PostgreSQL are in
@@ -44,6 +45,12 @@ export interface OtherHost {
   applied: number
   isLive: boolean
   version: number
+}
+
+export interface LogSize {
+  entries: number
+  /** On the disk of PostgreSQL. */
+  bytes: number
 }
 
 /** The state of the log as of one report. */
@@ -127,7 +134,8 @@ export class PostgresLog {
       (sql) => sql`
         WITH own AS (
           UPDATE hopcode.hosts
-          SET applied = ${applied}, version = ${version}, problem = ${problem}, seen = now()
+          SET applied = ${applied}, version = ${version}, problem = ${problem}, seen = now(),
+            program = ${VERSION}
           WHERE id = ${host} RETURNING id
         )
         SELECT name, seq, (SELECT count(*) FROM own) AS own, (
@@ -174,8 +182,8 @@ export class PostgresLog {
     await this.#report.run((sql) => sql`UPDATE hopcode.hosts SET seen = 'epoch' WHERE id = ${host}`)
   }
 
-  /** Deletes old entries that every host has applied. */
-  async prune(): Promise<void> {
+  /** Deletes old entries that every host has applied. Returns the size of the log. */
+  async prune(): Promise<LogSize> {
     await this.#report.run(
       (sql) => sql`
         DELETE FROM hopcode.log WHERE seq IN (
@@ -184,6 +192,12 @@ export class PostgresLog {
             AND at < now() - ${KEPT}::interval
           ORDER BY seq LIMIT ${PRUNED_MAX})`,
     )
+    const [row] = await this.#report.run(
+      (sql) => sql`
+        SELECT pg_total_relation_size('hopcode.log') AS bytes,
+          coalesce(max(seq) - min(seq) + 1, 0) AS entries FROM hopcode.log`,
+    )
+    return { entries: Number(row?.entries), bytes: Number(row?.bytes) }
   }
 
   /**

@@ -14,6 +14,7 @@ export interface LogPosition {
 
 /** Undefined for a database that belongs to no cluster. */
 export function findLogPosition(db: Database): LogPosition | undefined {
+  if (!hasTable(db, 'log_position')) return undefined
   const row = db
     .query<LogPosition, []>('SELECT cluster, seq, chain, digest FROM log_position WHERE id = 1')
     .get()
@@ -29,6 +30,11 @@ export function logPositionSetter(db: Database): (position: LogPosition) => void
 
 /** The database belongs to no cluster any more. */
 export function removeLogPosition(db: Database): void {
-  db.run('DELETE FROM log_position')
-  db.run('DELETE FROM hit_positions')
+  for (const table of ['log_position', 'hit_positions', 'command_results']) {
+    db.run(`DELETE FROM ${table}`)
+  }
 }
+
+/** Older databases lack tables. */
+export const hasTable = (db: Database, name: string): boolean =>
+  db.query('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== null

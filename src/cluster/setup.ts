@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { SQL } from 'bun'
 import { inTransaction } from '../db/open.ts'
@@ -7,7 +8,7 @@ import { DataError } from '../lib/data-error.ts'
 import { VERSION } from '../lib/version.ts'
 import { FIRST_DIGEST } from './digest.ts'
 import { CALLS_VERSION } from './entries.ts'
-import { hostIdOf } from './host-id.ts'
+import { hostIdFile, hostIdOf } from './host-id.ts'
 import {
   findLogPosition,
   type LogPosition,
@@ -27,23 +28,24 @@ interface ClusterFolder {
 }
 
 /**
- * Creates or upgrades the tables in PostgreSQL. With a cluster that has no host yet, the data of
- * this folder become those of the cluster. Throws DataError.
+ * Creates or upgrades the tables in PostgreSQL. Without a host in them, the data of this folder
+ * become those of a new cluster. Throws DataError.
  */
 export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
   const { db, dataDir, clusterUrl } = folder
   return usingPostgres(clusterUrl, async (sql) => {
-    const name = findLogPosition(db)?.cluster ?? crypto.randomUUID()
-    const head = await sql.begin(async (tx) => {
-      await createTables(tx, name)
-      const [row] = await tx`
-        SELECT name, seq, (SELECT count(*) FROM hopcode.hosts) AS hosts FROM hopcode.cluster`
-      return { name: String(row.name), seq: Number(row.seq), hosts: Number(row.hosts) }
-    })
     const found = findLogPosition(db)
+    const head = await sql.begin(async (tx) => {
+      await createTables(tx, crypto.randomUUID())
+      const [row] = await tx`
+        SELECT name, (SELECT count(*) FROM hopcode.hosts) AS hosts FROM hopcode.cluster`
+      // Entries that no host has applied belong to a cluster that all hosts have left.
+      if (Number(row.hosts) > 0 || found) return { name: String(row.name), hosts: row.hosts }
+      return { name: await emptyLog(tx), hosts: 0 }
+    })
     if (found?.cluster === head.name) return found
     if (found) throw new DataError(`${dataDir} belongs to another cluster. ${LEAVE_FIRST}`)
-    if (head.hosts > 0 || head.seq > 0) {
+    if (Number(head.hosts) > 0) {
       throw new DataError(
         'This cluster has a host already. Another one begins with a copy of its data: ' +
           '"hopcode cluster join".',
@@ -78,11 +80,20 @@ export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
   })
 }
 
-/** The folder belongs to one host again, and its host is removed from the cluster. */
-export async function leaveCluster({ db, dataDir, clusterUrl }: ClusterFolder): Promise<void> {
-  requirePosition({ db, dataDir })
-  await usingPostgres(clusterUrl, (sql) => removeHost(sql, hostIdOf(dataDir)))
+/** The name of a new, empty log in the tables of an old one. */
+async function emptyLog(sql: SQL): Promise<string> {
+  const name = crypto.randomUUID()
+  await sql`DELETE FROM hopcode.log`
+  await sql`UPDATE hopcode.cluster SET name = ${name}, seq = 0, chain = ${FIRST_CHAIN}::bytea`
+  return name
+}
+
+/** The folder belongs to one host again. Returns the last entry that it has applied. */
+export function leaveCluster({ db, dataDir }: Pick<ClusterFolder, 'db' | 'dataDir'>): number {
+  const { seq } = requirePosition({ db, dataDir })
   inTransaction(db, () => removeLogPosition(db))
+  rmSync(hostIdFile(dataDir), { force: true })
+  return seq
 }
 
 /** Removes a host that is lost. False if the cluster has no such host. */
@@ -101,7 +112,13 @@ export async function usingPostgres<Result>(
     return await work(sql)
   } catch (error) {
     if (error instanceof DataError) throw error
-    const { message } = error as Error
+    const { message, errno } = error as Error & { errno?: string }
+    if (errno === UNDEFINED_TABLE) {
+      throw new DataError(
+        'The database of CLUSTER_URL has no cluster yet: run "hopcode cluster init".',
+        { cause: error },
+      )
+    }
     throw new DataError(`PostgreSQL at ${hostOf(url)}: ${message}`, { cause: error })
   } finally {
     await sql.close({ timeout: 0 })
@@ -109,6 +126,8 @@ export async function usingPostgres<Result>(
 }
 
 const CONNECT_SECONDS = 10
+/** SQLSTATE. */
+const UNDEFINED_TABLE = '42P01'
 
 const hostOf = (url: string): string => URL.parse(url)?.host ?? 'CLUSTER_URL'
 
@@ -134,7 +153,10 @@ export function requireSameMode(db: Database, dataDir: string, clusterUrl?: stri
   }
 }
 
-function requirePosition({ db, dataDir }: Pick<ClusterFolder, 'db' | 'dataDir'>): LogPosition {
+export function requirePosition({
+  db,
+  dataDir,
+}: Pick<ClusterFolder, 'db' | 'dataDir'>): LogPosition {
   const position = findLogPosition(db)
   if (!position) throw new DataError(`${dataDir} belongs to no cluster.`)
   return position

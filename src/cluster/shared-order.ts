@@ -11,6 +11,7 @@ import {
   HostRemoved,
   LEASE_MS,
   type Listener,
+  type LogSize,
   type LogState,
   type PostgresLog,
 } from './log.ts'
@@ -68,7 +69,9 @@ export class SharedOrder implements Order {
   /** The last entry of which the control thread was told. */
   #posted: number
   #timer: Timer | undefined
-  #prunedAt = performance.now()
+  #prunedAt = Number.NEGATIVE_INFINITY
+  #logSize: LogSize | undefined
+  #digestsEqual = 0
   #isClosed = false
   /** Calls of the start wait for it instead of failing without contact. */
   readonly #firstReport: Promise<void>
@@ -215,7 +218,7 @@ export class SharedOrder implements Order {
     this.#postState()
     if (performance.now() - this.#prunedAt < PRUNE_MS) return
     this.#prunedAt = performance.now()
-    await log.prune()
+    this.#logSize = await log.prune()
   }
 
   #checkState({ cluster, head }: LogState, place: number): void {
@@ -240,6 +243,8 @@ export class SharedOrder implements Order {
       hosts: this.#state?.hosts ?? [],
       isCaughtUp: this.#isCaughtUp,
       problem: this.#problem ?? this.#fault,
+      digestsEqual: this.#digestsEqual,
+      log: this.#logSize,
     })
   }
 
@@ -309,6 +314,7 @@ export class SharedOrder implements Order {
   async #compare(seq: number, digest: string): Promise<void> {
     const stored = await this.#options.log.storeDigest(seq, digest).catch(() => digest)
     if (stored !== digest) this.#stop(divergedAt(seq))
+    else this.#digestsEqual++
   }
 
   async #sendConfirmed(): Promise<void> {

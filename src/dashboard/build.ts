@@ -37,7 +37,8 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   if (/^http:/.test(baseUrl) && !/^(localhost|127\.|\[::1\])/.test(new URL(baseUrl).host)) {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
   }
-  const deletion = new AccountDeletion({ writer, accounts, links, log })
+  const takeOverMs = config.clusterUrl ? MINUTE : undefined
+  const deletion = new AccountDeletion({ writer, accounts, links, log, takeOverMs })
   const deps: DashboardDeps = {
     ...shared,
     writer,

@@ -30,26 +30,3 @@ test('a stop waits for no more than the batch under way, and leaves the account 
   if (begun) await begun.done
   expect(calls).toEqual(['beginDeletion', 'deleteSome'])
 })
-
-test('a deletion that fails is tried again, and its failure is logged once', async () => {
-  const lines: string[] = []
-  const removed = Promise.withResolvers<void>()
-  let failures = 1
-  const deletion = new AccountDeletion({
-    writer: Thread.inProcess<DeletionWrites>({
-      beginDeletion: () => true,
-      removeAccount: () => removed.resolve(),
-    }),
-    links: {
-      async deleteSome() {
-        if (failures-- > 0) throw new Error('PostgreSQL does not answer')
-        return 0
-      },
-    },
-    accounts: { listDeleted: () => [1] } as unknown as Options['accounts'],
-    log: createLog({ level: 'error', human: false, write: (line) => lines.push(line) }),
-  })
-  await removed.promise
-  await deletion.close()
-  expect(lines.filter((line) => line.includes('account.not_deleted'))).toHaveLength(1)
-})

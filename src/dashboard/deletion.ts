@@ -1,13 +1,11 @@
 import type { AccountId, AccountStore } from '../accounts/store.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
 import type { Log } from '../lib/log.ts'
-import type { Caller } from '../lib/thread.ts'
+import { type Caller, messageOf } from '../lib/thread.ts'
 import type { LinkWriter } from '../links/writer.ts'
 
 /** Links deleted in one transaction. Other writes run between two batches. */
 const BATCH_MAX = 500
-/** Between two attempts after a failure. */
-const RETRY_MS = 1000
 
 export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'>
 
@@ -16,18 +14,27 @@ interface DeletionOptions {
   accounts: AccountStore
   links: Pick<LinkWriter, 'deleteSome'>
   log: Log
+  /**
+   * In a cluster: how often to look for deletions that another host has begun and not finished. If
+   * it is still at work, both delete.
+   */
+  takeOverMs?: number | undefined
 }
 
 /** Deletes accounts and all their links, in batches. Resumes interrupted deletions at a start. */
 export class AccountDeletion {
   readonly #options: DeletionOptions
+  readonly #queued = new Set<AccountId>()
+  readonly #timer: Timer | undefined
   #closing = false
-  readonly #closed = Promise.withResolvers<void>()
   #work: Promise<void> = Promise.resolve()
 
   constructor(options: DeletionOptions) {
     this.#options = options
-    for (const id of options.accounts.listDeleted()) this.#queue(id)
+    this.#resume()
+    if (options.takeOverMs === undefined) return
+    this.#timer = setInterval(() => this.#resume(), options.takeOverMs)
+    this.#timer.unref()
   }
 
   /**
@@ -42,30 +49,28 @@ export class AccountDeletion {
   /** Stops after the current batch. The next start resumes. */
   close(): Promise<void> {
     this.#closing = true
-    this.#closed.resolve()
+    clearInterval(this.#timer)
     return this.#work
   }
 
-  /** Resolves after the first attempt. */
-  #queue(id: AccountId): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#work = this.#work.then(() => this.#deleteWithRetries(id, resolve))
-    return promise
+  #resume(): void {
+    const { accounts, log } = this.#options
+    try {
+      for (const id of accounts.listDeleted()) if (!this.#queued.has(id)) this.#queue(id)
+    } catch (error) {
+      log.warn('account.deletions_not_read', { reason: messageOf(error) })
+    }
   }
 
-  /** Tries again until it succeeds: a disk may be full, or PostgreSQL away, for a while. */
-  async #deleteWithRetries(id: AccountId, onAttempt: () => void): Promise<void> {
-    for (let tries = 1; !this.#closing; tries++) {
-      try {
-        await this.#deleteLinks(id)
-        break
-      } catch (error) {
-        if (tries === 1) this.#options.log.error('account.not_deleted', { account_id: id }, error)
-        onAttempt()
-        await Promise.race([Bun.sleep(RETRY_MS), this.#closed.promise])
-      }
-    }
-    onAttempt()
+  #queue(id: AccountId): Promise<void> {
+    this.#queued.add(id)
+    this.#work = this.#work
+      .then(() => this.#deleteLinks(id))
+      .catch((error: unknown) => {
+        this.#options.log.error('account.not_deleted', { account_id: id }, error)
+      })
+      .finally(() => this.#queued.delete(id))
+    return this.#work
   }
 
   async #deleteLinks(accountId: AccountId): Promise<void> {

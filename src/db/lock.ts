@@ -19,6 +19,16 @@ export class FolderLock {
 
   /** Throws DataError, which names the process that already serves the folder. */
   static claim(dataDir: string): FolderLock {
+    const lock = FolderLock.tryClaim(dataDir)
+    if (lock) return lock
+    const pid = readPid(join(dataDir, 'serving.pid'))
+    throw new DataError(
+      `${dataDir} is served by process ${pid} already: stop it, or choose another DATA_DIR.`,
+    )
+  }
+
+  /** Undefined while another process holds the lock. Throws DataError if the disk refuses. */
+  static tryClaim(dataDir: string): FolderLock | undefined {
     const pidFile = join(dataDir, 'serving.pid')
     refuseLink(join(dataDir, 'serving.lock'))
     let db: Database | undefined
@@ -31,7 +41,8 @@ export class FolderLock {
       writePid(pidFile)
     } catch (cause) {
       db?.close()
-      throw new DataError(`${dataDir} ${explain(cause, pidFile)}`, { cause })
+      if ((cause as { code?: string }).code === 'SQLITE_BUSY') return undefined
+      throw new DataError(`${dataDir} ${explain(cause)}`, { cause })
     }
     return new FolderLock(db)
   }
@@ -42,13 +53,10 @@ export class FolderLock {
   }
 }
 
-function explain(cause: unknown, pidFile: string): string {
-  const { code, message } = cause as Error & { code?: string }
-  if (code === 'SQLITE_BUSY') {
-    return `is served by process ${readPid(pidFile)} already: stop it, or choose another DATA_DIR.`
-  }
+function explain(cause: unknown): string {
   const refusal = diskRefusal(cause)
   if (refusal) return `cannot be locked: ${refusal}.`
+  const { message } = cause as Error
   return `cannot be locked: ${message}. May this user write serving.lock and serving.pid there?`
 }
 

@@ -59,6 +59,16 @@ export function hitReader(db: Database, journal: Pick<JournalFile, 'read' | 'id'
   }
 }
 
+/** Up to which position the cluster has counted the hits of a host's journal. */
+export function countedOf(db: Database, host: string, journalId: string): number {
+  const row = db
+    .query<{ position: number }, [string, string]>(
+      'SELECT position FROM hit_positions WHERE host = ? AND journal_id = ?',
+    )
+    .get(host, journalId)
+  return row?.position ?? 0
+}
+
 /** For a folder that joins a cluster with counted hits of its own journal. */
 export function recordOwnPosition(db: Database, host: string): void {
   db.query(

@@ -138,12 +138,12 @@ export function findJournalPosition(db: Database): JournalPosition | undefined {
   return row ?? undefined
 }
 
-/** Links the database to another journal, from its beginning. The counts stay. */
-export function adoptJournal(db: Database, journalId: string): void {
+/** Links the database to another journal, counted up to `position`. The counts stay. */
+export function adoptJournal(db: Database, journalId: string, position = 0): void {
   db.query(
-    `INSERT INTO hit_totals (id, journal_id, position, redirects) VALUES (1, ?1, 0, 0)
-     ON CONFLICT (id) DO UPDATE SET journal_id = ?1, position = 0`,
-  ).run(journalId)
+    `INSERT INTO hit_totals (id, journal_id, position, redirects) VALUES (1, ?1, ?2, 0)
+     ON CONFLICT (id) DO UPDATE SET journal_id = ?1, position = ?2`,
+  ).run(journalId, position)
 }
 
 /** Committed counts, each with the position of the same snapshot: entries before it are counted. */

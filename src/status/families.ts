@@ -1,4 +1,5 @@
 import type { Blocklist } from '../blocklist/watch.ts'
+import type { Cluster } from '../cluster/cluster.ts'
 import type { HitFlusher } from '../hits/flush.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import type { RequestTally } from '../http/requests.ts'
@@ -38,6 +39,8 @@ export interface MetricsSources {
   writerWork: { readonly batchSize: Histogram; readonly seconds: Histogram }
   blocklist: Pick<Blocklist, 'state'>
   descriptors: Pick<Descriptors, 'areExhausted' | 'ended' | 'limit'>
+  /** Absent where this host is alone. */
+  cluster?: Pick<Cluster, 'state' | 'late' | 'contactMs' | 'problem'> | undefined
 }
 
 export interface Scrape extends Omit<MetricsSources, 'redirects'> {
@@ -249,6 +252,43 @@ export const FAMILIES = {
     ({ blocklist }) => (blocklist.state().loadedAt ?? 0) / 1000,
   ),
 
+  hopcode_cluster_following: gauge(
+    '1 while this host follows the log of its cluster: /-/ready needs it.',
+    ({ cluster }) => cluster && cluster.problem === undefined,
+  ),
+  hopcode_cluster_contact_age_seconds: gauge(
+    'Time since PostgreSQL answered; more than 2 means not ready.',
+    ({ cluster }) => cluster && cluster.contactMs / 1000,
+  ),
+  hopcode_cluster_applied_entry: gauge(
+    'The last entry of the log that this host has applied.',
+    ({ cluster }) => cluster?.state?.applied,
+  ),
+  hopcode_cluster_lag_entries: gauge(
+    'Entries of the log that this host has not applied yet.',
+    ({ cluster }) => cluster?.state && cluster.state.head - cluster.state.applied,
+  ),
+  hopcode_cluster_other_hosts: gauge(
+    'Other hosts of the cluster, live or not.',
+    ({ cluster }) => cluster?.state && countHosts(cluster.state.hosts),
+  ),
+  hopcode_cluster_late_total: counter(
+    'Changes that were answered before all live hosts had applied them, after 250 ms.',
+    ({ cluster }) => cluster?.late,
+  ),
+  hopcode_cluster_digests_equal_total: counter(
+    'Comparisons in which the data of this host were equal to those of the others.',
+    ({ cluster }) => cluster?.state?.digestsEqual,
+  ),
+  hopcode_cluster_log_entries: gauge(
+    'Entries that PostgreSQL keeps.',
+    ({ cluster }) => cluster?.state?.log?.entries,
+  ),
+  hopcode_cluster_log_bytes: gauge(
+    'Size of the log on the disk of PostgreSQL.',
+    ({ cluster }) => cluster?.state?.log?.bytes,
+  ),
+
   hopcode_process_resident_memory_bytes: gauge(
     'Resident memory of all threads.',
     ({ process: { memory } }) => memory?.rss,
@@ -305,6 +345,11 @@ function countRedirects({ redirects, hits }: Scrape): Sample[] {
     labels: { route: '/:code', method, status },
     value,
   }))
+}
+
+function countHosts(hosts: readonly { isLive: boolean }[]): Sample[] {
+  const live = hosts.filter(({ isLive }) => isLive).length
+  return samples('state', { live, away: hosts.length - live })
 }
 
 function eachWindow(read: (window: LimiterWindow['window']) => number) {

@@ -48,9 +48,14 @@ export class Health {
     return this.#deps.watch.hangingThread
   }
 
+  /** Why this host does not follow the log of its cluster. */
+  get clusterProblem(): string | undefined {
+    return this.#deps.cluster?.problem
+  }
+
   isReady(): boolean {
     if (this.#isStopping || this.deadThread || this.hangingThread) return false
-    if (this.#deps.cluster?.problem) return false
+    if (this.clusterProblem) return false
     return this.totalRedirects() !== undefined
   }
 

@@ -105,5 +105,6 @@ function degraded(health: Health): AppError {
   const database = health.totalRedirects() === undefined ? 'error' : 'ok'
   if (deadThread) return degradedError('thread_ended', { thread: deadThread, database })
   if (hangingThread) return degradedError('thread_hanging', { thread: hangingThread, database })
+  if (health.clusterProblem) return degradedError('not_following', { database })
   return degradedError('unhealthy', { database })
 }

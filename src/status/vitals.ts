@@ -1,4 +1,5 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs'
+import type { Cluster } from '../cluster/cluster.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import type { Health } from './health.ts'
 
@@ -13,6 +14,18 @@ export interface Vitals {
   memory: number | undefined
   /** Epoch ms. */
   startedAt: number
+  /** Undefined where this host is alone. */
+  cluster: ClusterVitals | undefined
+}
+
+interface ClusterVitals {
+  /** Why this host does not follow the log. */
+  problem: string | undefined
+  /** Entries that this host has not applied yet. */
+  lag: number
+  /** Other hosts. */
+  hosts: number
+  liveHosts: number
 }
 
 interface VitalsDeps {
@@ -20,10 +33,12 @@ interface VitalsDeps {
   writer: { readonly failing: boolean }
   journal: Pick<HitJournal, 'pending' | 'entries' | 'overflow'>
   databaseFile: string
+  cluster?: Pick<Cluster, 'problem' | 'state'> | undefined
 }
 
 /** Waits for nothing but the file system, and throws nothing. */
-export function readVitals({ health, writer, journal, databaseFile }: VitalsDeps): Vitals {
+export function readVitals(deps: VitalsDeps): Vitals {
+  const { health, writer, journal, databaseFile, cluster } = deps
   const { pending, entries, overflow } = journal
   return {
     isDatabaseWell: health.totalRedirects() !== undefined,
@@ -32,6 +47,17 @@ export function readVitals({ health, writer, journal, databaseFile }: VitalsDeps
     disk: readDisk(databaseFile),
     memory: orUndefined(() => process.memoryUsage.rss()),
     startedAt: performance.timeOrigin,
+    cluster: cluster && clusterVitals(cluster),
+  }
+}
+
+function clusterVitals({ problem, state }: Pick<Cluster, 'problem' | 'state'>): ClusterVitals {
+  const hosts = state?.hosts ?? []
+  return {
+    problem,
+    lag: state ? state.head - state.applied : 0,
+    hosts: hosts.length,
+    liveHosts: hosts.filter(({ isLive }) => isLive).length,
   }
 }
 

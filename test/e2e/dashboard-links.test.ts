@@ -143,7 +143,7 @@ test('while a code is typed, the form says whether it is free', async () => {
   const free = await makeMember(app, 'free@example.com')
   await app.reserve('SPRING26', 'pro')
   await app.reserve('STOPPED26', 'pro')
-  disableLink(app, 'STOPPED26', 'Reported')
+  await disableLink(app, 'STOPPED26', 'Reported')
   const { passcode } = await app.reserve('GONE2026', 'pro')
   await app.call('POST', '/api/delete', { key: 'pro', json: { code: 'GONE2026', passcode } })
   for (const { typed, says } of [...statuses, { typed: 'GONE2026', says: 'Free' }]) {

@@ -319,7 +319,7 @@ test('the command line gives a reset link that a running service honours', async
   await using app = await testApp()
   app.key('free')
   expect((await new Visitor(app).signIn('free@example.com')).status).toBe(401)
-  const { link, ends_at } = JSON.parse(resetPasswordByCommand(app, 'free@example.com'))
+  const { link, ends_at } = JSON.parse(await resetPasswordByCommand(app, 'free@example.com'))
   expect(ends_at).toBe('2026-03-02T12:00:00.000Z')
   const member = new Visitor(app)
   expect((await member.post(new URL(link).pathname, { password: PASSWORD })).status).toBe(303)

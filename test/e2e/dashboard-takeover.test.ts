@@ -65,7 +65,7 @@ test('a set-up link of the command line makes no member an owner without the mem
   const invite = linkIn(
     await owner.post(`${ACCOUNTS}/invites`, { email: '', plan: 'pro' }, { from: ACCOUNTS }),
   )
-  const path = new URL(setupLinkByCommand(app)).pathname
+  const path = new URL(await setupLinkByCommand(app)).pathname
   const operator = new Visitor(app)
   const sent = { email: 'ann@example.com', password: NEW_PASSWORD }
   expect((await operator.post(path, sent)).status).toBe(422)
@@ -205,7 +205,7 @@ test('the password asked for again has five guesses in a session, then one a min
 test('an invitation ends when the account that sent it is disabled or deleted', async () => {
   await using app = await testApp()
   const { owner } = await setUpOwner(app)
-  const path = new URL(setupLinkByCommand(app)).pathname
+  const path = new URL(await setupLinkByCommand(app)).pathname
   const other = new Visitor(app)
   await other.post(path, { email: 'other@example.com', password: PASSWORD })
   const invite = async (sender: Visitor) =>

@@ -252,8 +252,8 @@ test('turning it on asks for the password ten minutes after it was entered', asy
 test('the operator turns it off by a command, for somebody whose device is lost', async () => {
   const { app, there } = await open()
   await using _ = app
-  expect(resetTwoFactorByCommand(app, ANN)).toContain('is off')
-  expect(resetTwoFactorByCommand(app, ANN)).toContain('is not on')
+  expect(await resetTwoFactorByCommand(app, ANN)).toContain('is off')
+  expect(await resetTwoFactorByCommand(app, ANN)).toContain('is not on')
   expect((await there.signIn(ANN)).location).toBe('/app/links')
 })
 

@@ -214,7 +214,7 @@ testInBrowser(
     await fillAccount(app, key)
     await app.claim('DISABLED26', `https://example.com/${'endless'.repeat(100)}`, key)
     await app.claim('ACTIVE26', 'https://example.com/', key)
-    disableLink(app, 'DISABLED26', 'Reported '.repeat(20))
+    await disableLink(app, 'DISABLED26', 'Reported '.repeat(20))
     await using watched = await watch(browser, app)
     const { page, said } = watched
     const faults: string[] = []

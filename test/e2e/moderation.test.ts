@@ -37,7 +37,7 @@ test('a link that nobody could take down answers 410 after the command, and redi
   const { code } = await app.claim('PHISH01', DESTINATION)
   const other = await app.claim('GOOD0001', 'https://good.example/')
   expect(await statusOf(app, code)).toBe(302)
-  expect(disable(app, code.toLowerCase())).toContain(`${code} is disabled`)
+  expect(await disable(app, code.toLowerCase())).toContain(`${code} is disabled`)
   await answers(app, code, 410)
   const hits = await hitsOf(app, code)
   const before = Number((await visit(app, code)).headers.get('x-ratelimit-remaining'))
@@ -51,14 +51,14 @@ test('a link that nobody could take down answers 410 after the command, and redi
   expect(await statusOf(app, `${code}/`)).toBe(410)
   expect(await statusOf(app, other.code)).toBe(302)
   expect(await hitsOf(app, code)).toBe(hits)
-  enable(app, code)
+  await enable(app, code)
   await answers(app, code, 302)
 })
 
 test('a disabled code still answers look-ups, lists and QR requests, and the API still changes it', async () => {
   await using app = await testApp({ env: UNLIMITED })
   const { code, passcode } = await app.claim('PHISH01', DESTINATION)
-  disable(app, code)
+  await disable(app, code)
   await answers(app, code, 410)
   for (const path of [`/api/lookup/${code}`, `/api/qr/${code}`, `/api/qr-image/${code}`]) {
     expect([path, (await app.call('GET', path)).status]).toEqual([path, 200])
@@ -72,7 +72,7 @@ test('a disabled code still answers look-ups, lists and QR requests, and the API
 test('a disabled code stays disabled after its link is deleted, and nobody can claim it', async () => {
   await using app = await testApp({ env: UNLIMITED })
   const { code, passcode } = await app.claim('PHISH01', DESTINATION)
-  disable(app, code)
+  await disable(app, code)
   await answers(app, code, 410)
   const deletion = { key: 'free', json: { code, passcode } }
   expect((await app.call('POST', '/api/delete', deletion)).status).toBe(200)
@@ -92,7 +92,7 @@ test('a disabled code stays disabled after its link is deleted, and nobody can c
   await app.stop()
   await using again = await testApp({ dataDir: app.dataDir, env: UNLIMITED })
   await eventually('every code is known', async () => (await statusOf(again, code)) === 410)
-  enable(again, code)
+  await enable(again, code)
   await answers(again, code, 404)
   const json = { code }
   expect((await again.call('POST', '/api/reserve', { key: 'pro-2', json })).status).toBe(201)
@@ -103,7 +103,7 @@ test('a generated code is never a disabled one', async () => {
   const random = (length: number) => new Uint8Array(length).fill(1)
   await using app = await testApp({ random, env: UNLIMITED })
   const first = await app.shorten('https://one.example/', 'enterprise')
-  disable(app, first.code)
+  await disable(app, first.code)
   await answers(app, first.code, 410)
   const deletion = { key: 'enterprise', json: first }
   expect((await app.call('POST', '/api/delete', deletion)).status).toBe(200)
@@ -115,14 +115,16 @@ test('a generated code is never a disabled one', async () => {
 test('commands on links refuse what makes no sense, and say what is wrong', async () => {
   await using app = await testApp()
   const { code } = await app.claim('PHISH01')
-  expect(() => disable(app, 'NOBODYS1')).toThrow('no link has the code NOBODYS1')
-  expect(() => disable(app, 'NO-CODE')).toThrow('a code has 6 to 20 letters and digits')
-  expect(() => disable(app, code, ' ')).toThrow('--reason must be one line of 1 to 200 characters')
-  expect(() => disable(app, code, 'a\nb')).toThrow('--reason must be one line')
-  expect(() => disable(app, code, 'x'.repeat(201))).toThrow('--reason must be one line')
-  expect(() => enable(app, code)).toThrow(`${code} is not disabled`)
-  disable(app, code, 'first')
-  disable(app, code, 'second')
+  await expect(disable(app, 'NOBODYS1')).rejects.toThrow('no link has the code NOBODYS1')
+  await expect(disable(app, 'NO-CODE')).rejects.toThrow('a code has 6 to 20 letters and digits')
+  await expect(disable(app, code, ' ')).rejects.toThrow(
+    '--reason must be one line of 1 to 200 characters',
+  )
+  await expect(disable(app, code, 'a\nb')).rejects.toThrow('--reason must be one line')
+  await expect(disable(app, code, 'x'.repeat(201))).rejects.toThrow('--reason must be one line')
+  await expect(enable(app, code)).rejects.toThrow(`${code} is not disabled`)
+  await disable(app, code, 'first')
+  await disable(app, code, 'second')
   expect(JSON.parse(listDisabled(app))).toEqual({
     code,
     reason: 'second',

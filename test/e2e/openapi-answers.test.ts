@@ -82,7 +82,7 @@ test('every answer is as documented, and every documented answer can happen', as
   }
   await seeRefusals(see)
   await app.claim('DISABLED', url, 'pro-2')
-  disableLink(app, 'DISABLED', 'Reported')
+  await disableLink(app, 'DISABLED', 'Reported')
   await see('GET /{code}', { key: 'enterprise-2' }, '/DISABLED')
 
   for (const endpoint of ALL) {

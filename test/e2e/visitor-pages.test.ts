@@ -31,7 +31,7 @@ test('a program gets the same JSON as ever', async () => {
 test('the page of a disabled code is 410, and of a used-up limit 429 with Retry-After', async () => {
   await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '2' } })
   await app.reserve('SPRING26')
-  disableLink(app, 'SPRING26', 'Phishing')
+  await disableLink(app, 'SPRING26', 'Phishing')
   const disabled = await open(app, '/SPRING26')
   expect(disabled.status).toBe(410)
   expect(disabled.text).toContain('<h1>Dieser Link ist nicht mehr verfügbar</h1>')

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { issueKey, type KeyDeps, revokeKey, rotateKey } from '../../src/accounts/keys.ts'
+import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
 import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
 import { type App, buildApp } from '../../src/app.ts'
@@ -14,6 +14,7 @@ import { type HostFolders, hostFolders, onEveryHost } from './app-cluster.ts'
 import { redirectThreads } from './binary.ts'
 import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
+import { revokeKey, rotateKey } from './keys.ts'
 import { openQuickWorker, openReusedWorker } from './reused-worker.ts'
 
 /** 2026-03-01T12:00:00.000Z: when every test begins. */

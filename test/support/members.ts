@@ -7,6 +7,7 @@ import {
 import type { Plan } from '../../src/accounts/plans.ts'
 import { accountWrites } from '../../src/accounts/writes.ts'
 import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
+import { localWriter } from '../../src/cli/writer.ts'
 import type { DataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { eventually, type TestApp } from './app.ts'
@@ -68,22 +69,22 @@ const commandDeps = (app: TestApp, { db, accounts, hasher }: DataFolder) => ({
   hasher,
   random: secureRandom,
   clock: () => app.now(),
-  oneTimeLinks: new OneTimeLinkStore(db),
+  writer: localWriter(db),
   baseUrl: app.url,
 })
 
 /** What `hopcode account reset-password --json` prints. */
-export const resetPasswordByCommand = (app: TestApp, email: string): string =>
+export const resetPasswordByCommand = (app: TestApp, email: string): Promise<string> =>
   administer(app, (folder) => resetPassword(commandDeps(app, folder), { email, json: true }))
 
 /** What `hopcode account reset-two-factor` prints. */
-export const resetTwoFactorByCommand = (app: TestApp, email: string): string =>
+export const resetTwoFactorByCommand = (app: TestApp, email: string): Promise<string> =>
   administer(app, (folder) => resetTwoFactor(commandDeps(app, folder), { email }))
 
 /** The link that `hopcode account setup-link --another` prints. */
-export const setupLinkByCommand = (app: TestApp): string =>
-  administer(app, (folder) => {
-    const printed = setupLink(commandDeps(app, folder), { another: true, json: true })
+export const setupLinkByCommand = (app: TestApp): Promise<string> =>
+  administer(app, async (folder) => {
+    const printed = await setupLink(commandDeps(app, folder), { another: true, json: true })
     return JSON.parse(printed).link
   })
 

@@ -106,6 +106,9 @@ export function serviceTabs(current: keyof typeof TABS): Html {
 
 /** A problem that needs the administrator; undefined if there is none. */
 function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string | undefined {
+  if (vitals.cluster?.problem) {
+    return `Changes fail: ${vitals.cluster.problem}. Short links keep working, and hits are kept.`
+  }
   if (vitals.isWriteFailing) {
     return 'Writes to the disk fail: is it full? Short links keep working, and hits are kept.'
   }
@@ -120,7 +123,7 @@ function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string |
 
 function health(deps: DashboardDeps): Html {
   const vitals = deps.vitals()
-  const { isDatabaseWell, isWriteFailing, hits, disk, memory, startedAt } = vitals
+  const { isDatabaseWell, isWriteFailing, hits, disk, memory, startedAt, cluster } = vitals
   const problem = findProblem(deps, vitals)
   return html`
     ${
@@ -145,6 +148,17 @@ function health(deps: DashboardDeps): Html {
           ['Journal filled', `${Math.round(hits.journalFill * 100)} %`],
         ]),
       )}
+      ${
+        cluster &&
+        parts.card(
+          'Cluster',
+          parts.facts([
+            ['This host', cluster.problem ? 'not following' : 'live'],
+            ['Other hosts live', `${cluster.liveHosts} of ${cluster.hosts}`],
+            ['Changes to apply', parts.count(cluster.lag)],
+          ]),
+        )
+      }
       ${parts.card(
         'Program',
         parts.facts([

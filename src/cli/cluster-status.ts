@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs'
+import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
+import { findLogPosition } from '../cluster/position.ts'
+import { usingPostgres } from '../cluster/setup.ts'
+import { type ClusterState, type HostState, readCluster } from '../cluster/status.ts'
+import type { Config } from '../config.ts'
+import { databaseFile, openReadonly } from '../db/open.ts'
+import { formatBytes } from '../lib/bytes.ts'
+import { HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts'
+import { DataError } from '../lib/data-error.ts'
+import { requireClusterUrl } from './cluster.ts'
+
+/** Entries that a live host may be behind without advice. */
+const LAG_MAX = 10_000
+
+/** `ok`: nothing needs attention. */
+export async function clusterStatus(
+  config: Config,
+  { json }: { json: boolean },
+): Promise<{ ok: boolean; text: string }> {
+  const url = requireClusterUrl(config)
+  const state = await usingPostgres(url, readCluster).catch((error: unknown) => {
+    throw withOwnPosition(error, config)
+  })
+  const own = existsSync(hostIdFile(config.dataDir)) ? hostIdOf(config.dataDir) : undefined
+  const advice = adviceOn(state)
+  const text = json ? JSON.stringify(viewOf(state, own, advice)) : textOf(state, own, advice)
+  return { ok: advice.length === 0, text }
+}
+
+/** Without PostgreSQL, tells which host has the newest data. */
+function withOwnPosition(error: unknown, { dataDir }: Config): unknown {
+  if (!(error instanceof DataError) || !existsSync(databaseFile(dataDir))) return error
+  using db = openReadonly(databaseFile(dataDir), { cacheKiB: 64 })
+  const position = findLogPosition(db)
+  if (!position) return error
+  return new DataError(`${error.message}. This host has applied entry ${position.seq}.`)
+}
+
+const viewOf = (
+  { name, head, hosts, log }: ClusterState,
+  own: string | undefined,
+  advice: string[],
+) => ({
+  ok: advice.length === 0,
+  cluster: name,
+  entry: head,
+  hosts: hosts.map(({ id, isLive, silentMs, ...host }) => ({
+    id,
+    name: host.name,
+    address: host.address,
+    this_host: id === own,
+    live: isLive,
+    last_contact_ms: silentMs ?? null,
+    applied: host.applied,
+    behind: head - host.applied,
+    version: host.version,
+    program: host.program,
+    problem: host.problem,
+  })),
+  log: {
+    entries: log.entries,
+    bytes: log.bytes,
+    oldest: log.oldest === undefined ? null : isoTime(log.oldest),
+  },
+  advice,
+})
+
+function textOf(state: ClusterState, own: string | undefined, advice: readonly string[]): string {
+  const { name, head, hosts, log } = state
+  const rows = hosts.map((host) => [
+    host.name + (host.id === own ? ' (this host)' : ''),
+    stateOf(host),
+    String(host.applied),
+    String(head - host.applied),
+    `${host.program}, calls ${host.version}`,
+    host.address,
+    host.id,
+  ])
+  const oldest = log.oldest === undefined ? '' : `, the oldest from ${isoTime(log.oldest)}`
+  return [
+    `Cluster ${name}, at entry ${head}.`,
+    '',
+    ...columns([['HOST', 'STATE', 'APPLIED', 'BEHIND', 'RELEASE', 'ADDRESS', 'ID'], ...rows]),
+    '',
+    `Log: ${log.entries} entries, ${formatBytes(log.bytes)}${oldest}.`,
+    ...(advice.length === 0 ? ['Everything is well.'] : advice.map((line) => `→ ${line}`)),
+  ].join('\n')
+}
+
+function stateOf({ problem, isLive, silentMs }: HostState): string {
+  if (silentMs === undefined) return 'stopped'
+  if (!isLive) return `silent for ${duration(silentMs)}`
+  return problem === null ? 'live' : 'not following'
+}
+
+function duration(ms: number): string {
+  if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`
+  if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`
+  return `${Math.round(ms / HOUR)} h`
+}
+
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? []
+  return rows.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** What a person should do, one line each. */
+function adviceOn({ head, hosts }: ClusterState): string[] {
+  const newest = Math.max(0, ...hosts.map(({ version }) => version))
+  return hosts.flatMap((host) => {
+    const { id, problem, isLive, version, applied } = host
+    const name = `${host.name} (${host.address})`
+    const lines: string[] = []
+    if (problem !== null) lines.push(`${name}: ${problem}`)
+    else if (!isLive) {
+      lines.push(
+        `${name} has no contact to PostgreSQL: start its service, or see its log. If the host is ` +
+          `lost: hopcode cluster leave --host ${id}`,
+      )
+    } else if (head - applied > LAG_MAX) lines.push(`${name} is still applying the log.`)
+    if (version < newest) lines.push(`${name} has an older release than another host: upgrade it.`)
+    return lines
+  })
+}

@@ -1,0 +1,165 @@
+import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { applyLog } from '../cluster/catch-up.ts'
+import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
+import {
+  initCluster,
+  joinCluster,
+  leaveCluster,
+  removeHost,
+  requirePosition,
+  usingPostgres,
+} from '../cluster/setup.ts'
+import { type HostState, readCluster } from '../cluster/status.ts'
+import type { Config } from '../config.ts'
+import { createDataFolder, openDataFolder, requireDatabase } from '../data-folder.ts'
+import { FolderLock } from '../db/lock.ts'
+import { closeWritable, databaseFile } from '../db/open.ts'
+import type { Clock } from '../lib/clock.ts'
+import { DataError } from '../lib/data-error.ts'
+import { loggedWrites } from '../writes.ts'
+import { CommandError } from './args.ts'
+import { contents, STREAM } from './backup.ts'
+import { adviceOn, findClusterOf, requireOrigin, restoreFiles } from './restore.ts'
+import { localAddress } from './service.ts'
+
+/** Commands on a cluster and its hosts. Each returns what it prints. */
+
+/** The data of this folder become those of a new cluster; or upgrades the tables of its cluster. */
+export async function init(config: Config): Promise<string> {
+  const { dataDir } = config
+  const clusterUrl = requireClusterUrl(config)
+  createDataFolder(dataDir)
+  const wasInCluster = findClusterOf(dataDir) !== undefined
+  await withFolder(dataDir, ({ db }) =>
+    initCluster({ db, dataDir, clusterUrl, address: addressOf(config) }),
+  )
+  return wasInCluster
+    ? 'The tables of the cluster are those of this release.'
+    : 'This host is the first one of a new cluster. Start its service with CLUSTER_URL.'
+}
+
+/**
+ * Fills this folder with a copy of a host of the cluster. A folder that belongs to the cluster
+ * already gets a new database, and keeps its id and the hits that are not counted yet.
+ */
+export async function join(
+  config: Config,
+  { source }: { source: string },
+  clock: Clock,
+): Promise<string> {
+  const { dataDir } = config
+  const clusterUrl = requireClusterUrl(config)
+  const origin = source === '' ? STREAM : source
+  const from = requireOrigin(origin)
+  createDataFolder(dataDir)
+  const lock = FolderLock.claim(dataDir)
+  try {
+    // Before the copy is read, which may take minutes.
+    const { name } = await usingPostgres(clusterUrl, readCluster)
+    requireReplaceable(dataDir, name)
+    const address = addressOf(config)
+    const { manifest, aside } = await restoreFiles(origin, {
+      dataDir,
+      clock,
+      joinCluster: (db) => joinCluster({ db, dataDir, clusterUrl, address }),
+    })
+    const lines = [`Joined the cluster with ${from}: ${contents(manifest)}.`]
+    if (aside) lines.push(adviceOn(aside))
+    lines.push('Start the service. It applies what the cluster has changed since.')
+    return lines.join('\n')
+  } finally {
+    lock.release()
+  }
+}
+
+/** Throws CommandError for data that do not belong to the cluster of this name. */
+function requireReplaceable(dataDir: string, name: string): void {
+  if (!existsSync(databaseFile(dataDir))) return
+  const cluster = findClusterOf(dataDir)
+  // A damaged database cannot say to which cluster it belongs.
+  if (cluster === name || (cluster === undefined && existsSync(hostIdFile(dataDir)))) return
+  throw new CommandError(
+    `${dataDir} has data that do not belong to this cluster, and a join would replace them: ` +
+      'choose an empty DATA_DIR, or move the files away.',
+  )
+}
+
+/** This host is a service of its own again, with the data of the cluster. */
+export async function leave(config: Config): Promise<string> {
+  const { dataDir, clusterUrl } = config
+  requireDatabase(dataDir)
+  return withFolder(dataDir, async ({ db }) => {
+    requirePosition({ db, dataDir })
+    const host = hostIdOf(dataDir)
+    if (clusterUrl) {
+      const functions = loggedWrites(db, host)
+      await usingPostgres(clusterUrl, (sql) => {
+        return applyLog({ db, url: clusterUrl, host, functions }).then(() => removeHost(sql, host))
+      })
+    }
+    const seq = leaveCluster({ db, dataDir })
+    const left = `This host has left the cluster, with its data up to entry ${seq}.`
+    if (clusterUrl) return `${left} Start its service without CLUSTER_URL.`
+    return (
+      `${left} Without CLUSTER_URL, the cluster still lists it. If PostgreSQL is not lost, run ` +
+      `this on another host: hopcode cluster leave --host ${host}`
+    )
+  })
+}
+
+/** `id`: the id or the name of a host that is lost. */
+export async function removeLost(config: Config, id: string): Promise<string> {
+  const host = await usingPostgres(requireClusterUrl(config), async (sql) => {
+    const { hosts } = await readCluster(sql)
+    const found = requireHost(hosts, id)
+    if (found.isLive) {
+      throw new DataError(
+        `${found.name} is live: stop its service, and run "hopcode cluster leave" there.`,
+      )
+    }
+    await removeHost(sql, found.id)
+    return found
+  })
+  return (
+    `${host.name} is removed. Its data folder cannot follow the log any more: to use the host ` +
+    'again, run "hopcode cluster join" there.'
+  )
+}
+
+function requireHost(hosts: readonly HostState[], id: string): HostState {
+  const found = hosts.filter((host) => host.id === id || host.name === id)
+  if (found.length === 1) return found[0] as HostState
+  const known = hosts.map((host) => `${host.id} (${host.name}, ${host.address})`).join(', ')
+  const problem = found.length === 0 ? 'No host has' : 'Several hosts have'
+  throw new DataError(`${problem} the id or name ${id}. The hosts: ${known || 'none'}`)
+}
+
+export function requireClusterUrl({ clusterUrl }: Config): string {
+  if (clusterUrl) return clusterUrl
+  throw new CommandError('CLUSTER_URL is missing: postgres://user:password@host:5432/database')
+}
+
+/** Where people find this host: BASE_URL is that of all. */
+function addressOf({ host, port }: Config): string {
+  const local = localAddress(host, port)
+  return local.replace(/^http:\/\/127\.0\.0\.1(?=:)/, `http://${hostname()}`)
+}
+
+/** Opens the folder while no service uses it. */
+async function withFolder<Result>(
+  dataDir: string,
+  work: (folder: ReturnType<typeof openDataFolder>) => Promise<Result>,
+): Promise<Result> {
+  const lock = FolderLock.claim(dataDir)
+  try {
+    const folder = openDataFolder(dataDir)
+    try {
+      return await work(folder)
+    } finally {
+      closeWritable(folder.db)
+    }
+  } finally {
+    lock.release()
+  }
+}

@@ -1,0 +1,73 @@
+import type { SQL } from 'bun'
+import { LEASE_MS } from './log.ts'
+
+/** The state of a cluster, as PostgreSQL knows it. */
+export interface ClusterState {
+  /** Random; differs from that of every other cluster. */
+  name: string
+  /** The last entry of the log. */
+  head: number
+  /** In the order in which they joined. */
+  hosts: HostState[]
+  /** `oldest`: epoch ms; undefined for an empty log. */
+  log: { entries: number; bytes: number; oldest: number | undefined }
+}
+
+export interface HostState {
+  id: string
+  /** Of the machine. */
+  name: string
+  address: string
+  /** The release of Hopcode. */
+  program: string
+  /** The set of calls that it knows. */
+  version: number
+  /** The last entry that it has applied. */
+  applied: number
+  /** Why it applies no entries; null while it does. */
+  problem: string | null
+  isLive: boolean
+  /** Milliseconds since it was in contact with PostgreSQL; undefined for a stopped host. */
+  silentMs: number | undefined
+}
+
+type Row = Record<string, unknown>
+
+export async function readCluster(sql: SQL): Promise<ClusterState> {
+  const [row] = (await sql`
+    SELECT name, seq, pg_total_relation_size('hopcode.log') AS bytes,
+      (SELECT min(seq) FROM hopcode.log) AS first,
+      (SELECT extract(epoch FROM at) * 1000 FROM hopcode.log ORDER BY seq LIMIT 1) AS oldest
+    FROM hopcode.cluster`) as Row[]
+  const hosts = (await sql`
+    SELECT id, name, address, program, version, applied, problem,
+      CASE WHEN seen > 'epoch' THEN extract(epoch FROM now() - seen) * 1000 END AS silent
+    FROM hopcode.hosts ORDER BY joined, id`) as Row[]
+  const head = Number(row?.seq ?? 0)
+  const first = row?.first ?? null
+  return {
+    name: String(row?.name),
+    head,
+    hosts: hosts.map(hostOf),
+    log: {
+      entries: first === null ? 0 : head - Number(first) + 1,
+      bytes: Number(row?.bytes ?? 0),
+      oldest: row?.oldest === null ? undefined : Math.round(Number(row?.oldest)),
+    },
+  }
+}
+
+function hostOf({ silent, ...row }: Row): HostState {
+  const silentMs = silent === null ? undefined : Math.round(Number(silent))
+  return {
+    id: String(row.id),
+    name: String(row.name),
+    address: String(row.address),
+    program: String(row.program),
+    version: Number(row.version),
+    applied: Number(row.applied),
+    problem: row.problem as string | null,
+    isLive: silentMs !== undefined && silentMs <= LEASE_MS,
+    silentMs,
+  }
+}
