@@ -163,6 +163,7 @@ export class SharedOrder implements Order {
     const entry = { batch, version, calls: encodeCalls(calls) }
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
+      // mutate append-twice: s/entry\)/$&.catch(() => log.append({ ...entry, batch: batch + 2 }))/
       const place = await repeated(APPEND_MS, () => log.append(entry))
       if (place.seq === this.place + 1) this.#apply([{ ...entry, ...place, host }])
       else void this.#follow()
