@@ -20,7 +20,7 @@ export interface Mutation {
 }
 
 const CLUSTER = 'test/durability/cluster.test.ts'
-const CLUSTER_ROUNDS = { CLUSTER_ROUNDS: '20' }
+const CLUSTER_ROUNDS = { CLUSTER_ROUNDS: '30' }
 
 export const MUTATIONS: readonly Mutation[] = [
   {
