@@ -2,6 +2,7 @@
 // npm run bench
 import type { Scenario } from '../lib/scenario.ts'
 import { bulk } from './bulk.ts'
+import { cluster } from './cluster.ts'
 import { create } from './create.ts'
 import { dashboard } from './dashboard.ts'
 import { dashboardCreate } from './dashboard-create.ts'
@@ -30,5 +31,6 @@ export const SCENARIOS: readonly Scenario[] = [
   dashboardCreate,
   signIn,
   start,
+  cluster,
   soak,
 ]

@@ -1,0 +1,251 @@
+// What does a cluster cost a host, how late are the others, and how fast does a host catch up?
+// npm run bench -- cluster --seconds 3 --rounds 5
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { PostgresServer } from '../../test/support/postgres.ts'
+import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
+import { measureClosed, sendClosed } from '../lib/closed-part.ts'
+import { ClusterHosts } from '../lib/cluster-hosts.ts'
+import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
+import { TemporaryFolder } from '../lib/leftovers.ts'
+import { measureOpen } from '../lib/open-part.ts'
+import { millionPlace } from '../lib/place.ts'
+import type { Target } from '../lib/raw-client.ts'
+import { targetsOf } from '../lib/redirect-round.ts'
+import {
+  alternate,
+  type Figures,
+  medianOf,
+  medianRatio,
+  type Progress,
+  type RoundResult,
+} from '../lib/rounds.ts'
+import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import { type Server, startServer } from '../lib/server.ts'
+import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
+
+const CODES = 100
+const BULK_CONNECTIONS = 2
+/** Prepared per second: more than any machine needs, so that none is sent twice. */
+const BULKS_PER_SECOND = 60
+/** Creations after each of which the other hosts are asked for the new link. */
+const STALENESS_PROBES = 300
+const STALENESS_POLL_MS = 1
+const STALENESS_MAX_MS = 5000
+
+const METRICS: Metric[] = [
+  { key: 'redirects', label: 'redirects/s', digits: 0, ratio: true },
+  { key: 'cpuMicros', label: 'CPU µs per redirect', digits: 2, ratio: true },
+  { key: 'openP99', label: 'redirect at the fixed rate: p99, µs', digits: 0, ratio: true },
+  { key: 'creates', label: 'links/s one by one', digits: 0, ratio: true },
+  { key: 'createP99', label: 'one of them: p99, µs', digits: 0, ratio: true },
+  { key: 'bulk', label: 'links/s in bulks of 1,000', digits: 0, ratio: true },
+  { key: 'staleP99', label: 'staleness on other hosts: p99, ms', digits: 1, ratio: false },
+  { key: 'staleMax', label: 'staleness on other hosts: maximum, ms', digits: 1, ratio: false },
+  { key: 'catchUp', label: 'catch-up, links/s', digits: 0, ratio: false },
+  { key: 'joinSeconds', label: 'join with a million links, s', digits: 1, ratio: false },
+]
+
+interface Variant {
+  name: string
+  /** 0: without a cluster. */
+  hosts: number
+}
+
+export const cluster: Scenario = {
+  name: 'cluster',
+  question: 'What does a cluster cost a host, how late are the others, how fast is catching up?',
+  run,
+}
+
+async function run(options: LoadOptions, say: Progress): Promise<Findings> {
+  const program = await hopcodeProgram(options)
+  await using postgres = await PostgresServer.start()
+  const contenders: Variant[] = [
+    { name: 'alone', hosts: 0 },
+    { name: 'one host', hosts: 1 },
+    { name: 'three hosts', hosts: 3 },
+  ]
+  const measure = ({ hosts }: Variant) => measureRound(program, postgres, hosts, options)
+  const variants = await alternate(contenders, options.rounds, measure, say)
+  say('joining with a million links')
+  const joinSeconds = await measureJoin(options, postgres, say)
+  const { seconds, rounds, warmUp, connections, rate } = options
+  return {
+    baseline: 'alone',
+    settings: { seconds, rounds, warmUp, connections, rate },
+    metrics: METRICS,
+    variants: [
+      ...variants,
+      { name: 'join', rounds: [{ joinSeconds }], latency: variants[0]?.latency as never },
+    ],
+    bars: bars(variants, joinSeconds),
+    notes: [
+      'PostgreSQL, all hosts and the generator share this machine; each host needs one of its own.',
+      'alone: without CLUSTER_URL. one host: with it. three hosts: the first one gets all requests.',
+      'Staleness: from the answer to a creation until another host redirects, asked every ' +
+        `${STALENESS_POLL_MS} ms.`,
+      'Catch-up: links created while a host was stopped, by the seconds from its start to ready.',
+      'join: hopcode backup --for-join - | hopcode cluster join -, and the start until it is ready.',
+    ],
+  }
+}
+
+function bars(variants: Parameters<typeof medianOf>[0], joinSeconds: number): Bar[] {
+  const ratio = (label: string, host: string, key: string, demand?: Bar['demand']): Bar => {
+    const value = medianRatio(variants, host, 'alone', key)
+    return { label, value, unit: '×', digits: 2, ...(demand && { demand }) }
+  }
+  const three = (key: string) => medianOf(variants, 'three hosts', key)
+  const atLeastHalf = { sense: '≥', bar: 0.5 } as const
+  const atMost = (bar: number) => ({ sense: '≤', bar }) as const
+  return [
+    ratio('CPU per redirect with CLUSTER_URL', 'one host', 'cpuMicros', atMost(1.02)),
+    ratio('redirects/s with CLUSTER_URL', 'one host', 'redirects', { sense: '≥', bar: 0.98 }),
+    ratio('p99 of redirects with CLUSTER_URL', 'one host', 'openP99', atMost(1.02)),
+    ratio('durable links/s one by one with CLUSTER_URL', 'one host', 'creates', atLeastHalf),
+    ratio('the same with three hosts on this machine', 'three hosts', 'creates'),
+    ratio('durable links/s in bulks with CLUSTER_URL', 'one host', 'bulk', atLeastHalf),
+    ratio('the same with three hosts on this machine', 'three hosts', 'bulk'),
+    {
+      label: 'staleness of other hosts, p99',
+      value: three('staleP99'),
+      unit: ' ms',
+      digits: 1,
+      demand: atMost(50),
+    },
+    {
+      label: 'catch-up of a host that was stopped',
+      value: three('catchUp'),
+      unit: ' links/s',
+      digits: 0,
+      demand: { sense: '≥', bar: 10_000 },
+    },
+    {
+      label: 'joining with a million links',
+      value: joinSeconds,
+      unit: ' s',
+      digits: 1,
+      demand: atMost(60),
+    },
+  ]
+}
+
+async function measureRound(
+  program: string[],
+  postgres: PostgresServer,
+  count: number,
+  options: LoadOptions,
+): Promise<RoundResult> {
+  using temporary = new TemporaryFolder()
+  const dataDir = join(temporary.path, 'host-0')
+  mkdirSync(dataDir)
+  const apiKey = createAccount(program, dataDir)
+  if (count === 0) {
+    await using server = await startServer(hopcode(program, dataDir, WITHOUT_LIMITS))
+    const figures = await measureHost(server, apiKey, options)
+    await server.stop()
+    return { figures }
+  }
+  const hosts = await ClusterHosts.start(program, { dataDir, folder: temporary.path, postgres })
+  try {
+    for (let host = 1; host < count; host++) await hosts.join(dataDir)
+    const figures = await measureHost(hosts.servers[0] as Server, apiKey, options)
+    if (count === 1) return { figures }
+    const stale = await measureStaleness(hosts.servers, apiKey)
+    return { figures: { ...figures, ...stale, ...(await measureCatchUp(hosts, apiKey, options)) } }
+  } finally {
+    await hosts.stop()
+  }
+}
+
+/** Redirects, creations one by one, and bulks. */
+async function measureHost(
+  server: Server,
+  apiKey: string,
+  { connections, seconds, warmUp, rate }: LoadOptions,
+): Promise<Figures> {
+  const urls = Array.from({ length: CODES }, (_, n) => `https://example.com/landing/${n}`)
+  const targets = targetsOf(await new HopcodeClient(server.origin, apiKey).createLinks(urls))
+  if (warmUp > 0) await sendClosed(server, { targets, connections, seconds: warmUp })
+  const redirects = await measureClosed(server, { targets, connections, seconds })
+  const open = await measureOpen(server, { targets, connections, seconds, ratePerSecond: rate })
+  const create = (part: string): Target => ({
+    method: 'POST',
+    path: '/api/shorten',
+    headers: accountHeaders(apiKey),
+    body: JSON.stringify({ url: `https://www.example.com/${part}/article-{number}?from=mail` }),
+    status: 201,
+  })
+  await sendClosed(server, { targets: [create('warm-up')], connections, seconds: warmUp || 0.5 })
+  const creates = await measureClosed(server, { targets: [create('timed')], connections, seconds })
+  const bulk = await measureBulk(server, apiKey, seconds, 1)
+  return {
+    redirects: redirects.figures.requestsPerSecond ?? Number.NaN,
+    cpuMicros: redirects.figures.cpuMicros ?? Number.NaN,
+    openP99: open.figures.openP99 ?? Number.NaN,
+    creates: creates.figures.requestsPerSecond ?? Number.NaN,
+    createP99: creates.figures.closedP99 ?? Number.NaN,
+    bulk: (bulk.figures.requestsPerSecond ?? Number.NaN) * BULK_ITEMS,
+  }
+}
+
+function measureBulk(server: Server, apiKey: string, seconds: number, series: number) {
+  const targets = bulkTargets(apiKey, series, Math.ceil(BULKS_PER_SECOND * seconds))
+  return measureClosed(server, { targets, connections: BULK_CONNECTIONS, seconds })
+}
+
+/** Milliseconds from the answer to a creation until each other host redirects. */
+async function measureStaleness(servers: readonly Server[], apiKey: string): Promise<Figures> {
+  const [first, ...others] = servers as [Server, ...Server[]]
+  const client = new HopcodeClient(first.origin, apiKey)
+  const times: number[] = []
+  for (let n = 0; n < STALENESS_PROBES; n++) {
+    const [link] = await client.createLinks([`https://example.com/stale/${n}`])
+    const answeredAt = performance.now()
+    const seen = others.map(async ({ origin }) => {
+      while (performance.now() - answeredAt < STALENESS_MAX_MS) {
+        const askedAt = performance.now()
+        const { status } = await fetch(`${origin}/${link?.code}`, { redirect: 'manual' })
+        // Already there when it was asked first: no later than the answer itself.
+        if (status === 302) return askedAt - answeredAt
+        await Bun.sleep(STALENESS_POLL_MS)
+      }
+      throw new Error(`${link?.code} never appeared on another host`)
+    })
+    times.push(...(await Promise.all(seen)))
+  }
+  const sorted = times.toSorted((a, b) => a - b)
+  const staleP99 = sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
+  return { staleP99, staleMax: sorted.at(-1) ?? Number.NaN }
+}
+
+/** The last host is stopped while the first one creates links. */
+async function measureCatchUp(
+  hosts: ClusterHosts,
+  apiKey: string,
+  { seconds }: LoadOptions,
+): Promise<Figures> {
+  const last = hosts.servers.pop() as Server
+  await last.stop()
+  const { requests } = await measureBulk(hosts.servers[0] as Server, apiKey, seconds, 2)
+  const startedAt = performance.now()
+  hosts.servers.push(await startServer(hosts.launch(hosts.dataDirOf(hosts.servers.length))))
+  const elapsed = (performance.now() - startedAt) / 1000
+  return { catchUp: (requests * BULK_ITEMS) / elapsed }
+}
+
+async function measureJoin(
+  options: LoadOptions,
+  postgres: PostgresServer,
+  say: Progress,
+): Promise<number> {
+  using place = await millionPlace(options, say)
+  const { program, dataDir, temporaryPath: folder } = place
+  const hosts = await ClusterHosts.start(program, { dataDir, folder, postgres })
+  try {
+    return await hosts.join(dataDir)
+  } finally {
+    await hosts.stop()
+  }
+}
