@@ -31,6 +31,7 @@ export const SCENARIOS: readonly Scenario[] = [
   dashboardCreate,
   signIn,
   start,
+  cluster,
   soak,
   cluster,
 ]

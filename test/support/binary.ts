@@ -119,10 +119,14 @@ export async function command(
   return { code, out, err }
 }
 
-/** Makes an account. Returns its API key. */
-export async function makeAccount(env: Settings, plan = 'enterprise'): Promise<string> {
+/** Makes an account. Returns its API key. `program`: another build than the run's own. */
+export async function makeAccount(
+  env: Settings,
+  plan = 'enterprise',
+  program?: string,
+): Promise<string> {
   const args = ['account', 'create', '--email', `${plan}@example.com`, '--plan', plan, '--json']
-  const { code, out, err } = await command(args, env)
+  const { code, out, err } = await command(args, env, [], program)
   if (code !== 0) throw new Error(err)
   return JSON.parse(out).api_key
 }

@@ -133,7 +133,7 @@ export class TestCluster implements AsyncDisposable {
       this.hosts.push(new TestHost({ dataDir, proxy, clusterUrl, env, program: path }))
       if (at === 0) {
         fillDataFolder(dataDir)
-        this.key = await makeAccount({ DATA_DIR: dataDir, BASE_URL })
+        this.key = await makeAccount({ DATA_DIR: dataDir, BASE_URL }, 'enterprise', path)
       } else copyFolder(this.host(0).dataDir, dataDir)
       const db = openWritable(databaseFile(dataDir))
       const address = `host-${at}`
