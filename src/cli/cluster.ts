@@ -7,6 +7,7 @@ import {
   joinCluster,
   leaveCluster,
   removeHost,
+  requireNoHosts,
   requirePosition,
   usingPostgres,
 } from '../cluster/setup.ts'
@@ -29,6 +30,8 @@ import { localAddress } from './service.ts'
 export async function init(config: Config): Promise<string> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
+  // A refused command must not leave a database in an empty folder.
+  if (!existsSync(databaseFile(dataDir))) await requireNoHosts(clusterUrl)
   createDataFolder(dataDir)
   const wasInCluster = findClusterOf(dataDir) !== undefined
   await withFolder(dataDir, ({ db }) =>
@@ -137,7 +140,7 @@ function requireHost(hosts: readonly HostState[], id: string): HostState {
 
 export function requireClusterUrl({ clusterUrl }: Config): string {
   if (clusterUrl) return clusterUrl
-  throw new CommandError('CLUSTER_URL is missing: postgres://user:password@host:5432/database')
+  throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
 }
 
 /** Where people find this host: BASE_URL is that of all. */

@@ -45,12 +45,7 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
     })
     if (found?.cluster === head.name) return found
     if (found) throw new DataError(`${dataDir} belongs to another cluster. ${LEAVE_FIRST}`)
-    if (Number(head.hosts) > 0) {
-      throw new DataError(
-        'This cluster has a host already. Another one begins with a copy of its data: ' +
-          '"hopcode cluster join".',
-      )
-    }
+    if (Number(head.hosts) > 0) throw new DataError(HAS_HOSTS)
     const position = { cluster: head.name, seq: 0, chain: FIRST_CHAIN, digest: FIRST_DIGEST }
     await register(sql, folder, position)
     inTransaction(db, () => {
@@ -79,6 +74,19 @@ export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
     return position
   })
 }
+
+/** Throws DataError if the database has a cluster with hosts: a new host joins it. */
+export async function requireNoHosts(clusterUrl: string): Promise<void> {
+  await usingPostgres(clusterUrl, async (sql) => {
+    const [found] = await sql`SELECT to_regclass('hopcode.hosts') IS NOT NULL AS exists`
+    const [row] = found.exists ? await sql`SELECT count(*) AS hosts FROM hopcode.hosts` : []
+    if (Number(row?.hosts ?? 0) > 0) throw new DataError(HAS_HOSTS)
+  })
+}
+
+const HAS_HOSTS =
+  'This cluster has a host already. Another one begins with a copy of its data: ' +
+  '"hopcode cluster join".'
 
 /** The name of a new, empty log in the tables of an old one. */
 async function emptyLog(sql: SQL): Promise<string> {
