@@ -1,6 +1,7 @@
 /**
- * Runs the tests: npm test -- [arguments of bun test]. A test whose tool is missing is skipped;
- * the end of the output says how to install the tool. Where `CI` is set, that fails the run.
+ * Runs the tests: npm test -- [--all] [arguments of bun test]. Without `--all` and without paths,
+ * the tests of `SLOW` are left out. A test whose tool is missing is skipped; the end of the output
+ * says how to install the tool. Where `CI` is set, that fails the run.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +12,8 @@ const ROOT = join(import.meta.dir, '..')
 /** More than cores: many tests wait for a disk or a browser. */
 const PROCESSES = 3
 const TIMEOUT_MS = 120_000
+/** They break disks, processes and networks, or open every page: together, half of the time. */
+const SLOW = ['test/abuse/**', 'test/cluster/**', 'test/durability/**', 'test/e2e/dashboard-walk*']
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
 /** A line for each tool, with the test files that were left out for want of it. */
@@ -29,7 +32,11 @@ using folder = temporaryFolder()
 const list = join(folder.path, 'missing-tools')
 // One global for the files of a process, as in plain `bun test`: each would load the service anew.
 const options = [`--parallel=${PROCESSES}`, '--no-isolate', `--timeout=${TIMEOUT_MS}`]
-const child = Bun.spawn([process.execPath, 'test', ...options, ...process.argv.slice(2)], {
+const given = process.argv.slice(2)
+const rest = given.filter((argument) => argument !== '--all')
+const isPart = rest.length === given.length && rest.every((argument) => argument.startsWith('-'))
+if (isPart) options.push(...SLOW.map((pattern) => `--path-ignore-patterns=${pattern}`))
+const child = Bun.spawn([process.execPath, 'test', ...options, ...rest], {
   cwd: ROOT,
   env: { ...process.env, MISSING_TOOLS_FILE: list },
   stdio: ['inherit', 'inherit', 'inherit'],
@@ -37,6 +44,7 @@ const child = Bun.spawn([process.execPath, 'test', ...options, ...process.argv.s
 for (const signal of FORWARDED) process.on(signal, () => child.kill(signal))
 process.exitCode = await child.exited
 
+if (isPart) console.log(`\nNot run: ${SLOW.join(', ')}. CI runs them: npm test -- --all`)
 const missing = describeMissing(list)
 if (missing.length > 0) {
   console.log(`\nTests were skipped because something is missing:\n${missing.join('\n')}`)

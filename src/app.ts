@@ -90,7 +90,7 @@ function routes(service: Service) {
     .use(
       errorResponses({
         ...service,
-        refuseUnmatched: (unmatched): never => refuseUnmatched(service, http, unmatched),
+        refuseUnmatched: (unmatched): Promise<never> => refuseUnmatched(service, http, unmatched),
         findPage: (failed) =>
           isDashboardPath(failed.path) ? errorPage(dashboard.deps, failed) : undefined,
       }),
@@ -137,6 +137,6 @@ function operatorRoutes(service: Service): Elysia {
   return operators as unknown as Elysia
 }
 
-function refuseUnknown(): never {
+async function refuseUnknown(): Promise<never> {
   throw new AppError('path_not_found')
 }

@@ -138,6 +138,11 @@ const Environment = z.object({
     .refine(isPostgresUrl, 'must be postgres://user:password@host:port/database')
     .optional()
     .describe('PostgreSQL database through which several hosts form one service.'),
+  VALKEY_URL: z
+    .string()
+    .refine(isValkeyUrl, 'must be redis://host:port, or rediss:// for TLS')
+    .optional()
+    .describe('A Valkey or Redis server with which several hosts share limits: see docs.'),
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
     .default(250)
     .describe('How often hits move from the journal to the database, in milliseconds.'),
@@ -258,6 +263,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
+    valkeyUrl: env.VALKEY_URL,
     hitFlushMs: env.HIT_FLUSH_MS,
     signUp: env.SIGNUP,
     sessionIdleMinutes: env.SESSION_IDLE_MINUTES,
@@ -292,6 +298,19 @@ function isPostgresUrl(text: string): boolean {
 function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)
   return isWebUrl(url) && url.search === '' && url.hash === ''
+}
+
+/** `redis://user:password@host:port/database`; `rediss` and `valkeys` use TLS. */
+function isValkeyUrl(text: string): boolean {
+  const url = URL.parse(text)
+  return (
+    url !== null &&
+    /^(redis|valkey)s?:$/.test(url.protocol) &&
+    url.hostname !== '' &&
+    /^(\/\d{0,5})?$/.test(url.pathname) &&
+    url.search === '' &&
+    url.hash === ''
+  )
 }
 
 /** Throws ConfigError for a page that redirects to itself: the root, or an unknown short link. */

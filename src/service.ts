@@ -30,6 +30,7 @@ import type { Code } from './lib/code.ts'
 import type { Log } from './lib/log.ts'
 import { limitLines } from './lib/log-limit.ts'
 import type { RandomBytes } from './lib/random.ts'
+import { ApiLimits } from './limits/api-limits.ts'
 import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
@@ -67,6 +68,8 @@ import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
 import type { ClusterSettings, Writes } from './threads/writer.ts'
+import { SharedStore } from './valkey/shared-store.ts'
+import { Valkey } from './valkey/valkey.ts'
 
 /** What the app takes from outside itself: tests pass their own. */
 export interface Outside {
@@ -100,26 +103,12 @@ export async function openService(config: Config, options: Options) {
   const { clock, monotonic } = options
   const log = limitLines(options.log, monotonic)
   const imageDir = join(config.dataDir, 'cdn', 'qr')
-  const writerWork = new WriterWork()
-  const prepared = await prepare(config, { ...options, log, imageDir })
-  const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
+  const data = await openData(config, { ...options, log, imageDir })
+  const { prepared, host, threads, blocklist, watch, dataWatch, cluster, writer, db } = data
   const { lock, journal, hasher, fresh, setupLink } = prepared
-  const ports = openClusterPorts(config, prepared.hostId)
-  const [threads, blocklist] = await Promise.all([
-    startThreads({ config, host, imageDir, writerWork, cluster: ports?.ofWriter }),
-    openBlocklist(config, log, options.ownPort),
-  ])
-  // The writer thread has the database open by now. Closing its last connection would merge the
-  // whole write-ahead log that a crash left.
-  prepared.db.close()
-  const watch = new ThreadWatch({ threads, log })
-  const dataWatch = new DataWatch({ dataDir: config.dataDir, journal, log })
-  const isHanging = () => watch.isHanging('writer')
-  const cluster = ports && new Cluster({ port: ports.state, log })
-  const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging }, cluster)
-  const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
   const base = { ...options, ...host, config, log, db, journal, hasher, writer, threads }
   const guards = openGuards(base)
+  await guards.valkey?.tried
   const links = openLinks({ ...base, ...guards, imageDir, blocklist })
   const { hits, images, reads, effects } = links
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
@@ -141,6 +130,7 @@ export async function openService(config: Config, options: Options) {
       rankings,
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
+    sharedStore: guards.shared,
     startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),
   })
   const metrics = new Metrics({
@@ -148,7 +138,7 @@ export async function openService(config: Config, options: Options) {
     lists: threads.reader,
     threads: allThreads,
     flusher,
-    writerWork,
+    writerWork: data.writerWork,
     watch,
     descriptors,
     databaseFile: databaseFile(config.dataDir),
@@ -170,7 +160,42 @@ export async function openService(config: Config, options: Options) {
     flusher,
     remake,
     timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
-    otherChanges: ports && new OtherChanges({ port: ports.applied, effects }),
+    otherChanges: data.ports && new OtherChanges({ port: data.ports.applied, effects }),
+  }
+}
+
+/** The data folder, the threads on it, and the blocklist. */
+async function openData(config: Config, options: Options & { imageDir: string }) {
+  const { log, imageDir } = options
+  const writerWork = new WriterWork()
+  const prepared = await prepare(config, options)
+  const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
+  const ports = openClusterPorts(config, prepared.hostId)
+  const [threads, blocklist] = await Promise.all([
+    startThreads({ config, host, imageDir, writerWork, cluster: ports?.ofWriter }),
+    openBlocklist(config, log, options.ownPort),
+  ])
+  // The writer thread has the database open by now. Closing its last connection would merge the
+  // whole write-ahead log that a crash left.
+  prepared.db.close()
+  const watch = new ThreadWatch({ threads, log })
+  const dataWatch = new DataWatch({ dataDir: config.dataDir, journal: prepared.journal, log })
+  const isHanging = () => watch.isHanging('writer')
+  const cluster = ports && new Cluster({ port: ports.state, log })
+  const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging }, cluster)
+  const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
+  return {
+    prepared,
+    host,
+    ports,
+    threads,
+    blocklist,
+    watch,
+    dataWatch,
+    cluster,
+    writer,
+    writerWork,
+    db,
   }
 }
 
@@ -200,21 +225,28 @@ interface Base extends Options {
 
 /** What admits or refuses a request: accounts, limits, maintenance, memory in flight. */
 function openGuards(base: Base) {
-  const { config, clock, monotonic, random, db, writer, addressesMax } = base
+  const { config, clock, monotonic, random, log, db, hasher, writer, addressesMax } = base
+  const { baseUrl, valkeyUrl } = config
   const plans = planLimits(config)
+  const limiter = new RateLimiter(
+    RateLimiter.allocate({
+      plans,
+      anonymous: anonymousBudgets(config),
+      pagesPerMinute: config.dashboardRequestsPerMinute,
+      addressesMax,
+    }),
+    { clock, monotonic },
+  )
+  const valkey = valkeyUrl === undefined ? undefined : new Valkey({ url: valkeyUrl, log })
+  const shared = valkey && new SharedStore({ valkey, hasher, baseUrl })
   return {
     plans,
     accounts: new AccountStore(db),
     keyUses: new KeyUses(writer),
-    limiter: new RateLimiter(
-      RateLimiter.allocate({
-        plans,
-        anonymous: anonymousBudgets(config),
-        pagesPerMinute: config.dashboardRequestsPerMinute,
-        addressesMax,
-      }),
-      { clock, monotonic },
-    ),
+    limiter,
+    valkey,
+    shared,
+    limits: new ApiLimits({ limiter, shared, clock, monotonic }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
@@ -337,9 +369,11 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
  */
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { threads, db, writer, lock, log, qrTrials, redirects, cluster, otherChanges } = service
+  const { threads, db, writer, lock, log, qrTrials, redirects, valkey } = service
+  const { cluster, otherChanges } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
+  valkey?.close()
   await Promise.all([keyUses.close(), dashboard.close(), blocklist.close()])
   // These threads have the lowest priority: on a busy machine the data would wait for seconds.
   const background = Promise.all([images.close(), dashboard.deps.passwords.close()])

@@ -30,7 +30,7 @@ const COLUMNS_MAX = 100
 /** A file imports from its own layer or one above it in this list. */
 const LAYERS: readonly string[] =
   `
-  lib errors config hot db accounts data-folder limits maintenance
+  lib errors config hot db valkey accounts data-folder limits maintenance
   http blocklist hits links analytics moderation cluster redirect qr status
   dashboard openapi client backup writes prepare threads start-threads service app cli main
 `.match(/\S+/g) ?? []

@@ -71,7 +71,7 @@ export interface Requester {
  */
 export interface VerifyHooks {
   /** Runs when the password is next in its queue. A refused attempt throws, and takes no time. */
-  before: () => void
+  before: () => Promise<void> | undefined | void
   after: (fits: boolean) => void
 }
 

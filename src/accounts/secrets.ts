@@ -18,6 +18,7 @@ type SecretPurpose =
   | 'recovery-code'
   | 'sign-in-step'
   | 'totp-encryption'
+  | 'shared-limit'
 
 /**
  * Hashes secrets with a key that is stored outside the database: a stolen copy of the database

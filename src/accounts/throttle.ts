@@ -1,7 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../errors.ts'
 import { MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
+import type { SharedStore } from '../valkey/shared-store.ts'
+import { script } from '../valkey/valkey.ts'
 import type { VerifyHooks } from './passwords.ts'
+import releaseScript from './release.lua' with { type: 'text' }
+import reserveScript from './reserve.lua' with { type: 'text' }
+
+const RESERVE = script(reserveScript)
+const RELEASE = script(releaseScript)
 
 /** `burst` failures at once, then one more each `everyMs`. */
 interface Allowance {
@@ -46,13 +53,29 @@ const KEYS_MAX = 50_000
  * Slows guessing down, in bounded memory. Each key has a time up to which its failures reach, as in
  * the generic cell rate algorithm (ITU-T I.371): a failure adds `everyMs` to it, and an attempt is
  * refused while it lies `burst` steps ahead.
+ *
+ * Hosts with a shared store also count there. An attempt is counted as a failure before it is
+ * decided, so guesses sent to several hosts at once are all counted, and taken back if it succeeds.
+ * An attempt must pass the gates of this host too: while the store is unavailable, they decide.
  */
 export class Throttle {
   readonly #clock: MonotonicClock
+  readonly #shared: SharedStore | undefined
   readonly #reach = new Map<Gate, LRUCache<string, number>>()
 
-  constructor(clock: MonotonicClock) {
+  constructor(clock: MonotonicClock, shared?: SharedStore) {
     this.#clock = clock
+    this.#shared = shared
+  }
+
+  /**
+   * Like `require`, also for the gates that hosts share: then the attempt must be decided and
+   * passed to `count` or `clear`. Returns the shared gates that a failure closes. Other attempts
+   * may fail meanwhile: call `require` again, without an `await` before the decision.
+   */
+  admit(attempts: readonly Attempt[]): Promise<Gate[]> | undefined {
+    this.require(attempts)
+    return this.#shared && this.#reserve(this.#shared, attempts)
   }
 
   /** Throws `too_many_attempts` with the time to wait if any of the gates is closed. */
@@ -64,24 +87,24 @@ export class Throttle {
       const reach = this.#of(gate).get(key) ?? 0
       waitMs = Math.max(waitMs, reach - (burst - 1) * everyMs - now)
     }
-    if (waitMs <= 0) return
-    const seconds = Math.max(1, Math.ceil(waitMs / SECOND))
-    throw new AppError('too_many_attempts', String(seconds), {
-      headers: { 'retry-after': String(seconds) },
-    })
+    if (waitMs > 0) throw tooManyAttempts(waitMs)
   }
 
-  /** Counts one more failure for each. Returns the gates that this has closed. */
-  count(attempts: readonly Attempt[]): Gate[] {
+  /**
+   * Counts one more failure for each. Returns the gates that this has closed. `sharedClosed`: what
+   * `admit` has returned.
+   */
+  count(attempts: readonly Attempt[], sharedClosed: readonly Gate[] = []): Gate[] {
     const now = this.#clock()
-    const closed: Gate[] = []
+    const closed = [...sharedClosed]
     for (const { gate, key } of attempts) {
       const keys = this.#of(gate)
       const { burst, everyMs } = ALLOWANCES[gate]
       const before = Math.max(keys.get(key) ?? 0, now)
       const refusedFrom = now + (burst - 1) * everyMs
       keys.set(key, before + everyMs)
-      if (before <= refusedFrom && before + everyMs > refusedFrom) closed.push(gate)
+      if (before > refusedFrom || before + everyMs <= refusedFrom) continue
+      if (!closed.includes(gate)) closed.push(gate)
     }
     return closed
   }
@@ -91,6 +114,7 @@ export class Throttle {
     for (const { gate, key } of attempts) {
       if (!SHARED_GATES.includes(gate)) this.#of(gate).delete(key)
     }
+    if (this.#shared) this.#release(this.#shared, attempts)
   }
 
   /**
@@ -98,13 +122,36 @@ export class Throttle {
    * each gate that the failure has closed.
    */
   hooks(attempts: readonly Attempt[], onClosed: (gate: Gate) => void): VerifyHooks {
+    let sharedClosed: Gate[] = []
     return {
-      before: () => this.require(attempts),
+      before: () =>
+        this.admit(attempts)?.then((closed) => {
+          sharedClosed = closed
+        }),
       after: (fits) => {
         if (fits) this.clear(attempts)
-        else this.count(attempts).forEach(onClosed)
+        else this.count(attempts, sharedClosed).forEach(onClosed)
       },
     }
+  }
+
+  async #reserve(shared: SharedStore, attempts: readonly Attempt[]): Promise<Gate[]> {
+    const allowances = attempts.flatMap(({ gate }) => [
+      ALLOWANCES[gate].burst,
+      ALLOWANCES[gate].everyMs,
+    ])
+    const [waitMs = 0, ...closed] =
+      (await shared.run(RESERVE, keysOf(shared, attempts), allowances)) ?? []
+    if (waitMs > 0) throw tooManyAttempts(waitMs)
+    return closed.flatMap((index) => attempts[index]?.gate ?? [])
+  }
+
+  /** In the background: the commands of this host are executed in order. */
+  #release(shared: SharedStore, attempts: readonly Attempt[]): void {
+    const everyMs = attempts.map(({ gate }) =>
+      SHARED_GATES.includes(gate) ? ALLOWANCES[gate].everyMs : 0,
+    )
+    void shared.run(RELEASE, keysOf(shared, attempts), everyMs)
   }
 
   #of(gate: Gate): LRUCache<string, number> {
@@ -116,3 +163,13 @@ export class Throttle {
     return created
   }
 }
+
+function tooManyAttempts(waitMs: number): AppError {
+  const seconds = Math.max(1, Math.ceil(waitMs / SECOND))
+  return new AppError('too_many_attempts', String(seconds), {
+    headers: { 'retry-after': String(seconds) },
+  })
+}
+
+const keysOf = (shared: SharedStore, attempts: readonly Attempt[]): string[] =>
+  attempts.map(({ gate, key }) => shared.key(`sign-in:${gate}`, key))

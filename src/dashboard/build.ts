@@ -8,6 +8,7 @@ import { Throttle } from '../accounts/throttle.ts'
 import type { Config } from '../config.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
 import type { Thread } from '../lib/thread.ts'
+import type { SharedStore } from '../valkey/shared-store.ts'
 import { Cookies } from './auth/cookies.ts'
 import { AccountDeletion } from './deletion.ts'
 import type { DashboardDeps, SharedDeps } from './deps.ts'
@@ -17,6 +18,8 @@ interface DashboardOptions {
   db: Database
   shared: SharedDeps
   writer: DashboardDeps['writer']
+  /** What several hosts count together; undefined without `VALKEY_URL`. */
+  sharedStore: SharedStore | undefined
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
@@ -53,7 +56,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
       idleMs: config.sessionIdleMinutes * MINUTE,
       maxMs: config.sessionMaxHours * HOUR,
     }),
-    throttle: new Throttle(shared.monotonic),
+    throttle: new Throttle(shared.monotonic, options.sharedStore),
     security: new SecurityLog(log),
     oneTimeLinks: new OneTimeLinkStore(db),
     recoveryCodes: new RecoveryCodeReads(db),

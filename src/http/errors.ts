@@ -20,8 +20,8 @@ interface Failure {
 interface ErrorDeps {
   log: Log
   requestIds: RequestIds
-  /** Always throws. */
-  refuseUnmatched: (unmatched: UnmatchedRequest) => never
+  /** Always rejects. */
+  refuseUnmatched: (unmatched: UnmatchedRequest) => Promise<never>
   /** The page for a failure under a path that has pages; undefined for JSON. */
   findPage?: (failure: Failure) => Response | undefined
 }
@@ -31,13 +31,13 @@ interface ErrorDeps {
  * internal error is logged here, once.
  */
 export const errorResponses = ({ log, requestIds, refuseUnmatched, findPage }: ErrorDeps) =>
-  new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, ({ error, code, ...context }) => {
-    const { path, request } = context
-    const set = context.set as ResponseState & { status?: number }
+  new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, async ({ error, code, ...all }) => {
+    const { path, request } = all
+    const set = all.set as ResponseState & { status?: number }
     const { headers } = set
     const refusal =
       code === 'NOT_FOUND'
-        ? toRefusal(thrownBy(() => refuseUnmatched({ request, path, set })))
+        ? toRefusal(await refuseUnmatched({ request, path, set }).catch((thrown) => thrown))
         : toRefusal(error)
     headers[REQUEST_ID] ??= requestIds.next()
     const requestId = String(headers[REQUEST_ID])
@@ -60,14 +60,6 @@ export const errorResponses = ({ log, requestIds, refuseUnmatched, findPage }: E
 
 const toRefusal = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('internal')
-
-function thrownBy(refuse: () => never): unknown {
-  try {
-    return refuse()
-  } catch (error) {
-    return error
-  }
-}
 
 /** A request's path without the secret of a one-time link. */
 const logPath = (path: string): string =>

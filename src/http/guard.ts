@@ -5,6 +5,7 @@ import type { Account } from '../accounts/store.ts'
 import { AppError, degradedError } from '../errors.ts'
 import type { ClientAddress } from '../hot/client-address.ts'
 import { isoTime, type MonotonicClock } from '../lib/clock.ts'
+import type { ApiLimits } from '../limits/api-limits.ts'
 import type { Budget, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
 import {
@@ -18,6 +19,7 @@ import type { UnmatchedRequest } from './errors.ts'
 
 export interface GuardDeps extends KeyCheckDeps {
   limiter: RateLimiter
+  limits: ApiLimits
   maintenance: MaintenanceMode
   address: ClientAddress
   requestIds: RequestIds
@@ -38,14 +40,14 @@ interface GuardOptions {
 /**
  * Throws every refusal that does not depend on the request's content, in the order of the API: 503
  * maintenance, 429. Charges the caller's budget and sets the `X-RateLimit-*` headers. Returns the
- * account of a valid key.
+ * account of a valid key, as a promise if the limits are shared.
  */
 export function admit(
   deps: GuardDeps,
   context: RequestContext,
   { budget: group, duringMaintenance = false, reportsState = false }: GuardOptions,
-): Account | undefined {
-  const { limiter, address, requestIds } = deps
+): Account | undefined | Promise<Account | undefined> {
+  const { limits, address, requestIds } = deps
   const { request, set } = context
   set.headers[REQUEST_ID] = requestIds.next()
   let isReadable = true
@@ -59,12 +61,15 @@ export function admit(
     }
   }
   const account = read(() => findAccount(deps, request.headers.get('x-api-key')))
-  const budget = limiter.take(group, account, clientOf(address, request))
-  describeBudget(budget, set)
-  if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
-  if (!budget.allowed) throw rateLimited(budget)
-  if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
-  return account
+  const decide = (budget: Budget) => {
+    describeBudget(budget, set)
+    if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
+    if (!budget.allowed) throw rateLimited(budget)
+    if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
+    return account
+  }
+  const budget = limits.charge(group, account, clientOf(address, request))
+  return budget instanceof Promise ? budget.then(decide) : decide(budget)
 }
 
 /** Sets the `X-RateLimit-*` headers. */
@@ -91,11 +96,11 @@ const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seco
  * Refuses a path without a route for this method. A path of the API that has another method is
  * charged to that method's budget, and `Allow` lists its methods.
  */
-export function refuseUnmatched(
+export async function refuseUnmatched(
   deps: GuardDeps,
   { routes }: Pick<Elysia, 'routes'>,
   { request, path, set }: UnmatchedRequest,
-): never {
+): Promise<never> {
   const allowed = methodsOf(routes, path)
   if (allowed.length === 0) {
     if (path.startsWith('/api/')) refuseDuringMaintenance(deps)
@@ -104,7 +109,7 @@ export function refuseUnmatched(
   if (!/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
     const budget = allowed.includes('POST') ? 'write' : 'read'
     const duringMaintenance = !path.startsWith('/api/')
-    admit(deps, { request, set }, { budget, duringMaintenance })
+    await admit(deps, { request, set }, { budget, duringMaintenance })
   }
   throw new AppError('method_not_allowed', request.method, {
     headers: { allow: allowed.join(', ') },
@@ -142,25 +147,61 @@ function fits(name: string, segment: string | undefined): boolean {
 const segments = (path: string) => path.replace(/\/$/, '').split('/').slice(1)
 
 /** For endpoints that need no API key. */
-export const publicly = (deps: GuardDeps, options: GuardOptions) =>
-  new Elysia({ name: 'guard.publicly', seed: options }).derive(
+export function publicly(deps: GuardDeps, options: GuardOptions) {
+  const enter = (request: Request, set: object) =>
+    admit(deps, { request, set: set as ResponseState }, options)
+  return new Elysia({ name: 'guard.publicly', seed: options }).derive(
     { as: 'scoped' },
-    ({ request, set }) => {
-      admit(deps, { request, set: set as ResponseState }, options)
-    },
+    whenShared(
+      deps,
+      async ({ request, set }) => {
+        await enter(request, set)
+      },
+      ({ request, set }) => {
+        enter(request, set)
+      },
+    ),
   )
+}
 
 /**
  * For endpoints of an account: gives `account`. Throws 401, and 403 for a change with a read-only
  * key, before the body is read.
  */
-export const requireKey = (deps: GuardDeps, budget: BudgetGroup) =>
-  new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
+export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
+  const enter = (request: Request, set: object) =>
+    admit(deps, { request, set: set as ResponseState }, { budget })
+  const requireAccount = (account: Account | undefined) => {
+    if (!account) throw new AppError('invalid_api_key')
+    if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
+    return account
+  }
+  return new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },
-    ({ request, set }) => {
-      const account = admit(deps, { request, set: set as ResponseState }, { budget })
-      if (!account) throw new AppError('invalid_api_key')
-      if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
-      return { account }
-    },
+    whenShared(
+      deps,
+      async ({ request, set }) => ({ account: requireAccount(await enter(request, set)) }),
+      ({ request, set }) => {
+        const account = requireAccount(enter(request, set) as Account | undefined)
+        return { account }
+      },
+    ),
   )
+}
+
+interface ElysiaContext {
+  request: Request
+  set: { headers: object }
+}
+
+type Hook<Result> = (context: ElysiaContext) => Result
+
+/**
+ * Elysia waits for hooks that are asynchronous functions. It reads the body before a hook whose
+ * parameter is not destructured.
+ */
+const whenShared = <Result>(
+  { limits }: GuardDeps,
+  shared: Hook<Promise<Result>>,
+  local: Hook<Result>,
+): Hook<Result | Promise<Result>> => (limits.isShared ? shared : local)

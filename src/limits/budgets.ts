@@ -2,6 +2,7 @@ import type { AnonymousBudgets, BudgetGroup, Budgets, Plan } from '../accounts/p
 import type { Account, AccountId } from '../accounts/store.ts'
 import type { Client } from '../hot/client-address.ts'
 import { SlidingWindow, type WindowMemory } from '../hot/sliding-window.ts'
+import type { Decision, Mutable } from '../hot/window-shard.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 
 /** Callers held per window. hot/sliding-window.ts says what each costs. */
@@ -58,6 +59,16 @@ export interface Budget {
   readonly resetAt: number
   /** Whole seconds, at least 1, until the next request is allowed. Only for a refusal. */
   readonly retryAfter: number
+}
+
+/** The window of a caller, and the budget in it. */
+export interface Payer {
+  callers: 'account' | 'address'
+  budget: BudgetGroup | 'page'
+  /** 0: no limit. */
+  limit: number
+  keyHigh: number
+  keyLow: number
 }
 
 /** What a request may be charged to. A redirect of an account is charged to its reads. */
@@ -189,6 +200,38 @@ export class RateLimiter {
       : this.#takeFrom(this.#accounts.page, pagesPerMinute, 0, account, now)
   }
 
+  /** The window that `take` charges. */
+  payerOf(budget: BudgetGroup, account: Account | undefined, client: Client): Payer {
+    const { plans, anonymous } = this.memory
+    return account
+      ? payer('account', budget, plans[account.plan][budget], { keyHigh: 0, keyLow: account.id })
+      : payer('address', budget, anonymous[budget], client)
+  }
+
+  /** The window that `takePage` charges. */
+  pagePayerOf(account: AccountId | undefined, client: Client): Payer {
+    const { pagesPerMinute } = this.memory
+    return account === undefined
+      ? payer('address', 'page', pagesPerMinute, client)
+      : payer('account', 'page', pagesPerMinute, { keyHigh: 0, keyLow: account })
+  }
+
+  takeOf({ callers, budget, limit, keyHigh, keyLow }: Payer): Budget {
+    const now = this.#thread.monotonic()
+    return this.#takeFrom(this.#windowsOf(callers)[budget], limit, keyHigh, keyLow, now)
+  }
+
+  /** How long this window alone refuses a request; 0 if it does not. Spends nothing. */
+  refusesForMs({ callers, budget, limit, keyHigh, keyLow }: Payer): number {
+    const now = Math.floor(this.#thread.monotonic())
+    const decision = this.#windowsOf(callers)[budget].peek(keyHigh, keyLow, limit, now)
+    return decision.allowed ? 0 : decision.resetAfterMs
+  }
+
+  #windowsOf(callers: Payer['callers']): OfAccounts<SlidingWindow> {
+    return callers === 'account' ? this.#accounts : this.#addresses
+  }
+
   /** `limit` 0: no limit. */
   #takeFrom(
     window: SlidingWindow,
@@ -206,16 +249,32 @@ export class RateLimiter {
       budget.resetAt = Math.ceil(time / 1000)
       return budget
     }
-    const decision = window.take(keyHigh, keyLow, limit, Math.floor(now))
-    budget.allowed = decision.allowed
-    budget.limit = limit
-    budget.remaining = decision.remaining
-    budget.resetAt = Math.ceil((time + decision.resetAfterMs) / 1000)
-    // A client that reads 0 seconds would try again at once.
-    budget.retryAfter = Math.max(1, Math.ceil(decision.resetAfterMs / 1000))
-    return budget
+    return describe(budget, limit, window.take(keyHigh, keyLow, limit, Math.floor(now)), time)
   }
 }
+
+/** Sets `budget` to a decision made at `time`, and returns it. */
+export function describe(
+  budget: Mutable<Budget>,
+  limit: number,
+  decision: Decision,
+  time: number,
+): Budget {
+  budget.allowed = decision.allowed
+  budget.limit = limit
+  budget.remaining = decision.remaining
+  budget.resetAt = Math.ceil((time + decision.resetAfterMs) / 1000)
+  // A client that reads 0 seconds would try again at once.
+  budget.retryAfter = Math.max(1, Math.ceil(decision.resetAfterMs / 1000))
+  return budget
+}
+
+const payer = (
+  callers: Payer['callers'],
+  budget: Payer['budget'],
+  limit: number,
+  { keyHigh, keyLow }: Client,
+): Payer => ({ callers, budget, limit, keyHigh, keyLow })
 
 function mapValues<Name extends string, From, To>(
   from: Record<Name, From>,

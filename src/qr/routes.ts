@@ -132,9 +132,9 @@ export const qrFileRoutes = (deps: QrDeps) =>
     // Copied, because other requests arrive during the wait.
     const client = { ...clientOf(deps.address, request) }
     const caller = { client, set: set as ResponseState }
-    let image = await deps.images.find(getFileCode(deps, name, caller))
+    let image = await deps.images.find(await getFileCode(deps, name, caller))
     if (!image) {
-      spendRead(deps, caller)
+      await spendRead(deps, caller)
       // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
       image = await deps.images.create(getCode(deps, name))
     }
@@ -149,7 +149,7 @@ interface FileCaller {
 }
 
 /** An existing code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
-function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
+async function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Promise<Code> {
   const { destinations, codes, limiter } = deps
   const code = toCode(text)
   if (code !== undefined) {
@@ -157,12 +157,12 @@ function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
     const isLookedUp = limiter.hasReads(undefined, caller.client) || codes.mayExist(code)
     if (isLookedUp && exists(destinations.find(code))) return code
   }
-  spendRead(deps, caller)
+  await spendRead(deps, caller)
   throw new AppError('code_not_found', text.toUpperCase())
 }
 
-function spendRead(deps: QrDeps, caller: FileCaller): void {
-  const budget = deps.limiter.take('read', undefined, caller.client)
+async function spendRead({ limits }: QrDeps, caller: FileCaller): Promise<void> {
+  const budget = await limits.charge('read', undefined, caller.client)
   if (!budget.allowed) throw limited(budget, caller)
   describeBudget(budget, caller.set)
 }

@@ -30,6 +30,8 @@ const TOOLS = {
   faketime: { isThere: () => findFaketime() !== undefined, install: 'apt-get install faketime' },
   sqlite3: program('sqlite3'),
   nginx: program('nginx', 'nginx-light'),
+  haproxy: program('haproxy'),
+  redis: program('redis-server'),
   wrk: program('wrk'),
   postgres: {
     isThere: () => {

@@ -75,14 +75,14 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       // One page request per tick of the event loop, so that many of them do not delay redirects.
       if (session) await pageSlices.next()
       // Before the form is read, which is the most expensive part.
-      spendPage(deps, request, session?.accountId)
+      await spendPage(deps, request, session?.accountId)
       const early = requireSession(session, owner)
       const account = { id: early.accountId, plan: early.plan }
       const isCharged = bulk && isLargeForm(request)
       if (isCharged) {
         requireSameOrigin(request, deps.baseUrl)
         deps.unsent.requireRoom(account.id)
-        spendWrite(deps, account)
+        await spendWrite(deps, account)
       }
       const bytesMax = bulk ? bulkFormBytesMax(deps, account) : SMALL_BODY_MAX
       const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
@@ -95,8 +95,11 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
 
 /** For pages without a session, like the sign-in: charges the client's address. */
 export const anonymously = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle({ as: 'scoped' }, ({ request }) =>
-    spendPage(deps, request),
+  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle(
+    { as: 'scoped' },
+    async ({ request }) => {
+      await spendPage(deps, request)
+    },
   )
 
 function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
@@ -138,9 +141,12 @@ export function originOf(deps: DashboardDeps, { request, set }: RequestContext) 
 }
 
 /** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
-function spendPage(deps: DashboardDeps, request: Request, accountId?: AccountId): void {
-  const { limiter, address } = deps
-  const budget = limiter.takePage(accountId, clientOf(address, request))
+async function spendPage(
+  { limits, address }: DashboardDeps,
+  request: Request,
+  accountId?: AccountId,
+): Promise<void> {
+  const budget = await limits.chargePage(accountId, clientOf(address, request))
   if (!budget.allowed) throw rateLimited(budget)
 }
 
@@ -148,9 +154,9 @@ function spendPage(deps: DashboardDeps, request: Request, accountId?: AccountId)
  * Charges a change of links to the account's write budget, which its API keys share. Throws
  * `maintenance` or `rate_limited`.
  */
-export function spendWrite(deps: DashboardDeps, account: Account): void {
+export async function spendWrite(deps: DashboardDeps, account: Account): Promise<void> {
   refuseDuringMaintenance(deps)
-  const budget = deps.limiter.takeOfAccount('write', account)
+  const budget = await deps.limits.chargeAccount('write', account)
   if (!budget.allowed) throw rateLimited(budget)
 }
 

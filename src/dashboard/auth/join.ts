@@ -56,11 +56,12 @@ export function parseJoin(
 }
 
 /** Throws `too_many_attempts`. */
-export function countRegistration(deps: DashboardDeps, origin: ClientOrigin): void {
+export async function countRegistration(deps: DashboardDeps, origin: ClientOrigin): Promise<void> {
   const registration = [{ gate: 'registration', key: origin.address }] as const
+  const closed = await deps.throttle.admit(registration)
+  // Without an await before the count, so that parallel requests are all counted.
   deps.throttle.require(registration)
-  // Before the first await, so that parallel requests are all counted.
-  countAttempts(deps, registration, { origin })
+  countAttempts(deps, registration, { origin, closed })
 }
 
 /**

@@ -7,6 +7,7 @@ import {
 import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
 import { newDeviceToken, type SignIn, signIn } from '../../accounts/sign-in.ts'
 import type { AccountId, AccountRow } from '../../accounts/store.ts'
+import type { Gate } from '../../accounts/throttle.ts'
 import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
@@ -72,13 +73,20 @@ export async function startSession(
 
 type Attempts = Parameters<DashboardDeps['throttle']['count']>[0]
 
+interface CountOptions {
+  origin: CurrentUser['origin']
+  accountId?: AccountId | undefined
+  /** What `throttle.admit` has returned. */
+  closed?: Gate[] | undefined
+}
+
 /** Counts attempts, and logs each limit that they reach. */
 export function countAttempts(
   { throttle, security }: DashboardDeps,
   attempts: Attempts,
-  { origin, accountId }: { origin: CurrentUser['origin']; accountId?: AccountId | undefined },
+  { origin, accountId, closed }: CountOptions,
 ): void {
-  for (const gate of throttle.count(attempts)) {
+  for (const gate of throttle.count(attempts, closed)) {
     security.record('throttle.engaged', origin, { accountId, fields: { gate } })
   }
 }
@@ -118,19 +126,22 @@ interface SentCode {
 
 /**
  * The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. There is
- * no await between the check of the throttle and the count, so parallel guesses are all counted.
+ * no await between the last check of the throttle and the count, so parallel guesses are all
+ * counted.
  */
-export function checkCode(
+export async function checkCode(
   deps: DashboardDeps,
   { account, origin, request, text }: SentCode,
-): Factor | undefined {
+): Promise<Factor | undefined> {
   const { throttle, security, hasher, cookies, clock } = deps
   const accountId = account.id
   const logRefusal = (reason: string) =>
     security.record('session.refused', origin, { accountId, fields: { reason } })
   const deviceToken = cookies.find('known', request)
   const attempts = codeAttempts(hasher, account, { address: origin.address, deviceToken })
+  let closed: Gate[] | undefined
   try {
+    closed = await throttle.admit(attempts)
     throttle.require(attempts)
   } catch (error) {
     if (error instanceof AppError) logRefusal('throttled')
@@ -142,6 +153,6 @@ export function checkCode(
     return factor
   }
   logRefusal('code')
-  countAttempts(deps, attempts, { origin, accountId })
+  countAttempts(deps, attempts, { origin, accountId, closed })
   return undefined
 }

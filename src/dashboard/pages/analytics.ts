@@ -38,7 +38,8 @@ export const analyticsPages = (deps: DashboardDeps) =>
     .get('/analytics', async ({ request, user, query }) => {
       const chart = await accountChart(deps, user, parseRange(query))
       if (!wantsFragment(request)) return analyticsPage(deps, user, chart)
-      return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', budgets(deps, user))}`)
+      const limits = await budgets(deps, user)
+      return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', limits)}`)
     })
     .get('/analytics/:code', async ({ request, user, params, query }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
@@ -114,8 +115,8 @@ async function readChart(
 }
 
 /** The limits of the plan, and their usage in the last minute. */
-function budgets({ limiter, plans }: DashboardDeps, { account }: CurrentUser): Html {
-  const { read, write } = limiter.usage(account)
+async function budgets({ limits, plans }: DashboardDeps, { account }: CurrentUser): Promise<Html> {
+  const { read, write } = await limits.usage(account)
   return html`
     ${meter('Changes', 'write', write)}
     ${meter('Reads', 'read', read)}
@@ -154,7 +155,7 @@ async function analyticsPage(
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
           ${planName(account.plan)} plan allows. Redirects of your links do not count.</p>`,
-        html`<div id="budgets" class="limits">${budgets(deps, user)}</div>`,
+        html`<div id="budgets" class="limits">${await budgets(deps, user)}</div>`,
       ])}`,
   })
 }

@@ -35,7 +35,7 @@ export const batchPages = (deps: DashboardDeps) =>
       return done instanceof Response ? done : seeOther(listPathWith(query, done))
     })
     .post('/undo', async ({ user, form }) => {
-      spendWrite(deps, user.account)
+      await spendWrite(deps, user.account)
       const codes = selectedCodes(form)
       await undoDeletion(deps, user.account, codes)
       return seeOther(
@@ -69,7 +69,7 @@ async function runAction(
     return action === 'qr' ? qrZip(deps, user, links) : selectedCsv(deps, links)
   }
   const n = String(codes.length)
-  spendWrite(deps, account)
+  await spendWrite(deps, account)
   switch (action) {
     case 'delete':
       await scheduleDeletion(deps, account, codes)
@@ -94,14 +94,12 @@ async function runAction(
 
 /** Each image costs one read of the account's budget. */
 async function qrZip(
-  { images, limiter, clock }: DashboardDeps,
+  { images, limits, clock }: DashboardDeps,
   { account }: CurrentUser,
   links: readonly Link[],
 ): Promise<Response> {
-  for (const _ of links) {
-    const budget = limiter.takeOfAccount('read', account)
-    if (!budget.allowed) throw rateLimited(budget)
-  }
+  const budget = await limits.chargeAccount('read', account, links.length)
+  if (!budget.allowed) throw rateLimited(budget)
   const codes = links.map(({ code }) => code)
   const found = await images.renderMany(codes, parseQrOptions({}), account.id)
   const files = Object.fromEntries(found.map(({ code, image }) => [`${code}.png`, image]))

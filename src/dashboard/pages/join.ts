@@ -136,7 +136,7 @@ async function join(
   if ('errors' in parsed) return again(parsed.errors)
   const { email, password } = parsed
 
-  if (flow === 'sign-up') countRegistration(deps, origin)
+  if (flow === 'sign-up') await countRegistration(deps, origin)
   const proved =
     flow === 'setup' && link
       ? await proveExisting(deps, { link, origin, email, current })

@@ -136,7 +136,7 @@ export async function saveProperties(
   link: Link,
   { body, errors }: SentProperties,
 ): Promise<void> {
-  spendWrite(deps, account)
+  await spendWrite(deps, account)
   const change = PropertiesBody.parse(body)
   const stored = deps.properties.propertiesOf(link.id)
   const { startsAt = stored.startsAt, expiresAt = stored.expiresAt } = change

@@ -43,8 +43,8 @@ export const linkPages = (deps: DashboardDeps) =>
     .post('/:code', async ({ user, params, form }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
       const text = form.text('url')
-      const changed = await catchFormError(() => {
-        spendWrite(deps, user.account)
+      const changed = await catchFormError(async () => {
+        await spendWrite(deps, user.account)
         const { url } = parseWith(ShortenBody, { url: withScheme(text) })
         return updateOwnedLink(deps, user.account, { code: link.code, url })
       })
@@ -61,8 +61,8 @@ export const linkPages = (deps: DashboardDeps) =>
     .post('/:code/pause', async ({ user, params, form }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
       const isPaused = form.text('paused') === '1'
-      const changed = await catchFormError(() => {
-        spendWrite(deps, user.account)
+      const changed = await catchFormError(async () => {
+        await spendWrite(deps, user.account)
         return changeProperties(deps, user.account, [link.code], { isPaused })
       })
       const done = isPaused ? 'paused' : 'resumed'
@@ -85,8 +85,8 @@ export const linkPages = (deps: DashboardDeps) =>
     )
     .post('/:code/delete', async ({ user, params }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
-      const deleted = await catchFormError(() => {
-        spendWrite(deps, user.account)
+      const deleted = await catchFormError(async () => {
+        await spendWrite(deps, user.account)
         return scheduleDeletion(deps, user.account, [link.code])
       })
       if ('done' in deleted) return seeOther(`/app/links?done=deleted&undo=${link.code}`)
@@ -94,8 +94,8 @@ export const linkPages = (deps: DashboardDeps) =>
     })
     .post('/:code/undo-delete', async ({ user, params }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
-      const kept = await catchFormError(() => {
-        spendWrite(deps, user.account)
+      const kept = await catchFormError(async () => {
+        await spendWrite(deps, user.account)
         return undoDeletion(deps, user.account, [link.code])
       })
       if ('done' in kept) return seeOther(`${linkPath(link.code)}?done=kept`)

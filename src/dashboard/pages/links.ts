@@ -58,7 +58,9 @@ export const linksPages = (deps: DashboardDeps) =>
       return linksPage(deps, user, { table, form: refused })
     })
     // Codes have at least six characters: no link's page can have this path.
-    .get('/code', ({ user, query }) => htmlResponse(codeStatus(deps, user, query.code ?? '')))
+    .get('/code', async ({ user, query }) =>
+      htmlResponse(await codeStatus(deps, user, query.code ?? '')),
+    )
 
 /** The URL that a bookmarklet or another app passes on; some pass it in a text. */
 const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
@@ -90,7 +92,7 @@ async function shortenFor(
   { account }: CurrentUser,
   text: string,
 ): Promise<Created> {
-  spendWrite(deps, account)
+  await spendWrite(deps, account)
   if (text === '') throw new AppError('invalid_value', 'Paste a URL, or choose a code to reserve.')
   const body = parseWith(ShortenBody, { url: withScheme(text) })
   const { code, short_url, url, passcode, reused } = await shorten(deps, account, body.url)
@@ -110,7 +112,7 @@ async function claimFor(
 ): Promise<{ created: Created } | Refused> {
   const checked = url === '' ? undefined : checkUrl(deps, withScheme(url))
   const reserved = await catchFormError(async () => {
-    spendWrite(deps, account)
+    await spendWrite(deps, account)
     const valid = toCode(code)
     if (!valid) throw new AppError('invalid_value', `Use ${CODE_RULE}.`)
     return checked instanceof AppError ? undefined : reserve(deps, account, valid)
@@ -134,12 +136,12 @@ async function claimFor(
 }
 
 /** Charged like `/api/lookup`, so that it finds out no more codes per minute. */
-function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: string) {
+async function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: string) {
   const typed = text.trim()
   if (typed === '') return html``
   const code = toCode(typed)
   if (!code) return html`${CODE_RULE}`
-  const budget = deps.limiter.takeOfAccount('read', account)
+  const budget = await deps.limits.chargeAccount('read', account)
   if (!budget.allowed) throw rateLimited(budget)
   // Also finds codes without a link that the operator has disabled.
   const isTaken = deps.destinations.find(code) !== undefined

@@ -38,7 +38,7 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
     })
     .post('/logo', async ({ user, form }) => {
       const saved = await catchFormError(async () => {
-        spendWrite(deps, user.account)
+        await spendWrite(deps, user.account)
         return await saveLogo(deps, user, form.file('logo'))
       })
       if ('error' in saved) return settingsPage(deps, user, { query: {}, error: saved.error })
@@ -46,14 +46,14 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
       return seeOther(`${QR_SETTINGS_PATH}?done=logo`)
     })
     .post('/logo/remove', async ({ user }) => {
-      spendWrite(deps, user.account)
+      await spendWrite(deps, user.account)
       await deps.writer.call('removeQrLogo', { accountId: user.account.id })
       return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
     })
     .post('/presets', async ({ user, form }) => {
       const query = presetQuery(form)
       const saved = await catchFormError(async () => {
-        spendWrite(deps, user.account)
+        await spendWrite(deps, user.account)
         return await savePreset(deps, user, query)
       })
       if ('error' in saved) return settingsPage(deps, user, { query, error: saved.error })
@@ -61,7 +61,7 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
       return seeOther(`${QR_SETTINGS_PATH}?done=preset`)
     })
     .post('/presets/delete', async ({ user, form }) => {
-      spendWrite(deps, user.account)
+      await spendWrite(deps, user.account)
       const id = Number(form.text('preset'))
       if (Number.isSafeInteger(id)) {
         await deps.writer.call('deleteQrPreset', { accountId: user.account.id, id })

@@ -63,7 +63,7 @@ async function confirm(deps: DashboardDeps, user: CurrentUser, code: string): Pr
   if (!account.totpSecret || hasSecondFactor(account)) return seeOther(PATH)
   const secret = openSecret(hasher, accountId, account.totpSecret)
   const now = clock()
-  const step = tryCode(deps, user, () => findStep(secret, code.replace(/\s/g, ''), now))
+  const step = await tryCode(deps, user, () => findStep(secret, code.replace(/\s/g, ''), now))
   if (step === undefined) {
     const problem = 'This code is wrong. It changes every 30 seconds: is your clock right?'
     return secretPage(deps, user, secret, problem)
@@ -84,16 +84,17 @@ async function confirm(deps: DashboardDeps, user: CurrentUser, code: string): Pr
 }
 
 /** Runs `check`, and counts the attempt if it fails. Throws `too_many_attempts`. */
-function tryCode<Result>(
+async function tryCode<Result>(
   deps: DashboardDeps,
   { session, account, origin }: CurrentUser,
   check: () => Result | undefined,
-): Result | undefined {
+): Promise<Result | undefined> {
   const attempts = [{ gate: 'session', key: `code ${session.id}` }] as const
+  const closed = await deps.throttle.admit(attempts)
   deps.throttle.require(attempts)
   const result = check()
   if (result !== undefined) deps.throttle.clear(attempts)
-  else countAttempts(deps, attempts, { origin, accountId: account.id })
+  else countAttempts(deps, attempts, { origin, accountId: account.id, closed })
   return result
 }
 
@@ -114,7 +115,7 @@ async function disable(
   const now = clock()
   const account = requireAccount(deps, user)
   const accountId = account.id
-  const factor = tryCode(deps, user, () => findFactor(deps, account, sent.code, now))
+  const factor = await tryCode(deps, user, () => findFactor(deps, account, sent.code, now))
   if (!factor) return { code: WRONG_CODE }
   const left = recoveryCodes.countUnused(accountId) - 1
   if (!(await writer.call('disableTotp', { accountId, factor, now }))) return { code: WRONG_CODE }

@@ -1,0 +1,144 @@
+import { LRUCache } from 'lru-cache'
+import type { BudgetGroup } from '../accounts/plans.ts'
+import type { Account, AccountId } from '../accounts/store.ts'
+import type { Client } from '../hot/client-address.ts'
+import { WINDOW_MS } from '../hot/window-shard.ts'
+import type { Clocks } from '../lib/clock.ts'
+import type { SharedStore } from '../valkey/shared-store.ts'
+import { script } from '../valkey/valkey.ts'
+import { type Budget, describe, type Payer, type RateLimiter, type Usage } from './budgets.ts'
+import windowScript from './window.lua' with { type: 'text' }
+
+const CHARGE = script(windowScript)
+/** Callers whose refusal is remembered: 20 MB at most. */
+const REFUSALS_MAX = 50_000
+/**
+ * This host records a request after the shared window has, so its own window is full for a moment
+ * longer than the shared one.
+ */
+const RECORDED_LATE_MS = 250
+
+interface ApiLimitsDeps extends Clocks {
+  limiter: RateLimiter
+  /** Undefined: limits apply to this host. */
+  shared: SharedStore | undefined
+}
+
+interface Refusal {
+  limit: number
+  /** On the monotonic clock. */
+  until: number
+}
+
+/**
+ * Limits of the requests that the control thread answers, except redirects. With a shared store
+ * they are exact across hosts: it decides, and the windows of this host record what it allows. They
+ * decide while the store is unavailable, and always refuse a caller who has used up the budget on
+ * this host alone, so neither its failure nor its return gives a caller a second budget here.
+ */
+export class ApiLimits {
+  readonly #deps: ApiLimitsDeps
+  readonly #refusals = new LRUCache<string, Refusal>({
+    maxSize: REFUSALS_MAX,
+    sizeCalculation: () => 1,
+  })
+  #refused = 0
+
+  constructor(deps: ApiLimitsDeps) {
+    this.#deps = deps
+  }
+
+  /** Whether all charges are promises. */
+  get isShared(): boolean {
+    return this.#deps.shared !== undefined
+  }
+
+  /** Requests that the shared store has refused. */
+  get refused(): number {
+    return this.#refused
+  }
+
+  /** Spends one request of the caller's budget; a refused request spends nothing. */
+  charge(
+    budget: BudgetGroup,
+    account: Account | undefined,
+    client: Client,
+  ): Budget | Promise<Budget> {
+    const { limiter, shared } = this.#deps
+    if (!shared) return { ...limiter.take(budget, account, client) }
+    return this.#share(shared, limiter.payerOf(budget, account, client), 1)
+  }
+
+  /** The same for several requests of an account, all or none of which a shared store allows. */
+  async chargeAccount(budget: BudgetGroup, account: Account, amount = 1): Promise<Budget> {
+    const { limiter, shared } = this.#deps
+    const payer = limiter.payerOf(budget, account, NO_CLIENT)
+    return shared ? this.#share(shared, payer, amount) : this.#takeHere(payer, amount)
+  }
+
+  /** Spends one dashboard request: of the session's account, or of an address without a session. */
+  chargePage(account: AccountId | undefined, client: Client): Budget | Promise<Budget> {
+    const { limiter, shared } = this.#deps
+    if (!shared) return { ...limiter.takePage(account, client) }
+    return this.#share(shared, limiter.pagePayerOf(account, client), 1)
+  }
+
+  /** Spends nothing. After a downgrade, more may have been spent than `used` reports. */
+  async usage(account: Account): Promise<Record<BudgetGroup, Usage>> {
+    const { limiter, shared } = this.#deps
+    const usage = limiter.usage(account)
+    if (!shared) return usage
+    const usedIn = async (budget: BudgetGroup) => {
+      const { limit, used } = usage[budget]
+      if (limit === 0) return { limit, used }
+      const payer = limiter.payerOf(budget, account, NO_CLIENT)
+      const reply = await shared.run(CHARGE, [keyOf(shared, payer)], [limit, 0, WINDOW_MS])
+      return { limit, used: reply ? limit - (reply[1] ?? 0) : used }
+    }
+    const [read, write] = await Promise.all([usedIn('read'), usedIn('write')])
+    return { read, write }
+  }
+
+  async #share(shared: SharedStore, payer: Payer, amount: number): Promise<Budget> {
+    const { limiter, clock, monotonic } = this.#deps
+    const { limit } = payer
+    if (limit === 0 || limiter.refusesForMs(payer) > RECORDED_LATE_MS) {
+      return this.#takeHere(payer, amount)
+    }
+    const key = keyOf(shared, payer)
+    const now = monotonic()
+    const known = this.#refusals.get(key)
+    if (known?.limit === limit && known.until > now) return this.#refuse(limit, known.until - now)
+    const reply = await shared.run(CHARGE, [key], [limit, amount, WINDOW_MS])
+    if (!reply) return this.#takeHere(payer, amount)
+    const [isAllowed, remaining = 0, resetAfterMs = 0] = reply
+    if (isAllowed !== 1) {
+      // Nobody is allowed earlier than after a refusal of one request.
+      if (amount === 1) this.#refusals.set(key, { limit, until: now + resetAfterMs })
+      return this.#refuse(limit, resetAfterMs)
+    }
+    for (let i = 0; i < amount; i++) limiter.takeOf(payer)
+    return describe(newBudget(), limit, { allowed: true, remaining, resetAfterMs }, clock())
+  }
+
+  #refuse(limit: number, resetAfterMs: number): Budget {
+    this.#refused++
+    const decision = { allowed: false, remaining: 0, resetAfterMs }
+    return describe(newBudget(), limit, decision, this.#deps.clock())
+  }
+
+  /** The decision of this host alone. */
+  #takeHere(payer: Payer, amount: number): Budget {
+    const { limiter } = this.#deps
+    let budget = limiter.takeOf(payer)
+    for (let i = 1; i < amount && budget.allowed; i++) budget = limiter.takeOf(payer)
+    return { ...budget }
+  }
+}
+
+const NO_CLIENT: Client = { keyHigh: 0, keyLow: 0 }
+
+const newBudget = () => ({ allowed: true, limit: 0, remaining: 0, resetAt: 0, retryAfter: 1 })
+
+const keyOf = (shared: SharedStore, { callers, budget, keyHigh, keyLow }: Payer): string =>
+  shared.key(budget, `${callers} ${keyHigh} ${keyLow}`)
