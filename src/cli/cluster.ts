@@ -18,6 +18,7 @@ import { FolderLock } from '../db/lock.ts'
 import { closeWritable, databaseFile } from '../db/open.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { messageOf } from '../lib/thread.ts'
 import { loggedWrites } from '../writes.ts'
 import { CommandError } from './args.ts'
 import { contents, STREAM } from './backup.ts'
@@ -97,8 +98,11 @@ export async function leave(config: Config): Promise<string> {
     const host = hostIdOf(dataDir)
     if (clusterUrl) {
       const functions = loggedWrites(db, host)
-      await usingPostgres(clusterUrl, (sql) => {
-        return applyLog({ db, url: clusterUrl, host, functions }).then(() => removeHost(sql, host))
+      await usingPostgres(clusterUrl, async (sql) => {
+        await applyLog({ db, url: clusterUrl, host, functions })
+        await removeHost(sql, host)
+      }).catch((error: unknown) => {
+        throw new CommandError(`${messageOf(error)} ${LEAVE_ANYWAY}`)
       })
     }
     const seq = leaveCluster({ db, dataDir })
@@ -110,6 +114,9 @@ export async function leave(config: Config): Promise<string> {
     )
   })
 }
+
+const LEAVE_ANYWAY =
+  'To leave with the data that this host has, run the command with an empty CLUSTER_URL.'
 
 /** `id`: the id or the name of a host that is lost. */
 export async function removeLost(config: Config, id: string): Promise<string> {

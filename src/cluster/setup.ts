@@ -6,6 +6,7 @@ import { inTransaction } from '../db/open.ts'
 import { recordOwnPosition } from '../hits/shared-store.ts'
 import { DataError } from '../lib/data-error.ts'
 import { VERSION } from '../lib/version.ts'
+import { OTHER_CLUSTER } from './apply.ts'
 import { FIRST_DIGEST } from './digest.ts'
 import { CALLS_VERSION } from './entries.ts'
 import { hostIdFile, hostIdOf } from './host-id.ts'
@@ -172,7 +173,7 @@ export function requirePosition({
 
 async function requireCluster(sql: SQL, { cluster }: LogPosition): Promise<void> {
   const [row] = await sql`SELECT name FROM hopcode.cluster`
-  if (row?.name !== cluster) throw new DataError('CLUSTER_URL leads to another cluster.')
+  if (row?.name !== cluster) throw new DataError(OTHER_CLUSTER)
 }
 
 async function register(

@@ -122,7 +122,21 @@ testCommands(
     expect(existsSync(join(second.DATA_DIR ?? '', 'host.id'))).toBe(false)
     await run('cluster leave', first)
     await run('cluster init', second)
-    expect(await rowsOf(second)).toMatchObject({ entry: 0, hosts: [{ this_host: true }] })
+    // A folder of the former cluster must not apply the log of the new one.
+    const third = folders.settings('c')
+    await joinFrom(second, third)
+    await run('cluster leave', second)
+    const [lost] = (await rowsOf(second)).hosts
+    await run(`cluster leave --host ${lost?.id}`, second)
+    await run('cluster init', first)
+    expect(await refusal('account set-plan --email a@example.com --plan pro', third)).toContain(
+      'CLUSTER_URL leads to another cluster',
+    )
+    expect(await refusal('cluster leave', third)).toContain('with an empty CLUSTER_URL')
+    expect(await run('cluster leave', folders.settings('c', { CLUSTER_URL: '' }))).toContain(
+      'up to entry 0.',
+    )
+    expect(await rowsOf(first)).toMatchObject({ entry: 0, hosts: [{ this_host: true }] })
   },
   TEST_MS,
 )
