@@ -16,7 +16,6 @@ const SEEDS = ['DURABILITY_SEED', 'KILL_SEED', 'MODEL_SEED', 'FUZZ_SEED']
 export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/durability/power-loss.test.ts': { POWER_LOSS_ROUNDS: '12', POWER_LOSS_TORN_DISKS: '4' },
   'test/durability/kill.test.ts': { KILL_ROUNDS: '500' },
-  'test/durability/cluster.test.ts': { CLUSTER_ROUNDS: '300' },
   'test/durability/journal-threads.test.ts': { JOURNAL_KILL_ROUNDS: '500' },
   'test/durability/kill-bulk.test.ts': { KILL_BULK_ROUNDS: '24' },
   'test/durability/restore.test.ts': { RESTORE_ROUNDS: '24' },
@@ -27,7 +26,10 @@ export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'test/mutations.test.ts': { MUTATION_RUNS: '1' },
   'src/hot/sliding-window.oracle.test.ts': { WINDOW_RUNS: '2000' },
   'src/limits/budgets.test.ts': { LIMITER_RUNS: '1000' },
+  'src/limits/api-limits.window.test.ts': { LIMITER_RUNS: '1000' },
+  'test/e2e/shared-limits.test.ts': { LIMITER_RUNS: '200' },
   'src/qr/render.test.ts': { QR_RUNS: '300' },
+  'test/durability/cluster.test.ts': { CLUSTER_ROUNDS: '300' },
 }
 
 const nameOf = (file: string) => basename(file, '.test.ts')

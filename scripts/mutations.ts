@@ -19,6 +19,9 @@ export interface Mutation {
   env?: Record<string, string>
 }
 
+const CLUSTER = 'test/durability/cluster.test.ts'
+const CLUSTER_ROUNDS = { CLUSTER_ROUNDS: '20' }
+
 export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'unsynced-commits',
@@ -52,6 +55,10 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'test/durability/program.test.ts',
     title: 'who looks into the database',
   },
+  { name: 'hits-without-a-position', test: 'src/hits/shared-store.test.ts' },
+  { name: 'append-twice', test: CLUSTER, env: CLUSTER_ROUNDS },
+  { name: 'one-position-of-hits', test: CLUSTER, env: CLUSTER_ROUNDS },
+  { name: 'redraw-at-random', test: CLUSTER, env: CLUSTER_ROUNDS },
 ]
 
 const ROOT = join(import.meta.dir, '..')
@@ -126,7 +133,7 @@ export function tryMutation(mutation: Mutation): string {
 
 function runTest(cwd: string, { test, title, env }: Mutation): TestRun {
   const filter = title === undefined ? [] : ['--test-name-pattern', title]
-  const words = [process.execPath, 'test', `./${test}`, '--timeout', '120000', ...filter]
+  const words = [process.execPath, 'test', `./${test}`, '--timeout', '600000', ...filter]
   const ran = Bun.spawnSync(words, { cwd, env: { ...process.env, ...env } })
   return readRun(ran.exitCode, `${ran.stderr}`)
 }

@@ -106,7 +106,6 @@ export class PostgresLog {
       )
       return placeOf(row)
     } catch (error) {
-      // mutate batch-appended-twice: s/if .*$/throw error/
       if (!isDuplicate(error)) throw error
       const [row] = await this.#append.run(
         (sql) => sql`SELECT seq, chain FROM hopcode.log WHERE host = ${host} AND batch = ${batch}`,

@@ -73,13 +73,15 @@ export class SharedOrder implements Order {
   #logSize: LogSize | undefined
   #digestsEqual = 0
   #isClosed = false
+  /** Calls of the start wait for it instead of failing without contact. */
+  readonly #firstReport: Promise<void>
 
   constructor(options: SharedOrderOptions) {
     this.#options = options
     this.#applier = new Applier(options)
     this.#confirmed = this.place
     this.#posted = this.place
-    void this.#report()
+    this.#firstReport = this.#report()
   }
 
   get place(): number {
@@ -128,6 +130,7 @@ export class SharedOrder implements Order {
   }
 
   async #submitEntry(calls: readonly LoggedCall[]): Promise<Outcome[]> {
+    await this.#firstReport
     this.#requireOrder()
     const prepared = calls.map((call) => this.#prepare(call))
     const logged = prepared.flatMap(({ call }) => call ?? [])
@@ -160,6 +163,7 @@ export class SharedOrder implements Order {
     const entry = { batch, version, calls: encodeCalls(calls) }
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
+      // mutate append-twice: s/entry\)/$&.catch(() => log.append({ ...entry, batch: batch + 2 }))/
       const place = await repeated(APPEND_MS, () => log.append(entry))
       if (place.seq === this.place + 1) this.#apply([{ ...entry, ...place, host }])
       else void this.#follow()

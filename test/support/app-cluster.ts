@@ -9,7 +9,7 @@ import { databaseFile, openWritable } from '../../src/db/open.ts'
 import { sharedTables } from './database-rows.ts'
 
 /**
- * With `TEST_HOSTS=3`, the service of a test is a cluster of three hosts: see `npm run test:cluster`.
+ * With `TEST_HOSTS=3`, the service of a test is a cluster of three hosts: `npm run test:cluster`.
  * `TEST_POSTGRES` is the URL of a PostgreSQL server in which each service gets a database.
  */
 
