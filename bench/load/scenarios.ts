@@ -33,5 +33,4 @@ export const SCENARIOS: readonly Scenario[] = [
   start,
   cluster,
   soak,
-  cluster,
 ]
