@@ -82,7 +82,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     bars: bars(variants, joinSeconds),
     notes: [
       'PostgreSQL, all hosts and the generator share this machine; each host needs one of its own.',
-      'alone: without CLUSTER_URL. one host: with it. three hosts: the first one gets all requests.',
+      'alone: without CLUSTER_URL. one host: with it. three hosts: the first gets all requests.',
       'Staleness: from the answer to a creation until another host redirects, asked every ' +
         `${STALENESS_POLL_MS} ms.`,
       'Catch-up: links created while a host was stopped, by the seconds from its start to ready, ' +
