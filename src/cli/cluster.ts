@@ -7,6 +7,7 @@ import {
   joinCluster,
   leaveCluster,
   removeHost,
+  requireNoHosts,
   requirePosition,
   usingPostgres,
 } from '../cluster/setup.ts'
@@ -17,6 +18,7 @@ import { FolderLock } from '../db/lock.ts'
 import { closeWritable, databaseFile } from '../db/open.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { messageOf } from '../lib/thread.ts'
 import { loggedWrites } from '../writes.ts'
 import { CommandError } from './args.ts'
 import { contents, STREAM } from './backup.ts'
@@ -29,6 +31,8 @@ import { localAddress } from './service.ts'
 export async function init(config: Config): Promise<string> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
+  // A refused command must not leave a database in an empty folder.
+  if (!existsSync(databaseFile(dataDir))) await requireNoHosts(clusterUrl)
   createDataFolder(dataDir)
   const wasInCluster = findClusterOf(dataDir) !== undefined
   await withFolder(dataDir, ({ db }) =>
@@ -94,8 +98,11 @@ export async function leave(config: Config): Promise<string> {
     const host = hostIdOf(dataDir)
     if (clusterUrl) {
       const functions = loggedWrites(db, host)
-      await usingPostgres(clusterUrl, (sql) => {
-        return applyLog({ db, url: clusterUrl, host, functions }).then(() => removeHost(sql, host))
+      await usingPostgres(clusterUrl, async (sql) => {
+        await applyLog({ db, url: clusterUrl, host, functions })
+        await removeHost(sql, host)
+      }).catch((error: unknown) => {
+        throw new CommandError(`${messageOf(error)} ${LEAVE_ANYWAY}`)
       })
     }
     const seq = leaveCluster({ db, dataDir })
@@ -107,6 +114,9 @@ export async function leave(config: Config): Promise<string> {
     )
   })
 }
+
+const LEAVE_ANYWAY =
+  'To leave with the data that this host has, run the command with an empty CLUSTER_URL.'
 
 /** `id`: the id or the name of a host that is lost. */
 export async function removeLost(config: Config, id: string): Promise<string> {
@@ -137,7 +147,7 @@ function requireHost(hosts: readonly HostState[], id: string): HostState {
 
 export function requireClusterUrl({ clusterUrl }: Config): string {
   if (clusterUrl) return clusterUrl
-  throw new CommandError('CLUSTER_URL is missing: postgres://user:password@host:5432/database')
+  throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
 }
 
 /** Where people find this host: BASE_URL is that of all. */

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { DataError } from '../lib/data-error.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import { Applier } from './apply.ts'
+import { Applier, OTHER_CLUSTER } from './apply.ts'
 import { PostgresLog } from './log.ts'
 
 export interface LogFolder {
@@ -36,6 +36,7 @@ export async function applyLog({ db, url, host, functions }: LogFolder): Promise
   const entries = new PostgresLog({ url, host })
   const first = applier.position.seq
   try {
+    if ((await entries.cluster()) !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
     while (!applier.problem) {
       const page = await entries.readAfter(applier.position.seq)
       if (page.length === 0) return applier.position.seq - first

@@ -1,7 +1,7 @@
 import { FolderLock } from '../db/lock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
-import { commandHost } from './apply.ts'
+import { commandHost, OTHER_CLUSTER } from './apply.ts'
 import { applyLog, type LogFolder } from './catch-up.ts'
 import { encodeCalls, type LoggedCall, versionNeeded } from './entries.ts'
 import { PostgresLog } from './log.ts'
@@ -56,7 +56,7 @@ export async function submitCommand(folder: CommandFolder, call: LoggedCall): Pr
 async function requireMember({ db, url, host }: CommandFolder, version: number): Promise<void> {
   const { name, hosts } = await usingPostgres(url, readCluster)
   if (findLogPosition(db)?.cluster !== name) {
-    throw new DataError('CLUSTER_URL leads to another cluster than that of this data folder.')
+    throw new DataError(OTHER_CLUSTER)
   }
   if (!hosts.some(({ id }) => id === host)) {
     throw new DataError('This host was removed from the cluster: nothing is changed.')

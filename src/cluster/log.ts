@@ -114,6 +114,12 @@ export class PostgresLog {
     }
   }
 
+  /** The random name of the cluster. */
+  async cluster(): Promise<string> {
+    const [row] = await this.#read.run((sql) => sql`SELECT name FROM hopcode.cluster`)
+    return String(row?.name)
+  }
+
   /** The next entries after `seq`, in order. Empty at the end of the log. */
   async readAfter(seq: number): Promise<Entry[]> {
     const rows = await this.#read.run(

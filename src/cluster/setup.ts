@@ -6,6 +6,7 @@ import { inTransaction } from '../db/open.ts'
 import { recordOwnPosition } from '../hits/shared-store.ts'
 import { DataError } from '../lib/data-error.ts'
 import { VERSION } from '../lib/version.ts'
+import { OTHER_CLUSTER } from './apply.ts'
 import { FIRST_DIGEST } from './digest.ts'
 import { CALLS_VERSION } from './entries.ts'
 import { hostIdFile, hostIdOf } from './host-id.ts'
@@ -45,12 +46,7 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
     })
     if (found?.cluster === head.name) return found
     if (found) throw new DataError(`${dataDir} belongs to another cluster. ${LEAVE_FIRST}`)
-    if (Number(head.hosts) > 0) {
-      throw new DataError(
-        'This cluster has a host already. Another one begins with a copy of its data: ' +
-          '"hopcode cluster join".',
-      )
-    }
+    if (Number(head.hosts) > 0) throw new DataError(HAS_HOSTS)
     const position = { cluster: head.name, seq: 0, chain: FIRST_CHAIN, digest: FIRST_DIGEST }
     await register(sql, folder, position)
     inTransaction(db, () => {
@@ -79,6 +75,19 @@ export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
     return position
   })
 }
+
+/** Throws DataError if the database has a cluster with hosts: a new host joins it. */
+export async function requireNoHosts(clusterUrl: string): Promise<void> {
+  await usingPostgres(clusterUrl, async (sql) => {
+    const [found] = await sql`SELECT to_regclass('hopcode.hosts') IS NOT NULL AS exists`
+    const [row] = found.exists ? await sql`SELECT count(*) AS hosts FROM hopcode.hosts` : []
+    if (Number(row?.hosts ?? 0) > 0) throw new DataError(HAS_HOSTS)
+  })
+}
+
+const HAS_HOSTS =
+  'This cluster has a host already. Another one begins with a copy of its data: ' +
+  '"hopcode cluster join".'
 
 /** The name of a new, empty log in the tables of an old one. */
 async function emptyLog(sql: SQL): Promise<string> {
@@ -164,7 +173,7 @@ export function requirePosition({
 
 async function requireCluster(sql: SQL, { cluster }: LogPosition): Promise<void> {
   const [row] = await sql`SELECT name FROM hopcode.cluster`
-  if (row?.name !== cluster) throw new DataError('CLUSTER_URL leads to another cluster.')
+  if (row?.name !== cluster) throw new DataError(OTHER_CLUSTER)
 }
 
 async function register(

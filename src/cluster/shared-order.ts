@@ -3,7 +3,7 @@ import type { Order } from '../db/order.ts'
 import { commitTogether } from '../db/writer.ts'
 import type { AddHits } from '../hits/shared-store.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
-import { type AppliedEntry, Applier, divergedAt, LOST_TAIL } from './apply.ts'
+import { type AppliedEntry, Applier, divergedAt, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall, versionNeeded } from './entries.ts'
 import type { AppliedEvent, StateEvent } from './events.ts'
 import {
@@ -224,7 +224,7 @@ export class SharedOrder implements Order {
 
   #checkState({ cluster, head }: LogState, place: number): void {
     if (cluster !== this.#applier.position.cluster) {
-      this.#stop('CLUSTER_URL leads to another cluster than that of this data folder')
+      this.#stop(OTHER_CLUSTER)
     } else if (head < place) this.#stop(LOST_TAIL)
   }
 

@@ -1,36 +1,51 @@
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { migrate } from '../db/migrate.ts'
-import { sharedHitWrites } from './shared-store.ts'
+import { temporaryFolder } from '../../test/support/folder.ts'
+import { openDataFolder } from '../data-folder.ts'
+import { countedOf, hitReader, sharedHitWrites } from './shared-store.ts'
+import { adoptJournal, findJournalPosition, HitReads } from './store.ts'
 
-function open() {
-  const db = new Database(':memory:')
-  migrate(db)
-  db.run(`INSERT INTO hit_totals (id, journal_id, position, redirects) VALUES (1, 'own', 0, 0)`)
-  db.run(`INSERT INTO links (id, code, account_id, passcode_hash, created_at)
-    VALUES (7, 'SPRING', 1, x'00', 0)`)
-  const { addHits } = sharedHitWrites(db, 'a')
-  const count = () =>
-    db.query<{ count: number }, []>('SELECT count FROM hits WHERE link_id = 7').get()?.count ?? 0
-  /** Hits of link 7 at these positions of a journal. */
-  const add = (host: string, from: number, end: number) => {
-    const counts = new Uint8Array(new Uint32Array([7, end - from]).buffer)
-    return addHits({ host, journalId: `${host}-journal`, from, end, now: 0, counts })
+const OWN = { host: 'a', journalId: 'journal-a' }
+const OTHER = { host: 'b', journalId: 'journal-b' }
+
+/** Link 1, and the tables as host a has them. */
+function setUp(path: string) {
+  const { db } = openDataFolder(path)
+  db.run(
+    `INSERT INTO links (id, code, account_id, passcode_hash, created_at)
+     VALUES (1, 'CODE01', 1, x'00', 0)`,
+  )
+  adoptJournal(db, OWN.journalId)
+  const { addHits } = sharedHitWrites(db, OWN.host)
+  const add = (of: typeof OWN, from: number, end: number) => {
+    const counts = new Uint8Array(new Uint32Array([1, end - from]).buffer)
+    return addHits({ ...of, from, end, now: 0, counts })
   }
-  return { add, count }
+  return { db, add, count: () => new HitReads(db).counts([1])[0]?.count }
 }
 
-test('hits of a journal that are counted already are not counted again', () => {
-  const { add, count } = open()
-  expect(add('b', 0, 3)).toBe(true)
-  expect(add('b', 0, 3)).toBe(false)
-  expect(add('b', 2, 4)).toBe(false)
-  expect(add('b', 3, 5)).toBe(true)
+test('hits of each host are counted once, in the order of its journal', () => {
+  using folder = temporaryFolder()
+  const { db, add, count } = setUp(folder.path)
+  expect([add(OWN, 0, 3), add(OTHER, 0, 2)]).toEqual([true, true])
+  // The same range again, one that overlaps, and one after a gap.
+  expect([add(OWN, 0, 3), add(OWN, 2, 4), add(OTHER, 3, 5)]).toEqual([false, false, false])
   expect(count()).toBe(5)
+  expect([add(OWN, 3, 4), add({ ...OWN, journalId: 'new' }, 0, 1)]).toEqual([true, true])
+  expect(count()).toBe(7)
+  expect(countedOf(db, OWN.host, OWN.journalId)).toBe(4)
+  expect(countedOf(db, OTHER.host, 'unknown')).toBe(0)
+  // Only entries of this folder's own journal move its position.
+  expect(findJournalPosition(db)).toEqual({ journalId: OWN.journalId, position: 4 })
+  db.close()
 })
 
-test('each host has a position of its own', () => {
-  const { add, count } = open()
-  for (const host of ['a', 'b', 'c']) expect(add(host, 0, 2)).toBe(true)
-  expect(count()).toBe(6)
+test('a flush reads from the committed position, and says what is missing in the file', () => {
+  using folder = temporaryFolder()
+  const { db, add } = setUp(folder.path)
+  add(OWN, 0, 3)
+  const journal = { id: OWN.journalId, read: () => new Uint32Array([1, 1]) }
+  const read = hitReader(db, journal, OWN.host)
+  expect(read({ end: 3, now: 0 })).toBeUndefined()
+  expect(read({ end: 6, now: 0 })).toMatchObject({ call: { from: 3, end: 6 }, lost: 1 })
+  db.close()
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import parsePrometheus from 'parse-prometheus-text-format'
 import { version } from '../../package.json' with { type: 'json' }
+import { FAMILIES } from '../../src/status/families.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { shared } from '../support/shared.ts'
 import { testWith } from '../support/tools.ts'
@@ -300,7 +301,8 @@ test('the dashboard and the alerts speak only of series that the page has', asyn
   await useEverything(app)
   await awaitValue(app, 'hopcode_accounts{plan="free"}', 1)
   const page = await scrape(app)
-  const known = new Set(page.match(/^hopcode_\w+/gm))
+  const ofCluster = Object.keys(FAMILIES).filter((name) => name.startsWith('hopcode_cluster_'))
+  const known = new Set([...(page.match(/^hopcode_\w+/gm) ?? []), ...ofCluster])
   const dashboard = JSON.parse(await Bun.file(join(OPERATIONS, 'grafana-dashboard.json')).text())
   const expressions: string[] = dashboard.panels.flatMap((panel: Panel) =>
     (panel.targets ?? []).map(({ expr }) => expr),
@@ -323,7 +325,7 @@ test('the dashboard and the alerts speak only of series that the page has', asyn
     expect([alert, guide.includes(alert)]).toEqual([alert, true])
   }
   const families = page.match(/(?<=^# TYPE )\w+/gm) ?? []
-  expect(families.filter((name) => !guide.includes(name))).toEqual([])
+  expect([...families, ...ofCluster].filter((name) => !guide.includes(name))).toEqual([])
 })
 
 interface Panel {

@@ -193,9 +193,9 @@ export class TestHost implements AsyncDisposable {
     return this.#service?.url
   }
 
-  /** Resolves when it is ready, which needs PostgreSQL. */
-  async start(): Promise<void> {
-    this.#service = await Service.start(this.settings, [], this.#program)
+  /** Resolves when it is ready, which needs PostgreSQL. `program`: another build for this start. */
+  async start(program = this.#program): Promise<void> {
+    this.#service = await Service.start(this.settings, [], program)
   }
 
   async kill(): Promise<void> {
