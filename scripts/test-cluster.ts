@@ -68,6 +68,10 @@ async function main(wanted: readonly string[]): Promise<void> {
   const unexpected = failed.filter(({ file, title }) => ofOneHost(file, title) === undefined)
   for (const { file, title } of unexpected) console.log(`Failed: ${file}: ${title}`)
   const excused = failed.length - unexpected.length
+  const needless = results.filter(
+    ({ file, title, failed }) => !failed && ofOneHost(file, title) !== undefined,
+  )
+  for (const { file, title } of needless) console.log(`Listed, but passed: ${file}: ${title}`)
   const passed = results.length - failed.length
   console.log(
     `\n${HOSTS} hosts: ${passed} passed, ${unexpected.length} failed, ${excused} do not apply`,

@@ -142,7 +142,7 @@ const Environment = z.object({
     .string()
     .refine(isValkeyUrl, 'must be redis://host:port, or rediss:// for TLS')
     .optional()
-    .describe('A Valkey or Redis server with which several hosts share limits: see docs.'),
+    .describe('Valkey or Redis server with which several hosts count limits together.'),
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
     .default(250)
     .describe('How often hits move from the journal to the database, in milliseconds.'),

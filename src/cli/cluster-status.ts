@@ -84,7 +84,7 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
     ...columns([['HOST', 'STATE', 'APPLIED', 'BEHIND', 'RELEASE', 'ADDRESS', 'ID'], ...rows]),
     '',
     `Log: ${log.entries} entries, ${formatBytes(log.bytes)}${oldest}.`,
-    ...(advice.length === 0 ? ['Everything is well.'] : advice.map((line) => `→ ${line}`)),
+    ...(advice.length === 0 ? ['No problems.'] : advice.map((line) => `→ ${line}`)),
   ].join('\n')
 }
 

@@ -1,5 +1,6 @@
 import { FolderLock } from '../db/lock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { repeated } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
 import { commandHost, OTHER_CLUSTER } from './apply.ts'
 import { applyLog, type LogFolder } from './catch-up.ts'
@@ -12,8 +13,7 @@ import { readCluster } from './status.ts'
 /** Changes that a command makes on a host of a cluster: they go through the log. */
 
 /** How long the append is repeated while its outcome is unknown. */
-const APPEND_MS = 5000
-const APPEND_PAUSE_MS = 100
+const APPENDS = { ms: 5000, pauseMs: 100 }
 /** How long a command waits until this host has applied its change. */
 const APPLY_MS = 10_000
 const APPLY_POLL_MS = 20
@@ -70,17 +70,8 @@ async function requireMember({ db, url, host }: CommandFolder, version: number):
 async function append(folder: CommandFolder, batch: string, call: LoggedCall): Promise<void> {
   const log = new PostgresLog({ url: folder.url, host: commandHost(folder.host) })
   const entry = { batch, version: versionNeeded([call]), calls: encodeCalls([call]) }
-  const deadline = performance.now() + APPEND_MS
   try {
-    for (;;) {
-      try {
-        await log.append(entry)
-        return
-      } catch (error) {
-        if (performance.now() >= deadline) throw error
-        await Bun.sleep(APPEND_PAUSE_MS)
-      }
-    }
+    await repeated(APPENDS, () => log.append(entry))
   } catch (error) {
     throw new DataError(
       `PostgreSQL has not confirmed the change, which may apply later: ${messageOf(error)}`,

@@ -1,4 +1,5 @@
 import { SQL } from 'bun'
+import { within } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 
 /**
@@ -11,8 +12,8 @@ import { VERSION } from '../lib/version.ts'
 const STATEMENT_MS = 2000
 /** A host that was not seen for longer is not waited for. */
 export const LEASE_MS = 2000
-/** Bytes of calls that one read returns, at least one entry. */
-const PAGE_BYTES = 4 * 1024 * 1024
+/** Bytes of calls that one read returns, at least one entry: a line of 4 Mbit/s carries them. */
+const PAGE_BYTES = 1024 * 1024
 const PAGE_ENTRIES = 500
 /** How long an entry is kept that all hosts have applied. */
 const KEPT = '7 days'
@@ -31,7 +32,7 @@ export interface Entry {
 }
 
 /** What a host tells the others about itself. */
-export interface HostReport {
+interface HostReport {
   /** The last entry that this host has applied. */
   applied: number
   /** The set of calls that it knows. */
@@ -181,7 +182,7 @@ export class PostgresLog {
     return row ? String(row.digest) : digest
   }
 
-  /** This host stops: nobody needs to wait for it from now on. */
+  /** This host stops: the others do not wait for it from now on. */
   async leave(): Promise<void> {
     const { host } = this.#options
     await this.#report.run((sql) => sql`UPDATE hopcode.hosts SET seen = 'epoch' WHERE id = ${host}`)
@@ -259,7 +260,7 @@ type Row = Record<string, unknown>
 const CONNECTION = { idleTimeout: 0, maxLifetime: 0, connectionTimeout: STATEMENT_MS / 1000 }
 
 /** One connection, opened on first use. One that fails or hangs is replaced. */
-export class Connection {
+class Connection {
   readonly #url: string
   readonly #parameters: Record<string, string>
   #sql: SQL | undefined
@@ -272,7 +273,7 @@ export class Connection {
   async run(statement: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
     const sql = this.#open()
     try {
-      return await within(STATEMENT_MS, statement(sql))
+      return await within(STATEMENT_MS, statement(sql), 'PostgreSQL does not answer')
     } catch (error) {
       if (!isDuplicate(error)) this.#drop(sql)
       throw error
@@ -291,17 +292,5 @@ export class Connection {
   #drop(sql: SQL): void {
     if (this.#sql === sql) this.#sql = undefined
     void sql.close({ timeout: 0 }).catch(() => {})
-  }
-}
-
-async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
-  let timer: Timer | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('PostgreSQL does not answer')), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -24,7 +24,7 @@ interface ClusterFolder {
   db: Database
   dataDir: string
   clusterUrl: string
-  /** Where the host answers: for people who read the list of hosts. */
+  /** The address of the host, for the list of hosts. */
   address: string
 }
 
@@ -36,11 +36,14 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
   const { db, dataDir, clusterUrl } = folder
   return usingPostgres(clusterUrl, async (sql) => {
     const found = findLogPosition(db)
+    const id = hostIdOf(dataDir)
     const head = await sql.begin(async (tx) => {
       await createTables(tx, crypto.randomUUID())
       const [row] = await tx`
-        SELECT name, (SELECT count(*) FROM hopcode.hosts) AS hosts FROM hopcode.cluster`
-      // Entries that no host has applied belong to a cluster that all hosts have left.
+        SELECT name, (SELECT count(*) FROM hopcode.hosts WHERE id <> ${id}) AS hosts
+        FROM hopcode.cluster`
+      // Entries that no other host has applied belong to a cluster that all hosts have left. An
+      // earlier call that was killed may have registered this host.
       if (Number(row.hosts) > 0 || found) return { name: String(row.name), hosts: row.hosts }
       return { name: await emptyLog(tx), hosts: 0 }
     })
@@ -50,7 +53,7 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
     const position = { cluster: head.name, seq: 0, chain: FIRST_CHAIN, digest: FIRST_DIGEST }
     await register(sql, folder, position)
     inTransaction(db, () => {
-      recordOwnPosition(db, hostIdOf(dataDir))
+      recordOwnPosition(db, id)
       logPositionSetter(db)(position)
     })
     return position

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { Order } from '../db/order.ts'
 import { commitTogether } from '../db/writer.ts'
 import type { AddHits } from '../hits/shared-store.ts'
+import { repeated, within } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
 import { type AppliedEntry, Applier, divergedAt, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall, versionNeeded } from './entries.ts'
@@ -21,7 +22,7 @@ const REPORT_MS = 250
 const PRUNE_MS = 60_000
 /** How long an append is repeated while its outcome is unknown. */
 const APPEND_MS = 2000
-const APPEND_PAUSE_MS = 50
+const APPENDS = { ms: APPEND_MS, pauseMs: 50 }
 /** Bytes of calls in one entry, unless one call has more. */
 const ENTRY_BYTES = 8 * 1024 * 1024
 
@@ -66,7 +67,7 @@ export class SharedOrder implements Order {
   #confirming: Promise<void> | undefined
   /** Other hosts know that this one has applied the entries up to here, with their effects. */
   #confirmed: number
-  /** The last entry of which the control thread was told. */
+  /** The last entry that was posted to the control thread. */
   #posted: number
   #timer: Timer | undefined
   #prunedAt = Number.NEGATIVE_INFINITY
@@ -164,17 +165,18 @@ export class SharedOrder implements Order {
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
       // mutate append-twice: s/entry\)/$&.catch(() => log.append({ ...entry, batch: batch + 2 }))/
-      const place = await repeated(APPEND_MS, () => log.append(entry))
+      const place = await repeated(APPENDS, () => log.append(entry))
       if (place.seq === this.place + 1) this.#apply([{ ...entry, ...place, host }])
       else void this.#follow()
-      return await within(APPEND_MS, applied)
+      return await within(APPEND_MS, applied, 'the log could not be read in time')
     } finally {
       this.#waiting.delete(batch)
     }
   }
 
   #requireOrder(): void {
-    if (this.#problem) throw new Error(this.#problem)
+    const problem = this.#problem ?? this.#fault
+    if (problem) throw new Error(problem)
     if (performance.now() - this.#contactAt > LEASE_MS) {
       throw new Error('PostgreSQL, which orders the writes of the cluster, does not answer')
     }
@@ -210,13 +212,14 @@ export class SharedOrder implements Order {
     if (wasAway) await log.confirm(applied)
     this.#contactAt = performance.now()
     this.#checkState(this.#state, place)
+    await this.#follow()
+    if (this.#state.head <= this.place) this.#isCaughtUp = true
+    this.#postState()
+    // Without notifications, polls still bring all entries.
     this.#listener ??= await log.listen({
       entry: () => void this.#follow(),
       applied: (id, seq) => this.#noteApplied(id, seq),
     })
-    await this.#follow()
-    if (this.#state.head <= this.place) this.#isCaughtUp = true
-    this.#postState()
     if (performance.now() - this.#prunedAt < PRUNE_MS) return
     this.#prunedAt = performance.now()
     this.#logSize = await log.prune()
@@ -358,24 +361,4 @@ function bytesOf(args: unknown): number {
     if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
   }
   return bytes
-}
-
-async function repeated<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
-  const endsAt = performance.now() + ms
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (performance.now() >= endsAt) throw error
-      await Bun.sleep(APPEND_PAUSE_MS)
-    }
-  }
-}
-
-async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
-  let timer: Timer | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the log could not be read in time')), ms)
-  })
-  return await Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { Outcome } from '../lib/thread.ts'
 import { commitTogether } from './writer.ts'
 
-export interface OrderedCall {
+interface OrderedCall {
   name: string
   args: unknown
 }
@@ -16,7 +16,7 @@ export interface Order {
   close(): void | Promise<void>
 }
 
-/** Where one host writes alone: the order in which the writer thread receives calls. */
+/** The order of a single host: that in which the writer thread receives calls. */
 export class LocalOrder implements Order {
   readonly place = 0
   readonly #db: Database

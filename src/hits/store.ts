@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile, JournalRange } from '../hot/journal-file.ts'
 import { wallClock } from '../lib/clock.ts'
-import { ACCOUNT, bucketAdder, bucketWrites, hourOf, LINK } from './series.ts'
+import { ACCOUNT, bucketAdder, hourOf, LINK } from './series.ts'
 
 /** Every entry of the journal before `position` is counted. */
 export interface JournalPosition {
@@ -104,7 +104,6 @@ export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
   const committed = db.prepare<{ position: number }, []>(
     'SELECT position FROM hit_totals WHERE id = 1',
   )
-  const removeAccount = db.prepare<null, [number]>('DELETE FROM account_hits WHERE account_id = ?')
   return {
     /**
      * Counts the journal's entries from the committed position up to `end`, as hits of the hour of
@@ -117,13 +116,6 @@ export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
       add({ linkIds, end }, now)
       return end - position - linkIds.length
     },
-
-    /** For an account that is deleted, after its links. */
-    removeAccountHits({ accountId }: { accountId: number }): void {
-      removeAccount.run(accountId)
-    },
-
-    ...bucketWrites(db),
   }
 }
 

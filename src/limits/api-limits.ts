@@ -33,7 +33,7 @@ interface Refusal {
 /**
  * Limits of the requests that the control thread answers, except redirects. With a shared store
  * they are exact across hosts: it decides, and the windows of this host record what it allows. They
- * decide while the store is unavailable, and always refuse a caller who has used up the budget on
+ * decide while the store is unavailable, and always refuse a caller that has used up the budget on
  * this host alone, so neither its failure nor its return gives a caller a second budget here.
  */
 export class ApiLimits {
@@ -113,7 +113,7 @@ export class ApiLimits {
     if (!reply) return this.#takeHere(payer, amount)
     const [isAllowed, remaining = 0, resetAfterMs = 0] = reply
     if (isAllowed !== 1) {
-      // Nobody is allowed earlier than after a refusal of one request.
+      // No request is allowed earlier than after a refusal of a single one.
       if (amount === 1) this.#refusals.set(key, { limit, until: now + resetAfterMs })
       return this.#refuse(limit, resetAfterMs)
     }

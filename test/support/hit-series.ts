@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { migrate } from '../../src/db/migrate.ts'
 import { inTransaction, openWritable } from '../../src/db/open.ts'
 import { HitCounts, journalFile, openJournal } from '../../src/hits/hits.ts'
-import { DAYS_KEPT, HitSeries, type Step, seriesReads } from '../../src/hits/series.ts'
+import {
+  bucketWrites,
+  DAYS_KEPT,
+  HitSeries,
+  type Step,
+  seriesReads,
+} from '../../src/hits/series.ts'
 import { HitReads, hitWrites } from '../../src/hits/store.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
@@ -42,6 +48,7 @@ export function hitService(path: string) {
     const series = new HitSeries({ reader: Thread.inProcess(reads), counts, clock })
     return { journal, file, writes, counts, series }
   }
+  const buckets = bucketWrites(db)
   let running = start()
   return {
     db,
@@ -78,10 +85,9 @@ export function hitService(path: string) {
       this.flush()
     },
     prune(max = 2) {
-      while (inTransaction(db, () => running.writes.pruneBuckets({ now: clock(), max })));
+      while (inTransaction(db, () => buckets.pruneBuckets({ now: clock(), max })));
     },
     deleteLink: (id: number) => inTransaction(db, () => linkWrites(db).deleteLink({ id })),
-    removeAccount: (accountId: number) => running.writes.removeAccountHits({ accountId }),
     rows: (table: string) => db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`),
   }
 }
