@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
 import { freePort } from './binary.ts'
@@ -17,6 +17,14 @@ interface PostgresOptions {
   settings?: Record<string, string>
   /** For data that a benchmark or many short tests can lose: `fsync=off`. */
   isVolatile?: boolean
+  /** Offers TLS with this certificate. */
+  tls?: Certificate
+}
+
+/** In PEM. */
+export interface Certificate {
+  certificate: string
+  key: string
 }
 
 const VOLATILE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
@@ -26,12 +34,14 @@ export class PostgresServer implements AsyncDisposable {
   readonly #password = randomBytes(12).toString('hex')
   readonly #folder = temporaryFolder()
   readonly #settings: Record<string, string>
+  readonly #tls: Certificate | undefined
   readonly #wrap = otherUser(this.#folder.path)
   #child: Bun.Subprocess | undefined
   #databases = 0
 
-  private constructor({ settings = {}, isVolatile = false }: PostgresOptions) {
-    this.#settings = isVolatile ? Object.assign({}, VOLATILE, settings) : settings
+  private constructor({ settings = {}, isVolatile = false, tls }: PostgresOptions) {
+    this.#settings = Object.assign({}, isVolatile && VOLATILE, tls && { ssl: 'on' }, settings)
+    this.#tls = tls
   }
 
   /** Throws without the programs of PostgreSQL: see `testWith('postgres')`. */
@@ -138,6 +148,17 @@ export class PostgresServer implements AsyncDisposable {
       cwd: this.#folder.path,
     })
     if (ran.exitCode !== 0) throw new Error(`initdb: ${ran.stderr}`)
+    if (this.#tls) {
+      this.#writePrivate('server.crt', this.#tls.certificate)
+      this.#writePrivate('server.key', this.#tls.key)
+    }
+  }
+
+  #writePrivate(name: string, text: string): void {
+    const file = join(this.#data, name)
+    writeFileSync(file, text, { mode: 0o600 })
+    const { uid, gid } = statSync(this.#data)
+    chownSync(file, uid, gid)
   }
 
   #spawn(): Bun.Subprocess {
