@@ -158,7 +158,10 @@ test('a code is deleted behind a page that says what that means, and is free aft
     'the code is free',
     async () => (await app.call('GET', '/api/lookup/SPRING26')).status === 404,
   )
-  expect((await free.get(pathOf('SPRING26'))).status).toBe(404)
+  await eventually(
+    'its page is gone',
+    async () => (await free.get(pathOf('SPRING26'))).status === 404,
+  )
   expect(
     (await app.call('POST', '/api/reserve', { key: 'pro', json: { code: 'SPRING26' } })).status,
   ).toBe(201)

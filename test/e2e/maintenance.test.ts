@@ -196,7 +196,7 @@ const MAIN = join(import.meta.dir, '..', '..', 'src', 'main.ts')
 /** What the program prints for `maintenance <words>` beside the running service. */
 async function command(app: TestApp, ...words: string[]): Promise<string> {
   const { stdout, exited } = Bun.spawn([process.execPath, MAIN, 'maintenance', ...words], {
-    env: { DATA_DIR: app.dataDir },
+    env: { DATA_DIR: app.dataDir, CLUSTER_URL: app.clusterUrl },
     stderr: 'ignore',
   })
   const text = await new Response(stdout).text()

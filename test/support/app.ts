@@ -10,7 +10,7 @@ import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
 import { MaintenanceMode } from '../../src/maintenance/mode.ts'
-import { type HostFolders, hostFolders, onEveryHost } from './app-cluster.ts'
+import { areEqual, type HostFolders, hostFolders, onEveryHost } from './app-cluster.ts'
 import { redirectThreads } from './binary.ts'
 import { fillDataFolder } from './data-folder.ts'
 import { temporaryFolderInMemory } from './folder.ts'
@@ -102,6 +102,8 @@ async function startHost(
     CLUSTER_URL: folders.clusterUrl,
     ...redirectThreads(),
     ...options.env,
+    // Tests wait until each host has counted a hit.
+    ...(folders.clusterUrl !== undefined && { HIT_FLUSH_MS: '10' }),
   })
   const { localMetrics = config.metricsListen === undefined } = options
   const app = await buildApp(localMetrics ? { ...config, localMetrics } : config, {
@@ -172,6 +174,11 @@ export class TestApp implements AsyncDisposable {
     this.log = inside.lines
   }
 
+  /** Undefined for one host alone. */
+  get clusterUrl(): string | undefined {
+    return this.#inside.folders.clusterUrl
+  }
+
   /** Of any host. */
   get url(): string {
     return `http://127.0.0.1:${this.#anyApp().port}`
@@ -234,7 +241,16 @@ export class TestApp implements AsyncDisposable {
     }
     const body = options.raw ?? ('json' in options ? JSON.stringify(options.json) : null)
     const response = await fetch(this.url + path, { method, headers, body, redirect: 'manual' })
+    if (response.status === 302 && this.#apps.length > 1) await this.#untilCounted()
     return toAnswer(response)
+  }
+
+  /** Hits of other hosts are counted a little later: resolves when every host has all of them. */
+  async #untilCounted(): Promise<void> {
+    const isCounted = () => this.#apps.every((app) => app.hitsWaiting() === 0)
+    await eventually('every host has counted the hits', () => {
+      return isCounted() && areEqual(this.#inside.folders)
+    })
   }
 
   /**
