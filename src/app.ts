@@ -25,6 +25,8 @@ export interface App {
   listen(address: { hostname: string; port: number }): Promise<void>
   /** Undefined before `listen`. */
   readonly port: number | undefined
+  /** Of the loopback interface, between the threads; undefined before `listen`. */
+  readonly internalPort: number | undefined
   /** Waits up to `graceMs` for requests under way, and closes all connections. */
   stopListening(graceMs: number): Promise<void>
   /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
@@ -60,6 +62,9 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     listen: (address) => redirects.listen(address),
     get port() {
       return redirects.port
+    },
+    get internalPort() {
+      return redirects.controlPort
     },
     stopListening: (graceMs) => redirects.stop(graceMs),
     operators: config.metricsListen ? operatorRoutes(service) : undefined,

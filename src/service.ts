@@ -92,7 +92,7 @@ export interface Outside {
 type Options = Outside & {
   /** The port of the HTTP server, once it listens. */
   ownPort: () => number | undefined
-  /** Answers what the redirect threads forward. */
+  /** Answers what the redirect threads pass on. */
   answer: (request: Request) => Response | Promise<Response>
 }
 

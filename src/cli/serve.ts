@@ -45,7 +45,10 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   // Redirects come first. Threads that are started later inherit this.
   setThreadPriority('normal')
   const ports = [app.port, app.operators?.server?.port]
-  app.descriptors.watch(ports.filter((port) => port !== undefined))
+  app.descriptors.watch(
+    ports.filter((port) => port !== undefined),
+    app.internalPort,
+  )
   shrinkAfterStart()
   recordRunning(config.dataDir, {
     base_url: config.baseUrl,

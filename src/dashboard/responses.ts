@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts'
 import { compressible } from '../http/compression.ts'
-import { STREAMED } from '../http/forwarded.ts'
 import { lengthOf } from '../http/unsent.ts'
 import type { Html } from '../lib/html.ts'
 
@@ -72,7 +71,6 @@ export function fileResponse(
   const headers = headersOf({ 'content-type': type, 'content-disposition': disposition })
   if (typeof body === 'string') headers.set('content-length', lengthOf(body))
   if (body instanceof Uint8Array) headers.set('content-length', String(body.byteLength))
-  if (body instanceof ReadableStream) headers.set(STREAMED, '1')
   return new Response(body, { headers })
 }
 

@@ -14,10 +14,8 @@ export interface RequestContext {
   set: ResponseState
 }
 
-/** The part of Bun's server that knows the peer of a request. */
-export interface Peers {
-  requestIP(request: Request): { address: string } | null
-}
+/** The part of Headers with which requests are read. */
+export type RequestHeaders = Pick<Headers, 'get'>
 
 /** The address of the connection on which a redirect thread received the request. */
 const peers = new WeakMap<Request, string>()

@@ -3,7 +3,6 @@ import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
 import { Garbage } from '../lib/garbage.ts'
 import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
 import { clientOf } from './context.ts'
-import { STREAMED } from './forwarded.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -120,6 +119,5 @@ function inChunks(response: Response, hold: Hold): Response {
   )
   const headers = new Headers(response.headers)
   headers.delete('content-length')
-  headers.set(STREAMED, '1')
   return new Response(body, { status: response.status, headers })
 }

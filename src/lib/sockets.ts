@@ -163,6 +163,15 @@ function epollData(epoll: number, socket: number): bigint | undefined {
 /** Reading more descriptors would block the calling thread for too long. */
 const CONNECTIONS_SEARCHED = 65_536
 
+interface QuietOptions {
+  wanted: number
+  quietMs: number
+  /** The maximum number of descriptors. */
+  limit: number
+  /** A port of the loopback interface through which threads of this process are connected. */
+  except: number | undefined
+}
+
 interface Peer {
   connections: number
   /** Descriptors of connections whose client has sent nothing lately. */
@@ -172,12 +181,12 @@ interface Peer {
 /**
  * Ends TCP connections of this process whose client has sent nothing for `quietMs`, beginning with
  * the addresses that have the most connections, until at least `wanted` are ended or none is left.
- * Returns how many. Bun sees each end as if the client had closed the connection. `limit`: the
- * maximum number of descriptors.
+ * Returns how many. Bun sees each end as if the client had closed the connection.
  */
-export function endQuietConnections(wanted: number, quietMs: number, limit: number): number {
+export function endQuietConnections({ wanted, quietMs, limit, except }: QuietOptions): number {
   const shutdown = cFunction<Shutdown>('shutdown', { args: ['i32', 'i32'], returns: 'i32' })
-  const peers = [...listPeers(quietMs, Math.min(limit, CONNECTIONS_SEARCHED)).values()]
+  const searched = Math.min(limit, CONNECTIONS_SEARCHED)
+  const peers = [...listPeers({ quietMs, searched, except }).values()]
   if (!shutdown || peers.length === 0) return 0
   // Connections that an address may keep; each round halves it.
   let most = Math.max(...peers.map(({ connections }) => connections))
@@ -194,21 +203,31 @@ export function endQuietConnections(wanted: number, quietMs: number, limit: numb
 }
 
 /** By address: an IPv4 address, or the /64 of an IPv6 address. */
-function listPeers(quietMs: number, limit: number): Map<string, Peer> {
+function listPeers({
+  quietMs,
+  searched,
+  except,
+}: Pick<QuietOptions, 'quietMs' | 'except'> & { searched: number }): Map<string, Peer> {
   const peers = new Map<string, Peer>()
   const getOption = getSocketOption()
   const getPeer = getAddress('getpeername')
-  if (!getOption || !getPeer) return peers
+  const getOwn = getAddress('getsockname')
+  if (!getOption || !getPeer || !getOwn) return peers
+  const portOf = (get: GetAddress, descriptor: number): number => {
+    length[0] = ADDRESS_BYTES
+    return get(descriptor, address, length) === 0 ? new DataView(address.buffer).getUint16(2) : 0
+  }
   const info = new Uint8Array(TCP_INFO_BYTES)
   const lastReceived = new Uint32Array(info.buffer, LAST_DATA_RECEIVED_OFFSET, 1)
   const address = new Uint8Array(ADDRESS_BYTES)
   const length = new Uint32Array(1)
-  for (let descriptor = 3; descriptor < limit; descriptor++) {
+  for (let descriptor = 3; descriptor < searched; descriptor++) {
     length[0] = TCP_INFO_BYTES
     const isTcp = getOption(descriptor, IPPROTO_TCP, TCP_INFO, info, length) === 0
     if (!isTcp || info[STATE_OFFSET] !== TCP_ESTABLISHED) continue
-    length[0] = ADDRESS_BYTES
-    if (getPeer(descriptor, address, length) !== 0) continue
+    if (except !== undefined && portOf(getOwn, descriptor) === except) continue
+    const port = portOf(getPeer, descriptor)
+    if (port === 0 || port === except) continue
     const key = peerKey(address)
     const peer = peers.get(key) ?? { connections: 0, quiet: [] }
     peers.set(key, peer)

@@ -1,11 +1,11 @@
 import type { ClientAddress } from '../hot/client-address.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
-import type { Peers } from '../http/context.ts'
 import { toCode } from '../lib/code.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { LinkCache } from '../links/cache.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
-import { type ResponseDeps, redirector, refuser } from './responses.ts'
+import type { PlainRequest } from './plain-request.ts'
+import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 
 export interface FollowDeps extends ResponseDeps {
   cache: LinkCache
@@ -19,24 +19,21 @@ export interface FollowDeps extends ResponseDeps {
   counters: Pick<RedirectCounters, 'add'>
 }
 
-/** Undefined: the control thread answers. */
-export type Follow = (text: string, request: Request, server: Peers) => Response | undefined
+/** `peer`: the address of the client or its proxy. Undefined: the control thread answers. */
+export type Follow = (request: PlainRequest, peer: string) => Answer | undefined
 
 /**
  * HOT PATH. Answers GET /{code} on a redirect thread. No schema, no hooks, no await, no exceptions,
  * no needless object: bench/load/redirect.ts guards its cost. The control thread answers requests
- * with an API key, for a link with rules, for what is no code, and while the database fails.
+ * for a link with rules, for what is no code, and while the database fails.
  */
 export function follower(deps: FollowDeps): Follow {
   const { cache, codes, journal, limiter, address, behindProxy, counters } = deps
-  const redirect = redirector(deps)
-  const refuse = refuser(deps)
+  const answers = new Answers(deps)
 
-  return (text, request, server) => {
-    const { headers } = request
+  return ({ text, headers }, peer) => {
     const code = toCode(text)
-    if (code === undefined || headers.get('x-api-key') !== null) return undefined
-    const peer = server.requestIP(request)?.address ?? ''
+    if (code === undefined) return undefined
     const client = address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
     let destination = cache.findInMemory(code)
     if (destination === undefined) {
@@ -54,18 +51,17 @@ export function follower(deps: FollowDeps): Follow {
     const budget = limiter.take(charge, undefined, client)
     if (!budget.allowed) {
       counters.add('limited')
-      return refuse('rate_limited', String(budget.retryAfter), { budget, headers })
+      return answers.refuse('rate_limited', String(budget.retryAfter), { budget, headers })
     }
     if (destination?.location) {
-      if (request.method === 'GET') journal.append(destination.id)
-      else counters.add('foundByHead')
-      return redirect(code, destination.location, budget)
+      journal.append(destination.id)
+      return answers.redirect(destination.location, budget, code)
     }
     if (destination?.isDisabled) {
       counters.add('disabled')
-      return refuse('link_disabled', code, { budget, headers })
+      return answers.refuse('link_disabled', code, { budget, headers })
     }
     counters.add('notFound')
-    return refuse('code_not_found', code, { budget, headers })
+    return answers.refuse('code_not_found', code, { budget, headers })
   }
 }

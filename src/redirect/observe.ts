@@ -9,13 +9,13 @@ export const SAMPLED_ONE_IN = 128
 /** HOT PATH. Times a sample of redirects, the first one included. */
 export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicClock): Follow {
   let untilNext = 1
-  return (text, request, server) => {
-    if (--untilNext > 0) return follow(text, request, server)
+  return (request, peer) => {
+    if (--untilNext > 0) return follow(request, peer)
     untilNext = SAMPLED_ONE_IN
     const start = monotonic()
-    const response = follow(text, request, server)
+    const answer = follow(request, peer)
     seconds.observe((monotonic() - start) / 1000)
-    return response
+    return answer
   }
 }
 
@@ -28,22 +28,21 @@ interface LoggedDeps {
 
 /** Logs each redirect, with `LOG_REQUESTS=all`: that costs more than the redirect itself. */
 export function logged(follow: Follow, { note, address, monotonic }: LoggedDeps): Follow {
-  return (text, request, server) => {
+  return (request, peer) => {
     const start = monotonic()
-    // Before the response: a connection that is closed has no peer any more.
-    const peer = server.requestIP(request)?.address ?? ''
-    const client = clientNetwork(address.resolve(peer, request.headers.get('x-forwarded-for')))
-    const response = follow(text, request, server)
-    if (!response) return undefined
+    const { method, text, headers } = request
+    const client = clientNetwork(address.resolve(peer, headers.get('x-forwarded-for')))
+    const answer = follow(request, peer)
+    if (!answer) return undefined
     note({
-      method: request.method,
+      method,
       route: '/:code',
-      status: response.status,
+      status: answer.status,
       ms: Math.round((monotonic() - start) * 10) / 10,
-      request_id: response.headers.get('x-request-id'),
+      request_id: answer.headers['X-Request-Id'] ?? null,
       code: text.slice(0, 20),
       client,
     })
-    return response
+    return answer
   }
 }

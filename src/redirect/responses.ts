@@ -1,32 +1,31 @@
 import { REFUSALS } from '../errors.ts'
-import { CachedHeader } from '../http/cached-header.ts'
+import type { RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
-import { isNavigation, redirectNavigation, visitorPage } from './visitor-page.ts'
+import { isNavigation, type Page, redirectNavigation, visitorPage } from './visitor-page.ts'
 
 export interface ResponseDeps {
   requestIds: { next(): string }
   /** Where browsers are redirected that open an unknown code. */
   notFoundUrl: string | undefined
-  /** Runs `begin` when the service is about to stop. */
-  health: { onStop(begin: () => void): void }
+  /** Every response of a service that is stopping says `Connection: close`. */
+  health: { readonly isStopping: boolean }
 }
 
-/** For responses with a body; a redirect has none. */
-export const NO_SNIFFING = { 'X-Content-Type-Options': 'nosniff' }
-
-/** HOT PATH. Makes the 302 of a link. */
-export function redirector(deps: ResponseDeps) {
-  const found = new AnswerHeaders(deps, { 'Cache-Control': 'no-store' })
-  const locationLine = found.line('Location')
-  const serviceCode = found.line('X-Service-Code')
-  const init = { status: 302, headers: found.headers }
-  return (code: string, location: string, budget: Budget): Response => {
-    locationLine.set(location)
-    serviceCode.set(code)
-    found.fill(budget)
-    return new Response(null, init)
-  }
+/** A response to a request for a short link; a redirect thread sends it as text. */
+export interface Answer {
+  status: number
+  headers: Record<string, string>
+  body: string
 }
+
+const json = (status: number, view: object): Answer => ({
+  status,
+  headers: {
+    'Content-Type': 'application/json;charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+  },
+  body: JSON.stringify(view),
+})
 
 const PROBLEMS = {
   rate_limited: 'limited',
@@ -35,86 +34,86 @@ const PROBLEMS = {
   link_expired: 'expired',
 } as const
 
-export type Refuse = ReturnType<typeof refuser>
-
-/**
- * A refusal is a value here: an Error with its stack would cost more than the response. A browser
- * that navigates gets a page, all other clients get JSON.
- */
-export function refuser(deps: ResponseDeps) {
-  const json = { 'Content-Type': 'application/json;charset=utf-8', ...NO_SNIFFING }
-  const refused = new AnswerHeaders(deps, json)
-  const limited = new AnswerHeaders(deps, json)
-  const retryAfter = limited.line('Retry-After')
-  return (
-    code: keyof typeof PROBLEMS,
-    detail: string,
-    { budget, headers }: { budget: Budget; headers: Headers },
-  ): Response => {
-    const { status, message } = REFUSALS[code]
-    const answer = code === 'rate_limited' ? limited : refused
-    if (code === 'rate_limited') retryAfter.set(detail)
-    answer.fill(budget)
-    if (isNavigation(headers)) {
-      const { notFoundUrl } = deps
-      const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
-      const page = isRedirected
-        ? redirectNavigation(notFoundUrl)
-        : visitorPage(PROBLEMS[code], headers)
-      return withHeaders(page, answer.headers)
-    }
-    const error = message(detail)
-    // Escaping takes a third of the answer's time; around a code or a number, nothing needs it.
-    const text = /^\w*$/.test(detail) ? `"${error}"` : JSON.stringify(error)
-    return new Response(`{"error":${text}}`, {
-      status,
-      headers: answer.headers,
-    })
-  }
+/** The request to which a refusal responds, and its budget after it. */
+interface Refused {
+  budget: Budget
+  headers: RequestHeaders
 }
 
-/** Adds the headers of every response, which are not about the body. */
-export function withHeaders(page: Response, headers: Headers): Response {
-  for (const [name, value] of headers) {
-    if (name !== 'content-type') page.headers.set(name, value)
-  }
-  return page
-}
-
-/**
- * The headers of one kind of response. All responses share one Headers object, because Response
- * copies it: setting what differs costs half of filling a new one.
- */
-export class AnswerHeaders {
-  readonly headers: Headers
+/** Makes the responses to requests for short links, for all threads. */
+export class Answers {
   readonly #deps: ResponseDeps
-  readonly #limit: CachedHeader
-  readonly #remaining: CachedHeader
-  readonly #reset: CachedHeader
-  readonly #requestId: CachedHeader
 
-  constructor(deps: ResponseDeps, fixed: Record<string, string>) {
-    this.headers = new Headers(fixed)
+  constructor(deps: ResponseDeps) {
     this.#deps = deps
-    this.#limit = this.line('X-RateLimit-Limit')
-    this.#remaining = this.line('X-RateLimit-Remaining')
-    this.#reset = this.line('X-RateLimit-Reset')
-    this.#requestId = this.line('X-Request-Id')
-    // Set once for all later responses, so that no redirect has to check for it.
-    deps.health.onStop(() => this.headers.set('Connection', 'close'))
   }
 
-  line(name: string): CachedHeader {
-    return new CachedHeader(this.headers, name)
+  /** HOT PATH. The 302 of a link; without a code, the one after its end. */
+  redirect(location: string, budget: Budget, code?: string): Answer {
+    const headers: Record<string, string> = { Location: location, 'Cache-Control': 'no-store' }
+    if (code !== undefined) headers['X-Service-Code'] = code
+    this.#describe(headers, budget)
+    return { status: 302, headers, body: '' }
   }
 
-  /** Sets the headers of one response. Returns the request's id. */
-  fill({ limit, remaining, resetAt }: Budget): string {
-    const id = this.#deps.requestIds.next()
-    this.#limit.set(limit)
-    this.#remaining.set(remaining)
-    this.#reset.set(resetAt)
-    this.#requestId.set(id)
-    return id
+  /**
+   * A refusal is a value here: an Error with its stack would cost more than the response. A browser
+   * that navigates gets a page, all other clients get JSON.
+   */
+  refuse(code: keyof typeof PROBLEMS, detail: string, { budget, headers }: Refused): Answer {
+    const { status, message } = REFUSALS[code]
+    const answer = this.#page(code, headers) ?? json(status, { error: message(detail) })
+    if (code === 'rate_limited') answer.headers['Retry-After'] = detail
+    this.#describe(answer.headers, budget)
+    return answer
   }
+
+  /** The database fails, and the destination is not in memory. Returns the request's id too. */
+  fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
+    const { status, message } = REFUSALS.internal
+    const requestId = this.#deps.requestIds.next()
+    const answer = isNavigation(headers)
+      ? visitorPage('failed', headers)
+      : json(status, { error: message(), request_id: requestId })
+    this.#describe(answer.headers, budget, requestId)
+    return { answer, requestId }
+  }
+
+  #page(code: keyof typeof PROBLEMS, headers: RequestHeaders): Page | undefined {
+    if (!isNavigation(headers)) return undefined
+    const { notFoundUrl } = this.#deps
+    const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
+    return isRedirected ? redirectNavigation(notFoundUrl) : visitorPage(PROBLEMS[code], headers)
+  }
+
+  /** Adds the headers of every response. */
+  #describe(
+    headers: Record<string, string>,
+    { limit, remaining, resetAt }: Budget,
+    id = this.#deps.requestIds.next(),
+  ): void {
+    headers['X-RateLimit-Limit'] = String(limit)
+    headers['X-RateLimit-Remaining'] = String(remaining)
+    headers['X-RateLimit-Reset'] = String(resetAt)
+    headers['X-Request-Id'] = id
+    if (this.#deps.health.isStopping) headers.Connection = 'close'
+  }
+}
+
+export const toResponse = ({ status, headers, body }: Answer): Response =>
+  new Response(body === '' ? null : body, { status, headers })
+
+const REASONS: Readonly<Record<number, string>> = {
+  302: 'Found',
+  404: 'Not Found',
+  410: 'Gone',
+  429: 'Too Many Requests',
+}
+
+/** HOT PATH. The bytes of a response on a connection, as text. `date`: for the header `Date`. */
+export function toText({ status, headers, body }: Answer, date: string): string {
+  let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n`
+  for (const name in headers) text += `${name}: ${headers[name]}\r\n`
+  const length = body === '' ? 0 : Buffer.byteLength(body)
+  return `${text}Date: ${date}\r\nContent-Length: ${length}\r\n\r\n${body}`
 }

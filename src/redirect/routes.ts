@@ -1,14 +1,14 @@
 import { Elysia } from 'elysia'
 import { operation } from '../http/operation.ts'
+import { type Answer, toResponse } from './responses.ts'
 
 /**
- * GET /{code} on the control thread. The redirect threads answer most of these requests themselves;
- * they do not match a trailing slash.
+ * GET /{code} on the control thread. The redirect threads answer most of these requests themselves.
  */
-export const redirectRoutes = (follow: (text: string, request: Request) => Response) =>
+export const redirectRoutes = (follow: (text: string, request: Request) => Answer) =>
   new Elysia({ name: 'redirect' }).get(
     '/:code',
-    ({ params, request }) => follow(params.code, request),
+    ({ params, request }) => toResponse(follow(params.code, request)),
     {
       detail: operation({
         id: 'follow',

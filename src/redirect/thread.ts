@@ -4,9 +4,9 @@ import { openReadonly } from '../db/open.ts'
 import { ClientAddress } from '../hot/client-address.ts'
 import { CodeVersions } from '../hot/code-versions.ts'
 import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
+import { PassedPeers } from '../hot/passed-peers.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { RequestIds } from '../http/context.ts'
-import { Forwarder } from '../http/forward.ts'
 import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
@@ -14,8 +14,15 @@ import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { LinkCache } from '../links/cache.ts'
 import { CodeFilter } from '../links/code-filter.ts'
 import { DestinationReads } from '../links/destination.ts'
+import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
 import { type Follow, follower } from './follow.ts'
 import { logged, timed } from './observe.ts'
+
+/** What a redirect thread has to say to the control thread. */
+export type ThreadNote =
+  | { log: Record<string, string | number | null> }
+  /** The codes in use are needed: see `KnownCodes`. */
+  | { codesWanted: true }
 
 /** What a redirect thread is started with. */
 export interface RedirectSettings {
@@ -23,8 +30,10 @@ export interface RedirectSettings {
   port: number
   /** For the locks of the limiter. */
   thread: number
-  /** To the control thread. */
+  /** For notes to the control thread. */
   control: MessagePort
+  /** Where the control thread listens, on the loopback interface. */
+  controlPort: number
   databaseFile: string
   cacheMax: number
   trustedProxies: readonly string[]
@@ -33,6 +42,8 @@ export interface RedirectSettings {
   limiter: LimiterMemory
   journal: SharedJournal
   lists: BlockedLists
+  /** Shared memory of `PassedPeers`. */
+  peers: SharedArrayBuffer
   /** Shared memory of `CodeVersions`, `RedirectCounters` and, once it is there, a `CodeFilter`. */
   versions: SharedArrayBuffer
   counters: SharedArrayBuffer
@@ -43,7 +54,10 @@ export interface RedirectSettings {
 
 /** The page cache of the operating system holds the rest of the database. */
 const CACHE_KIB = 4096
-const IDLE_TIMEOUT_SECONDS = 30
+const IDLE_TIMEOUT_MS = 30 * SECOND
+const IDLE_CHECK_MS = 4 * SECOND
+/** How often a stop looks whether all connections are closed. */
+const STOP_POLL_MS = 20
 /** Time between two requests for the codes in use: a scanner causes thousands of look-ups. */
 const CODES_WANTED_MS = SECOND
 
@@ -51,12 +65,13 @@ const CODES_WANTED_MS = SECOND
 export class RedirectThread {
   readonly #settings: RedirectSettings
   readonly #db
-  readonly #server
+  readonly #listener: Bun.TCPSocketListener<Connection>
+  readonly #connections: ConnectionContext
+  readonly #timers: Timer[]
+  readonly #health = { isStopping: false }
   readonly #address: ClientAddress
   readonly #clocks: Clocks
   readonly #counters: RedirectCounters
-  readonly #forwarder: Forwarder
-  readonly #onStop: (() => void)[] = []
   #blocked: BlockedHosts
   #codes: CodeFilter | undefined
   #codesWantedAt = Number.NEGATIVE_INFINITY
@@ -67,14 +82,27 @@ export class RedirectThread {
     this.#address = new ClientAddress(settings.trustedProxies)
     this.#clocks = clocksIn(settings.time)
     this.#counters = new RedirectCounters(settings.counters)
-    this.#forwarder = new Forwarder(settings.control)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
-    this.#server = this.#listen(this.#follower())
+    this.#connections = {
+      follow: this.#follower(),
+      controlPort: settings.controlPort,
+      peers: new PassedPeers(settings.peers),
+      connections: new Set(),
+      now: 0,
+      date: '',
+      health: this.#health,
+    }
+    this.#readClock()
+    this.#listener = listenForClients(settings, this.#connections)
+    this.#timers = [
+      setInterval(() => this.#readClock(), SECOND),
+      setInterval(() => this.#endIdle(IDLE_TIMEOUT_MS), IDLE_CHECK_MS),
+    ]
   }
 
   readonly functions = {
-    port: (): number => this.#server.port ?? 0,
+    port: (): number => this.#listener.port,
     /** Other lists of blocked hosts are active. The versions of all codes change after this. */
     setLists: (lists: BlockedLists): void => {
       this.#blocked = this.#blockedIn(lists)
@@ -84,39 +112,37 @@ export class RedirectThread {
     },
     /** From now on every response says `Connection: close`. */
     beginStop: (): void => {
-      for (const begin of this.#onStop) begin()
+      this.#health.isStopping = true
     },
     /** Waits up to `graceMs` for requests under way, and closes all connections. */
     stop: async ({ graceMs }: { graceMs: number }): Promise<void> => {
-      if (graceMs > 0) await Promise.race([this.#server.stop(), Bun.sleep(graceMs)])
-      await this.#server.stop(true)
+      const { connections } = this.#connections
+      this.#listener.stop()
+      for (const connection of connections) if (connection.isIdle) connection.end()
+      const deadline = performance.now() + graceMs
+      while (connections.size > 0 && performance.now() < deadline) await Bun.sleep(STOP_POLL_MS)
+      for (const connection of connections) connection.terminate()
     },
   }
 
   close(): void {
-    void this.#server.stop(true)
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#listener.stop(true)
     this.#settings.control.close()
     this.#db.close()
   }
 
-  #listen(follow: Follow) {
-    const forwarder = this.#forwarder
-    return Bun.serve({
-      hostname: this.#settings.hostname,
-      port: this.#settings.port,
-      // The control thread has made sure that no other process listens there.
-      reusePort: true,
-      // Bodies are bounded by http/body.ts, which answers in JSON; Bun would not.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      idleTimeout: IDLE_TIMEOUT_SECONDS,
-      routes: {
-        '/:code': {
-          GET: (request, server) =>
-            follow(request.params.code, request, server) ?? forwarder.forward(request, server),
-        },
-      },
-      fetch: (request, server) => forwarder.forward(request, server),
-    })
+  #readClock(): void {
+    const context = this.#connections
+    context.now = performance.now()
+    context.date = new Date().toUTCString()
+  }
+
+  #endIdle(idleMs: number): void {
+    const { connections, now } = this.#connections
+    for (const connection of connections) {
+      if (connection.isTimed && now - connection.lastActive > idleMs) connection.terminate()
+    }
   }
 
   #follower(): Follow {
@@ -141,18 +167,22 @@ export class RedirectThread {
       counters,
       notFoundUrl,
       requestIds: new RequestIds(secureRandom),
-      health: { onStop: (begin) => this.#onStop.push(begin) },
+      health: this.#health,
     })
     const { monotonic } = this.#clocks
     const timedFollow = timed(follow, counters.seconds, monotonic)
     if (!this.#settings.logsRequests) return timedFollow
-    const note = (log: Record<string, string | number | null>) => this.#forwarder.note({ log })
+    const note = (log: Record<string, string | number | null>) => this.#note({ log })
     return logged(timedFollow, { note, address: this.#address, monotonic })
   }
 
   #blockedIn(lists: BlockedLists): BlockedHosts {
     const { hostname: host } = this.#settings
-    return new BlockedHosts(lists, new OwnAddress({ host, port: () => this.#server?.port }))
+    return new BlockedHosts(lists, new OwnAddress({ host, port: () => this.#listener?.port }))
+  }
+
+  #note(note: ThreadNote): void {
+    this.#settings.control.postMessage(note)
   }
 
   #mayExist(code: Code): boolean {
@@ -160,7 +190,7 @@ export class RedirectThread {
     const now = performance.now()
     if (now - this.#codesWantedAt >= CODES_WANTED_MS) {
       this.#codesWantedAt = now
-      this.#forwarder.note({ codesWanted: true })
+      this.#note({ codesWanted: true })
     }
     return true
   }

@@ -1,14 +1,13 @@
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import { RedirectCounters, sumCounters } from '../hot/redirect-counters.ts'
-import type { ThreadNote } from '../http/forward.ts'
-import { ForwardedRequests } from '../http/forwarded.ts'
+import { ControlServer } from '../http/control-server.ts'
 import type { Log } from '../lib/log.ts'
 import { RestartingThread } from '../lib/restarting-thread.ts'
 import { Thread } from '../lib/thread.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
-import type { RedirectFunctions, RedirectSettings } from './thread.ts'
+import type { RedirectFunctions, RedirectSettings, ThreadNote } from './thread.ts'
 
 /** Calls to one thread: only this class makes them. */
 const CALLS_MAX = 100
@@ -37,7 +36,7 @@ interface RedirectThreadsOptions {
   journal: Pick<HitJournal, 'attach' | 'detach'>
   blocklist: Pick<Blocklist, 'lists'>
   codes: Pick<KnownCodes, 'memory' | 'prepare'>
-  /** Answers what the threads forward. */
+  /** Answers what the threads pass on. */
   answer: (request: Request) => Response | Promise<Response>
 }
 
@@ -50,6 +49,7 @@ interface Address {
 export class RedirectThreads {
   readonly #options: RedirectThreadsOptions
   readonly #counters: RedirectCounters[]
+  #control: ControlServer | undefined
   #threads: RestartingThread<RedirectFunctions>[] = []
   #port: number | undefined
 
@@ -62,6 +62,11 @@ export class RedirectThreads {
   /** Where the threads listen; undefined before `listen`. */
   get port(): number | undefined {
     return this.#port
+  }
+
+  /** Where the control thread answers what the threads pass on; undefined before `listen`. */
+  get controlPort(): number | undefined {
+    return this.#control?.port
   }
 
   /** What the control thread itself counts. */
@@ -90,6 +95,7 @@ export class RedirectThreads {
   /** Port 0: a free one. Throws if the port cannot be opened, for example because it is in use. */
   async listen({ hostname, port }: Address): Promise<void> {
     if (port !== 0) refusePortInUse({ hostname, port })
+    this.#control = new ControlServer(this.#options.answer, this.#options.log)
     const first = await this.#start(1, { hostname, port })
     this.#threads = [first]
     this.#port = await first.call('port', undefined)
@@ -116,11 +122,14 @@ export class RedirectThreads {
 
   /** Waits up to `graceMs` for requests under way, and closes all connections. */
   async stop(graceMs: number): Promise<void> {
-    await this.#callAll('stop', { graceMs })
+    const drained = this.#control?.drain()
+    await Promise.all([this.#callAll('stop', { graceMs }), graceMs > 0 && drained])
+    await this.#control?.close()
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.close()))
+    await this.#control?.close()
   }
 
   async #callAll<Name extends keyof RedirectFunctions>(
@@ -156,19 +165,18 @@ export class RedirectThreads {
     address: Address,
     { name, onDeath }: { name: string; onDeath: () => void },
   ): Promise<Thread<RedirectFunctions>> {
-    const { openWorker, settings, limiter, journal, blocklist, codes, answer, log } = this.#options
+    const { openWorker, settings, limiter, journal, blocklist, codes, log } = this.#options
+    const server = this.#control as ControlServer
     const { port1, port2 } = new MessageChannel()
-    const forwarded = new ForwardedRequests(port1, {
-      answer,
-      onNote: (note) => this.#take(note),
-      log,
-    })
+    port1.onmessage = ({ data }: { data: ThreadNote }) => this.#take(data)
     const counters = this.#counters[thread] as RedirectCounters
     const start: RedirectSettings = {
       ...settings,
       ...address,
       thread: CONTROL_THREAD + thread,
       control: port2,
+      controlPort: server.port,
+      peers: server.peers.memory,
       limiter: limiter.memory,
       journal: journal.attach(),
       lists: blocklist.lists,
@@ -181,7 +189,7 @@ export class RedirectThreads {
       transfer: [port2],
       onDeath: (error) => {
         log.error('thread.ended', { thread: name }, error)
-        forwarded.close()
+        port1.close()
         limiter.releaseLocksOf(start.thread)
         journal.detach(start.journal)
         onDeath()

@@ -1,6 +1,15 @@
+import type { RequestHeaders } from '../http/context.ts'
+
 /** What a person sees whose browser opened a short link that does not redirect. */
 
 export type VisitorProblem = 'notFound' | 'disabled' | 'expired' | 'limited' | 'failed'
+
+/** A page, before the headers that every response has. */
+export interface Page {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
 
 interface Text {
   title: string
@@ -135,26 +144,26 @@ const VARY = 'Accept, Accept-Language, Sec-Fetch-Dest'
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
 
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  'content-type': 'text/html;charset=utf-8',
-  'content-security-policy': [
+  'Content-Type': 'text/html;charset=utf-8',
+  'Content-Security-Policy': [
     "default-src 'none'",
     `style-src 'sha256-${STYLE_HASH}'`,
     "frame-ancestors 'none'",
     "base-uri 'none'",
     "form-action 'none'",
   ].join('; '),
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-robots-tag': 'noindex',
-  vary: VARY,
-  'cache-control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Robots-Tag': 'noindex',
+  Vary: VARY,
+  'Cache-Control': 'no-store',
 }
 
 /**
  * Whether a browser navigates: `Sec-Fetch-Dest: document`, or without that header an `Accept` that
  * names text/html with a higher weight than JSON.
  */
-export function isNavigation(headers: Headers): boolean {
+export function isNavigation(headers: RequestHeaders): boolean {
   const destination = headers.get('sec-fetch-dest')
   if (destination !== null) return destination === 'document'
   const weights = weightsOf(headers.get('accept') ?? '')
@@ -163,10 +172,10 @@ export function isNavigation(headers: Headers): boolean {
 }
 
 /** The page in the visitor's language. The caller adds headers such as `Retry-After`. */
-export function visitorPage(problem: VisitorProblem, headers: Headers): Response {
+export function visitorPage(problem: VisitorProblem, headers: RequestHeaders): Page {
   const language = languageOf(headers.get('accept-language') ?? '')
   const { title, text } = TEXTS[language][problem]
-  const page = `<!doctype html>
+  const body = `<!doctype html>
 <html lang="${language}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -175,15 +184,15 @@ export function visitorPage(problem: VisitorProblem, headers: Headers): Response
 <main><h1>${title}</h1><p>${text}</p></main>
 </html>
 `
-  return new Response(page, { status: STATUSES[problem], headers: PAGE_HEADERS })
+  return { status: STATUSES[problem], headers: Object.assign({}, PAGE_HEADERS), body }
 }
 
 /** In place of a page. Never cached: the code may be created later. */
-export const redirectNavigation = (location: string): Response =>
-  new Response(null, {
-    status: 302,
-    headers: { location, vary: VARY, 'cache-control': 'no-store' },
-  })
+export const redirectNavigation = (location: string): Page => ({
+  status: 302,
+  headers: { Location: location, Vary: VARY, 'Cache-Control': 'no-store' },
+  body: '',
+})
 
 /** The best of the languages that there are texts in; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {

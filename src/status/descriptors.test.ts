@@ -17,7 +17,7 @@ function watched(endsAtMost = LIMIT) {
     monotonic: () => state.now,
     limit: LIMIT,
     lowestFree: () => state.lowestFree,
-    endConnections: (wanted) => {
+    endConnections: ({ wanted }) => {
       state.wanted.push(wanted)
       return Math.min(wanted, endsAtMost)
     },

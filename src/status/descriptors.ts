@@ -42,6 +42,7 @@ export class Descriptors {
   readonly #lowestFree: () => number | undefined
   readonly #endConnections: typeof endQuietConnections
   #listeners: readonly Pick<ListenerPause, 'pause' | 'resume'>[] = []
+  #internal: number | undefined
   #timer: Timer | undefined
   /** When accepting last stopped; undefined once descriptors were free for `CALM_MS`. */
   #exhaustedAt: number | undefined
@@ -60,11 +61,15 @@ export class Descriptors {
     return this.#exhaustedAt !== undefined
   }
 
-  /** Call it once the ports are open. Does nothing when the limit is not known. */
-  watch(ports: readonly number[]): void {
+  /**
+   * Call it once the ports are open. Does nothing when the limit is not known. `internal`: a port
+   * through which threads of this process are connected.
+   */
+  watch(ports: readonly number[], internal: number | undefined): void {
+    this.#internal = internal
     this.watchListeners(ports.flatMap((port) => ListenerPause.findAll(port)))
     // Ends nothing; loads its C functions while descriptors are free.
-    this.#endConnections(0, QUIET_MS, 0)
+    this.#endQuiet({ wanted: 0, limit: 0 })
     this.#timer = setInterval(() => this.check(), INTERVAL_MS)
     this.#timer.unref()
   }
@@ -117,10 +122,14 @@ export class Descriptors {
     setTimeout(() => this.check(), FIRST_CHECK_MS).unref()
   }
 
+  #endQuiet({ wanted, limit }: { wanted: number; limit: number }): number {
+    return this.#endConnections({ wanted, limit, quietMs: QUIET_MS, except: this.#internal })
+  }
+
   #makeRoom(open: number): void {
     const limit = this.limit ?? 0
     const wanted = open - Math.floor(limit * (1 - ROOM_SHARE))
-    if (wanted > 0) this.ended += this.#endConnections(wanted, QUIET_MS, limit)
+    if (wanted > 0) this.ended += this.#endQuiet({ wanted, limit })
   }
 }
 

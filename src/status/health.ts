@@ -16,7 +16,6 @@ interface HealthDeps {
  */
 export class Health {
   readonly #deps: HealthDeps
-  readonly #stopListeners: (() => void)[] = []
   #isStopping = false
 
   constructor(deps: HealthDeps) {
@@ -26,12 +25,6 @@ export class Health {
   /** From now on the service asks for no new traffic: it is about to stop. */
   beginStop(): void {
     this.#isStopping = true
-    for (const begin of this.#stopListeners.splice(0)) begin()
-  }
-
-  /** Runs `begin` at `beginStop`. */
-  onStop(begin: () => void): void {
-    this.#stopListeners.push(begin)
   }
 
   get isStopping(): boolean {

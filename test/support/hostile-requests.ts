@@ -150,22 +150,34 @@ const HEADERS: readonly HostileRequest[] = [
 
 const AFTER: readonly HostileRequest[] = [
   ...refused(400, { 'a redirect behind a bad request': lines('GET') + REDIRECT }),
-  // The control thread answers the first of each pair, so it is at work when the second arrives.
   ...silent({
     'a request behind one that is still at work': post(
       [`Content-Length: ${BODY.length}`],
       BODY + REDIRECT,
     ),
-    'a redirect behind a 404 of the control thread': get('/nowhere/at-all') + REDIRECT,
-    'a request behind a POST that no route takes':
-      post([`Content-Length: ${BODY.length}`], BODY).replace('/api/shorten', '/x') + SMUGGLED,
-    'a request behind a POST without a key':
-      post([`Content-Length: ${BODY.length}`], BODY).replace('{key}', 'x') + SMUGGLED,
   }),
+  {
+    name: 'a redirect behind a 404 of the control thread',
+    bytes: get('/nowhere/at-all') + REDIRECT,
+    answers: [404, 302],
+    connection: 'open',
+  },
+  {
+    name: 'a request behind a POST that no route takes',
+    bytes: post([`Content-Length: ${BODY.length}`], BODY).replace('/api/shorten', '/x') + SMUGGLED,
+    answers: [405, [200, LIVE]],
+    connection: 'open',
+  },
+  {
+    name: 'a request behind a POST without a key',
+    bytes: post([`Content-Length: ${BODY.length}`], BODY).replace('{key}', 'x') + SMUGGLED,
+    answers: [401, [200, LIVE]],
+    connection: 'open',
+  },
   {
     name: 'a length that is too short',
     bytes: post([`Content-Length: ${BODY.length - 3}`], BODY),
-    answers: [400],
+    answers: [400, 400],
     connection: 'closed',
   },
   {

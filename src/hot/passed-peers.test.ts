@@ -1,0 +1,13 @@
+import { expect, test } from 'bun:test'
+import { PassedPeers } from './passed-peers.ts'
+
+test('an address is found by the port in all threads that share the memory', () => {
+  const written = new PassedPeers()
+  const read = new PassedPeers(written.memory)
+  const longest = '2001:0db8:85a3:0000:0000:8a2e:255.255.255.255'
+  written.set(1, '192.0.2.1')
+  written.set(65_535, longest)
+  expect([read.find(1), read.find(65_535), read.find(2)]).toEqual(['192.0.2.1', longest, undefined])
+  written.set(1, '::1')
+  expect(read.find(1)).toBe('::1')
+})

@@ -1,0 +1,68 @@
+import { PassedPeers } from '../hot/passed-peers.ts'
+import type { Log } from '../lib/log.ts'
+import { setPeer } from './context.ts'
+
+/** A client that sends nothing for longer, or takes longer for one request, is disconnected. */
+const IDLE_TIMEOUT_SECONDS = 30
+
+/**
+ * Answers what the redirect threads pass on, on a port of the loopback interface that only this
+ * process knows. A connection of another process counts as one of a client on this machine.
+ */
+export class ControlServer {
+  readonly peers = new PassedPeers()
+  readonly #server: Bun.Server<undefined>
+
+  constructor(answer: (request: Request) => Response | Promise<Response>, log: Pick<Log, 'error'>) {
+    this.#server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      // Bodies are bounded by http/body.ts, which answers in JSON; Bun would not.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      fetch: (request, server) => {
+        const { address = '', port = 0 } = server.requestIP(request) ?? {}
+        const routable = isRoutable(request.url) ? request : withPercents(request)
+        setPeer(routable, this.peers.find(port) ?? address)
+        return answer(routable)
+      },
+      error: (cause) => {
+        log.error('request.failed', { path: 'passed on' }, cause)
+        return new Response(null, { status: 500 })
+      },
+    })
+  }
+
+  get port(): number {
+    return this.#server.port ?? 0
+  }
+
+  /** Closes idle connections. Resolves when the requests under way are answered. */
+  async drain(): Promise<void> {
+    await this.#server.stop()
+  }
+
+  async close(): Promise<void> {
+    await this.#server.stop(true)
+  }
+}
+
+const pathOf = (url: string): string => url.split('?', 1)[0] as string
+
+/** Whether the router can decode the path. */
+function isRoutable(url: string): boolean {
+  if (!url.includes('%')) return true
+  try {
+    decodeURIComponent(pathOf(url))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** For a path with a `%` that encodes no character: each stands for itself. */
+function withPercents(request: Request): Request {
+  const { url } = request
+  const path = pathOf(url)
+  return new Request(path.replaceAll('%', '%25') + url.slice(path.length), request)
+}

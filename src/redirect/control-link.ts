@@ -1,0 +1,130 @@
+import type { Socket } from 'bun'
+import type { PassedPeers } from '../hot/passed-peers.ts'
+import { SECOND } from '../lib/clock.ts'
+
+/** Bun closes a connection that is idle for 30 s. One that is idle for less is used again. */
+const CONTROL_IDLE_MS = 20 * SECOND
+
+/** What all connections to the control thread share. */
+export interface LinkContext {
+  /** Where the control thread listens, on the loopback interface. */
+  controlPort: number
+  peers: PassedPeers
+  /** Milliseconds, of the last second that began. */
+  now: number
+}
+
+/** The connection of the client. */
+interface LinkOwner {
+  peer: string
+  receive(link: ControlLink, bytes: Buffer): void
+  drain(): void
+  close(link: ControlLink): void
+}
+
+/** The connection to the control thread on behalf of one client. */
+export class ControlLink {
+  readonly #context: LinkContext
+  readonly #owner: LinkOwner
+  readonly #out = new Outgoing<ControlLink>(undefined)
+  #isEnded = false
+  idleSince = Number.POSITIVE_INFINITY
+
+  constructor(context: LinkContext, owner: LinkOwner) {
+    this.#context = context
+    this.#owner = owner
+    const { controlPort: port } = context
+    Bun.connect({ hostname: '127.0.0.1', port, data: this, socket: LINK_EVENTS }).catch(() =>
+      owner.close(this),
+    )
+  }
+
+  get isStale(): boolean {
+    return this.#context.now - this.idleSince > CONTROL_IDLE_MS
+  }
+
+  get isBlocked(): boolean {
+    return this.#out.isBlocked
+  }
+
+  send(bytes: Buffer): void {
+    this.#out.send(bytes)
+  }
+
+  pause(): void {
+    this.#out.socket?.pause()
+  }
+
+  resume(): void {
+    this.#out.socket?.resume()
+  }
+
+  end(): void {
+    this.#isEnded = true
+    if (!this.#out.isBlocked) this.#out.socket?.end()
+  }
+
+  open(socket: Socket<ControlLink>): void {
+    this.#context.peers.set(socket.localPort, this.#owner.peer)
+    this.#out.socket = socket
+    this.drain()
+  }
+
+  receive(bytes: Buffer): void {
+    this.#owner.receive(this, bytes)
+  }
+
+  drain(): void {
+    if (!this.#out.flush()) return
+    if (this.#isEnded) this.#out.socket?.end()
+    else this.#owner.drain()
+  }
+
+  close(): void {
+    this.#owner.close(this)
+  }
+}
+
+const LINK_EVENTS: Bun.SocketHandler<ControlLink> = {
+  open: (socket) => socket.data.open(socket),
+  data: (socket, bytes) => socket.data.receive(bytes),
+  drain: (socket) => socket.data.drain(),
+  close: (socket) => socket.data.close(),
+  error: (socket) => socket.data.close(),
+}
+
+/** Sends bytes in order, and holds those that the kernel does not take yet. */
+export class Outgoing<Data> {
+  /** Undefined: not connected yet. */
+  socket: Socket<Data> | undefined
+  #unsent: Buffer | undefined
+
+  constructor(socket: Socket<Data> | undefined) {
+    this.socket = socket
+  }
+
+  get isBlocked(): boolean {
+    return this.#unsent !== undefined
+  }
+
+  /** HOT PATH. */
+  send(bytes: string | Buffer): void {
+    if (this.#unsent || !this.socket) {
+      const more = Buffer.from(bytes as string)
+      this.#unsent = this.#unsent ? Buffer.concat([this.#unsent, more]) : more
+      return
+    }
+    const sent = this.socket.write(bytes)
+    if (sent === bytes.length) return
+    const all = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
+    if (sent >= 0 && sent < all.length) this.#unsent = Buffer.from(all.subarray(sent))
+  }
+
+  /** Returns whether everything is sent. */
+  flush(): boolean {
+    const bytes = this.#unsent
+    this.#unsent = undefined
+    if (bytes) this.send(bytes)
+    return this.#unsent === undefined
+  }
+}

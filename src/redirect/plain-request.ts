@@ -1,0 +1,90 @@
+import type { RequestHeaders } from '../http/context.ts'
+
+/** The longest head that is read here. */
+const HEAD_MAX = 8 * 1024
+
+/**
+ * The headers of a request in the grammar of RFC 9112, without its leniencies: at most 64, one line
+ * each, without control characters.
+ */
+const HEADERS = String.raw`(?:[\w!#$%&'*+.^\x60|~-]{1,64}:[\t -~\x80-\xff]*\r\n){1,64}\r\n$`
+const PLAIN = new RegExp(String.raw`^GET /([A-Za-z0-9]+)(?:\?[!-~]*)? HTTP/1\.([01])\r\n${HEADERS}`)
+/** With one of these, the request has a body, belongs to an account or is no simple one. */
+const UNUSUAL = unusual(
+  'x-api-key|content-length|transfer-encoding|expect|upgrade',
+  'keep-alive|close',
+)
+const HOST = /\nhost:/i
+const CLOSE = /\nconnection:\s*close\s*\r/i
+
+const START = /^[A-Z]{1,7}(?:$| (?:$|\/))/
+const BROKEN_LINE = /[^\r]\n|\r[^\n]/
+
+/** Whether `text` may be the beginning of a head that is read here. */
+export const isHeadStart = (text: string): boolean =>
+  text.length <= HEAD_MAX && START.test(text) && !BROKEN_LINE.test(text)
+
+/** A request for a short link that a redirect thread can answer. */
+export class PlainRequest implements Pick<Request, 'method'> {
+  readonly method = 'GET'
+  /** The path, without the slash. */
+  readonly text: string
+  /** The connection ends after the response. */
+  readonly isLast: boolean
+  readonly headers: RequestHeaders
+  readonly #head: string
+
+  private constructor(head: string, text: string, isLast: boolean) {
+    this.#head = head
+    this.text = text
+    this.isLast = isLast
+    this.headers = this
+  }
+
+  /** HOT PATH. `head`: with its empty line. Undefined: another parser must read it. */
+  static read(head: string): PlainRequest | undefined {
+    const match = head.length <= HEAD_MAX ? PLAIN.exec(head) : null
+    if (match === null || UNUSUAL.test(head) || !HOST.test(head)) return undefined
+    return new PlainRequest(head, match[1] as string, match[2] === '0' || CLOSE.test(head))
+  }
+
+  /** As that of `Headers`: several lines of one name are joined. `name`: in lower case. */
+  get(name: string): string | null {
+    const lines = [...this.#head.matchAll(lineOf(name))]
+    return lines.length === 0 ? null : lines.map(([, value]) => value).join(', ')
+  }
+}
+
+const patterns = new Map<string, RegExp>()
+
+/** `name`: of the program, never of a client. */
+function lineOf(name: string): RegExp {
+  let pattern = patterns.get(name)
+  if (!pattern) {
+    pattern = new RegExp(`\\n${name}:[ \\t]*(.*?)[ \\t]*\\r`, 'gi')
+    patterns.set(name, pattern)
+  }
+  return pattern
+}
+
+/** Any request that is as plain, apart from its method, path and headers. */
+const FRAMED = new RegExp(String.raw`^([A-Z]+) /[!-~]* HTTP/1\.1\r\n${HEADERS}`)
+const UNFRAMED = unusual('transfer-encoding|expect|upgrade', 'keep-alive')
+const LENGTH = /\ncontent-length:[ \t]*(\d{1,15})[ \t]*\r/i
+const LENGTHS = /\ncontent-length/gi
+
+/** The bytes of body behind the head of a request; undefined if the head leaves any doubt. */
+export function bodyLengthOf(head: string): { method: string; bodyLength: number } | undefined {
+  const method = FRAMED.exec(head)?.[1]
+  if (method === undefined || method === 'CONNECT' || UNFRAMED.test(head)) return undefined
+  const lengths = head.match(LENGTHS)?.length ?? 0
+  if (lengths === 0) return { method, bodyLength: 0 }
+  const length = LENGTH.exec(head)?.[1]
+  const isClear = lengths === 1 && length !== undefined && method !== 'GET' && method !== 'HEAD'
+  return isClear ? { method, bodyLength: Number(length) } : undefined
+}
+
+/** A pattern of the headers with these names, and of `Connection` with other options. */
+function unusual(names: string, options: string): RegExp {
+  return new RegExp(String.raw`\n(?:(?:${names}):|connection:(?!\s*(?:${options})\s*\r))`, 'i')
+}
