@@ -5,7 +5,7 @@ import { SQL } from 'bun'
 import { findLogPosition } from '../../src/cluster/position.ts'
 import { initCluster, joinCluster } from '../../src/cluster/setup.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
-import { databaseFile, openWritable } from '../../src/db/open.ts'
+import { databaseFile, openReadonly, openWritable } from '../../src/db/open.ts'
 import { sharedTables } from './database-rows.ts'
 
 /**
@@ -123,7 +123,7 @@ function copyTables([first = '']: readonly string[], to: string, names: readonly
 /** Whether all hosts have applied the same entries. */
 export function areEqual({ dataDirs }: HostFolders): boolean {
   const positions = dataDirs.map((dataDir) => {
-    const db = openWritable(databaseFile(dataDir))
+    const db = openReadonly(databaseFile(dataDir), { cacheKiB: 64 })
     try {
       return findLogPosition(db)?.seq
     } finally {
