@@ -225,6 +225,7 @@ export class Connection {
       receive: (link, response) => this.#receiveResponse(link, response),
       drain: () => this.#setReading(),
       close: (link) => this.#closeControl(link),
+      makeRoom: () => this.#makeRoom(),
     })
     this.#control.send(bytes)
     this.#setReading()
@@ -249,6 +250,19 @@ export class Connection {
     if (link !== this.#control) return
     this.#control = undefined
     if (this.#isPassedOn || this.#passed) this.end()
+  }
+
+  /** Ends the oldest connection of the same address that has not sent its request completely. */
+  #makeRoom(): void {
+    const { connections } = this.#context
+    const oldest = connections.values().find((other) => {
+      return other !== this && other.peer === this.peer && other.#isSending
+    })
+    oldest?.terminate()
+  }
+
+  get #isSending(): boolean {
+    return this.#isPassedOn || (this.#passed !== undefined && this.#passed.bodyLeft > 0)
   }
 
   /** Reads no more from the client while what it has sent has to wait. */

@@ -1,9 +1,13 @@
 import type { Socket } from 'bun'
 import type { PassedPeers } from '../hot/passed-peers.ts'
 import { SECOND } from '../lib/clock.ts'
+import { repeated } from '../lib/deadline.ts'
 
 /** Bun closes a connection that is idle for 30 s. One that is idle for less is used again. */
 const CONTROL_IDLE_MS = 20 * SECOND
+
+/** How long a connection is tried. */
+const CONNECTS = { ms: 10 * SECOND, pauseMs: 100 }
 
 /** What all connections to the control thread share. */
 export interface LinkContext {
@@ -20,6 +24,8 @@ interface LinkOwner {
   receive(link: ControlLink, bytes: Buffer): void
   drain(): void
   close(link: ControlLink): void
+  /** No descriptor is free. */
+  makeRoom(): void
 }
 
 /** The connection to the control thread on behalf of one client. */
@@ -33,10 +39,7 @@ export class ControlLink {
   constructor(context: LinkContext, owner: LinkOwner) {
     this.#context = context
     this.#owner = owner
-    const { controlPort: port } = context
-    Bun.connect({ hostname: '127.0.0.1', port, data: this, socket: LINK_EVENTS }).catch(() =>
-      owner.close(this),
-    )
+    void this.#connect()
   }
 
   get isStale(): boolean {
@@ -61,13 +64,32 @@ export class ControlLink {
 
   end(): void {
     this.#isEnded = true
-    if (!this.#out.isBlocked) this.#out.socket?.end()
+    if (!this.#out.socket) this.close()
+    else if (!this.#out.isBlocked) this.#out.socket.end()
   }
 
   open(socket: Socket<ControlLink>): void {
+    if (this.#isEnded) {
+      socket.terminate()
+      return
+    }
     this.#context.peers.set(socket.localPort, this.#owner.peer)
     this.#out.socket = socket
     this.drain()
+  }
+
+  /** Without a free descriptor, the connection fails, and is tried again once there is room. */
+  async #connect(): Promise<void> {
+    const { controlPort: port } = this.#context
+    const link = { hostname: '127.0.0.1', port, data: this, socket: LINK_EVENTS }
+    const connect = async () => {
+      if (!this.#isEnded) await Bun.connect(link)
+    }
+    const makeRoom = (error: unknown) => {
+      this.#owner.makeRoom()
+      throw error
+    }
+    await repeated(CONNECTS, () => connect().catch(makeRoom)).catch(() => this.close())
   }
 
   receive(bytes: Buffer): void {

@@ -67,7 +67,8 @@ export class Descriptors {
    */
   watch(ports: readonly number[], internal: number | undefined): void {
     this.#internal = internal
-    this.watchListeners(ports.flatMap((port) => ListenerPause.findAll(port)))
+    const all = internal === undefined ? ports : [...ports, internal]
+    this.watchListeners(all.flatMap((port) => ListenerPause.findAll(port)))
     // Ends nothing; loads its C functions while descriptors are free.
     this.#endQuiet({ wanted: 0, limit: 0 })
     this.#timer = setInterval(() => this.check(), INTERVAL_MS)
