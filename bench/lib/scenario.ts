@@ -1,4 +1,3 @@
-import type { MillionFolder } from './million.ts'
 import type { Progress, VariantResult } from './rounds.ts'
 
 /** The options of the command line. */
@@ -17,7 +16,7 @@ export interface LoadOptions {
   /** The command of another service to measure, for `compare`. */
   program?: readonly string[]
   /** The million links for that service, in its schema. */
-  million?: () => Promise<MillionFolder>
+  million?: () => Promise<{ path: string; apiKey: string }>
   /** Millions of redirects of `soak`; absent: as many as the service answers in 40 seconds. */
   redirects?: number
   /** The two commits of `compare`, and the scenarios to compare; by default redirects. */
