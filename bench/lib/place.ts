@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { TemporaryFolder } from './leftovers.ts'
 import { copyMillion, type MillionFolder, millionFolder } from './million.ts'
@@ -32,6 +32,8 @@ export async function emptyPlace(options: LoadOptions): Promise<Place> {
 export interface MillionPlace extends Place {
   folder: MillionFolder
   launch: Launch
+  /** Replaces the data folder with a new copy. Call it while no service uses the folder. */
+  renew(): void
 }
 
 /**
@@ -42,17 +44,23 @@ export async function millionPlace(
   options: LoadOptions,
   say: Progress,
   settings: Record<string, string> = {},
-  original: (say: Progress) => MillionFolder = millionFolder,
+  original: (say: Progress) => MillionFolder | Promise<MillionFolder> = options.million ??
+    millionFolder,
 ): Promise<MillionPlace> {
   const program = await hopcodeProgram(options)
   const temporary = new TemporaryFolder()
   const dataDir = join(temporary.path, 'data')
-  const folder = copyMillion(original(say), dataDir)
+  const from = await original(say)
+  const folder = copyMillion(from, dataDir)
   return {
     program,
     dataDir,
     folder,
     launch: hopcode(program, dataDir, { ...WITHOUT_LIMITS, ...settings }),
+    renew: () => {
+      rmSync(dataDir, { recursive: true })
+      copyMillion(from, dataDir)
+    },
     temporaryPath: temporary.path,
     [Symbol.dispose]: () => temporary[Symbol.dispose](),
   }

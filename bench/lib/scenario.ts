@@ -15,6 +15,8 @@ export interface LoadOptions {
   source: boolean
   /** The command of another service to measure, for `compare`. */
   program?: readonly string[]
+  /** The million links for that service, in its schema. */
+  million?: () => Promise<{ path: string; apiKey: string }>
   /** Millions of redirects of `soak`; absent: as many as the service answers in 40 seconds. */
   redirects?: number
   /** The two commits of `compare`, and the scenarios to compare; by default redirects. */

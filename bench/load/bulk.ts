@@ -1,6 +1,5 @@
 // How many links per second do bulk requests create, and what is the effect on redirects?
 // npm run bench -- bulk --seconds 3 --rounds 5
-import { openDataFolder } from '../../src/data-folder.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { BULK_ITEMS, bulkMark, bulkTargets } from '../lib/bulk-load.ts'
 import { measureClosed, sendClosed } from '../lib/closed-part.ts'
@@ -229,7 +228,7 @@ async function untilIndexed({ path }: MillionFolder): Promise<void> {
 
 /** Throws unless the number of links is in the range, in the table and in the search index. */
 function requireLinks({ path }: MillionFolder, least: number, most: number): void {
-  const { db } = openDataFolder(path)
+  const db = openReadonly(databaseFile(path), { cacheKiB: 1024 })
   try {
     const counts = db
       .query<{ links: number; indexed: number }, []>(

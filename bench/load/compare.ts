@@ -2,8 +2,9 @@
 // npm run bench -- compare main~5 main [create bulk list mixed …] --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { builtCommit, commitOf } from '../lib/built-commit.ts'
+import { builtCommit, commitOf, millionOf } from '../lib/built-commit.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
+import type { MillionFolder } from '../lib/million.ts'
 import {
   type Contender,
   hopcodeContender,
@@ -26,6 +27,7 @@ interface Build {
   name: string
   commit: string
   program: string[]
+  million: () => Promise<MillionFolder>
 }
 
 type Builds = readonly [before: Build, after: Build]
@@ -45,7 +47,10 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const build = async (name: string): Promise<Build> => {
     const commit = commitOf(name)
     say(`building ${name} (${commit.slice(0, 12)})`)
-    return { name, commit, program: [await builtCommit(commit, join(temporary.path, commit))] }
+    const folder = join(temporary.path, commit)
+    const program = [await builtCommit(commit, folder)]
+    let million: Promise<MillionFolder> | undefined
+    return { name, commit, program, million: () => (million ??= millionOf(commit, folder)) }
   }
   const builds: Builds = [await build(before), await build(after)]
   const findings =
@@ -92,8 +97,8 @@ async function compareRedirects(
 }
 
 /**
- * Each round runs a scenario once with either commit. The data folders are created by this tree, so
- * both commits need its database schema. Variants without the service show the noise.
+ * Each round runs a scenario once with either commit, each with a million links in its own schema.
+ * Variants without the service show the noise.
  */
 async function compareScenarios(
   builds: Builds,
@@ -103,10 +108,19 @@ async function compareScenarios(
 ): Promise<Findings> {
   const metrics = new Map<string, Metric>()
   const rates = new Map<Scenario, number>()
-  const measureScenario = async (scenario: Scenario, program: string[]): Promise<Figures> => {
+  const measureScenario = async (
+    scenario: Scenario,
+    { program, million }: Build,
+  ): Promise<Figures> => {
     say(scenario.name)
     const ratePerSecond = rates.get(scenario)
-    const single = { ...options, rounds: 1, program, ...(ratePerSecond && { ratePerSecond }) }
+    const single = {
+      ...options,
+      rounds: 1,
+      program,
+      million,
+      ...(ratePerSecond && { ratePerSecond }),
+    }
     const findings = await scenario.run(single, (line) => say(`  ${line}`))
     const rate = findings.settings.ratePerSecond
     if (typeof rate === 'number') rates.set(scenario, rate)
@@ -122,9 +136,9 @@ async function compareScenarios(
     }
     return figures
   }
-  const measure = async ({ program }: Build) => {
+  const measure = async (build: Build) => {
     const parts: Figures[] = []
-    for (const scenario of scenarios) parts.push(await measureScenario(scenario, program))
+    for (const scenario of scenarios) parts.push(await measureScenario(scenario, build))
     return { figures: Object.assign({}, ...parts) as Figures }
   }
   const variants = await alternate(builds, options.rounds, measure, say)

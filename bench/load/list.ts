@@ -1,15 +1,13 @@
 // How long do pages and searches of an account of a million links take?
 // npm run bench -- list --seconds 3 --rounds 5
-import { openDataFolder } from '../../src/data-folder.ts'
-import { inTransaction } from '../../src/db/open.ts'
-import { linkWrites } from '../../src/links/store.ts'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { ownClosedLoop } from '../lib/closed-loop.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { millionPlace } from '../lib/place.ts'
+import { type MillionPlace, millionPlace } from '../lib/place.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
-import { HOSTNAME, type Launch, startServer } from '../lib/server.ts'
+import { HOSTNAME, startServer } from '../lib/server.ts'
 
 const LIMIT = 50
 const WARMING = 3
@@ -53,7 +51,7 @@ export const list: Scenario = {
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using place = await millionPlace(options, say)
-  const { folder, launch } = place
+  const { folder } = place
   const contenders: Variant[] = [
     { name: 'the first page', offset: 0, demand: PAGE },
     { name: `the page at ${MIDDLE}`, offset: MIDDLE, demand: PAGE },
@@ -74,11 +72,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('asking the database itself what the answers must be')
   const expected = new Map(contenders.map((variant) => [variant, expectedOf(folder, variant)]))
   const measure = (variant: Variant) =>
-    measureRound(variant, expected.get(variant) ?? { total: 0, codes: [] }, {
-      launch,
-      folder,
-      seconds: options.seconds,
-    })
+    measureRound(variant, expected.get(variant) ?? { total: 0, codes: [] }, place, options.seconds)
   const variants = await alternate(contenders, options.rounds, measure, say)
   return {
     settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, limit: LIMIT },
@@ -118,7 +112,7 @@ function rarePart(folder: MillionFolder): string {
 
 /** Computed with a scan of the rows, without the search index. */
 function expectedOf({ path }: MillionFolder, { offset, search = '' }: Variant): Expected {
-  const { db } = openDataFolder(path)
+  const db = openReadonly(databaseFile(path), { cacheKiB: 65_536 })
   try {
     const where = `instr(lower(code), ?1) > 0 OR instr(lower(url), ?1) > 0`
     const total = db
@@ -138,7 +132,8 @@ function expectedOf({ path }: MillionFolder, { offset, search = '' }: Variant): 
 async function measureRound(
   { offset, search, creates = false }: Variant,
   expected: Expected,
-  { launch, folder, seconds }: { launch: Launch; folder: MillionFolder; seconds: number },
+  { launch, folder, renew }: MillionPlace,
+  seconds: number,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, folder.apiKey)
@@ -157,7 +152,7 @@ async function measureRound(
   if (creates) {
     const figures = await measureAfterCreations(client, expected, { verify, seconds })
     await server.stop()
-    removeCreated(folder)
+    renew()
     return { figures: { ...figures, first } }
   }
   const result = await ownClosedLoop({
@@ -193,18 +188,4 @@ async function measureAfterCreations(
   const percentile = (percent: number) =>
     elapsedMs[Math.min(elapsedMs.length - 1, Math.floor((elapsedMs.length * percent) / 100))] ?? NaN
   return { p50: percentile(50), p99: percentile(99), requests: elapsedMs.length }
-}
-
-/** Restores the folder for the next rounds. */
-function removeCreated({ path }: MillionFolder): void {
-  const { db } = openDataFolder(path)
-  try {
-    const { deleteLink } = linkWrites(db)
-    const newer = db.query<{ id: number }, [number]>('SELECT id FROM links WHERE id > ?')
-    inTransaction(db, () => {
-      for (const link of newer.all(MILLION)) deleteLink(link)
-    })
-  } finally {
-    db.close()
-  }
 }

@@ -15,7 +15,7 @@ const EXPIRED_KEYS_MAX = 100
 export type AccountId = number
 
 /** A `read` key cannot create or change links. */
-export const KEY_SCOPES = ['read', 'write'] as const
+const KEY_SCOPES = ['read', 'write'] as const
 export type KeyScope = (typeof KEY_SCOPES)[number]
 
 export interface Account {

@@ -19,7 +19,7 @@ const Running = z.object({
 })
 type Running = z.infer<typeof Running>
 
-export const runningFile = (dataDir: string): string => join(dataDir, 'serving.json')
+const runningFile = (dataDir: string): string => join(dataDir, 'serving.json')
 
 /**
  * For the holder of the folder's lock. The service does not depend on the file, which a full disk

@@ -55,7 +55,7 @@ export const dateOf = (hour: number, zone: string): Temporal.PlainDate =>
 export const hourOfDay = (hour: number, zone: string): number => zoned(hour, zone).hour
 
 /** The UTC hour at which a date begins in the zone. */
-export const startOf = (date: Temporal.PlainDate, zone: string): number =>
+const startOf = (date: Temporal.PlainDate, zone: string): number =>
   Math.ceil(date.toZonedDateTime(zone).epochMilliseconds / HOUR)
 
 /** The days of a choice, narrowed to what is kept and not in the future. */

@@ -116,7 +116,7 @@ export async function undoDeletion(
 }
 
 /** The ids of the account's own links. Throws `code_not_found` for the first other code. */
-export function ownedIds(
+function ownedIds(
   deps: Pick<UpdateDeps, 'reads'>,
   owner: Account,
   codes: readonly string[],

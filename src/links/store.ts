@@ -223,7 +223,7 @@ function deletion(db: Database) {
  * The candidate after a generated code that is in use. It follows from `code` alone: a write that
  * is run again, in another batch, has the same result.
  */
-export function nextCode(code: Code): Code {
+function nextCode(code: Code): Code {
   const digest = new Uint8Array(32)
   Bun.SHA256.hash(code, digest)
   // mutate redraw-at-random: s/digest.*length\)/crypto.getRandomValues(new Uint8Array(length))/

@@ -21,7 +21,7 @@ const BATCH = 4
 const PAUSE_MS = 100
 
 /** Images of one `renderMany`. */
-export const MANY_MAX = 50
+const MANY_MAX = 50
 /**
  * Pixels of images with a logo that are being rendered, at three bytes each: four of the largest,
  * two of them for one client. They take ten times as long as images without a logo.

@@ -28,16 +28,6 @@ export function shortUrl(url: string, { id, href }: { id: string; href: string }
 /** Without the scheme. */
 export const bare = (url: string) => url.replace(/^https?:\/\//, '')
 
-/** A read-only field with a copy button. */
-export const copyField = (label: string, value: string, id: string): Html => html`
-  <div class="field">
-    <label for="${id}">${label}</label>
-    <div class="copy">
-      <input class="code" readonly ${attributes({ id, value })} autocomplete="off">
-      ${copyButton(id, label)}
-    </div>
-  </div>`
-
 /** A passcode in the only response that shows it. */
 export const passcodeOnce = (passcode: string): Html => html`
   ${secretOnce('Passcode', passcode)}
