@@ -1,4 +1,5 @@
 import type { Socket } from 'bun'
+import type { Garbage } from '../lib/garbage.ts'
 import { ControlLink, type LinkContext, Outgoing } from './control-link.ts'
 import type { Follow } from './follow.ts'
 import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
@@ -12,6 +13,8 @@ const TURN_MAX = 64
 export interface ConnectionContext extends LinkContext {
   follow: Follow
   connections: Set<Connection>
+  /** Of the bytes that are passed on. */
+  garbage: Garbage
   /** The header `Date`. */
   date: string
   health: { readonly isStopping: boolean }
@@ -228,12 +231,14 @@ export class Connection {
       makeRoom: () => this.#makeRoom(),
     })
     this.#control.send(bytes)
+    this.#context.garbage.add(bytes.length)
     this.#setReading()
   }
 
   #receiveResponse(link: ControlLink, bytes: Buffer): void {
     if (link !== this.#control) return
     this.#out.send(bytes)
+    this.#context.garbage.add(bytes.length)
     if (this.#out.isBlocked) link.pause()
     if (this.#isPassedOn) return
     const progress = this.#passed?.response.push(bytes) ?? 'unknown'
