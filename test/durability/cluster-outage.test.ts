@@ -1,7 +1,6 @@
-import { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
-import { databaseFile } from '../../src/db/open.ts'
 import { eventually } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { TestCluster, type TestHost } from '../support/cluster.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
@@ -128,8 +127,7 @@ testCluster('a host with other data than the others stops, says so, and redirect
   const lost = await one.service.shorten(key, 'https://example.com/lost')
   await cluster.rest()
   {
-    using db = new Database(databaseFile(two.dataDir))
-    db.run('PRAGMA busy_timeout = 5000')
+    using db = openBeside(two.dataDir)
     db.query('DELETE FROM links WHERE code = ?').run(lost)
   }
   // The hosts compare their data from time to time.

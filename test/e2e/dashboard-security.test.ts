@@ -1,8 +1,8 @@
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { OWNER, PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { addOneTimeLink, makeMember } from '../support/members.ts'
 import { sharedApp } from '../support/shared.ts'
@@ -265,8 +265,7 @@ test('no password, key, session or one-time link stands in the log, however much
   await anonymous.signIn(OWNER, 'some wrong password')
   await owner.get(`/app/join/${invite.split('/').at(-1)}`)
   // A failure logs its path.
-  using db = new Database(join(app.dataDir, 'hopcode.db'))
-  db.run('PRAGMA busy_timeout = 5000')
+  using db = openBeside(app.dataDir)
   db.run('DROP TABLE one_time_links')
   expect((await anonymous.get(invite)).status).toBe(500)
   const log = app.log.join('\n')
@@ -278,8 +277,7 @@ test('no password, key, session or one-time link stands in the log, however much
 test('a failure is a page with the number of the request, and says nothing of its cause', async () => {
   await using app = await testApp()
   const anonymous = new Visitor(app)
-  using db = new Database(join(app.dataDir, 'hopcode.db'))
-  db.run('PRAGMA busy_timeout = 5000')
+  using db = openBeside(app.dataDir)
   db.run('DROP TABLE one_time_links')
   const { status, headers, text } = await anonymous.get(new URL(app.setupLink).pathname)
   expect(status).toBe(500)

@@ -1,7 +1,6 @@
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { addOneTimeLink } from '../support/members.ts'
 import { rawRequest } from '../support/raw-http.ts'
 
@@ -98,8 +97,7 @@ test('keys, passcodes, bodies, queries, destinations and whole addresses are in 
     from,
   })
   await app.call('POST', '/api/update', { key, raw: `{"passcode":"${passcode}`, json, from })
-  using db = new Database(join(app.dataDir, 'hopcode.db'), { readwrite: true })
-  db.run('PRAGMA busy_timeout = 5000')
+  using db = openBeside(app.dataDir)
   db.run('ALTER TABLE links RENAME TO elsewhere')
   const failures = [
     await app.call('POST', '/api/update', { key, json, from }),
@@ -125,7 +123,7 @@ test('a failure on the page of a one-time link is logged without the secret of t
   const email = 'free@example.com'
   const purposes = ['setup', 'invite', 'reset'] as const
   const paths = purposes.map((purpose) => addOneTimeLink(app, { purpose, email }))
-  using db = new Database(join(app.dataDir, 'hopcode.db'), { readwrite: true })
+  using db = openBeside(app.dataDir)
   db.run('ALTER TABLE one_time_links RENAME TO elsewhere')
   for (const path of paths) expect((await app.call('GET', path)).status).toBe(500)
   db.run('ALTER TABLE elsewhere RENAME TO one_time_links')

@@ -1,10 +1,10 @@
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import parsePrometheus from 'parse-prometheus-text-format'
 import { version } from '../../package.json' with { type: 'json' }
 import { FAMILIES } from '../../src/status/families.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { shared } from '../support/shared.ts'
 import { testWith } from '../support/tools.ts'
 
@@ -163,8 +163,7 @@ test('hits are counted once, from the journal into the database, over a restart 
 test('a full journal and a disk that refuses show, with every hit that waits', async () => {
   await using app = await testApp({ env: { HIT_FLUSH_MS: '5' }, journalEntries: 4 })
   await app.claim('SPRING26')
-  using db = new Database(join(app.dataDir, 'hopcode.db'), { readwrite: true })
-  db.run('PRAGMA busy_timeout = 5000')
+  using db = openBeside(app.dataDir)
   db.run(`CREATE TRIGGER refuse BEFORE UPDATE ON hit_totals BEGIN SELECT RAISE(ABORT, 'no'); END`)
   for (let i = 0; i < 6; i++) await app.call('GET', '/SPRING26')
   await awaitValue(app, 'hopcode_writes_failing', 1)

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { checkDatabase } from '../../src/backup/invariants.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 import { makeMember } from '../support/members.ts'
 
 /** What an account may store by its plan: links, and bytes of URLs. */
@@ -135,8 +135,7 @@ test('the bytes of an account follow every change, and a check of the database s
   expect(stored(app)).toEqual({ problems: [], rows: [{ links: 4, bytes }] })
   await send(app, 'delete', { code, passcode })
   expect(stored(app)).toMatchObject({ rows: [{ links: 3, bytes: bytes - url('longer').length }] })
-  const { Database } = await import('bun:sqlite')
-  using db = new Database(join(app.dataDir, 'hopcode.db'))
+  using db = openBeside(app.dataDir)
   db.run('UPDATE accounts SET url_bytes = url_bytes + 1')
   expect(stored(app).problems).toMatchObject([{ check: 'stored bytes' }])
 })

@@ -1,15 +1,14 @@
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { version } from '../../package.json' with { type: 'json' }
 import { eventually, START, type TestApp, testApp } from '../support/app.ts'
+import { openBeside } from '../support/beside.ts'
 
 /** The spec's chapter "GET /api/status". */
 
 /** Runs statements beside the service, as another program with the same database file would. */
 function meddle(app: TestApp, sql: string): void {
-  const db = new Database(join(app.dataDir, 'hopcode.db'), { readwrite: true })
-  db.run('PRAGMA busy_timeout = 5000')
+  const db = openBeside(app.dataDir)
   db.run(sql)
   db.close()
 }
