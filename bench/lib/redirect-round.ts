@@ -1,23 +1,29 @@
+import { type BatchLoopOptions, batchLoop } from './batch-loop.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from './closed-part.ts'
 import { createAccount, HopcodeClient } from './hopcode-client.ts'
 import { isInstalled } from './machine.ts'
 import { measureOpen, OPEN_METRICS } from './open-part.ts'
 import type { Target } from './raw-client.ts'
 import { followLink, HitCheck, requireBudget, requireNoOtherHeaders } from './redirect-check.ts'
-import type { RoundResult } from './rounds.ts'
+import type { Figures, RoundResult } from './rounds.ts'
 import type { LoadOptions, Metric, ScenarioReport } from './scenario.ts'
-import { type Launch, startServer } from './server.ts'
+import { type Launch, type Server, startServer } from './server.ts'
 import { BUDGET_MAX, hopcode, type Link } from './variants.ts'
 
 /** The metrics of a round of redirects of a hundred cached links. */
 export const REDIRECT_METRICS: Metric[] = [
   ...CLOSED_METRICS,
+  { key: 'batchPerSecond', label: 'batches of 50: requests/s', digits: 0, ratio: true },
+  { key: 'batchMicros', label: 'batches of 50: CPU µs per request', digits: 2, ratio: true },
+  { key: 'batchLoadMicros', label: '… and of the generator', digits: 2, ratio: false },
   ...OPEN_METRICS,
   { key: 'openCpuMicros', label: 'open loop: CPU µs per request', digits: 2, ratio: true },
   { key: 'residentMebibytes', label: 'memory after the load, MiB', digits: 0, ratio: true },
 ]
 
 const CODES = 100
+/** Requests in one piece: the generator is then much lighter than the server. */
+const TOGETHER = 50
 
 /** One server to measure. */
 export interface Contender {
@@ -70,6 +76,10 @@ export async function measureRedirects(
   if (hits) await hits.requireBetween(closed.requests, closed.requests + connections)
 
   if (hits) await hits.begin()
+  const batches = await measureBatches(server, { targets, connections, seconds })
+  if (hits) await hits.requireBetween(batches.requests, batches.requests)
+
+  if (hits) await hits.begin()
   const cpuBefore = server.cpuSeconds()
   const load = { targets, connections, seconds, ratePerSecond: options.rate }
   const open = await measureOpen(server, load)
@@ -80,8 +90,31 @@ export async function measureRedirects(
   const [anyLink] = links
   if (hits && anyLink) await hits.requireCountedByLimiter(server, anyLink)
   await server.stop()
-  const figures = { ...closed.figures, ...open.figures, openCpuMicros, residentMebibytes }
+  const figures = {
+    ...closed.figures,
+    ...batches.figures,
+    ...open.figures,
+    openCpuMicros,
+    residentMebibytes,
+  }
   return { figures, latency: open.latency }
+}
+
+async function measureBatches(
+  server: Server,
+  load: Pick<BatchLoopOptions, 'targets' | 'connections' | 'seconds'>,
+): Promise<{ figures: Figures; requests: number }> {
+  const { hostname, port } = new URL(server.origin)
+  const cpuBefore = server.cpuSeconds()
+  const options = { hostname, port: Number(port), ...load, together: TOGETHER }
+  const { result, cpuSeconds } = await batchLoop(options)
+  const { requests, seconds } = result
+  const figures = {
+    batchPerSecond: requests / seconds,
+    batchMicros: ((server.cpuSeconds() - cpuBefore) / requests) * 1e6,
+    batchLoadMicros: (cpuSeconds / requests) * 1e6,
+  }
+  return { figures, requests }
 }
 
 export const targetsOf = (links: readonly Link[]): Target[] =>

@@ -20,7 +20,7 @@ const { stored } = issueKey({ accounts, hasher, clock: wallClock, random: secure
 const accountId = accounts.create(ACCOUNT_EMAIL, 'enterprise', stored, wallClock()) ?? 1
 const writes = linkWrites(db)
 
-/** The service's own statements, savepoint and commit, for one link alone. */
+/** The service's own statements and commit, for one link alone. */
 function shorten({ text: url, href }: ParsedUrl): CreatedLink & { passcode: string } {
   const passcode = newPasscode(secureRandom)
   const passcodeHash = hasher.hash('passcode', passcode)

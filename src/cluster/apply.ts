@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { runInSavepoint } from '../db/writer.ts'
+import { inOneTransaction, type RunCall } from '../db/writer.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
 import type { Outcome } from '../lib/thread.ts'
 import { nextDigest, withSums } from './digest.ts'
@@ -102,37 +102,33 @@ export class Applier {
 
   #commit(due: readonly DueEntry[]): AppliedEntry[] {
     const { db } = this.#options
-    let position = this.#position
-    db.run('BEGIN IMMEDIATE')
-    try {
-      const applied = due.map(({ entry, calls }): AppliedEntry => {
-        const { seq, chain } = entry
-        const outcomes = this.#run(entry, calls)
-        const isCompared = seq % DIGEST_ENTRIES === 0
-        const ofResults = nextDigest(position.digest, outcomes)
-        const digest = isCompared ? withSums(db, ofResults) : ofResults
-        position = { cluster: position.cluster, seq, chain, digest }
-        return { entry, calls, outcomes, digest: isCompared ? digest : undefined }
-      })
-      this.#setPosition(position)
-      db.run('COMMIT')
-      this.#position = position
-      return applied
-    } catch (error) {
-      if (db.inTransaction) db.run('ROLLBACK')
-      throw error
-    }
+    const { applied, position } = inOneTransaction(db, (run) => this.#run(due, run), isFault)
+    this.#position = position
+    return applied
   }
 
-  /** Calls have the same outcome on every host, except where a machine fails. */
-  #run({ host, batch }: Entry, calls: readonly LoggedCall[]): Outcome[] {
+  #run(due: readonly DueEntry[], run: RunCall): { applied: AppliedEntry[]; position: LogPosition } {
     const { db, functions } = this.#options
-    const outcomes = calls.map((call) => runInSavepoint(db, functions, call, isFault))
-    if (host === commandHost(this.#options.host)) {
-      this.#storeResults.run(batch, JSON.stringify(outcomes))
-      this.#dropOldResults.run()
-    }
-    return outcomes
+    let position = this.#position
+    const applied = due.map(({ entry, calls }): AppliedEntry => {
+      const { seq, chain } = entry
+      // Calls have the same outcome on every host, except where a machine fails.
+      const outcomes = calls.map((call) => run(db, functions, call))
+      this.#keepResults(entry, outcomes)
+      const isCompared = seq % DIGEST_ENTRIES === 0
+      const ofResults = nextDigest(position.digest, outcomes)
+      const digest = isCompared ? withSums(db, ofResults) : ofResults
+      position = { cluster: position.cluster, seq, chain, digest }
+      return { entry, calls, outcomes, digest: isCompared ? digest : undefined }
+    })
+    this.#setPosition(position)
+    return { applied, position }
+  }
+
+  #keepResults({ host, batch }: Entry, outcomes: readonly Outcome[]): void {
+    if (host !== commandHost(this.#options.host)) return
+    this.#storeResults.run(batch, JSON.stringify(outcomes))
+    this.#dropOldResults.run()
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type Outcome,
   type Thread,
 } from '../lib/thread.ts'
+import { inTransaction } from './open.ts'
 import type { SettingWrites } from './settings.ts'
 
 /** Interval of test writes after the disk refused one, while there are no other writes. */
@@ -97,35 +98,48 @@ interface Call {
 }
 
 /**
- * Group commit: runs all calls of a batch in one transaction, each in a savepoint of its own, so
- * that one that throws does not affect the others. An outcome is a success only if the commit was:
- * responses are sent after their write is on the disk.
+ * Group commit: runs all calls of a batch in one transaction. One that throws does not affect the
+ * others. An outcome is a success only if the commit was: responses are sent after their write is
+ * on the disk.
  */
 export function commitTogether(db: Database, functions: object, calls: readonly Call[]): Outcome[] {
   try {
-    // mutate late-lock-of-a-batch: s/ IMMEDIATE//
-    db.run('BEGIN IMMEDIATE')
-    // A single call needs no savepoint, whose cost grows with each changed row.
-    const run = calls.length === 1 ? runCall : runInSavepoint
-    const outcomes = calls.map((call) => run(db, functions, call))
-    db.run('COMMIT')
-    return outcomes
+    return inOneTransaction(db, (run) => calls.map((call) => run(db, functions, call)))
   } catch (error) {
-    if (db.inTransaction) db.run('ROLLBACK')
     return calls.map(() => ({ error: messageOf(error) }))
   }
 }
 
-function runCall(_: Database, functions: object, call: Call): Outcome {
-  return { value: functionOf(functions, call.name)(call.args) }
+export type RunCall = (db: Database, functions: object, call: Call) => Outcome
+
+/**
+ * Runs `work` as a transaction, in which it runs calls. A savepoint for each call would make a call
+ * that changes a thousand rows three times as expensive. So only if a call throws is all of it
+ * rolled back and run again, with savepoints: calls have the same results again, because they
+ * depend on the database and their arguments only. Throws the errors that `isFault` selects.
+ */
+export function inOneTransaction<Result>(
+  db: Database,
+  work: (run: RunCall) => Result,
+  isFault: (error: unknown) => boolean = () => false,
+): Result {
+  try {
+    return inTransaction(db, () => work(runCall))
+  } catch (error) {
+    if (isFault(error)) throw error
+    return inTransaction(db, () => work((...of) => runInSavepoint(...of, isFault)))
+  }
 }
 
-/** Throws the errors that `isFault` selects. Other errors become the outcome of their call. */
-export function runInSavepoint(
+const runCall: RunCall = (_, functions, { name, args }) => ({
+  value: functionOf(functions, name)(args),
+})
+
+function runInSavepoint(
   db: Database,
   functions: object,
   call: Call,
-  isFault: (error: unknown) => boolean = () => false,
+  isFault: (error: unknown) => boolean,
 ): Outcome {
   db.run('SAVEPOINT operation')
   try {
