@@ -1,15 +1,63 @@
-import { answerAsProcess, type OwnProcessResult, runInOwnProcess } from './own-process.ts'
+import { Histogram, type HistogramJson } from './histogram.ts'
+import { answerAsProcess, runInOwnProcess } from './own-process.ts'
 import { RequestBytes, type Target } from './raw-client.ts'
 
-export interface BatchLoopOptions {
+interface BatchLoopOptions {
   hostname: string
-  port: number
-  /** Used in turn, repeatedly. Each has a `location` of its own. */
-  targets: Target[]
+  /** They have turns of `turnSeconds` each, so that the noise of the machine affects all alike. */
+  servers: BatchServer[]
+  /** Of each server. */
   connections: number
   /** Requests that a connection sends in one piece. The next ones follow the last response. */
   together: number
+  /** Of all servers together. */
   seconds: number
+  turnSeconds: number
+}
+
+interface BatchServer {
+  port: number
+  /** Used in turn, repeatedly. Each has a `location` of its own. */
+  targets: Target[]
+}
+
+interface BatchLoopFigures {
+  requests: number
+  seconds: number
+  /** Of batches, in nanoseconds. */
+  latency: HistogramJson
+}
+
+/**
+ * A closed loop that leaves most of the machine to the server: it sends requests in batches, and
+ * reads only the last response of each. Verify some responses before, and the counts of the service
+ * after. Throws if a last response is missing or a server ends a connection. Returns the figures of
+ * each server, and the seconds of CPU that the generator took.
+ */
+export async function batchLoop(
+  options: BatchLoopOptions,
+): Promise<{ figures: BatchLoopFigures[]; cpuSeconds: number }> {
+  const file = new URL(import.meta.url)
+  const { result, cpuSeconds } = await runInOwnProcess<BatchLoopFigures[]>(file, options)
+  return { figures: result, cpuSeconds }
+}
+
+async function generate(options: BatchLoopOptions): Promise<BatchLoopFigures[]> {
+  const { servers, seconds, turnSeconds } = options
+  const loads = await Promise.all(servers.map((server) => BatchLoad.open(server, options)))
+  const deadline = setTimeout(
+    () => {
+      throw new Error('responses are missing or lead to other URLs')
+    },
+    (seconds + 5) * 1000,
+  )
+  for (let left = seconds / servers.length; left > 0; left -= turnSeconds) {
+    for (const load of loads) await load.run(Math.min(left, turnSeconds))
+    // The next turns have the opposite order.
+    loads.reverse()
+  }
+  clearTimeout(deadline)
+  return servers.map(({ port }) => (loads.find((load) => load.port === port) as BatchLoad).close())
 }
 
 interface Batch {
@@ -18,76 +66,107 @@ interface Batch {
   awaited: Buffer
 }
 
-/** More than a response has. */
-const TAIL_BYTES = 1024
-const TOO_LARGE = 'the kernel does not take a batch at once'
+/** The load on one server. */
+class BatchLoad {
+  readonly port: number
+  readonly #batches: Batch[]
+  readonly #together: number
+  readonly #latency = new Histogram()
+  #connections: BatchConnection[] = []
+  #sent = 0
+  #seconds = 0
 
-interface BatchLoopResult {
-  requests: number
-  seconds: number
+  static async open(
+    server: BatchServer,
+    { hostname, connections, together }: BatchLoopOptions,
+  ): Promise<BatchLoad> {
+    const load = new BatchLoad(server, hostname, together)
+    const { port } = server
+    load.#connections = await Promise.all(
+      Array.from({ length: connections }, () => BatchConnection.open(hostname, port)),
+    )
+    return load
+  }
+
+  private constructor({ port, targets }: BatchServer, hostname: string, together: number) {
+    this.port = port
+    this.#together = together
+    const requests = targets.map((target) => new RequestBytes(target, `${hostname}:${port}`).marked)
+    this.#batches = requests.map((_, first): Batch => {
+      const numbers = Array.from(
+        { length: together },
+        (_, n) => (first * together + n) % requests.length,
+      )
+      const bytes = Buffer.concat(numbers.flatMap((number) => requests[number] ?? []))
+      const last = targets[numbers.at(-1) ?? 0]
+      return { bytes, awaited: Buffer.from(`Location: ${last?.location}\r\n`) }
+    })
+  }
+
+  async run(seconds: number): Promise<void> {
+    const startedAt = Bun.nanoseconds()
+    const endsAt = startedAt + seconds * 1e9
+    const drive = async (connection: BatchConnection) => {
+      for (let now = startedAt; now < endsAt; ) {
+        await connection.send(this.#batches[this.#sent++ % this.#batches.length] as Batch)
+        const answeredAt = Bun.nanoseconds()
+        this.#latency.record(answeredAt - now)
+        now = answeredAt
+      }
+    }
+    await Promise.all(this.#connections.map(drive))
+    this.#seconds += (Bun.nanoseconds() - startedAt) / 1e9
+  }
+
+  close(): BatchLoopFigures {
+    for (const connection of this.#connections) connection.close()
+    const requests = this.#sent * this.#together
+    return { requests, seconds: this.#seconds, latency: this.#latency.toJSON() }
+  }
 }
 
-/**
- * A closed loop that leaves most of the machine to the server: it sends requests in batches, and
- * reads only the last response of each. Verify some responses before, and the counts of the service
- * after. Throws if a last response is missing or the server ends a connection.
- */
-export const batchLoop = (options: BatchLoopOptions): Promise<OwnProcessResult<BatchLoopResult>> =>
-  runInOwnProcess(new URL(import.meta.url), options)
+/** More than a response has. */
+const TAIL_BYTES = 1024
 
-async function generate(options: BatchLoopOptions): Promise<BatchLoopResult> {
-  const { hostname, port, targets, together, seconds } = options
-  const requests = targets.map((target) => new RequestBytes(target, `${hostname}:${port}`).marked)
-  const batches = requests.map((_, first): Batch => {
-    const numbers = Array.from(
-      { length: together },
-      (_, n) => (first * together + n) % requests.length,
-    )
-    const bytes = Buffer.concat(numbers.flatMap((number) => requests[number] ?? []))
-    const last = targets[numbers.at(-1) ?? 0]
-    return { bytes, awaited: Buffer.from(`Location: ${last?.location}\r\n`) }
-  })
-  const startedAt = performance.now()
-  const endsAt = startedAt + seconds * 1000
-  let sent = 0
+class BatchConnection {
+  #socket: Bun.Socket | undefined
+  #tail: Buffer = Buffer.alloc(0)
+  #batch: Batch | undefined
+  #answered = Promise.withResolvers<void>()
 
-  const load = async () => {
-    const finished = Promise.withResolvers<void>()
-    let awaited: Buffer = Buffer.alloc(0)
-    let rest: Buffer = Buffer.alloc(0)
-    const send = (socket: Bun.Socket) => {
-      const batch = batches[sent++ % batches.length] as Batch
-      awaited = batch.awaited
-      if (socket.write(batch.bytes) < batch.bytes.length) finished.reject(new Error(TOO_LARGE))
-    }
-    const receive = (socket: Bun.Socket, bytes: Buffer) => {
-      const text = Buffer.concat([rest, bytes.subarray(-TAIL_BYTES)])
-      rest = text.subarray(-TAIL_BYTES)
-      const at = rest.indexOf(awaited)
-      if (at < 0 || !rest.includes('\r\n\r\n', at)) return
-      rest = Buffer.alloc(0)
-      if (performance.now() < endsAt) send(socket)
-      else finished.resolve()
-    }
-    const lose = () => finished.reject(new Error('the server ended a connection'))
-    const socket = await Bun.connect({
+  static async open(hostname: string, port: number): Promise<BatchConnection> {
+    const connection = new BatchConnection()
+    const lose = () => connection.#answered.reject(new Error('a server ended a connection'))
+    connection.#socket = await Bun.connect({
       hostname,
       port,
-      socket: { data: receive, close: lose, error: lose },
+      socket: { data: (_, bytes) => connection.#receive(bytes), close: lose, error: lose },
     })
-    send(socket)
-    await finished.promise
-    socket.terminate()
+    return connection
   }
-  const deadline = setTimeout(
-    () => {
-      throw new Error('responses are missing or lead to other URLs')
-    },
-    (seconds + 5) * 1000,
-  )
-  await Promise.all(Array.from({ length: options.connections }, load))
-  clearTimeout(deadline)
-  return { requests: sent * together, seconds: (performance.now() - startedAt) / 1000 }
+
+  /** Resolves when the last response of the batch has come. */
+  send(batch: Batch): Promise<void> {
+    this.#batch = batch
+    this.#answered = Promise.withResolvers()
+    const sent = this.#socket?.write(batch.bytes) ?? 0
+    if (sent < batch.bytes.length) throw new Error('the kernel does not take a batch at once')
+    return this.#answered.promise
+  }
+
+  close(): void {
+    this.#socket?.terminate()
+  }
+
+  #receive(bytes: Buffer): void {
+    const end = bytes.subarray(-TAIL_BYTES)
+    const tail = this.#tail.length === 0 ? end : Buffer.concat([this.#tail, end])
+    const at = this.#batch ? tail.indexOf(this.#batch.awaited) : -1
+    if (at >= 0 && tail.includes('\r\n\r\n', at)) {
+      this.#tail = Buffer.alloc(0)
+      this.#answered.resolve()
+    } else this.#tail = Buffer.from(tail.subarray(-TAIL_BYTES))
+  }
 }
 
 if (import.meta.main) await answerAsProcess(generate)

@@ -1,4 +1,4 @@
-import { type BatchLoopOptions, batchLoop } from './batch-loop.ts'
+import { batchLoop } from './batch-loop.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from './closed-part.ts'
 import { createAccount, HopcodeClient } from './hopcode-client.ts'
 import { isInstalled } from './machine.ts'
@@ -7,7 +7,7 @@ import type { Target } from './raw-client.ts'
 import { followLink, HitCheck, requireBudget, requireNoOtherHeaders } from './redirect-check.ts'
 import type { Figures, RoundResult } from './rounds.ts'
 import type { LoadOptions, Metric, ScenarioReport } from './scenario.ts'
-import { type Launch, type Server, startServer } from './server.ts'
+import { HOSTNAME, type Launch, type Server, startServer } from './server.ts'
 import { BUDGET_MAX, hopcode, type Link } from './variants.ts'
 
 /** The metrics of a round of redirects of a hundred cached links. */
@@ -102,20 +102,23 @@ export async function measureRedirects(
 
 async function measureBatches(
   server: Server,
-  load: Pick<BatchLoopOptions, 'targets' | 'connections' | 'seconds'>,
+  { targets, connections, seconds }: { targets: Target[]; connections: number; seconds: number },
 ): Promise<{ figures: Figures; requests: number }> {
-  const { hostname, port } = new URL(server.origin)
+  const { port } = server
+  const load = { connections, together: TOGETHER, seconds, turnSeconds: seconds }
   const cpuBefore = server.cpuSeconds()
-  const options = { hostname, port: Number(port), ...load, together: TOGETHER }
-  const { result, cpuSeconds } = await batchLoop(options)
-  const { requests, seconds } = result
+  const result = await batchLoop({ hostname: HOSTNAME, servers: [{ port, targets }], ...load })
+  const cpu = server.cpuSeconds() - cpuBefore
+  const [{ requests, seconds: taken } = NOTHING] = result.figures
   const figures = {
-    batchPerSecond: requests / seconds,
-    batchMicros: ((server.cpuSeconds() - cpuBefore) / requests) * 1e6,
-    batchLoadMicros: (cpuSeconds / requests) * 1e6,
+    batchPerSecond: requests / taken,
+    batchMicros: (cpu / requests) * 1e6,
+    batchLoadMicros: (result.cpuSeconds / requests) * 1e6,
   }
   return { figures, requests }
 }
+
+const NOTHING = { requests: 0, seconds: 0 }
 
 export const targetsOf = (links: readonly Link[]): Target[] =>
   links.map(({ code, url }) => ({ path: `/${code}`, status: 302, location: url }))

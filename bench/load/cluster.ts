@@ -19,12 +19,16 @@ import {
   medianRatio,
   type Progress,
   type RoundResult,
+  type VariantResult,
 } from '../lib/rounds.ts'
 import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
+import { measureTurns, TURN_METRICS, TURN_SECONDS } from '../lib/short-turns.ts'
 import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
 
-const CODES = 100
+const URLS = Array.from({ length: 100 }, (_, n) => `https://example.com/landing/${n}`)
+/** Of the redirects in short turns, per second of `--seconds`. */
+const BESIDE_SECONDS = 10
 const BULK_CONNECTIONS = 2
 /** Prepared per second: more than any machine needs, so that none is sent twice. */
 const BULKS_PER_SECOND = 60
@@ -36,6 +40,7 @@ const STALENESS_MAX_MS = 5000
 const METRICS: Metric[] = [
   { key: 'redirects', label: 'redirects/s', digits: 0, ratio: true },
   { key: 'cpuMicros', label: 'CPU µs per redirect', digits: 2, ratio: true },
+  ...TURN_METRICS,
   { key: 'openP99', label: 'redirect at the fixed rate: p99, µs', digits: 0, ratio: true },
   { key: 'creates', label: 'links/s one by one', digits: 0, ratio: true },
   { key: 'createP99', label: 'one of them: p99, µs', digits: 0, ratio: true },
@@ -68,6 +73,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   ]
   const measure = ({ hosts }: Variant) => measureRound(program, postgres, hosts, options)
   const variants = await alternate(contenders, options.rounds, measure, say)
+  await measureBeside(program, postgres, options, { variants, say })
   say('joining with a million links')
   const joinSeconds = await measureJoin(options, postgres, say)
   const { seconds, rounds, warmUp, connections, rate } = options
@@ -83,6 +89,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     notes: [
       'PostgreSQL, all hosts and the generator share this machine; each host needs one of its own.',
       'alone: without CLUSTER_URL. one host: with it. three hosts: the first gets all requests.',
+      'In short turns: both services run, and a closed loop has turns of ' +
+        `${TURN_SECONDS * 1000} ms with each.`,
       'Staleness: from the answer to a creation until another host redirects, asked every ' +
         `${STALENESS_POLL_MS} ms.`,
       'Catch-up: links created while a host was stopped, by the seconds from its start to ready, ' +
@@ -101,9 +109,9 @@ function bars(variants: Parameters<typeof medianOf>[0], joinSeconds: number): Ba
   const atLeastHalf = { sense: '≥', bar: 0.5 } as const
   const atMost = (bar: number) => ({ sense: '≤', bar }) as const
   return [
-    ratio('CPU per redirect with CLUSTER_URL', 'one host', 'cpuMicros', atMost(1.02)),
-    ratio('redirects/s with CLUSTER_URL', 'one host', 'redirects', { sense: '≥', bar: 0.98 }),
-    ratio('p99 of redirects with CLUSTER_URL', 'one host', 'openP99', atMost(1.02)),
+    ratio('CPU per redirect with CLUSTER_URL', 'one host', 'turnMicros'),
+    ratio('redirects/s with CLUSTER_URL', 'one host', 'turnRedirects', { sense: '≥', bar: 0.98 }),
+    ratio('p99 of redirects with CLUSTER_URL', 'one host', 'turnP99', atMost(1.02)),
     ratio('durable links/s one by one with CLUSTER_URL', 'one host', 'creates', atLeastHalf),
     ratio('the same with three hosts on this machine', 'three hosts', 'creates'),
     ratio('durable links/s in bulks with CLUSTER_URL', 'one host', 'bulk', atLeastHalf),
@@ -160,14 +168,54 @@ async function measureRound(
   }
 }
 
+/** Adds what redirects cost with and without a cluster to the rounds of both. */
+async function measureBeside(
+  program: string[],
+  postgres: PostgresServer,
+  { connections, rounds, seconds }: LoadOptions,
+  { variants, say }: { variants: readonly VariantResult[]; say: Progress },
+): Promise<void> {
+  using temporary = new TemporaryFolder()
+  const folder = temporary.path
+  const aloneDir = join(folder, 'alone')
+  const dataDir = join(folder, 'host-0')
+  const [aloneKey, apiKey] = [aloneDir, dataDir].map((name) => {
+    mkdirSync(name)
+    return createAccount(program, name)
+  }) as [string, string]
+  await using alone = await startServer(hopcode(program, aloneDir, WITHOUT_LIMITS))
+  const hosts = await ClusterHosts.start(program, { dataDir, folder, postgres })
+  try {
+    const host = hosts.servers[0] as Server
+    const services = [
+      { name: 'alone', server: alone, targets: await createTargets(alone, aloneKey) },
+      { name: 'one host', server: host, targets: await createTargets(host, apiKey) },
+    ]
+    for (let round = 0; round < rounds; round++) {
+      say(`round ${round + 1} of ${rounds}: redirects in short turns`)
+      const load = { connections, seconds: seconds * BESIDE_SECONDS }
+      const figures = await measureTurns(services, load)
+      for (const [at, { name }] of services.entries()) {
+        const variant = variants.find((one) => one.name === name)
+        Object.assign(variant?.rounds[round] ?? {}, figures[at])
+      }
+    }
+    await alone.stop()
+  } finally {
+    await hosts.stop()
+  }
+}
+
+const createTargets = async ({ origin }: Server, apiKey: string): Promise<Target[]> =>
+  targetsOf(await new HopcodeClient(origin, apiKey).createLinks(URLS))
+
 /** Redirects, creations one by one, and bulks. */
 async function measureHost(
   server: Server,
   apiKey: string,
   { connections, seconds, warmUp, rate }: LoadOptions,
 ): Promise<Figures> {
-  const urls = Array.from({ length: CODES }, (_, n) => `https://example.com/landing/${n}`)
-  const targets = targetsOf(await new HopcodeClient(server.origin, apiKey).createLinks(urls))
+  const targets = await createTargets(server, apiKey)
   if (warmUp > 0) await sendClosed(server, { targets, connections, seconds: warmUp })
   const redirects = await measureClosed(server, { targets, connections, seconds })
   const open = await measureOpen(server, { targets, connections, seconds, ratePerSecond: rate })

@@ -4,7 +4,6 @@ import { eventually } from '../../test/support/app.ts'
 import { Conversation } from '../../test/support/conversation.ts'
 import { peerOf } from '../http/context.ts'
 import { ControlServer } from '../http/control-server.ts'
-import { Garbage } from '../lib/garbage.ts'
 import { createLog } from '../lib/log.ts'
 import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
 import type { Follow } from './follow.ts'
@@ -37,7 +36,6 @@ function serve(
     controlPort: control.port,
     peers: control.peers,
     connections: new Set(),
-    garbage: new Garbage(),
     now: 0,
     date: 'Sun, 01 Mar 2026 12:00:00 GMT',
     health: { isStopping: false },

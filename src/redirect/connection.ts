@@ -1,6 +1,5 @@
 import type { Socket } from 'bun'
-import type { Garbage } from '../lib/garbage.ts'
-import { ControlLink, type LinkContext, Outgoing } from './control-link.ts'
+import { ControlLink, type LinkContext, Outgoing, release } from './control-link.ts'
 import type { Follow } from './follow.ts'
 import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
@@ -9,12 +8,13 @@ import { toText } from './responses.ts'
 /** Requests that one client has answered before other clients have a turn. */
 const TURN_MAX = 64
 
+/** A piece of a body or a response after which other clients have a turn. */
+const LARGE_BYTES = 64 * 1024
+
 /** What the connections of one redirect thread share. */
 export interface ConnectionContext extends LinkContext {
   follow: Follow
   connections: Set<Connection>
-  /** Of the bytes that are passed on. */
-  garbage: Garbage
   /** The header `Date`. */
   date: string
   health: { readonly isStopping: boolean }
@@ -70,6 +70,8 @@ export class Connection {
   /** Other clients have a turn before `#input` is read. */
   #isContinued = false
   #isPaused = false
+  /** Other clients have a turn before more is passed on. */
+  #isResting = false
   /** See `LinkContext.now`. */
   lastActive: number
 
@@ -231,17 +233,26 @@ export class Connection {
       makeRoom: () => this.#makeRoom(),
     })
     this.#control.send(bytes)
-    this.#context.garbage.add(bytes.length)
+    if (bytes.length >= LARGE_BYTES) this.#rest()
     this.#setReading()
+    release(bytes)
+  }
+
+  #rest(): void {
+    this.#isResting = true
+    setImmediate(() => {
+      this.#isResting = false
+      this.#setReading()
+    })
   }
 
   #receiveResponse(link: ControlLink, bytes: Buffer): void {
     if (link !== this.#control) return
     this.#out.send(bytes)
-    this.#context.garbage.add(bytes.length)
     if (this.#out.isBlocked) link.pause()
-    if (this.#isPassedOn) return
-    const progress = this.#passed?.response.push(bytes) ?? 'unknown'
+    else if (bytes.length >= LARGE_BYTES) this.#restLink(link)
+    const progress = (!this.#isPassedOn && this.#passed?.response.push(bytes)) || 'unknown'
+    release(bytes)
     const isBodyComplete = this.#passed?.bodyLeft === 0
     if (progress === 'unknown' || (progress === 'done' && !isBodyComplete)) this.#isPassedOn = true
     else if (progress === 'done') {
@@ -249,6 +260,13 @@ export class Connection {
       this.lastActive = this.#context.now
       link.idleSince = this.#context.now
     }
+  }
+
+  #restLink(link: ControlLink): void {
+    link.pause()
+    setImmediate(() => {
+      if (!this.#out.isBlocked) link.resume()
+    })
   }
 
   #closeControl(link: ControlLink): void {
@@ -273,7 +291,7 @@ export class Connection {
   /** Reads no more from the client while what it has sent has to wait. */
   #setReading(): void {
     const isWaiting = this.#input !== undefined && (this.#out.isBlocked || this.#isContinued)
-    const isPaused = isWaiting || this.#control?.isBlocked === true
+    const isPaused = isWaiting || this.#isResting || this.#control?.isBlocked === true
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
     if (isPaused) this.#out.socket?.pause()

@@ -145,8 +145,19 @@ export class Outgoing<Data> {
   /** Returns whether everything is sent. */
   flush(): boolean {
     const bytes = this.#unsent
-    this.#unsent = undefined
-    if (bytes) this.send(bytes)
-    return this.#unsent === undefined
+    if (!bytes) return true
+    const sent = this.socket?.write(bytes) ?? 0
+    const isPart = sent >= 0 && sent < bytes.length
+    this.#unsent = isPart ? bytes.subarray(sent) : undefined
+    if (!isPart) release(bytes)
+    return !isPart
   }
+}
+
+/**
+ * Frees the memory of bytes that were sent. The engine would wait for 100 MiB of such garbage, and
+ * a collection takes 5 ms. Small buffers share their memory with others.
+ */
+export function release({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }

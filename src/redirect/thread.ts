@@ -9,7 +9,6 @@ import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { RequestIds } from '../http/context.ts'
 import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
-import { Garbage } from '../lib/garbage.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { LinkCache } from '../links/cache.ts'
@@ -90,7 +89,6 @@ export class RedirectThread {
       controlPort: settings.controlPort,
       peers: new PassedPeers(settings.peers),
       connections: new Set(),
-      garbage: new Garbage(),
       now: 0,
       date: '',
       health: this.#health,
