@@ -60,10 +60,18 @@ async function generate(options: BatchLoopOptions): Promise<BatchLoopFigures[]> 
   return servers.map(({ port }) => (loads.find((load) => load.port === port) as BatchLoad).close())
 }
 
-interface Batch {
-  bytes: Buffer
+/** Requests in one piece. */
+export class Batch {
+  readonly bytes: Buffer
   /** In the last response. */
-  awaited: Buffer
+  readonly awaited: Buffer
+
+  /** `numbers`: of the requests, which are used in turn, repeatedly. */
+  constructor(requests: readonly Buffer[], targets: readonly Target[], numbers: readonly number[]) {
+    const count = requests.length
+    this.bytes = Buffer.concat(numbers.flatMap((number) => requests[number % count] ?? []))
+    this.awaited = Buffer.from(`Location: ${targets[(numbers.at(-1) ?? 0) % count]?.location}\r\n`)
+  }
 }
 
 /** The load on one server. */
@@ -92,14 +100,9 @@ class BatchLoad {
     this.port = port
     this.#together = together
     const requests = targets.map((target) => new RequestBytes(target, `${hostname}:${port}`).marked)
-    this.#batches = requests.map((_, first): Batch => {
-      const numbers = Array.from(
-        { length: together },
-        (_, n) => (first * together + n) % requests.length,
-      )
-      const bytes = Buffer.concat(numbers.flatMap((number) => requests[number] ?? []))
-      const last = targets[numbers.at(-1) ?? 0]
-      return { bytes, awaited: Buffer.from(`Location: ${last?.location}\r\n`) }
+    this.#batches = requests.map((_, first) => {
+      const numbers = Array.from({ length: together }, (_, n) => first * together + n)
+      return new Batch(requests, targets, numbers)
     })
   }
 
@@ -128,7 +131,8 @@ class BatchLoad {
 /** More than a response has. */
 const TAIL_BYTES = 1024
 
-class BatchConnection {
+/** Carries one batch at a time. */
+export class BatchConnection {
   #socket: Bun.Socket | undefined
   #tail: Buffer = Buffer.alloc(0)
   #batch: Batch | undefined

@@ -13,6 +13,12 @@ export async function answerAsProcess<Options>(
 /** Seconds that a generator's process may take in addition to the load and its last responses. */
 const GRACE_SECONDS = 30
 
+/**
+ * The engine collects garbage on the main thread, which has the priority that a generator asks for.
+ * It would wait for the threads that help it while the service uses all cores.
+ */
+const GARBAGE_ON_MAIN_THREAD = { BUN_JSC_useConcurrentGC: '0', BUN_JSC_numberOfGCMarkers: '1' }
+
 export interface OwnProcessResult<Result> {
   result: Result
   /** User and system time that the generator took. */
@@ -28,6 +34,7 @@ export async function runInOwnProcess<Result>(
   options: { seconds: number; drainSeconds?: number },
 ): Promise<OwnProcessResult<Result>> {
   const child = Bun.spawn([process.execPath, fileURLToPath(file)], {
+    env: { ...process.env, ...GARBAGE_ON_MAIN_THREAD },
     stdin: Buffer.from(JSON.stringify(options)),
     stdout: 'pipe',
     stderr: 'inherit',
