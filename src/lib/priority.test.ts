@@ -42,8 +42,9 @@ async function standings(priority: string, runner: string[] = []): Promise<[Stan
 const own = getPriority(process.pid)
 
 test.each([
-  ['normal', 5],
-  ['background', 15],
+  ['writes', 5],
+  ['normal', 10],
+  ['background', 19],
 ])('a thread of priority %s is nice, the one that started it is not', async (priority, nice) => {
   const [first, other] = await standings(priority)
   expect(first).toEqual({ nice: own, policy: 0 })
@@ -51,25 +52,25 @@ test.each([
 })
 
 test('no thread becomes less nice, and the policy that an operator chose stays', async () => {
-  const runner = ['nice', '-n', '9', 'chrt', '--batch', '0']
-  const nice = Math.min(19, own + 9)
+  const runner = ['nice', '-n', '12', 'chrt', '--batch', '0']
+  const nice = Math.min(19, own + 12)
   const [first, other] = await standings('normal', runner)
   expect(first).toEqual({ nice, policy: 3 })
   expect(other).toEqual({ nice, policy: 3 })
 })
 
-test('of a service, redirect threads come first, then control, writer and reader, then images', async () => {
+test('of a service, redirect threads come first, then the writer, then control and reader, then images', async () => {
   using folder = temporaryFolder()
   await using service = await Service.start({ DATA_DIR: folder.path, REDIRECT_THREADS: '1' })
   const tasks = `/proc/${service.pid}/task`
   const nameOf = (thread: string) => readFileSync(`${tasks}/${thread}/comm`, 'utf8').trim()
   const workers = readdirSync(tasks).filter((thread) => nameOf(thread) === 'Worker')
   const niceness = [service.pid, ...workers].map((thread) => getPriority(Number(thread)))
-  const expected = [0, 5, 5, 5, 15].map((nice) => Math.max(nice, own))
+  const expected = [0, 5, 10, 10, 19].map((nice) => Math.max(nice, own))
   expect(niceness).toEqual(expect.arrayContaining(expected))
-  expect(niceness.filter((nice) => nice === expected[1]).length).toBeGreaterThanOrEqual(3)
+  expect(niceness.filter((nice) => nice === expected[2]).length).toBeGreaterThanOrEqual(2)
   // A thread that the engine has just begun for a worker still has its name, and its niceness.
   for (const nice of expected) niceness.splice(niceness.indexOf(nice), 1)
   expect(niceness.filter((nice) => !expected.slice(1).includes(nice))).toEqual([])
-  expect(getPriority(service.pid)).toBe(Math.max(5, own))
+  expect(getPriority(service.pid)).toBe(Math.max(10, own))
 })

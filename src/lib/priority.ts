@@ -2,11 +2,11 @@ import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
 /**
- * Niceness of threads beside the redirect threads, which have 0. `normal`: a client waits for the
- * work; it gets a quarter of a core that a redirect thread uses fully. `background`: the
- * work can wait; it gets a thirtieth.
+ * Niceness of threads beside the redirect threads, which have 0. `writes`: hits and changes become
+ * durable; it gets a quarter of a core that a redirect thread uses fully. `normal`: a client waits
+ * for the work; it gets a tenth. `background`: the work can wait; it gets a seventieth.
  */
-const NICENESS = { normal: 5, background: 15 } as const
+const NICENESS = { writes: 5, normal: 10, background: 19 } as const
 
 /**
  * Lowers the priority of the calling thread, never raises it. Only on Linux, where threads have a

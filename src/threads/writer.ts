@@ -33,7 +33,7 @@ interface WriterSettings {
 }
 
 serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
-  setThreadPriority('normal')
+  setThreadPriority('writes')
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const journal = JournalFile.open(journalPath)
