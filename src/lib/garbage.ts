@@ -4,7 +4,7 @@ const GARBAGE_BYTES = 12 * 1024 * 1024
 /**
  * Collects the garbage of a thread in which many bytes pass. The engine does not count what lies
  * outside its heap as it should, and waits until the heap has tripled. A collection takes about
- * 16 ms on the control thread and 2 ms on a redirect thread.
+ * 16 ms on the control thread.
  */
 export class Garbage {
   #bytes = 0
