@@ -1,3 +1,4 @@
+import { within } from '../../src/lib/deadline.ts'
 import { Histogram, type HistogramJson } from './histogram.ts'
 import { answerAsProcess, runInOwnProcess } from './own-process.ts'
 import { RequestBytes, type Target } from './raw-client.ts'
@@ -21,7 +22,7 @@ interface BatchServer {
   targets: Target[]
 }
 
-interface BatchLoopFigures {
+export interface BatchLoopFigures {
   requests: number
   seconds: number
   /** Of batches, in nanoseconds. */
@@ -42,21 +43,21 @@ export async function batchLoop(
   return { figures: result, cpuSeconds }
 }
 
+/** How long the last responses may take. */
+const GRACE_SECONDS = 5
+
 async function generate(options: BatchLoopOptions): Promise<BatchLoopFigures[]> {
   const { servers, seconds, turnSeconds } = options
   const loads = await Promise.all(servers.map((server) => BatchLoad.open(server, options)))
-  const deadline = setTimeout(
-    () => {
-      throw new Error('responses are missing or lead to other URLs')
-    },
-    (seconds + 5) * 1000,
-  )
-  for (let left = seconds / servers.length; left > 0; left -= turnSeconds) {
-    for (const load of loads) await load.run(Math.min(left, turnSeconds))
-    // The next turns have the opposite order.
-    loads.reverse()
+  const takeTurns = async () => {
+    for (let left = seconds / servers.length; left > 0; left -= turnSeconds) {
+      for (const load of loads) await load.run(Math.min(left, turnSeconds))
+      // The next turns have the opposite order.
+      loads.reverse()
+    }
   }
-  clearTimeout(deadline)
+  const deadlineMs = (seconds + GRACE_SECONDS) * 1000
+  await within(deadlineMs, takeTurns(), 'responses are missing, or lead to other URLs')
   return servers.map(({ port }) => (loads.find((load) => load.port === port) as BatchLoad).close())
 }
 

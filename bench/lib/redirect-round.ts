@@ -1,4 +1,4 @@
-import { batchLoop } from './batch-loop.ts'
+import { type BatchLoopFigures, batchLoop } from './batch-loop.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from './closed-part.ts'
 import { createAccount, HopcodeClient } from './hopcode-client.ts'
 import { isInstalled } from './machine.ts'
@@ -113,7 +113,7 @@ async function measureBatches(
   const cpuBefore = server.cpuSeconds()
   const result = await batchLoop({ hostname: HOSTNAME, servers: [{ port, targets }], ...load })
   const cpu = server.cpuSeconds() - cpuBefore
-  const [{ requests, seconds: taken } = NOTHING] = result.figures
+  const { requests, seconds: taken } = result.figures[0] as BatchLoopFigures
   const figures = {
     batchPerSecond: requests / taken,
     batchMicros: (cpu / requests) * 1e6,
@@ -121,8 +121,6 @@ async function measureBatches(
   }
   return { figures, requests }
 }
-
-const NOTHING = { requests: 0, seconds: 0 }
 
 export const targetsOf = (links: readonly Link[]): Target[] =>
   links.map(({ code, url }) => ({ path: `/${code}`, status: 302, location: url }))
