@@ -181,7 +181,7 @@ const COMPUTED: Readonly<Record<string, string>> = {
   REDIRECT_THREADS: 'the number of cores less one, 1 to 8',
 }
 
-export interface SettingInfo {
+interface SettingInfo {
   name: string
   /** The default, for people. */
   fallback: string

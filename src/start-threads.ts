@@ -27,7 +27,7 @@ export const PASSWORDS: ThreadDescription = {
   settings: {},
 }
 
-export interface ThreadHost {
+interface ThreadHost {
   log: Log
   openWorker: OpenWorker
 }

@@ -32,7 +32,7 @@ interface BlocklistFileState {
   error: string | null
 }
 
-export interface BlocklistState {
+interface BlocklistState {
   entries: number
   /** When a file was last read with success; null before the first. */
   loadedAt: number | null

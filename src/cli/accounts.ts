@@ -15,7 +15,7 @@ import type { CommandWriter } from './writer.ts'
 
 /** Commands on accounts and keys. Each returns what it prints. */
 
-export interface CommandDeps extends KeyDeps {
+interface CommandDeps extends KeyDeps {
   writer: CommandWriter
 }
 

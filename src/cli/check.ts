@@ -30,7 +30,7 @@ import { Progress } from './progress.ts'
 
 const CACHE_KIB = 16_384
 
-export interface Report {
+interface Report {
   ok: boolean
   /** For standard output. */
   text: string

@@ -10,7 +10,7 @@ interface CommandInfo {
   more?: string
 }
 
-export interface Arguments {
+interface Arguments {
   /** These follow the name of the command; the others are options. */
   file: string
   code: string

@@ -17,7 +17,7 @@ const COUNTERS = [
   'notInDatabase',
 ] as const
 
-export type Counter = (typeof COUNTERS)[number]
+type Counter = (typeof COUNTERS)[number]
 
 const INDEX = Object.fromEntries(COUNTERS.map((name, at) => [name, at])) as Record<Counter, number>
 const CELLS = COUNTERS.length + cellsFor(LATENCY_BOUNDS)

@@ -83,7 +83,7 @@ export interface Decision {
   readonly resetAfterMs: number
 }
 
-export interface ShardUser {
+interface ShardUser {
   /** The number of the calling thread. */
   thread: number
   /** Returned by `take` and `peek`. */

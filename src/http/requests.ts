@@ -6,7 +6,7 @@ import type { Log } from '../lib/log.ts'
 import { clientOf, REQUEST_ID } from './context.ts'
 
 /** Number of responses with the same route, method and status. */
-export interface RequestCount {
+interface RequestCount {
   /** A pattern like `/api/lookup/:code`, or `unmatched`. */
   route: string
   method: string
@@ -14,7 +14,7 @@ export interface RequestCount {
   count: number
 }
 
-export interface RequestTimes {
+interface RequestTimes {
   route: string
   method: string
   seconds: Histogram

@@ -1,7 +1,7 @@
 import { LogSink } from './log-sink.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+type LogLevel = (typeof LOG_LEVELS)[number]
 
 type Fields = Record<string, string | number | boolean | null | undefined>
 

@@ -190,7 +190,7 @@ const URL_BYTES_MAX = 24 * 1024
 export const bulkBytesMax = (urlsMax: number): number =>
   Math.min(urlsMax * URL_BYTES_MAX + SMALL_BODY_MAX, LARGE_BODY_MAX)
 
-export interface BulkRequest extends ReceivedBody {
+interface BulkRequest extends ReceivedBody {
   /** Not validated. Has one URL more than the batch may have if the request has more. */
   document: StringListDocument
 }

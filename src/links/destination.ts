@@ -13,7 +13,7 @@ interface DestinationRow {
 }
 
 /** What can tell whether a URL is refused as a destination. */
-export interface UrlFilter {
+interface UrlFilter {
   isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean
 }
 

@@ -36,7 +36,7 @@ const asNames = (columns: Readonly<Record<string, string>>): string =>
 export const LINK_COLUMNS = asNames(COLUMNS)
 
 /** What the database keeps of a link beside it. */
-export interface LinkSecrets {
+interface LinkSecrets {
   /** See `urlKey`; null while the code is reserved. */
   urlKey: Uint8Array | null
   passcodeHash: Uint8Array

@@ -29,7 +29,7 @@ interface RankMatches extends AccountFilter {
   keep: number
 }
 
-export interface Matches {
+interface Matches {
   total: number
   links: Link[]
 }

@@ -85,8 +85,6 @@ export function propertyWrites(db: Database) {
   }
 }
 
-export type PropertyWrites = ReturnType<typeof propertyWrites>
-
 /** Deletes the properties of a link that is deleted. Returns how many bytes its account gains. */
 export function propertyRemover(db: Database): (id: number) => number {
   const remove = db.prepare<{ bytes: number }, [number]>(

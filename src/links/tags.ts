@@ -6,7 +6,7 @@ export const TAGS_LISTED_MAX = 200
 /** Links that are counted for one tag, which bounds the time: some 10 ms for all tags. */
 export const TAG_COUNT_MAX = 1000
 
-export interface TagCount {
+interface TagCount {
   tag: string
   /** Links with the tag; `TAG_COUNT_MAX` means that or more. */
   count: number

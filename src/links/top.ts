@@ -5,7 +5,7 @@ import { LINK_COLUMNS, type Link } from './link.ts'
 import { rankReads } from './ranked.ts'
 import { type Rankings, type RankQuery, TOP_MAX } from './rankings.ts'
 
-export type TopLink = Link & { hitCount: number }
+type TopLink = Link & { hitCount: number }
 
 interface TopDeps {
   reader: Caller<Pick<TopReads, 'linksByIds'>>

@@ -38,7 +38,7 @@ interface QrImagesOptions {
   log: Log
 }
 
-export interface CodeImage {
+interface CodeImage {
   code: Code
   image: Uint8Array<ArrayBuffer>
 }

@@ -7,7 +7,7 @@ import type { StoredLogo } from './renderer.ts'
 
 export const PRESETS_MAX = 20
 
-export interface QrPreset {
+interface QrPreset {
   id: number
   name: string
   options: QrOptions

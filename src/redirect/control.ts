@@ -11,7 +11,7 @@ import type { RuleCache } from '../links/rules.ts'
 import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 import { stateOf, withQuery } from './rules.ts'
 
-export interface ControlDeps extends GuardDeps, ResponseDeps {
+interface ControlDeps extends GuardDeps, ResponseDeps {
   requestIds: GuardDeps['requestIds']
   destinations: DestinationReads
   rules: RuleCache

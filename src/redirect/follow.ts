@@ -7,7 +7,7 @@ import type { KnownCodes } from '../links/known-codes.ts'
 import type { PlainRequest } from './plain-request.ts'
 import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 
-export interface FollowDeps extends ResponseDeps {
+interface FollowDeps extends ResponseDeps {
   cache: LinkCache
   /** Whether a link may have the code: see `KnownCodes`. */
   codes: Pick<KnownCodes, 'mayExist'>

@@ -2,7 +2,7 @@ import type { RequestHeaders } from '../http/context.ts'
 
 /** What a person sees whose browser opened a short link that does not redirect. */
 
-export type VisitorProblem = 'notFound' | 'disabled' | 'expired' | 'limited' | 'failed'
+type VisitorProblem = 'notFound' | 'disabled' | 'expired' | 'limited' | 'failed'
 
 /** A page, before the headers that every response has. */
 export interface Page {

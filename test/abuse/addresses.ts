@@ -3,7 +3,7 @@
 /**
  * A request as a flood sends it through a trusted proxy: `from` is its `X-Forwarded-For`.
  */
-export interface FloodRequest {
+interface FloodRequest {
   from: string
   path: string
 }
@@ -40,21 +40,6 @@ export function* guessedCodes(count: number, salt = 'NO'): Generator<string> {
   for (let i = 0; i < count; i++) {
     yield `${salt.toUpperCase()}${i.toString(36).toUpperCase().padStart(8, '0')}`
   }
-}
-
-/** One request from each of many /64 networks of a /45: what fills the table of addresses. */
-export function* ipv6Flood(code: string, count = ADDRESSES_MAX): Generator<FloodRequest> {
-  for (const from of ipv6Networks(count)) yield { from, path: `/${code}` }
-}
-
-/** The same from IPv4 addresses, which are not grouped. */
-export function* ipv4Flood(code: string, count = ADDRESSES_MAX): Generator<FloodRequest> {
-  for (const from of freshIpv4(count, 10)) yield { from, path: `/${code}` }
-}
-
-/** Visitors that come after a flood: one request each, from addresses that no flood above uses. */
-export function* newVisitors(code: string, count = 400): Generator<FloodRequest> {
-  for (const from of freshIpv4(count, 100)) yield { from, path: `/${code}` }
 }
 
 /** One address that guesses codes by short link, or by stored image. */

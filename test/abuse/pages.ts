@@ -4,9 +4,9 @@
  */
 
 /** The longest destination that a link may have, in UTF-16 units. */
-export const URL_LENGTH_MAX = 8192
+const URL_LENGTH_MAX = 8192
 
-export interface WorstUrl {
+interface WorstUrl {
   name: string
   url: (i: number) => string
 }

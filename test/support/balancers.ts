@@ -9,7 +9,7 @@ export const BALANCERS = {
   nginx: { tools: ['nginx', 'curl'], start: startNginx },
 } as const
 
-export interface Balancer extends AsyncDisposable {
+interface Balancer extends AsyncDisposable {
   url: string
 }
 

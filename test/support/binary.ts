@@ -93,7 +93,7 @@ export const unlimited = (dataDir: string): Settings => ({
   ENTERPRISE_READS_PER_MINUTE: '0',
 })
 
-export interface Finished {
+interface Finished {
   code: number | null
   out: string
   err: string

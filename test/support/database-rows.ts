@@ -12,7 +12,7 @@ const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   hit_totals: ['journal_id', 'position'],
 }
 
-export interface SharedTable {
+interface SharedTable {
   name: string
   query: string
 }

@@ -11,7 +11,7 @@ export interface Bitmap {
   data: Uint8ClampedArray
 }
 
-export interface DecodedQr {
+interface DecodedQr {
   text: string
   /** Pixels of a PNG, view box units of an SVG: so for ours, modules. */
   width: number
@@ -51,7 +51,7 @@ export function pixelAt({ width, data }: Bitmap, x: number, y: number): string {
   return `#${[red, green, blue].map((value) => value.toString(16).padStart(2, '0')).join('')}`
 }
 
-export interface PngFacts {
+interface PngFacts {
   width: number
   height: number
   bitDepth: number
@@ -105,7 +105,7 @@ const SVG_PATHS = /^(?:<path fill="#[0-9a-f]{6}" d="[MhHvVz\d -]+"\/>)+<\/svg>\n
  * Draws the filled, rectilinear paths that a QR code is made of, one pixel a unit. Throws at
  * anything else, so that no script, style or link gets by unseen.
  */
-export function rasterizeSvg(svg: string): Bitmap {
+function rasterizeSvg(svg: string): Bitmap {
   const start = SVG_START.exec(svg)
   if (!start || !SVG_PATHS.test(svg.slice(start[0].length))) {
     throw new Error('not an SVG of plain filled paths')

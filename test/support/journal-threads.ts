@@ -1,7 +1,7 @@
 import { JournalAppender, type SharedJournal } from '../../src/hot/journal-appender.ts'
 
 /** A thread that appends to a journal as fast as it can. */
-export interface AppendingThread {
+interface AppendingThread {
   shared: SharedJournal
   /** Its link ids are `first` to `first + links - 1`, in turn. */
   first: number

@@ -15,7 +15,7 @@ export interface Operation {
   responses: Record<string, ResponseObject>
 }
 
-export interface Parameter {
+interface Parameter {
   name: string
   in: string
   required: boolean

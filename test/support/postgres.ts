@@ -22,7 +22,7 @@ interface PostgresOptions {
 }
 
 /** In PEM. */
-export interface Certificate {
+interface Certificate {
   certificate: string
   key: string
 }

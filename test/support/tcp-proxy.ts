@@ -3,9 +3,9 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 /** A TCP proxy on 127.0.0.1 whose connections a test can cut, refuse, stall and delay. */
 
 /** `up`: from the client to the server. */
-export type Direction = 'up' | 'down'
+type Direction = 'up' | 'down'
 
-export const DIRECTIONS: readonly Direction[] = ['up', 'down']
+const DIRECTIONS: readonly Direction[] = ['up', 'down']
 
 export class TcpProxy implements AsyncDisposable {
   readonly #server: Server

@@ -50,7 +50,7 @@ const TOOLS = {
   root: { isThere: () => process.getuid?.() === 0, install: 'run the tests as root' },
 } satisfies Record<string, Tool>
 
-export type ToolName = keyof typeof TOOLS
+type ToolName = keyof typeof TOOLS
 
 const ROOT = join(import.meta.dir, '../..')
 

@@ -25,7 +25,7 @@ export interface ThreadJob {
 }
 
 /** Words of `ThreadJob.shared`. */
-export const READY = 0
+const READY = 0
 export const CALLS = 1
 export const TIME_MS = 2
 

@@ -22,7 +22,7 @@ type Typed = (typeof TYPED)[number]
 
 const TEXT_MAX = 80
 
-export interface QrChoice {
+interface QrChoice {
   /** The default in place of each refused value. */
   options: QrOptions
   /** The content of the fields, valid or not. */

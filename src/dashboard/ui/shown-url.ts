@@ -13,7 +13,7 @@ const HOST_MAX = 80
 /** Longer hosts are not parsed: no DNS name has more characters. */
 const HOST_PARSED_MAX = 253
 
-export interface ShownUrl {
+interface ShownUrl {
   /** The scheme, and the user before an @. */
   start: string
   host: string

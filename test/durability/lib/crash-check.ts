@@ -19,7 +19,7 @@ export interface Recording {
   told: Told
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   random: SeededRandom
   /** Disks to make of each boundary beside the one that has only what was synced. */
   tornDisks: number
