@@ -43,11 +43,17 @@ export async function openAs(
   return { page, problems: problemsOf(page), [Symbol.asyncDispose]: () => context.close() }
 }
 
+/**
+ * htmx logs as errors that a request is replaced by a newer one. Requests that fail have other
+ * messages.
+ */
+const REPLACED = /^htmx:(sendAbort|afterRequest)\b/
+
 /** What the browser complains about from now on. */
 export function problemsOf(page: Page): string[] {
   const problems: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text())
+    if (message.type() === 'error' && !REPLACED.test(message.text())) problems.push(message.text())
   })
   onScriptError(page, (message) => problems.push(message))
   return problems
