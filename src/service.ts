@@ -81,6 +81,8 @@ export interface Outside {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
+  /** How long a request waits for the limits that hosts share. */
+  sharedLimitsTimeoutMs?: number | undefined
   /** `clock` and `monotonic` for other threads: see `clocksIn`. Default: the machine's. */
   time?: SharedArrayBuffer
   /** Starts a thread. Default: a new Worker. */
@@ -226,7 +228,8 @@ interface Base extends Options {
 /** What admits or refuses a request: accounts, limits, maintenance, memory in flight. */
 function openGuards(base: Base) {
   const { config, clock, monotonic, random, log, db, hasher, writer, addressesMax } = base
-  const { baseUrl, valkeyUrl } = config
+  const timeoutMs = base.sharedLimitsTimeoutMs
+  const { baseUrl, valkeyUrl: url } = config
   const plans = planLimits(config)
   const limiter = new RateLimiter(
     RateLimiter.allocate({
@@ -237,7 +240,7 @@ function openGuards(base: Base) {
     }),
     { clock, monotonic },
   )
-  const valkey = valkeyUrl === undefined ? undefined : new Valkey({ url: valkeyUrl, log })
+  const valkey = url === undefined ? undefined : new Valkey({ url, log, timeoutMs })
   const shared = valkey && new SharedStore({ valkey, hasher, baseUrl })
   return {
     plans,

@@ -27,7 +27,7 @@ interface ValkeyOptions {
   /** May contain a password. */
   url: string
   log: Log
-  timeoutMs?: number
+  timeoutMs?: number | undefined
   retryMs?: number
 }
 

@@ -29,8 +29,13 @@ function send(app: TestApp, kind: Kind, { key, from }: Caller) {
   return app.call('POST', '/api/update', { key, from, json: {} })
 }
 
-async function hosts(redis: Pick<Redis, 'url'>, env: Record<string, string> = {}) {
-  const settings = { env: { ...BUDGETS, VALKEY_URL: redis.url, ...env } }
+interface HostOptions {
+  env?: Record<string, string>
+  sharedLimitsTimeoutMs?: number
+}
+
+async function hosts(redis: Pick<Redis, 'url'>, { env, ...rest }: HostOptions = {}) {
+  const settings = { ...rest, env: { ...BUDGETS, VALKEY_URL: redis.url, ...env } }
   return [await testApp(settings), await testApp(settings)] as const
 }
 
@@ -158,7 +163,10 @@ testWith('redis')(
   'while the server hangs, only the requests of one moment wait for it, and none fails',
   async () => {
     await using redis = await Redis.start()
-    const [one, two] = await hosts(redis, { ENTERPRISE_READS_PER_MINUTE: '0' })
+    const [one, two] = await hosts(redis, {
+      env: { ENTERPRISE_READS_PER_MINUTE: '0' },
+      sharedLimitsTimeoutMs: 90,
+    })
     await using _one = one
     await using _two = two
     const times = async (count: number, atOnce: number) => {
