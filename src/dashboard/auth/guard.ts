@@ -10,7 +10,7 @@ import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import { bulkBytesMax } from '../../links/create.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { pathOf } from '../responses.ts'
+import { catchFormError, pathOf } from '../responses.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
 import type { Theme } from './cookies.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
@@ -158,6 +158,18 @@ export async function spendWrite(deps: DashboardDeps, account: Account): Promise
   refuseDuringMaintenance(deps)
   const budget = await deps.limits.chargeAccount('write', account)
   if (!budget.allowed) throw rateLimited(budget)
+}
+
+/** Charges a change like `spendWrite`, then runs it. Returns errors like `catchFormError`. */
+export function tryWrite<Result>(
+  deps: DashboardDeps,
+  { account }: CurrentUser,
+  change: () => Promise<Result>,
+): Promise<{ done: Result } | { error: AppError }> {
+  return catchFormError(async () => {
+    await spendWrite(deps, account)
+    return change()
+  })
 }
 
 async function readGuardedForm(

@@ -14,7 +14,7 @@ import {
   TITLE_MAX,
 } from '../../links/property-model.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
-import { type CurrentUser, spendWrite } from '../auth/guard.ts'
+import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
@@ -127,8 +127,8 @@ function messageOf(name: Name, problem: string, zone: string): string {
 const BAD_ORDER = 'The link must expire after it starts.'
 
 /**
- * Throws `rate_limited`, `invalid_value`, `url_blocked`, `quota_exceeded`; errors of a field are in
- * `sent.errors` then.
+ * Throws `invalid_value`, `url_blocked`, `quota_exceeded`; errors of a field are in `sent.errors`
+ * then.
  */
 export async function saveProperties(
   deps: DashboardDeps,
@@ -136,7 +136,6 @@ export async function saveProperties(
   link: Link,
   { body, errors }: SentProperties,
 ): Promise<void> {
-  await spendWrite(deps, account)
   const change = PropertiesBody.parse(body)
   const stored = deps.properties.propertiesOf(link.id)
   const { startsAt = stored.startsAt, expiresAt = stored.expiresAt } = change

@@ -7,9 +7,9 @@ import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/pr
 import { ShortenBody } from '../../links/schema.ts'
 import { requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, requireAccount, signedIn, spendWrite } from '../auth/guard.ts'
+import { type CurrentUser, requireAccount, signedIn, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
+import { errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 import {
@@ -43,8 +43,7 @@ export const linkPages = (deps: DashboardDeps) =>
     .post('/:code', async ({ user, params, form }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
       const text = form.text('url')
-      const changed = await catchFormError(async () => {
-        await spendWrite(deps, user.account)
+      const changed = await tryWrite(deps, user, () => {
         const { url } = parseWith(ShortenBody, { url: withScheme(text) })
         return updateOwnedLink(deps, user.account, { code: link.code, url })
       })
@@ -54,17 +53,16 @@ export const linkPages = (deps: DashboardDeps) =>
     .post('/:code/properties', async ({ user, params, form }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
       const sent = readProperties(form, zoneOf(requireAccount(deps, user)))
-      const saved = await catchFormError(() => saveProperties(deps, user, link, sent))
+      const saved = await tryWrite(deps, user, () => saveProperties(deps, user, link, sent))
       if ('done' in saved) return seeOther(`${linkPath(link.code)}?done=saved`)
       return linkPage(deps, user, { link, query: {}, error: saved.error, sent })
     })
     .post('/:code/pause', async ({ user, params, form }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
       const isPaused = form.text('paused') === '1'
-      const changed = await catchFormError(async () => {
-        await spendWrite(deps, user.account)
-        return changeProperties(deps, user.account, [link.code], { isPaused })
-      })
+      const changed = await tryWrite(deps, user, () =>
+        changeProperties(deps, user.account, [link.code], { isPaused }),
+      )
       const done = isPaused ? 'paused' : 'resumed'
       if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=${done}`)
       return linkPage(deps, user, { link, query: {}, error: changed.error })
@@ -85,19 +83,15 @@ export const linkPages = (deps: DashboardDeps) =>
     )
     .post('/:code/delete', async ({ user, params }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
-      const deleted = await catchFormError(async () => {
-        await spendWrite(deps, user.account)
-        return scheduleDeletion(deps, user.account, [link.code])
-      })
+      const deleted = await tryWrite(deps, user, () =>
+        scheduleDeletion(deps, user.account, [link.code]),
+      )
       if ('done' in deleted) return seeOther(`/app/links?done=deleted&undo=${link.code}`)
       return deletePage(deps, user, link, deleted.error)
     })
     .post('/:code/undo-delete', async ({ user, params }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
-      const kept = await catchFormError(async () => {
-        await spendWrite(deps, user.account)
-        return undoDeletion(deps, user.account, [link.code])
-      })
+      const kept = await tryWrite(deps, user, () => undoDeletion(deps, user.account, [link.code]))
       if ('done' in kept) return seeOther(`${linkPath(link.code)}?done=kept`)
       return linkPage(deps, user, { link, query: {}, error: kept.error })
     })

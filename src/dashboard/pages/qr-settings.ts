@@ -3,9 +3,9 @@ import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions, qrQueryOf } from '../../qr/options.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
-import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
+import { type CurrentUser, signedIn, spendWrite, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, errorOptions, fileResponse, seeOther } from '../responses.ts'
+import { errorOptions, fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
@@ -37,10 +37,7 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
       return fileResponse(png, { name: 'logo.png', type: 'image/png' })
     })
     .post('/logo', async ({ user, form }) => {
-      const saved = await catchFormError(async () => {
-        await spendWrite(deps, user.account)
-        return await saveLogo(deps, user, form.file('logo'))
-      })
+      const saved = await tryWrite(deps, user, () => saveLogo(deps, user, form.file('logo')))
       if ('error' in saved) return settingsPage(deps, user, { query: {}, error: saved.error })
       if (saved.done) return settingsPage(deps, user, { query: {}, logoError: saved.done })
       return seeOther(`${QR_SETTINGS_PATH}?done=logo`)
@@ -52,10 +49,7 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
     })
     .post('/presets', async ({ user, form }) => {
       const query = presetQuery(form)
-      const saved = await catchFormError(async () => {
-        await spendWrite(deps, user.account)
-        return await savePreset(deps, user, query)
-      })
+      const saved = await tryWrite(deps, user, () => savePreset(deps, user, query))
       if ('error' in saved) return settingsPage(deps, user, { query, error: saved.error })
       if (saved.done) return settingsPage(deps, user, { query, presetError: saved.done })
       return seeOther(`${QR_SETTINGS_PATH}?done=preset`)
