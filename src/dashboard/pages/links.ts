@@ -2,13 +2,13 @@ import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
-import { toCode } from '../../lib/code.ts'
+import { type Code, toCode } from '../../lib/code.ts'
 import { html } from '../../lib/html.ts'
 import { checkUrl, reserve, shorten } from '../../links/create.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
+import { type CurrentUser, signedIn, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, errorOptions, htmlResponse, isTemporary } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -42,7 +42,8 @@ export const linksPages = (deps: DashboardDeps) =>
     })
     .post('', async ({ user, form, request }) => {
       const typed = { url: form.text('url'), code: form.text('code') }
-      const result = await createFor(deps, user, typed)
+      const create = typed.code === '' ? shortenFor : claimFor
+      const result = await create(deps, user, typed)
       const isFragment = request.headers.get('hx-target') === 'create' && wantsFragment(request)
       if ('created' in result) {
         const query = isFragment ? currentTableQuery(request) : parseTableQuery({})
@@ -75,28 +76,21 @@ interface Typed {
 
 type Refused = { error: AppError; field: 'url' | 'code' }
 
-async function createFor(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { url, code }: Typed,
-): Promise<{ created: Created } | Refused> {
-  if (code !== '') return claimFor(deps, user, { url, code })
-  const shortened = await catchFormError(() => shortenFor(deps, user, url))
-  return 'done' in shortened
-    ? { created: shortened.done }
-    : { error: shortened.error, field: 'url' }
-}
-
 async function shortenFor(
   deps: DashboardDeps,
-  { account }: CurrentUser,
-  text: string,
-): Promise<Created> {
-  await spendWrite(deps, account)
-  if (text === '') throw new AppError('invalid_value', 'Paste a URL, or choose a code to reserve.')
-  const body = parseWith(ShortenBody, { url: withScheme(text) })
-  const { code, short_url, url, passcode, reused } = await shorten(deps, account, body.url)
-  return { kind: reused ? 'reused' : 'created', code, shortUrl: short_url, url, passcode }
+  user: CurrentUser,
+  typed: Typed,
+): Promise<{ created: Created } | Refused> {
+  const shortened = await tryWrite(deps, user, () => {
+    if (typed.url === '') {
+      throw new AppError('invalid_value', 'Paste a URL, or choose a code to reserve.')
+    }
+    const body = parseWith(ShortenBody, { url: withScheme(typed.url) })
+    return shorten(deps, user.account, body.url)
+  })
+  if ('error' in shortened) return { ...shortened, field: 'url' }
+  const { code, short_url: shortUrl, url, passcode, reused } = shortened.done
+  return { created: { kind: reused ? 'reused' : 'created', code, shortUrl, url, passcode } }
 }
 
 const CODE_RULE = '6 to 20 letters and digits'
@@ -107,32 +101,32 @@ const CODE_RULE = '6 to 20 letters and digits'
  */
 async function claimFor(
   deps: DashboardDeps,
-  { account }: CurrentUser,
-  { code, url }: Typed,
+  user: CurrentUser,
+  typed: Typed,
 ): Promise<{ created: Created } | Refused> {
-  const checked = url === '' ? undefined : checkUrl(deps, withScheme(url))
-  const reserved = await catchFormError(async () => {
-    await spendWrite(deps, account)
-    const valid = toCode(code)
-    if (!valid) throw new AppError('invalid_value', `Use ${CODE_RULE}.`)
-    return checked instanceof AppError ? undefined : reserve(deps, account, valid)
-  })
-  if ('error' in reserved) return { ...reserved, field: 'code' }
+  const { account } = user
+  const parsed = await tryWrite(deps, user, async () => requireCode(typed.code))
+  if ('error' in parsed) return { ...parsed, field: 'code' }
+  const checked = typed.url === '' ? undefined : checkUrl(deps, withScheme(typed.url))
   if (checked instanceof AppError) return { error: checked, field: 'url' }
-  const view = reserved.done
-  if (!view) throw new Error('a code with a valid destination is reserved')
+  const reserved = await catchFormError(() => reserve(deps, account, parsed.done))
+  if ('error' in reserved) return { ...reserved, field: 'code' }
+  const { code, short_url: shortUrl, passcode } = reserved.done
   if (checked) {
-    const set = await catchFormError(() =>
-      updateOwnedLink(deps, account, { code: view.code, url: checked }),
-    )
+    const set = await catchFormError(() => updateOwnedLink(deps, account, { code, url: checked }))
     if ('error' in set) {
-      await deleteOwnedLink(deps, account, view.code)
+      await deleteOwnedLink(deps, account, code)
       return { ...set, field: 'url' }
     }
   }
-  const { short_url: shortUrl, passcode } = view
-  const destination = checked?.text ?? null
-  return { created: { kind: 'reserved', code: view.code, shortUrl, passcode, url: destination } }
+  const url = checked?.text ?? null
+  return { created: { kind: 'reserved', code, shortUrl, passcode, url } }
+}
+
+function requireCode(text: string): Code {
+  const code = toCode(text)
+  if (!code) throw new AppError('invalid_value', `Use ${CODE_RULE}.`)
+  return code
 }
 
 /** Charged like `/api/lookup`, so that it finds out no more codes per minute. */
