@@ -32,51 +32,36 @@ function filterOf({ q, tag }: Readonly<Record<string, string | undefined>>): Lin
   return { search, inProperties: true, tag: tag || undefined }
 }
 
-const COLUMNS = [
-  'code',
-  'short_url',
-  'url',
-  'created_at',
-  'hits',
-  'title',
-  'tags',
-  'note',
-  'paused',
-  'starts_at',
-  'expires_at',
-  'max_hits',
-  'expired_url',
-  'forward_query',
-]
-
-type Addresses = Pick<DashboardDeps, 'addresses'>
+type Addresses = DashboardDeps['addresses']
+type CellOf = (link: ExportedLink, addresses: Addresses) => string | number | null
 
 const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at))
 
-const lineOf = (
-  { addresses }: Addresses,
-  { code, url, createdAt, hitCount, properties }: ExportedLink,
-): string =>
-  csvLine([
-    code,
-    addresses.short(code),
-    url,
-    isoTime(createdAt),
-    hitCount,
-    properties.title,
-    properties.tags.join(', '),
-    properties.note,
-    String(properties.isPaused),
-    timeOf(properties.startsAt),
-    timeOf(properties.expiresAt),
-    properties.maxHits,
-    properties.expiredUrl,
-    String(properties.forwardQuery),
-  ])
+const COLUMNS: Readonly<Record<string, CellOf>> = {
+  code: ({ code }) => code,
+  short_url: ({ code }, addresses) => addresses.short(code),
+  url: ({ url }) => url,
+  created_at: ({ createdAt }) => isoTime(createdAt),
+  hits: ({ hitCount }) => hitCount,
+  title: ({ properties }) => properties.title,
+  tags: ({ properties }) => properties.tags.join(', '),
+  note: ({ properties }) => properties.note,
+  paused: ({ properties }) => String(properties.isPaused),
+  starts_at: ({ properties }) => timeOf(properties.startsAt),
+  expires_at: ({ properties }) => timeOf(properties.expiresAt),
+  max_hits: ({ properties }) => properties.maxHits,
+  expired_url: ({ properties }) => properties.expiredUrl,
+  forward_query: ({ properties }) => String(properties.forwardQuery),
+}
+const HEAD = csvLine(Object.keys(COLUMNS))
+const CELLS = Object.values(COLUMNS)
+
+const linkLines = ({ addresses }: DashboardDeps, links: readonly ExportedLink[]): string =>
+  links.map((link) => csvLine(CELLS.map((cellOf) => cellOf(link, addresses)))).join('')
 
 /** A file with a few links. */
-export const exportCsv = (deps: Addresses, links: readonly ExportedLink[]): string =>
-  [csvLine(COLUMNS), ...links.map((link) => lineOf(deps, link))].join('')
+export const exportCsv = (deps: DashboardDeps, links: readonly ExportedLink[]): string =>
+  HEAD + linkLines(deps, links)
 
 /** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
 function csvOf(
@@ -98,11 +83,11 @@ function csvOf(
   }
   return new ReadableStream<Uint8Array>(
     {
-      start: (controller) => controller.enqueue(encoder.encode(csvLine(COLUMNS))),
+      start: (controller) => controller.enqueue(encoder.encode(HEAD)),
       async pull(controller) {
         const { done, value } = await next()
         if (done) return controller.close()
-        controller.enqueue(encoder.encode(value.map((link) => lineOf(deps, link)).join('')))
+        controller.enqueue(encoder.encode(linkLines(deps, value)))
       },
       async cancel() {
         hold[Symbol.dispose]()
