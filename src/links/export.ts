@@ -27,22 +27,29 @@ export async function* exportLinks(
   accountId: AccountId,
   filter: LinkFilter = {},
 ): AsyncGenerator<ExportedLink[], void, undefined> {
-  const { hits, properties } = deps
   const next = isFiltered(filter) ? nextMatches : nextLinks
   let below = NO_ID_REACHES
   for (;;) {
     const { links, isLast } = await next(deps, { accountId, below, filter })
-    const ids = links.map(({ id }) => id)
-    const counts = hits.of(ids)
-    const found = properties.readProperties(ids)
-    yield links.map((link) => ({
-      ...link,
-      hitCount: counts.get(link.id) ?? 0,
-      properties: found.get(link.id) ?? NO_PROPERTIES,
-    }))
+    yield withDetails(deps, links)
     if (isLast) return
     below = links.at(-1)?.id ?? 0
   }
+}
+
+/** Adds the hits and the properties of each link. */
+export function withDetails(
+  { hits, properties }: Pick<ExportDeps, 'hits' | 'properties'>,
+  links: readonly Link[],
+): ExportedLink[] {
+  const ids = links.map(({ id }) => id)
+  const counts = hits.of(ids)
+  const found = properties.readProperties(ids)
+  return links.map((link) => ({
+    ...link,
+    hitCount: counts.get(link.id) ?? 0,
+    properties: found.get(link.id) ?? NO_PROPERTIES,
+  }))
 }
 
 interface NextPiece extends Required<Piece> {

@@ -3,20 +3,18 @@ import { zipSync } from 'fflate'
 import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
-import { isoTime } from '../../lib/clock.ts'
 import type { Link } from '../../links/link.ts'
 import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/properties.ts'
-import { NO_PROPERTIES, Tag } from '../../links/property-model.ts'
+import { Tag } from '../../links/property-model.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
-import { CSV_TYPE } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, fileResponse, seeOther } from '../responses.ts'
 import type { Form } from '../ui/form.ts'
 import { listPathWith, loadTable, parseTableQuery } from '../ui/link-table.ts'
 import { PAGE_SIZE } from '../ui/pager.ts'
-import { exportCsv } from './export.ts'
+import { exportSome } from './export.ts'
 import { linksPage } from './links.ts'
 
 /** What the list does with the selected links. */
@@ -66,7 +64,7 @@ async function runAction(
   const action = form.text('action')
   if (action === 'export' || action === 'qr') {
     const links = codes.map((code) => requireOwnedLink(deps, account, code))
-    return action === 'qr' ? qrZip(deps, user, links) : selectedCsv(deps, links)
+    return action === 'qr' ? qrZip(deps, user, links) : exportSome(deps, links)
   }
   const n = String(codes.length)
   await spendWrite(deps, account)
@@ -106,20 +104,4 @@ async function qrZip(
   // PNG files are compressed already.
   const zip = zipSync(files, { level: 0, mtime: clock() })
   return fileResponse(zip, { name: 'hopcode-qr-codes.zip', type: 'application/zip' })
-}
-
-function selectedCsv(deps: DashboardDeps, links: readonly Link[]): Response {
-  const ids = links.map(({ id }) => id)
-  const counts = deps.hits.of(ids)
-  const found = deps.properties.readProperties(ids)
-  const rows = links.map((link) => ({
-    ...link,
-    hitCount: counts.get(link.id) ?? 0,
-    properties: found.get(link.id) ?? NO_PROPERTIES,
-  }))
-  const day = isoTime(deps.clock()).slice(0, 10)
-  return fileResponse(exportCsv(deps, rows), {
-    name: `hopcode-links-${day}.csv`,
-    type: CSV_TYPE,
-  })
 }

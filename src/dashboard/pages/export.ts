@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia'
 import type { Hold } from '../../http/byte-budget.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { type ExportedLink, exportLinks } from '../../links/export.ts'
+import { type ExportedLink, exportLinks, withDetails } from '../../links/export.ts'
+import type { Link, PublicUrls } from '../../links/link.ts'
 import type { LinkFilter } from '../../links/link-sources.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { signedIn } from '../auth/guard.ts'
@@ -14,14 +15,23 @@ export const exportPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.export', prefix: '/app/links' })
     .use(signedIn(deps))
     .get('/export.csv', ({ user, query }) => {
-      const day = isoTime(deps.clock()).slice(0, 10)
       const hold = deps.unsent.hold(user.account.id)
       hold.take(EXPORT_BYTES)
-      return fileResponse(csvOf(deps, exportLinks(deps, user.account.id, filterOf(query)), hold), {
-        name: `hopcode-links-${day}.csv`,
-        type: CSV_TYPE,
-      })
+      const chunks = exportLinks(deps, user.account.id, filterOf(query))
+      return csvResponse(deps, csvOf(deps, chunks, hold))
     })
+
+/** A file with a few links. */
+export const exportSome = (deps: DashboardDeps, links: readonly Link[]): Response =>
+  csvResponse(deps, HEAD + linkLines(deps, withDetails(deps, links)))
+
+function csvResponse(
+  { clock }: DashboardDeps,
+  body: ReadableStream<Uint8Array> | string,
+): Response {
+  const day = isoTime(clock()).slice(0, 10)
+  return fileResponse(body, { name: `hopcode-links-${day}.csv`, type: CSV_TYPE })
+}
 
 /** Memory of an export whose client does not read: about two chunks. */
 const EXPORT_BYTES = 2 * 1024 * 1024
@@ -32,8 +42,7 @@ function filterOf({ q, tag }: Readonly<Record<string, string | undefined>>): Lin
   return { search, inProperties: true, tag: tag || undefined }
 }
 
-type Addresses = DashboardDeps['addresses']
-type CellOf = (link: ExportedLink, addresses: Addresses) => string | number | null
+type CellOf = (link: ExportedLink, addresses: PublicUrls) => string | number | null
 
 const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at))
 
@@ -58,10 +67,6 @@ const CELLS = Object.values(COLUMNS)
 
 const linkLines = ({ addresses }: DashboardDeps, links: readonly ExportedLink[]): string =>
   links.map((link) => csvLine(CELLS.map((cellOf) => cellOf(link, addresses)))).join('')
-
-/** A file with a few links. */
-export const exportCsv = (deps: DashboardDeps, links: readonly ExportedLink[]): string =>
-  HEAD + linkLines(deps, links)
 
 /** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
 function csvOf(
