@@ -229,7 +229,7 @@ export const KEYS_MAX = 20
 const WORKING_KEYS_MAX = 2 * KEYS_MAX
 
 /** `gone`: the key was rotated, revoked or ended meanwhile. */
-export type KeyResult = { keyId: number } | { refused: 'name_taken' | 'too_many' | 'gone' }
+type KeyResult = { keyId: number } | { refused: 'name_taken' | 'too_many' | 'gone' }
 
 interface KeyReplacement {
   accountId: AccountId

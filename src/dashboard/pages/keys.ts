@@ -10,7 +10,7 @@ import {
 } from '../../accounts/keys.ts'
 import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { KeyRow, KeyScope } from '../../accounts/store.ts'
-import { KEYS_MAX, type KeyResult } from '../../accounts/writes.ts'
+import { KEYS_MAX } from '../../accounts/writes.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { askForPassword } from '../auth/confirm-password.ts'
@@ -90,7 +90,7 @@ async function createKey(deps: DashboardDeps, user: CurrentUser, form: Form): Pr
   const name = parseKeyName(draft.name)
   const refuse = (nameError: string) => keysPage(deps, user, { draft, nameError })
   if (name === undefined) return refuse('Enter a name of 1 to 60 characters.')
-  if (findKeyByName(listKeys(deps, user), name)) return refuse(NAME_TAKEN)
+  if (findKeyByName(listKeys(deps, user), name)) return refuse(PROBLEMS.name_taken)
   const scope = scopeOf(draft.scope)
   const values = { name, scope }
   const action = { path: `${PATH}/new`, label: 'Create the key', values } as const
@@ -100,13 +100,12 @@ async function createKey(deps: DashboardDeps, user: CurrentUser, form: Form): Pr
   const command = { accountId: user.account.id, key: stored, now: deps.clock() }
   const result = await deps.writer.call('createKey', command)
   if ('refused' in result) {
-    return result.refused === 'name_taken' ? refuse(NAME_TAKEN) : refused(deps, user, result)
+    const problem = PROBLEMS[result.refused]
+    return result.refused === 'name_taken' ? refuse(problem) : keysPage(deps, user, { problem })
   }
   log(deps, user, 'key.created', result.keyId)
   return keysPage(deps, user, { created: { secret, ...values } })
 }
-
-const NAME_TAKEN = 'One of your keys has this name already. Choose another.'
 
 /** A form that was tampered with creates a key that can do less, not more. */
 const scopeOf = (text: string): KeyScope => (text === 'write' ? 'write' : 'read')
@@ -127,23 +126,18 @@ async function rotateKey(deps: DashboardDeps, user: CurrentUser, form: Form): Pr
     endsAt: now + KEY_OVERLAP_MS,
     now,
   })
-  if ('refused' in result) return refused(deps, user, result)
+  if ('refused' in result) return keysPage(deps, user, { problem: PROBLEMS[result.refused] })
   log(deps, user, 'key.rotated', result.keyId)
   const { name, scope } = old
   return keysPage(deps, user, { created: { secret, name, scope, isReplacement: true } })
 }
 
-function refused(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { refused }: Extract<KeyResult, { refused: string }>,
-): Response {
-  const problem =
-    refused === 'too_many'
-      ? `An account can have ${KEYS_MAX} keys, and as many that expire. Revoke old ones first.`
-      : 'Nothing was changed: this key was rotated or revoked since the page was shown. A form ' +
-        'that is sent twice creates one key.'
-  return keysPage(deps, user, { problem })
+const PROBLEMS = {
+  name_taken: 'One of your keys has this name already. Choose another.',
+  too_many: `An account can have ${KEYS_MAX} keys, and as many that expire. Revoke old ones first.`,
+  gone:
+    'Nothing was changed: this key was rotated or revoked since the page was shown. A form that ' +
+    'is sent twice creates one key.',
 }
 
 interface KeysPageProps {
