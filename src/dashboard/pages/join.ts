@@ -31,17 +31,7 @@ import {
 import { askForCode, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
-import {
-  button,
-  card,
-  emailField,
-  field,
-  form,
-  linkButton,
-  newPassword,
-  notice,
-  secretOnce,
-} from '../ui/components.ts'
+import * as parts from '../ui/components.ts'
 import { firstRequest } from '../ui/first-request.ts'
 import { authPage, page } from '../ui/layout.ts'
 
@@ -179,24 +169,24 @@ const welcomePage = (user: CurrentUser, { cookies, key, flow, baseUrl }: Welcome
     title: 'Welcome',
     cookies,
     main: html`<div class="card">
-      ${notice('good', html`<p>Your account is ready, and you are signed in.</p>`)}
+      ${parts.notice('good', html`<p>Your account is ready, and you are signed in.</p>`)}
       <p>Use this key in the <code>X-API-Key</code> header to create links from your own code. You
         can replace it on the <a href="/app/keys">Keys</a> page.</p>
-      ${secretOnce('API key', key)}
+      ${parts.secretOnce('API key', key)}
       ${firstRequest(baseUrl, key)}
       <div class="row">
-        ${linkButton('Create your first link', '/app/links', 'primary')}
-        ${linkButton('How the API works', '/docs')}
+        ${parts.linkButton('Create your first link', '/app/links', 'primary')}
+        ${parts.linkButton('How the API works', '/docs')}
       </div>
     </div>
     ${flow === 'setup' && twoFactorCard}`,
   })
 
 /** For the owner, whose account gives access to all others. */
-const twoFactorCard = card('Protect your account', [
+const twoFactorCard = parts.card('Protect your account', [
   html`<p>Your account can manage the whole service. With two-factor sign-in, a stolen password is
     not enough. You can also set it up later, under Account.</p>`,
-  linkButton('Set up two-factor sign-in', '/app/account/two-factor'),
+  parts.linkButton('Set up two-factor sign-in', '/app/account/two-factor'),
 ])
 
 interface JoinPageProps extends JoinRequest {
@@ -216,10 +206,10 @@ function joinPage(deps: DashboardDeps, request: Request, props: JoinPageProps): 
     cookies,
     status: errors.email || errors.password || errors.current ? 422 : 200,
     main: html`<p>${lead}</p>
-      ${form({
+      ${parts.form({
         action: token === undefined ? `/app/${flow}` : `/app/${flow}/${token}`,
         csrf,
-        children: [joinFields(props, findAddress(deps, flow, link)), button(label)],
+        children: [joinFields(props, findAddress(deps, flow, link)), parts.button(label)],
       })}
       <p class="hint after">Have an account? <a href="/app/sign-in">Sign in</a></p>`,
   })
@@ -232,7 +222,7 @@ function joinFields(
 ): Html[] {
   const asksCurrent = props.asksCurrent || errors.current !== undefined
   const startsAtPassword = Boolean(address) || (!errors.email && Boolean(errors.password))
-  const current = field({
+  const current = parts.field({
     name: 'current',
     label: 'Current password of this account',
     type: 'password',
@@ -243,7 +233,7 @@ function joinFields(
     extra: { autofocus: Boolean(errors.current) },
   })
   return [
-    emailField({
+    parts.emailField({
       autocomplete: 'username',
       value: address ?? email,
       error: errors.email,
@@ -251,7 +241,7 @@ function joinFields(
       extra: { readonly: Boolean(address), autofocus: !startsAtPassword && !errors.current },
     }),
     ...(asksCurrent ? [current] : []),
-    newPassword({
+    parts.newPassword({
       label: asksCurrent ? 'New password' : 'Password',
       hint: `At least ${PASSWORD_MIN_LENGTH} characters. A few unrelated words are best.`,
       error: errors.password,

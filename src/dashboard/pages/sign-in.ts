@@ -8,16 +8,7 @@ import { askForCode, CODE_PAGE, checkCode, checkPassword, startSession } from '.
 import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
 import { seeOther } from '../responses.ts'
-import {
-  button,
-  checkbox,
-  codeField,
-  emailField,
-  field,
-  flash,
-  form,
-  hiddenFields,
-} from '../ui/components.ts'
+import * as parts from '../ui/components.ts'
 import { authPage } from '../ui/layout.ts'
 
 const HOME = '/app/links'
@@ -73,7 +64,7 @@ const DONE = {
 }
 
 const stayBox = (isChecked = false): Html =>
-  checkbox({ name: 'stay', label: 'Stay signed in for 30 days', isChecked })
+  parts.checkbox({ name: 'stay', label: 'Stay signed in for 30 days', isChecked })
 
 interface SignInPageProps {
   next: string | undefined
@@ -92,19 +83,19 @@ function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProp
     status: problem ? 401 : 200,
     cookies,
     main: html`
-      ${flash(DONE, done)}
-      ${form({
+      ${parts.flash(DONE, done)}
+      ${parts.form({
         action: '/app/sign-in',
         csrf,
         children: [
-          next && hiddenFields({ next }),
-          emailField({
+          next && parts.hiddenFields({ next }),
+          parts.emailField({
             value: email,
             required: true,
             autocomplete: 'username',
             extra: { autofocus: !email },
           }),
-          field({
+          parts.field({
             name: 'password',
             label: 'Password',
             type: 'password',
@@ -114,7 +105,7 @@ function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProp
             extra: { autofocus: Boolean(email) },
           }),
           stayBox(isLong),
-          button('Sign in'),
+          parts.button('Sign in'),
         ],
       })}
       <p class="hint after">
@@ -171,18 +162,18 @@ function codePage(
     main: html`
       <p>Your password is correct. This account has two-factor sign-in: open your authenticator
         app.</p>
-      ${form({
+      ${parts.form({
         action: CODE_PAGE,
         csrf,
         children: [
-          next && hiddenFields({ next }),
-          codeField({
+          next && parts.hiddenFields({ next }),
+          parts.codeField({
             hint: 'The six digits in your app, or one of your recovery codes.',
             error: problem,
             extra: { autofocus: true, autocapitalize: 'characters' },
           }),
           stayBox(isLong),
-          button('Sign in'),
+          parts.button('Sign in'),
         ],
       })}
       <p class="hint after">Neither available? Ask the administrator to turn two-factor sign-in off
