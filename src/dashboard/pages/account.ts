@@ -1,6 +1,5 @@
 import { Elysia } from 'elysia'
 import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
-
 import { planName } from '../../accounts/plans.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SessionView } from '../../accounts/sessions.ts'
@@ -229,10 +228,10 @@ function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Res
       ? 'The account has no links.'
       : `${links} of the account stop working, also their printed QR codes.`
   const main = isLastOwner
-    ? html`${parts.notice(
+    ? parts.notice(
         'note',
         html`<p>This account is the only owner of the service: it cannot be deleted.</p>`,
-      )}`
+      )
     : html`<div class="card">
         ${parts.notice(
           'bad',

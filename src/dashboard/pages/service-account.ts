@@ -192,10 +192,10 @@ function disablePage(
     account.isOwner === 1 && account.disabledAt === null && accounts.countOwners() === 1
   const isOwn = account.id === user.account.id
   const main = isLastOwner
-    ? html`${parts.notice(
+    ? parts.notice(
         'note',
         html`<p>${account.email} is the only owner of the service: it cannot be disabled.</p>`,
-      )}`
+      )
     : html`<div class="card">
         ${parts.notice(
           'bad',
