@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { parseQrOptions, qrQueryOf } from '../../qr/options.ts'
+import { parseQrOptions, type QrOptions, qrQueryOf } from '../../qr/options.ts'
 import { signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
@@ -79,9 +79,7 @@ export function qrCard({ qrStore, addresses }: DashboardDeps, link: Link, query:
     </section>`
 }
 
-type Options = ReturnType<typeof parseQrChoice>['options']
-
-function preview(code: string, shortUrl: string, options: Options): Html {
+function preview(code: string, shortUrl: string, options: QrOptions): Html {
   const warning = scanWarning(options)
   const src = `${linkPath(code)}/qr.svg?${qrQueryOf(options)}`
   const caption =
@@ -95,7 +93,7 @@ function preview(code: string, shortUrl: string, options: Options): Html {
 }
 
 function presetLinks(
-  presets: readonly { name: string; options: Options }[],
+  presets: readonly { name: string; options: QrOptions }[],
   path: string,
 ): Html | false {
   const links = presets.map(({ name, options }) => {
