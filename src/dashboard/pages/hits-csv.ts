@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { SPAN_DAYS_MAX } from '../../analytics/schema.ts'
 import { AppError } from '../../errors.ts'
 import { type BarUnit, dateOf, type HitRange, hitRange } from '../../hits/range.ts'
 import type { HitOwner } from '../../hits/series.ts'
@@ -32,9 +33,6 @@ interface FileOptions {
   name: string
 }
 
-/** As for the API. */
-const HOURS_FILE_DAYS_MAX = 31
-
 async function hitFile(
   deps: DashboardDeps,
   user: CurrentUser,
@@ -48,8 +46,8 @@ async function hitFile(
   const chart = hitRange(choice, options)
   const unit = unitOf(query.by, chart)
   const days = chart.first.until(chart.last).days + 1
-  if (unit === 'hour' && days > HOURS_FILE_DAYS_MAX) {
-    throw new AppError('invalid_value', `At most ${HOURS_FILE_DAYS_MAX} days by hour.`)
+  if (unit === 'hour' && days > SPAN_DAYS_MAX.hour) {
+    throw new AppError('invalid_value', `At most ${SPAN_DAYS_MAX.hour} days by hour.`)
   }
   const range = unit === chart.unit ? chart : hitRange(choice, { ...options, unit })
   const { counts } = await series.bars(owner, range.bounds)
