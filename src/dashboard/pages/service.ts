@@ -43,18 +43,18 @@ export const servicePages = (deps: DashboardDeps) =>
       return seeOther(`${PATH}?done=off`)
     })
 
-const LENGTHS = new Map([
-  ['30m', 30 * MINUTE],
-  ['2h', 2 * HOUR],
-])
+const LENGTHS = [
+  { value: '30m', label: '30 minutes', ms: 30 * MINUTE },
+  { value: '2h', label: '2 hours', ms: 2 * HOUR },
+]
 
 /**
  * When the maintenance ends. The field `utc` is the field `at` converted by the script, which knows
  * the browser's time zone. Without scripts `at` is in UTC.
  */
 function parseUntil(form: Form, now: number): number | { problem: string } {
-  const length = LENGTHS.get(form.text('length'))
-  if (length !== undefined) return now + length
+  const length = LENGTHS.find(({ value }) => value === form.text('length'))
+  if (length) return now + length.ms
   const at = form.text('at')
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(at)) {
     return { problem: 'Choose the day and the time at which it ends.' }
@@ -209,11 +209,7 @@ function maintenance(
           name: 'length',
           label: 'Duration',
           value: sent?.length ?? '30m',
-          choices: [
-            { value: '30m', label: '30 minutes' },
-            { value: '2h', label: '2 hours' },
-            { value: 'at', label: 'Until another time' },
-          ],
+          choices: [...LENGTHS, { value: 'at', label: 'Until another time' }],
         }),
         parts.field({
           name: 'at',
