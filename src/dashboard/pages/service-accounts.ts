@@ -80,7 +80,7 @@ interface AccountsPageProps {
   link?: string
   errors?: InviteErrors
   /** The refused form. */
-  sent?: Pick<Form, 'text'> | undefined
+  sent?: Form | undefined
 }
 
 async function accountsPage(

@@ -29,10 +29,7 @@ export const servicePages = (deps: DashboardDeps) =>
     )
     .post('/maintenance', async ({ user, form }) => {
       const until = parseUntil(form, deps.clock())
-      if (typeof until === 'object') {
-        const sent = { length: form.text('length'), at: form.text('at') }
-        return servicePage(deps, user, { ...until, sent })
-      }
+      if (typeof until === 'object') return servicePage(deps, user, { ...until, sent: form })
       await deps.writer.call('saveSetting', maintenanceSetting(until))
       deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
       return seeOther(`${PATH}?done=on`)
@@ -75,7 +72,7 @@ interface ServicePageProps {
   done?: string | undefined
   /** What is wrong with the end of the maintenance, and what was sent. */
   problem?: string
-  sent?: { length: string; at: string }
+  sent?: Form
 }
 
 const servicePage = (deps: DashboardDeps, user: CurrentUser, props: ServicePageProps): Response =>
@@ -208,14 +205,14 @@ function maintenance(
         parts.select({
           name: 'length',
           label: 'Duration',
-          value: sent?.length ?? '30m',
+          value: sent?.text('length') ?? '30m',
           choices: [...LENGTHS, { value: 'at', label: 'Until another time' }],
         }),
         parts.field({
           name: 'at',
           label: 'Until',
           type: 'datetime-local',
-          value: sent?.at,
+          value: sent?.text('at'),
           hint: html`<span data-without-script>In UTC, where it is ${hour} now.</span>`,
           error: problem,
           extra: { 'data-utc': 'utc' },
