@@ -129,43 +129,34 @@ function health(deps: DashboardDeps): Html {
         : parts.notice('bad', html`<p><strong>Needs attention.</strong> ${problem}</p>`)
     }
     <div class="cards small">
-      ${parts.card(
-        'Database',
-        parts.facts([
-          ['State', isWriteFailing ? 'writes fail' : isDatabaseWell ? 'healthy' : 'no response'],
-          ['Size', formatBytes(disk.database)],
-          ['Write-ahead log', formatBytes(disk.log)],
-          ['Free disk space', disk.free === undefined ? 'unknown' : formatBytes(disk.free)],
-        ]),
-      )}
-      ${parts.card(
-        'Hits being written',
-        parts.facts([
-          ['Pending', parts.count(hits.pending)],
-          ['Journal filled', `${Math.round(hits.journalFill * 100)} %`],
-        ]),
-      )}
+      ${factsCard('Database', [
+        ['State', isWriteFailing ? 'writes fail' : isDatabaseWell ? 'healthy' : 'no response'],
+        ['Size', formatBytes(disk.database)],
+        ['Write-ahead log', formatBytes(disk.log)],
+        ['Free disk space', disk.free === undefined ? 'unknown' : formatBytes(disk.free)],
+      ])}
+      ${factsCard('Hits being written', [
+        ['Pending', parts.count(hits.pending)],
+        ['Journal filled', `${Math.round(hits.journalFill * 100)} %`],
+      ])}
       ${
         cluster &&
-        parts.card(
-          'Cluster',
-          parts.facts([
-            ['This host', cluster.problem ? 'not following' : 'live'],
-            ['Other hosts live', `${cluster.liveHosts} of ${cluster.hosts}`],
-            ['Changes to apply', parts.count(cluster.lag)],
-          ]),
-        )
+        factsCard('Cluster', [
+          ['This host', cluster.problem ? 'not following' : 'live'],
+          ['Other hosts live', `${cluster.liveHosts} of ${cluster.hosts}`],
+          ['Changes to apply', parts.count(cluster.lag)],
+        ])
       }
-      ${parts.card(
-        'Program',
-        parts.facts([
-          ['Version', VERSION],
-          ['Running for', duration(Date.now() - startedAt)],
-          ['Memory', memory === undefined ? 'unknown' : formatBytes(memory)],
-        ]),
-      )}
+      ${factsCard('Program', [
+        ['Version', VERSION],
+        ['Running for', duration(Date.now() - startedAt)],
+        ['Memory', memory === undefined ? 'unknown' : formatBytes(memory)],
+      ])}
     </div>`
 }
+
+const factsCard = (title: string, lines: readonly (readonly [string, string])[]): Html =>
+  parts.card(title, parts.facts(lines))
 
 function duration(ms: number): string {
   const days = Math.floor(ms / DAY)
