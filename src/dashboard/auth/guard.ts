@@ -115,6 +115,9 @@ export function requireAccount({ accounts }: DashboardDeps, { account }: Current
   return found
 }
 
+/** The parameters of a page's query. */
+export type Query = Readonly<Record<string, string | undefined>>
+
 /** The part of Elysia's context that describes the client. */
 export interface RequestContext {
   request: Request

@@ -8,7 +8,7 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
 import type { Link } from '../../links/link.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
+import { type CurrentUser, type Query, requireAccount, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { htmlResponse, movedTo, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -28,8 +28,6 @@ import { zoneSuggestion } from '../ui/zone-form.ts'
 
 const PATH = '/app/analytics'
 const TOP_ROWS = 10
-
-type Query = Readonly<Record<string, string | undefined>>
 
 /** Hits of all links of the account, its links with the most hits, and the rest of its budgets. */
 export const analyticsPages = (deps: DashboardDeps) =>

@@ -5,7 +5,7 @@ import { type ExportedLink, exportLinks, withDetails } from '../../links/export.
 import type { Link, PublicUrls } from '../../links/link.ts'
 import type { LinkFilter } from '../../links/link-sources.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
-import { signedIn } from '../auth/guard.ts'
+import { type Query, signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
@@ -37,7 +37,7 @@ function csvResponse(
 const EXPORT_BYTES = 2 * 1024 * 1024
 
 /** The search and the tag of the list, by the names of its own query. */
-function filterOf({ q, tag }: Readonly<Record<string, string | undefined>>): LinkFilter {
+function filterOf({ q, tag }: Query): LinkFilter {
   const search = [...(q ?? '').trim()].slice(0, SEARCH_MAX).join('')
   return { search, inProperties: true, tag: tag || undefined }
 }

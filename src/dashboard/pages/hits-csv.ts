@@ -5,14 +5,12 @@ import { type BarUnit, dateOf, type HitRange, hitRange } from '../../hits/range.
 import type { HitOwner } from '../../hits/series.ts'
 import { HOUR } from '../../lib/clock.ts'
 import { requireOwnedLink } from '../../links/update.ts'
-import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
+import { type CurrentUser, type Query, requireAccount, signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
 import { parseRange } from '../ui/hit-chart.ts'
 import { zoneOf } from './analytics.ts'
-
-type Query = Readonly<Record<string, string | undefined>>
 
 /** The series of a chart as a file: hours or days of the account's time zone. */
 export const hitFiles = (deps: DashboardDeps) =>

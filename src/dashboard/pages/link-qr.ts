@@ -3,7 +3,7 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions, type QrOptions, qrQueryOf } from '../../qr/options.ts'
-import { signedIn } from '../auth/guard.ts'
+import { type Query, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -12,8 +12,6 @@ import { apiQueryOf, parseQrChoice, qrFields, scanWarning } from '../ui/qr-field
 import { QR_SETTINGS_PATH } from './qr-settings.ts'
 
 /** A link's QR code: its options, a preview, downloads. Charged like pages. */
-
-type Query = Readonly<Record<string, string | undefined>>
 
 const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
 

@@ -7,7 +7,7 @@ import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/pr
 import { ShortenBody } from '../../links/schema.ts'
 import { requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, requireAccount, signedIn, tryWrite } from '../auth/guard.ts'
+import { type CurrentUser, type Query, requireAccount, signedIn, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -30,8 +30,6 @@ import {
   saveProperties,
 } from './link-properties.ts'
 import { qrCard } from './link-qr.ts'
-
-type Query = Readonly<Record<string, string | undefined>>
 
 /** One link: its short URL, destination, properties, hits, QR code and deletion. */
 export const linkPages = (deps: DashboardDeps) =>

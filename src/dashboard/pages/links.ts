@@ -8,7 +8,7 @@ import { checkUrl, reserve, shorten } from '../../links/create.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, signedIn, tryWrite } from '../auth/guard.ts'
+import { type CurrentUser, type Query, signedIn, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, errorOptions, htmlResponse, isTemporary } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -25,8 +25,6 @@ import {
 } from '../ui/link-table.ts'
 import { listDialogs } from '../ui/list-dialogs.ts'
 import { type DoneQuery, doneToast } from '../ui/toasts.ts'
-
-type Query = Readonly<Record<string, string | undefined>>
 
 /** The account's links: the form that creates one, and the list. */
 export const linksPages = (deps: DashboardDeps) =>

@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions, qrQueryOf } from '../../qr/options.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
-import { type CurrentUser, signedIn, spendWrite, tryWrite } from '../auth/guard.ts'
+import { type CurrentUser, type Query, signedIn, spendWrite, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { errorOptions, fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -22,8 +22,6 @@ export const QR_SETTINGS_PATH = '/app/qr'
 /** The form around the file needs the rest of 64 KiB. */
 const LOGO_BYTES_MAX = 60 * 1024
 const NAME_LENGTH_MAX = 40
-
-type Query = Readonly<Record<string, string | undefined>>
 
 /** The account's logo and presets. */
 export const qrSettingsPages = (deps: DashboardDeps) =>

@@ -6,7 +6,7 @@ import type { AccountOverview } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import { type CurrentUser, type Query, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -75,7 +75,7 @@ async function invite(
 const DONE = { withdrawn: 'The invitation is withdrawn.' }
 
 interface AccountsPageProps {
-  query: Readonly<Record<string, string | undefined>>
+  query: Query
   /** The new invitation's link, only in this response. */
   link?: string
   errors?: InviteErrors
