@@ -33,6 +33,7 @@ import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { firstRequest } from '../ui/first-request.ts'
+import type { Form } from '../ui/form.ts'
 import { authPage, page } from '../ui/layout.ts'
 
 const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: string }>> = {
@@ -117,11 +118,7 @@ async function join(
   const origin = originOf(deps, context)
   const link = flow === 'sign-up' ? undefined : requireLink(deps, flow, at.token ?? '')
   const sent = await readAnonymousForm(deps, context.request)
-  const current = sent.raw('current')
-  const again = (errors: JoinErrors) => {
-    const email = sent.text('email')
-    return joinPage(deps, request, { ...at, link, email, asksCurrent: current !== '', errors })
-  }
+  const again = (errors: JoinErrors) => joinPage(deps, request, { ...at, link, sent, errors })
   const parsed = parseJoin(sent, findAddress(deps, flow, link))
   if ('errors' in parsed) return again(parsed.errors)
   const { email, password } = parsed
@@ -129,7 +126,7 @@ async function join(
   if (flow === 'sign-up') await countRegistration(deps, origin)
   const proved =
     flow === 'setup' && link
-      ? await proveExisting(deps, { link, origin, email, current })
+      ? await proveExisting(deps, { link, origin, email, current: sent.raw('current') })
       : { hash: null }
   if ('errors' in proved) return again(proved.errors)
   const by: Requester = link
@@ -191,9 +188,8 @@ const twoFactorCard = parts.card('Protect your account', [
 
 interface JoinPageProps extends JoinRequest {
   link?: OneTimeLinkRow | undefined
-  email?: string
-  /** The form has a field for the current password of the account. */
-  asksCurrent?: boolean
+  /** The refused form. */
+  sent?: Form
   errors?: JoinErrors
 }
 
@@ -216,11 +212,9 @@ function joinPage(deps: DashboardDeps, request: Request, props: JoinPageProps): 
 }
 
 /** `address`: fixed by the link, so that it cannot be changed. */
-function joinFields(
-  { email = '', errors = {}, ...props }: JoinPageProps,
-  address?: string,
-): Html[] {
-  const asksCurrent = props.asksCurrent || errors.current !== undefined
+function joinFields({ sent, errors = {} }: JoinPageProps, address?: string): Html[] {
+  // Also after another error, if the form had this field filled in.
+  const asksCurrent = errors.current !== undefined || Boolean(sent?.raw('current'))
   const startsAtPassword = Boolean(address) || (!errors.email && Boolean(errors.password))
   const current = parts.field({
     name: 'current',
@@ -235,7 +229,7 @@ function joinFields(
   return [
     parts.emailField({
       autocomplete: 'username',
-      value: address ?? email,
+      value: address ?? sent?.text('email'),
       error: errors.email,
       required: true,
       extra: { readonly: Boolean(address), autofocus: !startsAtPassword && !errors.current },
