@@ -27,6 +27,8 @@ export interface App {
   readonly port: number | undefined
   /** Of the loopback interface, between the threads; undefined before `listen`. */
   readonly internalPort: number | undefined
+  /** Closes the public port. Open connections are answered as before. */
+  refuseConnections(): Promise<void>
   /** Waits up to `graceMs` for requests under way, and closes all connections. */
   stopListening(graceMs: number): Promise<void>
   /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
@@ -66,6 +68,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     get internalPort() {
       return redirects.controlPort
     },
+    refuseConnections: () => redirects.refuseConnections(),
     stopListening: (graceMs) => redirects.stop(graceMs),
     operators: config.metricsListen ? operatorRoutes(service) : undefined,
     fresh,

@@ -6,7 +6,6 @@ import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { secureRandom } from '../lib/random.ts'
-import { refuseConnections } from '../lib/sockets.ts'
 import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
 import { CommandError } from './args.ts'
@@ -109,7 +108,7 @@ async function listen(app: App, { host, port, metricsListen }: Config): Promise<
  * closes the rest.
  */
 async function stopListening(app: App): Promise<void> {
-  refuseConnections(app.port ?? 0)
+  await app.refuseConnections()
   await Bun.sleep(KEEP_ALIVE_MS)
   await app.stopListening(GRACE_MS)
 }

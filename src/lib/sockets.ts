@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { cFunction } from './c-library.ts'
 
 /**
@@ -34,7 +34,6 @@ type GetSocketOption = (
   length: Uint32Array,
 ) => number
 type GetAddress = (descriptor: number, address: Uint8Array, length: Uint32Array) => number
-type DuplicateTo = (from: number, to: number) => number
 type EpollControl = (
   epoll: number,
   operation: number,
@@ -74,23 +73,6 @@ export function findListeningSockets(port: number): number[] {
     if (new DataView(address.buffer).getUint16(2) === port) found.push(descriptor)
   }
   return found
-}
-
-/**
- * Refuses new connections to a port of this process and keeps the open ones, while Bun's
- * `server.stop()` closes every idle connection at once. An empty file occupies the descriptors
- * until Bun closes them. Does nothing if no socket is found, or if no descriptor is free.
- */
-export function refuseConnections(port: number): void {
-  const duplicate = cFunction<DuplicateTo>('dup2', { args: ['i32', 'i32'], returns: 'i32' })
-  if (!duplicate) return
-  try {
-    const empty = openSync('/dev/null', 'r')
-    for (const descriptor of findListeningSockets(port)) duplicate(empty, descriptor)
-    closeSync(empty)
-  } catch {
-    // The port accepts connections until `server.stop()`.
-  }
 }
 
 /**

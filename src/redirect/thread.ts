@@ -114,6 +114,10 @@ export class RedirectThread {
     beginStop: (): void => {
       this.#health.isStopping = true
     },
+    /** Open connections are answered as before. */
+    refuseConnections: (): void => {
+      this.#listener.stop()
+    },
     /** Waits up to `graceMs` for requests under way, and closes all connections. */
     stop: async ({ graceMs }: { graceMs: number }): Promise<void> => {
       const { connections } = this.#connections

@@ -120,6 +120,11 @@ export class RedirectThreads {
     await this.#callAll('beginStop', undefined)
   }
 
+  /** Closes the port. Open connections are answered as before. */
+  async refuseConnections(): Promise<void> {
+    await this.#callAll('refuseConnections', undefined)
+  }
+
   /** Waits up to `graceMs` for requests under way, and closes all connections. */
   async stop(graceMs: number): Promise<void> {
     const drained = this.#control?.drain()
