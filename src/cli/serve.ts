@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { type App, buildApp } from '../app.ts'
 import { type Config, urlHost } from '../config.ts'
 import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
+import { within } from '../lib/deadline.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { setThreadPriority } from '../lib/priority.ts'
@@ -65,7 +66,8 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   return async () => {
     log.info('service.stopping')
     forgetRunning(config.dataDir)
-    const failure = await failureOf(stop(app), STOP_DEADLINE_MS)
+    const late = `not done after ${STOP_DEADLINE_MS} ms`
+    const failure = await within(STOP_DEADLINE_MS, stop(app), late).then(() => undefined, messageOf)
     if (failure === undefined) log.info('service.stopped')
     else log.error('service.stop_failed', { hits_waiting: app.hitsWaiting() }, failure)
     await sink.drain(LOG_DRAIN_MS)
@@ -78,15 +80,6 @@ async function stop(app: App): Promise<void> {
   await stopListening(app)
   await app.operators?.server?.stop(true)
   await app.close(BACKGROUND_MS)
-}
-
-/** Why `work` failed or exceeded the deadline; undefined if it succeeded. */
-async function failureOf(work: Promise<void>, deadlineMs: number): Promise<string | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<string>()
-  const timer = setTimeout(() => resolve(`not done after ${deadlineMs} ms`), deadlineMs)
-  const failure = await Promise.race([work.then(() => undefined, messageOf), late])
-  clearTimeout(timer)
-  return failure
 }
 
 async function listen(app: App, { host, port, metricsListen }: Config): Promise<void> {
