@@ -9,8 +9,8 @@ const WAIT_MS = 50
 /** In a row. Time that passes while the whole process is stopped counts as one wait. */
 const WAITS_MAX = 20
 
-/** Holds the locks of a process that has one thread. */
-export const FIRST_THREAD = 1
+/** The number of the control thread. Redirect threads have the numbers after it. */
+export const CONTROL_THREAD = 1
 
 /**
  * HOT PATH. Mutual exclusion of threads by one word of shared memory: the three-state mutex of

@@ -1,6 +1,6 @@
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type CallerKeys, callerHash } from './caller-slots.ts'
-import { FIRST_THREAD } from './lock.ts'
+import { CONTROL_THREAD } from './lock.ts'
 import { SharedArrays } from './shared-arrays.ts'
 import { type Decision, WindowShard, type WindowShardOptions } from './window-shard.ts'
 
@@ -86,7 +86,7 @@ export class SlidingWindow {
     }
     const measured = new SharedArrays()
     const decision = { allowed: false, remaining: 0, resetAfterMs: 0 }
-    new WindowShard(measured, shard, { thread: FIRST_THREAD, decision })
+    new WindowShard(measured, shard, { thread: CONTROL_THREAD, decision })
     const buffer = new SharedArrayBuffer(shards * measured.bytes)
     const memory = { ...shard, shards, buffer }
     for (const each of new SlidingWindow(memory).#shards) each.initialize()
@@ -94,7 +94,7 @@ export class SlidingWindow {
   }
 
   /** `thread` is the number of the calling thread, from 1 to 1,000,000, for its locks. */
-  constructor(memory: WindowMemory, thread = FIRST_THREAD) {
+  constructor(memory: WindowMemory, thread = CONTROL_THREAD) {
     const { shards, buffer } = memory
     this.#keys = memory
     this.#shardMask = shards - 1

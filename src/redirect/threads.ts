@@ -1,5 +1,6 @@
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { HitJournal } from '../hot/journal.ts'
+import { CONTROL_THREAD } from '../hot/lock.ts'
 import { RedirectCounters, sumCounters } from '../hot/redirect-counters.ts'
 import { ControlServer } from '../http/control-server.ts'
 import type { Log } from '../lib/log.ts'
@@ -11,9 +12,6 @@ import type { RedirectFunctions, RedirectSettings, ThreadNote } from './thread.t
 
 /** Calls to one thread: only this class makes them. */
 const CALLS_MAX = 100
-
-/** The number of the control thread for the locks of the limiter. */
-const CONTROL_THREAD = 1
 
 /** What is the same for all threads, for as long as the service runs. */
 type CommonSettings = Pick<
