@@ -63,11 +63,10 @@ export interface WindowMemory extends WindowShardOptions {
  * keys and buckets of its `KeyIndex`, the records of its callers, the words, ends, next chunks and
  * values of its `GapQueues`, and the cells. Each array begins at a multiple of 64 bytes.
  *
- * `take` and `peek` return the same object each time: read it before the next call.
+ * The next call changes the object that `take` and `peek` return: read it before that.
  */
 export class SlidingWindow {
   readonly #keys: CallerKeys
-  readonly #decision = { allowed: false, remaining: 0, resetAfterMs: 0 }
   readonly #shards: WindowShard[] = []
   readonly #shardMask: number
   readonly #shardShift: number
@@ -85,8 +84,7 @@ export class SlidingWindow {
       seed1: seed.getInt32(4),
     }
     const measured = new SharedArrays()
-    const decision = { allowed: false, remaining: 0, resetAfterMs: 0 }
-    new WindowShard(measured, shard, { thread: CONTROL_THREAD, decision })
+    new WindowShard(measured, shard, CONTROL_THREAD)
     const buffer = new SharedArrayBuffer(shards * measured.bytes)
     const memory = { ...shard, shards, buffer }
     for (const each of new SlidingWindow(memory).#shards) each.initialize()
@@ -100,8 +98,7 @@ export class SlidingWindow {
     this.#shardMask = shards - 1
     this.#shardShift = 32 - Math.log2(shards)
     const arrays = new SharedArrays(buffer)
-    const user = { thread, decision: this.#decision }
-    for (let i = 0; i < shards; i++) this.#shards.push(new WindowShard(arrays, memory, user))
+    for (let i = 0; i < shards; i++) this.#shards.push(new WindowShard(arrays, memory, thread))
   }
 
   /** Keys held: those with a request in the window, and some that are about to be removed. */

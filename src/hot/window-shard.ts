@@ -83,13 +83,6 @@ export interface Decision {
   readonly resetAfterMs: number
 }
 
-interface ShardUser {
-  /** The number of the calling thread. */
-  thread: number
-  /** Returned by `take` and `peek`. */
-  decision: Mutable<Decision>
-}
-
 /**
  * HOT PATH. A part of the callers of a `SlidingWindow`. `take`, `peek`, `isSpent` and `clear` need
  * the lock, and do not throw. All state is in shared memory. `hash` is always the key's
@@ -101,7 +94,8 @@ interface ShardUser {
 export class WindowShard {
   readonly lock: Lock
   readonly counters: WindowCounters
-  readonly #decision: Mutable<Decision>
+  /** Returned by `take` and `peek`. */
+  readonly #decision: Mutable<Decision> = { allowed: false, remaining: 0, resetAfterMs: 0 }
   readonly #contents: Uint8Array
   readonly #words: Int32Array
   readonly #times: Float64Array
@@ -113,10 +107,10 @@ export class WindowShard {
   /** The record that a peek uses for a key that is not held. */
   readonly #blank: number
 
-  constructor(memory: SharedArrays, options: WindowShardOptions, user: ShardUser) {
+  /** `thread`: the number of the calling thread. */
+  constructor(memory: SharedArrays, options: WindowShardOptions, thread: number) {
     const { keysMax, arenaBytesMax, failsOpen } = options
-    this.#decision = user.decision
-    this.lock = new Lock(memory.int32(1), 0, user.thread)
+    this.lock = new Lock(memory.int32(1), 0, thread)
     this.counters = new WindowCounters(memory)
     this.#failsOpen = failsOpen
     this.#blank = keysMax + 1
