@@ -2,6 +2,7 @@ import { type RandomBytes, secureRandom } from '../lib/random.ts'
 import { type CallerKeys, callerHash } from './caller-slots.ts'
 import { CONTROL_THREAD } from './lock.ts'
 import { SharedArrays } from './shared-arrays.ts'
+import { ARENA_REFUSED, OVERFLOWED, REFUSED, RESETS, UNCOUNTED } from './window-counters.ts'
 import { type Decision, WindowShard, type WindowShardOptions } from './window-shard.ts'
 
 /**
@@ -113,27 +114,27 @@ export class SlidingWindow {
 
   /** Number of refused takes. */
   get refused(): number {
-    return this.#sum(({ counters }) => counters.refused)
+    return this.#count(REFUSED)
   }
 
   /** Number of takes, passed or refused, of callers for which no slot was left. */
   get overflowed(): number {
-    return this.#sum(({ counters }) => counters.overflowed)
+    return this.#count(OVERFLOWED)
   }
 
   /** Number of takes and peeks under the budget for which the arena had no room. */
   get arenaRefused(): number {
-    return this.#sum(({ counters }) => counters.arenaRefused)
+    return this.#count(ARENA_REFUSED)
   }
 
   /** Number of takes that passed without being counted. */
   get uncounted(): number {
-    return this.#sum(({ counters }) => counters.uncounted)
+    return this.#count(UNCOUNTED)
   }
 
   /** Number of shards that were emptied because a thread ended while it changed them. */
   get resets(): number {
-    return this.#sum(({ counters }) => counters.resets)
+    return this.#count(RESETS)
   }
 
   /**
@@ -190,6 +191,10 @@ export class SlidingWindow {
 
   #shardOf(hash: number): WindowShard {
     return this.#shards[(hash >>> this.#shardShift) & this.#shardMask] as WindowShard
+  }
+
+  #count(counter: number): number {
+    return this.#sum(({ counters }) => counters.get(counter))
   }
 
   #sum(read: (shard: WindowShard) => number): number {

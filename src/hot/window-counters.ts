@@ -27,23 +27,8 @@ export class WindowCounters {
     Atomics.add(this.#unlocked, 0, 1)
   }
 
-  get refused(): number {
-    return this.#values[REFUSED] as number
-  }
-
-  get overflowed(): number {
-    return this.#values[OVERFLOWED] as number
-  }
-
-  get arenaRefused(): number {
-    return this.#values[ARENA_REFUSED] as number
-  }
-
-  get uncounted(): number {
-    return (this.#values[UNCOUNTED] as number) + (this.#unlocked[0] as number)
-  }
-
-  get resets(): number {
-    return this.#values[RESETS] as number
+  get(counter: number): number {
+    const unlocked = counter === UNCOUNTED ? (this.#unlocked[0] as number) : 0
+    return (this.#values[counter] as number) + unlocked
   }
 }
