@@ -1,5 +1,5 @@
 import { assert } from '../lib/assert.ts'
-import { type Pages, pointerTo, releasePages } from '../lib/mapped-pages.ts'
+import { pointerTo, releasePages } from '../lib/mapped-pages.ts'
 import {
   CLAIM,
   COLLECTED,
@@ -267,16 +267,13 @@ export class HitJournal {
     restoreJournal(path, this)
   }
 
-  #pagesOf(slot: number, length: number): Pages {
-    return { address: this.#address + slot * ENTRY_BYTES, bytes: length * ENTRY_BYTES }
-  }
-
   /** Otherwise every page of the ring would stay in memory after one lap. */
   #releaseCounted(): void {
     while (this.#tail - this.#released >= RELEASED_TOGETHER) {
       const slot = this.#released % this.#entries
       const length = Math.min(RELEASED_TOGETHER, this.#entries - slot)
-      releasePages(this.#pagesOf(slot, length))
+      const address = this.#address + slot * ENTRY_BYTES
+      releasePages({ address, bytes: length * ENTRY_BYTES })
       this.#released += length
     }
   }
