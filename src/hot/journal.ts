@@ -37,8 +37,9 @@ const RELEASED_TOGETHER = (1024 * 1024) / ENTRY_BYTES
 export class HitJournal {
   /** Random, and also stored in the database: its position belongs to this journal only. */
   readonly id: string
+  /** Capacity of the ring. */
+  readonly entries: number
   readonly #words: Uint32Array
-  readonly #entries: number
   readonly #tickets: Tickets
   /** Of the first entry. */
   readonly #address: number
@@ -57,7 +58,7 @@ export class HitJournal {
 
   private constructor({ id, entries }: JournalFile, mapping: Uint8Array) {
     this.id = id
-    this.#entries = entries
+    this.entries = entries
     this.#tickets = new Tickets(entries)
     this.#words = new Uint32Array(mapping.buffer, mapping.byteOffset + HEADER_BYTES)
     this.#address = pointerTo(mapping) + HEADER_BYTES
@@ -96,11 +97,6 @@ export class HitJournal {
     return this.totalFrom(this.#tail)
   }
 
-  /** Capacity of the ring. */
-  get entries(): number {
-    return this.#entries
-  }
-
   /** Hits in memory only, because the ring is full: a kill would lose them. */
   get overflow(): number {
     this.collect()
@@ -127,7 +123,7 @@ export class HitJournal {
   release(end: number): void {
     assert(end >= this.#tail && end <= this.head, 'a released range is pending')
     this.#setTail(end)
-    if (end - this.#released >= RELEASED_TOGETHER) this.#releaseCounted()
+    this.#releaseCounted()
     this.collect()
   }
 
@@ -139,12 +135,12 @@ export class HitJournal {
     const incomplete = this.#incompleteBefore(head)
     const counts = new Map(linkIds.map((id) => [id, this.#overflow.get(id) ?? 0]))
     let at = Math.max(position, this.#tail)
-    let slot = at % this.#entries
+    let slot = at % this.entries
     for (; at < head; at++) {
       const linkId = this.#words[slot * ENTRY_WORDS] as number
       const count = counts.get(linkId)
       if (count !== undefined && !incomplete.includes(at)) counts.set(linkId, count + 1)
-      if (++slot === this.#entries) slot = 0
+      if (++slot === this.entries) slot = 0
     }
     return counts
   }
@@ -201,7 +197,7 @@ export class HitJournal {
 
   #shareWith(own: SharedArrayBuffer): SharedJournal {
     const ring = this.#ring.buffer as SharedArrayBuffer
-    return { address: this.#address, entries: this.#entries, ring, own }
+    return { address: this.#address, entries: this.entries, ring, own }
   }
 
   /** Both ends, while no other thread appends. */
@@ -251,13 +247,13 @@ export class HitJournal {
   }
 
   #isComplete(position: number): boolean {
-    const word = (position % this.#entries) * ENTRY_WORDS + 1
+    const word = (position % this.entries) * ENTRY_WORDS + 1
     return Atomics.load(this.#words, word) === this.#tickets.lapOf(position)
   }
 
   /** Makes an incomplete entry a hit of no link, which only the total of all hits counts. */
   #complete(position: number): void {
-    const word = (position % this.#entries) * ENTRY_WORDS
+    const word = (position % this.entries) * ENTRY_WORDS
     this.#words[word] = 0
     Atomics.store(this.#words, word + 1, this.#tickets.lapOf(position))
   }
@@ -270,8 +266,8 @@ export class HitJournal {
   /** Otherwise every page of the ring would stay in memory after one lap. */
   #releaseCounted(): void {
     while (this.#tail - this.#released >= RELEASED_TOGETHER) {
-      const slot = this.#released % this.#entries
-      const length = Math.min(RELEASED_TOGETHER, this.#entries - slot)
+      const slot = this.#released % this.entries
+      const length = Math.min(RELEASED_TOGETHER, this.entries - slot)
       const address = this.#address + slot * ENTRY_BYTES
       releasePages({ address, bytes: length * ENTRY_BYTES })
       this.#released += length
