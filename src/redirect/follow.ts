@@ -31,10 +31,10 @@ export function follower(deps: FollowDeps): Follow {
   const { cache, codes, journal, limiter, address, behindProxy, counters } = deps
   const answers = new Answers(deps)
 
-  return ({ text, headers }, peer) => {
-    const code = toCode(text)
+  return (request, peer) => {
+    const code = toCode(request.text)
     if (code === undefined) return undefined
-    const client = address.resolve(peer, behindProxy ? headers.get('x-forwarded-for') : null)
+    const client = address.resolve(peer, behindProxy ? request.get('x-forwarded-for') : null)
     let destination = cache.findInMemory(code)
     if (destination === undefined) {
       try {
@@ -51,7 +51,7 @@ export function follower(deps: FollowDeps): Follow {
     const budget = limiter.take(charge, undefined, client)
     if (!budget.allowed) {
       counters.add('limited')
-      return answers.refuse('rate_limited', String(budget.retryAfter), { budget, headers })
+      return answers.refuse('rate_limited', String(budget.retryAfter), { budget, headers: request })
     }
     if (destination?.location) {
       journal.append(destination.id)
@@ -59,9 +59,9 @@ export function follower(deps: FollowDeps): Follow {
     }
     if (destination?.isDisabled) {
       counters.add('disabled')
-      return answers.refuse('link_disabled', code, { budget, headers })
+      return answers.refuse('link_disabled', code, { budget, headers: request })
     }
     counters.add('notFound')
-    return answers.refuse('code_not_found', code, { budget, headers })
+    return answers.refuse('code_not_found', code, { budget, headers: request })
   }
 }

@@ -30,17 +30,16 @@ interface LoggedDeps {
 export function logged(follow: Follow, { note, address, monotonic }: LoggedDeps): Follow {
   return (request, peer) => {
     const start = monotonic()
-    const { method, text, headers } = request
-    const client = clientNetwork(address.resolve(peer, headers.get('x-forwarded-for')))
+    const client = clientNetwork(address.resolve(peer, request.get('x-forwarded-for')))
     const answer = follow(request, peer)
     if (!answer) return undefined
     note({
-      method,
+      method: 'GET',
       route: '/:code',
       status: answer.status,
       ms: Math.round((monotonic() - start) * 10) / 10,
       request_id: answer.headers['X-Request-Id'] ?? null,
-      code: text.slice(0, 20),
+      code: request.text.slice(0, 20),
       client,
     })
     return answer

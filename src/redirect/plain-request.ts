@@ -25,20 +25,17 @@ export const isHeadStart = (text: string): boolean =>
   text.length <= HEAD_MAX && START.test(text) && !BROKEN_LINE.test(text)
 
 /** A request for a short link that a redirect thread can answer. */
-export class PlainRequest implements Pick<Request, 'method'> {
-  readonly method = 'GET'
+export class PlainRequest implements RequestHeaders {
   /** The path, without the slash. */
   readonly text: string
   /** The connection ends after the response. */
   readonly isLast: boolean
-  readonly headers: RequestHeaders
   readonly #head: string
 
   private constructor(head: string, text: string, isLast: boolean) {
     this.#head = head
     this.text = text
     this.isLast = isLast
-    this.headers = this
   }
 
   /** HOT PATH. `head`: with its empty line. Undefined: another parser must read it. */
