@@ -1,7 +1,7 @@
 import { REFUSALS } from '../errors.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
-import { isNavigation, type Page, redirectNavigation, visitorPage } from './visitor-page.ts'
+import { isNavigation, redirectNavigation, visitorPage } from './visitor-page.ts'
 
 export interface ResponseDeps {
   requestIds: { next(): string }
@@ -79,7 +79,7 @@ export class Answers {
     return { answer, requestId }
   }
 
-  #page(code: keyof typeof PROBLEMS, headers: RequestHeaders): Page | undefined {
+  #page(code: keyof typeof PROBLEMS, headers: RequestHeaders): Answer | undefined {
     if (!isNavigation(headers)) return undefined
     const { notFoundUrl } = this.#deps
     const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined

@@ -4,13 +4,6 @@ import type { RequestHeaders } from '../http/context.ts'
 
 type VisitorProblem = 'notFound' | 'disabled' | 'expired' | 'limited' | 'failed'
 
-/** A page, before the headers that every response has. */
-export interface Page {
-  status: number
-  headers: Record<string, string>
-  body: string
-}
-
 interface Text {
   title: string
   text: string
@@ -172,7 +165,7 @@ export function isNavigation(headers: RequestHeaders): boolean {
 }
 
 /** The page in the visitor's language. The caller adds headers such as `Retry-After`. */
-export function visitorPage(problem: VisitorProblem, headers: RequestHeaders): Page {
+export function visitorPage(problem: VisitorProblem, headers: RequestHeaders) {
   const language = languageOf(headers.get('accept-language') ?? '')
   const { title, text } = TEXTS[language][problem]
   const body = `<!doctype html>
@@ -188,7 +181,7 @@ export function visitorPage(problem: VisitorProblem, headers: RequestHeaders): P
 }
 
 /** In place of a page. Never cached: the code may be created later. */
-export const redirectNavigation = (location: string): Page => ({
+export const redirectNavigation = (location: string) => ({
   status: 302,
   headers: { Location: location, Vary: VARY, 'Cache-Control': 'no-store' },
   body: '',
