@@ -91,14 +91,14 @@ export class RedirectThreads {
   }
 
   /** Port 0: a free one. Throws if the port cannot be opened, for example because it is in use. */
-  async listen({ hostname, port }: Address): Promise<void> {
-    if (port !== 0) refusePortInUse({ hostname, port })
+  async listen(address: Address): Promise<void> {
+    if (address.port !== 0) refusePortInUse(address)
     this.#control = new ControlServer(this.#options.answer, this.#options.log)
-    const first = await this.#start(1, { hostname, port })
+    const first = await this.#start(1, address)
     this.#threads = [first]
     this.#port = await first.call('port', undefined)
     for (let thread = 2; thread <= this.#options.count; thread++) {
-      this.#threads.push(await this.#start(thread, { hostname, port: this.#port }))
+      this.#threads.push(await this.#start(thread, address))
     }
     // They may have changed since the first start began.
     await this.setLists()
@@ -144,29 +144,19 @@ export class RedirectThreads {
   }
 
   #start(thread: number, address: Address): Promise<RestartingThread<RedirectFunctions>> {
-    const { log } = this.#options
-    const name = `redirect-${thread}`
-    return RestartingThread.start<RedirectFunctions>(
-      (onDeath) => this.#open(thread, this.#addressOf(address), { name, onDeath }),
-      {
-        onRestart: () => {
-          log.info('thread.restarted', { thread: name })
-          // They may have changed since the start began.
-          void this.setLists()
-        },
-      },
-    )
-  }
-
-  /** A restart uses the port that the first start was given. */
-  #addressOf({ hostname, port }: Address): Address {
-    return { hostname, port: this.#port ?? port }
+    const onRestart = () => {
+      this.#options.log.info('thread.restarted', { thread: nameOf(thread) })
+      // They may have changed since the start began.
+      void this.setLists()
+    }
+    const open = (onDeath: () => void) => this.#open(thread, address, onDeath)
+    return RestartingThread.start<RedirectFunctions>(open, { onRestart })
   }
 
   #open(
     thread: number,
-    address: Address,
-    { name, onDeath }: { name: string; onDeath: () => void },
+    { hostname, port }: Address,
+    onDeath: () => void,
   ): Promise<Thread<RedirectFunctions>> {
     const { openWorker, settings, limiter, journal, blocklist, codes, log } = this.#options
     const server = this.#control as ControlServer
@@ -175,7 +165,9 @@ export class RedirectThreads {
     const counters = this.#counters[thread] as RedirectCounters
     const start: RedirectSettings = {
       ...settings,
-      ...address,
+      hostname,
+      // All threads and their restarts use the port that the first start was given.
+      port: this.#port ?? port,
       thread: CONTROL_THREAD + thread,
       control: port2,
       controlPort: server.port,
@@ -191,7 +183,7 @@ export class RedirectThreads {
       queueMax: CALLS_MAX,
       transfer: [port2],
       onDeath: (error) => {
-        log.error('thread.ended', { thread: name }, error)
+        log.error('thread.ended', { thread: nameOf(thread) }, error)
         port1.close()
         limiter.releaseLocksOf(start.thread)
         journal.detach(start.journal)
@@ -206,6 +198,8 @@ export class RedirectThreads {
     else codes.prepare()
   }
 }
+
+const nameOf = (thread: number): string => `redirect-${thread}`
 
 /**
  * Throws if another process listens there. The redirect threads share a port, which the system
