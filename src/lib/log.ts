@@ -1,5 +1,3 @@
-import { LogSink } from './log-sink.ts'
-
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -17,7 +15,7 @@ const TEXT_MAX = 4000
 
 interface LogOptions {
   level: LogLevel
-  /** Receives one finished line without its newline. */
+  /** Receives one finished line without its newline. Default: prints it on standard error. */
   write?: (line: string) => void
   /** Human text instead of JSON. */
   human?: boolean
@@ -27,7 +25,7 @@ interface LogOptions {
 /** One line per event: JSON for machines, or text for a person at a terminal. */
 export function createLog({
   level,
-  write = standardError(),
+  write = printError,
   human = process.stderr.isTTY === true,
   now = Date.now,
 }: LogOptions): Log {
@@ -92,11 +90,6 @@ const visible = (text: string): string =>
 
 function describe(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
-}
-
-function standardError(): (line: string) => void {
-  const sink = new LogSink()
-  return (line) => sink.write(line)
 }
 
 /** Prints the result of a command on standard output. */
