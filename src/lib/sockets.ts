@@ -165,16 +165,15 @@ interface Peer {
  * the addresses that have the most connections, until at least `wanted` are ended or none is left.
  * Returns how many. Bun sees each end as if the client had closed the connection.
  */
-export function endQuietConnections({ wanted, quietMs, limit, except }: QuietOptions): number {
+export function endQuietConnections(options: QuietOptions): number {
   const shutdown = cFunction<Shutdown>('shutdown', { args: ['i32', 'i32'], returns: 'i32' })
-  const searched = Math.min(limit, CONNECTIONS_SEARCHED)
-  const peers = [...listPeers({ quietMs, searched, except }).values()]
+  const peers = [...listPeers(options).values()]
   if (!shutdown || peers.length === 0) return 0
   // Connections that an address may keep; each round halves it.
   let most = Math.max(...peers.map(({ connections }) => connections))
   const surplus = ({ connections, quiet }: Peer) => Math.min(quiet.length, connections - most)
   const sum = () => peers.reduce((total, peer) => total + Math.max(0, surplus(peer)), 0)
-  while (most > 0 && sum() < wanted) most = Math.floor(most / 2)
+  while (most > 0 && sum() < options.wanted) most = Math.floor(most / 2)
   let ended = 0
   for (const peer of peers) {
     for (const descriptor of peer.quiet.slice(0, Math.max(0, surplus(peer)))) {
@@ -185,11 +184,8 @@ export function endQuietConnections({ wanted, quietMs, limit, except }: QuietOpt
 }
 
 /** By address: an IPv4 address, or the /64 of an IPv6 address. */
-function listPeers({
-  quietMs,
-  searched,
-  except,
-}: Pick<QuietOptions, 'quietMs' | 'except'> & { searched: number }): Map<string, Peer> {
+function listPeers({ quietMs, limit, except }: QuietOptions): Map<string, Peer> {
+  const searched = Math.min(limit, CONNECTIONS_SEARCHED)
   const peers = new Map<string, Peer>()
   const getOption = getSocketOption()
   const getPeer = getAddress('getpeername')
