@@ -1,4 +1,4 @@
-import { type HashSeed, halfSipHash, KeyIndex, NO_SLOT } from './key-index.ts'
+import { halfSipHash, KeyIndex, type KeyIndexOptions, NO_SLOT } from './key-index.ts'
 import type { SharedArrays } from './shared-arrays.ts'
 
 /** Top byte of keys that are not IPv6 addresses. ff00::/8 is multicast, never a client. */
@@ -13,7 +13,7 @@ const hasGroup = (keyHigh: number) => keyHigh >>> 24 !== OTHER_KEYS_TOP_BYTE
 const groupHigh = (keyHigh: number) => 0xff00_0000 | (keyHigh >>> 8)
 const groupLow = (keyHigh: number, keyLow: number) => (keyHigh << 24) | ((keyLow >>> 16) << 8)
 
-export interface CallerKeys extends HashSeed {
+export interface CallerSlotsOptions extends KeyIndexOptions {
   /**
    * The keys are addresses. A network (/64) that arrives while more than half of the slots are in
    * use shares the slot of its /48, until that slot is released. Networks with a slot keep it.
@@ -22,15 +22,10 @@ export interface CallerKeys extends HashSeed {
 }
 
 /** A hash of 32 bits, equal for all callers of a group, because they may share a slot later. */
-export function callerHash(keys: CallerKeys, keyHigh: number, keyLow: number): number {
+export function callerHash(keys: CallerSlotsOptions, keyHigh: number, keyLow: number): number {
   return keys.areAddresses && hasGroup(keyHigh)
     ? halfSipHash(groupHigh(keyHigh), groupLow(keyHigh, keyLow), keys.seed0, keys.seed1)
     : halfSipHash(keyHigh, keyLow, keys.seed0, keys.seed1)
-}
-
-export interface CallerSlotsOptions extends CallerKeys {
-  /** Slots, from 1 to 16,777,216: see `KeyIndex` for what each takes. */
-  keysMax: number
 }
 
 /**

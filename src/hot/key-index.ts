@@ -10,15 +10,12 @@ const SLOTS_USED = 1
 const FIRST_FREE = 2
 const WORDS = 3
 
-/** The random key of a hash. */
-export interface HashSeed {
-  seed0: number
-  seed1: number
-}
-
-interface KeyIndexOptions extends HashSeed {
+export interface KeyIndexOptions {
   /** From 1 to 16,777,216. */
   keysMax: number
+  /** The random key of the hash. */
+  seed0: number
+  seed1: number
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type RandomBytes, secureRandom } from '../lib/random.ts'
-import { type CallerKeys, callerHash } from './caller-slots.ts'
+import { type CallerSlotsOptions, callerHash } from './caller-slots.ts'
 import { CONTROL_THREAD } from './lock.ts'
 import { SharedArrays } from './shared-arrays.ts'
 import { ARENA_REFUSED, OVERFLOWED, REFUSED, RESETS, UNCOUNTED } from './window-counters.ts'
@@ -32,7 +32,7 @@ export interface SlidingWindowOptions {
    * must not be refused, even if some of them exceed the budget.
    */
   failsOpen?: boolean
-  /** Keys are addresses, and IPv6 networks are counted by /48 under pressure: see `CallerKeys`. */
+  /** Keys are addresses, and IPv6 networks are counted by /48 under pressure: see `CallerSlots`. */
   areAddresses?: boolean
   /** Parts with a lock, `keysMax` / `shards` callers and an arena each; a power of two up to 16. */
   shards?: number
@@ -67,7 +67,7 @@ export interface WindowMemory extends WindowShardOptions {
  * The next call changes the object that `take` and `peek` return: read it before that.
  */
 export class SlidingWindow {
-  readonly #keys: CallerKeys
+  readonly #keys: CallerSlotsOptions
   readonly #shards: WindowShard[] = []
   readonly #shardMask: number
   readonly #shardShift: number
