@@ -53,8 +53,8 @@ export class ClientAddress {
   }
 
   /**
-   * `peer` is as Bun's `requestIP` gives it; an empty one is unknown. Every call returns the same
-   * object: read it before the next call, and copy it before an `await`.
+   * `peer` is the address of a connection as Bun gives it; an empty one is unknown. Every call
+   * returns the same object: read it before the next call, and copy it before an `await`.
    */
   resolve(peer: string, forwardedFor: string | null): Client {
     if (this.#address.read(peer, 0, peer.length)) {
