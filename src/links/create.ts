@@ -17,21 +17,25 @@ import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import { type CreatedLink, type NewLink, type PublicUrls, quotaError } from './link.ts'
-import type { ParsedUrl } from './location.ts'
+import type { ParsedUrl, UrlFilter } from './location.ts'
 import { newPasscode } from './passcodes.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
 import { Url, urlKey } from './url.ts'
 import type { LinkWriter } from './writer.ts'
 
-export interface CreateDeps {
+/** What both creating and changing links need. */
+export interface WriteDeps {
   links: LinkWriter
   addresses: PublicUrls
-  blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
+  blocklist: UrlFilter
   hasher: SecretHasher
   plans: Readonly<Record<Plan, PlanLimits>>
+  clock: Clock
+}
+
+export interface CreateDeps extends WriteDeps {
   /** Spreads batches over time, by the bytes of their URLs. */
   pace: Pace
-  clock: Clock
   random: RandomBytes
 }
 

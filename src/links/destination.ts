@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
 import type { Code } from '../lib/code.ts'
-import { locationOf, type ParsedUrl, parseKnownUrl } from './location.ts'
+import { locationOf, parseKnownUrl, type UrlFilter } from './location.ts'
 
 interface DestinationRow {
   id: number
@@ -10,11 +10,6 @@ interface DestinationRow {
   isDisabled: number
   /** 1 if a redirect depends on properties of the link. */
   hasRules: number
-}
-
-/** What can tell whether a URL is refused as a destination. */
-interface UrlFilter {
-  isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean
 }
 
 /** Reads what a redirect needs of a link, on any thread. */

@@ -8,6 +8,11 @@ export interface ParsedUrl {
   host: string
 }
 
+/** Tells whether a URL is refused as a destination. */
+export interface UrlFilter {
+  isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean
+}
+
 /** A URL that has passed `Url`, for example a stored one. Throws TypeError for any other text. */
 export function parseKnownUrl(text: string): ParsedUrl {
   const { href, host } = new URL(text)

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Code } from '../lib/code.ts'
-import { locationOf, type ParsedUrl, parseKnownUrl } from './location.ts'
+import { locationOf, parseKnownUrl, type UrlFilter } from './location.ts'
 import type { LinkProperties } from './property-model.ts'
 
 /** What a redirect needs of a link's properties. */
@@ -30,7 +30,7 @@ const RULES_MAX = 20_000
 interface RuleCacheOptions {
   properties: { propertiesOf(id: number): LinkProperties }
   hits: Pick<HitCounts, 'of'>
-  blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
+  blocklist: UrlFilter
 }
 
 /**

@@ -1,24 +1,16 @@
-import type { Plan, PlanLimits } from '../accounts/plans.ts'
-import { hashesEqual, type SecretHasher } from '../accounts/secrets.ts'
+import { hashesEqual } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import type { Clock } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { authorOf, type Link, type PublicUrls, type SecretLink } from './link.ts'
+import type { WriteDeps } from './create.ts'
+import { authorOf, type Link, type SecretLink } from './link.ts'
 import type { ParsedUrl } from './location.ts'
 import type { LinkReads } from './read.ts'
 import type { DeletedView, UpdatedView } from './schema.ts'
 import { urlKey } from './url.ts'
-import type { LinkWriter } from './writer.ts'
 
-export interface UpdateDeps {
-  links: LinkWriter
+export interface UpdateDeps extends WriteDeps {
   reads: LinkReads
-  addresses: PublicUrls
-  blocklist: { isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean }
-  hasher: SecretHasher
-  plans: Readonly<Record<Plan, PlanLimits>>
-  clock: Clock
 }
 
 /**
