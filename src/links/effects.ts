@@ -60,18 +60,10 @@ const asNew = ({ code }: Link) => ({ code, reused: false })
  * request never sees an old destination.
  */
 export class LinkEffects {
-  readonly #versions: LinkEffectsOptions['versions']
-  readonly #codes: LinkEffectsOptions['codes']
-  readonly #rules: LinkEffectsOptions['rules']
-  readonly #images: CodeImages
-  readonly #indexer: { wake(): void }
+  readonly #options: LinkEffectsOptions
 
-  constructor({ versions, codes, rules, images, indexer }: LinkEffectsOptions) {
-    this.#versions = versions
-    this.#codes = codes
-    this.#rules = rules
-    this.#images = images
-    this.#indexer = indexer
+  constructor(options: LinkEffectsOptions) {
+    this.#options = options
   }
 
   /** Applies what follows from the result of a call, whichever host made it. */
@@ -80,28 +72,29 @@ export class LinkEffects {
   }
 
   created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
+    const { versions, codes, images, indexer } = this.#options
     for (const { code, reused } of links) {
       // The result of the commit that created a reused link may have been lost, and a scheduled
       // deletion of it is canceled.
       if (reused) this.#drop(code)
       else {
-        this.#codes.add(code)
-        this.#versions.change(code)
-        this.#images.prepare(code)
+        codes.add(code)
+        versions.change(code)
+        images.prepare(code)
       }
     }
-    this.#indexer.wake()
+    indexer.wake()
   }
 
   /** Disabled codes, disabled accounts or the blocklist have changed. */
   rulesChanged(): void {
-    this.#versions.changeAll()
-    this.#rules.clear()
+    this.#options.versions.changeAll()
+    this.#options.rules.clear()
   }
 
   /** Of other hosts: those of this one are known already. */
   hitsCounted(): void {
-    this.#rules.dropCounts()
+    this.#options.rules.dropCounts()
   }
 
   changed(codes: readonly Code[]): void {
@@ -111,12 +104,12 @@ export class LinkEffects {
   deleted(codes: readonly Code[]): void {
     for (const code of codes) {
       this.#drop(code)
-      this.#images.remove(code)
+      this.#options.images.remove(code)
     }
   }
 
   #drop(code: Code): void {
-    this.#versions.change(code)
-    this.#rules.drop(code)
+    this.#options.versions.change(code)
+    this.#options.rules.drop(code)
   }
 }
