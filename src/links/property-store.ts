@@ -26,7 +26,7 @@ export interface ScheduleDeletion {
   author: Author
 }
 
-export type PropertiesRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName
+type PropertiesRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName
 
 /** A link with its properties, as they are stored or will be. */
 interface Row extends Omit<PropertiesRow, 'tags'> {

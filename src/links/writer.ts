@@ -1,11 +1,9 @@
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { LinkEffects } from './effects.ts'
 import {
   type Author,
-  type CreatedLink,
   type CreateLinks,
   encodeCreate,
   type Link,
@@ -13,7 +11,7 @@ import {
   quotaError,
 } from './link.ts'
 import { BAD_TAGS, BAD_TIMES } from './property-model.ts'
-import type { ChangeProperties, PropertiesRefusal, ScheduleDeletion } from './property-store.ts'
+import type { ChangeProperties, ScheduleDeletion } from './property-store.ts'
 import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
 
 interface LinkWriterOptions {
@@ -42,7 +40,7 @@ export class LinkWriter {
     const result = await this.#writer.call('createEncoded', encodeCreate(command))
     if (result === undefined) throw new AppError('invalid_api_key')
     const links = JSON.parse(result) as Creation[]
-    this.#effects.created(links.filter((link): link is CreatedLink => typeof link !== 'string'))
+    this.#effects.created(links.filter((link) => typeof link !== 'string'))
     return links
   }
 
@@ -58,35 +56,35 @@ export class LinkWriter {
 
   /** False if the link was deleted already. Throws `invalid_api_key`. */
   async delete(command: { id: number; author: Author }): Promise<boolean> {
-    const link = await this.#call('deleteLink', command)
-    if (link === 'not_active') throw new AppError('invalid_api_key')
-    return link !== undefined
+    return requireActive(await this.#call('deleteLink', command)) !== undefined
   }
 
   /** All of the links or none. Throws `invalid_api_key`, `invalid_value`, `quota_exceeded`. */
   async changeProperties(command: ChangeProperties): Promise<void> {
-    const codes = await this.#call('changeProperties', command)
-    if (typeof codes === 'string') throw propertiesError(codes, command)
+    const codes = requireActive(await this.#call('changeProperties', command))
+    if (codes === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
+    if (codes === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
+    if (typeof codes === 'string') throw quotaError(codes, command.quota)
   }
 
   /** Returns how many of the links there were. Throws `invalid_api_key`. */
   async scheduleDeletion(command: ScheduleDeletion): Promise<number> {
-    return countOf(await this.#call('scheduleDeletion', command))
+    return requireActive(await this.#call('scheduleDeletion', command)).length
   }
 
   /** Returns how many of the links there were. Throws `invalid_api_key`. */
   async undoDeletion(command: Omit<ScheduleDeletion, 'deleteAt'>): Promise<number> {
-    return countOf(await this.#call('undoDeletion', command))
+    return requireActive(await this.#call('undoDeletion', command)).length
   }
 
   /** Deletes at most `most` links whose scheduled deletion is due. Returns how many. */
   async deleteDue(command: { now: number; most: number }): Promise<number> {
-    return countOf(await this.#call('deleteDue', command))
+    return (await this.#call('deleteDue', command)).length
   }
 
   /** Deletes at most `most` links of an account. Returns how many; 0 if none is left. */
   async deleteSome(command: { accountId: AccountId; most: number }): Promise<number> {
-    return countOf(await this.#call('deleteLinksOf', command))
+    return (await this.#call('deleteLinksOf', command)).length
   }
 
   /** Nothing is awaited between the result and its effects. */
@@ -99,23 +97,17 @@ export class LinkWriter {
 
 type Changes = Exclude<keyof LinkWrites, 'createLinks' | 'createEncoded'>
 
-function countOf(codes: Code[] | 'not_active'): number {
-  if (codes === 'not_active') throw new AppError('invalid_api_key')
-  return codes.length
-}
-
-function propertiesError(refusal: PropertiesRefusal, { quota }: ChangeProperties): AppError {
-  if (refusal === 'not_active') return new AppError('invalid_api_key')
-  if (refusal === 'bad_times') return new AppError('invalid_value', BAD_TIMES)
-  if (refusal === 'too_many_tags') return new AppError('invalid_value', BAD_TAGS)
-  return quotaError(refusal, quota)
+/** Throws `invalid_api_key` if the writer found the account or the key not active. */
+function requireActive<Result>(result: Result | 'not_active'): Result {
+  if (result === 'not_active') throw new AppError('invalid_api_key')
+  return result
 }
 
 function requireLink(
   result: Link | 'not_active' | QuotaName | undefined,
   { quota }: Pick<ReserveCode, 'quota'>,
 ): Link | undefined {
-  if (result === 'not_active') throw new AppError('invalid_api_key')
-  if (typeof result === 'string') throw quotaError(result, quota)
-  return result
+  const link = requireActive(result)
+  if (typeof link === 'string') throw quotaError(link, quota)
+  return link
 }
