@@ -39,20 +39,14 @@ export const NO_PROPERTIES: Readonly<LinkProperties> = {
   deleteAt: null,
 }
 
+type Optional<Type> = { [Name in keyof Type]?: Type[Name] | undefined }
+
 /** What a change sets; an absent property stays. */
-export interface PropertiesPatch {
-  title?: string | null | undefined
-  note?: string | null | undefined
+export interface PropertiesPatch extends Optional<Omit<LinkProperties, 'tags' | 'deleteAt'>> {
   /** Replaces all tags. */
   tags?: readonly string[] | undefined
   addTags?: readonly string[] | undefined
   removeTags?: readonly string[] | undefined
-  isPaused?: boolean | undefined
-  startsAt?: number | null | undefined
-  expiresAt?: number | null | undefined
-  maxHits?: number | null | undefined
-  expiredUrl?: string | null | undefined
-  forwardQuery?: boolean | undefined
 }
 
 /** A change as a request makes it: its URL may still be on the blocklist. */
@@ -195,18 +189,12 @@ export const PropertiesView = LookupView.extend({
 })
 export type PropertiesView = z.infer<typeof PropertiesView>
 
-/** The columns of `link_properties` and the tags as a JSON array, from `SELECT_PROPERTIES`. */
-export interface PropertiesRow {
-  title: string | null
-  note: string | null
+/** The columns of `link_properties` and the tags as a JSON array, from `PROPERTY_COLUMNS`. */
+export interface PropertiesRow extends Omit<LinkProperties, 'tags' | 'isPaused' | 'forwardQuery'> {
   tags: string
   pausedAt: number | null
-  startsAt: number | null
-  expiresAt: number | null
-  maxHits: number | null
-  expiredUrl: string | null
+  /** 0 or 1. */
   forwardQuery: number
-  deleteAt: number | null
 }
 
 /** Selects a `PropertiesRow` of `links LEFT JOIN link_properties ON link_id = links.id`. */
