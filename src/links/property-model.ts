@@ -108,27 +108,24 @@ const timeModel = (name: string, description: string) => {
     .refine((text) => !Number.isNaN(Date.parse(text)), message)
     .meta({ description, format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
     .transform((text) => Date.parse(text))
-    .nullable()
-    .optional()
+    .nullish()
 }
 
 const flagModel = (name: string, description: string) =>
   z
     .boolean(`Invalid ${name}: must be true or false`)
     .meta({ description })
-    .nullable()
-    .optional()
+    .nullish()
     .transform((value) => (value === null ? false : value))
 
 const FIELDS = {
-  title: Title.nullable().optional(),
-  note: Note.nullable().optional(),
+  title: Title.nullish(),
+  note: Note.nullish(),
   tags: z
     .array(Tag, BAD_TAGS)
     .max(TAGS_MAX, BAD_TAGS)
     .meta({ description: 'Stored in small letters.' })
-    .nullable()
-    .optional(),
+    .nullish(),
   paused: flagModel('paused', 'Visitors get 404. The code stays reserved.'),
   starts_at: timeModel('starts_at', 'Visitors get 404 before this time.'),
   expires_at: timeModel('expires_at', 'From this time on visitors get 410, or `expired_url`.'),
@@ -137,9 +134,8 @@ const FIELDS = {
     .min(1, BAD_MAX_HITS)
     .max(MAX_HITS_MAX, BAD_MAX_HITS)
     .meta({ description: 'After so many hits visitors get 410, or `expired_url`.' })
-    .nullable()
-    .optional(),
-  expired_url: urlModel(REFUSALS.invalid_url.message()).nullable().optional(),
+    .nullish(),
+  expired_url: urlModel(REFUSALS.invalid_url.message()).nullish(),
   forward_query: flagModel(
     'forward_query',
     'The query of a request is added to the destination, and replaces parameters of the same name.',
