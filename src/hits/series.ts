@@ -27,25 +27,17 @@ export const LINK = 0
 export const ACCOUNT = 1
 type Scope = typeof LINK | typeof ACCOUNT
 
-interface BucketTable {
-  table: 'hits_by_hour' | 'hits_by_day'
-  column: Step
-}
-
-const BY_HOUR: BucketTable = { table: 'hits_by_hour', column: 'hour' }
-const BY_DAY: BucketTable = { table: 'hits_by_day', column: 'day' }
-
 type AddToBuckets = (scope: Scope, id: number, hour: number, count: number) => void
 
 /** Adds hits of one link or account to its hour and its day. */
 export function bucketAdder(db: Database): AddToBuckets {
-  const upsert = ({ table, column }: BucketTable) =>
+  const upsert = (step: Step) =>
     db.prepare<null, [number, Scope, number, number]>(
-      `INSERT INTO ${table} (${column}, scope, id, dimension, count) VALUES (?1, ?2, ?3, '', ?4)
-       ON CONFLICT DO UPDATE SET count = count + ?4`,
+      `INSERT INTO hits_by_${step} (${step}, scope, id, dimension, count)
+       VALUES (?1, ?2, ?3, '', ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
     )
-  const addToHour = upsert(BY_HOUR)
-  const addToDay = upsert(BY_DAY)
+  const addToHour = upsert('hour')
+  const addToDay = upsert('day')
   return (scope, id, hour, count) => {
     addToHour.run(hour, scope, id, count)
     addToDay.run(dayOf(hour), scope, id, count)
@@ -58,21 +50,20 @@ export const oldestDay = (step: Step, now: number): number =>
 
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function bucketWrites(db: Database) {
-  const remover = ({ table, column }: BucketTable) => {
-    const remove = db.prepare<null, [number, number]>(
-      `DELETE FROM ${table} WHERE (${column}, scope, id, dimension) IN (
-         SELECT ${column}, scope, id, dimension FROM ${table} WHERE ${column} < ?1
-         ORDER BY ${column}, scope, id, dimension LIMIT ?2)`,
+  const prune = (step: Step) =>
+    db.prepare<null, [number, number]>(
+      `DELETE FROM hits_by_${step} WHERE (${step}, scope, id, dimension) IN (
+         SELECT ${step}, scope, id, dimension FROM hits_by_${step} WHERE ${step} < ?1
+         ORDER BY ${step}, scope, id, dimension LIMIT ?2)`,
     )
-    return (oldest: number, max: number) => remove.run(oldest, max).changes
-  }
-  const pruneHours = remover(BY_HOUR)
-  const pruneDays = remover(BY_DAY)
+  const pruneHours = prune('hour')
+  const pruneDays = prune('day')
   return {
     /** Removes at most `max` expired rows of each table. Returns whether more may be left. */
     pruneBuckets({ now, max }: { now: number; max: number }): boolean {
-      const hours = pruneHours(oldestDay('hour', now) * HOURS_OF_DAY, max)
-      return Math.max(hours, pruneDays(oldestDay('day', now), max)) >= max
+      const hours = pruneHours.run(oldestDay('hour', now) * HOURS_OF_DAY, max).changes
+      const days = pruneDays.run(oldestDay('day', now), max).changes
+      return Math.max(hours, days) >= max
     },
   }
 }
@@ -166,9 +157,10 @@ export function seriesReads(db: Database) {
   const count = (sql: string) => db.prepare<{ count: number }, [number]>(sql)
   const ofLink = count('SELECT count FROM hits WHERE link_id = ?')
   const ofAccount = count('SELECT count FROM account_hits WHERE account_id = ?')
-  const finder = ({ table, column }: BucketTable) => {
+  const finder = (step: Step) => {
     const find = db.prepare<{ count: number }, [number, Scope, number]>(
-      `SELECT count FROM ${table} WHERE ${column} = ? AND scope = ? AND id = ? AND dimension = ''`,
+      `SELECT count FROM hits_by_${step}
+       WHERE ${step} = ? AND scope = ? AND id = ? AND dimension = ''`,
     )
     return (at: number, owner: HitOwner): number => {
       const row =
@@ -178,8 +170,8 @@ export function seriesReads(db: Database) {
       return row?.count ?? 0
     }
   }
-  const hitsOfHour = finder(BY_HOUR)
-  const hitsOfDay = finder(BY_DAY)
+  const hitsOfHour = finder('hour')
+  const hitsOfDay = finder('day')
   // One statement for each day: the rows of a day are side by side.
   const linksOfDay = db.prepare<{ id: number; count: number }, [number, string]>(
     `SELECT id, count FROM hits_by_day
