@@ -11,6 +11,10 @@ export interface LinkFilter {
   tag?: string | undefined
 }
 
+export interface AccountFilter extends LinkFilter {
+  accountId: AccountId
+}
+
 interface SourceOptions {
   chunkLinks?: number | undefined
   search?: typeof SEARCH_SIZES | undefined
@@ -24,6 +28,11 @@ const LINK_BYTES = 64
 
 export const isFiltered = ({ search = '', tag }: LinkFilter): boolean =>
   search !== '' || tag !== undefined
+
+/** Equal for filters that select the same links. */
+export function keyOf({ accountId, search = '', inProperties = false, tag }: AccountFilter) {
+  return JSON.stringify([accountId, search, inProperties, tag ?? null])
+}
 
 /** The sources of one connection. A search is searchable. */
 export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: SourceOptions) {
@@ -45,8 +54,8 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
   )
   const searchLinks = searches(db, search)
 
-  return (accountId: AccountId, filter: LinkFilter): FilteredSource => {
-    const { search: text = '', inProperties = false, tag } = filter
+  return (filter: AccountFilter): FilteredSource => {
+    const { accountId, search: text = '', inProperties = false, tag } = filter
     const tagged = (ids: readonly number[]) =>
       tag === undefined || ids.length === 0
         ? [...ids]

@@ -7,13 +7,16 @@ import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import { type CHUNK_SIZES, CountIndex, ID_MAX, type IsOver } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
-import { CHUNK_LINKS, isFiltered, type LinkFilter, linkSources } from './link-sources.ts'
-import type { Ranked, RankedSlice } from './ranked.ts'
+import {
+  type AccountFilter,
+  CHUNK_LINKS,
+  isFiltered,
+  keyOf,
+  type LinkFilter,
+  linkSources,
+} from './link-sources.ts'
+import type { Ranked, RankedSlice, RankSlice } from './ranked.ts'
 import { isSearchable, type SEARCH_SIZES } from './search.ts'
-
-interface AccountFilter extends LinkFilter {
-  accountId: AccountId
-}
 
 export interface ListQuery extends AccountFilter {
   limit: number
@@ -22,12 +25,7 @@ export interface ListQuery extends AccountFilter {
   below?: number | undefined
 }
 
-/** As in `RankSlice`. */
-interface RankMatches extends AccountFilter {
-  below?: number | undefined
-  floor?: number | undefined
-  keep: number
-}
+export type RankMatches = RankSlice & LinkFilter
 
 interface Matches {
   total: number
@@ -96,7 +94,7 @@ export function linkLists(db: Database, options: ListOptions = {}) {
 
     /** Those of some links of the account that match a filter, in no order. */
     matchesAmong: ({ ids, ...filter }: AccountFilter & { ids: readonly number[] }): number[] =>
-      sources(filter.accountId, filter).among(ids),
+      sources(filter).among(ids),
 
     /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
     codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
@@ -132,18 +130,15 @@ class ListReader {
   list(query: ListQuery, isOver: IsOver): Matches | undefined {
     return this.#db.transaction(() => {
       this.#invalidateChanged()
-      const { search = '', inProperties = false } = query
       if (!isFiltered(query)) return this.#listAll(query, isOver)
-      const isFindable = search === '' || isSearchable(search, inProperties)
-      return isFindable ? this.#find(query, isOver) : { total: 0, links: [] }
+      return canMatch(query) ? this.#find(query, isOver) : { total: 0, links: [] }
     })()
   }
 
   rank(query: RankMatches, isOver: IsOver): RankedSlice | undefined {
     return this.#db.transaction(() => {
       this.#invalidateChanged()
-      const { search = '', inProperties = false } = query
-      if (search !== '' && !isSearchable(search, inProperties)) return NOTHING_RANKED
+      if (!canMatch(query)) return NOTHING_RANKED
       const { index, total } = this.#count(query, isOver)
       if (total === undefined) return undefined
       const ids = index.pageBelow(query.below ?? ID_MAX + 1, RANKED_AT_ONCE)
@@ -174,8 +169,7 @@ class ListReader {
     const { accountId } = filter
     const key = keyOf(filter)
     const index =
-      this.#lists.get(key)?.index ??
-      new CountIndex(this.#sources(accountId, filter), this.#indexSizes)
+      this.#lists.get(key)?.index ?? new CountIndex(this.#sources(filter), this.#indexSizes)
     const total = index.count(this.#statements.newest.get(accountId)?.id ?? 0, isOver)
     // Set again, because the LRU cache takes its size only then.
     this.#lists.delete(key)
@@ -194,8 +188,9 @@ class ListReader {
   }
 }
 
-const keyOf = ({ accountId, search = '', inProperties = false, tag }: AccountFilter): string =>
-  JSON.stringify([accountId, search, inProperties, tag ?? null])
+/** Whether a link can match the filter. */
+const canMatch = ({ search = '', inProperties = false }: LinkFilter): boolean =>
+  search === '' || isSearchable(search, inProperties)
 
 function prepare(db: Database) {
   return {

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
 import { Thread } from '../lib/thread.ts'
+import type { AccountFilter } from './link-sources.ts'
 import type { RankSlice } from './ranked.ts'
-import { Rankings, type RankQuery } from './rankings.ts'
+import { Rankings } from './rankings.ts'
 
-const ACCOUNT: RankQuery = { accountId: 1 }
-const SEARCH: RankQuery = { accountId: 1, search: 'shop' }
+const ACCOUNT: AccountFilter = { accountId: 1 }
+const SEARCH: AccountFilter = { accountId: 1, search: 'shop' }
 
 /** Each ranking has one link, whose hits are the number of slices that were read until then. */
 function setUp(slicesOfAll = 2, slicesOfSearch = 5, matching = new Set<number>()) {

@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import type { AccountId } from '../accounts/store.ts'
 import { MINUTE, type MonotonicClock, monotonicClock } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
-import { isFiltered, type LinkFilter } from './link-sources.ts'
-import { type LinkLists, SEARCH_DEADLINE_MS, searchTimeout } from './lists.ts'
-import { mostHitsFirst, type Ranked, type RankReads, type RankSlice } from './ranked.ts'
+import { type AccountFilter, isFiltered, keyOf } from './link-sources.ts'
+import { type LinkLists, type RankMatches, SEARCH_DEADLINE_MS, searchTimeout } from './lists.ts'
+import { mostHitsFirst, type Ranked, type RankReads } from './ranked.ts'
 
 /** The last rank: `offset` and `limit` together. Pages after it are empty. */
 export const TOP_MAX = 10_000
@@ -22,10 +21,6 @@ const KEPT_MS = MINUTE
 const RANKINGS_MAX = 100
 /** Links in all kept rankings: some 10 MB. */
 const LINKS_MAX = 250_000
-
-export interface RankQuery extends LinkFilter {
-  accountId: AccountId
-}
 
 interface RankingsOptions {
   reader: Caller<RankReads & Pick<LinkLists, 'rankMatchesSlice' | 'matchesAmong'>>
@@ -71,18 +66,18 @@ export class Rankings {
    * Most hits first, then newest first: the first `ranks`, or more. Throws `search_timeout`, also
    * when `signal` is aborted.
    */
-  async find(query: RankQuery, ranks: number, signal?: AbortSignal): Promise<readonly Ranked[]> {
+  async find(query: AccountFilter, ranks: number, signal?: AbortSignal) {
     return (await this.#find(query, ranks, signal)).best
   }
 
   /** A link of a ranking was deleted: the next request reads it again. */
-  drop(query: RankQuery): void {
-    for (const keep of [this.#usualRanks, TOP_MAX]) this.#kept.delete(keyOf(query, keep))
+  drop(query: AccountFilter): void {
+    for (const keep of [this.#usualRanks, TOP_MAX]) this.#kept.delete(rankingKey(query, keep))
   }
 
-  async #find(query: RankQuery, ranks: number, signal?: AbortSignal): Promise<Ranking> {
+  async #find(query: AccountFilter, ranks: number, signal?: AbortSignal): Promise<Ranking> {
     const keep = ranks <= this.#usualRanks ? this.#usualRanks : TOP_MAX
-    const key = keyOf(query, keep)
+    const key = rankingKey(query, keep)
     const kept = this.#kept.get(key)
     const age = kept ? this.#monotonic() - kept.at : KEPT_MS
     if (!kept || age >= KEPT_MS || kept.ranks < ranks) {
@@ -168,7 +163,7 @@ export class Rankings {
     return best.length >= ranks ? { best, at: readAt, ranks } : undefined
   }
 
-  async #rankMatches(part: RankSlice & RankQuery, signal: AbortSignal | undefined) {
+  async #rankMatches(part: RankMatches, signal: AbortSignal | undefined) {
     const endsAt = performance.now() + SEARCH_DEADLINE_MS
     while (performance.now() < endsAt && !signal?.aborted) {
       const slice = await this.#reader.call('rankMatchesSlice', part, { background: true })
@@ -179,7 +174,7 @@ export class Rankings {
 }
 
 interface RankOptions {
-  query: RankQuery
+  query: AccountFilter
   /** The ranks that are wanted. */
   ranks: number
   /** The ranks that are read otherwise. */
@@ -188,7 +183,4 @@ interface RankOptions {
   background?: boolean
 }
 
-const keyOf = (
-  { accountId, search = '', inProperties = false, tag }: RankQuery,
-  keep: number,
-): string => JSON.stringify([accountId, search, inProperties, tag ?? null, keep])
+const rankingKey = (query: AccountFilter, keep: number): string => `${keep} ${keyOf(query)}`

@@ -2,8 +2,9 @@ import type { Database } from 'bun:sqlite'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Caller } from '../lib/thread.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
+import type { AccountFilter } from './link-sources.ts'
 import { rankReads } from './ranked.ts'
-import { type Rankings, type RankQuery, TOP_MAX } from './rankings.ts'
+import { type Rankings, TOP_MAX } from './rankings.ts'
 
 type TopLink = Link & { hitCount: number }
 
@@ -13,7 +14,7 @@ interface TopDeps {
   hits: Pick<HitCounts, 'of'>
 }
 
-interface TopQuery extends RankQuery {
+interface TopQuery extends AccountFilter {
   limit: number
   offset: number
 }
