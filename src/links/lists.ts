@@ -217,14 +217,16 @@ function prepare(db: Database) {
 
 function apply({ isFiltered, index }: CountedList, { id, isDeleted }: LinkChange): void {
   if (isFiltered) index.invalidate(id)
-  else if (isDeleted) index.remove(id)
+  else if (isDeleted === 1) index.remove(id)
 }
 
 /** A link was changed or deleted; see drizzle/0004_link_changes.sql and property-store.ts. */
 interface LinkChange {
+  seq: number
   accountId: AccountId
   id: number
-  isDeleted: boolean
+  /** 0 or 1. */
+  isDeleted: number
 }
 
 /** The log of changes to existing links, read from where the last read ended. */
@@ -233,10 +235,7 @@ class ChangeLog {
   #lastSeq = 0
 
   constructor(db: Database) {
-    this.#after = db.prepare<
-      { seq: number; accountId: AccountId; id: number; isDeleted: number },
-      [number]
-    >(
+    this.#after = db.prepare<LinkChange, [number]>(
       `SELECT seq, account_id AS accountId, link_id AS id, is_deleted AS isDeleted
        FROM link_changes WHERE seq > ? ORDER BY seq`,
     )
@@ -251,12 +250,7 @@ class ChangeLog {
     const [first] = changes
     const isComplete = first === undefined || first.seq === this.#lastSeq + 1
     this.#lastSeq = changes.at(-1)?.seq ?? this.#lastSeq
-    if (!isComplete) return undefined
-    return changes.map(({ accountId, id, isDeleted }) => ({
-      accountId,
-      id,
-      isDeleted: isDeleted === 1,
-    }))
+    return isComplete ? changes : undefined
   }
 }
 
