@@ -304,13 +304,9 @@ export class LinkPages {
     const endsAt = performance.now() + this.#deadlineMs
     await earlier?.catch(() => {})
     this.#requireRoom(query.accountId)
-    return this.#find(query, () => performance.now() >= endsAt || signal?.aborted === true)
-  }
-
-  async #find(query: ListQuery, isOver: () => boolean): Promise<Matches> {
     // A list without a filter takes one slice, nearly always: it runs before every search.
     let background = isFiltered(query)
-    while (!isOver()) {
+    while (performance.now() < endsAt && !signal?.aborted) {
       const matches = await this.#reader.call('listLinksSlice', query, { background })
       if (matches) return matches
       background = true
