@@ -55,17 +55,6 @@ export function getProperties(deps: PropertiesDeps, owner: Account, code: string
   return viewOf(deps, requireOwnedLink(deps, owner, code))
 }
 
-/** Throws `code_not_found`, then `url_blocked`, `invalid_value`, `quota_exceeded`. */
-export async function patchProperties(
-  deps: PropertiesDeps,
-  owner: Account,
-  code: string,
-  change: PropertiesChange,
-): Promise<PropertiesView> {
-  await changeProperties(deps, owner, [code], change)
-  return getProperties(deps, owner, code)
-}
-
 /**
  * Changes properties of at most `CHANGED_MAX` links of one account: all of them or none. Throws
  * `code_not_found`, then `url_blocked`, `invalid_value`, `quota_exceeded`.

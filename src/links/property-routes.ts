@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { type RequestBodies, readBody } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
-import { getProperties, type PropertiesDeps, patchProperties } from './properties.ts'
+import { changeProperties, getProperties, type PropertiesDeps } from './properties.ts'
 import { PropertiesBody, PropertiesView } from './property-model.ts'
 
 interface Deps extends PropertiesDeps, GuardDeps {
@@ -34,9 +34,10 @@ const changeRoutes = (deps: Deps) =>
     .use(requireKey(deps, 'write'))
     .patch(
       '/links/:code',
-      async ({ request, account, params }) => {
+      async ({ request, account, params: { code } }) => {
         const change = await readBody(deps.bodies, request, PropertiesBody, account.id)
-        return patchProperties(deps, account, params.code, change)
+        await changeProperties(deps, account, [code], change)
+        return getProperties(deps, account, code)
       },
       {
         detail: operation({
