@@ -5,7 +5,7 @@ import { type Code, toCode } from '../lib/code.ts'
 import type { WriteDeps } from './create.ts'
 import { authorOf, type Link, type SecretLink } from './link.ts'
 import type { ParsedUrl } from './location.ts'
-import type { LinkReads } from './read.ts'
+import { getLink, type LinkReads } from './read.ts'
 import type { DeletedView, UpdatedView } from './schema.ts'
 import { urlKey } from './url.ts'
 
@@ -96,13 +96,12 @@ async function setUrl(
  * malformed code, an unknown code and another account's code.
  */
 export function requireOwnedLink(
-  { reads }: Pick<UpdateDeps, 'reads'>,
+  deps: Pick<UpdateDeps, 'reads'>,
   owner: Account,
   text: string,
 ): Link {
-  const code = toCode(text)
-  const link = code && reads.findByCode(code)
-  if (link?.accountId !== owner.id) throw notFound(text)
+  const link = getLink(deps, text)
+  if (link.accountId !== owner.id) throw notFound(text)
   return link
 }
 
