@@ -3,7 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import type { Code } from '../lib/code.ts'
 import { accountCounts } from './account-counts.ts'
-import { type Author, exceededQuota, type QuotaName } from './link.ts'
+import { type Author, exceededQuota, type Link, type QuotaName } from './link.ts'
 import {
   PROPERTY_COLUMNS,
   type PropertiesPatch,
@@ -102,17 +102,14 @@ export function propertyRemover(db: Database): (id: number) => number {
 }
 
 /** A link that is created again while its deletion is scheduled is not deleted. */
-export function deletionCanceler(db: Database): (id: number) => void {
+export function deletionCanceler(db: Database): (link: Link) => void {
   const rows = rowStore(db)
-  const isScheduled = db.prepare<{ accountId: AccountId }, [number]>(
-    `SELECT account_id AS accountId FROM link_properties JOIN links ON links.id = link_id
-     WHERE link_id = ? AND delete_at IS NOT NULL`,
+  const isScheduled = db.prepare<{ id: number }, [number]>(
+    'SELECT link_id AS id FROM link_properties WHERE link_id = ? AND delete_at IS NOT NULL',
   )
-  return (id) => {
-    const scheduled = isScheduled.get(id)
-    if (!scheduled) return
-    for (const row of rows.find([id], scheduled.accountId))
-      rows.save(row, { ...row, deleteAt: null })
+  return ({ id, accountId }) => {
+    if (!isScheduled.get(id)) return
+    for (const row of rows.find([id], accountId)) rows.save(row, { ...row, deleteAt: null })
   }
 }
 

@@ -89,7 +89,7 @@ function creation(db: Database) {
     const links = items.map((item): Creation => {
       const existing = byUrl.get(accountId, item.urlKey)
       if (existing) {
-        cancelDeletion(existing.id)
+        cancelDeletion(existing)
         return { ...existing, reused: true }
       }
       const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
