@@ -29,11 +29,7 @@ export interface ScheduleDeletion {
 type PropertiesRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName
 
 /** A link with its properties, as they are stored or will be. */
-interface Row extends Omit<PropertiesRow, 'tags'> {
-  id: number
-  code: Code
-  accountId: AccountId
-  url: string | null
+interface Row extends Omit<Link, 'createdAt'>, Omit<PropertiesRow, 'tags'> {
   tags: readonly string[]
 }
 

@@ -22,11 +22,7 @@ import { indexKeeper } from './search-index.ts'
 /** A link, or the quota that it exceeds. */
 export type Creation = CreatedLink | QuotaName
 
-export interface ReserveCode {
-  accountId: AccountId
-  /** As in `Author`; `createdAt` is its `now`. */
-  keyId?: number | undefined
-  createdAt: number
+export interface ReserveCode extends Omit<CreateLinks, 'items'> {
   item: NewLink
   quota: Quota
 }
