@@ -25,12 +25,11 @@ export type ExportedLink = Link & { hitCount: number; properties: Readonly<LinkP
 export async function* exportLinks(
   deps: ExportDeps,
   accountId: AccountId,
-  filter: LinkFilter = {},
+  filter: LinkFilter,
 ): AsyncGenerator<ExportedLink[], void, undefined> {
-  const next = isFiltered(filter) ? nextMatches : nextLinks
   let below = NO_ID_REACHES
   for (;;) {
-    const { links, isLast } = await next(deps, { accountId, below, filter })
+    const { links, isLast } = await nextPiece(deps, { ...filter, accountId, below })
     yield withDetails(deps, links)
     if (isLast) return
     below = links.at(-1)?.id ?? 0
@@ -52,21 +51,16 @@ export function withDetails(
   }))
 }
 
-interface NextPiece extends Required<Piece> {
-  filter: LinkFilter
-}
-
-/** In the background: lists for pages run first. */
-function nextLinks({ reader }: ExportDeps, { accountId, below }: NextPiece): Promise<ExportedRows> {
-  return reader.call('linksBelow', { accountId, below }, { background: true })
-}
-
-async function nextMatches(
-  { pages }: ExportDeps,
-  { accountId, below, filter }: NextPiece,
+async function nextPiece(
+  { reader, pages }: ExportDeps,
+  query: Piece & LinkFilter,
 ): Promise<ExportedRows> {
-  const query = { ...filter, accountId, limit: MATCHES_MAX, offset: 0, below }
-  const { links } = await pages.find(query)
+  if (!isFiltered(query)) {
+    const { accountId, below } = query
+    // In the background: lists for pages run first.
+    return reader.call('linksBelow', { accountId, below }, { background: true })
+  }
+  const { links } = await pages.find({ ...query, limit: MATCHES_MAX, offset: 0 })
   return { links, isLast: links.length < MATCHES_MAX }
 }
 
