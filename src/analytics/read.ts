@@ -17,12 +17,10 @@ export async function hitsOverTime(
 ): Promise<HitsView> {
   const span = parseSpan(query, clock())
   const buckets = await series.buckets(owner, span)
-  const length = STEP_MS[query.by]
-  const first = buckets[0]?.start ?? Math.floor(span.from / length) * length
-  const last = buckets.at(-1)?.start
+  const first = buckets[0]?.start ?? span.from
   return {
     from: isoTime(first),
-    to: isoTime(last === undefined ? first : last + length),
+    to: isoTime(first + buckets.length * STEP_MS[query.by]),
     by: query.by,
     time_zone: 'UTC',
     total: buckets.reduce((sum, { count }) => sum + count, 0),
@@ -37,17 +35,16 @@ const USUAL_DAYS = { hour: 1, day: 30 } as const
 function parseSpan({ from, to, by }: HitsQuery, now: number): SeriesQuery {
   const length = STEP_MS[by]
   const day = STEP_MS.day
-  const end = to === undefined ? now + 1 : parseWhen('to', to) + (isDate(to) ? day : 0)
-  const start = from === undefined ? end - USUAL_DAYS[by] * day : parseWhen('from', from)
   const refusal = (message: string) => new AppError('invalid_value', `Invalid range: ${message}`)
-  if (start >= end) throw refusal('from must be before to')
-  const span = { from: Math.floor(start / length) * length, to: end, step: by }
+  const end = to === undefined ? now + 1 : parseWhen('to', to) + (isDate(to) ? day : 0)
   const wholeEnd = Math.ceil(end / length) * length
-  if (from === undefined) span.from = wholeEnd - USUAL_DAYS[by] * day
-  if (wholeEnd - span.from > SPAN_DAYS_MAX[by] * day) {
+  const start = from === undefined ? wholeEnd - USUAL_DAYS[by] * day : parseWhen('from', from)
+  if (start >= end) throw refusal('from must be before to')
+  const wholeStart = Math.floor(start / length) * length
+  if (wholeEnd - wholeStart > SPAN_DAYS_MAX[by] * day) {
     throw refusal(`at most ${SPAN_DAYS_MAX[by]} days by ${by}`)
   }
-  return span
+  return { from: wholeStart, to: wholeEnd, step: by }
 }
 
 const isDate = (text: string): boolean => text.length === 10
