@@ -33,9 +33,8 @@ export const urlModel = (absent: string) =>
     })
     .transform((text, { addIssue }): ParsedUrl => {
       const url = parseUrl(text)
-      const problem = url ? url.href.length > URL_MAX_LENGTH && LONG_ENCODED : BAD_HOST
-      if (url && !problem) return url
-      addIssue({ code: 'custom', message: problem || BAD_HOST })
+      if (url && url.href.length <= URL_MAX_LENGTH) return url
+      addIssue({ code: 'custom', message: url ? LONG_ENCODED : BAD_HOST })
       return z.NEVER
     })
 
