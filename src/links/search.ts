@@ -106,10 +106,6 @@ const ROW_BYTES = 128
 /** A statement on the index takes 1 to 4 ms, as long as reading about so many bytes of rows. */
 const STATEMENT_BYTES = 256 * 1024
 
-/** Of the links of account ?1 after the id ?2, number ?3, counted from 0. */
-const NTH_LINK_AFTER =
-  'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3'
-
 interface SearchText {
   accountId: AccountId
   /** Searchable and not empty. */
@@ -118,16 +114,10 @@ interface SearchText {
   inProperties: boolean
 }
 
-/** One account's search on one connection. */
-type Searches = (search: SearchText) => FilteredSource
-
-/** The statements of one connection. */
-export function searches(db: Database, sizes = SEARCH_SIZES): Searches {
+/** Searches of one connection. */
+export function searches(db: Database, sizes = SEARCH_SIZES) {
   const statements = prepare(db, sizes)
-  return ({ accountId, text, inProperties }) => {
-    const folded = inProperties ? foldSpaced(text) : fold(text)
-    return new Search({ statements, sizes, accountId, folded, inProperties })
-  }
+  return (search: SearchText): FilteredSource => new Search(statements, sizes, search)
 }
 
 type Statements = ReturnType<typeof prepare>
@@ -177,7 +167,10 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
          count(*) AS rows, coalesce(sum(octet_length(url)), 0) AS urlBytes
        FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3`,
     ),
-    nth: db.prepare<{ id: number }, [AccountId, number, number]>(NTH_LINK_AFTER),
+    /** Of the links after the id ?2, number ?3, counted from 0. */
+    nth: db.prepare<{ id: number }, [AccountId, number, number]>(
+      'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3',
+    ),
     properties: db.prepare<PropertyRow, [string]>(
       `SELECT link_id AS id, ${PROPERTY_TEXT} AS text FROM link_properties
        WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY link_id`,
@@ -188,14 +181,6 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
          AND (SELECT account_id FROM links WHERE id = link_id) = ?1`,
     ),
   }
-}
-
-interface SearchOptions {
-  statements: Statements
-  sizes: typeof SEARCH_SIZES
-  accountId: AccountId
-  folded: string
-  inProperties: boolean
 }
 
 class Search implements FilteredSource {
@@ -216,7 +201,12 @@ class Search implements FilteredSource {
   readonly #like: string | undefined
   #areRowsShort = false
 
-  constructor({ statements, sizes, accountId, folded, inProperties }: SearchOptions) {
+  constructor(
+    statements: Statements,
+    sizes: typeof SEARCH_SIZES,
+    { accountId, text, inProperties }: SearchText,
+  ) {
+    const folded = inProperties ? foldSpaced(text) : fold(text)
     this.#statements = statements
     this.#sizes = sizes
     this.#span = sizes.span
@@ -343,11 +333,8 @@ class Search implements FilteredSource {
 
   /** Whether at least a quarter of the account's links in the range are candidates. */
   #isDense({ after, upTo }: IdRange): boolean {
-    const beyond = this.#statements.nth.get(
-      this.#accountId,
-      after,
-      4 * this.#sizes.candidatesMax,
-    )?.id
+    const links = 4 * this.#sizes.candidatesMax
+    const beyond = this.#statements.nth.get(this.#accountId, after, links)?.id
     return beyond === undefined || beyond > upTo
   }
 
@@ -386,8 +373,6 @@ interface Compare {
   bytes: number
 }
 
-interface Part {
-  ids: number[]
-  bytes: number
+interface Part extends Compare {
   upTo: number
 }
