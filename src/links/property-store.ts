@@ -128,7 +128,12 @@ function rowStore(db: Database) {
   const removeTag = db.prepare<null, [AccountId, string, number]>(
     'DELETE FROM link_tags WHERE account_id = ? AND tag = ? AND link_id = ?',
   )
-  const noteChange = changeNoter(db)
+  const addChange = db.prepare<null, [AccountId, number]>(
+    'INSERT INTO link_changes (account_id, link_id, is_deleted) VALUES (?, ?, 0)',
+  )
+  const pruneChanges = db.prepare<null, []>(
+    'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
+  )
 
   return {
     find: (ids: readonly number[], accountId: AccountId): Row[] =>
@@ -150,22 +155,10 @@ function rowStore(db: Database) {
         removed.length + added.length > 0
       if (!isFoundOtherwise) return
       index.update(after)
-      noteChange(accountId, id)
+      // Lists count the link again: what the triggers of the table `links` do for a changed URL.
+      addChange.run(accountId, id)
+      pruneChanges.run()
     },
-  }
-}
-
-/** Lists count the link again: what the triggers of the table `links` do for a changed URL. */
-function changeNoter(db: Database): (accountId: AccountId, id: number) => void {
-  const add = db.prepare<null, [AccountId, number]>(
-    'INSERT INTO link_changes (account_id, link_id, is_deleted) VALUES (?, ?, 0)',
-  )
-  const prune = db.prepare<null, []>(
-    'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
-  )
-  return (accountId, id) => {
-    add.run(accountId, id)
-    prune.run()
   }
 }
 
