@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import { HOURS_OF_DAY, LINK } from '../hits/series.ts'
+import { HOURS_OF_DAY, LINK, type Step } from '../hits/series.ts'
 import type { Caller } from '../lib/thread.ts'
 import { mostHitsFirst, type Ranked } from '../links/ranked.ts'
 import type { Rankings } from '../links/rankings.ts'
@@ -124,15 +124,14 @@ interface SumsQuery {
 
 /** Runs on the reader thread. */
 export function rangeTopReads(db: Database) {
-  const inBuckets = (column: 'day' | 'hour') =>
-    db.prepare<Ranked, [string, string]>(
-      `SELECT id, sum(count) AS count FROM hits_by_${column}
-       WHERE ${column} IN (SELECT value FROM json_each(?1)) AND scope = ${LINK}
-         AND id IN (SELECT value FROM json_each(?2)) AND dimension = ''
-       GROUP BY id`,
-    )
-  const inDays = inBuckets('day')
-  const inHours = inBuckets('hour')
+  const inBuckets = (step: Step, values: string) =>
+    `SELECT id, count FROM hits_by_${step}
+     WHERE ${step} IN (SELECT value FROM json_each(${values})) AND scope = ${LINK}
+       AND id IN (SELECT value FROM json_each(?1)) AND dimension = ''`
+  const sums = db.prepare<Ranked, [string, string, string]>(
+    `SELECT id, sum(count) AS count
+     FROM (${inBuckets('day', '?2')} UNION ALL ${inBuckets('hour', '?3')}) GROUP BY id`,
+  )
   const newest = db.prepare<Ranked, [AccountId, number]>(
     `SELECT links.id, coalesce(hits.count, 0) AS count
      FROM links LEFT JOIN hits ON hits.link_id = links.id
@@ -145,16 +144,8 @@ export function rangeTopReads(db: Database) {
   )
   return {
     /** Committed hits of the links in these UTC days and hours. Leaves out links without any. */
-    rangeSums({ ids, days, hours }: SumsQuery): Ranked[] {
-      const wanted = JSON.stringify(ids)
-      const sums = new Map<number, number>()
-      db.transaction(() => {
-        const found = inDays.all(JSON.stringify(days), wanted)
-        found.push(...inHours.all(JSON.stringify(hours), wanted))
-        for (const { id, count } of found) sums.set(id, (sums.get(id) ?? 0) + count)
-      })()
-      return Array.from(sums, ([id, count]) => ({ id, count }))
-    },
+    rangeSums: ({ ids, days, hours }: SumsQuery): Ranked[] =>
+      sums.all(JSON.stringify(ids), JSON.stringify(days), JSON.stringify(hours)),
 
     newestLinks: ({ accountId, limit }: { accountId: AccountId; limit: number }): Ranked[] =>
       newest.all(accountId, limit),
