@@ -92,25 +92,17 @@ export class Rankings {
     if (isFiltered(options.query)) return this.#rank(key, options)
     const running = this.#running.get(key)
     if (running) return running
-    const ranking = this.#rank(key, options)
+    const ranking = this.#rank(key, options).finally(() => this.#running.delete(key))
     this.#running.set(key, ranking)
-    try {
-      return await ranking
-    } finally {
-      this.#running.delete(key)
-    }
+    return ranking
   }
 
   async #renew(key: string, options: RankOptions): Promise<void> {
     if (this.#renewing.has(key)) return
     this.#renewing.add(key)
-    try {
-      await this.#rank(key, options)
-    } catch {
-      // The old one is used until it is too old; then a request reports the error.
-    } finally {
-      this.#renewing.delete(key)
-    }
+    // After an error the old one is used until it is too old; then a request reports the error.
+    await this.#rank(key, options).catch(() => {})
+    this.#renewing.delete(key)
   }
 
   async #rank(key: string, options: RankOptions): Promise<Ranking> {
@@ -133,8 +125,10 @@ export class Rankings {
         const first =
           (await this.#rankAmong(this.#usualRanks, options)) ??
           (await this.#rankAmong(TOP_MAX, options))
-        if (first) this.#kept.set(key, first)
-        if (first) return first
+        if (first) {
+          this.#kept.set(key, first)
+          return first
+        }
       }
     } while (below !== undefined)
     const ranking = { best, at, ranks: keep }
