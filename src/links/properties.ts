@@ -18,8 +18,6 @@ import {
 } from './property-model.ts'
 import { requireOwnedLink, type UpdateDeps } from './update.ts'
 
-/** Reads and changes the properties of links. */
-
 /** Reads on the control thread's own connection. */
 export class PropertyReads {
   readonly #byIds

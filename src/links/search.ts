@@ -13,8 +13,8 @@ import type { Link } from './link.ts'
 /**
  * Substring search over code and URL, and in the dashboard also title, tags and note, in two steps:
  * a trigram index of them all names candidates, and each candidate's row is compared with the whole
- * text in the fields of the search. Links up to `search_progress.indexed_to` are in
- * the index; newer ones are compared without it. A search sees every link either way.
+ * text in the fields of the search. Links after `search_progress.indexed_to` are not in the index
+ * yet: their rows are all compared.
  */
 
 /** What is compared: a text without letter case. Greek has two small forms of one sigma. */

@@ -69,11 +69,11 @@ function creation(db: Database) {
 
   /** A generated code that is in use is replaced: of a million links, that is one. */
   const insertGenerated = (item: NewLink, accountId: AccountId, createdAt: number): Link => {
-    let { code } = item
-    for (let candidate = 0; candidate < CANDIDATES_MAX; candidate++) {
-      const link = insert(code === item.code ? item : { ...item, code }, accountId, createdAt)
+    let candidate = item
+    for (let tried = 0; tried < CANDIDATES_MAX; tried++) {
+      const link = insert(candidate, accountId, createdAt)
       if (link) return link
-      code = nextCode(code)
+      candidate = { ...candidate, code: nextCode(candidate.code) }
     }
     throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
   }

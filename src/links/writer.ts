@@ -87,7 +87,6 @@ export class LinkWriter {
     return (await this.#call('deleteLinksOf', command)).length
   }
 
-  /** Nothing is awaited between the result and its effects. */
   async #call<Name extends Changes>(name: Name, args: Parameters<LinkWrites[Name]>[0]) {
     const value = await this.#writer.call(name, args)
     this.#effects.after(name, value)
