@@ -64,23 +64,17 @@ export class ApiLimits {
     account: Account | undefined,
     client: Client,
   ): Budget | Promise<Budget> {
-    const { limiter, shared } = this.#deps
-    if (!shared) return { ...limiter.take(budget, account, client) }
-    return this.#share(shared, limiter.payerOf(budget, account, client), 1)
+    return this.#charge(this.#deps.limiter.payerOf(budget, account, client))
   }
 
   /** The same for several requests of an account, all or none of which a shared store allows. */
   async chargeAccount(budget: BudgetGroup, account: Account, amount = 1): Promise<Budget> {
-    const { limiter, shared } = this.#deps
-    const payer = limiter.payerOf(budget, account, NO_CLIENT)
-    return shared ? this.#share(shared, payer, amount) : this.#takeHere(payer, amount)
+    return this.#charge(this.#deps.limiter.payerOf(budget, account, NO_CLIENT), amount)
   }
 
   /** Spends one dashboard request: of the session's account, or of an address without a session. */
   chargePage(account: AccountId | undefined, client: Client): Budget | Promise<Budget> {
-    const { limiter, shared } = this.#deps
-    if (!shared) return { ...limiter.takePage(account, client) }
-    return this.#share(shared, limiter.pagePayerOf(account, client), 1)
+    return this.#charge(this.#deps.limiter.pagePayerOf(account, client))
   }
 
   /** Spends nothing. After a downgrade, more may have been spent than `used` reports. */
@@ -97,6 +91,11 @@ export class ApiLimits {
     }
     const [read, write] = await Promise.all([usedIn('read'), usedIn('write')])
     return { read, write }
+  }
+
+  #charge(payer: Payer, amount = 1): Budget | Promise<Budget> {
+    const { shared } = this.#deps
+    return shared ? this.#share(shared, payer, amount) : this.#takeHere(payer, amount)
   }
 
   async #share(shared: SharedStore, payer: Payer, amount: number): Promise<Budget> {

@@ -81,7 +81,7 @@ test('limiters of the same memory, as in other threads, share all windows', () =
   passed(other, 'read', SCHOOL, 300)
   expect(limiter.hasReads(undefined, SCHOOL)).toBe(false)
   const account = { id: 1, plan: 'free' as const, keyId: 1 }
-  for (let i = 0; i < 3; i++) other.takeOfAccount('write', account)
+  for (let i = 0; i < 3; i++) other.take('write', account, SCHOOL)
   expect(limiter.usage(account).write).toEqual({ limit: 4, used: 3 })
 })
 

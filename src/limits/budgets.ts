@@ -161,23 +161,11 @@ export class RateLimiter {
   }
 
   /** Spends one request of the caller's budget; a refused request spends nothing. */
-  take(
-    charge: Charge,
-    account: Account | undefined,
-    client: Client,
-    now = this.#thread.monotonic(),
-  ): Budget {
-    if (account) return this.takeOfAccount(charge, account, now)
-    const { keyHigh, keyLow } = client
-    const limit = this.memory.anonymous[charge]
-    return this.#takeFrom(this.#addresses[charge], limit, keyHigh, keyLow, now)
-  }
-
-  /** The same for a request that certainly has an account. */
-  takeOfAccount(charge: Charge, { id, plan }: Account, now = this.#thread.monotonic()): Budget {
+  take(charge: Charge, account: Account | undefined, { keyHigh, keyLow }: Client): Budget {
+    const { plans, anonymous } = this.memory
+    if (!account) return this.#takeFrom(this.#addresses[charge], anonymous[charge], keyHigh, keyLow)
     const group = charge === 'redirect' ? 'read' : charge
-    const limit = this.memory.plans[plan][group]
-    return this.#takeFrom(this.#accounts[group], limit, 0, id, now)
+    return this.#takeFrom(this.#accounts[group], plans[account.plan][group], 0, account.id)
   }
 
   /** Whether a read would be allowed now. Spends nothing. */
@@ -191,16 +179,7 @@ export class RateLimiter {
       : !this.#addresses.read.isSpent(client.keyHigh, client.keyLow, limit, now)
   }
 
-  /** Spends one dashboard request: of the session's account, or of an address without a session. */
-  takePage(account: AccountId | undefined, { keyHigh, keyLow }: Client): Budget {
-    const { pagesPerMinute } = this.memory
-    const now = this.#thread.monotonic()
-    return account === undefined
-      ? this.#takeFrom(this.#addresses.page, pagesPerMinute, keyHigh, keyLow, now)
-      : this.#takeFrom(this.#accounts.page, pagesPerMinute, 0, account, now)
-  }
-
-  /** The window that `take` charges. */
+  /** The window to which a request of the API is charged. */
   payerOf(budget: BudgetGroup, account: Account | undefined, client: Client): Payer {
     const { plans, anonymous } = this.memory
     return account
@@ -208,7 +187,7 @@ export class RateLimiter {
       : payer('address', budget, anonymous[budget], client)
   }
 
-  /** The window that `takePage` charges. */
+  /** The window of a dashboard request: of the session's account, or of an address without one. */
   pagePayerOf(account: AccountId | undefined, client: Client): Payer {
     const { pagesPerMinute } = this.memory
     return account === undefined
@@ -216,9 +195,9 @@ export class RateLimiter {
       : payer('account', 'page', pagesPerMinute, { keyHigh: 0, keyLow: account })
   }
 
+  /** Spends one request of this window; a refused request spends nothing. */
   takeOf({ callers, budget, limit, keyHigh, keyLow }: Payer): Budget {
-    const now = this.#thread.monotonic()
-    return this.#takeFrom(this.#windowsOf(callers)[budget], limit, keyHigh, keyLow, now)
+    return this.#takeFrom(this.#windowsOf(callers)[budget], limit, keyHigh, keyLow)
   }
 
   /** How long this window alone refuses a request; 0 if it does not. Spends nothing. */
@@ -233,13 +212,7 @@ export class RateLimiter {
   }
 
   /** `limit` 0: no limit. */
-  #takeFrom(
-    window: SlidingWindow,
-    limit: number,
-    keyHigh: number,
-    keyLow: number,
-    now: number,
-  ): Budget {
+  #takeFrom(window: SlidingWindow, limit: number, keyHigh: number, keyLow: number): Budget {
     const budget = this.#budget
     const time = this.#thread.clock()
     if (limit === 0) {
@@ -249,7 +222,8 @@ export class RateLimiter {
       budget.resetAt = Math.ceil(time / 1000)
       return budget
     }
-    return describe(budget, limit, window.take(keyHigh, keyLow, limit, Math.floor(now)), time)
+    const now = Math.floor(this.#thread.monotonic())
+    return describe(budget, limit, window.take(keyHigh, keyLow, limit, now), time)
   }
 }
 
