@@ -168,15 +168,12 @@ export class RateLimiter {
     return this.#takeFrom(this.#accounts[group], plans[account.plan][group], 0, account.id)
   }
 
-  /** Whether a read would be allowed now. Spends nothing. */
-  hasReads(account: Account | undefined, client: Client): boolean {
-    const { plans, anonymous } = this.memory
-    const limit = account ? plans[account.plan].read : anonymous.read
+  /** Whether a read of an address would be allowed now. Spends nothing. */
+  hasReads({ keyHigh, keyLow }: Client): boolean {
+    const limit = this.memory.anonymous.read
     if (limit === 0) return true
     const now = Math.floor(this.#thread.monotonic())
-    return account
-      ? !this.#accounts.read.isSpent(0, account.id, limit, now)
-      : !this.#addresses.read.isSpent(client.keyHigh, client.keyLow, limit, now)
+    return !this.#addresses.read.isSpent(keyHigh, keyLow, limit, now)
   }
 
   /** The window to which a request of the API is charged. */

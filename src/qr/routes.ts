@@ -154,7 +154,7 @@ async function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Prom
   const code = toCode(text)
   if (code !== undefined) {
     // A client without reads left causes no look-up for a code that is certainly unknown.
-    const isLookedUp = limiter.hasReads(undefined, caller.client) || codes.mayExist(code)
+    const isLookedUp = limiter.hasReads(caller.client) || codes.mayExist(code)
     if (isLookedUp && exists(destinations.find(code))) return code
   }
   await spendRead(deps, caller)

@@ -39,7 +39,7 @@ export function follower(deps: FollowDeps): Follow {
     if (destination === undefined) {
       try {
         // A caller without reads left causes no look-up for a code that is certainly unknown.
-        const isLookedUp = limiter.hasReads(undefined, client) || codes.mayExist(code)
+        const isLookedUp = limiter.hasReads(client) || codes.mayExist(code)
         if (isLookedUp) destination = cache.lookUp(code)
       } catch {
         return undefined
