@@ -1,6 +1,6 @@
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
-import { readChunks } from './body.ts'
+import { RequestBodies } from './body.ts'
 
 const CHUNKS = 50_000
 
@@ -21,13 +21,16 @@ test('a body sent byte by byte arrives complete, and its chunks are not kept', a
     Bun.gc(true)
     kept = heapStats().objectTypeCounts.Uint8Array ?? 0
   })
-  const bytes = await readChunks(request, CHUNKS)
-  expect(new TextDecoder().decode(bytes)).toBe('a'.repeat(CHUNKS))
+  using body = await new RequestBodies().read(request, { owner: 1, bytesMax: CHUNKS })
+  expect(new TextDecoder().decode(body.bytes)).toBe('a'.repeat(CHUNKS))
   expect(kept).toBeLessThan(CHUNKS / 10)
 })
 
 test('a body is read up to the last byte that is allowed, and not beyond', async () => {
-  expect(await readChunks(inBytes(), CHUNKS - 1)).toBeUndefined()
+  const bodies = new RequestBodies()
+  const limits = { owner: 1, bytesMax: CHUNKS - 1 }
+  await expect(bodies.read(inBytes(), limits)).rejects.toThrow('48 KiB')
   const none = new Request('http://hop.test/', { method: 'POST' })
-  expect(await readChunks(none, 0)).toHaveProperty('byteLength', 0)
+  using body = await bodies.read(none, { owner: 1, bytesMax: 0 })
+  expect(body.bytes).toHaveLength(0)
 })

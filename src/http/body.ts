@@ -100,31 +100,20 @@ async function readDeclared(request: Request, bytes: number, hold: Hold): Promis
   return await request.bytes()
 }
 
-async function readUndeclared(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {
-  const bytes = await readChunks(request, bytesMax, (arrived) => hold.take(arrived))
-  if (!bytes) throw tooLarge(bytesMax)
-  return new Uint8Array(bytes)
-}
-
 /**
- * Reads a body of undeclared length, counted as it arrives. Undefined if it exceeds `bytesMax`.
- * Throws if it is incomplete, and what `count` throws. Each chunk is copied into one buffer at
- * once: a body sent byte by byte would take gigabytes as separate chunks.
+ * Counts a body of undeclared length as it arrives. Each chunk is copied into one buffer at once: a
+ * body sent byte by byte would take gigabytes as separate chunks.
  */
-export async function readChunks(
-  request: Request,
-  bytesMax: number,
-  count: (bytes: number) => void = () => {},
-): Promise<ArrayBuffer | undefined> {
+async function readUndeclared(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {
   const whole = new Bun.ArrayBufferSink()
   let length = 0
   for await (const chunk of request.body ?? []) {
     length += chunk.byteLength
-    if (length > bytesMax) return undefined
-    count(chunk.byteLength)
+    if (length > bytesMax) throw tooLarge(bytesMax)
+    hold.take(chunk.byteLength)
     whole.write(chunk)
   }
-  return whole.end() as ArrayBuffer
+  return new Uint8Array(whole.end() as ArrayBuffer)
 }
 
 /** `application/json` in any letter case, with or without parameters. */
