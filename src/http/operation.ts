@@ -83,9 +83,11 @@ function operationOf(about: Description): DocumentDecoration {
   } as DocumentDecoration
 }
 
+/** Without `$schema`, which OpenAPI does not allow. */
 export function schemaOf(model: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const schema = z.toJSONSchema(model, { target: 'openapi-3.0', io, unrepresentable: 'any' })
-  return withoutMeta(schema as JsonSchema)
+  const options = { target: 'openapi-3.0', io, unrepresentable: 'any' } as const
+  const { $schema: _, ...schema } = z.toJSONSchema(model, options) as JsonSchema
+  return schema
 }
 
 /** Headers of the document's components, by name. */
@@ -121,9 +123,4 @@ function queryParameters(query: z.ZodObject) {
     ...(description ? { description } : {}),
     schema,
   }))
-}
-
-/** OpenAPI does not allow `$schema`. */
-function withoutMeta({ $schema: _, ...schema }: JsonSchema): JsonSchema {
-  return schema
 }
