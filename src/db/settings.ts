@@ -7,7 +7,6 @@ import type { Database } from 'bun:sqlite'
 export class SettingStore {
   readonly #find
   readonly #set
-  readonly #delete
 
   constructor(db: Database, table: 'settings' | 'host_settings' = 'settings') {
     this.#find = db.prepare<{ value: string }, [string]>(
@@ -17,7 +16,6 @@ export class SettingStore {
       `INSERT INTO ${table} (name, value) VALUES (?1, ?2)
        ON CONFLICT (name) DO UPDATE SET value = ?2`,
     )
-    this.#delete = db.prepare<null, [string]>(`DELETE FROM ${table} WHERE name = ?`)
   }
 
   find(name: string): string | undefined {
@@ -26,10 +24,6 @@ export class SettingStore {
 
   set(name: string, value: string): void {
     this.#set.run(name, value)
-  }
-
-  delete(name: string): void {
-    this.#delete.run(name)
   }
 }
 

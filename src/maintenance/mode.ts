@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 
 const NAME = 'maintenance_until'
 
-/** The setting for the writer thread: maintenance until an epoch time; undefined ends it. */
+/** The setting to store: maintenance until an epoch time; undefined ends it. */
 export const maintenanceSetting = (until: number | undefined): { name: string; value: string } => ({
   name: NAME,
   value: String(until ?? 0),
@@ -25,13 +25,5 @@ export class MaintenanceMode {
   until(): number | undefined {
     const until = Number(this.#settings.find(NAME) ?? 0)
     return until > this.#clock() ? until : undefined
-  }
-
-  begin(until: number): void {
-    this.#settings.set(NAME, String(until))
-  }
-
-  end(): void {
-    this.#settings.delete(NAME)
   }
 }

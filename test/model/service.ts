@@ -7,7 +7,7 @@ import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
 import { secureRandom } from '../../src/lib/random.ts'
-import { MaintenanceMode } from '../../src/maintenance/mode.ts'
+import { maintenanceSetting } from '../../src/maintenance/mode.ts'
 import { type Answer, START, toAnswer } from '../support/app.ts'
 import { revokeKey, rotateKey } from '../support/keys.ts'
 import type { Plan } from './accounts.ts'
@@ -137,9 +137,8 @@ export class Service implements AsyncDisposable {
   /** Until then; 0 ends it. */
   maintain(until: number): void {
     const { db } = openDataFolder(this.#dataDir)
-    const mode = new MaintenanceMode(new SettingStore(db), () => this.time.now)
-    if (until === 0) mode.end()
-    else mode.begin(until)
+    const { name, value } = maintenanceSetting(until)
+    new SettingStore(db).set(name, value)
     db.close()
   }
 

@@ -9,7 +9,7 @@ import { SettingStore } from '../../src/db/settings.ts'
 import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type RandomBytes, secureRandom } from '../../src/lib/random.ts'
-import { MaintenanceMode } from '../../src/maintenance/mode.ts'
+import { maintenanceSetting } from '../../src/maintenance/mode.ts'
 import { areEqual, type HostFolders, hostFolders, onEveryHost } from './app-cluster.ts'
 import { redirectThreads } from './binary.ts'
 import { fillDataFolder } from './data-folder.ts'
@@ -295,9 +295,8 @@ export class TestApp implements AsyncDisposable {
   /** Until an epoch time; undefined ends it. */
   maintenance(until: number | undefined): void {
     this.administer(({ db }) => {
-      const mode = new MaintenanceMode(new SettingStore(db), () => this.now())
-      if (until === undefined) mode.end()
-      else mode.begin(until)
+      const { name, value } = maintenanceSetting(until)
+      new SettingStore(db).set(name, value)
     })
   }
 
