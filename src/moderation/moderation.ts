@@ -117,7 +117,6 @@ interface ModerationOptions {
   /** Resolves when the lists that are active now apply to redirects. */
   publishLists: () => Promise<void>
   clock: Clock
-  pollMs?: number
 }
 
 /**
@@ -136,7 +135,7 @@ export class Moderation {
     this.reads = options.reads
     this.#options = options
     this.poll()
-    this.#timer = setInterval(() => this.poll(), options.pollMs ?? POLL_MS)
+    this.#timer = setInterval(() => this.poll(), POLL_MS)
     this.#timer.unref()
   }
 
