@@ -160,10 +160,6 @@ export class AccountStore {
     this.#orm.update(accounts).set(columns).where(eq(accounts.id, id)).run()
   }
 
-  setPlan(id: AccountId, plan: Plan): void {
-    this.change(id, { plan })
-  }
-
   /** Turns two-factor sign-in off and deletes its recovery codes. */
   clearSecondFactor(id: AccountId): void {
     this.change(id, { totpSecret: null, totpEnabledAt: null, totpLastStep: null })

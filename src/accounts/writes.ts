@@ -172,7 +172,7 @@ function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
 
   return {
     setPlan: ({ accountId, plan }: { accountId: AccountId; plan: Plan }): void =>
-      accounts.setPlan(accountId, plan),
+      accounts.change(accountId, { plan }),
 
     /**
      * Disables the account's keys and ends its sessions. `links`: its links answer 410 until the

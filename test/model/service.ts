@@ -131,7 +131,7 @@ export class Service implements AsyncDisposable {
   }
 
   setPlan(name: string, plan: Plan): void {
-    this.#administer((deps) => deps.accounts.setPlan(idOf(deps, name), plan))
+    this.#administer((deps) => deps.accounts.change(idOf(deps, name), { plan }))
   }
 
   /** Until then; 0 ends it. */

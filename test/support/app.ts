@@ -289,7 +289,7 @@ export class TestApp implements AsyncDisposable {
 
   setPlan(name: string, plan: Plan): void {
     this.key(name)
-    this.#administer((deps) => deps.accounts.setPlan(this.#idOf(deps, name), plan))
+    this.#administer((deps) => deps.accounts.change(this.#idOf(deps, name), { plan }))
   }
 
   /** Until an epoch time; undefined ends it. */
