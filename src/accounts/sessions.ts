@@ -6,10 +6,9 @@ import { AppError } from '../errors.ts'
 import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { Plan } from './plans.ts'
 import { type Factor, secondFactorWrites } from './second-factor.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { AccountId } from './store.ts'
+import type { AccountId, AccountRow } from './store.ts'
 
 const TOKEN_BYTES = 32
 const TOKEN_SHAPE = /^[\w-]{43}$/
@@ -140,38 +139,18 @@ export class Sessions {
 export const newToken = (random: RandomBytes): string =>
   Buffer.from(random(TOKEN_BYTES)).toString('base64url')
 
-export interface NewSession {
+/** db/schema.ts explains each column. */
+type Session = typeof sessions.$inferSelect
+
+export interface NewSession extends Omit<Session, 'id' | 'hash' | 'seenAt' | 'provedAt'> {
   hash: Uint8Array
-  accountId: AccountId
-  createdAt: number
-  address: string
-  agent: string
-  /** 1: lasts 30 days. */
-  isLong: number
 }
 
 /** A session with its account. */
-export interface SessionRow {
-  id: number
-  createdAt: number
-  seenAt: number
-  /** When the password was last entered in this session. */
-  provedAt: number
-  isLong: number
-  accountId: AccountId
-  email: string
-  plan: Plan
-  isOwner: number
-}
+export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
+  Pick<AccountRow, 'email' | 'plan' | 'isOwner'>
 
-export interface SessionView {
-  id: number
-  createdAt: number
-  seenAt: number
-  address: string
-  agent: string
-  isLong: number
-}
+export type SessionView = Omit<Session, 'hash' | 'accountId' | 'provedAt'>
 
 /** One-row look-ups of sessions, on the control thread's own connection. */
 export class SessionReads {
@@ -241,7 +220,7 @@ interface StartCommand {
 function sessionStarter(db: Database) {
   const orm = drizzle({ client: db })
   const active = db.prepare<
-    Pick<SessionRow, 'email' | 'plan' | 'isOwner'> & { totpEnabledAt: number | null },
+    Pick<AccountRow, 'email' | 'plan' | 'isOwner' | 'totpEnabledAt'>,
     [AccountId, string]
   >(
     `SELECT email, plan, is_owner AS isOwner, totp_enabled_at AS totpEnabledAt FROM accounts

@@ -14,9 +14,11 @@ const EXPIRED_KEYS_MAX = 100
 
 export type AccountId = number
 
+/** What the owner of a key may see of it. */
+export type KeyRow = Omit<typeof apiKeys.$inferSelect, 'accountId' | 'hash'>
+
 /** A `read` key cannot create or change links. */
-const KEY_SCOPES = ['read', 'write'] as const
-export type KeyScope = (typeof KEY_SCOPES)[number]
+export type KeyScope = KeyRow['scope']
 
 export interface Account {
   id: AccountId
@@ -45,18 +47,6 @@ export interface NewKey {
 export interface SignInMethod {
   passwordHash?: string | null
   isOwner?: boolean
-}
-
-/** What the owner of a key may see of it. */
-export interface KeyRow {
-  id: number
-  name: string | null
-  scope: KeyScope
-  prefix: string | null
-  lastFour: string
-  createdAt: number
-  endsAt: number | null
-  lastUsedAt: number | null
 }
 
 /**
