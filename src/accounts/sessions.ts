@@ -244,27 +244,18 @@ function sessionStarter(db: Database) {
     if (totpEnabledAt !== null && !(factor && useFactor(accountId, factor, createdAt))) {
       return undefined
     }
+    const isTimedOut = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
+    const isShortExpired = and(eq(sessions.isLong, 0), isTimedOut)
+    const isLongExpired = lte(sessions.createdAt, longBefore)
     const isReplaced = replaces && eq(sessions.hash, Buffer.from(replaces))
-    orm
-      .delete(sessions)
-      .where(
-        or(
-          and(
-            eq(sessions.isLong, 0),
-            or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore)),
-          ),
-          lte(sessions.createdAt, longBefore),
-          isReplaced,
-        ),
-      )
-      .run()
+    orm.delete(sessions).where(or(isShortExpired, isLongExpired, isReplaced)).run()
+    const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     const { id } = orm
       .insert(sessions)
-      .values({ ...session, hash: Buffer.from(hash), seenAt: createdAt, provedAt: createdAt })
+      .values({ ...session, ...times, hash: Buffer.from(hash) })
       .returning({ id: sessions.id })
       .get()
     endOldest.run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
-    const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     return { id, ...times, isLong, accountId, ...account }
   }
 }
@@ -276,9 +267,9 @@ export function sessionWrites(db: Database) {
     /**
      * Starts a session in place of the one whose cookie the browser had, if any. Also deletes all
      * expired sessions: started before `startedBefore`, not used since `seenBefore`, or long ones
-     * started before `longBefore`. Undefined,
-     * and nothing is changed, unless `passwordHash` is still the password of an active account and
-     * `factor`, where the account needs one, was not used before.
+     * started before `longBefore`. Undefined, and nothing is changed, unless `passwordHash` is
+     * still the password of an active account and `factor`, where the account needs one, was not
+     * used before.
      */
     startSession: sessionStarter(db),
 
