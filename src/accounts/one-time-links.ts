@@ -79,28 +79,18 @@ export class OneTimeLinkStore {
 
   /** The link if it is neither used nor expired at `now`. */
   find(purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined {
-    return this.#orm
-      .select()
-      .from(oneTimeLinks)
-      .where(
-        and(
-          eq(oneTimeLinks.hash, Buffer.from(hash)),
-          eq(oneTimeLinks.purpose, purpose),
-          isNull(oneTimeLinks.usedAt),
-          gt(oneTimeLinks.endsAt, now),
-        ),
-      )
-      .get()
+    const isThis = and(eq(oneTimeLinks.hash, Buffer.from(hash)), isUsable(purpose, now))
+    return this.#orm.select().from(oneTimeLinks).where(isThis).get()
   }
 
   /** Invitations that can still be accepted at `now`, newest first. */
   listInvites(now: number): OneTimeLinkRow[] {
-    const open = and(
-      eq(oneTimeLinks.purpose, 'invite'),
-      isNull(oneTimeLinks.usedAt),
-      gt(oneTimeLinks.endsAt, now),
-    )
-    return this.#orm.select().from(oneTimeLinks).where(open).orderBy(desc(oneTimeLinks.id)).all()
+    return this.#orm
+      .select()
+      .from(oneTimeLinks)
+      .where(isUsable('invite', now))
+      .orderBy(desc(oneTimeLinks.id))
+      .all()
   }
 
   /**
@@ -141,3 +131,7 @@ export class OneTimeLinkStore {
     this.#orm.update(oneTimeLinks).set({ usedAt: now }).where(eq(oneTimeLinks.id, id)).run()
   }
 }
+
+/** Neither used nor expired. */
+const isUsable = (purpose: Purpose, now: number) =>
+  and(eq(oneTimeLinks.purpose, purpose), isNull(oneTimeLinks.usedAt), gt(oneTimeLinks.endsAt, now))
