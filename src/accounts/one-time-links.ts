@@ -6,7 +6,7 @@ import { HOUR } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Plan } from './plans.ts'
 import type { SecretHasher } from './secrets.ts'
-import { newToken } from './sessions.ts'
+import { newToken, TOKEN_SHAPE } from './sessions.ts'
 import type { AccountId } from './store.ts'
 
 export type Purpose = 'setup' | 'invite' | 'reset'
@@ -22,8 +22,6 @@ export interface NewOneTimeLink {
 }
 
 export type OneTimeLinkRow = typeof oneTimeLinks.$inferSelect
-
-const TOKEN_SHAPE = /^[\w-]{43}$/
 
 /** How long a link can be used. */
 const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {

@@ -10,8 +10,6 @@ import { type Factor, secondFactorWrites } from './second-factor.ts'
 import type { SecretHasher } from './secrets.ts'
 import type { AccountId, AccountRow } from './store.ts'
 
-const TOKEN_BYTES = 32
-const TOKEN_SHAPE = /^[\w-]{43}$/
 const AGENT_MAX_LENGTH = 200
 /** A long session expires so long after its sign-in, used or not. */
 export const LONG_SESSION_MS = 30 * 24 * HOUR
@@ -134,6 +132,9 @@ export class Sessions {
     return this.#options.hasher.hash('session', token)
   }
 }
+
+const TOKEN_BYTES = 32
+export const TOKEN_SHAPE = /^[\w-]{43}$/
 
 /** 256 random bits as 43 characters that are valid in a cookie and in a URL. */
 export const newToken = (random: RandomBytes): string =>
