@@ -47,9 +47,8 @@ export class OwnAddress {
   }
 
   #read(): ReadonlySet<string> {
-    const { host: text, machine } = this.#options
-    const host = URL.parse(text.includes(':') ? `http://[${text}]` : `http://${text}`)?.hostname
-    const own = canonicalHost(host ?? '')
+    const { host, machine } = this.#options
+    const own = hostNamed(host) ?? ''
     if (UNSPECIFIED.includes(own)) return new Set([...UNSPECIFIED, ...LOOPBACK, ...machine()])
     if (isLocalhost(own) || LOOPBACK.includes(own)) return new Set([...UNSPECIFIED, ...LOOPBACK])
     return new Set([own])
@@ -60,9 +59,11 @@ const isLocalhost = (host: string): boolean => host === 'localhost' || host.ends
 
 function machineAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
-  return all.flatMap(({ address }) => {
-    const plain = address.replace(/%.*$/, '')
-    const host = URL.parse(`http://${plain.includes(':') ? `[${plain}]` : plain}`)?.hostname
-    return host === undefined ? [] : [canonicalHost(host)]
-  })
+  return all.flatMap(({ address }) => hostNamed(address.replace(/%.*$/, '')) ?? [])
+}
+
+/** An address or a name, in the form of `hostOf`; undefined if it is neither. */
+function hostNamed(text: string): string | undefined {
+  const url = URL.parse(text.includes(':') ? `http://[${text}]` : `http://${text}`)
+  return url ? canonicalHost(url.hostname) : undefined
 }
