@@ -3,9 +3,7 @@ import type { OwnAddress } from './own-address.ts'
 
 /** Which hosts are refused as destinations, for any thread. */
 export interface BlockedLists {
-  /**
-   * Our own hosts, as URLs (`BASE_URL`, `CDN_URL`) or bare hosts: blocked with any port and scheme.
-   */
+  /** URLs of our own hosts (`BASE_URL`, `CDN_URL`), which are blocked with any port and scheme. */
   ownHosts: readonly string[]
   /** One entry for each file. Hosts that are exempt from a list are not blocked by it. */
   lists: readonly { blocked: PackedHosts; exempt: PackedHosts }[]
@@ -17,7 +15,7 @@ export class BlockedHosts {
   readonly #ownAddress: Pick<OwnAddress, 'isOwn'>
 
   constructor({ ownHosts, lists }: BlockedLists, ownAddress: Pick<OwnAddress, 'isOwn'>) {
-    this.#ownHosts = new Set(ownHosts.map(ownHostOf))
+    this.#ownHosts = new Set(ownHosts.map(hostOf))
     this.#lists = lists.map(({ blocked, exempt }) => ({
       blocked: new HostSet(blocked),
       exempt: new HostSet(exempt),
@@ -47,6 +45,3 @@ export class BlockedHosts {
     return host.endsWith('.localhost') && this.#ownHosts.has('localhost')
   }
 }
-
-const ownHostOf = (text: string): string =>
-  text.includes('://') ? hostOf(text) : hostOf(`http://${text}`)

@@ -304,7 +304,7 @@ describe('a file that changes', () => {
 })
 
 describe('our own hosts', () => {
-  const ownHosts = ['https://hop.example/base', 'http://cdn.hop.example:8080', '192.0.2.7']
+  const ownHosts = ['https://hop.example/base', 'http://cdn.hop.example:8080', 'http://192.0.2.7']
   const cases = [
     { url: 'https://hop.example/ABCDEF', blocked: true },
     { url: 'http://hop.example/', blocked: true },

@@ -6,12 +6,8 @@ import { BlockedHosts, type BlockedLists } from './blocked-hosts.ts'
 import type { Loaded, LoaderCalls } from './load.ts'
 import type { OwnAddress } from './own-address.ts'
 
-interface BlocklistOptions {
+interface BlocklistOptions extends Pick<BlockedLists, 'ownHosts'> {
   files: readonly string[]
-  /**
-   * Our own hosts, as URLs (`BASE_URL`, `CDN_URL`) or bare hosts: blocked with any port and scheme.
-   */
-  ownHosts: readonly string[]
   /** The addresses on which the service listens; absent: none. */
   ownAddress?: Pick<OwnAddress, 'isOwn'>
   log: Log
