@@ -104,6 +104,9 @@ export class AppError extends Error {
   }
 }
 
+/** For a refusal after which the client may try again. */
+export const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
+
 /** The 503 of a service that runs but is unhealthy. `thread`: the name of the failed thread. */
 export const degradedError = (
   code: 'thread_ended' | 'thread_hanging' | 'not_following' | 'unhealthy',

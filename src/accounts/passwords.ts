@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { AppError, retryAfter } from '../errors.ts'
 import { SECOND } from '../lib/clock.ts'
 import { FairQueue, type Pace, type Time } from '../lib/fair-queue.ts'
 import type { Thread } from '../lib/thread.ts'
@@ -143,5 +143,4 @@ export class Passwords {
   }
 }
 
-const busy = () =>
-  new AppError('busy', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })
+const busy = () => new AppError('busy', '', retryAfter(RETRY_AFTER_SECONDS))

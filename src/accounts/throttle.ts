@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { AppError } from '../errors.ts'
+import { AppError, retryAfter } from '../errors.ts'
 import { MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
 import { script } from '../lib/valkey.ts'
 import type { VerifyHooks } from './passwords.ts'
@@ -166,9 +166,7 @@ export class Throttle {
 
 function tooManyAttempts(waitMs: number): AppError {
   const seconds = Math.max(1, Math.ceil(waitMs / SECOND))
-  return new AppError('too_many_attempts', String(seconds), {
-    headers: { 'retry-after': String(seconds) },
-  })
+  return new AppError('too_many_attempts', String(seconds), retryAfter(seconds))
 }
 
 const keysOf = (shared: SharedStore, attempts: readonly Attempt[]): string[] =>

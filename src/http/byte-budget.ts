@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { AppError, retryAfter } from '../errors.ts'
 
 /** An account's id, or the network of an anonymous client. */
 export type Owner = number | string
@@ -60,9 +60,7 @@ export class Hold implements Disposable {
   /** Throws `overloaded` if so many more bytes exceed a limit. */
   requireRoom(bytes: number): void {
     if (this.#budget.hasRoom(bytes, this.#options)) return
-    throw new AppError('overloaded', '', {
-      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-    })
+    throw new AppError('overloaded', '', retryAfter(RETRY_AFTER_SECONDS))
   }
 
   /** Holds more bytes. Throws `overloaded`, and then holds no more than before. */

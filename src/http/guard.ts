@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { findAccount, type KeyCheckDeps } from '../accounts/keys.ts'
 import type { BudgetGroup } from '../accounts/plans.ts'
 import type { Account } from '../accounts/store.ts'
-import { AppError, degradedError } from '../errors.ts'
+import { AppError, degradedError, retryAfter } from '../errors.ts'
 import type { ClientAddress } from '../hot/client-address.ts'
 import { isoTime, type MonotonicClock } from '../lib/clock.ts'
 import type { ApiLimits } from '../limits/api-limits.ts'
@@ -89,8 +89,6 @@ export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void
   const seconds = Math.ceil((until - clock()) / 1000)
   throw new AppError('maintenance', isoTime(until), retryAfter(seconds))
 }
-
-const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
 
 /**
  * Refuses a path without a route for this method. A path of the API that has another method is
