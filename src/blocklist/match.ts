@@ -101,10 +101,6 @@ export class HostSet {
     this.#packed = packed
   }
 
-  get size(): number {
-    return this.#packed.size
-  }
-
   /** Whether the set contains `host`, in the form of `hostOf`, or a domain above it. */
   covers(host: string): boolean {
     // No entry is longer than a DNS name, so only the end of a longer host can match.
