@@ -76,6 +76,7 @@ export function filePaths(code: string): string[] {
 /** Pages of the sign-in and of one-time links, for a browser without a session. */
 export const AUTH_PATHS: readonly string[] = [
   '/app/sign-in',
+  '/app/sign-in/code',
   '/app/sign-up',
   `/app/join/${'A'.repeat(43)}`,
   `/app/reset/${'A'.repeat(43)}`,

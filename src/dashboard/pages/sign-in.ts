@@ -118,6 +118,7 @@ function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProp
 /** The second step of a sign-in, if the account has two-factor sign-in. */
 export const signInCodePages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.signInCode', prefix: CODE_PAGE })
+    .use(anonymously(deps))
     .get('', ({ request, query }) => {
       const props = { next: safeNext(query.next), isLong: query.stay === '1' }
       return findAccount(deps, request) ? codePage(deps, request, props) : startAgain()
