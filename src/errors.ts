@@ -1,6 +1,7 @@
 /** The spec's chapter "Errors": every refusal with its status and exact message. */
 
 const fixed = (status: number, message: string) => ({ status, message: () => message })
+const detailed = (status: number, message: (detail: string) => string) => ({ status, message })
 /** Shortens a client's text, which may be much longer than a code. */
 const shorten = (code: string) => (code.length > 100 ? `${code.slice(0, 100)}…` : code)
 
@@ -8,26 +9,20 @@ export const REFUSALS = {
   invalid_url: fixed(400, 'Invalid URL: must start with http:// or https://'),
   invalid_code: fixed(400, 'Invalid code: must be 6-20 alphanumeric characters'),
   /** A value that its schema refuses, with the schema's message. */
-  invalid_value: { status: 400, message: (message: string) => message },
+  invalid_value: detailed(400, (message) => message),
   invalid_json: fixed(400, 'Invalid JSON: the request body must be a JSON document'),
   body_incomplete: fixed(400, 'The request body was cut off or is malformed'),
   invalid_api_key: fixed(401, 'Invalid or missing API key'),
-  invalid_passcode: {
-    status: 403,
-    message: (code: string) => `Invalid passcode for code ${shorten(code)}`,
-  },
+  invalid_passcode: detailed(403, (code) => `Invalid passcode for code ${shorten(code)}`),
   read_only_key: fixed(403, 'This API key is read-only'),
-  code_not_found: { status: 404, message: (code: string) => `Code not found: ${shorten(code)}` },
-  link_disabled: { status: 410, message: (code: string) => `Link disabled: ${code}` },
-  link_expired: { status: 410, message: (code: string) => `Link expired: ${code}` },
+  code_not_found: detailed(404, (code) => `Code not found: ${shorten(code)}`),
+  link_disabled: detailed(410, (code) => `Link disabled: ${code}`),
+  link_expired: detailed(410, (code) => `Link expired: ${code}`),
   path_not_found: fixed(404, 'Not found'),
-  method_not_allowed: { status: 405, message: (method: string) => `Method not allowed: ${method}` },
-  code_in_use: { status: 409, message: (code: string) => `Code already in use: ${code}` },
+  method_not_allowed: detailed(405, (method) => `Method not allowed: ${method}`),
+  code_in_use: detailed(409, (code) => `Code already in use: ${code}`),
   invalid_utf8: fixed(400, 'Invalid JSON: the request body is not valid UTF-8'),
-  body_too_large: {
-    status: 413,
-    message: (limit: string) => `Request body too large: at most ${limit}`,
-  },
+  body_too_large: detailed(413, (limit) => `Request body too large: at most ${limit}`),
   unsupported_media_type: fixed(415, 'Unsupported media type: send Content-Type: application/json'),
   unsupported_charset: fixed(415, 'Unsupported charset: send the request body in UTF-8'),
   unsupported_encoding: fixed(
@@ -35,45 +30,30 @@ export const REFUSALS = {
     'Unsupported content encoding: send the request body uncompressed',
   ),
   url_blocked: fixed(422, 'Destination URL is not allowed (host on abuse blocklist)'),
-  rate_limited: {
-    status: 429,
-    message: (seconds: string) => `Rate limit exceeded. Retry in ${seconds} seconds.`,
-  },
-  too_many_attempts: {
-    status: 429,
-    message: (seconds: string) => `Too many attempts. Try again in ${seconds} seconds.`,
-  },
+  rate_limited: detailed(429, (seconds) => `Rate limit exceeded. Retry in ${seconds} seconds.`),
+  too_many_attempts: detailed(
+    429,
+    (seconds) => `Too many attempts. Try again in ${seconds} seconds.`,
+  ),
   form_expired: fixed(
     403,
     'This form is no longer valid, or was sent from another site. Open the page again and retry.',
   ),
-  form_too_large: {
-    status: 413,
-    message: (limit: string) => `The form is too large: at most ${limit}.`,
-  },
+  form_too_large: detailed(413, (limit) => `The form is too large: at most ${limit}.`),
   too_many_fields: fixed(400, 'The form has too many fields.'),
   unsupported_form: fixed(415, 'This is not a form that the page understands.'),
   sign_in_needed: fixed(401, 'Sign in first.'),
   page_not_found: fixed(404, 'There is no such page.'),
   link_over: fixed(404, 'This link has been used, has been replaced, or is too old.'),
   internal: fixed(500, 'Internal server error'),
-  maintenance: {
-    status: 503,
-    message: (until: string) => `Service under maintenance until ${until}`,
-  },
+  maintenance: detailed(503, (until) => `Service under maintenance until ${until}`),
   overloaded: fixed(503, 'Too much data is being transferred. Try again in a few seconds.'),
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
   search_timeout: fixed(503, 'The search took too long. Try again in a moment.'),
-  quota_exceeded: { status: 422, message: (quota: string) => `Quota exceeded: ${quota}` },
+  quota_exceeded: detailed(422, (quota) => `Quota exceeded: ${quota}`),
   stopping: fixed(503, 'Service is stopping'),
-  thread_ended: {
-    status: 503,
-    message: (name: string) => `Service degraded: its ${name} thread has ended`,
-  },
-  thread_hanging: {
-    status: 503,
-    message: (name: string) => `Service degraded: its ${name} thread does not answer`,
-  },
+  thread_ended: detailed(503, (name) => `Service degraded: its ${name} thread has ended`),
+  thread_hanging: detailed(503, (name) => `Service degraded: its ${name} thread does not answer`),
   not_following: fixed(503, 'Service degraded: this host does not follow the log of its cluster'),
   unhealthy: fixed(503, 'Service degraded: the database does not answer'),
 } as const
