@@ -100,19 +100,8 @@ function finishInterruptedRestore(dataDir: string): void {
   refuseLinks(dataDir)
 }
 
-type OtherCommand =
-  | 'help'
-  | 'version'
-  | 'health'
-  | 'serve'
-  | 'backup'
-  | 'restore'
-  | 'check'
-  | 'shorten'
-  | 'links'
-  | 'qr'
-
-type AdminCommand = Exclude<Command, { command: OtherCommand } | ClusterCommand>
+/** All others of two words, such as `account create`. */
+type AdminCommand = Exclude<Extract<Command, { command: `${string} ${string}` }>, ClusterCommand>
 
 /** Commands that change nothing. */
 const READERS: readonly string[] = ['account list', 'link disabled', 'maintenance status']
