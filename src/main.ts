@@ -56,12 +56,7 @@ async function run(command: Command): Promise<void> {
     // Standard output may be the backup itself.
     return command.file === STREAM ? printError(summary) : print(summary)
   }
-  if (command.command === 'check') {
-    const { ok, text } = await check(dataDir, command)
-    print(text)
-    if (!ok) process.exit(EXIT_FAILED)
-    return
-  }
+  if (command.command === 'check') return report(await check(dataDir, command))
   if (!CREATORS.includes(command.command)) requireDatabase(dataDir)
   print(await administer(command, config, running?.base_url ?? config.baseUrl))
 }
@@ -81,12 +76,14 @@ async function runClusterCommand(command: ClusterCommand, config: Config): Promi
       return print(
         command.host ? await cluster.removeLost(config, command.host) : await cluster.leave(config),
       )
-    case 'cluster status': {
-      const { ok, text } = await clusterStatus(config, command)
-      print(text)
-      if (!ok) process.exit(EXIT_FAILED)
-    }
+    case 'cluster status':
+      return report(await clusterStatus(config, command))
   }
+}
+
+function report({ ok, text }: { ok: boolean; text: string }): void {
+  print(text)
+  if (!ok) process.exit(EXIT_FAILED)
 }
 
 /** Commands that create the data folder if it is missing. */
@@ -142,7 +139,6 @@ function carryOut(
     clock: wallClock,
     random: secureRandom,
   }
-  const maintenance = new MaintenanceMode(new SettingStore(db), wallClock)
   switch (command.command) {
     case 'account create':
       return accounts.createAccount(deps, command)
@@ -175,7 +171,7 @@ function carryOut(
     case 'maintenance off':
       return service.endMaintenance(deps)
     case 'maintenance status':
-      return service.showMaintenance(maintenance)
+      return service.showMaintenance(new MaintenanceMode(new SettingStore(db), wallClock))
   }
 }
 
