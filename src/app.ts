@@ -118,11 +118,7 @@ function routes(service: Service) {
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(redirectFollower(service)))
     .use(dashboardRoutes(dashboard.deps))
-    .use(openapiRoutes(config, listRoutes))
-
-  function listRoutes(): InternalRoute[] {
-    return http.routes
-  }
+    .use(openapiRoutes(config, (): InternalRoute[] => http.routes))
   return http
 }
 
