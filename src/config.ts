@@ -31,7 +31,7 @@ const PublicPage = z
 
 const list = z
   .string()
-  .refine((text) => text === '' || /[^,\s]/.test(text), 'must name something between its commas')
+  .refine((text) => /[^,\s]/.test(text), 'must name something between its commas')
   .transform((text) =>
     text
       .split(',')
@@ -69,7 +69,7 @@ const Environment = z.object({
   PORT: wholeNumber(0, 65_535)
     .default(3000)
     .describe('Port to listen on. 0 chooses a free one and needs BASE_URL.'),
-  HOST: z.string().min(1, 'must not be empty').default('0.0.0.0').describe('Address to listen on.'),
+  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
   BASE_URL: Address.refine(
     (url) => new URL(url).pathname === '/',
     'must have no path: Hopcode serves its pages and short links at the root of a host',
@@ -83,7 +83,6 @@ const Environment = z.object({
   CDN_URL: Address.optional().describe('What the URLs of stored QR images begin with.'),
   DATA_DIR: z
     .string()
-    .min(1, 'must not be empty')
     .refine(
       (path) => Buffer.byteLength(resolve(path)) <= DATA_DIR_MAX_BYTES,
       `must be a path of at most ${DATA_DIR_MAX_BYTES} bytes`,
@@ -203,11 +202,6 @@ export interface Quota {
   urlBytesMax: number
 }
 
-interface Listen {
-  host: string
-  port: number
-}
-
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -325,7 +319,7 @@ function refuseLoop(name: string, page: string | undefined, baseUrl: string): vo
 }
 
 /** `127.0.0.1:9100`, `[::1]:9100` or `localhost:9100`. */
-function parseListen(text: string, context: z.RefinementCtx): Listen {
+function parseListen(text: string, context: z.RefinementCtx) {
   const [, bracketed, plain, digits] =
     /^(?:\[([\da-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(text) ?? []
   const port = Number(digits)
