@@ -9,46 +9,27 @@ export const SIZE_MAX_PX = 2048
 export const MARGIN_MAX_MODULES = 16
 export const CAPTION_LENGTH_MAX = 40
 
-const FORMATS = ['png', 'svg'] as const
 /** Error correction: the share of the code that may be damaged is 7, 15, 25 or 30 %. */
 export const LEVELS = ['L', 'M', 'Q', 'H'] as const
 /** The caption that stands for the short URL. */
 export const URL_CAPTION = '1'
 
-export interface QrOptions {
-  format: (typeof FORMATS)[number]
-  /** Width and height of the PNG in pixels. The SVG has no size of its own. */
-  size: number
-  /** `#rrggbb`, lower case. */
-  dark: string
-  /** `#rrggbb`, lower case. */
-  light: string
-  /** Light modules on each side. */
-  margin: number
-  level: (typeof LEVELS)[number]
-  /** The logo of the code's account is in the middle, and `level` is H. */
-  logo: boolean
-  /** `URL_CAPTION`, or the text below the code; empty for none. */
-  caption: string
-}
-
 const SIZE_MESSAGE = `Invalid size: must be an integer between ${SIZE_MIN_PX} and ${SIZE_MAX_PX}`
 
 // Each default precedes its transform: z.toJSONSchema omits a default that follows one.
-const pixelSize = (defaultPx: number) =>
-  z
-    .string(SIZE_MESSAGE)
-    .refine(isPixelSize, SIZE_MESSAGE)
-    .default(`${defaultPx}`)
-    // Query values are text, but the API documents an integer: these fields override the string.
-    .meta({
-      type: 'integer',
-      minimum: SIZE_MIN_PX,
-      maximum: SIZE_MAX_PX,
-      default: defaultPx,
-      description: 'Width and height of the image in pixels. Ignored for svg.',
-    })
-    .transform(Number)
+const size = z
+  .string(SIZE_MESSAGE)
+  .refine(isPixelSize, SIZE_MESSAGE)
+  .default('512')
+  // Query values are text, but the API documents an integer: these fields override the string.
+  .meta({
+    type: 'integer',
+    minimum: SIZE_MIN_PX,
+    maximum: SIZE_MAX_PX,
+    default: 512,
+    description: 'Width and height of the image in pixels. Ignored for svg.',
+  })
+  .transform(Number)
 
 const hexColor = (name: 'dark' | 'light', role: string, defaultColor: string) => {
   const message = `Invalid ${name}: must be a hex color like #1a2e4f`
@@ -94,10 +75,10 @@ const caption = z
 
 export const QrQuery = z.object({
   format: z
-    .enum(FORMATS, 'Invalid format: must be png or svg')
+    .enum(['png', 'svg'], 'Invalid format: must be png or svg')
     .default('png')
     .meta({ description: 'Image format.' }),
-  size: pixelSize(512),
+  size,
   dark: hexColor('dark', 'Foreground', '#1a2e4f'),
   light: hexColor('light', 'Background', '#ffffff'),
   margin,
@@ -112,6 +93,9 @@ export const QrQuery = z.object({
     .transform((text) => text === '1'),
   caption,
 })
+
+/** From `parseQrOptions`: colors are `#rrggbb` in lower case, and the level with a logo is H. */
+export type QrOptions = z.output<typeof QrQuery>
 
 /** Absent parameters have the spec's defaults. Throws `invalid_value` for the first bad one. */
 export function parseQrOptions(query: Readonly<Record<string, string | undefined>>): QrOptions {
