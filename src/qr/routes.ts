@@ -7,7 +7,6 @@ import { clientOf, type ResponseState } from '../http/context.ts'
 import { describeBudget, type GuardDeps, publicly, rateLimited } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import type { Budget } from '../limits/budgets.ts'
 import type { DestinationReads } from '../links/destination.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
 import type { PublicUrls } from '../links/link.ts'
@@ -161,15 +160,10 @@ async function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Prom
   throw new AppError('code_not_found', text.toUpperCase())
 }
 
-async function spendRead({ limits }: QrDeps, caller: FileCaller): Promise<void> {
-  const budget = await limits.charge('read', undefined, caller.client)
-  if (!budget.allowed) throw limited(budget, caller)
-  describeBudget(budget, caller.set)
-}
-
-function limited(budget: Budget, { set }: FileCaller): AppError {
+async function spendRead({ limits }: QrDeps, { client, set }: FileCaller): Promise<void> {
+  const budget = await limits.charge('read', undefined, client)
   describeBudget(budget, set)
-  return rateLimited(budget)
+  if (!budget.allowed) throw rateLimited(budget)
 }
 
 /** A disabled code of a deleted link has a destination but no link. */
