@@ -38,13 +38,13 @@ export class QrFiles {
 
   /**
    * Creates the folder and removes unfinished files of a crash. The writing object calls it before
-   * its first write. Returns the promise of `deleteRetired`; no caller needs to await it. Rejects
+   * its first write. Resolves when retired images are deleted; no caller needs to await it. Rejects
    * if the disk refuses: the first write retries.
    */
   async open(): Promise<void> {
     rmSync(this.#unfinished, { recursive: true, force: true })
     this.#makeFolders()
-    await this.deleteRetired()
+    await this.#deleteRetired()
   }
 
   /** Path of a code's image, stored or not. Throws if `code` is not 6 to 20 of A–Z and 0–9. */
@@ -76,21 +76,21 @@ export class QrFiles {
 
   /**
    * Removes all images in one step: when this returns, no path leads to an old image, not even
-   * after a power loss. Returns the promise of `deleteRetired`; no caller needs to await it.
+   * after a power loss. Resolves when they are deleted; no caller needs to await it.
    */
   retireAll(): Promise<void> {
     this.#makeFolders()
     renameSync(this.#dir, `${this.#dir}${RETIRED}${randomUUID()}`)
     this.#makeFolders()
     flushToDisk(dirname(this.#dir))
-    return this.deleteRetired()
+    return this.#deleteRetired()
   }
 
   /**
    * Deletes retired images, also those from before a crash, one folder after the other. Rejects if
    * the disk refuses; the next `open` retries.
    */
-  deleteRetired(): Promise<void> {
+  #deleteRetired(): Promise<void> {
     const deleted = this.#deleting.then(() => this.#deleteFolders())
     this.#deleting = deleted.catch(() => {})
     return deleted

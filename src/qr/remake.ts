@@ -56,11 +56,6 @@ export class Remake {
     })
   }
 
-  /** Resolves once every image is stored, or after `close`. */
-  get done(): Promise<void> {
-    return this.#done
-  }
-
   /** Resolves once the current chunk is stored or dropped. */
   async close(): Promise<void> {
     this.#stopped = true
