@@ -67,10 +67,10 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
 export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
   const position = requirePosition(folder)
   return usingPostgres(folder.clusterUrl, async (sql) => {
-    await requireCluster(sql, position)
     const [row] = await sql`
-      SELECT seq, (SELECT count(*) FROM hopcode.log WHERE seq > ${position.seq}) AS following
+      SELECT name, seq, (SELECT count(*) FROM hopcode.log WHERE seq > ${position.seq}) AS following
       FROM hopcode.cluster`
+    if (row?.name !== position.cluster) throw new DataError(OTHER_CLUSTER)
     if (Number(row.following) !== Number(row.seq) - position.seq) {
       throw new DataError('The backup is too old: the log no longer has all later entries.')
     }
@@ -172,11 +172,6 @@ export function requirePosition({
   const position = findLogPosition(db)
   if (!position) throw new DataError(`${dataDir} belongs to no cluster.`)
   return position
-}
-
-async function requireCluster(sql: SQL, { cluster }: LogPosition): Promise<void> {
-  const [row] = await sql`SELECT name FROM hopcode.cluster`
-  if (row?.name !== cluster) throw new DataError(OTHER_CLUSTER)
 }
 
 async function register(
