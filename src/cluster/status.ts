@@ -36,21 +36,19 @@ type Row = Record<string, unknown>
 export async function readCluster(sql: SQL): Promise<ClusterState> {
   const [row] = (await sql`
     SELECT name, seq, pg_total_relation_size('hopcode.log') AS bytes,
-      (SELECT min(seq) FROM hopcode.log) AS first,
+      (SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM hopcode.log) AS entries,
       (SELECT extract(epoch FROM at) * 1000 FROM hopcode.log ORDER BY seq LIMIT 1) AS oldest
     FROM hopcode.cluster`) as Row[]
   const hosts = (await sql`
     SELECT id, name, address, program, version, applied, problem,
       CASE WHEN seen > 'epoch' THEN extract(epoch FROM now() - seen) * 1000 END AS silent
     FROM hopcode.hosts ORDER BY joined, id`) as Row[]
-  const head = Number(row?.seq ?? 0)
-  const first = row?.first ?? null
   return {
     name: String(row?.name),
-    head,
+    head: Number(row?.seq ?? 0),
     hosts: hosts.map(hostOf),
     log: {
-      entries: first === null ? 0 : head - Number(first) + 1,
+      entries: Number(row?.entries ?? 0),
       bytes: Number(row?.bytes ?? 0),
       oldest: row?.oldest === null ? undefined : Math.round(Number(row?.oldest)),
     },
