@@ -97,7 +97,7 @@ export class SharedOrder implements Order {
     const sharedOutcomes = await this.#submitShared(shared)
     return calls.map(({ name }) => {
       const outcome = (OF_ONE_HOST.has(name) ? ownOutcomes : sharedOutcomes).shift()
-      return outcome ?? { error: 'the log gave no answer' }
+      return outcome ?? NO_ANSWER
     })
   }
 
@@ -136,21 +136,21 @@ export class SharedOrder implements Order {
     const prepared = calls.map((call) => this.#prepare(call))
     const logged = prepared.flatMap(({ call }) => call ?? [])
     const outcomes = logged.length > 0 ? await this.#append(logged) : []
-    return prepared.map(({ call, answer }) => answer(call && outcomes.shift()))
+    return prepared.map(({ call, answer }) => answer((call && outcomes.shift()) ?? NO_ANSWER))
   }
 
   /** What a call becomes in the log, and what its caller gets. */
   #prepare(call: LoggedCall): {
     call: LoggedCall | undefined
-    answer: (outcome: Outcome | undefined) => Outcome
+    answer: (outcome: Outcome) => Outcome
   } {
-    if (call.name !== 'countHits') return { call, answer: (outcome) => outcome ?? NO_ANSWER }
+    if (call.name !== 'countHits') return { call, answer: (outcome) => outcome }
     const found = this.#options.readHits(call.args as { end: number; now: number })
     if (!found) return { call: undefined, answer: () => ({ value: 0 }) }
     return {
       call: { name: 'addHits', args: found.call },
       answer: (outcome) => {
-        if (!outcome || 'error' in outcome) return outcome ?? NO_ANSWER
+        if ('error' in outcome) return outcome
         return outcome.value ? { value: found.lost } : { error: 'the hits are counted already' }
       },
     }
