@@ -43,8 +43,6 @@ export function sharedHitWrites(db: Database, ownHost: string) {
   }
 }
 
-export type SharedHitWrites = ReturnType<typeof sharedHitWrites>
-
 /** Reads what a flush counts, before it becomes an entry of the log. */
 export function hitReader(db: Database, journal: Pick<JournalFile, 'read' | 'id'>, host: string) {
   /**

@@ -103,7 +103,7 @@ export function moderationWrites(db: Database) {
   }
 }
 
-export type ModerationWrites = ReturnType<typeof moderationWrites>
+type ModerationWrites = ReturnType<typeof moderationWrites>
 
 /** A change by a command, which runs in another process, applies within this time. */
 const POLL_MS = 500
