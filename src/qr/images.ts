@@ -45,12 +45,8 @@ interface CodeImage {
 
 /** Image of each code: rendered by the QR thread, stored as a file, rendered again if missing. */
 export class QrImages implements CodeImages {
-  readonly #renderer: QrImagesOptions['renderer']
+  readonly #options: QrImagesOptions
   readonly #files: QrFiles
-  readonly #addresses: PublicUrls
-  readonly #reads: QrImagesOptions['reads']
-  readonly #store: QrImagesOptions['store']
-  readonly #log: Log
   readonly #logoBytes = new ByteBudget(LOGO_BYTES_MAX)
   /** Accounts with a `renderMany` under way. */
   readonly #busy = new Set<AccountId>()
@@ -60,13 +56,9 @@ export class QrImages implements CodeImages {
   /** When the last code was created. */
   #latestMs = 0
 
-  constructor({ renderer, dir, addresses, reads, store, log }: QrImagesOptions) {
-    this.#renderer = renderer
-    this.#files = new QrFiles({ dir })
-    this.#addresses = addresses
-    this.#reads = reads
-    this.#store = store
-    this.#log = log
+  constructor(options: QrImagesOptions) {
+    this.#options = options
+    this.#files = new QrFiles({ dir: options.dir })
   }
 
   /** Stores the image of a new code in the background. If that fails, it is rendered on demand. */
@@ -79,9 +71,10 @@ export class QrImages implements CodeImages {
 
   /** Runs after an unfinished `prepare` of the same code, so that no image outlives its code. */
   remove(code: Code): void {
+    const { renderer, log } = this.#options
     this.#waiting.delete(code)
-    this.#renderer.call('remove', { code }, { background: true }).catch((error: unknown) => {
-      this.#log.warn('qr.not_removed', { code, reason: messageOf(error) })
+    renderer.call('remove', { code }, { background: true }).catch((error: unknown) => {
+      log.warn('qr.not_removed', { code, reason: messageOf(error) })
     })
   }
 
@@ -95,7 +88,7 @@ export class QrImages implements CodeImages {
 
   /** Stores the image of a code. The caller has checked in the same tick that the code exists. */
   create(code: Code): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#renderer.call('store', { code, text: this.#addresses.short(code) })
+    return this.#options.renderer.call('store', this.#imageOf(code))
   }
 
   /**
@@ -141,50 +134,53 @@ export class QrImages implements CodeImages {
 
   /** Stores the images of many codes in the background. Resolves once all are stored. */
   async remake(codes: readonly Code[]): Promise<void> {
+    const { renderer } = this.#options
     // One call per image, so that a requested image waits behind one of them only.
-    const images = codes.map((code) => ({ code, text: this.#addresses.short(code) }))
     await Promise.all(
-      images.map((image) => this.#renderer.call('store', image, { background: true })),
+      codes.map((code) => renderer.call('store', this.#imageOf(code), { background: true })),
     )
   }
 
   /** Finishes pending removals and drops queued renders: missing images are rendered on demand. */
   close(): Promise<void> {
     this.#waiting.clear()
-    return this.#renderer.close({ drop: ['store', 'storeAll'] })
+    return this.#options.renderer.close({ drop: ['store', 'storeAll'] })
+  }
+
+  /** For `store` and `storeAll`. */
+  #imageOf(code: Code) {
+    return { code, text: this.#options.addresses.short(code) }
   }
 
   #command(code: Code, options: QrOptions): RenderCommand {
-    const command = { text: this.#addresses.short(code), options }
+    const { addresses, reads, store } = this.#options
+    const command = { text: addresses.short(code), options }
     if (!options.logo) return command
-    const account = this.#reads.findByCode(code)?.accountId
-    const logo = account === undefined ? undefined : this.#store.findLogo(account)
+    const account = reads.findByCode(code)?.accountId
+    const logo = account === undefined ? undefined : store.findLogo(account)
     if (!logo) throw new AppError('invalid_value', 'Invalid logo: the account has none')
     return { ...command, logo }
   }
 
   async #render(command: RenderCommand, background: boolean): Promise<Uint8Array<ArrayBuffer>> {
-    const rendered = await this.#renderer.call('render', command, { background })
+    const rendered = await this.#options.renderer.call('render', command, { background })
     if ('image' in rendered) return rendered.image
     const message = `Invalid size: must be at least ${rendered.sizeMin} for these options`
     throw new AppError('invalid_value', message)
   }
 
   async #renderWaiting(): Promise<void> {
+    const { renderer, log } = this.#options
     this.#isRendering = true
     while (this.#waiting.size > 0) {
       const codes = this.#waiting.values().take(BATCH).toArray()
       for (const code of codes) this.#waiting.delete(code)
-      await this.#storeAll(codes).catch((error: unknown) => {
-        this.#log.debug('qr.not_prepared', { codes: codes.length, reason: messageOf(error) })
+      const images = codes.map((code) => this.#imageOf(code))
+      await renderer.call('storeAll', images, { background: true }).catch((error: unknown) => {
+        log.debug('qr.not_prepared', { codes: codes.length, reason: messageOf(error) })
       })
       if (performance.now() - this.#latestMs < PAUSE_MS) await Bun.sleep(PAUSE_MS)
     }
     this.#isRendering = false
-  }
-
-  #storeAll(codes: readonly Code[]): Promise<void> {
-    const images = codes.map((code) => ({ code, text: this.#addresses.short(code) }))
-    return this.#renderer.call('storeAll', images, { background: true })
   }
 }
