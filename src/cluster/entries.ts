@@ -28,9 +28,7 @@ export function encodeCalls(calls: readonly LoggedCall[]): Buffer {
       // `value` of a Buffer is what its `toJSON` returned.
       const given = this[key]
       if (!(given instanceof Uint8Array)) return value
-      return {
-        [BYTES]: Buffer.from(given.buffer, given.byteOffset, given.length).toString('base64'),
-      }
+      return { [BYTES]: given.toBase64() }
     }),
   )
 }
@@ -39,6 +37,6 @@ export function encodeCalls(calls: readonly LoggedCall[]): Buffer {
 export function decodeCalls(bytes: Uint8Array): LoggedCall[] {
   return JSON.parse(new TextDecoder().decode(bytes), (_, value: unknown) => {
     const base64 = (value as { [BYTES]?: unknown } | null)?.[BYTES]
-    return typeof base64 === 'string' ? new Uint8Array(Buffer.from(base64, 'base64')) : value
+    return typeof base64 === 'string' ? Uint8Array.fromBase64(base64) : value
   }) as LoggedCall[]
 }

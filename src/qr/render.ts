@@ -64,9 +64,8 @@ function toSvg(matrix: QrMatrix, { dark, light, margin, caption, logo }: SvgOpti
 function svgImage({ png, bitmap }: Logo, square: { middle: number; side: number }): string {
   const { width, height } = placeIn(bitmap, square.side)
   const [x, y] = [square.middle - width / 2, square.middle - height / 2]
-  const data = Buffer.from(png).toString('base64')
   return (
     `<image x="${x}" y="${y}" width="${width}" height="${height}" ` +
-    `xlink:href="data:image/png;base64,${data}"/>`
+    `xlink:href="data:image/png;base64,${png.toBase64()}"/>`
   )
 }

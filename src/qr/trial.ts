@@ -65,7 +65,7 @@ export async function openTrials() {
 export type Trials = Awaited<ReturnType<typeof openTrials>>
 
 function drawLogo(bytes: Uint8Array): Bitmap | { problem: string } {
-  if (Buffer.from(bytes.subarray(0, 8)).toString('hex') === PNG_SIGNATURE) return drawPng(bytes)
+  if (bytes.subarray(0, 8).toHex() === PNG_SIGNATURE) return drawPng(bytes)
   let text: string
   try {
     text = plainSvg(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
