@@ -3,9 +3,8 @@ import { within } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 
 /**
- * The ordered log of a cluster, in PostgreSQL 15 or later. All statements for PostgreSQL are in
- * this file and in schema.ts: plain rows and row locks. Each connection has one role, so that a
- * statement that waits does not delay another role.
+ * The ordered log of a cluster, in PostgreSQL 15 or later: plain rows and row locks. Each
+ * connection has one role, so that a statement that waits does not delay another role.
  */
 
 /** A statement that takes longer fails, and its connection is replaced. */

@@ -35,7 +35,7 @@ const STEPS = [
    );`,
 ]
 
-export const FORMAT = STEPS.length
+const FORMAT = STEPS.length
 
 /** Creates what is missing. `name`: of a new cluster. Runs in the transaction of the caller. */
 export async function createTables(sql: SQL, name: string): Promise<void> {
