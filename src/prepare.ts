@@ -12,6 +12,7 @@ import type { Clock } from './lib/clock.ts'
 import { diskRefusal } from './lib/disk-refusal.ts'
 import type { Log } from './lib/log.ts'
 import type { RandomBytes } from './lib/random.ts'
+import { imageFolder } from './qr/files.ts'
 import { retireStaleImages } from './qr/remake.ts'
 import { loggedWrites } from './writes.ts'
 
@@ -36,12 +37,11 @@ interface PrepareOptions {
   log: Log
   /** Entries of the hit journal if it is created. */
   journalEntries?: number
-  imageDir: string
 }
 
 /** Prepares the data folder before the first request. Afterwards only the writer thread writes. */
 export async function prepare(config: Config, options: PrepareOptions) {
-  const { clock, random, log, journalEntries, imageDir } = options
+  const { clock, random, log, journalEntries } = options
   const { dataDir, baseUrl, clusterUrl } = config
   createDataFolder(dataDir)
   const closed = closeOpenFiles(dataDir)
@@ -58,7 +58,7 @@ export async function prepare(config: Config, options: PrepareOptions) {
     }
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
     const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
-      retireStaleImages(new SettingStore(db, 'host_settings'), imageDir, baseUrl),
+      retireStaleImages(new SettingStore(db, 'host_settings'), imageFolder(dataDir), baseUrl),
     )
     const fresh = accounts.isEmpty()
     const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {

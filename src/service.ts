@@ -51,6 +51,7 @@ import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation, ModerationReads } from './moderation/moderation.ts'
 import { prepare } from './prepare.ts'
+import { imageFolder } from './qr/files.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
 import { QrStore } from './qr/store.ts'
@@ -104,14 +105,13 @@ export type Service = Awaited<ReturnType<typeof openService>>
 export async function openService(config: Config, options: Options) {
   const { clock, monotonic } = options
   const log = limitLines(options.log, monotonic)
-  const imageDir = join(config.dataDir, 'cdn', 'qr')
-  const data = await openData(config, { ...options, log, imageDir })
+  const data = await openData(config, { ...options, log })
   const { prepared, host, threads, blocklist, watch, dataWatch, cluster, writer, db } = data
   const { lock, journal, hasher, fresh, setupLink } = prepared
   const base = { ...options, ...host, config, log, db, journal, hasher, writer, threads }
   const guards = openGuards(base)
   await guards.valkey?.tried
-  const links = openLinks({ ...base, ...guards, imageDir, blocklist })
+  const links = openLinks({ ...base, ...guards, blocklist })
   const { hits, images, reads, effects } = links
   const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const allThreads = { ...threads, redirect: links.redirects }
@@ -167,14 +167,14 @@ export async function openService(config: Config, options: Options) {
 }
 
 /** The data folder, the threads on it, and the blocklist. */
-async function openData(config: Config, options: Options & { imageDir: string }) {
-  const { log, imageDir } = options
+async function openData(config: Config, options: Options) {
+  const { log } = options
   const writerWork = new WriterWork()
   const prepared = await prepare(config, options)
   const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
   const ports = openClusterPorts(config, prepared.hostId)
   const [threads, blocklist] = await Promise.all([
-    startThreads({ config, host, imageDir, writerWork, cluster: ports?.ofWriter }),
+    startThreads({ config, host, writerWork, cluster: ports?.ofWriter }),
     openBlocklist(config, log, options.ownPort),
   ])
   // The writer thread has the database open by now. Closing its last connection would merge the
@@ -259,7 +259,6 @@ function openGuards(base: Base) {
 }
 
 interface LinkOptions extends Base {
-  imageDir: string
   blocklist: Blocklist
   unsent: UnsentResponses
   limiter: RateLimiter
@@ -268,7 +267,7 @@ interface LinkOptions extends Base {
 /** Links, their images and their hits. */
 function openLinks(options: LinkOptions) {
   const { config, clock, monotonic, random, log, db, journal, writer, threads } = options
-  const { imageDir, blocklist, unsent } = options
+  const { blocklist, unsent } = options
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
   const versions = CodeVersions.allocate(random)
@@ -281,7 +280,7 @@ function openLinks(options: LinkOptions) {
   const qrStore = new QrStore(db)
   const images = new QrImages({
     renderer: threads.qr,
-    dir: imageDir,
+    dir: imageFolder(config.dataDir),
     addresses,
     reads,
     store: qrStore,

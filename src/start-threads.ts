@@ -4,6 +4,7 @@ import { journalFile } from './hits/hits.ts'
 import type { Log } from './lib/log.ts'
 import { RestartingThread } from './lib/restarting-thread.ts'
 import { type Functions, Thread, type ThreadOptions } from './lib/thread.ts'
+import { imageFolder } from './qr/files.ts'
 import type { Renderer } from './qr/renderer.ts'
 import type { WriterWork } from './status/metrics.ts'
 import type { Reads } from './threads/reader.ts'
@@ -35,7 +36,6 @@ interface ThreadHost {
 interface ThreadsOptions {
   config: Config
   host: ThreadHost
-  imageDir: string
   writerWork: WriterWork
   /** Absent where this host is alone. */
   cluster: ClusterSettings | undefined
@@ -44,7 +44,7 @@ interface ThreadsOptions {
 export type Threads = Awaited<ReturnType<typeof startThreads>>
 
 export async function startThreads(options: ThreadsOptions) {
-  const { config, host, imageDir, writerWork, cluster } = options
+  const { config, host, writerWork, cluster } = options
   const file = databaseFile(config.dataDir)
   const [writer, reader, qr] = await Promise.all([
     startThread<Writes>(host, {
@@ -65,7 +65,7 @@ export async function startThreads(options: ThreadsOptions) {
     startRestartingThread<Renderer>(host, {
       name: 'qr',
       url: new URL('./threads/qr.ts', import.meta.url),
-      settings: { dir: imageDir },
+      settings: { dir: imageFolder(config.dataDir) },
     }),
   ])
   return { writer, reader, qr }

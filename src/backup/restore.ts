@@ -30,7 +30,7 @@ import { isoTime } from '../lib/clock.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
-import { QrFiles } from '../qr/files.ts'
+import { imageFolder, QrFiles } from '../qr/files.ts'
 import { remakeAtStart } from '../qr/remake.ts'
 import {
   closeAlone,
@@ -263,7 +263,7 @@ export function* moves(dataDir: string): Generator<string> {
   // Where the new file is no longer pending, the file in the data folder is the new one.
   if (isPending('hopcode.db')) {
     for (const name of OLD_COMPANIONS) yield* putAside(name)
-    const images = join(dataDir, 'cdn', 'qr')
+    const images = imageFolder(dataDir)
     if (existsSync(images)) {
       // Deletion takes a while. From now on no old image is found.
       new QrFiles({ dir: images }).retireAll().catch(() => {})

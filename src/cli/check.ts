@@ -26,6 +26,7 @@ import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
+import { imageFolder } from '../qr/files.ts'
 import { Progress } from './progress.ts'
 
 const CACHE_KIB = 16_384
@@ -74,7 +75,7 @@ async function findAll(dataDir: string): Promise<Finding[]> {
     if (db && isReadable) {
       findings.push(checkJournal(dataDir, db))
       progress.step('Checking the QR images')
-      findings.push(await checkImages(join(dataDir, 'cdn', 'qr'), db))
+      findings.push(await checkImages(imageFolder(dataDir), db))
     }
   } finally {
     db?.close()

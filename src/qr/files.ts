@@ -15,6 +15,9 @@ import { basename, dirname, join } from 'node:path'
 import { assert } from '../lib/assert.ts'
 import { flushToDisk } from '../lib/flush.ts'
 
+/** The folder of the stored images. */
+export const imageFolder = (dataDir: string): string => join(dataDir, 'cdn', 'qr')
+
 interface QrFilesOptions {
   /** The folder of the images. It is renamed at times, so it must not be a mount point. */
   dir: string
