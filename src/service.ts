@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { KeyUses } from './accounts/keys.ts'
-import type { PasswordFunctions } from './accounts/passwords.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import type { SecretHasher } from './accounts/secrets.ts'
 import { SharedStore } from './accounts/shared-store.ts'
@@ -57,13 +56,7 @@ import { Remake } from './qr/remake.ts'
 import { QrStore } from './qr/store.ts'
 import { QrTrials } from './qr/trials.ts'
 import { RedirectThreads } from './redirect/threads.ts'
-import {
-  type OpenWorker,
-  PASSWORDS,
-  startThread,
-  startThreads,
-  type Threads,
-} from './start-threads.ts'
+import { type OpenWorker, startPasswords, startThreads, type Threads } from './start-threads.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
@@ -133,7 +126,7 @@ export async function openService(config: Config, options: Options) {
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
     sharedStore: guards.shared,
-    startPasswords: () => startThread<PasswordFunctions>(host, PASSWORDS),
+    startPasswords: () => startPasswords(host),
   })
   const metrics = new Metrics({
     ...deps,

@@ -1,3 +1,4 @@
+import type { PasswordFunctions } from './accounts/passwords.ts'
 import type { Config } from './config.ts'
 import { databaseFile } from './db/open.ts'
 import { journalFile } from './hits/hits.ts'
@@ -20,12 +21,6 @@ interface ThreadDescription {
   url: URL
   settings: unknown
   options?: Partial<ThreadOptions>
-}
-
-export const PASSWORDS: ThreadDescription = {
-  name: 'passwords',
-  url: new URL('./threads/passwords.ts', import.meta.url),
-  settings: {},
 }
 
 interface ThreadHost {
@@ -71,8 +66,13 @@ export async function startThreads(options: ThreadsOptions) {
   return { writer, reader, qr }
 }
 
+export function startPasswords(host: ThreadHost): Promise<Thread<PasswordFunctions>> {
+  const url = new URL('./threads/passwords.ts', import.meta.url)
+  return startThread<PasswordFunctions>(host, { name: 'passwords', url, settings: {} })
+}
+
 /** A thread whose end by a fault is logged. */
-export function startThread<Calls extends Functions<Calls>>(
+function startThread<Calls extends Functions<Calls>>(
   { log, openWorker }: ThreadHost,
   { name, url, settings, options }: ThreadDescription,
 ): Promise<Thread<Calls>> {
