@@ -46,3 +46,4 @@ export const HitsView = z.object({
 export type HitsView = z.infer<typeof HitsView>
 
 export const LinkHitsView = z.object({ code: z.string().regex(CODE_PATTERN), ...HitsView.shape })
+export type LinkHitsView = z.infer<typeof LinkHitsView>
