@@ -249,7 +249,10 @@ function sessionStarter(db: Database) {
     const isShortExpired = and(eq(sessions.isLong, 0), isTimedOut)
     const isLongExpired = lte(sessions.createdAt, longBefore)
     const isReplaced = replaces && eq(sessions.hash, Buffer.from(replaces))
-    orm.delete(sessions).where(or(isShortExpired, isLongExpired, isReplaced)).run()
+    orm
+      .delete(sessions)
+      .where(or(isShortExpired, isLongExpired, isReplaced))
+      .run()
     const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     const { id } = orm
       .insert(sessions)
