@@ -164,20 +164,6 @@ export class SlidingWindow {
   }
 
   /**
-   * Whether the key has spent its budget, in its own slot or its group's. Spends nothing. False for
-   * a newcomer, even if the overflow bucket has nothing left.
-   */
-  isSpent(keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
-    requireBudget(budget)
-    const hash = callerHash(this.#keys, keyHigh, keyLow)
-    const shard = this.#shardOf(hash)
-    if (!shard.lock.acquire()) return false
-    const isSpent = shard.isSpent(hash, keyHigh, keyLow, budget, nowMs)
-    shard.lock.release()
-    return isSpent
-  }
-
-  /**
    * Frees the locks of a thread that has ended. A shard that it was changing is emptied first,
    * because its contents may be inconsistent: its callers have their whole budgets again.
    */

@@ -84,9 +84,8 @@ export interface Decision {
 }
 
 /**
- * HOT PATH. A part of the callers of a `SlidingWindow`. `take`, `peek`, `isSpent` and `clear` need
- * the lock, and do not throw. All state is in shared memory. `hash` is always the key's
- * `callerHash`.
+ * HOT PATH. A part of the callers of a `SlidingWindow`. `take`, `peek` and `clear` need the lock,
+ * and do not throw. All state is in shared memory. `hash` is always the key's `callerHash`.
  *
  * A caller's times are stored as its oldest, its newest, and a queue of the gaps between them. When
  * `keysMax` callers are held, only those without a request in the window are removed.
@@ -171,12 +170,6 @@ export class WindowShard {
     const verdict = this.#decide(slot, hash, budget, now)
     this.#decision.allowed = verdict === PASSES || (verdict === NO_MEMORY && this.#failsOpen)
     return this.#decision
-  }
-
-  isSpent(hash: number, keyHigh: number, keyLow: number, budget: number, nowMs: number): boolean {
-    const now = this.#advance(nowMs)
-    const slot = this.#slots.find(hash, keyHigh, keyLow)
-    return slot !== NO_SLOT && this.#decide(slot, hash, budget, now) === SPENT
   }
 
   /** The decision for a caller that did not get the lock. */

@@ -78,8 +78,8 @@ test('limiters of the same memory, as in other threads, share all windows', () =
   const other = new RateLimiter(structuredClone(limiter.memory), { ...clocks, thread: 2 })
   expect(passed(limiter, 'redirect', SCHOOL, 4000)).toBe(4000)
   expect(passed(other, 'redirect', SCHOOL, 4000)).toBe(2000)
-  passed(other, 'read', SCHOOL, 300)
-  expect(limiter.hasReads(SCHOOL)).toBe(false)
+  expect(passed(limiter, 'read', SCHOOL, 200)).toBe(200)
+  expect(passed(other, 'read', SCHOOL, 200)).toBe(100)
   const account = { id: 1, plan: 'free' as const, keyId: 1 }
   for (let i = 0; i < 3; i++) other.take('write', account, SCHOOL)
   expect(limiter.usage(account).write).toEqual({ limit: 4, used: 3 })
@@ -87,13 +87,13 @@ test('limiters of the same memory, as in other threads, share all windows', () =
 
 const step = fc.record({
   address: fc.nat({ max: 2 }),
-  act: fc.constantFrom('read', 'redirect', 'lookUp' as const),
+  act: fc.constantFrom('read' as const, 'redirect' as const),
   advanceMs: fc.oneof(fc.constant(0), fc.nat({ max: 30_000 }), fc.constantFrom(59_999, 60_001)),
   times: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 70 })),
 })
 
 // design: 4.5 the window is exact
-test('reads, redirects and look-ups of addresses agree with plain logs, and are counted independently', () => {
+test('reads and redirects of addresses agree with plain logs, and are counted independently', () => {
   const budgets = { read: 7, write: 1, redirect: 11 }
   const steps = fc.array(step, { maxLength: 60, size: 'max' })
   const property = fc.property(steps, (all) => {
@@ -108,37 +108,18 @@ test('reads, redirects and look-ups of addresses agree with plain logs, and are 
       time.ms += advanceMs
       const key = keyOf(`198.51.100.${address}`)
       for (let i = 0; i < times; i++) {
-        if (act !== 'lookUp') {
-          const log = counted(`${act} ${address}`)
-          const allowed = log.length < budgets[act]
-          if (allowed) log.push(time.ms)
-          const limit = budgets[act]
-          const remaining = limit - log.length
-          const resetAt = Math.ceil(((log[0] ?? 0) + WINDOW_MS) / 1000)
-          const budget = limiter.take(act, undefined, key)
-          expect(budget).toMatchObject({ allowed, limit, remaining, resetAt })
-          continue
-        }
-        const hasReads = counted(`read ${address}`).length < budgets.read
-        expect(limiter.hasReads(key)).toBe(hasReads)
+        const log = counted(`${act} ${address}`)
+        const allowed = log.length < budgets[act]
+        if (allowed) log.push(time.ms)
+        const limit = budgets[act]
+        const remaining = limit - log.length
+        const resetAt = Math.ceil(((log[0] ?? 0) + WINDOW_MS) / 1000)
+        const budget = limiter.take(act, undefined, key)
+        expect(budget).toMatchObject({ allowed, limit, remaining, resetAt })
       }
     }
   })
   fc.assert(property, { seed: SEED, numRuns: RUNS })
-})
-
-test('look-ups depend on the reads alone', () => {
-  const { limiter } = limiterOf({ anonymous: { read: 2, write: 1, redirect: 1 } })
-  expect(passed(limiter, 'redirect', SCHOOL, 2)).toBe(1)
-  for (let i = 0; i < 100; i++) expect(limiter.hasReads(SCHOOL)).toBe(true)
-  passed(limiter, 'read', SCHOOL, 2)
-  expect(limiter.hasReads(SCHOOL)).toBe(false)
-})
-
-test('an address without a limit of reads gets each look-up', () => {
-  const { limiter } = limiterOf({ anonymous: { read: 0, write: 1, redirect: 1 } })
-  passed(limiter, 'read', SCHOOL, 10)
-  expect(limiter.hasReads(SCHOOL)).toBe(true)
 })
 
 /** More than the limiter tells apart, so that each of its shards is full. */
@@ -157,7 +138,6 @@ test('after more IPv4 addresses in a minute than can be counted, 400 new clients
   expect(windowOf(limiter, 'redirect')?.size).toBe(ADDRESSES_MAX)
   for (const text of freshIpv4(400, 100)) {
     const key = keyOf(text)
-    expect([text, limiter.hasReads(key)]).toEqual([text, true])
     expect([text, limiter.take('redirect', undefined, key).allowed]).toEqual([text, true])
   }
   const uncounted = FLOOD - ADDRESSES_MAX + 400

@@ -168,14 +168,6 @@ export class RateLimiter {
     return this.#takeFrom(this.#accounts[group], plans[account.plan][group], 0, account.id)
   }
 
-  /** Whether a read of an address would be allowed now. Spends nothing. */
-  hasReads({ keyHigh, keyLow }: Client): boolean {
-    const limit = this.memory.anonymous.read
-    if (limit === 0) return true
-    const now = Math.floor(this.#thread.monotonic())
-    return !this.#addresses.read.isSpent(keyHigh, keyLow, limit, now)
-  }
-
   /** The window to which a request of the API is charged. */
   payerOf(budget: BudgetGroup, account: Account | undefined, client: Client): Payer {
     const { plans, anonymous } = this.memory

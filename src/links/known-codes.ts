@@ -12,13 +12,13 @@ const CHUNK = 2000
 
 interface KnownCodesOptions {
   reads: Pick<LinkReads, 'lastId'>
-  reader: Caller<Pick<LinkLists, 'codesAfter'>>
+  reader: Caller<Pick<LinkLists, 'codesAfter' | 'disabledCodes'>>
   onComplete?: (memory: SharedArrayBuffer) => void
 }
 
 /**
- * Tells unknown codes without a look-up, for addresses that have used up their reads. All codes are
- * read when the first such address asks; until then this costs nothing.
+ * Tells unknown codes without a look-up. The codes in use are read when a look-up first finds
+ * nothing; until then this costs nothing.
  */
 export class KnownCodes {
   readonly #options: KnownCodesOptions
@@ -29,9 +29,11 @@ export class KnownCodes {
     this.#options = options
   }
 
-  /** False only if no link has the code. True for all codes until those in use have been read. */
+  /**
+   * False only if no link has the code and it is not disabled. True for all codes until those in
+   * use have been read.
+   */
   mayExist(code: Code): boolean {
-    this.prepare()
     return !this.#isComplete || this.#filter?.has(code) !== false
   }
 
@@ -54,7 +56,7 @@ export class KnownCodes {
     const filter = new CodeFilter(new SharedArrayBuffer(bytes))
     this.#filter = filter
     this.#readAll(filter).catch(() => {
-      // The thread has ended: the next question starts over.
+      // The thread has ended: the next call starts over.
       this.#filter = undefined
     })
   }
@@ -62,12 +64,15 @@ export class KnownCodes {
   async #readAll(filter: CodeFilter): Promise<void> {
     const { reader, onComplete } = this.#options
     for (let id = 0; ; ) {
-      const links = await reader.call('codesAfter', { id, limit: CHUNK })
+      const links = await reader.call('codesAfter', { id, limit: CHUNK }, { background: true })
       for (const { code } of links) filter.add(code)
       const last = links.at(-1)
       if (!last) break
       id = last.id
     }
+    // Last: a link that was deleted before it was read here may have been disabled before.
+    const disabled = await reader.call('disabledCodes', undefined, { background: true })
+    for (const code of disabled) filter.add(code)
     this.#isComplete = true
     onComplete?.(filter.memory)
   }

@@ -17,7 +17,7 @@ import { parseQrOptions, QrQuery } from './options.ts'
 interface QrDeps extends GuardDeps {
   reads: LinkReads
   destinations: DestinationReads
-  codes: Pick<KnownCodes, 'mayExist'>
+  codes: Pick<KnownCodes, 'mayExist' | 'prepare'>
   images: QrImages
   addresses: PublicUrls
 }
@@ -149,12 +149,11 @@ interface FileCaller {
 
 /** An existing code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
 async function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Promise<Code> {
-  const { destinations, codes, limiter } = deps
+  const { destinations, codes } = deps
   const code = toCode(text)
-  if (code !== undefined) {
-    // A client without reads left causes no look-up for a code that is certainly unknown.
-    const isLookedUp = limiter.hasReads(caller.client) || codes.mayExist(code)
-    if (isLookedUp && exists(destinations.find(code))) return code
+  if (code !== undefined && codes.mayExist(code)) {
+    if (exists(destinations.find(code))) return code
+    codes.prepare()
   }
   await spendRead(deps, caller)
   throw new AppError('code_not_found', text.toUpperCase())

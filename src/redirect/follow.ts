@@ -10,9 +10,9 @@ import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 interface FollowDeps extends ResponseDeps {
   cache: LinkCache
   /** Whether a link may have the code: see `KnownCodes`. */
-  codes: Pick<KnownCodes, 'mayExist'>
+  codes: Pick<KnownCodes, 'mayExist' | 'prepare'>
   journal: { append(linkId: number): void }
-  limiter: Pick<RateLimiter, 'take' | 'hasReads'>
+  limiter: Pick<RateLimiter, 'take'>
   address: ClientAddress
   /** Whether any proxy is trusted, so that `X-Forwarded-For` counts. */
   behindProxy: boolean
@@ -38,9 +38,10 @@ export function follower(deps: FollowDeps): Follow {
     let destination = cache.findInMemory(code)
     if (destination === undefined) {
       try {
-        // A caller without reads left causes no look-up for a code that is certainly unknown.
-        const isLookedUp = limiter.hasReads(client) || codes.mayExist(code)
-        if (isLookedUp) destination = cache.lookUp(code)
+        if (codes.mayExist(code)) {
+          destination = cache.lookUp(code)
+          if (!destination) codes.prepare()
+        }
       } catch {
         return undefined
       }

@@ -8,7 +8,6 @@ import { PassedPeers } from '../hot/passed-peers.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { RequestIds } from '../http/context.ts'
 import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
-import type { Code } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { LinkCache } from '../links/cache.ts'
@@ -163,7 +162,10 @@ export class RedirectThread {
         counters,
         max: cacheMax,
       }),
-      codes: { mayExist: (code) => this.#mayExist(code) },
+      codes: {
+        mayExist: (code) => this.#codes?.has(code) ?? true,
+        prepare: () => this.#requestCodes(),
+      },
       journal: new JournalAppender(journal),
       limiter: new RateLimiter(limiter, { ...this.#clocks, thread }),
       address: this.#address,
@@ -189,14 +191,11 @@ export class RedirectThread {
     this.#settings.control.postMessage(note)
   }
 
-  #mayExist(code: Code): boolean {
-    if (this.#codes) return this.#codes.has(code)
+  #requestCodes(): void {
     const now = performance.now()
-    if (now - this.#codesWantedAt >= CODES_WANTED_MS) {
-      this.#codesWantedAt = now
-      this.#note({ codesWanted: true })
-    }
-    return true
+    if (this.#codes || now - this.#codesWantedAt < CODES_WANTED_MS) return
+    this.#codesWantedAt = now
+    this.#note({ codesWanted: true })
   }
 }
 
