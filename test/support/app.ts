@@ -373,10 +373,7 @@ export class TestApp implements AsyncDisposable {
 
 const ATTEMPTS_MAX = 2000
 
-/**
- * Waits for work that goes on after an answer. Throws if it does not happen in twenty seconds: on a
- * busy machine the threads that stand behind all others take their time.
- */
+/** Waits for work that goes on after an answer. Throws after twenty seconds. */
 export async function eventually(
   what: string,
   isSo: () => boolean | Promise<boolean>,
