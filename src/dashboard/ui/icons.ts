@@ -1,63 +1,39 @@
-import chartLine from 'lucide-static/icons/chart-line.svg' with { type: 'text' }
-import check from 'lucide-static/icons/check.svg' with { type: 'text' }
 import chevronDown from 'lucide-static/icons/chevron-down.svg' with { type: 'text' }
 import chevronLeft from 'lucide-static/icons/chevron-left.svg' with { type: 'text' }
 import copy from 'lucide-static/icons/copy.svg' with { type: 'text' }
-import download from 'lucide-static/icons/download.svg' with { type: 'text' }
 import ellipsis from 'lucide-static/icons/ellipsis.svg' with { type: 'text' }
 import externalLink from 'lucide-static/icons/external-link.svg' with { type: 'text' }
-import key from 'lucide-static/icons/key.svg' with { type: 'text' }
-import keyboard from 'lucide-static/icons/keyboard.svg' with { type: 'text' }
-import link from 'lucide-static/icons/link.svg' with { type: 'text' }
 import logOut from 'lucide-static/icons/log-out.svg' with { type: 'text' }
-import menu from 'lucide-static/icons/menu.svg' with { type: 'text' }
 import monitor from 'lucide-static/icons/monitor.svg' with { type: 'text' }
 import moon from 'lucide-static/icons/moon.svg' with { type: 'text' }
 import pause from 'lucide-static/icons/pause.svg' with { type: 'text' }
 import pencil from 'lucide-static/icons/pencil.svg' with { type: 'text' }
 import play from 'lucide-static/icons/play.svg' with { type: 'text' }
-import plus from 'lucide-static/icons/plus.svg' with { type: 'text' }
 import qrCode from 'lucide-static/icons/qr-code.svg' with { type: 'text' }
-import search from 'lucide-static/icons/search.svg' with { type: 'text' }
-import settings from 'lucide-static/icons/settings.svg' with { type: 'text' }
 import shield from 'lucide-static/icons/shield.svg' with { type: 'text' }
 import sun from 'lucide-static/icons/sun.svg' with { type: 'text' }
-import tag from 'lucide-static/icons/tag.svg' with { type: 'text' }
 import trash from 'lucide-static/icons/trash-2.svg' with { type: 'text' }
-import undo from 'lucide-static/icons/undo-2.svg' with { type: 'text' }
 import user from 'lucide-static/icons/user.svg' with { type: 'text' }
 import x from 'lucide-static/icons/x.svg' with { type: 'text' }
 import { Html } from '../../lib/html.ts'
 
 /** Lucide icons, by their names there. */
 const FILES = {
-  'chart-line': chartLine,
-  check,
   'chevron-down': chevronDown,
   'chevron-left': chevronLeft,
   copy,
-  download,
   ellipsis,
   'external-link': externalLink,
-  key,
-  keyboard,
-  link,
   'log-out': logOut,
-  menu,
   monitor,
   moon,
   pause,
   pencil,
   play,
-  plus,
   'qr-code': qrCode,
-  search,
-  settings,
   shield,
   sun,
-  tag,
   'trash-2': trash,
-  'undo-2': undo,
   user,
   x,
 } as const
