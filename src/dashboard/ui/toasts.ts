@@ -1,4 +1,4 @@
-import { attributes, type Html, html, type Value } from '../../lib/html.ts'
+import { type Html, html, type Value } from '../../lib/html.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { icon } from './icons.ts'
@@ -11,9 +11,9 @@ export const closeButton = (): Html => html`
   <button type="button" class="act close" hidden data-needs-script data-close
     aria-label="Close">${icon('x')}</button>`
 
-/** `isBrief`: the script removes the message when Undo no longer works. */
-const message = (children: Value, { isBrief }: { isBrief: boolean }): Html => html`
-  <section ${attributes({ class: 'toast', 'data-brief': isBrief })} role="status">
+/** The script removes the message when Undo no longer works. */
+const message = (children: Value): Html => html`
+  <section class="toast" data-brief role="status">
     <div class="row">${children}</div>
     ${closeButton()}
   </section>`
@@ -47,7 +47,7 @@ export function doneToast(
     .slice(0, PAGE_SIZE)
   const number = /^\d{1,2}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
   const text = html`<span>${parts.plural(number, 'link')} ${verb}.</span>`
-  if (done !== 'deleted' || codes.length === 0) return message(text, { isBrief: true })
+  if (done !== 'deleted' || codes.length === 0) return message(text)
   const undoForm = parts.form({
     action: '/app/links/undo',
     csrf,
@@ -57,5 +57,5 @@ export function doneToast(
       parts.button('Undo', 'plain'),
     ],
   })
-  return message([text, undoForm], { isBrief: true })
+  return message([text, undoForm])
 }
