@@ -43,6 +43,7 @@ interface FieldProps {
     | 'number'
     | 'file'
     | 'datetime-local'
+    | 'color'
     | 'textarea'
   value?: string | undefined
   hint?: Value

@@ -1,4 +1,4 @@
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import {
   CAPTION_LENGTH_MAX,
   LEVELS,
@@ -73,8 +73,8 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
       extra: { min: SIZE_MIN_PX, max: SIZE_MAX_PX, step: 1 },
     })}
     <div class="qr-pair">
-      ${colorField('dark', 'Foreground', options.dark)}
-      ${colorField('light', 'Background', options.light)}
+      ${parts.field({ name: 'dark', label: 'Foreground', type: 'color', value: options.dark })}
+      ${parts.field({ name: 'light', label: 'Background', type: 'color', value: options.light })}
     </div>
     <div class="qr-pair">
       ${parts.field({
@@ -113,20 +113,15 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
         extra: { maxlength: CAPTION_LENGTH_MAX },
       })}
     </div>
-    ${hasLogo && logoField(options.logo)}`
+    ${
+      hasLogo &&
+      parts.checkbox({
+        name: 'logo',
+        label: 'Your logo in the middle',
+        isChecked: options.logo,
+      })
+    }`
 }
-
-const logoField = (isChosen: boolean): Html => html`
-  <p class="check"><label>
-    <input type="checkbox" ${attributes({ name: 'logo', value: '1', checked: isChosen })}>
-    Your logo in the middle
-  </label></p>`
-
-const colorField = (name: string, label: string, value: string): Html => html`
-  <div class="field">
-    <label for="field-${name}">${label}</label>
-    <input type="color" ${attributes({ id: `field-${name}`, name, value })}>
-  </div>`
 
 /** What differs from the defaults, for people. */
 export function describeOptions(options: QrOptions): string {
