@@ -1,4 +1,4 @@
-import { isoTime, MINUTE } from '../../lib/clock.ts'
+import { HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { count } from './components.ts'
@@ -35,12 +35,12 @@ interface RowContext {
 export function linkRow(props: LinkRowProps, { now, search }: RowContext): Html {
   const { link, shortUrl, badges, days } = props
   const { code, createdAt, hitCount } = link
-  const pick = attributes({ value: code, 'aria-label': `Select ${code}` })
-  const short = attributes({ class: 'code', id: `short-${code}`, value: shortUrl })
-  const name = html`<data ${short}>${markMatch([code], search)}</data>`
+  const shown = markMatch([code], search)
+  const name = html`<data class="code" id="short-${code}" value="${shortUrl}">${shown}</data>`
   const unit = hitCount === 1 ? 'hit' : 'hits'
   return html`<tr>
-<td class="pick"><input type="checkbox" name="code" ${pick}></td>
+<td class="pick"><input type="checkbox" name="code" value="${code}"
+aria-label="Select ${code}"></td>
 <td class="name"><div><a href="${linkPath(code)}">${name}</a>${badges.map(badge)}
 ${titleAndTags(props, search)}</div></td>
 <td class="to">${link.url !== null && rowDestination(link.url, search)}</td>
@@ -85,7 +85,6 @@ function rowDestination(url: string, search: string): Html {
   return html`<span class="destination">${first}<b>${bold}</b>${last}</span>`
 }
 
-const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const UNITS = [
   { ms: 365 * DAY, name: 'y' },
@@ -101,36 +100,16 @@ function age(epochMs: number, now: number): Html {
   const text = unit ? `${Math.floor((now - epochMs) / unit.ms)} ${unit.name}` : 'now'
   const iso = isoTime(epochMs)
   const title = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
-  return html`<time data-age ${attributes({ datetime: iso, title })}>${text}</time>`
+  return html`<time data-age datetime="${iso}" title="${title}">${text}</time>`
 }
 
 /** The script leaves two tab stops of a row: the link to its page, and Copy. */
 function actions(code: string, shortUrl: string): Html {
   const shown = bare(shortUrl)
-  const copy = attributes({
-    type: 'button',
-    class: 'act',
-    hidden: true,
-    'data-copy': `short-${code}`,
-    'aria-label': `Copy short URL ${shown}`,
-    title: 'Copy',
-  })
-  const open = attributes({
-    class: 'act',
-    href: shortUrl,
-    target: '_blank',
-    rel: 'noopener noreferrer',
-    'aria-label': `Open ${shown}`,
-    title: 'Open',
-  })
-  const qr = attributes({
-    class: 'act',
-    href: `${linkPath(code)}#qr`,
-    'data-qr': code,
-    'aria-label': `QR code of ${code}`,
-    title: 'QR code',
-  })
-  return html`<button ${copy}>${icon('copy')}</button>
-<a ${open}>${icon('external-link')}</a>
-<a ${qr}>${icon('qr-code')}</a>`
+  return html`<button type="button" class="act" hidden data-copy="short-${code}"
+aria-label="Copy short URL ${shown}" title="Copy">${icon('copy')}</button>
+<a class="act" href="${shortUrl}" target="_blank" rel="noopener noreferrer"
+aria-label="Open ${shown}" title="Open">${icon('external-link')}</a>
+<a class="act" href="${linkPath(code)}#qr" data-qr="${code}"
+aria-label="QR code of ${code}" title="QR code">${icon('qr-code')}</a>`
 }
