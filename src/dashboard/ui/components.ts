@@ -28,7 +28,7 @@ export const form = ({ action, csrf, children, extra = {} }: FormProps): Html =>
 
 export const hiddenFields = (values: Readonly<Record<string, string | number>>): Html[] =>
   Object.entries(values).map(
-    ([name, value]) => html`<input type="hidden" ${attributes({ name, value })}>`,
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )
 
 interface FieldProps {
@@ -209,7 +209,7 @@ export function button(label: string, look: Look = 'primary', extra: Extra = {})
 
 /** A link to a page that looks like a button. */
 export const linkButton = (label: string, href: string, look: Look = 'plain'): Html =>
-  html`<a class="${`button ${look}`}" href="${href}">${label}</a>`
+  html`<a class="button ${look}" href="${href}">${label}</a>`
 
 interface ButtonFormOptions {
   look?: Look
@@ -255,8 +255,7 @@ export function countdown(endsAt: number, now: number): Html {
   const short = hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`
   const long = hours >= 48 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : short
   const shown = seconds < 60 ? `${seconds} s` : long
-  const all = attributes({ datetime: isoTime(endsAt), 'data-countdown': true })
-  return html`<time ${all}>${shown}</time>`
+  return html`<time datetime="${isoTime(endsAt)}" data-countdown>${shown}</time>`
 }
 
 /** A secret in the only response that shows it, with a button that copies it. */
@@ -264,7 +263,7 @@ export const secretOnce = (label: string, secret: string): Html => html`
   <div class="secret">
     <label for="secret">${label}</label>
     <div class="copy">
-      <input id="secret" class="code" readonly ${attributes({ value: secret, size: secret.length })}
+      <input id="secret" class="code" readonly value="${secret}" size="${secret.length}"
         autocomplete="off" spellcheck="false" aria-describedby="secret-hint">
       ${copyButton('secret', label)}
     </div>
@@ -272,21 +271,14 @@ export const secretOnce = (label: string, secret: string): Html => html`
   </div>`
 
 /** Copies the value of the element with this id. Hidden without scripts. */
-export function copyButton(id: string, what: string): Html {
-  const all = attributes({
-    type: 'button',
-    class: 'button plain',
-    hidden: true,
-    'data-copy': id,
-    'aria-label': `Copy ${what}`,
-  })
-  return html`<button ${all}>Copy</button>`
-}
+export const copyButton = (id: string, what: string): Html =>
+  html`<button type="button" class="button plain" hidden data-copy="${id}"
+    aria-label="Copy ${what}">Copy</button>`
 
 /** Something that happened (`good`), matters (`note`) or went wrong (`bad`). */
 export function notice(kind: 'good' | 'note' | 'bad', children: Value): Html {
-  const all = attributes({ class: `notice ${kind}`, role: kind === 'bad' ? 'alert' : 'status' })
-  return html`<div ${all}>${children}</div>`
+  const role = kind === 'bad' ? 'alert' : 'status'
+  return html`<div class="notice ${kind}" role="${role}">${children}</div>`
 }
 
 /** The message for a page's `?done=`. */

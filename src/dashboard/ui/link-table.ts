@@ -250,21 +250,11 @@ function found(table: LinkTable): string {
 function toolbar(table: LinkTable, tags: readonly string[]): Html {
   const { search, tag, byHits } = table
   const choices = tag === '' || tags.includes(tag) ? tags : [tag, ...tags]
-  const all = attributes({
-    method: 'get',
-    action: '/app/links',
-    role: 'search',
-    class: 'toolbar',
-    id: 'search',
-    'hx-get': '/app/links',
-    'hx-target': '#list',
-    'hx-swap': 'outerHTML',
-    'hx-trigger': 'submit, input changed delay:250ms',
-    'hx-sync': 'this:replace',
-    'hx-indicator': '#list',
-  })
   return html`
-    <form ${all}>
+    <form method="get" action="/app/links" role="search" class="toolbar" id="search"
+      hx-get="/app/links" hx-target="#list" hx-swap="outerHTML"
+      hx-trigger="submit, input changed delay:250ms" hx-sync="this:replace"
+      hx-indicator="#list">
       ${parts.field({
         name: 'q',
         label: 'Search links',
