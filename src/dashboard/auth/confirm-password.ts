@@ -99,7 +99,7 @@ function confirmPage(user: CurrentUser, action: GuardedAction, error?: string): 
           parts.button(label),
         ],
       })}
-      <p class="hint after"><a href="${`/app/${section}`}">Cancel</a></p>
+      <p class="hint after"><a href="/app/${section}">Cancel</a></p>
     </div>`,
   })
 }

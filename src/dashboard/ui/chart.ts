@@ -83,10 +83,9 @@ export const middleOf = (i: number, count: number): number => (i + 0.5) / count
 
 function gridLine(step: number, top: number): Html {
   const y = percent(1 - step / top)
-  const line = attributes({ class: step === 0 ? 'axis' : 'grid', x2: '100%', y1: y, y2: y })
   return html`
-    <line ${line} />
-    <text ${attributes({ y, dx: -8, dy: 4, 'text-anchor': 'end' })}>${compact(step)}</text>`
+    <line class="${step === 0 ? 'axis' : 'grid'}" x2="100%" y1="${y}" y2="${y}" />
+    <text y="${y}" dx="-8" dy="4" text-anchor="end">${compact(step)}</text>`
 }
 
 /** Keeps one hit visible beside thousands. */
@@ -111,13 +110,12 @@ function column(bar: Bar, { i, count, top, unit }: ColumnProps): Html {
     width: percent(slot - gap),
     height: percent(share),
   }
-  const place = { class: 'place', x: percent(i * slot), width: percent(slot), height: '100%' }
   const value = `${plural(bar.value, unit)}${bar.isOpen ? ' so far' : ''}`
   const before = bar.previous === undefined ? '' : `, ${plural(bar.previous, unit)} before`
   return html`
     <g>
       <title>${bar.label}: ${value}${before}</title>
-      <rect ${attributes(place)} />
+      <rect class="place" x="${percent(i * slot)}" width="${percent(slot)}" height="100%" />
       ${bar.value > 0 && html`<rect ${attributes(shape)} />`}
     </g>`
 }
@@ -129,7 +127,7 @@ function previousLine(bars: readonly Bar[], top: number): Html | false {
     ({ previous = 0 }, i) => `${i + 0.5},${round(100 - (previous / top) * 100)}`,
   )
   return html`<svg width="100%" height="100%" preserveAspectRatio="none"
-      viewBox="${`0 0 ${bars.length} 100`}">
+      viewBox="0 0 ${bars.length} 100">
     <polyline class="before" points="${points.join(' ')}" /></svg>`
 }
 
@@ -139,14 +137,10 @@ function highestValue(bars: readonly Bar[], top: number): Html | false {
   const highest = Math.max(...bars.map(({ value }) => value))
   const i = bars.findLastIndex(({ value }) => value === highest)
   if (highest === 0) return false
-  const all = attributes({
-    class: 'value',
-    x: percent(middleOf(i, bars.length)),
-    y: percent(1 - highest / top),
-    dy: -6,
-    'text-anchor': 'middle',
-  })
-  return html`<text ${all}>${compact(highest)}</text>`
+  const x = percent(middleOf(i, bars.length))
+  const y = percent(1 - highest / top)
+  return html`<text class="value" x="${x}" y="${y}" dy="-6"
+    text-anchor="middle">${compact(highest)}</text>`
 }
 
 function tickLabel({ at, text, screen }: Tick): Html {

@@ -93,7 +93,7 @@ export function hitSection({ path, live, csv }: SectionPaths, chart: HitChart): 
           <summary>Show as table</summary>
           <div id="hits-table">${dataTable(chart)}</div>
         </details>
-        <p class="csv"><a href="${`${csv}?${chosen.query}`}" download>Download as CSV</a></p>
+        <p class="csv"><a href="${csv}?${chosen.query}" download>Download as CSV</a></p>
       </div>
     </section>`
 }
@@ -110,7 +110,7 @@ function dateForm(path: string, { chosen, range, now }: HitChart): Html {
     const all = { type: 'date', id: `range-${name}`, name, value, max, required: true, ...about }
     return html`<label for="range-${name}">${label}</label><input ${attributes(all)}>`
   }
-  return html`<form class="dates" method="get" action="${`${path}#hits-section`}">
+  return html`<form class="dates" method="get" action="${path}#hits-section">
     ${date('from', 'From', from)}
     ${date('to', 'to', to)}
     ${parts.button('Show', 'plain')}
@@ -135,7 +135,7 @@ export const refreshedHits = (chart: HitChart): Html =>
 
 /** Replaces the content of the element with this id, independent of the refreshed region. */
 export const outOfBand = (id: string, part: Html): Html =>
-  html`<div ${attributes({ 'hx-swap-oob': `innerHTML:#${id}` })}>${part}</div>`
+  html`<div hx-swap-oob="innerHTML:#${id}">${part}</div>`
 
 const hits = (n: number) => parts.plural(n, 'hit')
 const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)

@@ -14,6 +14,6 @@ export function sparkline(counts: readonly number[]): Html {
   const path = `M0 ${heights[0] ?? HEIGHT}l${steps.join(' ')}`
   const label = `${plural(sum, 'hit')} in ${plural(counts.length, 'day')}`
   const width = STEP * (counts.length - 1)
-  return html`<svg class="spark" role="img" aria-label="${label}" viewBox="${`0 -1 ${width} 18`}"
+  return html`<svg class="spark" role="img" aria-label="${label}" viewBox="0 -1 ${width} 18"
     preserveAspectRatio="none"><path d="${path}"/></svg>`
 }
