@@ -22,7 +22,8 @@ const pageWith = (theme: Theme | undefined) => html`<!doctype html>
 </head>
 <body>
 <header class="docs-top">
-<a class="brand" href="/app"><img ${attributes(LOGO)}>Hopcode API</a>
+<a class="brand" href="/app"><img src="${ASSET_PATHS.icon}" alt="" width="28"
+height="28">Hopcode API</a>
 <a href="/app">Dashboard</a>
 </header>
 <main id="swagger-ui"></main>
@@ -35,8 +36,6 @@ const pageWith = (theme: Theme | undefined) => html`<!doctype html>
 
 /** An import comes before every other rule. */
 const STYLE = `@import url("/docs/swagger.css") layer(swagger);\n${THEME_STYLE}${ownStyle}`
-
-const LOGO = { src: ASSET_PATHS.icon, alt: '', width: 28, height: 28 }
 
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',

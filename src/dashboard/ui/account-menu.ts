@@ -1,4 +1,4 @@
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import { form, hiddenFields } from './components.ts'
 import { type IconName, icon } from './icons.ts'
@@ -36,8 +36,9 @@ export function accountMenu(user: CurrentUser): Html {
 
 function themeForm({ csrf, path, theme }: CurrentUser): Html {
   const choices = THEMES.map(({ value, label, iconName }) => {
-    const all = { name: 'theme', value, 'aria-pressed': String(value === (theme ?? 'system')) }
-    return html`<button ${attributes(all)}>${icon(iconName)} ${label}</button>`
+    const isChosen = value === (theme ?? 'system')
+    return html`<button name="theme" value="${value}"
+      aria-pressed="${String(isChosen)}">${icon(iconName)} ${label}</button>`
   })
   return form({
     action: '/app/theme',

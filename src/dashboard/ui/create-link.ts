@@ -1,5 +1,5 @@
 import type { AppError } from '../../errors.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import { isTemporary } from '../responses.ts'
 import * as parts from './components.ts'
@@ -89,7 +89,7 @@ const TITLES = {
 export function createdToast(user: CurrentUser, created: Created): Html {
   const { kind, code, shortUrl, url, passcode } = created
   const id = `new-${code}`
-  const short = html`<data ${attributes({ id, value: shortUrl })}>${bare(shortUrl)}</data>`
+  const short = html`<data id="${id}" value="${shortUrl}">${bare(shortUrl)}</data>`
   return html`
     <section class="toast" aria-labelledby="toast-title" data-copy-now="${id}">
       ${qrPicture(code, { size: 96 })}

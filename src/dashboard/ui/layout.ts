@@ -119,5 +119,4 @@ ${top}
   return htmlResponse(markup, response)
 }
 
-const logo = () =>
-  html`<img ${attributes({ src: ASSET_PATHS.icon, alt: '', width: 28, height: 28 })}>`
+const logo = () => html`<img src="${ASSET_PATHS.icon}" alt="" width="28" height="28">`

@@ -23,13 +23,13 @@ export function linkNames(user: CurrentUser, props: HeadProps): Html {
   const { link, properties, shortUrl, badges } = props
   const heading = attributes({ class: properties.title === null && 'visually-hidden' })
   const host = bare(shortUrl).slice(0, -link.code.length - 1)
-  const short = attributes({ id: 'short-url', class: 'code', value: shortUrl })
   return html`
     <div class="link-names">
       <h1 ${heading}>${properties.title ?? link.code}</h1>${badges.map(badge)}
       ${properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)}
     </div>
-    <p class="link-short"><data ${short}>${host}/<wbr>${link.code}</data></p>
+    <p class="link-short"><data id="short-url" class="code"
+      value="${shortUrl}">${host}/<wbr>${link.code}</data></p>
     <div class="row link-actions">
       <button type="button" class="button plain" hidden data-copy="short-url"
         aria-label="Copy short URL">${icon('copy')} Copy</button>
@@ -62,10 +62,9 @@ function menu(user: CurrentUser, { code }: Link, { isPaused }: LinkProperties): 
 }
 
 /** Links to the options and downloads below. */
-export function smallQr(code: string): Html {
-  const all = attributes({ class: 'link-qr', href: '#qr', title: 'QR code options and downloads' })
-  return html`<a ${all}>${qrPicture(code, { size: 160 })}</a>`
-}
+export const smallQr = (code: string): Html =>
+  html`<a class="link-qr" href="#qr"
+    title="QR code options and downloads">${qrPicture(code, { size: 160 })}</a>`
 
 interface DestinationProps {
   link: Link

@@ -20,7 +20,7 @@ export function destination(url: string, page?: string): Html {
 
 /** A short URL without its scheme, linked to `href`. The button copies the complete URL. */
 export function shortUrl(url: string, { id, href }: { id: string; href: string }): Html {
-  const shown = html`<data class="code" ${attributes({ id, value: url })}>${bare(url)}</data>`
+  const shown = html`<data class="code" id="${id}" value="${url}">${bare(url)}</data>`
   const copy = copyButton(id, `short URL ${bare(url)}`)
   return html`<span class="short"><a href="${href}">${shown}</a>${copy}</span>`
 }
@@ -37,11 +37,9 @@ export const passcodeOnce = (passcode: string): Html => html`
 export const linkPath = (code: string): string => `/app/links/${code}`
 
 /** The QR code on a light background, independent of the page’s colors. */
-export const qrPicture = (code: string, { size, query = '' }: { size: number; query?: string }) => {
-  const src = `${linkPath(code)}/qr.svg${query}`
-  const all = { class: 'qr', src, width: size, height: size, alt: `QR code of ${code}` }
-  return html`<img ${attributes(all)}>`
-}
+export const qrPicture = (code: string, { size, query = '' }: { size: number; query?: string }) =>
+  html`<img class="qr" src="${linkPath(code)}/qr.svg${query}" width="${size}" height="${size}"
+    alt="QR code of ${code}">`
 
 /** Attributes of a form whose response replaces `#main`. */
 export const replacesMain = (path: string) => ({
