@@ -52,10 +52,7 @@ export function doneToast(
     action: '/app/links/undo',
     csrf,
     extra: { class: 'inline' },
-    children: [
-      codes.map((code) => html`<input type="hidden" name="code" value="${code}">`),
-      parts.button('Undo', 'plain'),
-    ],
+    children: [codes.map((code) => parts.hiddenFields({ code })), parts.button('Undo', 'plain')],
   })
   return message([text, undoForm])
 }

@@ -1,5 +1,5 @@
 import { TIME_ZONES } from '../../hits/range.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { zoneName } from './hit-chart.ts'
@@ -32,8 +32,7 @@ export const zoneSuggestion = ({ csrf }: CurrentUser): Html =>
     csrf,
     extra: { class: 'form zone', 'data-zone-suggestion': true, hidden: true },
     children: [
-      html`<input ${attributes({ type: 'hidden', name: 'zone', value: '' })}>`,
-      html`<input ${attributes({ type: 'hidden', name: 'next', value: 'analytics' })}>`,
+      parts.hiddenFields({ zone: '', next: 'analytics' }),
       html`<p>Days begin at midnight UTC. Your browser is in <strong data-zone></strong>.</p>`,
       parts.button('Use this time zone', 'plain'),
     ],
