@@ -7,7 +7,7 @@ import {
 import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
 import { newDeviceToken, type SignIn, signIn } from '../../accounts/sign-in.ts'
 import type { AccountId, AccountRow } from '../../accounts/store.ts'
-import type { Gate } from '../../accounts/throttle.ts'
+import type { Attempt, Gate } from '../../accounts/throttle.ts'
 import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
@@ -71,8 +71,6 @@ export async function startSession(
   }
 }
 
-type Attempts = Parameters<DashboardDeps['throttle']['count']>[0]
-
 interface CountOptions {
   origin: CurrentUser['origin']
   accountId?: AccountId | undefined
@@ -83,7 +81,7 @@ interface CountOptions {
 /** Counts attempts, and logs each limit that they reach. */
 export function countAttempts(
   { throttle, security }: DashboardDeps,
-  attempts: Attempts,
+  attempts: readonly Attempt[],
   { origin, accountId, closed }: CountOptions,
 ): void {
   for (const gate of throttle.count(attempts, closed)) {
