@@ -77,7 +77,7 @@ export async function buildApp(config: Config, outside: Outside): Promise<App> {
     async beginStop() {
       health.beginStop()
       descriptors.close()
-      void dashboard.deps.passwords.close()
+      void dashboard.passwords.close()
       await redirects.beginStop()
     },
     hitsWaiting: () => journal.pending,
@@ -100,7 +100,7 @@ function routes(service: Service) {
         ...service,
         refuseUnmatched: (unmatched): Promise<never> => refuseUnmatched(service, http, unmatched),
         findPage: (failed) =>
-          isDashboardPath(failed.path) ? errorPage(dashboard.deps, failed) : undefined,
+          isDashboardPath(failed.path) ? errorPage(dashboard, failed) : undefined,
       }),
     )
     .use(compressed())
@@ -117,7 +117,7 @@ function routes(service: Service) {
     .use(probeRoutes(service))
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(redirectFollower(service)))
-    .use(dashboardRoutes(dashboard.deps))
+    .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(config, (): InternalRoute[] => http.routes))
   return http
 }

@@ -369,9 +369,9 @@ export async function closeService(service: Service, graceMs?: number): Promise<
   for (const timer of timers) timer.close()
   qrTrials.close()
   valkey?.close()
-  await Promise.all([keyUses.close(), dashboard.close(), blocklist.close()])
+  await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
   // These threads have the lowest priority: on a busy machine the data would wait for seconds.
-  const background = Promise.all([images.close(), dashboard.deps.passwords.close()])
+  const background = Promise.all([images.close(), dashboard.passwords.close()])
   try {
     await redirects.close()
     await Promise.all([remake?.close(), flusher.close()])

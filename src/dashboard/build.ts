@@ -23,14 +23,11 @@ interface DashboardOptions {
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
-export interface Dashboard {
-  deps: DashboardDeps
-  /** Stops background writers. `app.ts` closes the password thread. */
-  close(): Promise<void>
-}
-
-/** Creates what only the dashboard uses: sessions, passwords, the deletion of accounts. */
-export function openDashboard(options: DashboardOptions): Dashboard {
+/**
+ * Creates what only the dashboard uses: sessions, passwords, the deletion of accounts. The caller
+ * closes `deletion`, which stops background writers, and `passwords`, which stops their thread.
+ */
+export function openDashboard(options: DashboardOptions): DashboardDeps {
   const { config, db, shared, writer } = options
   const { baseUrl, rootUrl, signUp } = config
   const { accounts, links, log, hasher, clock, random } = shared
@@ -38,15 +35,14 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     log.warn('dashboard.not_private', { base_url: baseUrl, advice: 'serve it over https' })
   }
   const takeOverMs = config.clusterUrl ? MINUTE : undefined
-  const deletion = new AccountDeletion({ writer, accounts, links, log, takeOverMs })
-  const deps: DashboardDeps = {
+  return {
     ...shared,
     writer,
     baseUrl,
     rootUrl,
     signUp,
     passwords: new Passwords({ start: options.startPasswords }),
-    deletion,
+    deletion: new AccountDeletion({ writer, accounts, links, log, takeOverMs }),
     sessions: new Sessions({
       reads: new SessionReads(db),
       writer,
@@ -62,5 +58,4 @@ export function openDashboard(options: DashboardOptions): Dashboard {
     recoveryCodes: new RecoveryCodeReads(db),
     cookies: new Cookies({ baseUrl }),
   }
-  return { deps, close: () => deletion.close() }
 }
