@@ -1,36 +1,13 @@
+/** Files in the program: their text, or with `{ type: 'file' }` their path, also in the binary. */
+
 declare module '*.css' {
-  const text: string
-  export = text
+  const textOrPath: string
+  export = textOrPath
 }
 
-declare module '*/dashboard.js' {
-  const text: string
-  export = text
-}
-
-declare module '*.ico' {
-  const path: string
-  export = path
-}
-
-declare module '*/qr.js' {
-  const text: string
-  export = text
-}
-
-declare module '*/charts.js' {
-  const text: string
-  export = text
-}
-
-declare module '*/link.js' {
-  const text: string
-  export = text
-}
-
-declare module '*/list.js' {
-  const text: string
-  export = text
+declare module '*.js' {
+  const textOrPath: string
+  export = textOrPath
 }
 
 declare module '*.svg' {
@@ -38,9 +15,9 @@ declare module '*.svg' {
   export = text
 }
 
-declare module 'htmx.org/dist/htmx.min.js' {
-  const text: string
-  export = text
+declare module '*.ico' {
+  const path: string
+  export = path
 }
 
 declare module '*.woff2' {
