@@ -219,13 +219,10 @@ function labelOf({ unit, bounds, zone }: HitRange, i: number): string {
 
 /** With the offset in the hour that occurs twice when clocks go back. */
 function timeOf(hour: number, zone: string): string {
-  const { minute, offset } = Temporal.Instant.fromEpochMilliseconds(hour * HOUR).toZonedDateTimeISO(
-    zone,
-  )
-  const time = hourOfDay(hour, zone)
-  const text = `${String(time).padStart(2, '0')}:${String(minute).padStart(2, '0')}`
-  const isTwice = [hour - 1, hour + 1].some((other) => hourOfDay(other, zone) === time)
-  return isTwice ? `${text} (UTC${offset})` : text
+  const time = Temporal.Instant.fromEpochMilliseconds(hour * HOUR).toZonedDateTimeISO(zone)
+  const text = time.toPlainTime().toString({ smallestUnit: 'minute' })
+  const isTwice = [hour - 1, hour + 1].some((other) => hourOfDay(other, zone) === time.hour)
+  return isTwice ? `${text} (UTC${time.offset})` : text
 }
 
 function describe({ unit }: HitRange, bars: readonly Bar[]): string {
