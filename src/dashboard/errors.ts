@@ -57,7 +57,7 @@ function findUser(deps: DashboardDeps, failure: Failure): CurrentUser | undefine
   if (token === undefined) return undefined
   try {
     const session = deps.sessions.find(token)
-    const origin = { address: '', network: '', requestId }
+    const origin = { network: '', requestId }
     return session && currentUserOf(deps, session, { request, origin, token })
   } catch {
     // A failing database turns no refusal into a failure.

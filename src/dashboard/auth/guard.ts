@@ -130,17 +130,15 @@ export interface ClientOrigin extends Origin {
 }
 
 /** The client of a request. Sets the response's request id. */
-export function originOf(deps: DashboardDeps, { request, set }: RequestContext) {
+export function originOf(deps: DashboardDeps, { request, set }: RequestContext): ClientOrigin {
   const client = clientOf(deps.address, request)
   const { headers } = set as ResponseState
   headers[REQUEST_ID] ??= deps.requestIds.next()
-  const requestId = String(headers[REQUEST_ID])
-  const origin: ClientOrigin = {
+  return {
     address: clientIp(client),
     network: clientNetwork(client),
-    requestId,
+    requestId: String(headers[REQUEST_ID]),
   }
-  return origin
 }
 
 /** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
