@@ -14,7 +14,6 @@ import { linkPages } from './pages/link.ts'
 import { linkQrFiles } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
 import { qrSettingsPages } from './pages/qr-settings.ts'
-
 import { servicePages } from './pages/service.ts'
 import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'

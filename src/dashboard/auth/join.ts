@@ -1,7 +1,6 @@
 import { findPasswordProblem, parseEmail } from '../../accounts/credentials.ts'
 import type { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
-
 import type { AccountId } from '../../accounts/store.ts'
 import type { JoinResult } from '../../accounts/writes.ts'
 import type { DashboardDeps } from '../deps.ts'

@@ -1,5 +1,4 @@
 import { PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
-
 import type { AccountRow } from '../../accounts/store.ts'
 import type { Quota } from '../../config.ts'
 import { formatBytes } from '../../lib/bytes.ts'
