@@ -19,7 +19,8 @@ export class CodeFilter {
 
   add(code: Code): void {
     const bits = this.#bits
-    for (const bit of bitsOf(code, bits)) bits[bit >>> 3] = byteOf(bits, bit) | maskOf(bit)
+    // Other threads add codes too.
+    for (const bit of bitsOf(code, bits)) Atomics.or(bits, bit >>> 3, maskOf(bit))
   }
 
   /** True for each code that was added, and for a few others. */

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { eventually } from '../../test/support/app.ts'
 import type { Code } from '../lib/code.ts'
-import { KnownCodes } from './known-codes.ts'
+import { codeReads, KnownCodes } from './known-codes.ts'
 
 const code = (n: number) => `CODE${n.toString(36).toUpperCase()}` as Code
 
@@ -18,20 +18,14 @@ function setUp(count: number) {
   const insert = db.prepare('INSERT INTO links VALUES (?, ?)')
   for (let id = 1; id <= count; id++) insert.run(id, code(id))
   const state = { calls: 0, fails: false }
-  const next = db.query<{ id: number; code: Code }, [number, number]>(
-    'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
-  )
-  const disabled = db.query<{ code: Code }, []>('SELECT code FROM disabled_codes')
+  const { addCodes } = codeReads(db)
   const codes = new KnownCodes({
     reads: { lastId: () => count },
     reader: {
-      async call(name, args) {
+      async call(_name, args) {
         state.calls++
         if (state.fails) throw new Error('the thread has ended')
-        const { id, limit } = args ?? { id: 0, limit: 0 }
-        return (
-          name === 'codesAfter' ? next.all(id, limit) : disabled.all().map(({ code }) => code)
-        ) as never
+        return addCodes(args) as never
       },
     },
   })

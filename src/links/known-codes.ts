@@ -1,18 +1,18 @@
+import type { Database } from 'bun:sqlite'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import { BYTES_PER_CODE, CodeFilter } from './code-filter.ts'
-import type { LinkLists } from './lists.ts'
 import type { LinkReads } from './read.ts'
 
 /** Room for codes that are created before the next start. More of them cost accuracy only. */
 const NEW_CODES = 65_536
 const BYTES_MAX = 2 ** 25
-/** Codes per message from the reader: about a millisecond. */
-const CHUNK = 2000
+/** Codes that the reader thread adds at once: about a millisecond. */
+const CHUNK = 1000
 
 interface KnownCodesOptions {
   reads: Pick<LinkReads, 'lastId'>
-  reader: Caller<Pick<LinkLists, 'codesAfter' | 'disabledCodes'>>
+  reader: Caller<CodeReads>
   onComplete?: (memory: SharedArrayBuffer) => void
 }
 
@@ -63,17 +63,44 @@ export class KnownCodes {
 
   async #readAll(filter: CodeFilter): Promise<void> {
     const { reader, onComplete } = this.#options
-    for (let id = 0; ; ) {
-      const links = await reader.call('codesAfter', { id, limit: CHUNK }, { background: true })
-      for (const { code } of links) filter.add(code)
-      const last = links.at(-1)
-      if (!last) break
-      id = last.id
+    const { memory } = filter
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      after = await reader.call('addCodes', { memory, after, max: CHUNK }, { background: true })
     }
-    // Last: a link that was deleted before it was read here may have been disabled before.
-    const disabled = await reader.call('disabledCodes', undefined, { background: true })
-    for (const code of disabled) filter.add(code)
     this.#isComplete = true
-    onComplete?.(filter.memory)
+    onComplete?.(memory)
   }
 }
+
+interface AddCodes {
+  /** Of a `CodeFilter`. */
+  memory: SharedArrayBuffer
+  /** The id of a link. */
+  after: number
+  max: number
+}
+
+/** Runs on the reader thread. */
+export function codeReads(db: Database) {
+  const next = db.prepare<{ id: number; code: Code }, [number, number]>(
+    'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
+  )
+  const disabled = db.prepare<{ code: Code }, []>('SELECT code FROM disabled_codes')
+  return {
+    /**
+     * Adds the codes of the next `max` links to a filter, and after the last link the disabled
+     * codes: a link that was deleted before it was read here may have been disabled before. Returns
+     * the last link's id; undefined if that was all.
+     */
+    addCodes({ memory, after, max }: AddCodes): number | undefined {
+      const filter = new CodeFilter(memory)
+      const links = next.all(after, max)
+      for (const { code } of links) filter.add(code)
+      const last = links.at(-1)
+      if (!last) for (const { code } of disabled.all()) filter.add(code)
+      return last?.id
+    },
+  }
+}
+
+export type CodeReads = ReturnType<typeof codeReads>

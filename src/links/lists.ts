@@ -66,7 +66,6 @@ export function linkLists(db: Database, options: ListOptions = {}) {
   const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
-  const disabled = db.prepare<{ code: Code }, []>('SELECT code FROM disabled_codes')
   return {
     /**
      * One page, newest first, and the total, both of one snapshot. Undefined if there is more to
@@ -96,9 +95,6 @@ export function linkLists(db: Database, options: ListOptions = {}) {
     /** Those of some links of the account that match a filter, in no order. */
     matchesAmong: ({ ids, ...filter }: AccountFilter & { ids: readonly number[] }): number[] =>
       sources(filter).among(ids),
-
-    /** Of all accounts. Their links may be deleted. */
-    disabledCodes: (): Code[] => disabled.all().map(({ code }) => code),
 
     /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
     codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {

@@ -5,6 +5,7 @@ import { type SeriesReads, seriesReads } from '../hits/series.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
 import { type ExportReads, exportReads } from '../links/export.ts'
+import { type CodeReads, codeReads } from '../links/known-codes.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
 import { type TagReads, tagReads } from '../links/tags.ts'
 import { type TopReads, topReads } from '../links/top.ts'
@@ -12,6 +13,7 @@ import { type StatusReads, statusReads } from '../status/store.ts'
 
 /** Reads of many rows. */
 export type Reads = LinkLists &
+  CodeReads &
   TagReads &
   StatusReads &
   SeriesReads &
@@ -26,6 +28,7 @@ serveThread(({ file }: { file: string }) => {
   const db = openReadonly(file, { cacheKiB: 16_384 })
   const functions: Reads = {
     ...linkLists(db),
+    ...codeReads(db),
     ...tagReads(db),
     ...statusReads(db),
     ...seriesReads(db),
