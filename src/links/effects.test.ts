@@ -53,7 +53,9 @@ const committed = [
     effects: [
       'add SPRING',
       'change SPRING',
+      'drop rules of SPRING',
       'prepare SPRING',
+      'add REUSED',
       'change REUSED',
       'drop rules of REUSED',
       'wake',
@@ -63,7 +65,7 @@ const committed = [
     name: 'a reservation',
     result: link,
     run: (links: LinkWriter) => links.reserve(reserve),
-    effects: ['add SPRING', 'change SPRING', 'prepare SPRING', 'wake'],
+    effects: ['add SPRING', 'change SPRING', 'drop rules of SPRING', 'prepare SPRING', 'wake'],
   },
   {
     name: 'a change of the URL',

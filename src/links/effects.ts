@@ -72,16 +72,13 @@ export class LinkEffects {
   }
 
   created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
-    const { versions, codes, images, indexer } = this.#options
+    const { codes, images, indexer } = this.#options
     for (const { code, reused } of links) {
-      // The result of the commit that created a reused link may have been lost, and a scheduled
-      // deletion of it is canceled.
-      if (reused) this.#drop(code)
-      else {
-        codes.add(code)
-        versions.change(code)
-        images.prepare(code)
-      }
+      // Also for a reused link: the result of the commit that created it may have been lost, and a
+      // scheduled deletion of it is canceled.
+      codes.add(code)
+      this.#drop(code)
+      if (!reused) images.prepare(code)
     }
     indexer.wake()
   }
