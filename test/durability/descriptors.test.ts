@@ -15,7 +15,7 @@ const HALF_A_REQUEST =
 const limited = (descriptors: number) => ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`]
 
 test.skipIf(process.platform !== 'linux').each([
-  ['silent connections', 64, ''],
+  ['silent connections', 128, ''],
   ['half-sent requests of one address', 256, HALF_A_REQUEST],
 ] as const)(
   'with its descriptors used up by %s, the service waits without using CPU, says so once, and serves others again',
