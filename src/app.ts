@@ -16,17 +16,17 @@ import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
 import { controlFollower } from './redirect/control.ts'
 import { redirectRoutes } from './redirect/routes.ts'
-import { closeService, type Outside, openService, type Service } from './service.ts'
+import type { Control } from './redirect/threads.ts'
+import { closeService, openService, type Service } from './service.ts'
+import { type Outside, startRedirects } from './start-redirects.ts'
 import type { Descriptors } from './status/descriptors.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
 export interface App {
-  /** Opens the public port; 0 chooses a free one. Throws if it is in use. */
-  listen(address: { hostname: string; port: number }): Promise<void>
-  /** Undefined before `listen`. */
-  readonly port: number | undefined
-  /** Of the loopback interface, between the threads; undefined before `listen`. */
-  readonly internalPort: number | undefined
+  /** The public port. */
+  port: number
+  /** Of the loopback interface, between the threads. */
+  internalPort: number
   /** Closes the public port. Open connections are answered as before. */
   refuseConnections(): Promise<void>
   /** Waits up to `graceMs` for requests under way, and closes all connections. */
@@ -50,24 +50,20 @@ export interface App {
   close(graceMs?: number): Promise<void>
 }
 
-/** Builds the whole service over `config.dataDir`, without listening. Throws DataError. */
-export async function buildApp(config: Config, outside: Outside): Promise<App> {
-  const service = await openService(config, {
-    ...outside,
-    ownPort: () => redirects.port,
-    answer: (request) => http.fetch(request),
-  })
+/**
+ * Starts the whole service over `config.dataDir`. Redirects are answered before the rest has
+ * started. Throws DataError and ListenError.
+ */
+export async function startApp(config: Config, outside: Outside): Promise<App> {
+  const control = Promise.withResolvers<Control>()
+  const redirecting = await startRedirects(config, outside, control.promise)
+  const service = await openService(redirecting)
   const http = routes(service)
-  const { health, descriptors, dashboard, journal, fresh, setupLink } = service
-  const { redirects } = service
+  control.resolve({ answer: (request) => http.fetch(request), codes: service.codes })
+  const { health, descriptors, dashboard, journal, fresh, setupLink, redirects } = service
   return {
-    listen: (address) => redirects.listen(address),
-    get port() {
-      return redirects.port
-    },
-    get internalPort() {
-      return redirects.controlPort
-    },
+    port: redirects.port as number,
+    internalPort: redirects.controlPort as number,
     refuseConnections: () => redirects.refuseConnections(),
     stopListening: (graceMs) => redirects.stop(graceMs),
     operators: config.metricsListen ? operatorRoutes(service) : undefined,

@@ -20,6 +20,7 @@ import { cFunction } from './lib/c-library.ts'
 import { wallClock } from './lib/clock.ts'
 import { DataError } from './lib/data-error.ts'
 import { machineFailure } from './lib/disk-refusal.ts'
+import { ListenError } from './lib/listen-error.ts'
 import { print, printError } from './lib/log.ts'
 import { secureRandom } from './lib/random.ts'
 import { messageOf } from './lib/thread.ts'
@@ -212,7 +213,9 @@ function fail(error: unknown): never {
     printError(`hopcode: ${failure}: ${messageOf(error)}`)
     process.exit(EXIT_FAILED)
   }
-  const expected = [ConfigError, DataError, CommandError].some((kind) => error instanceof kind)
+  const expected = [ConfigError, DataError, CommandError, ListenError].some(
+    (kind) => error instanceof kind,
+  )
   printError(`hopcode: ${expected ? (error as Error).message : Bun.inspect(error)}`)
   process.exit(EXIT_FAILED)
 }

@@ -1,13 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { KeyUses } from './accounts/keys.ts'
-import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import type { SecretHasher } from './accounts/secrets.ts'
 import { SharedStore } from './accounts/shared-store.ts'
 import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
-import { OwnAddress } from './blocklist/own-address.ts'
-import { Blocklist } from './blocklist/watch.ts'
 import { Cluster, OtherChanges } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/build.ts'
@@ -19,20 +16,13 @@ import { HitCounts } from './hits/hits.ts'
 import { BucketPruner, HitSeries } from './hits/series.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './hot/client-address.ts'
-import { CodeVersions } from './hot/code-versions.ts'
-import type { HitJournal } from './hot/journal.ts'
 import { RequestBodies } from './http/body.ts'
 import { RequestIds } from './http/context.ts'
 import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
-import type { Clock, MonotonicClock } from './lib/clock.ts'
 import type { Code } from './lib/code.ts'
-import type { Log } from './lib/log.ts'
-import { limitLines } from './lib/log-limit.ts'
-import type { RandomBytes } from './lib/random.ts'
 import { Valkey } from './lib/valkey.ts'
 import { ApiLimits } from './limits/api-limits.ts'
-import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/delayed-deletion.ts'
@@ -49,14 +39,13 @@ import { SearchIndexer } from './links/search-index.ts'
 import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation, ModerationReads } from './moderation/moderation.ts'
-import { prepare } from './prepare.ts'
 import { imageFolder } from './qr/files.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
 import { QrStore } from './qr/store.ts'
 import { QrTrials } from './qr/trials.ts'
-import { RedirectThreads } from './redirect/threads.ts'
-import { type OpenWorker, startPasswords, startThreads, type Threads } from './start-threads.ts'
+import type { Redirecting } from './start-redirects.ts'
+import { startPasswords, startThreads, type Threads } from './start-threads.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
@@ -65,54 +54,26 @@ import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
 import type { ClusterSettings, Writes } from './threads/writer.ts'
 
-/** What the app takes from outside itself: tests pass their own. */
-export interface Outside {
-  clock: Clock
-  monotonic: MonotonicClock
-  random: RandomBytes
-  log: Log
-  /** Entries of the hit journal, when a new one is made. */
-  journalEntries?: number
-  /** Addresses that the limiter tells apart at once. */
-  addressesMax?: number
-  /** How long a request waits for the limits that hosts share. */
-  sharedLimitsTimeoutMs?: number | undefined
-  /** `clock` and `monotonic` for other threads: see `clocksIn`. Default: the machine's. */
-  time?: SharedArrayBuffer
-  /** Starts a thread. Default: a new Worker. */
-  openWorker?: OpenWorker
-  /** Lines that the log could not write. */
-  logLinesDropped?: () => number
-}
-
-type Options = Outside & {
-  /** The port of the HTTP server, once it listens. */
-  ownPort: () => number | undefined
-  /** Answers what the redirect threads pass on. */
-  answer: (request: Request) => Response | Promise<Response>
-}
-
 export type Service = Awaited<ReturnType<typeof openService>>
 
-/** Opens what exists once per process, without listening. Throws DataError. */
-export async function openService(config: Config, options: Options) {
-  const { clock, monotonic } = options
-  const log = limitLines(options.log, monotonic)
-  const data = await openData(config, { ...options, log })
-  const { prepared, host, threads, blocklist, watch, dataWatch, cluster, writer, db } = data
-  const { lock, journal, hasher, fresh, setupLink } = prepared
-  const base = { ...options, ...host, config, log, db, journal, hasher, writer, threads }
+/** Opens what exists once per process, beside what redirects need. Throws DataError. */
+export async function openService(redirecting: Redirecting) {
+  const { clock, monotonic, config, log, prepared, redirects } = redirecting
+  const data = await openData(redirecting)
+  const { threads, watch, dataWatch, cluster, writer, db } = data
+  const { lock, hasher, fresh, setupLink } = prepared
+  const base = { ...redirecting, db, hasher, writer, threads }
   const guards = openGuards(base)
   await guards.valkey?.tried
-  const links = openLinks({ ...base, ...guards, blocklist })
+  const links = openLinks({ ...base, ...guards })
   const { hits, images, reads, effects } = links
-  const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
-  const allThreads = { ...threads, redirect: links.redirects }
+  const flusher = new HitFlusher({ ...base, flushMs: config.hitFlushMs })
+  const allThreads = { ...threads, redirect: redirects }
   const health = new Health({ hits, writer, threads: allThreads, watch, cluster })
   const descriptors = new Descriptors({ log })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
   const tally = new RequestTally()
-  const deps = { ...base, ...guards, ...links, blocklist, health, series, tally, cluster }
+  const deps = { ...base, ...guards, ...links, health, series, tally, cluster }
   const rankings = new Rankings({ reader: threads.reader, monotonic })
   const dashboard = openDashboard({
     config,
@@ -126,7 +87,7 @@ export async function openService(config: Config, options: Options) {
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
     sharedStore: guards.shared,
-    startPasswords: () => startPasswords(host),
+    startPasswords: () => startPasswords(base),
   })
   const metrics = new Metrics({
     ...deps,
@@ -137,7 +98,7 @@ export async function openService(config: Config, options: Options) {
     watch,
     descriptors,
     databaseFile: databaseFile(config.dataDir),
-    logLinesDropped: options.logLinesDropped ?? (() => 0),
+    logLinesDropped: redirecting.logLinesDropped ?? (() => 0),
   })
   const remake = prepared.remakeImages
     ? new Remake({ images, reads, lists: threads.reader, writer, baseUrl: config.baseUrl, log })
@@ -159,17 +120,17 @@ export async function openService(config: Config, options: Options) {
   }
 }
 
-/** The data folder, the threads on it, and the blocklist. */
-async function openData(config: Config, options: Options) {
-  const { log } = options
+/** The other threads on the data folder, and a connection to read it. */
+async function openData(redirecting: Redirecting) {
+  const { config, log, prepared } = redirecting
   const writerWork = new WriterWork()
-  const prepared = await prepare(config, options)
-  const host = { log, openWorker: options.openWorker ?? ((url: URL) => new Worker(url)) }
   const ports = openClusterPorts(config, prepared.hostId)
-  const [threads, blocklist] = await Promise.all([
-    startThreads({ config, host, writerWork, cluster: ports?.ofWriter }),
-    openBlocklist(config, log, options.ownPort),
-  ])
+  const threads = await startThreads({
+    config,
+    host: redirecting,
+    writerWork,
+    cluster: ports?.ofWriter,
+  })
   // The writer thread has the database open by now. Closing its last connection would merge the
   // whole write-ahead log that a crash left.
   prepared.db.close()
@@ -179,19 +140,7 @@ async function openData(config: Config, options: Options) {
   const cluster = ports && new Cluster({ port: ports.state, log })
   const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging }, cluster)
   const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
-  return {
-    prepared,
-    host,
-    ports,
-    threads,
-    blocklist,
-    watch,
-    dataWatch,
-    cluster,
-    writer,
-    writerWork,
-    db,
-  }
+  return { ports, threads, watch, dataWatch, cluster, writer, writerWork, db }
 }
 
 /** The channels between the control thread and the writer thread of a host in a cluster. */
@@ -208,11 +157,8 @@ function openClusterPorts({ clusterUrl }: Config, host: string | undefined) {
   return { state: state.port1, applied: applied.port1, ofWriter }
 }
 
-interface Base extends Options {
-  config: Config
-  openWorker: OpenWorker
+interface Base extends Redirecting {
   db: Database
-  journal: HitJournal
   hasher: SecretHasher
   writer: Writer<Writes>
   threads: Threads
@@ -220,26 +166,14 @@ interface Base extends Options {
 
 /** What admits or refuses a request: accounts, limits, maintenance, memory in flight. */
 function openGuards(base: Base) {
-  const { config, clock, monotonic, random, log, db, hasher, writer, addressesMax } = base
+  const { config, clock, monotonic, random, log, db, hasher, writer, limiter } = base
   const timeoutMs = base.sharedLimitsTimeoutMs
   const { baseUrl, valkeyUrl: url } = config
-  const plans = planLimits(config)
-  const limiter = new RateLimiter(
-    RateLimiter.allocate({
-      plans,
-      anonymous: anonymousBudgets(config),
-      pagesPerMinute: config.dashboardRequestsPerMinute,
-      addressesMax,
-    }),
-    { clock, monotonic },
-  )
   const valkey = url === undefined ? undefined : new Valkey({ url, log, timeoutMs })
   const shared = valkey && new SharedStore({ valkey, hasher, baseUrl })
   return {
-    plans,
     accounts: new AccountStore(db),
     keyUses: new KeyUses(writer),
-    limiter,
     valkey,
     shared,
     limits: new ApiLimits({ limiter, shared, clock, monotonic }),
@@ -252,24 +186,20 @@ function openGuards(base: Base) {
 }
 
 interface LinkOptions extends Base {
-  blocklist: Blocklist
   unsent: UnsentResponses
-  limiter: RateLimiter
 }
 
 /** Links, their images and their hits. */
 function openLinks(options: LinkOptions) {
-  const { config, clock, monotonic, random, log, db, journal, writer, threads } = options
-  const { blocklist, unsent } = options
+  const { config, clock, monotonic, log, db, journal, writer, threads } = options
+  const { versions, redirects, blocklist, unsent } = options
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
-  const versions = CodeVersions.allocate(random)
-  const codes: KnownCodes = new KnownCodes({
+  const codes = new KnownCodes({
     reads,
     reader: threads.reader,
     onComplete: (memory) => redirects.setCodes(memory),
   })
-  const redirects: RedirectThreads = openRedirects(options, { versions, codes })
   const qrStore = new QrStore(db)
   const images = new QrImages({
     renderer: threads.qr,
@@ -293,7 +223,6 @@ function openLinks(options: LinkOptions) {
     rules,
     destinations: new DestinationReads(db, blocklist),
     codes,
-    redirects,
     effects,
     images,
     qrStore,
@@ -312,43 +241,6 @@ function openLinks(options: LinkOptions) {
       clock,
     }),
   }
-}
-
-/** The redirect threads, which start when the port is opened. */
-function openRedirects(
-  options: LinkOptions,
-  { versions, codes }: { versions: CodeVersions; codes: KnownCodes },
-): RedirectThreads {
-  const { config, log, journal, limiter, blocklist, openWorker, answer, time } = options
-  return new RedirectThreads({
-    count: config.redirectThreads,
-    openWorker: () => openWorker(new URL('./threads/redirect.ts', import.meta.url)),
-    log,
-    settings: {
-      databaseFile: databaseFile(config.dataDir),
-      cacheMax: config.linkCacheMax,
-      trustedProxies: config.trustedProxies,
-      notFoundUrl: config.notFoundUrl,
-      logsRequests: config.logRequests === 'all',
-      versions: versions.memory,
-      time,
-    },
-    limiter,
-    journal,
-    blocklist,
-    codes,
-    answer,
-  })
-}
-
-function openBlocklist(config: Config, log: Log, port: Options['ownPort']): Promise<Blocklist> {
-  return Blocklist.open({
-    files: config.blocklistFiles,
-    thread: new URL('./threads/blocklist.ts', import.meta.url),
-    ownHosts: [config.baseUrl, config.cdnUrl],
-    ownAddress: new OwnAddress({ host: config.host, port }),
-    log,
-  })
 }
 
 /** Starts this program, compiled or not. */

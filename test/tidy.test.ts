@@ -32,7 +32,8 @@ const LAYERS: readonly string[] =
   `
   lib errors config hot db accounts data-folder limits maintenance
   http blocklist hits links analytics moderation cluster redirect qr status
-  dashboard openapi client backup writes prepare threads start-threads service app cli main
+  dashboard openapi client backup writes prepare threads start-threads start-redirects
+  service app cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

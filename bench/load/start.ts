@@ -13,6 +13,8 @@ import { hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
 
 const POLL_MS = 1
 const DEADLINE_MS = 20_000
+/** Codes of connection errors while the port is closed, or opened to see whether it is free. */
+const NOT_OPEN: readonly string[] = ['ECONNREFUSED', 'ECONNRESET']
 /** Pause between the start of a service and reading its memory. */
 const SETTLING_MS = 1000
 /** Uncounted redirects of a killed service, counted after its next start. */
@@ -23,6 +25,7 @@ const SLOW_FLUSH = { HIT_FLUSH_MS: '60000' }
 const METRICS: Metric[] = [
   { key: 'firstMs', label: 'start to first redirect, ms', digits: 0, ratio: true },
   { key: 'cpuMs', label: 'CPU until then, ms', digits: 0, ratio: true },
+  { key: 'readyMs', label: 'start until all endpoints answer, ms', digits: 0, ratio: true },
   { key: 'resident', label: 'memory after the start, MiB', digits: 0, ratio: true },
   { key: 'anonymous', label: '… of it the process’s own, MiB', digits: 0, ratio: true },
   { key: 'mapped', label: '… of it mapped files, MiB', digits: 0, ratio: true },
@@ -78,6 +81,12 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         digits: 0,
       },
       {
+        label: 'start until all endpoints answer, a million links',
+        value: medianOf(variants, 'a million', 'readyMs'),
+        unit: ' ms',
+        digits: 0,
+      },
+      {
         label: 'memory after the start, a million links',
         value: medianOf(variants, 'a million', 'resident'),
         unit: ' MiB',
@@ -121,6 +130,7 @@ async function measureRound(
   await using server = spawnServer(launch)
   const firstMs = await firstRedirect(server, link)
   const cpuMs = server.cpuSeconds() * 1000
+  const readyMs = await untilReady(server)
   await Bun.sleep(SETTLING_MS)
   const memory = server.memory()
   if (counted !== undefined) {
@@ -128,26 +138,30 @@ async function measureRound(
     if (hits !== counted + 1) throw new Error(`${hits} hits are counted, not ${counted + 1}`)
   }
   await server.stop()
-  return { figures: { firstMs, cpuMs, ...memory } }
+  return { figures: { firstMs, cpuMs, readyMs, ...memory } }
 }
 
 /** Milliseconds since the start. Throws unless the first response is the right redirect. */
-async function firstRedirect(server: Server, link: Link): Promise<number> {
+function firstRedirect(server: Server, link: Link): Promise<number> {
+  return firstAnswer(server, () => followLink(server, link).then(() => true))
+}
+
+/** Milliseconds from the start until all endpoints answer. */
+function untilReady(server: Server): Promise<number> {
+  return firstAnswer(server, async () => (await fetch(`${server.origin}/-/ready`)).ok)
+}
+
+/** Repeats `ask` until it resolves with true, also while the port is closed. */
+async function firstAnswer(server: Server, ask: () => Promise<boolean>): Promise<number> {
   while (server.ageSeconds * 1000 < DEADLINE_MS) {
-    const isListening = await fetch(`${server.origin}/${link.code}`, {
-      method: 'HEAD',
-      redirect: 'manual',
-    }).then(
-      () => true,
-      () => false,
-    )
-    if (isListening) {
-      await followLink(server, link)
-      return server.ageSeconds * 1000
-    }
+    const isAnswered = await ask().catch((error: { code?: string }) => {
+      if (NOT_OPEN.includes(error.code ?? '')) return false
+      throw error
+    })
+    if (isAnswered) return server.ageSeconds * 1000
     await Bun.sleep(POLL_MS)
   }
-  throw new Error(`${server.name} gave no redirect within ${DEADLINE_MS} ms`)
+  throw new Error(`${server.name} gave no answer within ${DEADLINE_MS} ms`)
 }
 
 /** Returns the hits of the link when the service was killed. */

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path'
-import { type App, buildApp } from '../app.ts'
+import { type App, startApp } from '../app.ts'
 import { type Config, urlHost } from '../config.ts'
 import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
 import { within } from '../lib/deadline.ts'
+import { ListenError } from '../lib/listen-error.ts'
 import { createLog, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { secureRandom } from '../lib/random.ts'
 import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
-import { CommandError } from './args.ts'
 import { forgetRunning, recordRunning } from './running.ts'
 import { localAddress } from './service.ts'
 
@@ -34,14 +34,14 @@ const LOG_DRAIN_MS = 500
 export async function serve(config: Config): Promise<() => Promise<boolean>> {
   const sink = new LogSink()
   const log = createLog({ level: config.logLevel, write: (line) => sink.write(line) })
-  const app = await buildApp(config, {
+  const app = await startApp(config, {
     clock: wallClock,
     monotonic: sharedMonotonicClock(),
     random: secureRandom,
     log,
     logLinesDropped: () => sink.dropped,
   })
-  await listen(app, config)
+  await listenForOperators(app, config)
   // Redirects come first. Threads that are started later inherit this.
   setThreadPriority('normal')
   const ports = [app.port, app.operators?.server?.port]
@@ -52,7 +52,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   shrinkAfterStart()
   recordRunning(config.dataDir, {
     base_url: config.baseUrl,
-    address: localAddress(config.host, app.port ?? config.port),
+    address: localAddress(config.host, app.port),
   })
   welcome(config, app)
   log.info('service.started', {
@@ -82,17 +82,15 @@ async function stop(app: App): Promise<void> {
   await app.close(BACKGROUND_MS)
 }
 
-async function listen(app: App, { host, port, metricsListen }: Config): Promise<void> {
-  let address = `${host}:${port}`
+async function listenForOperators(app: App, { metricsListen }: Config): Promise<void> {
+  if (!metricsListen) return
+  const { host, port } = metricsListen
   try {
-    await app.listen({ hostname: host, port })
-    if (!metricsListen) return
-    address = `${metricsListen.host}:${metricsListen.port}`
-    app.operators?.listen({ hostname: metricsListen.host, port: metricsListen.port })
+    app.operators?.listen({ hostname: host, port })
   } catch (error) {
     await app.stopListening(0)
     await app.close()
-    throw new CommandError(`cannot listen on ${address}: ${messageOf(error)}`)
+    throw new ListenError(host, port, error)
   }
 }
 

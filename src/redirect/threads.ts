@@ -3,6 +3,7 @@ import type { HitJournal } from '../hot/journal.ts'
 import { CONTROL_THREAD } from '../hot/lock.ts'
 import { RedirectCounters, sumCounters } from '../hot/redirect-counters.ts'
 import { ControlServer } from '../http/control-server.ts'
+import { ListenError } from '../lib/listen-error.ts'
 import type { Log } from '../lib/log.ts'
 import { RestartingThread } from '../lib/restarting-thread.ts'
 import { Thread } from '../lib/thread.ts'
@@ -33,9 +34,14 @@ interface RedirectThreadsOptions {
   limiter: Pick<RateLimiter, 'memory' | 'releaseLocksOf'>
   journal: Pick<HitJournal, 'attach' | 'detach'>
   blocklist: Pick<Blocklist, 'lists'>
-  codes: Pick<KnownCodes, 'memory' | 'prepare'>
+  control: Promise<Control>
+}
+
+/** The rest of the service, which starts after the redirect threads. */
+export interface Control {
   /** Answers what the threads pass on. */
-  answer: (request: Request) => Response | Promise<Response>
+  answer(request: Request): Response | Promise<Response>
+  codes: Pick<KnownCodes, 'prepare'>
 }
 
 interface Address {
@@ -50,6 +56,7 @@ export class RedirectThreads {
   #control: ControlServer | undefined
   #threads: RestartingThread<RedirectFunctions>[] = []
   #port: number | undefined
+  #codes: SharedArrayBuffer | undefined
 
   constructor(options: RedirectThreadsOptions) {
     this.#options = options
@@ -90,16 +97,20 @@ export class RedirectThreads {
     return Math.max(0, ...this.#threads.map(({ batchMs }) => batchMs))
   }
 
-  /** Port 0: a free one. Throws if the port cannot be opened, for example because it is in use. */
+  /** Port 0: a free one. Throws ListenError. */
   async listen(address: Address): Promise<void> {
-    if (address.port !== 0) refusePortInUse(address)
-    this.#control = new ControlServer(this.#options.answer, this.#options.log)
-    const first = await this.#start(1, address)
-    this.#threads = [first]
-    this.#port = await first.call('port', undefined)
-    for (let thread = 2; thread <= this.#options.count; thread++) {
-      this.#threads.push(await this.#start(thread, address))
+    const { control, log, count } = this.#options
+    const answer = async (request: Request) => (await control).answer(request)
+    this.#control = new ControlServer(answer, log)
+    try {
+      if (address.port !== 0) refusePortInUse(address)
+      this.#threads = [await this.#start(1, address)]
+    } catch (error) {
+      throw new ListenError(address.hostname, address.port, error)
     }
+    this.#port = await this.#threads[0]?.call('port', undefined)
+    const others = Array.from({ length: count - 1 }, (_, i) => this.#start(i + 2, address))
+    this.#threads.push(...(await Promise.all(others)))
     // They may have changed since the first start began.
     await this.setLists()
   }
@@ -109,7 +120,9 @@ export class RedirectThreads {
     await this.#callAll('setLists', this.#options.blocklist.lists)
   }
 
+  /** The codes in use have been read: memory of a `CodeFilter`. */
   setCodes(codes: SharedArrayBuffer): void {
+    this.#codes = codes
     void this.#callAll('setCodes', codes)
   }
 
@@ -158,7 +171,7 @@ export class RedirectThreads {
     { hostname, port }: Address,
     onDeath: () => void,
   ): Promise<Thread<RedirectFunctions>> {
-    const { openWorker, settings, limiter, journal, blocklist, codes, log } = this.#options
+    const { openWorker, settings, limiter, journal, blocklist, log } = this.#options
     const server = this.#control as ControlServer
     const { port1, port2 } = new MessageChannel()
     port1.onmessage = ({ data }: { data: ThreadNote }) => this.#take(data)
@@ -176,7 +189,7 @@ export class RedirectThreads {
       journal: journal.attach(),
       lists: blocklist.lists,
       counters: counters.memory,
-      codes: codes.memory,
+      codes: this.#codes,
     }
     return Thread.start<RedirectFunctions>(openWorker(), start, {
       batchMax: 1,
@@ -193,9 +206,9 @@ export class RedirectThreads {
   }
 
   #take(note: ThreadNote): void {
-    const { codes, log } = this.#options
+    const { control, log } = this.#options
     if ('log' in note) log.info('request', note.log)
-    else codes.prepare()
+    else void control.then(({ codes }) => codes.prepare())
   }
 }
 

@@ -3,6 +3,7 @@ import { Lock } from '../../src/hot/lock.ts'
 import type { RedirectSettings } from '../../src/redirect/thread.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { Conversation, type Told } from '../support/conversation.ts'
+import { freePort } from '../support/ports.ts'
 import { openQuickWorker } from '../support/reused-worker.ts'
 
 const THREADS = 4
@@ -159,3 +160,39 @@ test('the locks of a thread that ends are freed', async () => {
   const { code } = await app.claim('UNLOCKED', 'https://example.com/', 'enterprise')
   expect((await app.call('GET', `/${code}`)).status).toBe(302)
 })
+
+test('redirects are answered while the rest of the service starts', async () => {
+  await using before = await testApp({ env })
+  const { code } = await before.claim('EARLIER', 'https://example.com/', 'enterprise')
+  await before.stop()
+  const held = Promise.withResolvers<void>()
+  const PORT = String(freePort())
+  const starting = testApp({
+    env: { ...env, PORT },
+    dataDir: before.dataDir,
+    openWorker: (url) => {
+      if (!url.pathname.endsWith('/writer.ts')) return openQuickWorker(url)
+      const worker = new Worker(url)
+      const post = worker.postMessage.bind(worker) as (...args: unknown[]) => void
+      worker.postMessage = (...args: unknown[]) => void held.promise.then(() => post(...args))
+      return worker
+    },
+  })
+  const ask = (path: string) => fetch(`http://127.0.0.1:${PORT}${path}`, { redirect: 'manual' })
+  await eventually('the port is open', () => ask(`/${code}`).then(isRedirect, () => false))
+  let isReady = false
+  const readiness = ask('/-/ready').finally(() => {
+    isReady = true
+  })
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ask(`/${code}`)))
+  expect(answers.every(isRedirect)).toBe(true)
+  expect(isReady).toBe(false)
+  held.resolve()
+  expect((await readiness).status).toBe(200)
+  await using app = await starting
+  const { body } = await app.call('GET', `/api/lookup/${code}`)
+  // One by `eventually`.
+  expect(body.hit_count).toBe(answers.length + 1)
+})
+
+const isRedirect = ({ status }: Response): boolean => status === 302

@@ -3,7 +3,7 @@
  * to its parent alone: see service.ts.
  */
 
-import { buildApp } from '../../src/app.ts'
+import { startApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { clocksIn } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -16,7 +16,7 @@ const config = readConfig(process.env)
 const memory = new SharedArrayBuffer(16)
 const times = new Float64Array(memory)
 times.set([Number(process.env.MODEL_NOW), Number(process.env.MODEL_ELAPSED)])
-const app = await buildApp(config, {
+const app = await startApp(config, {
   ...clocksIn(memory),
   time: memory,
   random: secureRandom,
@@ -27,7 +27,6 @@ const app = await buildApp(config, {
   }),
   journalEntries: 4096,
 })
-await app.listen({ hostname: config.host, port: 0 })
 
 process.on('message', async (message: FromParent) => {
   if ('time' in message) {
@@ -41,4 +40,4 @@ process.on('message', async (message: FromParent) => {
 })
 process.on('disconnect', () => process.exit(1))
 
-tell({ port: app.port ?? 0 })
+tell({ port: app.port })

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
 import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
-import { type App, buildApp } from '../../src/app.ts'
+import { type App, startApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
@@ -108,7 +108,7 @@ async function startHost(
     ...(folders.clusterUrl !== undefined && { HIT_FLUSH_MS: '10' }),
   })
   const { localMetrics = config.metricsListen === undefined } = options
-  const app = await buildApp(localMetrics ? { ...config, localMetrics } : config, {
+  const app = await startApp(localMetrics ? { ...config, localMetrics } : config, {
     ...clocksIn(time.memory),
     time: time.memory,
     random: options.random ?? secureRandom,
@@ -118,7 +118,6 @@ async function startHost(
     addressesMax: options.addressesMax ?? 10_000,
     sharedLimitsTimeoutMs: options.sharedLimitsTimeoutMs ?? 20_000,
   })
-  await app.listen({ hostname: config.host, port: 0 })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return app
 }
