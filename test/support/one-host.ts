@@ -21,7 +21,6 @@ const LIST: readonly OneHost[] = [
       'load-balancer': [],
       'shared-limits': [],
       'shared-throttle': [],
-      'random-hosts': [],
     },
   },
   {
