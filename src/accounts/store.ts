@@ -63,18 +63,19 @@ export class AccountStore {
     this.#orm = drizzle({ client: db })
     const hasEmail = sql`lower(${accounts.email}) = lower(${sql.placeholder('email')})`
     this.#byEmail = this.#orm.select().from(accounts).where(hasEmail).prepare()
-    // Raw SQL, because every request with a key runs it.
-    this.#byKeyHash = db.prepare<KeyHolder, [Buffer, number]>(
-      `SELECT accounts.id, accounts.plan, api_keys.id AS keyId, api_keys.scope AS keyScope
-       FROM api_keys JOIN accounts ON accounts.id = api_keys.account_id
-       WHERE api_keys.hash = ?1 AND (api_keys.ends_at IS NULL OR api_keys.ends_at > ?2)
-         AND accounts.disabled_at IS NULL`,
+    // Raw SQL, because every request with a key runs it. A JOIN takes five times as long
+    // (decision 001).
+    this.#byKeyHash = db.prepare<KeyHolder & { plan: Plan | null }, [Buffer, number]>(
+      `SELECT account_id AS id, id AS keyId, scope AS keyScope,
+         (SELECT plan FROM accounts WHERE id = account_id AND disabled_at IS NULL) AS plan
+       FROM api_keys WHERE hash = ?1 AND (ends_at IS NULL OR ends_at > ?2)`,
     )
   }
 
   /** The account with this key, if it is not disabled and the key is active at `now`. */
   findByKeyHash(hash: Buffer, now: number): KeyHolder | undefined {
-    return this.#byKeyHash.get(hash, now) ?? undefined
+    const holder = this.#byKeyHash.get(hash, now)
+    return holder?.plan ? holder : undefined
   }
 
   findByEmail(email: string): AccountRow | undefined {

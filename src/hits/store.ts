@@ -68,17 +68,32 @@ export function countAdder(db: Database): (counts: HitCountPairs, now: number) =
 
 /**
  * Counts hits of a link and returns its account; undefined when the link does not exist. A link
- * with a row in `hits` exists, because its deletion removes the row.
+ * with a row in `hits` exists, because its deletion removes the row. Separate statements take half
+ * as long as RETURNING (decision 001).
  */
 function linkCounter(db: Database): (linkId: number, count: number) => number | undefined {
-  const add = db.prepare<{ accountId: number }, [number, number]>(
-    'UPDATE hits SET count = count + ?2 WHERE link_id = ?1 RETURNING account_id AS accountId',
+  const find = (table: 'hits' | 'links', id: 'link_id' | 'id') =>
+    db.prepare<{ accountId: number }, [number]>(
+      `SELECT account_id AS accountId FROM ${table} WHERE ${id} = ?`,
+    )
+  const counted = find('hits', 'link_id')
+  const existing = find('links', 'id')
+  const add = db.prepare<null, [number, number]>(
+    'UPDATE hits SET count = count + ? WHERE link_id = ?',
   )
-  const addFirst = db.prepare<{ accountId: number }, [number, number]>(
-    `INSERT INTO hits (link_id, account_id, count) SELECT id, account_id, ?2 FROM links
-     WHERE id = ?1 RETURNING account_id AS accountId`,
+  const addFirst = db.prepare<null, [number, number, number]>(
+    'INSERT INTO hits (link_id, account_id, count) VALUES (?, ?, ?)',
   )
-  return (linkId, count) => (add.get(linkId, count) ?? addFirst.get(linkId, count))?.accountId
+  return (linkId, count) => {
+    const row = counted.get(linkId)
+    if (row) {
+      add.run(count, linkId)
+      return row.accountId
+    }
+    const link = existing.get(linkId)
+    if (link) addFirst.run(linkId, link.accountId, count)
+    return link?.accountId
+  }
 }
 
 /** Counts the hits of each link. Ascending, as the table is ordered. */

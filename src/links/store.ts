@@ -63,8 +63,11 @@ function creation(db: Database) {
   const insert = linkInserter(db)
   const accounts = accountCounts(db)
   const cancelDeletion = deletionCanceler(db)
+  // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
+  // (decision 001).
   const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
-    `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND url_key = ? ORDER BY id LIMIT 1`,
+    `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
+     WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
 
   /** A generated code that is in use is replaced: of a million links, that is one. */
@@ -228,16 +231,17 @@ function nextCode(code: Code): Code {
 
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
 
-/** Inserts a link; undefined if its code is in use or disabled. RETURNING would take 3 µs more. */
+/** Inserts a link; undefined if its code is in use or disabled. */
 function linkInserter(db: Database) {
   const names = Object.keys(INSERTED_COLUMNS) as (keyof typeof INSERTED_COLUMNS)[]
+  const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
+  // One statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
   const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
     `INSERT INTO links (${Object.values(INSERTED_COLUMNS).join(', ')})
-     SELECT ${names.map((_, i) => `?${i + 1}`).join(', ')}
-     WHERE NOT EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?${names.indexOf('code') + 1})
-     ON CONFLICT (code) DO NOTHING`,
+     VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (code) DO NOTHING`,
   )
   return (item: NewLink, accountId: AccountId, createdAt: number): Link | undefined => {
+    if (isDisabled.get(item.code)) return undefined
     const row = { ...item, accountId, createdAt }
     const { changes, lastInsertRowid } = insert.run(...names.map((name) => row[name]))
     if (changes === 0) return undefined
