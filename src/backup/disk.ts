@@ -62,12 +62,10 @@ export function scratchFolder(parent: string): Disposable & { path: string } {
 }
 
 function removeUnlessHeld(path: string): void {
-  let lock: FolderLock
   try {
-    lock = FolderLock.claim(path)
+    FolderLock.claim(path).release()
   } catch {
     return
   }
-  lock.release()
   rmSync(path, { recursive: true, force: true })
 }

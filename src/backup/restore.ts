@@ -230,12 +230,8 @@ export function decideRestore(dataDir: string): void {
  */
 export function finishRestore(dataDir: string): boolean {
   if (!existsSync(join(dataDir, DECIDED))) return false
-  const lock = FolderLock.claim(dataDir)
-  try {
-    for (const _ of moves(dataDir));
-  } finally {
-    lock.release()
-  }
+  using _lock = FolderLock.claim(dataDir)
+  for (const _ of moves(dataDir));
   return true
 }
 

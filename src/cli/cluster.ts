@@ -57,24 +57,20 @@ export async function join(
   const origin = source === '' ? STREAM : source
   const from = requireOrigin(origin)
   createDataFolder(dataDir)
-  const lock = FolderLock.claim(dataDir)
-  try {
-    // Before the copy is read, which may take minutes.
-    const { name } = await usingPostgres(clusterUrl, readCluster)
-    requireReplaceable(dataDir, name)
-    const address = addressOf(config)
-    const { manifest, aside } = await restoreFiles(origin, {
-      dataDir,
-      clock,
-      joinCluster: (db) => joinCluster({ db, dataDir, clusterUrl, address }),
-    })
-    const lines = [`Joined the cluster with ${from}: ${contents(manifest)}.`]
-    if (aside) lines.push(adviceOn(aside))
-    lines.push('Start the service. It applies what the cluster has changed since.')
-    return lines.join('\n')
-  } finally {
-    lock.release()
-  }
+  using _lock = FolderLock.claim(dataDir)
+  // Before the copy is read, which may take minutes.
+  const { name } = await usingPostgres(clusterUrl, readCluster)
+  requireReplaceable(dataDir, name)
+  const address = addressOf(config)
+  const { manifest, aside } = await restoreFiles(origin, {
+    dataDir,
+    clock,
+    joinCluster: (db) => joinCluster({ db, dataDir, clusterUrl, address }),
+  })
+  const lines = [`Joined the cluster with ${from}: ${contents(manifest)}.`]
+  if (aside) lines.push(adviceOn(aside))
+  lines.push('Start the service. It applies what the cluster has changed since.')
+  return lines.join('\n')
 }
 
 /** Throws CommandError for data that do not belong to the cluster of this name. */
@@ -161,15 +157,11 @@ async function withFolder<Result>(
   dataDir: string,
   work: (folder: ReturnType<typeof openDataFolder>) => Promise<Result>,
 ): Promise<Result> {
-  const lock = FolderLock.claim(dataDir)
+  using _lock = FolderLock.claim(dataDir)
+  const folder = openDataFolder(dataDir)
   try {
-    const folder = openDataFolder(dataDir)
-    try {
-      return await work(folder)
-    } finally {
-      closeWritable(folder.db)
-    }
+    return await work(folder)
   } finally {
-    lock.release()
+    closeWritable(folder.db)
   }
 }

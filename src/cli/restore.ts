@@ -25,23 +25,18 @@ const JOURNAL_BYTES = 33 * 1024 * 1024
 export async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
   const from = requireOrigin(origin)
   createDataFolder(dataDir)
-  const lock = FolderLock.claim(dataDir)
-  try {
-    const found = findClusterOf(dataDir)
-    if (found) {
-      throw new CommandError(
-        `${dataDir} belongs to a cluster, whose other hosts would keep their data. Run ` +
-          '"hopcode cluster leave" first, or "hopcode cluster join" for a new copy.',
-      )
-    }
-    const { manifest, aside } = await restoreFiles(origin, { dataDir, clock })
-    const lines = [`Restored ${from}: ${contents(manifest)}.`]
-    if (aside) lines.push(adviceOn(aside))
-    lines.push('Start the service. It creates the QR images again in the background.')
-    return lines.join('\n')
-  } finally {
-    lock.release()
+  using _lock = FolderLock.claim(dataDir)
+  if (findClusterOf(dataDir)) {
+    throw new CommandError(
+      `${dataDir} belongs to a cluster, whose other hosts would keep their data. Run ` +
+        '"hopcode cluster leave" first, or "hopcode cluster join" for a new copy.',
+    )
   }
+  const { manifest, aside } = await restoreFiles(origin, { dataDir, clock })
+  const lines = [`Restored ${from}: ${contents(manifest)}.`]
+  if (aside) lines.push(adviceOn(aside))
+  lines.push('Start the service. It creates the QR images again in the background.')
+  return lines.join('\n')
 }
 
 /** The name of a backup for people. Throws CommandError if it cannot be read. */

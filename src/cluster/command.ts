@@ -27,15 +27,13 @@ interface CommandFolder extends LogFolder {
  * PostgreSQL does not answer.
  */
 export async function applyWithoutService(folder: CommandFolder): Promise<void> {
-  const lock = FolderLock.tryClaim(folder.dataDir)
+  using lock = FolderLock.tryClaim(folder.dataDir)
   if (!lock) return
   try {
     await applyLog(folder)
   } catch (error) {
     if (error instanceof DataError) throw error
     throw new DataError(`The log of the cluster cannot be applied: ${messageOf(error)}`)
-  } finally {
-    lock.release()
   }
 }
 

@@ -10,7 +10,7 @@ import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
  * on an empty file, so the kernel releases it however the process ends. Commands that run beside
  * the service do not claim it.
  */
-export class FolderLock {
+export class FolderLock implements Disposable {
   readonly #db: Database
 
   private constructor(db: Database) {
@@ -50,6 +50,10 @@ export class FolderLock {
   release(): void {
     this.#db.run('ROLLBACK')
     this.#db.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.release()
   }
 }
 
