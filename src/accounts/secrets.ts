@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { constants, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SettingStore } from '../db/settings.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
@@ -109,12 +109,7 @@ export const FOREIGN_ADVICE =
 
 function readIfThere(file: string): string | undefined {
   try {
-    const descriptor = openSync(file, constants.O_RDONLY | NO_FOLLOW)
-    try {
-      return readFileSync(descriptor, 'utf8')
-    } finally {
-      closeSync(descriptor)
-    }
+    return readFileSync(file, { encoding: 'utf8', flag: constants.O_RDONLY | NO_FOLLOW })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw new DataError(

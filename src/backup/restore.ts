@@ -1,12 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import {
-  closeSync,
   constants,
   existsSync,
   lchownSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -280,13 +278,9 @@ export function* moves(dataDir: string): Generator<string> {
 
 /** Only a name that this program creates: another one could lead out of the folder. */
 function readAside(decided: string): string {
-  const descriptor = openSync(asideFile(decided), constants.O_RDONLY | NO_FOLLOW)
-  try {
-    const name = readFileSync(descriptor, 'utf8').trim()
-    if (/^before-restore-[\w.]+$/.test(name)) return name
-  } finally {
-    closeSync(descriptor)
-  }
+  const flag = constants.O_RDONLY | NO_FOLLOW
+  const name = readFileSync(asideFile(decided), { encoding: 'utf8', flag }).trim()
+  if (/^before-restore-[\w.]+$/.test(name)) return name
   throw new DataError(
     `${asideFile(decided)} does not name a folder for the old files: this program did not write ` +
       `it. Move ${decided} away.`,

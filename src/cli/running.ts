@@ -50,15 +50,11 @@ export function forgetRunning(dataDir: string): void {
 
 /** Undefined if no service runs, or if its file is from a process that has ended. */
 export function findRunning(dataDir: string): Running | undefined {
-  const { O_RDONLY, O_NONBLOCK } = constants
+  const flag = constants.O_RDONLY | constants.O_NONBLOCK | NO_FOLLOW
   try {
-    const descriptor = openSync(runningFile(dataDir), O_RDONLY | O_NONBLOCK | NO_FOLLOW)
-    try {
-      const running = Running.parse(JSON.parse(readFileSync(descriptor, 'utf8')))
-      return isAlive(running.pid) ? running : undefined
-    } finally {
-      closeSync(descriptor)
-    }
+    const text = readFileSync(runningFile(dataDir), { encoding: 'utf8', flag })
+    const running = Running.parse(JSON.parse(text))
+    return isAlive(running.pid) ? running : undefined
   } catch {
     // Absent, half written, or of another user: the settings of the command decide.
     return undefined

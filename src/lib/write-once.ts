@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, linkSync, openSync, rmSync, writeSync } from 'node:fs'
+import { linkSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { flushToDisk } from './flush.ts'
 
@@ -6,10 +6,7 @@ import { flushToDisk } from './flush.ts'
 export function writeOnce(file: string, text: string): void {
   const beside = `${file}.${process.pid}.tmp`
   rmSync(beside, { force: true })
-  const descriptor = openSync(beside, 'wx', 0o600)
-  writeSync(descriptor, text)
-  fsyncSync(descriptor)
-  closeSync(descriptor)
+  writeFileSync(beside, text, { flag: 'wx', mode: 0o600, flush: true })
   try {
     linkSync(beside, file)
   } catch (error) {
