@@ -4,7 +4,7 @@ import { hostIdOf } from '../cluster/host-id.ts'
 import { findLogPosition } from '../cluster/position.ts'
 import { requireSameMode } from '../cluster/setup.ts'
 import { inTransaction } from '../db/open.ts'
-import { type Caller, functionOf } from '../lib/thread.ts'
+import { type Call, type Caller, functionOf } from '../lib/thread.ts'
 import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
 
 /** Makes the changes of a command. */
@@ -38,6 +38,6 @@ export function localWriter(db: Database): CommandWriter {
   })
 }
 
-const writerOf = (
-  run: (call: { name: string; args: unknown }) => Promise<unknown>,
-): CommandWriter => ({ call: (name, args) => run({ name, args }) as Promise<never> })
+const writerOf = (run: (call: Call) => Promise<unknown>): CommandWriter => ({
+  call: (name, args) => run({ name, args }) as Promise<never>,
+})

@@ -101,19 +101,24 @@ export class Applier {
   }
 
   #commit(due: readonly DueEntry[]): AppliedEntry[] {
-    const { db } = this.#options
-    const { applied, position } = inOneTransaction(db, (run) => this.#run(due, run), isFault)
+    const { db, functions } = this.#options
+    const { applied, position } = inOneTransaction(
+      db,
+      functions,
+      (run) => this.#run(due, run),
+      isFault,
+    )
     this.#position = position
     return applied
   }
 
   #run(due: readonly DueEntry[], run: RunCall): { applied: AppliedEntry[]; position: LogPosition } {
-    const { db, functions } = this.#options
+    const { db } = this.#options
     let position = this.#position
     const applied = due.map(({ entry, calls }): AppliedEntry => {
       const { seq, chain } = entry
       // Calls have the same outcome on every host, except where a machine fails.
-      const outcomes = calls.map((call) => run(db, functions, call))
+      const outcomes = calls.map(run)
       this.#keepResults(entry, outcomes)
       const isCompared = seq % DIGEST_ENTRIES === 0
       const ofResults = nextDigest(position.digest, outcomes)

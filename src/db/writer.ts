@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import {
+  type Call,
   type Caller,
   type Functions,
   functionOf,
@@ -91,11 +92,6 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
   }
 }
 
-interface Call {
-  name: string
-  args: unknown
-}
-
 /**
  * Group commit: runs all calls of a batch in one transaction. One that throws does not affect the
  * others. An outcome is a success only if the commit was: responses are sent after their write is
@@ -103,30 +99,33 @@ interface Call {
  */
 export function commitTogether(db: Database, functions: object, calls: readonly Call[]): Outcome[] {
   try {
-    return inOneTransaction(db, (run) => calls.map((call) => run(db, functions, call)))
+    return inOneTransaction(db, functions, (run) => calls.map(run))
   } catch (error) {
     return calls.map(() => ({ error: messageOf(error) }))
   }
 }
 
-export type RunCall = (db: Database, functions: object, call: Call) => Outcome
+export type RunCall = (call: Call) => Outcome
 
 /**
- * Runs `work` as a transaction, in which it runs calls. A savepoint for each call would make a call
- * that changes a thousand rows three times as expensive. So only if a call throws is all of it
- * rolled back and run again, with savepoints: calls have the same results again, because they
- * depend on the database and their arguments only. Throws the errors that `isFault` selects.
+ * Runs `work` as a transaction, in which it runs calls of `functions`. A savepoint for each call
+ * would make a call that changes a thousand rows three times as expensive. So only if a call throws
+ * is all of it rolled back and run again, with savepoints: calls have the same results again,
+ * because they depend on the database and their arguments only. Throws the errors that `isFault`
+ * selects.
  */
 export function inOneTransaction<Result>(
   db: Database,
+  functions: object,
   work: (run: RunCall) => Result,
   isFault: (error: unknown) => boolean = () => false,
 ): Result {
+  const run: RunCall = ({ name, args }) => ({ value: functionOf(functions, name)(args) })
   try {
-    return commit(db, () => work(runCall))
+    return commit(db, () => work(run))
   } catch (error) {
     if (isFault(error)) throw error
-    return commit(db, () => work((...of) => runInSavepoint(...of, isFault)))
+    return commit(db, () => work((call) => inSavepoint(db, () => run(call), isFault)))
   }
 }
 
@@ -144,19 +143,14 @@ function commit<Result>(db: Database, work: () => Result): Result {
   }
 }
 
-const runCall: RunCall = (_, functions, { name, args }) => ({
-  value: functionOf(functions, name)(args),
-})
-
-function runInSavepoint(
+function inSavepoint(
   db: Database,
-  functions: object,
-  call: Call,
+  work: () => Outcome,
   isFault: (error: unknown) => boolean,
 ): Outcome {
   db.run('SAVEPOINT operation')
   try {
-    const outcome = runCall(db, functions, call)
+    const outcome = work()
     db.run('RELEASE operation')
     return outcome
   } catch (error) {

@@ -12,7 +12,8 @@ type InProcess<Calls extends Functions<Calls>> = {
   ) => ReturnType<Calls[Name]> | Promise<Awaited<ReturnType<Calls[Name]>>>
 }
 
-interface Call {
+/** A call of a function by its name. */
+export interface Call {
   name: string
   args: unknown
 }

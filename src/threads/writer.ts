@@ -4,7 +4,7 @@ import { PostgresLog } from '../cluster/log.ts'
 import { SharedOrder } from '../cluster/shared-order.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
-import { LocalOrder, type Order } from '../db/order.ts'
+import { localOrder, type Order } from '../db/order.ts'
 import { hitReader } from '../hits/shared-store.ts'
 import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
@@ -44,7 +44,7 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   }
   const order: Order = cluster
     ? sharedOrder({ db, journal, checkpoints, cluster })
-    : new LocalOrder(db, functions)
+    : localOrder(db, functions)
   return {
     answer: (calls) => order.submit(calls),
     onBatchDone: () => checkpoints.afterCommit(),
