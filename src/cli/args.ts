@@ -3,7 +3,14 @@ import { z } from 'zod'
 import { PLANS } from '../accounts/plans.ts'
 import { MINUTE } from '../lib/clock.ts'
 import { findClosest } from '../lib/closest.ts'
-import { COMMANDS, type Command, type CommandName, OPERANDS, OPTIONS } from './commands.ts'
+import {
+  COMMANDS,
+  type Command,
+  type CommandName,
+  OPERANDS,
+  OPTIONS,
+  type OptionName,
+} from './commands.ts'
 
 /**
  * The command line makes no sense. The message is for the person who typed it; `topic` is what to
@@ -24,7 +31,6 @@ export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-type OptionName = keyof typeof OPTIONS
 type Values = Partial<Record<string, string | true>>
 
 /** `argv`: the words after the program's name. Throws UsageError. */
@@ -39,7 +45,7 @@ export function parseCommand(argv: readonly string[]): Command {
   for (const option of Object.keys(values)) {
     if (accepted.includes(option)) continue
     if (isOption(option)) throw new UsageError(`${command} accepts no --${option}`, command)
-    const closest = findClosest(option, accepted.filter(isOption))
+    const closest = findClosest(option, optionsOf(command))
     throw new UsageError(`unknown option '--${option}'${suggestion(closest, '--')}`, command)
   }
   const operand = readOperand(command, words)
@@ -56,12 +62,12 @@ function readOption(option: OptionName, values: Values, command: CommandName): s
   const refuse = (problem: string): never => {
     throw new UsageError(`--${option} ${problem}`, command)
   }
-  const info: { type: string; isOptional?: boolean } = OPTIONS[option]
+  const { type, isOptional } = OPTIONS[option]
   const text = values[option]
-  if (info.type === 'boolean') {
+  if (type === 'boolean') {
     return typeof text === 'string' ? refuse(`accepts no value, got ${text}`) : text === true
   }
-  if (text === undefined && info.isOptional) return ''
+  if (text === undefined && isOptional) return ''
   if (text === undefined) return refuse('is missing')
   if (text === true || text === '') return refuse('needs a value')
   if (option === 'email' && !z.email().max(254).safeParse(text).success) {
@@ -104,6 +110,11 @@ export function operandOf(command: CommandName): keyof typeof OPERANDS | undefin
   return accepts.find((name): name is keyof typeof OPERANDS => Object.hasOwn(OPERANDS, name))
 }
 
+export function optionsOf(command: CommandName): OptionName[] {
+  const accepts: readonly string[] = COMMANDS[command].accepts
+  return accepts.filter(isOption)
+}
+
 /** The commands of a group like `account`; empty for another word. */
 export const membersOf = (group: string): CommandName[] =>
   Object.keys(COMMANDS)
@@ -139,15 +150,9 @@ function requireTopic(words: readonly string[]): string {
 
 /** Not strict, because the messages of `parseArgs` are for programmers. */
 function parse(argv: readonly string[]): { values: Values; words: string[] } {
-  const options = Object.fromEntries(
-    Object.entries(OPTIONS).map(([name, { type, ...info }]) => [
-      name,
-      'short' in info ? { type, short: info.short } : { type },
-    ]),
-  )
   const { tokens } = parseArgs({
     args: [...argv],
-    options,
+    options: OPTIONS,
     allowPositionals: true,
     strict: false,
     tokens: true,

@@ -50,6 +50,8 @@ export const OPERANDS = {
   topic: { shown: '[COMMAND]', missing: undefined },
 } as const
 
+export type OptionName = Exclude<ArgumentName, keyof typeof OPERANDS> | 'help' | 'version'
+
 interface OptionInfo {
   type: 'string' | 'boolean'
   short?: string
@@ -60,7 +62,7 @@ interface OptionInfo {
   about: string
 }
 
-export const OPTIONS = {
+export const OPTIONS: Readonly<Record<OptionName, OptionInfo>> = {
   email: { type: 'string', value: 'E', about: 'the e-mail address of the account' },
   plan: { type: 'string', value: 'P', about: 'free, pro or enterprise' },
   name: {
@@ -93,7 +95,7 @@ export const OPTIONS = {
   json: { type: 'boolean', about: 'print JSON, one object per line' },
   help: { type: 'boolean', short: 'h', about: 'explain the command' },
   version: { type: 'boolean', short: 'v', about: 'print the version' },
-} as const satisfies Record<string, OptionInfo>
+}
 
 const ANY_KEY =
   'With several keys, --name chooses one; without it the command changes nothing and lists the ' +

@@ -1,6 +1,6 @@
 import { listSettings } from '../config.ts'
-import { membersOf, operandOf } from './args.ts'
-import { COMMANDS, type CommandName, OPERANDS, OPTIONS } from './commands.ts'
+import { membersOf, operandOf, optionsOf } from './args.ts'
+import { COMMANDS, type CommandName, OPERANDS, OPTIONS, type OptionName } from './commands.ts'
 
 const NAMES = Object.keys(COMMANDS) as CommandName[]
 const INDENT = '  '
@@ -25,10 +25,7 @@ const groupHelp = (group: string, members: readonly CommandName[]): string =>
 
 function commandHelp(command: CommandName): string {
   const info: { summary: string; more?: string } = COMMANDS[command]
-  const options = optionsOf(command).map((name): [string, string] => [
-    `--${name}${valueText(name)}`,
-    OPTIONS[name].about,
-  ])
+  const options = optionsOf(command).map((name) => [optionText(name), OPTIONS[name].about] as const)
   const paragraphs = [
     `Usage: hopcode ${usageOf(command)}`,
     `${info.summary.charAt(0).toUpperCase()}${info.summary.slice(1)}.`,
@@ -37,11 +34,6 @@ function commandHelp(command: CommandName): string {
   ]
   return paragraphs.filter(Boolean).join('\n\n')
 }
-
-const optionsOf = (command: CommandName) =>
-  (COMMANDS[command].accepts as readonly string[]).filter((name): name is keyof typeof OPTIONS =>
-    Object.hasOwn(OPTIONS, name),
-  )
 
 const rowOf = (name: CommandName): [string, string] => [
   usageOf(name, { isShort: true }),
@@ -52,17 +44,17 @@ const rowOf = (name: CommandName): [string, string] => [
 function usageOf(command: CommandName, { isShort = false } = {}): string {
   const operand = operandOf(command)
   const options = optionsOf(command).flatMap((name) => {
-    const { type, isOptional = false }: { type: string; isOptional?: boolean } = OPTIONS[name]
-    const text = `--${name}${valueText(name)}`
+    const { type, isOptional } = OPTIONS[name]
+    const text = optionText(name)
     if (type !== 'boolean' && !isOptional) return [text]
     return isShort ? [] : [`[${text}]`]
   })
   return [command, ...(operand ? [OPERANDS[operand].shown] : []), ...options].join(' ')
 }
 
-function valueText(name: keyof typeof OPTIONS): string {
-  const info = OPTIONS[name]
-  return 'value' in info ? ` ${info.value}` : ''
+function optionText(name: OptionName): string {
+  const { value } = OPTIONS[name]
+  return value ? `--${name} ${value}` : `--${name}`
 }
 
 const LINE_MAX = 90
