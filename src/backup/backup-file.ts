@@ -4,8 +4,11 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { z } from 'zod'
+import { hasTable } from '../cluster/position.ts'
+import { versionOf } from '../db/migrate.ts'
 import { closeWritable } from '../db/open.ts'
 import { assert } from '../lib/assert.ts'
+import { isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 
 /**
@@ -33,10 +36,21 @@ const Manifest = z.object({
 })
 export type Manifest = z.infer<typeof Manifest>
 
-export const newManifest = (facts: Omit<Manifest, 'format'>): Manifest => ({
-  format: FORMAT,
-  ...facts,
-})
+/** Describes a database. `hopcode`: the release that wrote it. `createdAt`: epoch ms. */
+export function newManifest(
+  db: Database,
+  { hopcode, createdAt }: { hopcode: string; createdAt: number },
+): Manifest {
+  type Counts = Pick<Manifest, 'accounts' | 'links' | 'redirects'>
+  const counts = db
+    .query<Counts, []>(
+      `SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM links) AS links,
+              coalesce((SELECT redirects FROM hit_totals WHERE id = 1), 0) AS redirects`,
+    )
+    .get() as Counts
+  const created_at = isoTime(createdAt)
+  return { format: FORMAT, hopcode, created_at, database_version: versionOf(db), ...counts }
+}
 
 const TABLE = 'backup'
 
@@ -58,10 +72,7 @@ export function takeContents(
   db: Database,
   from: string,
 ): { manifest: Manifest; secretKey: string } | undefined {
-  const tables = db.query<{ n: number }, [string]>(
-    'SELECT count(*) AS n FROM sqlite_schema WHERE name = ?',
-  )
-  if (tables.get(TABLE)?.n === 0) return undefined
+  if (!hasTable(db, TABLE)) return undefined
   const find = db.prepare<{ value: string }, [string]>(`SELECT value FROM ${TABLE} WHERE name = ?`)
   const manifest = parseManifest(find.get('manifest')?.value ?? '')
   const secretKey = find.get('secret.key')?.value
@@ -84,22 +95,6 @@ function parseManifest(text: string): Manifest | undefined {
   }
 }
 
-interface Counts {
-  accounts: number
-  links: number
-  redirects: number
-}
-
-export function countContents(db: Database): Counts {
-  const counts = db
-    .query<Counts, []>(
-      `SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM links) AS links,
-              coalesce((SELECT redirects FROM hit_totals WHERE id = 1), 0) AS redirects`,
-    )
-    .get()
-  return counts ?? { accounts: 0, links: 0, redirects: 0 }
-}
-
 /** Closes the only connection to a database and leaves a single file. */
 export function closeAlone(db: Database): void {
   const file = db.filename
@@ -110,13 +105,13 @@ export function closeAlone(db: Database): void {
 }
 
 /** Writes bytes in order. Resolves when it accepts more. */
-type Sink = (bytes: Uint8Array) => Promise<void> | void
+export type Sink = (bytes: Uint8Array) => Promise<void> | void
 
 /** Compresses a finished copy of a database. `onRead` gets the number of bytes read so far. */
 export async function writeBackup(
   database: string,
   put: Sink,
-  onRead: (bytes: number) => void = () => {},
+  onRead: (bytes: number) => void,
 ): Promise<void> {
   const zstd = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
   const copy = createReadStream(database)

@@ -17,14 +17,12 @@ import { isKeyOf, readSecretKey, SecretHasher, secretFile } from '../accounts/se
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
 import { findLogPosition, hasTable } from '../cluster/position.ts'
 import { FolderLock } from '../db/lock.ts'
-import { versionOf } from '../db/migrate.ts'
 import { openWritable, refuseUnusable } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { journalFile } from '../hits/hits.ts'
 import { countedOf } from '../hits/shared-store.ts'
 import { adoptJournal } from '../hits/store.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
-import { isoTime } from '../lib/clock.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
@@ -32,7 +30,6 @@ import { imageFolder, QrFiles } from '../qr/files.ts'
 import { remakeAtStart } from '../qr/remake.ts'
 import {
   closeAlone,
-  countContents,
   type Manifest,
   newManifest,
   takeContents,
@@ -68,7 +65,7 @@ export interface RestoreCommand {
    * Registers this folder in the cluster from which the backup comes. Absent for a folder of one
    * host alone.
    */
-  joinCluster?: (db: Database) => Promise<unknown>
+  joinCluster?: ((db: Database) => Promise<unknown>) | undefined
 }
 
 /**
@@ -182,11 +179,9 @@ function readFolderKey(dataDir: string, from: string): string {
 
 /** For a database that is not a backup: its time is that of the file. */
 const manifestOf = (db: Database, from: string): Manifest =>
-  newManifest({
+  newManifest(db, {
     hopcode: 'unknown',
-    created_at: isoTime(statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? 0),
-    database_version: versionOf(db),
-    ...countContents(db),
+    createdAt: statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? 0,
   })
 
 /**

@@ -19,16 +19,9 @@ import {
 import { journalFile } from '../hits/hits.ts'
 import { adoptJournal, findJournalPosition, hitAdder, type JournalPosition } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
-import { isoTime } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { VERSION } from '../lib/version.ts'
-import {
-  addContents,
-  closeAlone,
-  countContents,
-  type Manifest,
-  newManifest,
-} from './backup-file.ts'
+import { addContents, closeAlone, type Manifest, newManifest } from './backup-file.ts'
 
 /** The journal id in a backup's database. It matches no file. */
 const NO_JOURNAL = 'none'
@@ -77,8 +70,7 @@ export function takeSnapshot(
       }
       adoptJournal(db, NO_JOURNAL)
     })
-    const facts = { database_version: versionOf(db), ...countContents(db) }
-    const manifest = newManifest({ hopcode: VERSION, created_at: isoTime(now), ...facts })
+    const manifest = newManifest(db, { hopcode: VERSION, createdAt: now })
     addContents(db, manifest, `${key.toString('hex')}\n`)
     closeAlone(db)
     return manifest

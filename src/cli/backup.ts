@@ -1,6 +1,6 @@
-import { closeSync, existsSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs'
+import { appendFileSync, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { type Manifest, writeBackup } from '../backup/backup-file.ts'
+import { type Manifest, type Sink, writeBackup } from '../backup/backup-file.ts'
 import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { formatBytes } from '../lib/bytes.ts'
@@ -57,57 +57,42 @@ interface Job {
   progress: Progress
 }
 
-async function toFile({ dataDir, bytes, began, forJoin, progress }: Job, file: string) {
+async function toFile(job: Job, file: string): Promise<Manifest> {
   const folder = dirname(file)
   // For the copy of the database, and for the backup that is made from it.
-  requireRoom(folder, 2 * bytes)
+  requireRoom(folder, 2 * job.bytes)
   using scratch = scratchFolder(folder)
-  const copy = join(scratch.path, 'hopcode.db')
-  progress.step(`Copying the database (${formatBytes(bytes)})`)
-  const manifest = takeSnapshot(dataDir, copy, began, { forJoin })
-  const onRead = compression(progress, copy)
   const unfinished = join(scratch.path, 'backup')
-  const descriptor = openSync(unfinished, 'wx', 0o600)
-  try {
-    await writeBackup(copy, (piece) => writeWhole(descriptor, piece), onRead)
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
+  const manifest = await writeSnapshot(job, scratch.path, (piece) =>
+    appendFileSync(unfinished, piece, { mode: 0o600 }),
+  )
+  flushToDisk(unfinished)
   nameWithoutReplacing(unfinished, file)
   flushToDisk(folder)
   return manifest
 }
 
-/** Shows how much of the copy is compressed. */
-function compression(progress: Progress, copy: string): (bytes: number) => void {
-  const { size } = statSync(copy)
-  return (bytes) => progress.advance('Compressing the copy', bytes, size)
-}
-
-/** A single write may write less than it was given. */
-function writeWhole(descriptor: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
-}
-
 /** The copy is in the data folder meanwhile: the program writes nowhere else. */
-async function toStream({ dataDir, bytes, began, forJoin, progress }: Job) {
-  requireRoom(dataDir, bytes)
-  using scratch = scratchFolder(dataDir)
-  const copy = join(scratch.path, 'hopcode.db')
+async function toStream(job: Job): Promise<Manifest> {
+  requireRoom(job.dataDir, job.bytes)
+  using scratch = scratchFolder(job.dataDir)
+  const out = Bun.stdout.writer()
+  const manifest = await writeSnapshot(job, scratch.path, async (piece) => {
+    out.write(piece)
+    await out.flush()
+  })
+  await out.end()
+  return manifest
+}
+
+/** Copies the database to the folder `scratch`, and passes the compressed copy to `put`. */
+async function writeSnapshot(job: Job, scratch: string, put: Sink): Promise<Manifest> {
+  const { dataDir, bytes, began, forJoin, progress } = job
+  const copy = join(scratch, 'hopcode.db')
   progress.step(`Copying the database (${formatBytes(bytes)})`)
   const manifest = takeSnapshot(dataDir, copy, began, { forJoin })
-  const onRead = compression(progress, copy)
-  const out = Bun.stdout.writer()
-  await writeBackup(
-    copy,
-    async (piece) => {
-      out.write(piece)
-      await out.flush()
-    },
-    onRead,
-  )
-  await out.end()
+  const { size } = statSync(copy)
+  await writeBackup(copy, put, (read) => progress.advance('Compressing the copy', read, size))
   return manifest
 }
 

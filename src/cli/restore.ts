@@ -1,4 +1,3 @@
-import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
@@ -68,17 +67,18 @@ export async function restoreFiles(
   { dataDir, clock, joinCluster }: RestoreOptions,
 ): Promise<{ manifest: Manifest; aside: string | undefined }> {
   const aside = asideName(isoTime(clock()))
-  const command = { from: requireOrigin(origin), dataDir, aside }
-  const manifest = await decide(origin, joinCluster ? { ...command, joinCluster } : command)
+  const manifest = await decide(origin, {
+    from: requireOrigin(origin),
+    dataDir,
+    aside,
+    joinCluster,
+  })
   for (const _ of moves(dataDir));
   return { manifest, aside: existsSync(join(dataDir, aside)) ? aside : undefined }
 }
 
-interface RestoreOptions {
-  dataDir: string
+interface RestoreOptions extends Pick<RestoreCommand, 'dataDir' | 'joinCluster'> {
   clock: Clock
-  /** See `decideOnBackup`. */
-  joinCluster?: (db: Database) => Promise<unknown>
 }
 
 async function decide(origin: string, command: RestoreCommand): Promise<Manifest> {
