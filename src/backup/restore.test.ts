@@ -14,7 +14,7 @@ import {
 
 const OLD = ['hopcode.db', 'hopcode.db-wal', 'hopcode.db-shm', 'hits.journal', 'secret.key']
 const NEW = ['hopcode.db', 'hits.journal', 'secret.key']
-const ASIDE = asideName('2026-03-01T12:00:00.000Z')
+const ASIDE = asideName(Date.parse('2026-03-01T12:00:00.000Z'))
 
 function setUp(dataDir: string) {
   for (const name of OLD) writeFileSync(join(dataDir, name), `old ${name}`)

@@ -23,6 +23,7 @@ import { journalFile } from '../hits/hits.ts'
 import { countedOf } from '../hits/shared-store.ts'
 import { adoptJournal } from '../hits/store.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
+import { fileTime } from '../lib/clock.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
@@ -207,8 +208,8 @@ export function discardRestore(dataDir: string): void {
   rmSync(join(dataDir, UNFINISHED), { recursive: true, force: true })
 }
 
-/** The name of the folder for the old files: ISO 8601's basic form suits all file systems. */
-export const asideName = (iso: string): string => `before-restore-${iso.replace(/[:-]/g, '')}`
+/** The name of the folder for the old files. */
+export const asideName = (now: number): string => `before-restore-${fileTime(now)}`
 
 /** Makes the new state the folder's state. Its files must be flushed to the disk before. */
 export function decideRestore(dataDir: string): void {

@@ -7,7 +7,7 @@ import { findLogPosition } from '../cluster/position.ts'
 import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
-import { type Clock, isoTime } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './args.ts'
@@ -66,7 +66,7 @@ export async function restoreFiles(
   origin: string,
   { dataDir, clock, joinCluster }: RestoreOptions,
 ): Promise<{ manifest: Manifest; aside: string | undefined }> {
-  const aside = asideName(isoTime(clock()))
+  const aside = asideName(clock())
   const manifest = await decide(origin, {
     from: requireOrigin(origin),
     dataDir,

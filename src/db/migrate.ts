@@ -11,7 +11,7 @@ import searchIndex from '../../drizzle/0006_search_index.sql' with { type: 'text
 import hitBuckets from '../../drizzle/0007_hit_buckets.sql' with { type: 'text' }
 import linkProperties from '../../drizzle/0008_link_properties.sql' with { type: 'text' }
 import cluster from '../../drizzle/0009_cluster.sql' with { type: 'text' }
-import { isoTime, wallClock } from '../lib/clock.ts'
+import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { copyDatabase, inTransaction, refuseDamaged } from './open.ts'
@@ -65,8 +65,7 @@ export function migrate(
 
 /** The copy has a connection of its own, which sees the file as it was before the transaction. */
 function copyBeside(file: string, version: number): void {
-  const time = isoTime(wallClock()).replace(/[:-]/g, '')
-  const copy = `${file}.before-${version + 1}-${time}`
+  const copy = `${file}.before-${version + 1}-${fileTime(wallClock())}`
   // Only a complete copy gets the name: a full disk or a kill may interrupt it.
   const unfinished = `${file}.before-${version + 1}.unfinished`
   rmSync(unfinished, { force: true })

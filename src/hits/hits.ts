@@ -3,7 +3,7 @@ import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { HitJournal } from '../hot/journal.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
-import { type Clock, isoTime, wallClock } from '../lib/clock.ts'
+import { type Clock, fileTime, wallClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { adoptJournal, findJournalPosition, type HitReads, type JournalPosition } from './store.ts'
 
@@ -27,7 +27,7 @@ export function openJournal(
   const isMissing = !existsSync(file)
   const damage = isMissing ? undefined : findDamage(file, committed)
   if (damage) {
-    const renamed = `${file}.damaged-${isoTime(clock()).replace(/[:-]/g, '')}`
+    const renamed = `${file}.damaged-${fileTime(clock())}`
     renameSync(file, renamed)
     log.error('hits.journal_damaged', { file, renamed, reason: damage, lost: LOST_HITS })
   }

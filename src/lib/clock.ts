@@ -49,3 +49,6 @@ export const MINUTE = 60 * SECOND
 export const HOUR = 60 * MINUTE
 
 export const isoTime = (epochMs: number): string => new Date(epochMs).toISOString()
+
+/** For names of files: ISO 8601's basic form suits all file systems. */
+export const fileTime = (epochMs: number): string => isoTime(epochMs).replace(/[:-]/g, '')
