@@ -154,18 +154,18 @@ const DUPLICATES = `SELECT coalesce(sum(more), 0) AS n FROM (
  * Checks a database of this version or an older one, without writing. If the file itself is
  * damaged, that is the last finding: the other checks could not be trusted.
  */
-export function* checkDatabase(db: Database, advice = RESTORE_ADVICE): Generator<Finding> {
+export function* checkDatabase(db: Database): Generator<Finding> {
   const version = versionOf(db)
   yield checkVersion(version)
   if (version === 0 || version > MIGRATIONS.length) return
-  const whole = checkIntegrity(db, advice)
+  const whole = checkIntegrity(db)
   yield whole
   if (whole.status === 'problem') return
   for (const invariant of INVARIANTS) {
     const { since, until = Number.POSITIVE_INFINITY } = invariant
-    if (version >= since && version < until) yield checkInvariant(db, invariant, advice)
+    if (version >= since && version < until) yield checkInvariant(db, invariant)
   }
-  yield checkUrlKeys(db, advice)
+  yield checkUrlKeys(db)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
     const says = `${duplicates} links have the URL of another link of their account, by updates`
@@ -188,7 +188,7 @@ function checkVersion(version: number): Finding {
 }
 
 /** SQLite's own check of pages, order, indexes with their uniqueness, and the search index. */
-function checkIntegrity(db: Database, advice: string): Finding {
+function checkIntegrity(db: Database): Finding {
   const check = 'database file'
   let says: string[]
   try {
@@ -198,11 +198,11 @@ function checkIntegrity(db: Database, advice: string): Finding {
     says = [messageOf(error)]
   }
   if (says.length === 1 && says[0] === 'ok') return ok(check, 'SQLite finds no damage')
-  return problem(check, `it is damaged: ${says.join('; ')}`, advice)
+  return problem(check, `it is damaged: ${says.join('; ')}`, RESTORE_ADVICE)
 }
 
 /** The key is a hash of the whole URL, so a URL with a changed character does not match it. */
-function checkUrlKeys(db: Database, advice: string): Finding {
+function checkUrlKeys(db: Database): Finding {
   const check = 'url keys'
   const links = db.prepare<{ url: string; urlKey: Uint8Array }, []>(
     'SELECT url, url_key AS urlKey FROM links WHERE url IS NOT NULL AND url_key IS NOT NULL',
@@ -210,7 +210,7 @@ function checkUrlKeys(db: Database, advice: string): Finding {
   let broken = 0
   for (const { url, urlKey } of links.iterate()) if (!matches(url, urlKey)) broken++
   if (broken === 0) return ok(check, 'every URL is the one that was stored')
-  return problem(check, `${broken} URLs were changed by a fault`, advice)
+  return problem(check, `${broken} URLs were changed by a fault`, RESTORE_ADVICE)
 }
 
 function matches(url: string, key: Uint8Array): boolean {
@@ -221,15 +221,15 @@ function matches(url: string, key: Uint8Array): boolean {
   }
 }
 
-function checkInvariant(db: Database, invariant: Invariant, advice: string): Finding {
+function checkInvariant(db: Database, invariant: Invariant): Finding {
   const { check, sql } = invariant
   try {
     const n = count(db, sql)
     return n === 0
       ? ok(check, invariant.okMessage)
-      : problem(check, `${n} ${invariant.problem}`, advice)
+      : problem(check, `${n} ${invariant.problem}`, RESTORE_ADVICE)
   } catch (error) {
-    return problem(check, messageOf(error), advice)
+    return problem(check, messageOf(error), RESTORE_ADVICE)
   }
 }
 

@@ -87,19 +87,15 @@ interface Pending {
 }
 
 function findPending(dataDir: string, file: string): Pending | undefined {
-  const db = openReadonly(file, { cacheKiB: 1024 })
-  try {
-    refuseForeignVersion(versionOf(db), file)
-    const mark = findJournalPosition(db)
-    if (!mark || !existsSync(journalFile(dataDir))) return undefined
-    using journal = JournalFile.open(journalFile(dataDir))
-    if (journal.id !== mark.journalId) return undefined
-    // The last entries may be half written. On the second read, all entries of the first are whole.
-    const { length } = journal.recover(mark.position)
-    return { mark, linkIds: journal.recover(mark.position).subarray(0, length) }
-  } finally {
-    db.close()
-  }
+  using db = openReadonly(file, { cacheKiB: 1024 })
+  refuseForeignVersion(versionOf(db), file)
+  const mark = findJournalPosition(db)
+  if (!mark || !existsSync(journalFile(dataDir))) return undefined
+  using journal = JournalFile.open(journalFile(dataDir))
+  if (journal.id !== mark.journalId) return undefined
+  // The last entries may be half written. On the second read, all entries of the first are whole.
+  const { length } = journal.recover(mark.position)
+  return { mark, linkIds: journal.recover(mark.position).subarray(0, length) }
 }
 
 /**

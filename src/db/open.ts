@@ -55,7 +55,9 @@ export function openWritable(file: string): Database {
     db.run(`PRAGMA journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`)
     db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`)
     db.run('PRAGMA temp_store = MEMORY')
-    keepLogFiles(db)
+    // Keeps the empty log and its shared memory (32 KiB) when the last connection closes. The next
+    // start needs both for any read, and could not create them on a full disk.
+    db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1)
     requirePragmas(db, file, {
       busy_timeout: BUSY_TIMEOUT_MS,
       journal_mode: 'wal',
@@ -86,14 +88,6 @@ function useWriteAheadLog(db: Database): void {
       Bun.sleepSync(BUSY_PAUSE_MS)
     }
   }
-}
-
-/**
- * Keeps the empty log and its shared memory (32 KiB) when the last connection closes. The next
- * start needs both for any read, and could not create them on a full disk.
- */
-function keepLogFiles(db: Database): void {
-  db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1)
 }
 
 /**
