@@ -1,4 +1,4 @@
-import { canonicalHost, HostSet, hostOf, type PackedHosts } from './match.ts'
+import { canonicalHost, covers, hostOf, type PackedHosts } from './match.ts'
 import type { OwnAddress } from './own-address.ts'
 
 /** Which hosts are refused as destinations, for any thread. */
@@ -11,15 +11,12 @@ export interface BlockedLists {
 
 export class BlockedHosts {
   readonly #ownHosts: ReadonlySet<string>
-  readonly #lists: readonly { blocked: HostSet; exempt: HostSet }[]
+  readonly #lists: BlockedLists['lists']
   readonly #ownAddress: Pick<OwnAddress, 'isOwn'>
 
   constructor({ ownHosts, lists }: BlockedLists, ownAddress: Pick<OwnAddress, 'isOwn'>) {
     this.#ownHosts = new Set(ownHosts.map(hostOf))
-    this.#lists = lists.map(({ blocked, exempt }) => ({
-      blocked: new HostSet(blocked),
-      exempt: new HostSet(exempt),
-    }))
+    this.#lists = lists
     this.#ownAddress = ownAddress
   }
 
@@ -33,7 +30,7 @@ export class BlockedHosts {
     const host = canonicalHost(hostname)
     const protocol = href.slice(0, href.indexOf(':') + 1)
     if (this.#isOurs(host) || this.#ownAddress.isOwn(host, { port, protocol })) return true
-    return this.#lists.some(({ blocked, exempt }) => blocked.covers(host) && !exempt.covers(host))
+    return this.#lists.some(({ blocked, exempt }) => covers(blocked, host) && !covers(exempt, host))
   }
 
   /**

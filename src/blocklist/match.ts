@@ -94,32 +94,23 @@ function slotOf(slots: Uint32Array, { low, high }: Hash): number {
   return at
 }
 
-export class HostSet {
-  readonly #packed: PackedHosts
-
-  constructor(packed: PackedHosts) {
-    this.#packed = packed
+/** Whether the set contains `host`, in the form of `hostOf`, or a domain above it. */
+export function covers(hosts: PackedHosts, host: string): boolean {
+  // No entry is longer than a DNS name, so only the end of a longer host can match.
+  const first = host.length - HOST_LENGTH_MAX
+  let start = first <= 0 ? 0 : host.indexOf('.', first - 1) + 1
+  if (start === 0 && first > 0) return false
+  for (;;) {
+    if (has(hosts, host.slice(start))) return true
+    const dot = host.indexOf('.', start)
+    if (dot < 0) return false
+    start = dot + 1
   }
+}
 
-  /** Whether the set contains `host`, in the form of `hostOf`, or a domain above it. */
-  covers(host: string): boolean {
-    // No entry is longer than a DNS name, so only the end of a longer host can match.
-    const first = host.length - HOST_LENGTH_MAX
-    let start = first <= 0 ? 0 : host.indexOf('.', first - 1) + 1
-    if (start === 0 && first > 0) return false
-    for (;;) {
-      if (this.#has(host.slice(start))) return true
-      const dot = host.indexOf('.', start)
-      if (dot < 0) return false
-      start = dot + 1
-    }
-  }
-
-  #has(host: string): boolean {
-    const { slots, seed } = this.#packed
-    const at = slotOf(slots, hashOf(host, seed))
-    return slots[at] !== 0 || slots[at + 1] !== 0
-  }
+function has({ slots, seed }: PackedHosts, host: string): boolean {
+  const at = slotOf(slots, hashOf(host, seed))
+  return slots[at] !== 0 || slots[at + 1] !== 0
 }
 
 const SLOTS_MIN = 32
