@@ -23,8 +23,7 @@ interface Options {
  */
 export class RestartingThread<Calls extends Functions<Calls>> implements Caller<Calls> {
   readonly #open: Open<Calls>
-  readonly #onRestart: () => void
-  readonly #pauseMinMs: number
+  readonly #options: Required<Options>
   #thread: Thread<Calls>
   #startedAt = performance.now()
   #pauseMs: number
@@ -35,9 +34,8 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
   private constructor(open: Open<Calls>, thread: Thread<Calls>, options: Options) {
     this.#open = open
     this.#thread = thread
-    this.#onRestart = options.onRestart ?? (() => {})
-    this.#pauseMinMs = options.pauseMs ?? PAUSE_MIN_MS
-    this.#pauseMs = this.#pauseMinMs
+    this.#options = { onRestart: () => {}, pauseMs: PAUSE_MIN_MS, ...options }
+    this.#pauseMs = this.#options.pauseMs
   }
 
   /** Rejects if the first start fails. Later starts are retried. */
@@ -76,7 +74,7 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
   #restartLater(): void {
     if (this.#isClosed || this.#restarting) return
     const isSound = performance.now() - this.#startedAt >= SOUND_MS
-    if (isSound) this.#pauseMs = this.#pauseMinMs
+    if (isSound) this.#pauseMs = this.#options.pauseMs
     this.#timer = setTimeout(() => {
       this.#restarting = this.#restart().finally(() => {
         this.#restarting = undefined
@@ -94,6 +92,6 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
       return
     }
     this.#startedAt = performance.now()
-    if (!this.#isClosed) this.#onRestart()
+    if (!this.#isClosed) this.#options.onRestart()
   }
 }

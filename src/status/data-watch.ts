@@ -75,10 +75,10 @@ export class DataWatch {
 
   #schedule(): void {
     const { intervalMs = SECOND } = this.#options
-    this.#timer = setTimeout(
-      () => void this.check().then(() => this.#isClosed || this.#schedule()),
-      intervalMs,
-    )
+    this.#timer = setTimeout(async () => {
+      await this.check()
+      if (!this.#isClosed) this.#schedule()
+    }, intervalMs)
     this.#timer.unref()
   }
 

@@ -19,9 +19,7 @@ interface ThreadWatchOptions {
  * computed when it is read, so it ends with the thread's answer. The timer only writes the log.
  */
 export class ThreadWatch {
-  readonly #threads: ThreadWatchOptions['threads']
-  readonly #log: Log
-  readonly #monotonic: MonotonicClock
+  readonly #options: Required<ThreadWatchOptions>
   readonly #timer: Timer
   /** Threads that the log reports as hanging, with the longest time seen. */
   readonly #logged = new Map<string, number>()
@@ -29,11 +27,9 @@ export class ThreadWatch {
   /** Since when this thread has run without a gap, so that it could have received an answer. */
   #runningSince: number
 
-  constructor({ threads, log, monotonic = monotonicClock }: ThreadWatchOptions) {
-    this.#threads = threads
-    this.#log = log
-    this.#monotonic = monotonic
-    this.#checkedAt = monotonic()
+  constructor(options: ThreadWatchOptions) {
+    this.#options = { monotonic: monotonicClock, ...options }
+    this.#checkedAt = this.#options.monotonic()
     this.#runningSince = this.#checkedAt
     this.#timer = setInterval(() => this.check(), INTERVAL_MS)
     this.#timer.unref()
@@ -41,25 +37,26 @@ export class ThreadWatch {
 
   /** The name of the first thread that hangs. */
   get hangingThread(): string | undefined {
-    return Object.keys(this.#threads).find((name) => this.isHanging(name))
+    return Object.keys(this.#options.threads).find((name) => this.isHanging(name))
   }
 
   isHanging(name: string): boolean {
     const runningMs = this.#runningMs()
-    return Math.min(this.#threads[name]?.batchMs ?? 0, runningMs) > HANGING_MS
+    return Math.min(this.#options.threads[name]?.batchMs ?? 0, runningMs) > HANGING_MS
   }
 
   /** Logs each thread that begins to hang, and each that answers again. */
   check(): void {
-    for (const [thread, { batchMs }] of Object.entries(this.#threads)) {
+    const { threads, log } = this.#options
+    for (const [thread, { batchMs }] of Object.entries(threads)) {
       const loggedMs = this.#logged.get(thread)
       if (this.isHanging(thread)) {
         const ms = Math.round(batchMs)
-        if (loggedMs === undefined) this.#log.error('thread.hanging', { thread, ms })
+        if (loggedMs === undefined) log.error('thread.hanging', { thread, ms })
         this.#logged.set(thread, ms)
       } else if (loggedMs !== undefined) {
         this.#logged.delete(thread)
-        this.#log.info('thread.recovered', { thread, hung_ms: loggedMs })
+        log.info('thread.recovered', { thread, hung_ms: loggedMs })
       }
     }
   }
@@ -70,7 +67,7 @@ export class ThreadWatch {
   }
 
   #runningMs(): number {
-    const now = this.#monotonic()
+    const now = this.#options.monotonic()
     if (now - this.#checkedAt > GAP_MAX_MS) this.#runningSince = now
     this.#checkedAt = now
     return now - this.#runningSince
