@@ -21,8 +21,8 @@ import { DataError } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
 import { loggedWrites } from '../writes.ts'
 import { CommandError } from './args.ts'
-import { contents, STREAM } from './backup.ts'
-import { adviceOn, findClusterOf, requireOrigin, restoreFiles } from './restore.ts'
+import { STREAM } from './backup.ts'
+import { findClusterOf, requireOrigin, restoreFiles } from './restore.ts'
 import { localAddress } from './service.ts'
 
 /** Commands on a cluster and its hosts. Each returns what it prints. */
@@ -55,22 +55,22 @@ export async function join(
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
   const origin = source === '' ? STREAM : source
-  const from = requireOrigin(origin)
+  requireOrigin(origin)
   createDataFolder(dataDir)
   using _lock = FolderLock.claim(dataDir)
   // Before the copy is read, which may take minutes.
   const { name } = await usingPostgres(clusterUrl, readCluster)
   requireReplaceable(dataDir, name)
   const address = addressOf(config)
-  const { manifest, aside } = await restoreFiles(origin, {
+  const restored = await restoreFiles(origin, {
     dataDir,
     clock,
     joinCluster: (db) => joinCluster({ db, dataDir, clusterUrl, address }),
   })
-  const lines = [`Joined the cluster with ${from}: ${contents(manifest)}.`]
-  if (aside) lines.push(adviceOn(aside))
-  lines.push('Start the service. It applies what the cluster has changed since.')
-  return lines.join('\n')
+  return (
+    `Joined the cluster with ${restored}\n` +
+    'Start the service. It applies what the cluster has changed since.'
+  )
 }
 
 /** Throws CommandError for data that do not belong to the cluster of this name. */

@@ -22,7 +22,7 @@ const JOURNAL_BYTES = 33 * 1024 * 1024
  * folder of their own. Returns a summary for a person.
  */
 export async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
-  const from = requireOrigin(origin)
+  requireOrigin(origin)
   createDataFolder(dataDir)
   using _lock = FolderLock.claim(dataDir)
   if (findClusterOf(dataDir)) {
@@ -31,11 +31,11 @@ export async function restore(dataDir: string, origin: string, clock: Clock): Pr
         '"hopcode cluster leave" first, or "hopcode cluster join" for a new copy.',
     )
   }
-  const { manifest, aside } = await restoreFiles(origin, { dataDir, clock })
-  const lines = [`Restored ${from}: ${contents(manifest)}.`]
-  if (aside) lines.push(adviceOn(aside))
-  lines.push('Start the service. It creates the QR images again in the background.')
-  return lines.join('\n')
+  const restored = await restoreFiles(origin, { dataDir, clock })
+  return (
+    `Restored ${restored}\n` +
+    'Start the service. It creates the QR images again in the background.'
+  )
 }
 
 /** The name of a backup for people. Throws CommandError if it cannot be read. */
@@ -58,23 +58,19 @@ export function findClusterOf(dataDir: string): string | undefined {
   }
 }
 
-export const adviceOn = (aside: string): string =>
-  `The old files are in ${aside} in DATA_DIR. Delete them when everything works.`
-
-/** For the holder of the folder's lock. `aside`: the folder with the old files, if any. */
+/** For the holder of the folder's lock. Returns what is restored, and where the old files are. */
 export async function restoreFiles(
   origin: string,
   { dataDir, clock, joinCluster }: RestoreOptions,
-): Promise<{ manifest: Manifest; aside: string | undefined }> {
+): Promise<string> {
+  const from = requireOrigin(origin)
   const aside = asideName(clock())
-  const manifest = await decide(origin, {
-    from: requireOrigin(origin),
-    dataDir,
-    aside,
-    joinCluster,
-  })
+  const manifest = await decide(origin, { from, dataDir, aside, joinCluster })
   for (const _ of moves(dataDir));
-  return { manifest, aside: existsSync(join(dataDir, aside)) ? aside : undefined }
+  const restored = `${from}: ${contents(manifest)}.`
+  if (!existsSync(join(dataDir, aside))) return restored
+  const advice = `The old files are in ${aside} in DATA_DIR. Delete them when everything works.`
+  return `${restored}\n${advice}`
 }
 
 interface RestoreOptions extends Pick<RestoreCommand, 'dataDir' | 'joinCluster'> {
