@@ -28,7 +28,6 @@ interface ValkeyOptions {
   url: string
   log: Log
   timeoutMs?: number | undefined
-  retryMs?: number
 }
 
 interface Connection {
@@ -99,7 +98,7 @@ export class Valkey {
     while (!this.#isClosed) {
       const reason = await this.#serve()
       this.#report(false, reason)
-      await Promise.race([Bun.sleep(this.#options.retryMs ?? RETRY_MS), this.#closing.promise])
+      await Promise.race([Bun.sleep(RETRY_MS), this.#closing.promise])
     }
   }
 

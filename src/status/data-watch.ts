@@ -13,7 +13,6 @@ interface DataWatchOptions {
   dataDir: string
   journal: Pick<HitJournal, 'restoreLength'>
   log: Log
-  intervalMs?: number
 }
 
 type FileIdentity = Pick<BigIntStats, 'dev' | 'ino' | 'size'>
@@ -74,11 +73,10 @@ export class DataWatch {
   }
 
   #schedule(): void {
-    const { intervalMs = SECOND } = this.#options
     this.#timer = setTimeout(async () => {
       await this.check()
       if (!this.#isClosed) this.#schedule()
-    }, intervalMs)
+    }, SECOND)
     this.#timer.unref()
   }
 
