@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
-import { findLogPosition } from '../cluster/position.ts'
 import { usingPostgres } from '../cluster/setup.ts'
 import { type ClusterState, type HostState, readCluster } from '../cluster/status.ts'
 import type { Config } from '../config.ts'
-import { databaseFile, openReadonly } from '../db/open.ts'
 import { formatBytes } from '../lib/bytes.ts'
 import { HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { requireClusterUrl } from './cluster.ts'
+import { findPositionOf } from './restore.ts'
 
 /** Entries that a live host may be behind without advice. */
 const LAG_MAX = 10_000
@@ -30,10 +29,8 @@ export async function clusterStatus(
 
 /** Without PostgreSQL, tells which host has the newest data. */
 function withOwnPosition(error: unknown, { dataDir }: Config): unknown {
-  if (!(error instanceof DataError) || !existsSync(databaseFile(dataDir))) return error
-  using db = openReadonly(databaseFile(dataDir), { cacheKiB: 64 })
-  const position = findLogPosition(db)
-  if (!position) return error
+  const position = findPositionOf(dataDir)
+  if (!(error instanceof DataError) || !position) return error
   return new DataError(`${error.message}. This host has applied entry ${position.seq}.`)
 }
 

@@ -22,7 +22,7 @@ import { messageOf } from '../lib/thread.ts'
 import { loggedWrites } from '../writes.ts'
 import { CommandError } from './args.ts'
 import { STREAM } from './backup.ts'
-import { findClusterOf, requireOrigin, restoreFiles } from './restore.ts'
+import { findPositionOf, requireOrigin, restoreFiles } from './restore.ts'
 import { localAddress } from './service.ts'
 
 /** Commands on a cluster and its hosts. Each returns what it prints. */
@@ -34,7 +34,7 @@ export async function init(config: Config): Promise<string> {
   // A refused command must not leave a database in an empty folder.
   if (!existsSync(databaseFile(dataDir))) await requireNoHosts(clusterUrl)
   createDataFolder(dataDir)
-  const wasInCluster = findClusterOf(dataDir) !== undefined
+  const wasInCluster = findPositionOf(dataDir) !== undefined
   await withFolder(dataDir, ({ db }) =>
     initCluster({ db, dataDir, clusterUrl, address: addressOf(config) }),
   )
@@ -76,7 +76,7 @@ export async function join(
 /** Throws CommandError for data that do not belong to the cluster of this name. */
 function requireReplaceable(dataDir: string, name: string): void {
   if (!existsSync(databaseFile(dataDir))) return
-  const cluster = findClusterOf(dataDir)
+  const cluster = findPositionOf(dataDir)?.cluster
   // A damaged database cannot say to which cluster it belongs.
   if (cluster === name || (cluster === undefined && existsSync(hostIdFile(dataDir)))) return
   throw new CommandError(

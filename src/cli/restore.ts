@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
 import { asideName, decideOnBackup, moves, type RestoreCommand } from '../backup/restore.ts'
-import { findLogPosition } from '../cluster/position.ts'
+import { findLogPosition, type LogPosition } from '../cluster/position.ts'
 import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
@@ -25,7 +25,7 @@ export async function restore(dataDir: string, origin: string, clock: Clock): Pr
   requireOrigin(origin)
   createDataFolder(dataDir)
   using _lock = FolderLock.claim(dataDir)
-  if (findClusterOf(dataDir)) {
+  if (findPositionOf(dataDir)) {
     throw new CommandError(
       `${dataDir} belongs to a cluster, whose other hosts would keep their data. Run ` +
         '"hopcode cluster leave" first, or "hopcode cluster join" for a new copy.',
@@ -48,11 +48,11 @@ export function requireOrigin(origin: string): string {
   return from
 }
 
-/** The cluster of a data folder. Undefined without one, or if the database cannot be read. */
-export function findClusterOf(dataDir: string): string | undefined {
+/** Undefined for a folder that belongs to no cluster, or whose database cannot be read. */
+export function findPositionOf(dataDir: string): LogPosition | undefined {
   try {
     using db = openReadonly(databaseFile(dataDir), { cacheKiB: 64 })
-    return findLogPosition(db)?.cluster
+    return findLogPosition(db)
   } catch {
     return undefined
   }

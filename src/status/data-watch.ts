@@ -25,7 +25,7 @@ type FileIdentity = Pick<BigIntStats, 'dev' | 'ino' | 'size'>
  */
 export class DataWatch {
   readonly #options: DataWatchOptions
-  readonly #opened: ReadonlyMap<string, FileIdentity>
+  readonly #opened = new Map<string, FileIdentity>()
   #problem: string | undefined
   /** The last check found the journal at another length than at the start. */
   #isCut = false
@@ -35,14 +35,12 @@ export class DataWatch {
   /** Construct it when every file is open. */
   constructor(options: DataWatchOptions) {
     this.#options = options
-    const opened = new Map<string, FileIdentity>()
     for (const name of WATCHED) {
       const file = join(options.dataDir, name)
       const found = statSync(file, { bigint: true, throwIfNoEntry: false })
       // If the database is a symbolic link, its write-ahead log is beside the link's target.
-      if (found) opened.set(name, found)
+      if (found) this.#opened.set(name, found)
     }
-    this.#opened = opened
     this.#schedule()
   }
 
