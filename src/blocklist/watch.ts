@@ -54,7 +54,7 @@ interface Watched extends BlocklistFileState {
 export class Blocklist {
   readonly #options: Required<BlocklistOptions>
   readonly #files: readonly Watched[]
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #timer: Timer | undefined
   #refreshing: Promise<void> = Promise.resolve()
   #isClosed = false
   #version = 0
@@ -141,8 +141,7 @@ export class Blocklist {
     this.#timer = setTimeout(async () => {
       await this.look()
       this.#watch()
-    }, this.#options.intervalMs)
-    this.#timer.unref()
+    }, this.#options.intervalMs).unref()
   }
 
   #enqueue(options: { force: boolean }): Promise<void> {

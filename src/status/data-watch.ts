@@ -74,8 +74,7 @@ export class DataWatch {
     this.#timer = setTimeout(async () => {
       await this.check()
       if (!this.#isClosed) this.#schedule()
-    }, SECOND)
-    this.#timer.unref()
+    }, SECOND).unref()
   }
 
   #report(problem: string | undefined): void {

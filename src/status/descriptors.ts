@@ -71,8 +71,7 @@ export class Descriptors {
     this.watchListeners(all.flatMap((port) => ListenerPause.findAll(port)))
     // Ends nothing; loads its C functions while descriptors are free.
     this.#endQuiet({ wanted: 0, limit: 0 })
-    this.#timer = setInterval(() => this.check(), INTERVAL_MS)
-    this.#timer.unref()
+    this.#timer = setInterval(() => this.check(), INTERVAL_MS).unref()
   }
 
   watchListeners(listeners: readonly Pick<ListenerPause, 'pause' | 'resume'>[]): void {

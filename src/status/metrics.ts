@@ -85,14 +85,8 @@ const TIMER_MS = 20
  */
 class EventLoopDelay {
   readonly seconds = new Histogram([0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5])
-  readonly #timer: Timer
-  #expectedAt: number
-
-  constructor() {
-    this.#expectedAt = performance.now() + TIMER_MS
-    this.#timer = setInterval(() => this.#observe(), TIMER_MS)
-    this.#timer.unref()
-  }
+  readonly #timer = setInterval(() => this.#observe(), TIMER_MS).unref()
+  #expectedAt = performance.now() + TIMER_MS
 
   close(): void {
     clearInterval(this.#timer)

@@ -20,7 +20,7 @@ interface ThreadWatchOptions {
  */
 export class ThreadWatch {
   readonly #options: Required<ThreadWatchOptions>
-  readonly #timer: Timer
+  readonly #timer = setInterval(() => this.check(), INTERVAL_MS).unref()
   /** Threads that the log reports as hanging, with the longest time seen. */
   readonly #logged = new Map<string, number>()
   #checkedAt: number
@@ -31,8 +31,6 @@ export class ThreadWatch {
     this.#options = { monotonic: monotonicClock, ...options }
     this.#checkedAt = this.#options.monotonic()
     this.#runningSince = this.#checkedAt
-    this.#timer = setInterval(() => this.check(), INTERVAL_MS)
-    this.#timer.unref()
   }
 
   /** The name of the first thread that hangs. */
