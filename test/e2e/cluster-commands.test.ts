@@ -1,5 +1,5 @@
-import { expect } from 'bun:test'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { expect, test } from 'bun:test'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
 import { command, Service, type Settings, unlimited } from '../support/binary.ts'
@@ -170,6 +170,13 @@ testCommands(
   },
   TEST_MS,
 )
+
+test('without PostgreSQL and with a damaged database, the status is one line', async () => {
+  using folder = temporaryFolder()
+  writeFileSync(join(folder.path, 'hopcode.db'), 'not a database')
+  const away = { DATA_DIR: folder.path, CLUSTER_URL: 'postgres://u:secret@127.0.0.1:1/none' }
+  expect(await refusal('cluster status', away)).toContain('PostgreSQL at 127.0.0.1:1')
+})
 
 testCommands(
   'commands on a cluster refuse what would lose or split data, in one line',
