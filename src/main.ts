@@ -225,7 +225,11 @@ process.umask(0o077)
 try {
   const argv = process.argv.slice(2)
   if (argv[0] === TRIAL_ARGUMENT) await (await import('./cli/trial.ts')).runTrial()
-  else await run(parseCommand(argv))
+  else {
+    await run(parseCommand(argv))
+    // A connection to PostgreSQL that is not closed yet would keep the process alive.
+    process.exit(0)
+  }
 } catch (error) {
   fail(error)
 }

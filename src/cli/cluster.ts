@@ -94,12 +94,12 @@ export async function leave(config: Config): Promise<string> {
     const host = hostIdOf(dataDir)
     if (clusterUrl) {
       const functions = loggedWrites(db, host)
-      await usingPostgres(clusterUrl, async (sql) => {
+      try {
         await applyLog({ db, url: clusterUrl, host, functions })
-        await removeHost(sql, host)
-      }).catch((error: unknown) => {
+        await usingPostgres(clusterUrl, (sql) => removeHost(sql, host))
+      } catch (error) {
         throw new CommandError(`${messageOf(error)} ${LEAVE_ANYWAY}`)
-      })
+      }
     }
     const seq = leaveCluster({ db, dataDir })
     const left = `This host has left the cluster, with its data up to entry ${seq}.`

@@ -32,7 +32,7 @@ export async function catchUp(folder: LogFolder, log: Log): Promise<void> {
 
 /**
  * Applies all entries of the log, and returns how many. For the holder of the folder's lock. Throws
- * if PostgreSQL does not answer, the disk refuses, or an entry must not be applied here.
+ * DataError if PostgreSQL does not answer, the disk refuses, or an entry must not be applied here.
  */
 export async function applyLog({ db, url, host, functions }: LogFolder): Promise<number> {
   const applier = new Applier({ db, functions, host })
@@ -49,6 +49,10 @@ export async function applyLog({ db, url, host, functions }: LogFolder): Promise
       for (const _ of applier.apply(page)) await Bun.sleep(0)
     }
     throw new DataError(applier.problem)
+  } catch (error) {
+    if (error instanceof DataError) throw error
+    const reason = messageOf(error)
+    throw new DataError(`The log of the cluster cannot be applied: ${reason}`, { cause: error })
   } finally {
     await entries.close()
     db.run('PRAGMA synchronous = FULL')

@@ -28,13 +28,7 @@ interface CommandFolder extends LogFolder {
  */
 export async function applyWithoutService(folder: CommandFolder): Promise<void> {
   using lock = FolderLock.tryClaim(folder.dataDir)
-  if (!lock) return
-  try {
-    await applyLog(folder)
-  } catch (error) {
-    if (error instanceof DataError) throw error
-    throw new DataError(`The log of the cluster cannot be applied: ${messageOf(error)}`)
-  }
+  if (lock) await applyLog(folder)
 }
 
 /**

@@ -4,7 +4,9 @@ import { hostname } from 'node:os'
 import { SQL } from 'bun'
 import { inTransaction } from '../db/open.ts'
 import { recordOwnPosition } from '../hits/shared-store.ts'
+import { SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { within } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 import { OTHER_CLUSTER } from './apply.ts'
 import { FIRST_DIGEST } from './digest.ts'
@@ -95,7 +97,8 @@ const HAS_HOSTS =
 /** The name of a new, empty log in the tables of an old one. */
 async function emptyLog(sql: SQL): Promise<string> {
   const name = crypto.randomUUID()
-  await sql`DELETE FROM hopcode.log`
+  // In an instant, however long the log is.
+  await sql`TRUNCATE hopcode.log`
   await sql`UPDATE hopcode.cluster SET name = ${name}, seq = 0, chain = ${FIRST_CHAIN}::bytea`
   return name
 }
@@ -114,14 +117,17 @@ export async function removeHost(sql: SQL, id: string): Promise<boolean> {
   return removed.length > 0
 }
 
-/** Runs `work` with a connection that is closed afterwards. An error names no credentials. */
+/**
+ * Runs `work` with a connection that is closed afterwards. Throws DataError, which names no
+ * credentials, also if PostgreSQL does not answer within `WORK_MS`.
+ */
 export async function usingPostgres<Result>(
   url: string,
   work: (sql: SQL) => Promise<Result>,
 ): Promise<Result> {
   const sql = new SQL(url, { max: 1, connectionTimeout: CONNECT_SECONDS })
   try {
-    return await work(sql)
+    return await within(WORK_MS, work(sql), `no answer within ${WORK_MS / SECOND} s`)
   } catch (error) {
     if (error instanceof DataError) throw error
     const { message, errno } = error as Error & { errno?: string }
@@ -133,11 +139,12 @@ export async function usingPostgres<Result>(
     }
     throw new DataError(`PostgreSQL at ${hostOf(url)}: ${message}`, { cause: error })
   } finally {
-    await sql.close({ timeout: 0 })
+    void sql.close({ timeout: 0 }).catch(() => {})
   }
 }
 
-const CONNECT_SECONDS = 10
+const CONNECT_SECONDS = 5
+const WORK_MS = 10 * SECOND
 /** SQLSTATE. */
 const UNDEFINED_TABLE = '42P01'
 

@@ -106,6 +106,37 @@ testCommands(
 )
 
 testCommands(
+  'commands end with one line if PostgreSQL accepts connections and then does not answer',
+  async () => {
+    using folders = await newFolders()
+    const first = folders.settings('a')
+    await run('cluster init', first)
+    const server = await postgres()
+    const database = new URL(first.CLUSTER_URL ?? '').pathname.slice(1)
+    const locked = Promise.withResolvers<void>()
+    const end = Promise.withResolvers<void>()
+    const lock = server.run(
+      (sql) =>
+        sql.begin(async (tx) => {
+          await tx`LOCK TABLE hopcode.cluster, hopcode.hosts`
+          locked.resolve()
+          await end.promise
+        }),
+      database,
+    )
+    await locked.promise
+    const refused = ['cluster status', 'account setup-link', 'cluster leave --host b'].map(
+      async (args) => expect(await refusal(args, first)).toMatch(/no answer|does not answer/),
+    )
+    await Promise.all(refused)
+    end.resolve()
+    await lock
+    await run('account setup-link', first)
+  },
+  TEST_MS,
+)
+
+testCommands(
   'a host leaves with all changes, and works alone with them; the last one to leave can begin anew',
   async () => {
     using folders = await newFolders()
