@@ -19,8 +19,10 @@ const PAGE_BYTES = 4 * 1024 * 1024
 const PAGE_ENTRIES = 500
 /** How long an entry is kept that all hosts have applied. */
 const KEPT = '7 days'
-/** Entries that one statement deletes. */
-const PRUNED_MAX = 5000
+/** Entries that one statement reads and may delete: it must not delay the reports of the host. */
+const PRUNED_MAX = 1000
+/** Bytes of calls that one statement deletes, at least one entry. */
+const PRUNED_BYTES = 16 * 1024 * 1024
 
 export interface Entry {
   seq: number
@@ -54,6 +56,11 @@ export interface LogSize {
   entries: number
   /** On the disk of PostgreSQL. */
   bytes: number
+}
+
+interface PrunedLog extends LogSize {
+  /** Entries that were deleted: with any, there may be more. */
+  deleted: number
 }
 
 /** The state of the log as of one report. */
@@ -190,22 +197,30 @@ export class PostgresLog {
     await this.#report.run((sql) => sql`UPDATE hopcode.hosts SET seen = 'epoch' WHERE id = ${host}`)
   }
 
-  /** Deletes old entries that every host has applied. Returns the size of the log. */
-  async prune(): Promise<LogSize> {
-    await this.#report.run(
+  /** Deletes the oldest entries if every host has applied them. Returns the size of the log. */
+  async prune(): Promise<PrunedLog> {
+    // The limit comes before the conditions: the cost must not grow with the log.
+    const deleted = await this.#report.run(
       (sql) => sql`
         DELETE FROM hopcode.log WHERE seq IN (
-          SELECT seq FROM hopcode.log
+          SELECT seq FROM (
+            SELECT seq, at, sum(length(calls)) OVER (ORDER BY seq) - length(calls) AS bytes_before
+            FROM hopcode.log ORDER BY seq LIMIT ${PRUNED_MAX}
+          ) AS oldest
           WHERE seq <= (SELECT min(applied) FROM hopcode.hosts)
-            AND at < now() - ${KEPT}::interval
-          ORDER BY seq LIMIT ${PRUNED_MAX})`,
+            AND at < now() - ${KEPT}::interval AND bytes_before < ${PRUNED_BYTES}
+        ) RETURNING seq`,
     )
     const [row] = await this.#report.run(
       (sql) => sql`
         SELECT pg_total_relation_size('hopcode.log') AS bytes,
           coalesce(max(seq) - min(seq) + 1, 0) AS entries FROM hopcode.log`,
     )
-    return { entries: Number(row?.entries), bytes: Number(row?.bytes) }
+    return {
+      entries: Number(row?.entries),
+      bytes: Number(row?.bytes),
+      deleted: deleted.length,
+    }
   }
 
   /**
@@ -218,7 +233,8 @@ export class PostgresLog {
   }): Promise<Listener> {
     const sql = new SQL(this.#options.url, { ...CONNECTION, max: 1 })
     const { host } = this.#options
-    try {
+    const close = () => void sql.close({ timeout: 0 }).catch(() => {})
+    const subscribe = async () => {
       await sql.listen('hopcode_log', (author: string) => {
         if (author !== host) on.entry()
       })
@@ -226,11 +242,14 @@ export class PostgresLog {
         const [seq = '', id = ''] = payload.split(' ', 2)
         if (id !== host) on.applied(id, Number(seq))
       })
+    }
+    try {
+      await within(STATEMENT_MS, subscribe(), 'PostgreSQL does not answer')
     } catch (error) {
-      await sql.close({ timeout: 0 }).catch(() => {})
+      close()
       throw error
     }
-    return { close: () => sql.close({ timeout: 0 }).catch(() => {}) }
+    return { close }
   }
 
   async close(): Promise<void> {
@@ -241,7 +260,7 @@ export class PostgresLog {
 export type Place = Pick<Entry, 'seq' | 'chain'>
 
 export interface Listener {
-  close(): Promise<void>
+  close(): void
 }
 
 /** The cluster no longer knows this host. */
@@ -283,7 +302,8 @@ class Connection {
   }
 
   async close(): Promise<void> {
-    await this.#sql?.close({ timeout: 0 }).catch(() => {})
+    const closed = this.#sql?.close({ timeout: 0 })
+    if (closed) await within(STATEMENT_MS, closed, '').catch(() => {})
   }
 
   #open(): SQL {

@@ -113,7 +113,7 @@ export class SharedOrder implements Order {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    await this.#listener?.close()
+    this.#listener?.close()
     await this.#options.log.leave().catch(() => {})
     await this.#options.log.close()
   }
@@ -208,8 +208,13 @@ export class SharedOrder implements Order {
     const problem = this.#problem ?? this.#fault ?? null
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
-    // The others wait for this host again before it gets requests.
-    if (wasAway) await log.confirm(applied)
+    if (wasAway) {
+      // The connection may be dead without an error: only the server writes to it.
+      this.#listener?.close()
+      this.#listener = undefined
+      // The others wait for this host again before it gets requests.
+      await log.confirm(applied)
+    }
     this.#contactAt = performance.now()
     this.#checkState(this.#state, place)
     await this.#follow()
@@ -221,8 +226,9 @@ export class SharedOrder implements Order {
       applied: (id, seq) => this.#noteApplied(id, seq),
     })
     if (performance.now() - this.#prunedAt < PRUNE_MS) return
-    this.#prunedAt = performance.now()
-    this.#logSize = await log.prune()
+    const { deleted, ...size } = await log.prune()
+    this.#logSize = size
+    if (deleted === 0) this.#prunedAt = performance.now()
   }
 
   #checkState({ cluster, head }: LogState, place: number): void {

@@ -50,6 +50,27 @@ async function appendEntry(
 }
 
 testCluster(
+  'a host whose connections died without an error subscribes to changes again',
+  async () => {
+    await using cluster = await start(1)
+    const { postgres, database } = cluster
+    const host = cluster.host(0)
+    const subscriptions = async () => {
+      const [row] = await postgres.run(
+        (sql) => sql`SELECT count(*) AS count FROM pg_stat_activity
+        WHERE datname = ${database} AND query ILIKE 'LISTEN "hopcode_applied"%'`,
+      )
+      return Number(row.count)
+    }
+    await eventually('the host has subscribed', async () => (await subscriptions()) === 1)
+    host.proxy.abandon()
+    // For the server, the old connection still exists.
+    await eventually('the host has subscribed again', async () => (await subscriptions()) === 2)
+    await cluster.ready()
+  },
+)
+
+testCluster(
   'without PostgreSQL redirects and reads go on, changes fail, and hosts recover by themselves',
   async () => {
     await using cluster = await TestCluster.start()

@@ -11,9 +11,11 @@ export class TcpProxy implements AsyncDisposable {
   readonly #server: Server
   readonly #target: number
   readonly #sockets = new Set<Socket>()
+  readonly #abandoned = new WeakSet<Socket>()
   readonly #stalled = new Set<Direction>()
   readonly #delayMs: Record<Direction, number> = { up: 0, down: 0 }
   #isRefusing = false
+  #holding: string | undefined
   #resume: (() => void)[] = []
 
   private constructor(target: number) {
@@ -53,15 +55,26 @@ export class TcpProxy implements AsyncDisposable {
     }
   }
 
+  /** Carries nothing over the present connections any more, as if the server had lost its power. */
+  abandon(): void {
+    for (const socket of this.#sockets) this.#abandoned.add(socket)
+  }
+
+  /** Holds back what clients send from the first bytes with this text on, until `restore`. */
+  holdAfter(text: string): void {
+    this.#holding = text
+  }
+
   delay(ms: number, ...directions: readonly Direction[]): void {
     for (const direction of directions.length > 0 ? directions : DIRECTIONS) {
       this.#delayMs[direction] = ms
     }
   }
 
-  /** Ends `disconnect`, `stall` and `delay`. */
+  /** Ends `disconnect`, `stall`, `holdAfter` and `delay`. */
   restore(): void {
     this.#isRefusing = false
+    this.#holding = undefined
     this.#stalled.clear()
     this.delay(0)
     for (const resume of this.#resume.splice(0)) resume()
@@ -93,6 +106,7 @@ export class TcpProxy implements AsyncDisposable {
   #pass(from: Socket, to: Socket, direction: Direction): void {
     let last = Promise.resolve()
     from.on('data', (bytes) => {
+      if (this.#holding && direction === 'up' && bytes.includes(this.#holding)) this.stall('up')
       const due = performance.now() + this.#delayMs[direction]
       last = last.then(async () => {
         const rest = due - performance.now()
@@ -100,11 +114,13 @@ export class TcpProxy implements AsyncDisposable {
         while (this.#stalled.has(direction)) {
           await new Promise<void>((resolve) => this.#resume.push(resolve))
         }
-        if (!to.destroyed) to.write(bytes)
+        if (!to.destroyed && !this.#abandoned.has(from)) to.write(bytes)
       })
     })
     from.on('close', () => {
-      last = last.then(() => void to.end())
+      last = last.then(() => {
+        if (!this.#abandoned.has(from)) to.end()
+      })
     })
   }
 }

@@ -1,0 +1,92 @@
+import { expect } from 'bun:test'
+import type { SQL } from 'bun'
+import { eventually } from '../../test/support/app.ts'
+import { PostgresServer } from '../../test/support/postgres.ts'
+import { shared } from '../../test/support/shared.ts'
+import { TcpProxy } from '../../test/support/tcp-proxy.ts'
+import { testWith } from '../../test/support/tools.ts'
+import { PostgresLog } from './log.ts'
+import { createTables } from './schema.ts'
+
+const testLog = testWith('postgres')
+const postgres = shared(() => PostgresServer.start({ isVolatile: true }))
+
+/** The tables of a cluster with one host that has applied everything. */
+async function newLog() {
+  const server = await postgres()
+  const database = await server.createDatabase()
+  const run = <Result>(work: (sql: SQL) => Promise<Result>) => server.run(work, database)
+  await run((sql) => sql.begin((tx) => createTables(tx, 'test')))
+  await run(
+    (sql) => sql`INSERT INTO hopcode.hosts (id, name, address, program, version, applied, seen)
+      VALUES ('host', '', '', '', 1, 1000000, now())`,
+  )
+  const log = new PostgresLog({ url: server.url(database), host: 'host' })
+  return { server, database, log, run, [Symbol.asyncDispose]: () => log.close() }
+}
+
+/** Entries that are `days` old. */
+const fill = (first: number, last: number, bytes: number, days: number) => (sql: SQL) =>
+  sql`INSERT INTO hopcode.log (seq, host, batch, at, version, chain, calls)
+    SELECT n, 'other', n::text, now() - ${days} * interval '1 day', 1, '',
+      decode(repeat('00', ${bytes}), 'hex')
+    FROM generate_series(${first}::int, ${last}::int) AS n`
+
+testLog(
+  'entries are pruned in small steps, oldest first, and those of a week are kept',
+  async () => {
+    await using cluster = await newLog()
+    const { log, run } = cluster
+    await run(fill(1, 2500, 10, 8))
+    await run(fill(2501, 2600, 10, 6))
+    const steps: number[] = []
+    for (let deleted = -1; deleted !== 0; ) {
+      const pruned = await log.prune()
+      deleted = pruned.deleted
+      steps.push(deleted)
+      if (deleted === 0) expect(pruned.entries).toBe(100)
+    }
+    expect(steps).toEqual([1000, 1000, 500, 0])
+  },
+)
+
+testLog('one step of pruning deletes a limited amount of bytes', async () => {
+  await using cluster = await newLog()
+  const { log, run } = cluster
+  await run(fill(1, 6, 8 * 1024 * 1024, 8))
+  expect([(await log.prune()).deleted, (await log.prune()).deleted]).toEqual([2, 2])
+})
+
+testLog('pruning reads a part of the log only, however long it is', async () => {
+  await using cluster = await newLog()
+  const { log, run } = cluster
+  await run(fill(1, 20_000, 10, 1))
+  const rowsRead = async () => {
+    const [row] = await run(
+      (sql) => sql`SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) AS rows
+        FROM pg_stat_user_tables WHERE relname = 'log'`,
+    )
+    return Number(row.rows)
+  }
+  await run((sql) => sql.unsafe('ANALYZE hopcode.log'))
+  const before = await rowsRead()
+  expect((await log.prune()).deleted).toBe(0)
+  // PostgreSQL publishes the numbers of a connection when it ends.
+  await log.close()
+  await eventually('the numbers are published', async () => (await rowsRead()) > before)
+  expect((await rowsRead()) - before).toBeLessThan(2000)
+})
+
+testLog('a subscription that PostgreSQL does not confirm fails', async () => {
+  await using cluster = await newLog()
+  const { server, database } = cluster
+  await using proxy = await TcpProxy.start(server.port)
+  const log = new PostgresLog({ url: server.url(database, proxy.port), host: 'host' })
+  const on = { entry: () => {}, applied: () => {} }
+  const first = await log.listen(on)
+  first.close()
+  proxy.holdAfter('LISTEN')
+  await expect(log.listen(on)).rejects.toThrow('does not answer')
+  proxy.restore()
+  await log.close()
+})
