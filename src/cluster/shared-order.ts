@@ -113,7 +113,7 @@ export class SharedOrder implements Order {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    this.#listener?.close()
+    this.#unsubscribe()
     await this.#options.log.leave().catch(() => {})
     await this.#options.log.close()
   }
@@ -207,28 +207,42 @@ export class SharedOrder implements Order {
     const { place } = this
     const problem = this.#problem ?? this.#fault ?? null
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
+    if (wasAway) this.#unsubscribe()
+    // Before the report, so that what the report does not contain yet is notified.
+    await this.#subscribe()
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
-    if (wasAway) {
-      // The connection may be dead without an error: only the server writes to it.
-      this.#listener?.close()
-      this.#listener = undefined
-      // The others wait for this host again before it gets requests.
-      await log.confirm(applied)
-    }
+    // The others wait for this host again before it gets requests.
+    if (wasAway) await log.confirm(applied)
     this.#contactAt = performance.now()
     this.#checkState(this.#state, place)
     await this.#follow()
     if (this.#state.head <= this.place) this.#isCaughtUp = true
     this.#postState()
-    // Without notifications, polls still bring all entries.
-    this.#listener ??= await log.listen({
-      entry: () => void this.#follow(),
-      applied: (id, seq) => this.#noteApplied(id, seq),
-    })
-    if (performance.now() - this.#prunedAt < PRUNE_MS) return
-    const { deleted, ...size } = await log.prune()
+    if (performance.now() - this.#prunedAt >= PRUNE_MS) await this.#prune()
+  }
+
+  /** Without notifications, polls still bring all entries. */
+  async #subscribe(): Promise<void> {
+    this.#listener ??= await this.#options.log
+      .listen({
+        entry: () => void this.#follow(),
+        applied: (id, seq) => this.#noteApplied(id, seq),
+      })
+      .catch(() => undefined)
+  }
+
+  /** The connection may be dead without an error, because only the server writes to it. */
+  #unsubscribe(): void {
+    this.#listener?.close()
+    this.#listener = undefined
+  }
+
+  /** Repeated with the next report while old entries are left, but not if it fails. */
+  async #prune(): Promise<void> {
+    this.#prunedAt = performance.now()
+    const { deleted, ...size } = await this.#options.log.prune()
     this.#logSize = size
-    if (deleted === 0) this.#prunedAt = performance.now()
+    if (deleted > 0) this.#prunedAt = Number.NEGATIVE_INFINITY
   }
 
   #checkState({ cluster, head }: LogState, place: number): void {
