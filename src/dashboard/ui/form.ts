@@ -34,9 +34,7 @@ export async function readForm(
   if (!isUrlencoded && !MULTIPART.test(type)) throw new AppError('unsupported_form')
   try {
     using body = await bodies.read(request, limits)
-    requireFewFields(body.bytes, separatorOf(type, isUrlencoded))
-    const whole = new Response(body.bytes, { headers: { 'content-type': type } })
-    return formOf(isUrlencoded ? new URLSearchParams(await whole.text()) : await whole.formData())
+    return isUrlencoded ? parseUrlencoded(body.bytes) : await parseMultipart(body.bytes, type)
   } catch (error) {
     if (error instanceof AppError && error.code === 'body_too_large') {
       throw new AppError('form_too_large', sizeText(limits.bytesMax))
@@ -47,12 +45,19 @@ export async function readForm(
   }
 }
 
-function separatorOf(type: string, isUrlencoded: boolean): string {
-  if (isUrlencoded) return '&'
+function parseUrlencoded(bytes: Uint8Array): Form {
+  requireFewFields(bytes, '&')
+  return formOf(new URLSearchParams(new TextDecoder().decode(bytes)))
+}
+
+async function parseMultipart(bytes: Uint8Array, type: string): Promise<Form> {
   const [, quoted, plain] = BOUNDARY.exec(type) ?? []
   const boundary = quoted ?? plain
   if (!boundary) throw new AppError('unsupported_form')
-  return `--${boundary}`
+  requireFewFields(bytes, `--${boundary}`)
+  // Not the sent type: the parser could find a different boundary in it than the one counted.
+  const headers = { 'content-type': `multipart/form-data; boundary="${boundary}"` }
+  return formOf(await new Response(bytes, { headers }).formData())
 }
 
 /** Runs before the form is parsed. Also counts separators inside of values. */
