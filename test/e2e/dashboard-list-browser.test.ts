@@ -48,6 +48,32 @@ async function open(app: TestApp, visitor: Visitor, size = { width: 1280, height
 }
 
 testInBrowser(
+  'a code is shown whole beside a long title and long tags, and the search field has its place',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await fill(app, 3)
+    const { code } = await app.shorten('https://example.com/', 'free')
+    const tags = [1, 2, 3, 4].map((n) => `a-rather-long-tag-${n}`)
+    const json = { title: 'W'.repeat(60), tags }
+    await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
+    for (const width of [1280, 360]) {
+      await using opened = await open(app, free, { width, height: 800 })
+      const cut = await opened.page.evaluate(`[...document.querySelectorAll('.links .name a')]
+        .filter((link) => link.firstElementChild.getBoundingClientRect().width >
+          link.getBoundingClientRect().width)
+        .map((link) => link.textContent)`)
+      expect({ width, cut }).toEqual({ width, cut: [] })
+      const title = opened.page.locator('.links .title').first()
+      expect((await title.boundingBox())?.width).toBeGreaterThan(50)
+      const search = opened.page.getByRole('searchbox', { name: 'Search links' })
+      expect((await search.boundingBox())?.width).toBeGreaterThanOrEqual(110)
+    }
+  },
+  BROWSER_MS,
+)
+
+testInBrowser(
   'ten rows fit a laptop and five a phone, the first is near the top, and a row has two tab stops',
   async () => {
     await using app = await testApp()

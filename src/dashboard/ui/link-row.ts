@@ -56,17 +56,16 @@ const TITLE_MAX = 60
 const TAG_MAX = 20
 const TAGS_MAX = 3
 
-function titleAndTags({ title, tags }: LinkRowProps, search: string): (Html | false)[] {
+/** In one part, which becomes narrower before the code is cut. */
+function titleAndTags({ title, tags }: LinkRowProps, search: string): Html | false {
+  if (title === null && tags.length === 0) return false
   const shown = tags
     .slice(0, TAGS_MAX)
     .map((tag) => html`<span class="tag">${cut(tag, TAG_MAX)}</span>`)
   const more = tags.length - TAGS_MAX
-  return [
-    title !== null &&
-      html`<span class="title">${markMatch([cut(title, TITLE_MAX)], search)}</span>`,
-    ...shown,
-    more > 0 && html`<span class="tag">+${more}</span>`,
-  ]
+  return html`<span class="about">${
+    title !== null && html`<span class="title">${markMatch([cut(title, TITLE_MAX)], search)}</span>`
+  }${shown}${more > 0 && html`<span class="tag more">+${more}</span>`}</span>`
 }
 
 const cut = (text: string, most: number): string => {
