@@ -101,6 +101,26 @@ testInBrowser(
 )
 
 testInBrowser(
+  'only the QR code and its short URL are printed',
+  async () => {
+    await using app = await testApp()
+    await using opened = await open(app)
+    const { page } = opened
+    await page.emulateMedia({ media: 'print' })
+    const frames = await page.evaluate(`[...document.querySelectorAll('body *')]
+      .filter((element) => element.getClientRects().length > 0 && !element.closest('.printed'))
+      .filter((element) => {
+        const { borderTopWidth, borderTopColor } = getComputedStyle(element)
+        return borderTopWidth !== '0px' && borderTopColor !== 'rgba(0, 0, 0, 0)'
+      })
+      .map((element) => element.className)`)
+    expect(frames).toEqual([])
+    expect(await page.locator('.printed img').isVisible()).toBe(true)
+  },
+  BROWSER_MS,
+)
+
+testInBrowser(
   'the time until a deleted link is gone counts down',
   async () => {
     await using app = await testApp()
