@@ -98,6 +98,21 @@ test('selected links are deleted, and Undo brings them back with their hits', as
   expect(body.hit_count).toBe(2)
 })
 
+test('Undo that is refused for now can be pressed again', async () => {
+  await using service = await setUp()
+  const { app, free } = service
+  await send(app, free, BATCH, [...selected('SPRING26'), ['action', 'delete']])
+  app.maintenance(app.now() + 5000)
+  const refused = await send(app, free, `${LINKS}/undo`, selected('SPRING26'))
+  expect(refused.status).toBe(503)
+  expect(refused.text).toContain('action="/app/links/undo"')
+  expect(refused.text).toContain('<input type="hidden" name="code" value="SPRING26">')
+  app.advance(5000)
+  const undone = await send(app, free, `${LINKS}/undo`, selected('SPRING26'))
+  expect(undone.headers.get('location')).toBe('/app/links?done=restored&n=1')
+  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
+})
+
 test('selected links are exported as CSV', async () => {
   await using service = await setUp()
   const { app, free } = service

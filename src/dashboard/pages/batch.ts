@@ -8,7 +8,7 @@ import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/pr
 import { Tag } from '../../links/property-model.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
-import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
+import { type CurrentUser, signedIn, spendWrite, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { catchFormError, fileResponse, seeOther } from '../responses.ts'
 import type { Form } from '../ui/form.ts'
@@ -33,12 +33,15 @@ export const batchPages = (deps: DashboardDeps) =>
       return done instanceof Response ? done : seeOther(listPathWith(query, done))
     })
     .post('/undo', async ({ user, form }) => {
-      await spendWrite(deps, user.account)
+      const query = parseTableQuery({})
       const codes = selectedCodes(form)
-      await undoDeletion(deps, user.account, codes)
-      return seeOther(
-        listPathWith(parseTableQuery({}), { done: 'restored', n: String(codes.length) }),
-      )
+      const n = String(codes.length)
+      const undone = await tryWrite(deps, user, () => undoDeletion(deps, user.account, codes))
+      if ('done' in undone) return seeOther(listPathWith(query, { done: 'restored', n }))
+      // Undo stays possible: the links are deleted in a few seconds.
+      const table = await loadTable(deps, user.account, query)
+      const done = { done: 'deleted', n, undo: codes.join(',') }
+      return linksPage(deps, user, { table, done, form: {}, error: undone.error })
     })
 
 /** For the list's query: what was done, with how many links, and which ones Undo restores. */
