@@ -137,9 +137,8 @@ export class Outgoing<Data> {
       return
     }
     const sent = this.socket.write(bytes)
-    if (sent === bytes.length) return
-    const all = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
-    if (sent >= 0 && sent < all.length) this.#unsent = Buffer.from(all.subarray(sent))
+    if (sent < 0 || sent === Buffer.byteLength(bytes)) return
+    this.#unsent = Buffer.from(Buffer.from(bytes as string).subarray(sent))
   }
 
   /** Returns whether everything is sent. */

@@ -55,6 +55,16 @@ test('headers are found whatever the case of their names, and lines of one name 
 })
 
 test.each([
+  ['nothing', '', ''],
+  ['blanks only', '  \t', ''],
+  ['blanks around it', ' \ta, b\t ', 'a, b'],
+  ['8,000 blanks inside', `a${' '.repeat(8000)}b `, `a${' '.repeat(8000)}b`],
+])('a value that is or has %s is read without the blanks around it', (_, sent, value) => {
+  const request = PlainRequest.read(head(LINE, HOST, `Accept:${sent}`, 'Via: a'))
+  expect(request?.get('accept')).toBe(value)
+})
+
+test.each([
   ['GET', [], 0],
   ['HEAD', [], 0],
   ['POST', ['Content-Length: 35'], 35],

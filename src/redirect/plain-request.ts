@@ -58,7 +58,8 @@ const patterns = new Map<string, RegExp>()
 function lineOf(name: string): RegExp {
   let pattern = patterns.get(name)
   if (!pattern) {
-    pattern = new RegExp(`\\n${name}:[ \\t]*(.*?)[ \\t]*\\r`, 'gi')
+    // Nothing follows the value: a pattern for the blanks behind it would make the search quadratic.
+    pattern = new RegExp(`\\n${name}:[ \\t]*((?:.*[^ \\t\\r])?)`, 'gi')
     patterns.set(name, pattern)
   }
   return pattern
