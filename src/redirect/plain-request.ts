@@ -58,7 +58,7 @@ const patterns = new Map<string, RegExp>()
 function lineOf(name: string): RegExp {
   let pattern = patterns.get(name)
   if (!pattern) {
-    // Nothing follows the value: a pattern for the blanks behind it would make the search quadratic.
+    // Nothing follows the value: with a pattern for the blanks behind it, the search is quadratic.
     pattern = new RegExp(`\\n${name}:[ \\t]*((?:.*[^ \\t\\r])?)`, 'gi')
     patterns.set(name, pattern)
   }
