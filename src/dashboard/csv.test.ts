@@ -13,7 +13,9 @@ const urlsOf = async (text: string | Uint8Array<ArrayBuffer>) => {
 }
 
 test('a cell that a spreadsheet would run gets an apostrophe before it', () => {
-  for (const cell of ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '\nx']) {
+  const ascii = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '\nx']
+  const fullWidth = ['＝1', '＋1', '－1', '＠A1']
+  for (const cell of [...ascii, ...fullWidth]) {
     const [[read]] = parse(csvLine([cell])) as [[string]]
     expect(read).toBe(`'${cell}`)
   }
@@ -23,7 +25,9 @@ test('a cell that a spreadsheet would run gets an apostrophe before it', () => {
 })
 
 test('whatever is written is read back as it was, by a reader that is not ours', () => {
-  const cell = fc.string({ unit: 'binary' }).filter((text) => !/^[=+\-@\t\r\n\ufeff]/.test(text))
+  const cell = fc
+    .string({ unit: 'binary' })
+    .filter((text) => !/^[=+\-@＝＋－＠\t\r\n\ufeff]/.test(text))
   fc.assert(
     fc.property(fc.array(fc.array(cell, { minLength: 2, maxLength: 4 })), (rows) => {
       const text = rows.map(csvLine).join('')

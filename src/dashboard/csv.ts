@@ -7,8 +7,8 @@ import { URL_MAX_LENGTH } from '../links/url.ts'
 
 export const CSV_TYPE = 'text/csv; charset=utf-8'
 
-/** The start of a formula in a spreadsheet (OWASP, "CSV Injection"). */
-const FORMULA = /^[=+\-@\t\r\n]/
+/** The start of a formula in a spreadsheet, also in full width (OWASP, "CSV Injection"). */
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /** One line with CRLF. A cell that a spreadsheet would evaluate gets the prefix `'`. */
 export function csvLine(cells: readonly (string | number | null)[]): string {
