@@ -104,5 +104,7 @@ export const isTemporary = ({ code }: AppError): boolean =>
   code === 'rate_limited' || code === 'maintenance'
 
 /** The status and headers of a form's page that shows an error. */
-export const errorOptions = (error: AppError): ResponseOptions =>
-  isTemporary(error) ? { status: error.status, headers: error.headers } : { status: 422 }
+export function errorOptions(error: AppError): ResponseOptions {
+  if (isTemporary(error)) return { status: error.status, headers: error.headers }
+  return { status: error.status === 404 ? 404 : 422 }
+}

@@ -201,9 +201,15 @@ test('a link of another account is not found, and nothing is changed', async () 
   await app.claim('FOREIGN26', 'https://example.com/', 'pro')
   for (const action of ['pause', 'delete', 'tag', 'export', 'qr']) {
     const fields = [...selected('SPRING26', 'FOREIGN26'), ['action', action], ['tag', 'x']] as const
-    expect((await send(app, free, BATCH, fields)).status).toBe(404)
+    const { status, text } = await send(app, free, BATCH, fields)
+    expect(status).toBe(404)
+    expect(text).toContain('Code not found: FOREIGN26')
+    expect(text).toContain('href="/app/links/SPRING26"')
   }
-  expect((await send(app, free, `${LINKS}/undo`, selected('FOREIGN26'))).status).toBe(404)
+  const undone = await send(app, free, `${LINKS}/undo`, selected('FOREIGN26'))
+  expect(undone.status).toBe(404)
+  expect(undone.text).toContain('Code not found: FOREIGN26')
+  expect(undone.text).not.toContain('action="/app/links/undo"')
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
   expect((await app.call('GET', '/FOREIGN26')).status).toBe(302)
 })

@@ -8,9 +8,9 @@ import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/pr
 import { Tag } from '../../links/property-model.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
-import { type CurrentUser, signedIn, spendWrite, tryWrite } from '../auth/guard.ts'
+import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, fileResponse, seeOther } from '../responses.ts'
+import { catchFormError, fileResponse, isTemporary, seeOther } from '../responses.ts'
 import type { Form } from '../ui/form.ts'
 import { listPathWith, loadTable, parseTableQuery } from '../ui/link-table.ts'
 import { PAGE_SIZE } from '../ui/pager.ts'
@@ -24,7 +24,7 @@ export const batchPages = (deps: DashboardDeps) =>
     // Codes have at least six characters: no link's page can have these paths.
     .post('/batch', async ({ user, form }) => {
       const query = parseTableQuery(Object.fromEntries(new URLSearchParams(form.text('at'))))
-      const result = await catchFormError(() => runAction(deps, user, form))
+      const result = await catchListError(() => runAction(deps, user, form))
       if ('error' in result) {
         const table = await loadTable(deps, user.account, query)
         return linksPage(deps, user, { table, form: {}, error: result.error })
@@ -36,13 +36,27 @@ export const batchPages = (deps: DashboardDeps) =>
       const query = parseTableQuery({})
       const codes = selectedCodes(form)
       const n = String(codes.length)
-      const undone = await tryWrite(deps, user, () => undoDeletion(deps, user.account, codes))
-      if ('done' in undone) return seeOther(listPathWith(query, { done: 'restored', n }))
-      // Undo stays possible: the links are deleted in a few seconds.
+      const result = await catchListError(async () => {
+        await spendWrite(deps, user.account)
+        await undoDeletion(deps, user.account, codes)
+      })
+      if ('done' in result) return seeOther(listPathWith(query, { done: 'restored', n }))
+      const { error } = result
       const table = await loadTable(deps, user.account, query)
-      const done = { done: 'deleted', n, undo: codes.join(',') }
-      return linksPage(deps, user, { table, done, form: {}, error: undone.error })
+      // Undo stays possible: the links are deleted in a few seconds.
+      const done = isTemporary(error) ? { done: 'deleted', n, undo: codes.join(',') } : {}
+      return linksPage(deps, user, { table, done, form: {}, error })
     })
+
+/** Like `catchFormError`. The list itself also shows that a link was deleted meanwhile. */
+async function catchListError<Result>(action: () => Promise<Result>) {
+  try {
+    return await catchFormError(action)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'code_not_found') return { error }
+    throw error
+  }
+}
 
 /** For the list's query: what was done, with how many links, and which ones Undo restores. */
 type Done = Record<'done' | 'n', string> & { undo?: string }
