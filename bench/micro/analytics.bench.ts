@@ -94,7 +94,7 @@ async function measure(
   { name, preset }: { name: string; preset: Preset },
 ): Promise<void> {
   const clock = () => NOW
-  const counts = { of: () => new Map<number, number>() }
+  const counts = { ofLink: () => 0 }
   const series = new HitSeries({ reader: Thread.inProcess(seriesReads(db)), counts, clock })
   const reads = { ...topReads(db), ...linkLists(db), ...rangeTopReads(db) }
   const reader = Thread.inProcess(reads)

@@ -83,6 +83,11 @@ export class HitCounts {
     return totals
   }
 
+  /** `hit_count` of one link. */
+  ofLink(id: number): number {
+    return this.of([id]).get(id) ?? 0
+  }
+
   /** Every redirect ever served, including those of deleted codes. */
   total(): number {
     const { redirects, position } = this.#reads.totals()

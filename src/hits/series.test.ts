@@ -100,7 +100,7 @@ async function compare(service: HitService, model: SeriesModel) {
       const buckets = await series.buckets(link(linkId), allOf(step, service))
       const expected = model.series('link', linkId, step, now)
       expect(notPruned(filled(buckets))).toEqual(notPruned(expected))
-      const all = counts.of([linkId]).get(linkId) ?? 0
+      const all = counts.ofLink(linkId)
       expect(sum(buckets)).toBeLessThanOrEqual(all)
     }
     for (const accountId of [1, 2]) {

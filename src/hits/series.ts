@@ -223,7 +223,7 @@ export type SeriesReads = ReturnType<typeof seriesReads>
 interface HitSeriesOptions {
   reader: Caller<SeriesReads>
   /** Current totals, pending hits included. */
-  counts: { of(linkIds: readonly number[]): ReadonlyMap<number, number> }
+  counts: { ofLink(id: number): number }
   clock: Clock
 }
 
@@ -259,8 +259,7 @@ export class HitSeries {
     }
     if ('accountId' in owner) return { counts: all, total }
     // The link may have been deleted after the series was read.
-    const now = this.#options.counts.of([owner.linkId]).get(owner.linkId) ?? 0
-    const pending = Math.max(0, now - total)
+    const pending = Math.max(0, this.#options.counts.ofLink(owner.linkId) - total)
     const last = all.length - 1
     const isOpen = current >= (bounds[last] ?? 0) && current < (bounds[last + 1] ?? 0)
     if (isOpen) all[last] = (all[last] ?? 0) + pending

@@ -124,7 +124,7 @@ function viewOf({ properties, hits, addresses }: PropertiesDeps, link: Link): Pr
     short_url: addresses.short(code),
     qr_url: addresses.qr(code),
     created_at: isoTime(createdAt),
-    hit_count: hits.of([id]).get(id) ?? 0,
+    hit_count: hits.ofLink(id),
     title: found.title,
     note: found.note,
     tags: found.tags,

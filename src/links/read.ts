@@ -33,7 +33,7 @@ export function getLink({ reads }: Pick<ReadDeps, 'reads'>, text: string): Link 
 /** A code's destination and hits. Not counted as a hit. */
 export function lookup(deps: ReadDeps, code: string): LookupView {
   const link = getLink(deps, code)
-  return lookupView(link, deps.hits.of([link.id]).get(link.id) ?? 0)
+  return lookupView(link, deps.hits.ofLink(link.id))
 }
 
 function lookupView(link: Link, hitCount: number): LookupView {

@@ -29,7 +29,7 @@ const RULES_MAX = 20_000
 
 interface RuleCacheOptions {
   properties: { propertiesOf(id: number): LinkProperties }
-  hits: Pick<HitCounts, 'of'>
+  hits: Pick<HitCounts, 'ofLink'>
   blocklist: UrlFilter
 }
 
@@ -83,7 +83,7 @@ export class RuleCache {
       maxHits: found.maxHits,
       expiredLocation: expired && !blocklist.isBlocked(expired) ? locationOf(expired) : null,
       forwardQuery: found.forwardQuery,
-      hits: found.maxHits === null ? 0 : (hits.of([id]).get(id) ?? 0),
+      hits: found.maxHits === null ? 0 : hits.ofLink(id),
     }
   }
 }

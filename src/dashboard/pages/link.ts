@@ -122,7 +122,7 @@ async function linkPage(
   const properties = deps.properties.propertiesOf(link.id)
   const zone = zoneOf(requireAccount(deps, user))
   const disabled = deps.moderation.reads.find(link.code)?.reason
-  const counted = { ...link, hitCount: deps.hits.of([link.id]).get(link.id) ?? 0 }
+  const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone, disabled, now: deps.clock() }
   const isUrlError = error && url !== undefined && !isTemporary(error)
   const isFieldError = isUrlError || Object.keys(sent?.errors ?? {}).length > 0
@@ -218,8 +218,7 @@ function factsLine(deps: DashboardDeps, state: LinkState): Html {
 /** Half an hour at one poll every five seconds. */
 const POLLS_MAX = 360
 
-const hitCount = ({ hits }: DashboardDeps, { id }: Link): string =>
-  parts.count(hits.of([id]).get(id) ?? 0)
+const hitCount = ({ hits }: DashboardDeps, { id }: Link): string => parts.count(hits.ofLink(id))
 
 /** The hit count, which refreshes itself. `polls`: how often it has done so. */
 function liveCount(deps: DashboardDeps, link: Link, polls: number): Html {

@@ -153,7 +153,7 @@ function linkFacts(deps: DashboardDeps, { link, disabled }: FoundLink): Html {
         : 'none',
     ],
     ['Created', parts.time(link.createdAt)],
-    ['Hits', parts.count(deps.hits.of([link.id]).get(link.id) ?? 0)],
+    ['Hits', parts.count(deps.hits.ofLink(link.id))],
   ])
 }
 
