@@ -67,7 +67,6 @@ export function filePaths(code: string): string[] {
   return [
     `/app/links/${code}/qr.png?size=2048`,
     `/app/links/${code}/qr.svg`,
-    `/app/links/${code}/hits?n=1`,
     `/app/analytics/${code}`,
     '/app/links/export.csv',
   ]

@@ -59,7 +59,7 @@ test('pages, fragments, QR files, exports, searches and forms: each is charged',
 test('a part of a page that is refused is empty, and says when to come again', async () => {
   await using app = await testApp()
   const { member, code } = await spentMember(app)
-  const seen = await member.get(`/app/links/${code}/hits?n=1`, { 'hx-request': 'true' })
+  const seen = await member.get(`/app/analytics/${code}`, { 'hx-request': 'true' })
   expect({ status: seen.status, text: seen.text }).toEqual({ status: 429, text: '' })
   expect(seen.headers.get('retry-after')).toBe('60')
 })

@@ -205,10 +205,6 @@
     for (const form of document.querySelectorAll('form[data-sent]')) unlock(form)
   })
 
-  // Polling pauses while the page is hidden.
-  document.addEventListener('htmx:beforeRequest', (event) => {
-    if (document.hidden && event.detail.elt.matches('[data-poll]')) event.preventDefault()
-  })
   document.addEventListener('htmx:load', ({ detail }) => enhance(detail.elt))
   // Before the new part is painted; `htmx:load` comes later.
   document.addEventListener('htmx:afterSwap', () => enhance(document))

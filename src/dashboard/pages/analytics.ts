@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import { planName } from '../../accounts/plans.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import type { RangeTopLink } from '../../analytics/top.ts'
+import { AppError } from '../../errors.ts'
 import { hitRange, isTimeZone } from '../../hits/range.ts'
 import type { HitOwner } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
@@ -39,11 +40,11 @@ export const analyticsPages = (deps: DashboardDeps) =>
       const limits = await budgets(deps, user)
       return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', limits)}`)
     })
-    .get('/analytics/:code', async ({ request, user, params, query }) => {
-      const link = requireOwnedLink(deps, user.account, params.code)
+    .get('/analytics/:code', ({ request, user, params, query }) => {
       const chosen = parseRange(query)
-      if (!wantsFragment(request)) return seeOther(`${linkPath(link.code)}?${chosen.query}`)
-      return htmlResponse(refreshedHits(await linkChart(deps, user, link, chosen)))
+      if (wantsFragment(request)) return refreshedLink(deps, user, params.code, chosen)
+      const { code } = requireOwnedLink(deps, user.account, params.code)
+      return seeOther(`${linkPath(code)}?${chosen.query}`)
     })
     // The paths of earlier versions.
     .get('/numbers', ({ query }) => movedTo(`${PATH}?${parseRange(query).query}`))
@@ -61,6 +62,28 @@ export async function linkHits(
   const path = linkPath(link.code)
   const paths = { path, live: `${PATH}/${link.code}`, csv: `${path}/hits.csv` }
   return hitSection(paths, await linkChart(deps, user, link, parseRange(query)))
+}
+
+/** The element of a link's page whose number is refreshed with its chart. */
+export const HIT_COUNT_ID = 'hit-count'
+
+async function refreshedLink(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  text: string,
+  chosen: ChosenRange,
+): Promise<Response> {
+  try {
+    const link = requireOwnedLink(deps, user.account, text)
+    const chart = await linkChart(deps, user, link, chosen)
+    const count = html`${parts.count(chart.total)}`
+    return htmlResponse(html`${refreshedHits(chart)}${outOfBand(HIT_COUNT_ID, count)}`)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    // The link was deleted while its page was open. Reload the page, which reports that.
+    const path = linkPath(encodeURIComponent(text))
+    return htmlResponse(html``, { status: error.status, headers: { 'hx-redirect': path } })
+  }
 }
 
 /** The time zone of the account's days. */

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { AppError } from '../../errors.ts'
+import type { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
@@ -9,7 +9,7 @@ import { requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, type Query, requireAccount, signedIn, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { errorOptions, htmlResponse, isTemporary, seeOther } from '../responses.ts'
+import { errorOptions, isTemporary, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { page } from '../ui/layout.ts'
 import {
@@ -22,7 +22,7 @@ import {
 import { destination, linkPath } from '../ui/link-parts.ts'
 import { badgesOf, offeredTags } from '../ui/link-table.ts'
 import { exactTime } from '../ui/local-time.ts'
-import { linkHits, zoneOf } from './analytics.ts'
+import { HIT_COUNT_ID, linkHits, zoneOf } from './analytics.ts'
 import {
   propertiesForm,
   readProperties,
@@ -64,17 +64,6 @@ export const linkPages = (deps: DashboardDeps) =>
       const done = isPaused ? 'paused' : 'resumed'
       if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=${done}`)
       return linkPage(deps, user, { link, query: {}, error: changed.error })
-    })
-    .get('/:code/hits', ({ user, params, query }) => {
-      try {
-        const link = requireOwnedLink(deps, user.account, params.code)
-        return htmlResponse(liveCount(deps, link, Number(query.n) || 0))
-      } catch (error) {
-        if (!(error instanceof AppError)) throw error
-        // The link was deleted while its page was open. Reload the page, which reports that.
-        const path = linkPath(encodeURIComponent(params.code))
-        return htmlResponse(html``, { status: error.status, headers: { 'hx-redirect': path } })
-      }
     })
     .get('/:code/delete', ({ user, params }) =>
       deletePage(deps, user, requireOwnedLink(deps, user.account, params.code)),
@@ -208,24 +197,11 @@ function factsLine(deps: DashboardDeps, state: LinkState): Html {
   return html`<div class="link-facts">
     ${!isStopped && html`<p>${answer}</p>`}
     ${parts.facts([
-      ['Hits', liveCount(deps, link, 0)],
+      ['Hits', html`<span id="${HIT_COUNT_ID}">${parts.count(link.hitCount)}</span>`],
       ['Created', parts.time(link.createdAt)],
       ['Passcode', 'shown once, for the API only'],
     ])}
   </div>`
-}
-
-/** Half an hour at one poll every five seconds. */
-const POLLS_MAX = 360
-
-const hitCount = ({ hits }: DashboardDeps, { id }: Link): string => parts.count(hits.ofLink(id))
-
-/** The hit count, which refreshes itself. `polls`: how often it has done so. */
-function liveCount(deps: DashboardDeps, link: Link, polls: number): Html {
-  const count = hitCount(deps, link)
-  if (polls >= POLLS_MAX) return html`<span>${count}</span>`
-  return html`<span data-poll hx-get="${`${linkPath(link.code)}/hits?n=${polls + 1}`}"
-    hx-trigger="every 5s" hx-swap="outerHTML">${count}</span>`
 }
 
 function deletePage(
@@ -251,7 +227,7 @@ function deletePage(
       )}
       ${parts.facts([
         ['Destination', url === null ? 'none yet' : destination(url, path)],
-        ['Hits', `${hitCount(deps, link)}, deleted with the link`],
+        ['Hits', `${parts.count(deps.hits.ofLink(link.id))}, deleted with the link`],
       ])}
       <p>To send visitors elsewhere, <a href="${path}">change the destination</a> instead.</p>
       <div class="row">
