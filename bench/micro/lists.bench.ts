@@ -55,11 +55,7 @@ async function measureAll(file: string): Promise<void> {
   const tags = tagReads(db)
   const reader = Thread.inProcess({ ...lists, ...topReads(db) })
   const pages = new LinkPages(reader)
-  const top = {
-    reader,
-    rankings: new Rankings({ reader }),
-    hits: { of: () => new Map<number, number>() },
-  }
+  const top = { reader, rankings: new Rankings({ reader }) }
   const search = { search: 'spring p', inProperties: true }
   const total = async (query: object) => (await pages.find({ ...PAGE, ...query })).total
   const kinds: [name: string, call: () => Promise<unknown>, expected: unknown][] = [

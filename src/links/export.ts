@@ -1,21 +1,15 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { HitCounts } from '../hits/hits.ts'
 import type { Caller } from '../lib/thread.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import { isFiltered, type LinkFilter } from './link-sources.ts'
 import type { LinkPages } from './lists.ts'
-import type { PropertyReads } from './properties.ts'
-import { type LinkProperties, NO_PROPERTIES } from './property-model.ts'
+import { type DetailDeps, type DetailedLink, withDetails } from './properties.ts'
 
-interface ExportDeps {
+interface ExportDeps extends DetailDeps {
   reader: Caller<ExportReads>
   pages: Pick<LinkPages, 'find'>
-  hits: Pick<HitCounts, 'of'>
-  properties: Pick<PropertyReads, 'readProperties'>
 }
-
-export type ExportedLink = Link & { hitCount: number; properties: Readonly<LinkProperties> }
 
 /**
  * Every link of an account that the filter selects, newest first, in pieces that are read on
@@ -26,7 +20,7 @@ export async function* exportLinks(
   deps: ExportDeps,
   accountId: AccountId,
   filter: LinkFilter,
-): AsyncGenerator<ExportedLink[], void, undefined> {
+): AsyncGenerator<DetailedLink[], void, undefined> {
   let below = NO_ID_REACHES
   for (;;) {
     const { links, isLast } = await nextPiece(deps, { ...filter, accountId, below })
@@ -34,21 +28,6 @@ export async function* exportLinks(
     if (isLast) return
     below = links.at(-1)?.id ?? 0
   }
-}
-
-/** Adds the hits and the properties of each link. */
-export function withDetails(
-  { hits, properties }: Pick<ExportDeps, 'hits' | 'properties'>,
-  links: readonly Link[],
-): ExportedLink[] {
-  const ids = links.map(({ id }) => id)
-  const counts = hits.of(ids)
-  const found = properties.readProperties(ids)
-  return links.map((link) => ({
-    ...link,
-    hitCount: counts.get(link.id) ?? 0,
-    properties: found.get(link.id) ?? NO_PROPERTIES,
-  }))
 }
 
 async function nextPiece(

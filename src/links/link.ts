@@ -19,6 +19,8 @@ export interface Link {
   createdAt: number
 }
 
+export type CountedLink = Link & { hitCount: number }
+
 const COLUMNS: Readonly<Record<keyof Link, string>> = {
   id: 'id',
   code: 'code',

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DELETION_DELAY_MS } from './delayed-deletion.ts'
-import { authorOf, type Link } from './link.ts'
+import { authorOf, type CountedLink, type Link } from './link.ts'
 import {
   CHANGED_MAX,
   type LinkProperties,
@@ -39,6 +39,28 @@ export class PropertyReads {
   propertiesOf(id: number): LinkProperties {
     return this.readProperties([id]).get(id) ?? NO_PROPERTIES
   }
+}
+
+export type DetailedLink = CountedLink & { properties: Readonly<LinkProperties> }
+
+export interface DetailDeps {
+  hits: Pick<HitCounts, 'of'>
+  properties: Pick<PropertyReads, 'readProperties'>
+}
+
+/** Adds the hits and the properties of each link. */
+export function withDetails(
+  { hits, properties }: DetailDeps,
+  links: readonly Link[],
+): DetailedLink[] {
+  const ids = links.map(({ id }) => id)
+  const counts = hits.of(ids)
+  const found = properties.readProperties(ids)
+  return links.map((link) => ({
+    ...link,
+    hitCount: counts.get(link.id) ?? 0,
+    properties: found.get(link.id) ?? NO_PROPERTIES,
+  }))
 }
 
 type ChangeDeps = Pick<UpdateDeps, 'links' | 'reads' | 'blocklist' | 'plans' | 'clock'>

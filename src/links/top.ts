@@ -1,17 +1,13 @@
 import type { Database } from 'bun:sqlite'
-import type { HitCounts } from '../hits/hits.ts'
 import type { Caller } from '../lib/thread.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import type { AccountFilter } from './link-sources.ts'
 import { rankReads } from './ranked.ts'
 import { type Rankings, TOP_MAX } from './rankings.ts'
 
-type TopLink = Link & { hitCount: number }
-
 interface TopDeps {
   reader: Caller<Pick<TopReads, 'linksByIds'>>
   rankings: Rankings
-  hits: Pick<HitCounts, 'of'>
 }
 
 interface TopQuery extends AccountFilter {
@@ -21,14 +17,13 @@ interface TopQuery extends AccountFilter {
 
 /**
  * One page of the account's links, or of those that match: most hits first, then newest first, up
- * to the rank `TOP_MAX`. The order is that of the ranking; `hitCount` is newer. Throws
- * `search_timeout`, also when `signal` is aborted.
+ * to the rank `TOP_MAX`. Throws `search_timeout`, also when `signal` is aborted.
  */
 export async function topLinks(
-  { reader, rankings, hits }: TopDeps,
+  { reader, rankings }: TopDeps,
   { limit, offset, ...query }: TopQuery,
   signal?: AbortSignal,
-): Promise<TopLink[]> {
+): Promise<Link[]> {
   const end = Math.min(offset + limit, TOP_MAX)
   if (offset >= end) return []
   const readPage = async () => {
@@ -42,11 +37,7 @@ export async function topLinks(
     ;({ ids, found } = await readPage())
   }
   const links = new Map(found.map((link) => [link.id, link]))
-  const counts = hits.of(ids)
-  return ids.flatMap((id) => {
-    const link = links.get(id)
-    return link ? [{ ...link, hitCount: counts.get(id) ?? 0 }] : []
-  })
+  return ids.flatMap((id) => links.get(id) ?? [])
 }
 
 /** Runs on the reader thread. */

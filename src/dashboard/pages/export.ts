@@ -1,14 +1,14 @@
 import { Elysia } from 'elysia'
 import type { Hold } from '../../http/byte-budget.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { type ExportedLink, exportLinks, withDetails } from '../../links/export.ts'
+import { exportLinks } from '../../links/export.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
-import type { LinkFilter } from '../../links/link-sources.ts'
-import { SEARCH_MAX } from '../../links/schema.ts'
-import { type Query, signedIn } from '../auth/guard.ts'
+import { type DetailedLink, withDetails } from '../../links/properties.ts'
+import { signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
+import { filterOf, parseTableQuery } from '../ui/link-table.ts'
 
 /** The links of the account that the list shows as one file, generated while it is sent. */
 export const exportPages = (deps: DashboardDeps) =>
@@ -17,7 +17,7 @@ export const exportPages = (deps: DashboardDeps) =>
     .get('/export.csv', ({ user, query }) => {
       const hold = deps.unsent.hold(user.account.id)
       hold.take(EXPORT_BYTES)
-      const chunks = exportLinks(deps, user.account.id, filterOf(query))
+      const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
       return csvResponse(deps, csvOf(deps, chunks, hold))
     })
 
@@ -36,13 +36,7 @@ function csvResponse(
 /** Memory of an export whose client does not read: about two chunks. */
 const EXPORT_BYTES = 2 * 1024 * 1024
 
-/** The search and the tag of the list, by the names of its own query. */
-function filterOf({ q, tag }: Query): LinkFilter {
-  const search = [...(q ?? '').trim()].slice(0, SEARCH_MAX).join('')
-  return { search, inProperties: true, tag: tag || undefined }
-}
-
-type CellOf = (link: ExportedLink, addresses: PublicUrls) => string | number | null
+type CellOf = (link: DetailedLink, addresses: PublicUrls) => string | number | null
 
 const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at))
 
@@ -65,13 +59,13 @@ const COLUMNS: Readonly<Record<string, CellOf>> = {
 const HEAD = csvLine(Object.keys(COLUMNS))
 const CELLS = Object.values(COLUMNS)
 
-const linkLines = ({ addresses }: DashboardDeps, links: readonly ExportedLink[]): string =>
+const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>
   links.map((link) => csvLine(CELLS.map((cellOf) => cellOf(link, addresses)))).join('')
 
 /** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
 function csvOf(
   deps: DashboardDeps,
-  chunks: AsyncGenerator<ExportedLink[], void, undefined>,
+  chunks: AsyncGenerator<DetailedLink[], void, undefined>,
   hold: Hold,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()

@@ -1,5 +1,5 @@
 import { attributes, type Html, html } from '../../lib/html.ts'
-import type { Link } from '../../links/link.ts'
+import type { CountedLink, Link } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-model.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import * as parts from './components.ts'
@@ -111,7 +111,7 @@ export function destinationPart({ csrf }: CurrentUser, props: DestinationProps):
 }
 
 export interface VisitorState {
-  link: Link & { hitCount: number }
+  link: CountedLink
   properties: LinkProperties
   /** The account's time zone. */
   zone: string

@@ -1,6 +1,7 @@
 import { HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
-import type { Link } from '../../links/link.ts'
+import type { DetailedLink } from '../../links/properties.ts'
+import type { LinkProperties } from '../../links/property-model.ts'
 import { count } from './components.ts'
 import { icon } from './icons.ts'
 import { bare, linkPath } from './link-parts.ts'
@@ -17,10 +18,8 @@ export interface Badge {
 }
 
 export interface LinkRowProps {
-  link: Link & { hitCount: number }
+  link: DetailedLink
   shortUrl: string
-  title: string | null
-  tags: readonly string[]
   badges: readonly Badge[]
   /** Hits per day, today last; absent for a link without any. */
   days: readonly number[] | undefined
@@ -32,9 +31,11 @@ interface RowContext {
   search: string
 }
 
-export function linkRow(props: LinkRowProps, { now, search }: RowContext): Html {
-  const { link, shortUrl, badges, days } = props
-  const { code, createdAt, hitCount } = link
+export function linkRow(
+  { link, shortUrl, badges, days }: LinkRowProps,
+  { now, search }: RowContext,
+): Html {
+  const { code, createdAt, hitCount, properties } = link
   const shown = markMatch([code], search)
   const name = html`<data class="code" id="short-${code}" value="${shortUrl}">${shown}</data>`
   const unit = hitCount === 1 ? 'hit' : 'hits'
@@ -42,7 +43,7 @@ export function linkRow(props: LinkRowProps, { now, search }: RowContext): Html 
 <td class="pick"><input type="checkbox" name="code" value="${code}"
 aria-label="Select ${code}"></td>
 <td class="name"><div><a href="${linkPath(code)}">${name}</a>${badges.map(badge)}
-${titleAndTags(props, search)}</div></td>
+${titleAndTags(properties, search)}</div></td>
 <td class="to">${link.url !== null && rowDestination(link.url, search)}</td>
 <td class="days">${days && sparkline(days)}</td>
 <td class="hits">${count(hitCount)}<span class="unit"> ${unit}</span></td>
@@ -57,7 +58,7 @@ const TAG_MAX = 20
 const TAGS_MAX = 3
 
 /** In one part, which becomes narrower before the code is cut. */
-function titleAndTags({ title, tags }: LinkRowProps, search: string): Html | false {
+function titleAndTags({ title, tags }: LinkProperties, search: string): Html | false {
   if (title === null && tags.length === 0) return false
   const shown = tags
     .slice(0, TAGS_MAX)

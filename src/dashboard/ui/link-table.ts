@@ -1,8 +1,10 @@
 import type { Account } from '../../accounts/store.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
-import type { Link } from '../../links/link.ts'
-import { type LinkProperties, NO_PROPERTIES, TAG_MAX, Tag } from '../../links/property-model.ts'
+import type { CountedLink, Link } from '../../links/link.ts'
+import type { LinkFilter } from '../../links/link-sources.ts'
+import { type DetailedLink, withDetails } from '../../links/properties.ts'
+import { type LinkProperties, TAG_MAX, Tag } from '../../links/property-model.ts'
 import { TOP_MAX } from '../../links/rankings.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { topLinks } from '../../links/top.ts'
@@ -87,9 +89,9 @@ export async function loadTable(
   signal?: AbortSignal,
 ): Promise<LinkTable> {
   const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
-  const { total, rows } = await loadRows(deps, account, { query, linkCount, signal })
-  if (rows.length > 0 || total === 0 || query.page === 1) {
-    return { ...query, total, linkCount, rows: await renderRows(deps, rows, query.search) }
+  const { total, links } = await findLinks(deps, account, { query, linkCount, signal })
+  if (links.length > 0 || total === 0 || query.page === 1) {
+    return { ...query, total, linkCount, rows: await renderRows(deps, links, query.search) }
   }
   const page = Math.min(lastPage(reachable({ ...query, total })), query.page - 1)
   return loadTable(deps, account, { ...query, page }, signal)
@@ -99,31 +101,34 @@ export async function loadTable(
 const reachable = ({ byHits, total }: Pick<LinkTable, 'byHits' | 'total'>): number =>
   byHits ? Math.min(total, TOP_MAX) : total
 
+/** The links that a list has, on all its pages. */
+export const filterOf = ({ search, tag }: Pick<TableQuery, 'search' | 'tag'>): LinkFilter => ({
+  search,
+  inProperties: true,
+  tag: tag === '' ? undefined : tag,
+})
+
 interface LoadOptions {
   query: TableQuery
   linkCount: number
   signal: AbortSignal | undefined
 }
 
-type CountedLink = Link & { hitCount: number }
-
-async function loadRows(
+async function findLinks(
   deps: DashboardDeps,
   { id: accountId }: Account,
   { query, linkCount, signal }: LoadOptions,
-): Promise<{ total: number; rows: CountedLink[] }> {
-  const { search, tag, page, byHits } = query
-  const filter = { accountId, search, inProperties: true, tag: tag === '' ? undefined : tag }
+): Promise<{ total: number; links: Link[] }> {
+  const { page, byHits } = query
+  const filter = { accountId, ...filterOf(query) }
   const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
   if (byHits) {
     const { total } = isFiltered(query)
       ? await deps.pages.find({ ...filter, limit: 1, offset: 0 }, signal)
       : { total: linkCount }
-    return { total, rows: await topLinks(deps, part, signal) }
+    return { total, links: await topLinks(deps, part, signal) }
   }
-  const { total, links } = await deps.pages.find(part, signal)
-  const counts = deps.hits.of(links.map(({ id }) => id))
-  return { total, rows: links.map((link) => ({ ...link, hitCount: counts.get(link.id) ?? 0 })) }
+  return deps.pages.find(part, signal)
 }
 
 /** Rows rendered in one time slice, so that redirects do not wait for a whole page. */
@@ -133,28 +138,28 @@ const DAYS = 30
 
 async function renderRows(
   deps: DashboardDeps,
-  links: readonly CountedLink[],
+  links: readonly Link[],
   search: string,
 ): Promise<Html[]> {
-  const { addresses, clock, moderation, properties, series } = deps
-  const ids = links.map(({ id }) => id)
-  const days = await series.ofLinks(ids, DAYS)
+  const { addresses, clock, moderation, series } = deps
+  const days = await series.ofLinks(
+    links.map(({ id }) => id),
+    DAYS,
+  )
   const reasons = moderation.reads.findReasons(links.map(({ code }) => code))
-  const found = properties.readProperties(ids)
   const now = clock()
-  const propsOf = (link: CountedLink): LinkRowProps => {
-    const own = found.get(link.id) ?? NO_PROPERTIES
-    const disabled = reasons.get(link.code)
+  const propsOf = (link: DetailedLink): LinkRowProps => {
+    const { code, properties } = link
     return {
       link,
-      shortUrl: addresses.short(link.code),
-      title: own.title,
-      tags: own.tags,
-      badges: badgesOf({ link, properties: own, disabled, now }),
+      shortUrl: addresses.short(code),
+      badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
       days: days.get(link.id),
     }
   }
-  return pageSlices.map(links, ROWS_AT_ONCE, (link) => linkRow(propsOf(link), { now, search }))
+  return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) =>
+    linkRow(propsOf(link), { now, search }),
+  )
 }
 
 interface LinkState {
