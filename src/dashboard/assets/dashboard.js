@@ -36,23 +36,6 @@
       element.hidden = false
     }
     for (const element of root.querySelectorAll('[data-without-script]')) element.hidden = true
-    for (const input of root.querySelectorAll('input[type=password]:not([data-done])')) {
-      input.dataset.done = ''
-      const button = document.createElement('button')
-      button.type = 'button'
-      button.className = 'button plain'
-      button.dataset.reveal = input.id
-      button.setAttribute('aria-controls', input.id)
-      button.setAttribute('aria-pressed', 'false')
-      button.setAttribute('aria-label', 'Show the password')
-      button.textContent = 'Show'
-      const row = document.createElement('div')
-      row.className = 'copy'
-      const hasFocus = document.activeElement === input
-      input.replaceWith(row)
-      row.append(input, button)
-      if (hasFocus) input.focus()
-    }
   }
 
   /** Copies the value of an element. Returns whether the browser allowed it. */

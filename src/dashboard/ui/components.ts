@@ -82,8 +82,18 @@ export function field(props: FieldProps): Html {
       ? html`<textarea ${attributes(common)}>
 ${value}</textarea>`
       : html`<input ${attributes({ ...common, type, value: shown })}>`
-  return labelled({ name, label, hint, error }, input)
+  const control = type === 'password' ? revealable(name, input) : input
+  return labelled({ name, label, hint, error }, control)
 }
+
+/** A password with a button that shows it. The button is hidden without scripts. */
+const revealable = (name: string, input: Html): Html => html`
+  <div class="copy">
+    ${input}
+    <button type="button" class="button plain" hidden data-needs-script
+      data-reveal="field-${name}" aria-controls="field-${name}" aria-pressed="false"
+      aria-label="Show the password">Show</button>
+  </div>`
 
 const labelled = (
   { name, label, hint, error }: Pick<FieldProps, 'name' | 'label' | 'hint' | 'error'>,
