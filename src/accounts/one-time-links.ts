@@ -30,7 +30,11 @@ const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
   reset: 24 * HOUR,
 }
 
-const PAGES: Readonly<Record<Purpose, string>> = { setup: 'setup', invite: 'join', reset: 'reset' }
+/** The page of each purpose: `/app/<page>/<token>`. */
+export const LINK_PAGES = { setup: 'setup', invite: 'join', reset: 'reset' } as const
+
+export const oneTimePath = (purpose: Purpose, token: string): string =>
+  `/app/${LINK_PAGES[purpose]}/${token}`
 
 interface LinkDeps {
   hasher: SecretHasher
@@ -46,7 +50,7 @@ export function issueOneTimeLink(
   const token = newToken(random)
   const { purpose } = about
   return {
-    path: `/app/${PAGES[purpose]}/${token}`,
+    path: oneTimePath(purpose, token),
     stored: {
       ...about,
       hash: hasher.hash('one-time-link', token),

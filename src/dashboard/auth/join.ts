@@ -1,6 +1,6 @@
 import { findPasswordProblem, parseEmail } from '../../accounts/credentials.ts'
 import type { issueKey } from '../../accounts/keys.ts'
-import type { OneTimeLinkRow } from '../../accounts/one-time-links.ts'
+import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-links.ts'
 import type { AccountId } from '../../accounts/store.ts'
 import type { JoinResult } from '../../accounts/writes.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -10,13 +10,10 @@ import { countAttempts } from './sign-in.ts'
 
 /** The rules of the pages that create an account or reset its password. */
 
-export type JoinFlow = 'setup' | 'join' | 'reset' | 'sign-up'
+export type JoinFlow = Purpose | 'sign-up'
 
-export interface JoinRequest {
-  flow: JoinFlow
-  /** Of the one-time link; only `sign-up` has none. */
-  token?: string
-}
+/** `token`: of the one-time link. */
+export type JoinRequest = { flow: 'sign-up' } | { flow: Purpose; token: string }
 
 export interface JoinErrors {
   email?: string | undefined
@@ -97,21 +94,21 @@ interface Newcomer {
 
 export async function storeJoin(
   { writer, hasher, clock }: DashboardDeps,
-  { flow, token = '' }: JoinRequest,
+  at: JoinRequest,
   { provedHash, ...newcomer }: Newcomer,
 ): Promise<JoinResult> {
   const now = clock()
-  const tokenHash = hasher.hash('one-time-link', token)
-  if (flow === 'setup') {
+  if (at.flow === 'sign-up') {
+    const accountId = await writer.call('createAccount', { ...newcomer, plan: 'free', now })
+    return accountId === undefined ? { refused: 'email_taken' } : { accountId, hasNewKey: true }
+  }
+  const tokenHash = hasher.hash('one-time-link', at.token)
+  if (at.flow === 'setup') {
     return writer.call('setUpOwner', { ...newcomer, provedHash, tokenHash, now })
   }
-  if (flow === 'join') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
-  if (flow === 'reset') {
-    const { passwordHash } = newcomer
-    return writer.call('resetPassword', { tokenHash, passwordHash, now })
-  }
-  const accountId = await writer.call('createAccount', { ...newcomer, plan: 'free', now })
-  return accountId === undefined ? { refused: 'email_taken' } : { accountId, hasNewKey: true }
+  if (at.flow === 'invite') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
+  const { passwordHash } = newcomer
+  return writer.call('resetPassword', { tokenHash, passwordHash, now })
 }
 
 export function logJoin(
@@ -126,7 +123,7 @@ export function logJoin(
   }
   if (flow === 'setup') security.record('owner.set_up', origin, { accountId })
   if (flow === 'reset') security.record('password.reset', origin, { accountId })
-  if (flow === 'join') {
+  if (flow === 'invite') {
     security.record('invite.accepted', origin, {
       accountId,
       byAccountId: link?.accountId ?? undefined,

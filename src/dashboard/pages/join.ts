@@ -1,8 +1,13 @@
 import { Elysia } from 'elysia'
 import { PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
 import { issueKey } from '../../accounts/keys.ts'
-import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-links.ts'
-import { findOneTimeLink } from '../../accounts/one-time-links.ts'
+import {
+  findOneTimeLink,
+  LINK_PAGES,
+  type OneTimeLinkRow,
+  oneTimePath,
+  type Purpose,
+} from '../../accounts/one-time-links.ts'
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
 import { AppError } from '../../errors.ts'
@@ -44,7 +49,7 @@ const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: st
       'address has an account, you need its password, and its API keys stop working.',
     button: 'Create account',
   },
-  join: {
+  invite: {
     title: 'Join Hopcode',
     lead: 'Choose a password to create your account.',
     button: 'Create account',
@@ -61,25 +66,18 @@ const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: st
   },
 }
 
-type LinkFlow = Exclude<JoinFlow, 'sign-up'>
-
-const PURPOSES: Readonly<Record<LinkFlow, Purpose>> = {
-  setup: 'setup',
-  join: 'invite',
-  reset: 'reset',
-}
-
 /** The pages that create an account or reset its password. */
 export const joinPages = (deps: DashboardDeps) => {
   const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' }).use(anonymously(deps))
-  for (const flow of ['setup', 'join', 'reset'] as const) {
+  for (const flow of ['setup', 'invite', 'reset'] as const) {
+    const path = `/${LINK_PAGES[flow]}/:token` as const
     pages
-      .get(`/${flow}/:token`, ({ request, params }) => {
-        const link = requireLink(deps, flow, params.token)
-        return joinPage(deps, request, { flow, token: params.token, link })
+      .get(path, ({ request, params: { token } }) => {
+        const link = requireLink(deps, flow, token)
+        return joinPage(deps, request, { flow, token, link })
       })
-      .post(`/${flow}/:token`, ({ request, set, params }) =>
-        join(deps, { request, set }, { flow, token: params.token }),
+      .post(path, ({ request, set, params: { token } }) =>
+        join(deps, { request, set }, { flow, token }),
       )
   }
   return pages
@@ -95,10 +93,10 @@ export const joinPages = (deps: DashboardDeps) => {
 
 function requireLink(
   { hasher, oneTimeLinks: links, clock }: DashboardDeps,
-  flow: LinkFlow,
+  purpose: Purpose,
   token: string,
 ): OneTimeLinkRow {
-  const link = findOneTimeLink({ hasher, links }, PURPOSES[flow], token, clock())
+  const link = findOneTimeLink({ hasher, links }, purpose, token, clock())
   if (!link) throw new AppError('link_over')
   return link
 }
@@ -116,7 +114,7 @@ async function join(
   const { request } = context
   const { flow } = at
   const origin = originOf(deps, context)
-  const link = flow === 'sign-up' ? undefined : requireLink(deps, flow, at.token ?? '')
+  const link = at.flow === 'sign-up' ? undefined : requireLink(deps, at.flow, at.token)
   const sent = await readAnonymousForm(deps, context.request)
   const again = (errors: JoinErrors) => joinPage(deps, request, { ...at, link, sent, errors })
   const parsed = parseJoin(sent, findAddress(deps, flow, link))
@@ -186,7 +184,7 @@ const twoFactorCard = parts.card('Protect your account', [
   parts.linkButton('Set up two-factor sign-in', '/app/account/two-factor'),
 ])
 
-interface JoinPageProps extends JoinRequest {
+type JoinPageProps = JoinRequest & {
   link?: OneTimeLinkRow | undefined
   /** The refused form. */
   sent?: Form
@@ -195,7 +193,7 @@ interface JoinPageProps extends JoinRequest {
 
 function joinPage(deps: DashboardDeps, request: Request, props: JoinPageProps): Response {
   const { csrf, cookies } = anonymousForm(deps, request)
-  const { flow, token, link, errors = {} } = props
+  const { flow, link, errors = {} } = props
   const { title, lead, button: label } = TEXTS[flow]
   return authPage(deps, request, {
     title,
@@ -203,7 +201,7 @@ function joinPage(deps: DashboardDeps, request: Request, props: JoinPageProps): 
     status: errors.email || errors.password || errors.current ? 422 : 200,
     main: html`<p>${lead}</p>
       ${parts.form({
-        action: token === undefined ? `/app/${flow}` : `/app/${flow}/${token}`,
+        action: props.flow === 'sign-up' ? '/app/sign-up' : oneTimePath(props.flow, props.token),
         csrf,
         children: [joinFields(props, findAddress(deps, flow, link)), parts.button(label)],
       })}
