@@ -73,8 +73,9 @@ export function makeWorld(): World {
   const deps = { accounts, hasher, clock: wallClock, random: secureRandom }
   const people = ['one', 'other'].map((name): Person => {
     const { key, stored } = issueKey(deps)
-    accounts.create(`${name}@example.com`, 'enterprise', stored, 0)
-    return { key, account: accounts.findByEmail(`${name}@example.com`) as unknown as Account }
+    const email = `${name}@example.com`
+    accounts.create({ email, plan: 'enterprise', key: stored, now: 0 })
+    return { key, account: accounts.findByEmail(email) as unknown as Account }
   })
   const insert = db.prepare(
     `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)

@@ -138,7 +138,12 @@ function create(path: string): void {
     db.run('PRAGMA cache_size = -262144')
     const deps = { accounts, hasher, clock: wallClock, random: secureRandom }
     const { key, stored } = issueKey(deps)
-    const accountId = accounts.create(ACCOUNT_EMAIL, 'enterprise', stored, wallClock())
+    const accountId = accounts.create({
+      email: ACCOUNT_EMAIL,
+      plan: 'enterprise',
+      key: stored,
+      now: wallClock(),
+    })
     if (accountId === undefined) throw new Error('a new folder has an account already')
     fill(db, accountId)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')

@@ -17,7 +17,8 @@ import { ACCOUNT_EMAIL, BASE_URL } from '../lib/variants.ts'
 const [port, dataDir = ''] = process.argv.slice(2)
 const { db, accounts, hasher } = openDataFolder(dataDir)
 const { stored } = issueKey({ accounts, hasher, clock: wallClock, random: secureRandom })
-const accountId = accounts.create(ACCOUNT_EMAIL, 'enterprise', stored, wallClock()) ?? 1
+const account = { email: ACCOUNT_EMAIL, plan: 'enterprise', key: stored, now: wallClock() } as const
+const accountId = accounts.create(account) ?? 1
 const writes = linkWrites(db)
 
 /** The service's own statements and commit, for one link alone. */

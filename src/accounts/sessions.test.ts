@@ -19,10 +19,10 @@ function open(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
   const accounts = new AccountStore(db)
-  const signing = { passwordHash: 'hash' }
-  const accountId = accounts.create('ann@example.com', 'free', KEY, 0, signing) ?? 0
-  const otherKey = { ...KEY, hash: Buffer.alloc(32, 1) }
-  const otherId = accounts.create('bob@example.com', 'free', otherKey, 0, signing) ?? 0
+  const create = (email: string, key: NewKey) =>
+    accounts.create({ email, plan: 'free', key, now: 0, passwordHash: 'hash' }) ?? 0
+  const accountId = create('ann@example.com', KEY)
+  const otherId = create('bob@example.com', { ...KEY, hash: Buffer.alloc(32, 1) })
   const writes = sessionWrites(db)
   const start = (n: number, createdAt: number, more: Partial<NewSession> = {}) =>
     writes.startSession({

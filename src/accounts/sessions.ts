@@ -160,20 +160,12 @@ export class SessionReads {
 
   constructor(db: Database) {
     this.#orm = drizzle({ client: db })
+    const { id, createdAt, seenAt, provedAt, isLong, accountId } = sessions
+    const { email, plan, isOwner } = accounts
     this.#byHash = this.#orm
-      .select({
-        id: sessions.id,
-        createdAt: sessions.createdAt,
-        seenAt: sessions.seenAt,
-        provedAt: sessions.provedAt,
-        isLong: sessions.isLong,
-        accountId: sessions.accountId,
-        email: accounts.email,
-        plan: accounts.plan,
-        isOwner: accounts.isOwner,
-      })
+      .select({ id, createdAt, seenAt, provedAt, isLong, accountId, email, plan, isOwner })
       .from(sessions)
-      .innerJoin(accounts, eq(accounts.id, sessions.accountId))
+      .innerJoin(accounts, eq(accounts.id, accountId))
       .where(and(eq(sessions.hash, sql.placeholder('hash')), isNull(accounts.disabledAt)))
       .prepare()
   }

@@ -43,8 +43,12 @@ export interface NewKey {
   scope: KeyScope
 }
 
-/** How a new account signs in to the dashboard: without a password, by a one-time link. */
-export interface SignInMethod {
+export interface NewAccount {
+  email: string
+  plan: Plan
+  key: NewKey
+  now: number
+  /** Without a password, the account signs in to the dashboard by a one-time link. */
   passwordHash?: string | null
   isOwner?: boolean
 }
@@ -120,13 +124,8 @@ export class AccountStore {
   }
 
   /** Undefined, and nothing is stored, if the e-mail address has an account already. */
-  create(
-    email: string,
-    plan: Plan,
-    key: NewKey,
-    now: number,
-    { passwordHash = null, isOwner = false }: SignInMethod = {},
-  ): AccountId | undefined {
+  create(account: NewAccount): AccountId | undefined {
+    const { email, plan, key, now, passwordHash = null, isOwner = false } = account
     return inTransaction(this.#db, () => {
       if (this.findByEmail(email)) return undefined
       const { id } = this.#orm
@@ -220,15 +219,11 @@ export class AccountStore {
 const isActive = (at: number) => or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, at))
 
 /** What the owner of the service sees of an account. */
-export interface AccountOverview {
-  id: AccountId
-  email: string
-  plan: Plan
-  isOwner: number
-  linkCount: number
-  urlBytes: number
-  createdAt: number
-  disabledAt: number | null
+export interface AccountOverview
+  extends Pick<
+    AccountRow,
+    'id' | 'email' | 'plan' | 'isOwner' | 'linkCount' | 'urlBytes' | 'createdAt' | 'disabledAt'
+  > {
   /** The last use of a stored key or session; null if there was none. */
   seenAt: number | null
 }

@@ -7,7 +7,7 @@ import { HOUR } from '../lib/clock.ts'
 import { KEY_OVERLAP_MS } from './keys.ts'
 import { OneTimeLinkStore } from './one-time-links.ts'
 import { SessionReads, sessionWrites } from './sessions.ts'
-import { AccountStore, type NewKey } from './store.ts'
+import { AccountStore, type NewAccount, type NewKey } from './store.ts'
 import { accountWrites } from './writes.ts'
 
 const KEY: NewKey = {
@@ -17,13 +17,14 @@ const KEY: NewKey = {
   name: null,
   scope: 'write',
 }
+const ANN: NewAccount = { email: 'ann@example.com', plan: 'free', key: KEY, now: 0 }
 
 test('a session that has ended meanwhile changes no password', () => {
   using folder = temporaryFolder()
   const db = openWritable(join(folder.path, 'hopcode.db'))
   migrate(db)
   const accounts = new AccountStore(db)
-  const id = accounts.create('ann@example.com', 'free', KEY, 0, { passwordHash: 'old' }) ?? 0
+  const id = accounts.create({ ...ANN, passwordHash: 'old' }) ?? 0
   const hash = Buffer.alloc(32, 1)
   sessionWrites(db).startSession({
     session: { hash, accountId: id, createdAt: 1000, address: '', agent: '', isLong: 0 },
@@ -69,8 +70,8 @@ test('a new key deletes those of its account that expired 30 days ago, and no ot
   migrate(db)
   const accounts = new AccountStore(db)
   const key = (n: number) => ({ ...KEY, hash: Buffer.alloc(32, n) })
-  const ann = accounts.create('ann@example.com', 'free', key(1), 0) ?? 0
-  const ben = accounts.create('ben@example.com', 'free', key(2), 0) ?? 0
+  const ann = accounts.create({ ...ANN, key: key(1) }) ?? 0
+  const ben = accounts.create({ ...ANN, email: 'ben@example.com', key: key(2) }) ?? 0
   const rotate = (id: number, n: number, now: number) => {
     accounts.revokeKeys(id, now + KEY_OVERLAP_MS)
     accounts.addKey(id, key(n), now)

@@ -6,13 +6,7 @@ import { findKeyByName, isLasting, keyName } from './keys.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
 import { type SessionWrites, sessionWrites } from './sessions.ts'
-import {
-  type AccountId,
-  AccountStore,
-  type KeyRow,
-  type NewKey,
-  type SignInMethod,
-} from './store.ts'
+import { type AccountId, AccountStore, type KeyRow, type NewAccount, type NewKey } from './store.ts'
 
 /** The result of using a one-time link. `hasNewKey` is false for an account that existed before. */
 export type JoinResult =
@@ -23,13 +17,6 @@ interface JoinCommand {
   tokenHash: Uint8Array
   email: string
   passwordHash: string
-  key: NewKey
-  now: number
-}
-
-interface NewAccount extends SignInMethod {
-  email: string
-  plan: Plan
   key: NewKey
   now: number
 }
@@ -61,8 +48,8 @@ export type AccountWrites = ReturnType<typeof accountWrites>
 
 /** Invitations, the set-up, and new accounts. */
 function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
-  const create = ({ email, plan, key, now, ...signIn }: NewAccount) =>
-    accounts.create(email, plan, received(key), now, signIn)
+  const create = (account: NewAccount) =>
+    accounts.create({ ...account, key: received(account.key) })
 
   return {
     /** False, and nothing is stored, for an invitation by a disabled or deleted account. */

@@ -116,7 +116,7 @@ export class Service implements AsyncDisposable {
   addAccount(name: string, plan: Plan): string {
     return this.#administer((deps) => {
       const { key, stored } = issueKey(deps)
-      deps.accounts.create(emailOf(name), plan, stored, this.time.now)
+      deps.accounts.create({ email: emailOf(name), plan, key: stored, now: this.time.now })
       return key
     })
   }

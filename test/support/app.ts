@@ -262,10 +262,10 @@ export class TestApp implements AsyncDisposable {
   key(name: string): string {
     let key = this.#keys.get(name)
     if (key === undefined) {
-      const plan = name.split('-')[0] as Plan
+      const account = { email: `${name}@example.com`, plan: name.split('-')[0] as Plan }
       key = this.#administer((deps) => {
         const issued = issueKey(deps)
-        deps.accounts.create(`${name}@example.com`, plan, issued.stored, this.now())
+        deps.accounts.create({ ...account, key: issued.stored, now: this.now() })
         return issued.key
       })
       this.#keys.set(name, key)
