@@ -26,7 +26,7 @@ import { databaseFile, inTransaction, openReadonly } from '../../src/db/open.ts'
 import { wallClock } from '../../src/lib/clock.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { secureRandom } from '../../src/lib/random.ts'
-import type { NewLink } from '../../src/links/link.ts'
+import { encodeCreate, type NewLink } from '../../src/links/link.ts'
 import { searchWrites } from '../../src/links/search-index.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { urlKey } from '../../src/links/url.ts'
@@ -42,6 +42,7 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 /** Increment it when `create` changes the content of the folder. */
 const RECIPE = 2
 const CHUNK = 10_000
+const NO_QUOTA = { linksMax: 0, urlBytesMax: 0 }
 export const KEY_FILE = 'bench-api-key'
 const SEED = 20_260_301
 const FIRST_CREATED_AT = Date.UTC(2024, 0, 1)
@@ -164,7 +165,8 @@ function fill(db: Database, accountId: number): void {
   for (let first = 0; first < MILLION; first += CHUNK) {
     const createdAt = FIRST_CREATED_AT + first * BETWEEN_LINKS_MS
     const items = Array.from({ length: CHUNK }, (_, n) => newLink(random, first + n))
-    inTransaction(db, () => writes.createLinks({ accountId, createdAt, items }))
+    const message = encodeCreate({ accountId, createdAt, items, quota: NO_QUOTA })
+    inTransaction(db, () => writes.createEncoded(message))
     while (
       inTransaction(db, () =>
         search.indexLinks({ rowsMax: CHUNK, charactersMax: Number.POSITIVE_INFINITY }),

@@ -6,7 +6,7 @@ import { commitTogether } from '../../src/db/writer.ts'
 import { isoTime, wallClock } from '../../src/lib/clock.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { secureRandom } from '../../src/lib/random.ts'
-import type { CreatedLink, CreateLinks } from '../../src/links/link.ts'
+import { type CreatedLink, encodeCreate } from '../../src/links/link.ts'
 import type { ParsedUrl } from '../../src/links/location.ts'
 import { newPasscode } from '../../src/links/passcodes.ts'
 import { linkWrites } from '../../src/links/store.ts'
@@ -26,11 +26,12 @@ function shorten({ text: url, href }: ParsedUrl): CreatedLink & { passcode: stri
   const passcode = newPasscode(secureRandom)
   const passcodeHash = hasher.hash('passcode', passcode)
   const item = { url, urlKey: urlKey({ href }), code: newCode(secureRandom), passcodeHash }
-  const order: CreateLinks = { accountId, createdAt: wallClock(), items: [item] }
-  const [outcome] = commitTogether(db, writes, [{ name: 'createLinks', args: order }])
+  const quota = { linksMax: 0, urlBytesMax: 0 }
+  const args = encodeCreate({ accountId, createdAt: wallClock(), items: [item], quota })
+  const [outcome] = commitTogether(db, writes, [{ name: 'createEncoded', args }])
   pauseAfterCommit()
   if (!outcome || !('value' in outcome)) throw new Error('the commit failed')
-  const [link] = outcome.value as CreatedLink[]
+  const [link] = JSON.parse(String(outcome.value)) as CreatedLink[]
   if (!link) throw new Error('nothing was created')
   return { ...link, passcode }
 }

@@ -9,7 +9,7 @@ const code = (text: string) => text as Code
 const link = { id: 1, code: code('SPRING'), accountId: 7, url: null, createdAt: 0 }
 const author = { accountId: 7, now: 0 }
 const quota = { linksMax: 0, urlBytesMax: 0 }
-const create = { accountId: 7, createdAt: 0, items: [] }
+const create = { accountId: 7, createdAt: 0, items: [], quota }
 const reserve = {
   accountId: 7,
   createdAt: 0,

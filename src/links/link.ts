@@ -83,8 +83,8 @@ export interface CreateLinks {
   keyId?: number | undefined
   createdAt: number
   items: readonly NewLink[]
-  /** Items that do not fit are refused one by one. Absent: no limit. */
-  quota?: Quota
+  /** Items that do not fit are refused one by one. */
+  quota: Quota
 }
 
 /** The quota of a plan that a change would exceed: the name of the setting's field. */

@@ -1,13 +1,14 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { listLinks, plainWrites } from '../../test/support/plain-links.ts'
 import { migrate } from '../db/migrate.ts'
 import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type Caller, Thread } from '../lib/thread.ts'
 import type { CreatedLink } from './link.ts'
-import { type LinkLists, LinkPages, type ListQuery, linkLists } from './lists.ts'
+import { type LinkLists, LinkPages, type ListQuery, linkLists, type Matches } from './lists.ts'
 import { searchWrites } from './search-index.ts'
 import { linkWrites } from './store.ts'
 import { urlKey } from './url.ts'
@@ -33,7 +34,8 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
   migrate(db)
   // Nothing here is about the disk, and a random test commits often.
   db.run('PRAGMA synchronous = OFF')
-  const { createLinks, changeUrl, deleteLink, changeProperties } = linkWrites(db)
+  const writes = plainWrites(db)
+  const { changeProperties } = linkWrites(db)
   const { indexLinks } = searchWrites(db)
   const accounts = [1, 2, 3].map((n) => {
     db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [`${n}`, 'pro'])
@@ -54,15 +56,15 @@ function setUp(path: string, options?: Parameters<typeof linkLists>[1]) {
         code: newCode(secureRandom),
         passcodeHash,
       }))
-      const made = inTransaction(db, () => createLinks({ accountId, createdAt: 0, items }))
+      const made = inTransaction(db, () => writes.create(accountId, items))
       for (const link of made) if (!link.reused) linksOf(accountId).unshift(link)
     },
-    change(link: Kept, url: string): void {
-      inTransaction(db, () => changeUrl({ id: link.id, url, urlKey: urlKey(new URL(url)) }))
+    change(accountId: number, link: Kept, url: string): void {
+      inTransaction(db, () => writes.setUrl(accountId, link.id, url))
       link.url = url
     },
     remove(accountId: number, link: Kept): void {
-      inTransaction(db, () => deleteLink({ id: link.id }))
+      inTransaction(db, () => writes.remove(accountId, link.id))
       linksOf(accountId).splice(linksOf(accountId).indexOf(link), 1)
     },
     describe(accountId: number, link: Kept, title: string, tags: readonly string[]): void {
@@ -107,7 +109,7 @@ const SMALL = {
   chunk: { bytesMax: 10_000, idsMax: 10 },
 }
 
-function seen({ total, links }: ReturnType<LinkLists['listLinks']>) {
+function seen({ total, links }: Matches) {
   return { total, links: links.map(({ id, code, url }) => ({ id, code, url })) }
 }
 
@@ -173,7 +175,7 @@ test.each([1, 2, 3])(
         app.describe(accountId, link, pick(TITLES), pick([[], ['spring'], ['summer', 'spring']]))
       } else if (kind < 4 || link === undefined) {
         app.create(accountId, Array.from({ length: 1 + below(20) }, url))
-      } else if (kind < 6) app.change(link, url())
+      } else if (kind < 6) app.change(accountId, link, url())
       else if (kind < 9) app.remove(accountId, link)
       else app.index(1 + below(200))
     }
@@ -204,11 +206,11 @@ test('more changes than the log holds between two lists leave no old count behin
     return { accountId: 1, search, limit: 20, offset: 30 }
   })
   const agree = () => {
-    for (const query of queries) expect(seen(lists.listLinks(query))).toEqual(expected(query))
+    for (const query of queries) expect(seen(listLinks(lists, query))).toEqual(expected(query))
   }
   agree()
   for (const link of linksOf(1).slice(50, 80)) remove(1, link)
-  for (const link of linksOf(1).slice(90, 99)) change(link, `https://example.com/${link.id}`)
+  for (const link of linksOf(1).slice(90, 99)) change(1, link, `https://example.com/${link.id}`)
   const [other] = linksOf(2)
   db.run('BEGIN')
   for (let n = 0; n < 5000; n++) db.run('UPDATE links SET url = url WHERE id = ?', [other?.id ?? 0])
@@ -228,11 +230,11 @@ test('a search whose matches multiply in old links is counted again', () => {
   )
   index(1000)
   const query = { accountId: 1, search: 'summer', limit: 10, offset: 150 }
-  expect(lists.listLinks(query)).toEqual({ total: 8, links: [] })
-  for (const link of linksOf(1)) change(link, `https://example.com/summer/${link.id}`)
+  expect(listLinks(lists, query)).toEqual({ total: 8, links: [] })
+  for (const link of linksOf(1)) change(1, link, `https://example.com/summer/${link.id}`)
   expect(lists.listLinksSlice(query)).toBeUndefined()
-  expect(seen(lists.listLinks(query))).toEqual(expected(query))
-  expect(lists.listLinks(query).total).toBe(300)
+  expect(seen(listLinks(lists, query))).toEqual(expected(query))
+  expect(listLinks(lists, query).total).toBe(300)
 })
 
 /** The reader thread as a function; `calls` collects what was asked. */

@@ -2,7 +2,6 @@ import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
-import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import { type CHUNK_SIZES, CountIndex, ID_MAX, type IsOver } from './count-index.ts'
@@ -27,7 +26,7 @@ export interface ListQuery extends AccountFilter {
 
 export type RankMatches = RankSlice & LinkFilter
 
-interface Matches {
+export interface Matches {
   total: number
   links: Link[]
 }
@@ -74,13 +73,6 @@ export function linkLists(db: Database, options: ListOptions = {}) {
     listLinksSlice(query: ListQuery): Matches | undefined {
       const endsAt = performance.now() + sliceMs
       return reader.list(query, () => performance.now() >= endsAt)
-    },
-
-    /** The same without a time slice. */
-    listLinks(query: ListQuery): Matches {
-      const matches = reader.list(query, () => false)
-      assert(matches !== undefined, 'a count without a time slice is finished')
-      return matches
     },
 
     /**

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { listLinks, plainWrites } from '../../test/support/plain-links.ts'
 import { MIGRATIONS, migrate } from '../db/migrate.ts'
 import { openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
 import { linkLists } from './lists.ts'
 import { searchWrites } from './search-index.ts'
-import { linkWrites } from './store.ts'
 import { urlKey } from './url.ts'
 
 const OWNER = 1
@@ -16,17 +16,20 @@ const STRANGER = 2
 function setUp(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
-  const writes = linkWrites(db)
+  for (const account of [OWNER, STRANGER]) {
+    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [account, 'pro'])
+  }
+  const writes = plainWrites(db)
   const { indexLinks } = searchWrites(db)
-  const { listLinks } = linkLists(openReadonly(db.filename, { cacheKiB: 1024 }))
+  const lists = linkLists(openReadonly(db.filename, { cacheKiB: 1024 }))
   const create = (accountId: number, url: string) => {
     const passcodeHash = new Uint8Array(32)
     const item = { url, urlKey: urlKey(new URL(url)), code: newCode(secureRandom), passcodeHash }
-    const [link] = writes.createLinks({ accountId, createdAt: 0, items: [item] })
+    const [link] = writes.create(accountId, [item])
     return link?.id ?? 0
   }
   const search = (text: string, limit = 50, offset = 0) =>
-    listLinks({ accountId: OWNER, search: text, limit, offset })
+    listLinks(lists, { accountId: OWNER, search: text, limit, offset })
   return { db, writes, indexLinks, create, search }
 }
 
@@ -82,8 +85,8 @@ test('a link that changes or goes before it is indexed is found as it is, not as
     const deleted = create(OWNER, `https://example.com/deleted-${indexFirst}`)
     if (indexFirst) while (indexLinks({ rowsMax: 10 }));
     const url = `https://example.com/after-${indexFirst}`
-    writes.changeUrl({ id: changed, url, urlKey: urlKey(new URL(url)) })
-    writes.deleteLink({ id: deleted })
+    writes.setUrl(OWNER, changed, url)
+    writes.remove(OWNER, deleted)
     const totals = () =>
       ['before', 'deleted', 'after'].map((text) => search(`${text}-${indexFirst}`).total)
     expect(totals()).toEqual([0, 0, 1])
@@ -110,11 +113,8 @@ test('after an upgrade searches are exact while the index is filled from the fir
   const totals = () => ['before', 'after', 'code1', 're-3'].map((text) => search(text).total)
   expect(totals()).toEqual([40, 0, 40, 11])
   indexLinks({ rowsMax: 10 })
-  for (const id of [3, 33]) {
-    const url = `https://example.com/after-${id}`
-    writes.changeUrl({ id, url, urlKey: urlKey(new URL(url)) })
-  }
-  for (const id of [4, 34]) writes.deleteLink({ id })
+  for (const id of [3, 33]) writes.setUrl(OWNER, id, `https://example.com/after-${id}`)
+  for (const id of [4, 34]) writes.remove(OWNER, id)
   expect(totals()).toEqual([36, 2, 38, 8])
   while (indexLinks({ rowsMax: 10 }));
   expect(totals()).toEqual([36, 2, 38, 8])

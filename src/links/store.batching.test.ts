@@ -98,7 +98,7 @@ const calls = fc.array(
     call('enableAccount', fc.record({ accountId })),
     call('saveSetting', fc.record({ name: fc.constant('a'), value: fc.string() })),
     call('indexLinks', fc.record({ rowsMax: fc.integer({ min: 1, max: 3 }) })),
-    call('deleteAndFail', fc.record({ id })),
+    call('deleteAndFail', fc.record({ id, author })),
   ),
   { minLength: 1, maxLength: 40 },
 )
@@ -117,7 +117,7 @@ function openDatabase(path: string) {
     ...moderationWrites(db),
     ...settingWrites(db),
     ...accountWrites(db),
-    deleteAndFail(command: { id: number }) {
+    deleteAndFail(command: Parameters<typeof links.deleteLink>[0]) {
       links.deleteLink(command)
       throw new Error('failed after a change')
     },

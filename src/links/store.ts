@@ -24,21 +24,15 @@ export type Creation = CreatedLink | QuotaName
 
 export interface ReserveCode extends Omit<CreateLinks, 'items'> {
   item: NewLink
-  quota: Quota
 }
 
 export interface ChangeUrl {
   id: number
   url: string
   urlKey: Uint8Array
-  /** Absent: no limit. */
-  quota?: Quota
-  /** Absent: not checked. */
-  author?: Author
+  quota: Quota
+  author: Author
 }
-
-/** 0 means no limit. */
-const NO_QUOTA: Quota = { linksMax: 0, urlBytesMax: 0 }
 
 /** UTF-8 bytes of a link's URL. */
 const URL_BYTES = 'coalesce(octet_length(url), 0)'
@@ -81,8 +75,8 @@ function creation(db: Database) {
     throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
   }
 
-  const createWithin = (command: CreateLinks): Creation[] => {
-    const { accountId, createdAt, items, quota = NO_QUOTA } = command
+  /** One link per item, in order: a new one, or the one that the account has for the URL. */
+  const create = ({ accountId, createdAt, items, quota }: CreateLinks): Creation[] => {
     const before = accounts.stored(accountId)
     let total = before
     const links = items.map((item): Creation => {
@@ -105,18 +99,11 @@ function creation(db: Database) {
   }
 
   return {
-    /**
-     * One link per item, in order: a new one, or the one that the account has for the URL. All or
-     * none, without a quota.
-     */
-    createLinks: (command: Omit<CreateLinks, 'quota'>): CreatedLink[] =>
-      createWithin(command).filter((link) => typeof link !== 'string'),
-
     /** As JSON, a `Creation` per item. Undefined if the account or the key is not active. */
     createEncoded(message: CreateMessage): string | undefined {
       const command = decodeCreate(message)
       if (!accounts.isActive({ ...command, now: command.createdAt })) return undefined
-      return JSON.stringify(createWithin(command))
+      return JSON.stringify(create(command))
     },
   }
 }
@@ -155,8 +142,8 @@ function change(db: Database) {
   return {
     /** Undefined if the link was deleted. A shorter URL always fits. */
     changeUrl(command: ChangeUrl): Link | 'not_active' | QuotaName | undefined {
-      const { id, url, urlKey, quota = NO_QUOTA, author } = command
-      if (author && !accounts.isActive(author)) return 'not_active'
+      const { id, url, urlKey, quota, author } = command
+      if (!accounts.isActive(author)) return 'not_active'
       const old = findStored.get(id)
       if (!old) return undefined
       const added = bytesOf(url) - old.urlBytes
@@ -201,8 +188,8 @@ function deletion(db: Database) {
 
   return {
     /** The link that is deleted, with its hits; undefined if it was deleted already. */
-    deleteLink({ id, author }: { id: number; author?: Author }): Link | 'not_active' | undefined {
-      if (author && !accounts.isActive(author)) return 'not_active'
+    deleteLink({ id, author }: { id: number; author: Author }): Link | 'not_active' | undefined {
+      if (!accounts.isActive(author)) return 'not_active'
       return remove(id)
     },
 

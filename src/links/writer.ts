@@ -50,7 +50,7 @@ export class LinkWriter {
   }
 
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
-  async changeUrl(command: Required<ChangeUrl>): Promise<Link | undefined> {
+  async changeUrl(command: ChangeUrl): Promise<Link | undefined> {
     return requireLink(await this.#call('changeUrl', command), command)
   }
 
@@ -94,7 +94,7 @@ export class LinkWriter {
   }
 }
 
-type Changes = Exclude<keyof LinkWrites, 'createLinks' | 'createEncoded'>
+type Changes = Exclude<keyof LinkWrites, 'createEncoded'>
 
 /** Throws `invalid_api_key` if the writer found the account or the key not active. */
 function requireActive<Result>(result: Result | 'not_active'): Result {

@@ -15,7 +15,7 @@ import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { Thread } from '../../src/lib/thread.ts'
-import { linkWrites } from '../../src/links/store.ts'
+import { plainWrites } from './plain-links.ts'
 
 const silent = createLog({ level: 'silent' })
 /** 2026-03-01T12:00Z, in hours. */
@@ -31,6 +31,9 @@ const ACCOUNT_OF = new Map([
 export function hitService(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
+  for (const account of new Set(ACCOUNT_OF.values())) {
+    db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [account, 'pro'])
+  }
   for (const [id, account] of ACCOUNT_OF) {
     db.query(
       `INSERT INTO links (id, code, account_id, passcode_hash, created_at)
@@ -87,7 +90,8 @@ export function hitService(path: string) {
     prune(max = 2) {
       while (inTransaction(db, () => buckets.pruneBuckets({ now: clock(), max })));
     },
-    deleteLink: (id: number) => inTransaction(db, () => linkWrites(db).deleteLink({ id })),
+    deleteLink: (id: number) =>
+      inTransaction(db, () => plainWrites(db).remove(ACCOUNT_OF.get(id) ?? 0, id)),
     rows: (table: string) => db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`),
   }
 }
