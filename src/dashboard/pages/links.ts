@@ -174,6 +174,8 @@ export async function linksPage(
   return page(user, {
     title: 'Links',
     current: 'links',
+    // The navigation names the page; its links need the room.
+    heading: html`<h1 class="visually-hidden">Links</h1>`,
     ...(refusal && errorOptions(refusal)),
     main: html`
       ${parts.errorNotice(shown?.message)}
