@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib'
-import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
+import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { SecretHasher } from './secrets.ts'
 import type { AccountStore, KeyHolder, KeyRow, KeyScope, NewKey } from './store.ts'
 
 /** How long a rotated or revoked key still works. */
-export const KEY_OVERLAP_MS = 24 * HOUR
+export const KEY_OVERLAP_MS = DAY
 
 /** The characters of a key that its owner may see again, from its start. */
 const SHOWN_LENGTH = 8

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, desc, eq, gt, isNull, lte, or } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { oneTimeLinks } from '../db/schema.ts'
-import { HOUR } from '../lib/clock.ts'
+import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Plan } from './plans.ts'
 import type { SecretHasher } from './secrets.ts'
@@ -25,9 +25,9 @@ export type OneTimeLinkRow = typeof oneTimeLinks.$inferSelect
 
 /** How long a link can be used. */
 const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
-  setup: 24 * HOUR,
-  invite: 7 * 24 * HOUR,
-  reset: 24 * HOUR,
+  setup: DAY,
+  invite: 7 * DAY,
+  reset: DAY,
 }
 
 /** The page of each purpose: `/app/<page>/<token>`. */

@@ -3,7 +3,7 @@ import { and, desc, eq, isNull, lte, ne, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { accounts, sessions } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
-import { type Clock, HOUR, MINUTE } from '../lib/clock.ts'
+import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import { type Factor, secondFactorWrites } from './second-factor.ts'
@@ -12,7 +12,7 @@ import type { AccountId, AccountRow } from './store.ts'
 
 const AGENT_MAX_LENGTH = 200
 /** A long session expires so long after its sign-in, used or not. */
-export const LONG_SESSION_MS = 30 * 24 * HOUR
+export const LONG_SESSION_MS = 30 * DAY
 /** `touchSession` writes in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
 

@@ -3,11 +3,11 @@ import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
 import { accounts, apiKeys, qrLogos, qrPresets, recoveryCodes } from '../db/schema.ts'
-import { HOUR } from '../lib/clock.ts'
+import { DAY } from '../lib/clock.ts'
 import type { Plan } from './plans.ts'
 
 /** Minimum retention of expired keys, for the last-used column of the account list. */
-const EXPIRED_KEYS_KEPT_MS = 30 * 24 * HOUR
+const EXPIRED_KEYS_KEPT_MS = 30 * DAY
 
 /** Expired keys kept of one account: creating and ending keys in a loop fills no disk. */
 const EXPIRED_KEYS_MAX = 100

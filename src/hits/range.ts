@@ -1,4 +1,4 @@
-import { HOUR } from '../lib/clock.ts'
+import { HOUR, zonedTime } from '../lib/clock.ts'
 import { DAYS_KEPT, HOURS_OF_DAY, hourOf, oldestDay } from './series.ts'
 
 /**
@@ -44,15 +44,16 @@ interface RangeOptions {
 const HOURS_CHART_DAYS = 2
 const DAYS_CHART_DAYS = 92
 
-const zoned = (hour: number, zone: string): Temporal.ZonedDateTime =>
-  Temporal.Instant.fromEpochMilliseconds(hour * HOUR).toZonedDateTimeISO(zone)
+/** The time in the zone at which a UTC hour begins. */
+export const zonedHour = (hour: number, zone: string): Temporal.ZonedDateTime =>
+  zonedTime(hour * HOUR, zone)
 
 /** The date of a UTC hour in the zone. */
 export const dateOf = (hour: number, zone: string): Temporal.PlainDate =>
-  zoned(hour, zone).toPlainDate()
+  zonedHour(hour, zone).toPlainDate()
 
 /** The hour of the day at which a UTC hour begins in the zone. */
-export const hourOfDay = (hour: number, zone: string): number => zoned(hour, zone).hour
+export const hourOfDay = (hour: number, zone: string): number => zonedHour(hour, zone).hour
 
 /** The UTC hour at which a date begins in the zone. */
 const startOf = (date: Temporal.PlainDate, zone: string): number =>
@@ -170,11 +171,9 @@ export const isTimeZone = (zone: string): boolean => ZONES.has(zone)
 export function findTimeZone(text: string): string | undefined {
   if (isTimeZone(text)) return text
   if (!/^[A-Za-z][\w+/-]{1,49}$/.test(text)) return undefined
-  const inZone = (zone: string) =>
-    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(zone)
   try {
-    const wanted = inZone(text)
-    return TIME_ZONES.find((zone) => inZone(zone).equals(wanted))
+    const wanted = zonedTime(0, text)
+    return TIME_ZONES.find((zone) => zonedTime(0, zone).equals(wanted))
   } catch {
     return undefined
   }

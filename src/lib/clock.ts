@@ -47,8 +47,13 @@ export function sharedMonotonicClock(): MonotonicClock {
 export const SECOND = 1000
 export const MINUTE = 60 * SECOND
 export const HOUR = 60 * MINUTE
+export const DAY = 24 * HOUR
 
 export const isoTime = (epochMs: number): string => new Date(epochMs).toISOString()
+
+/** `zone`: IANA name. */
+export const zonedTime = (epochMs: number, zone: string): Temporal.ZonedDateTime =>
+  Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone)
 
 /** For names of files: ISO 8601's basic form suits all file systems. */
 export const fileTime = (epochMs: number): string => isoTime(epochMs).replace(/[:-]/g, '')

@@ -1,9 +1,8 @@
 import { Elysia } from 'elysia'
 import { SPAN_DAYS_MAX } from '../../analytics/schema.ts'
 import { AppError } from '../../errors.ts'
-import { type BarUnit, dateOf, type HitRange, hitRange } from '../../hits/range.ts'
+import { type BarUnit, dateOf, type HitRange, hitRange, zonedHour } from '../../hits/range.ts'
 import type { HitOwner } from '../../hits/series.ts'
-import { HOUR } from '../../lib/clock.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { type CurrentUser, type Query, requireAccount, signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
@@ -63,6 +62,6 @@ function unitOf(by: string | undefined, chart: HitRange): BarUnit {
 function startText({ unit, bounds, zone }: HitRange, i: number): string {
   const hour = bounds[i] ?? 0
   if (unit !== 'hour') return String(dateOf(hour, zone))
-  const time = Temporal.Instant.fromEpochMilliseconds(hour * HOUR).toZonedDateTimeISO(zone)
+  const time = zonedHour(hour, zone)
   return time.toString({ timeZoneName: 'never', smallestUnit: 'minute' })
 }

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { formatBytes } from '../../lib/bytes.ts'
-import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts'
+import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
@@ -14,7 +14,6 @@ import { liveRegion } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 
 const PATH = '/app/service'
-const DAY = 24 * HOUR
 /** A longer maintenance is probably a mistyped date. */
 const MAINTENANCE_MAX_MS = 30 * DAY
 

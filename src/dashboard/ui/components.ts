@@ -250,11 +250,12 @@ export const searchForm = (action: string, props: Omit<FieldProps, 'type'>): Htm
   </form>`
 
 /** An epoch time: UTC from the server, the browser's time zone where scripts run. */
-export function time(epochMs: number): Html {
-  const iso = isoTime(epochMs)
-  const shown = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
-  return html`<time datetime="${iso}">${shown}</time>`
-}
+export const time = (epochMs: number): Html =>
+  html`<time datetime="${isoTime(epochMs)}">${utcText(epochMs)}</time>`
+
+/** `2026-03-01 12:00 UTC` */
+export const utcText = (epochMs: number): string =>
+  `${isoTime(epochMs).slice(0, 16).replace('T', ' ')} UTC`
 
 /** The time left until an epoch time. Counts down where scripts run. */
 export function countdown(endsAt: number, now: number): Html {

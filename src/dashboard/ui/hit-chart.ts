@@ -6,9 +6,9 @@ import {
   type Preset,
   parseDate,
   type RangeChoice,
+  zonedHour,
 } from '../../hits/range.ts'
 import { hourOf } from '../../hits/series.ts'
-import { HOUR } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { type Bar, barChart } from './chart.ts'
 import { longDate, shortDate, timeTicks } from './chart-ticks.ts'
@@ -219,7 +219,7 @@ function labelOf({ unit, bounds, zone }: HitRange, i: number): string {
 
 /** With the offset in the hour that occurs twice when clocks go back. */
 function timeOf(hour: number, zone: string): string {
-  const time = Temporal.Instant.fromEpochMilliseconds(hour * HOUR).toZonedDateTimeISO(zone)
+  const time = zonedHour(hour, zone)
   const text = time.toPlainTime().toString({ smallestUnit: 'minute' })
   const isTwice = [hour - 1, hour + 1].some((other) => hourOfDay(other, zone) === time.hour)
   return isTwice ? `${text} (UTC${time.offset})` : text

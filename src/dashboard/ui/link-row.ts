@@ -1,8 +1,8 @@
-import { HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
+import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { DetailedLink } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-model.ts'
-import { count } from './components.ts'
+import { count, utcText } from './components.ts'
 import { icon } from './icons.ts'
 import { bare, linkPath } from './link-parts.ts'
 import { inAscii, markMatch, shownUrl } from './shown-url.ts'
@@ -85,7 +85,6 @@ function rowDestination(url: string, search: string): Html {
   return html`<span class="destination">${first}<b>${bold}</b>${last}</span>`
 }
 
-const DAY = 24 * HOUR
 const UNITS = [
   { ms: 365 * DAY, name: 'y' },
   { ms: 30 * DAY, name: 'mo' },
@@ -98,9 +97,8 @@ const UNITS = [
 function age(epochMs: number, now: number): Html {
   const unit = UNITS.find(({ ms }) => now - epochMs >= ms)
   const text = unit ? `${Math.floor((now - epochMs) / unit.ms)} ${unit.name}` : 'now'
-  const iso = isoTime(epochMs)
-  const title = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
-  return html`<time data-age datetime="${iso}" title="${title}">${text}</time>`
+  return html`<time data-age datetime="${isoTime(epochMs)}"
+title="${utcText(epochMs)}">${text}</time>`
 }
 
 /** The script leaves two tab stops of a row: the link to its page, and Copy. */

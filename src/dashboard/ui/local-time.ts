@@ -1,4 +1,4 @@
-import { MINUTE } from '../../lib/clock.ts'
+import { MINUTE, zonedTime } from '../../lib/clock.ts'
 import { longDate } from './chart-ticks.ts'
 import { zoneName } from './hit-chart.ts'
 
@@ -6,7 +6,7 @@ import { zoneName } from './hit-chart.ts'
 
 /** The value of a field: `2026-03-01T21:00`. Seconds are left out. */
 export const localText = (epochMs: number, zone: string): string =>
-  zoned(epochMs, zone).toPlainDateTime().toString({ smallestUnit: 'minute' })
+  zonedTime(epochMs, zone).toPlainDateTime().toString({ smallestUnit: 'minute' })
 
 /**
  * The epoch time of a field's value. The first of two times if clocks go back. Undefined for a text
@@ -25,7 +25,7 @@ export function parseLocal(text: string, zone: string): number | undefined {
 
 /** `1 Mar 2026, 21:00 (Europe/Berlin)`, with the offset for a time that occurs twice. */
 export function longTime(epochMs: number, zone: string): string {
-  const time = zoned(epochMs, zone)
+  const time = zonedTime(epochMs, zone)
   const clock = time.toPlainTime().toString({ smallestUnit: 'minute' })
   const isTwice = parseLocal(localText(epochMs, zone), zone) !== epochMs - (epochMs % MINUTE)
   const place = isTwice ? `${zoneName(zone)}, UTC${time.offset}` : zoneName(zone)
@@ -33,8 +33,7 @@ export function longTime(epochMs: number, zone: string): string {
 }
 
 /** `21:00:30 (Europe/Berlin)`: a time of today. */
-export const exactTime = (epochMs: number, zone: string): string =>
-  `${zoned(epochMs, zone).toPlainTime().toString({ smallestUnit: 'second' })} (${zoneName(zone)})`
-
-const zoned = (epochMs: number, zone: string): Temporal.ZonedDateTime =>
-  Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone)
+export function exactTime(epochMs: number, zone: string): string {
+  const time = zonedTime(epochMs, zone).toPlainTime()
+  return `${time.toString({ smallestUnit: 'second' })} (${zoneName(zone)})`
+}
