@@ -215,6 +215,7 @@ function topTable(links: readonly RangeTopLink[], period: string): Html {
     ]
   })
   const columns = ['Link', { label: 'Hits', isNumber: true }]
-  const table = parts.table({ caption: `The links with the most hits ${period}`, columns, rows })
+  const caption = `The links with the most hits ${period}`
+  const table = parts.table({ caption, columns, rows, isNarrow: true })
   return html`<div class="top-links">${table}</div>`
 }

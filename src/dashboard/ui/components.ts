@@ -332,10 +332,12 @@ interface TableProps {
   columns: readonly (string | { label: string; isNumber?: boolean; isHidden?: boolean })[]
   /** One value a column. */
   rows: readonly (readonly Value[])[]
+  /** Its columns fit a narrow screen. */
+  isNarrow?: boolean
 }
 
-/** A table that becomes a list of cards on narrow screens. */
-export function table({ caption, columns, rows }: TableProps): Html {
+/** A table that becomes a list of cards on narrow screens, unless it is narrow itself. */
+export function table({ caption, columns, rows, isNarrow = false }: TableProps): Html {
   const all = columns.map((column) => {
     const { label, isNumber, isHidden } = typeof column === 'string' ? { label: column } : column
     return { label, isHidden, className: isNumber ? 'number' : undefined }
@@ -350,7 +352,7 @@ export function table({ caption, columns, rows }: TableProps): Html {
       return html`<td ${cell}>${row[i] === '' ? '' : html`<div>${row[i]}</div>`}</td>`
     })
   return html`
-    <table class="table">
+    <table class="${isNarrow ? 'table' : 'table stacked'}">
       <caption class="visually-hidden">${caption}</caption>
       <thead><tr>${heads}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${cells(row)}</tr>`)}</tbody>

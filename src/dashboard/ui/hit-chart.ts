@@ -246,5 +246,5 @@ function dataTable(chart: HitChart): Html {
     { label: 'Hits', isNumber: true },
     ...(previous ? [{ label: 'Period before', isNumber: true }] : []),
   ]
-  return parts.table({ caption: `Hits ${periodOf(chart)}`, columns, rows })
+  return parts.table({ caption: `Hits ${periodOf(chart)}`, columns, rows, isNarrow: true })
 }
