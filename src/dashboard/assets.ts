@@ -14,7 +14,6 @@ import linkScript from './assets/link.js' with { type: 'text' }
 import listStyle from './assets/list.css' with { type: 'text' }
 import listScript from './assets/list.js' with { type: 'text' }
 import qrStyle from './assets/qr.css' with { type: 'text' }
-import qrScript from './assets/qr.js' with { type: 'text' }
 import theme from './assets/theme.css' with { type: 'text' }
 
 interface Asset {
@@ -42,7 +41,7 @@ export const THEME_STYLE = fontFace + theme
 
 /** In this order. A part of the dashboard adds a file of its own. */
 const STYLES = [THEME_STYLE, style, chartStyle, keysStyle, linkStyle, listStyle, qrStyle]
-const SCRIPTS = [script, chartScript, linkScript, listScript, qrScript]
+const SCRIPTS = [script, chartScript, linkScript, listScript]
 
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {

@@ -148,6 +148,10 @@ testInBrowser(
       page.getByRole('button', { name: 'Download PNG' }).click(),
     ])
     expect(download.suggestedFilename()).toBe('SPRING26.png')
+    await page.getByRole('button', { name: 'Copy as image' }).click()
+    await page.getByText('The image is copied.').waitFor()
+    await page.clock.runFor(4000)
+    await page.getByText('The image is copied.').waitFor({ state: 'hidden' })
     expect(problems).toEqual([])
   },
   BROWSER_MS,

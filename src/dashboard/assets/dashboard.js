@@ -75,6 +75,23 @@
     }, 2000)
   }
 
+  /** Copies the QR code of a form as an image. Browsers need a secure connection for it. */
+  const copyImage = async ({ dataset, form }) => {
+    const fetchImage = async () => {
+      const query = new URLSearchParams(new FormData(form))
+      const response = await fetch(`${dataset.copyImage}?${query}`)
+      if (!response.ok) throw new Error(`status ${response.status}`)
+      return await response.blob()
+    }
+    try {
+      // A promise, because Safari allows a copy only during the click.
+      await navigator.clipboard.write([new ClipboardItem({ 'image/png': fetchImage() })])
+      announce('The image is copied.')
+    } catch {
+      announce('Your browser cannot copy this image. Download it instead.')
+    }
+  }
+
   /** Copies a new short URL when its message appears, without a click. */
   const copyNew = async () => {
     const toast = document.querySelector('[data-copy-now]')
@@ -98,9 +115,12 @@
   }
 
   document.addEventListener('click', ({ target }) => {
-    const button = target.closest?.('[data-copy], [data-reveal], [data-save], [data-print]')
+    const button = target.closest?.(
+      '[data-copy], [data-copy-image], [data-reveal], [data-save], [data-print]',
+    )
     if (!button) return
     if (button.dataset.copy) return void copy(button)
+    if (button.dataset.copyImage) return void copyImage(button)
     if (button.dataset.save) return save(button)
     if (button.dataset.print !== undefined) return print()
     const input = document.getElementById(button.dataset.reveal)
