@@ -12,7 +12,7 @@ const TITLES: Readonly<Record<number, string>> = {
   413: 'Too large',
   429: 'Too many requests',
   500: 'Something went wrong',
-  503: 'Not now',
+  503: 'Temporarily unavailable',
 }
 
 interface Failure {

@@ -59,7 +59,7 @@ test('every line becomes a link with a passcode that works; failed lines come fi
   expect(text).toContain(`value="http://hop.test/${had.code}"`)
   const passcodes = [...text.matchAll(/passcode">([A-Z0-9]{24})</g)].map(([, found]) => found ?? '')
   expect(passcodes).toHaveLength(2)
-  const code = /id="made-0" value="http:\/\/hop.test\/([A-Z0-9]+)"/.exec(text)?.[1]
+  const code = /id="created-0" value="http:\/\/hop.test\/([A-Z0-9]+)"/.exec(text)?.[1]
   const json = { code, passcode: passcodes[0], url: 'https://c.example/' }
   expect((await app.call('POST', '/api/update', { key: 'free', json })).status).toBe(200)
   expect(app.log.join()).not.toContain(passcodes[0] ?? '?')
@@ -167,7 +167,7 @@ test('the file that the page saves by itself has the same rows', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')
   const { text } = await send(app, free, { urls: 'https://a.example/?q=1,2' })
-  const saved = /<pre id="made-csv" hidden>([^<]*)<\/pre>/.exec(text)?.[1] ?? ''
+  const saved = /<pre id="created-csv" hidden>([^<]*)<\/pre>/.exec(text)?.[1] ?? ''
   const [row] = parse(saved.replaceAll('&quot;', '"'), { columns: true }) as Record<
     string,
     string

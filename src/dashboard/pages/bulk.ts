@@ -160,7 +160,7 @@ function bulkPage(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
       <section class="card">
         ${
           items.length > 0 &&
-          html`<h2>${okCount === items.length ? 'More' : 'Correct and try again'}</h2>`
+          html`<h2>${okCount === items.length ? 'Create more links' : 'Correct and try again'}</h2>`
         }
         ${hasRoom || parts.notice('note', html`<p>${TOO_LONG}</p>`)}
         ${bulkForm(deps, user, { ...props, pasted: hasRoom ? pasted : '' })}

@@ -13,8 +13,8 @@ const THEMES: readonly { value: string; label: string; iconName: IconName }[] = 
 export function accountMenu(user: CurrentUser): Html {
   const { email } = user.account
   return html`
-    <div class="who">
-      <button type="button" class="who-button" popovertarget="account-menu">
+    <div class="current-user">
+      <button type="button" class="current-user-button" popovertarget="account-menu">
         <span class="initial" data-initial="${email.slice(0, 1).toUpperCase()}"></span>
         <span class="email">${email}</span>
         ${icon('chevron-down')}

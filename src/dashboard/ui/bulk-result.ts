@@ -92,16 +92,16 @@ const createdCard = async (created: BulkGroups['created']): Promise<Html> =>
   parts.card('New links', [
     html`<p>Copy the passcodes now. You won’t see them again. Programs need them to change or delete
       a code through the API; the dashboard does not.</p>`,
-    html`<pre id="made-csv" hidden>${[CSV_HEAD, ...created.map(({ view }) => okLine(view))].map(
+    html`<pre id="created-csv" hidden>${[CSV_HEAD, ...created.map(({ view }) => okLine(view))].map(
       (line) => line.replace('\r\n', '\n'),
     )}</pre>
       <p><button type="button" class="button primary" hidden data-needs-script
-        data-save="made-csv" data-name="hopcode-new-links.csv">Download as CSV</button></p>`,
+        data-save="created-csv" data-name="hopcode-new-links.csv">Download as CSV</button></p>`,
     parts.table({
       caption: 'New links',
       columns: [...LINK_COLUMNS, 'Passcode'],
       rows: await batchSlices.map(created, ROWS_AT_ONCE, ({ place, view }, at) => [
-        ...linkCells(place, view, `made-${at}`),
+        ...linkCells(place, view, `created-${at}`),
         html`<span class="code passcode">${view.passcode}</span>`,
       ]),
     }),

@@ -112,7 +112,7 @@ function documentOf(
 <a class="skip" href="#main">Skip to the content</a>
 ${top}
 <main id="main" tabindex="-1" class="${width}">${main}</main>
-<div id="status" class="says" role="status" aria-live="polite"></div>
+<div id="status" role="status" aria-live="polite"></div>
 </body>
 </html>
 `
