@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Caller } from '../lib/thread.ts'
+import { ID_MAX } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import { isFiltered, type LinkFilter } from './link-sources.ts'
 import type { LinkPages } from './lists.ts'
@@ -21,7 +22,7 @@ export async function* exportLinks(
   accountId: AccountId,
   filter: LinkFilter,
 ): AsyncGenerator<DetailedLink[], void, undefined> {
-  let below = NO_ID_REACHES
+  let below = ID_MAX + 1
   for (;;) {
     const { links, isLast } = await nextPiece(deps, { ...filter, accountId, below })
     yield withDetails(deps, links)
@@ -55,7 +56,6 @@ interface ExportedRows {
   isLast: boolean
 }
 
-const NO_ID_REACHES = 2 ** 32
 /** Links of one piece: about 2 ms of the reader thread and of the control thread. */
 const LINKS_MAX = 250
 const MATCHES_MAX = 50

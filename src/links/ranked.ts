@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
+import { ID_MAX } from './count-index.ts'
 
 /** Links in the order of their hits. */
 
@@ -35,7 +36,6 @@ const SLICE = 16_384
 const SLICE_IDS = 32_768
 /** Such an account has at least one of so many ids between its oldest and its newest link. */
 const IDS_PER_LINK = 4
-const NO_ID_REACHES = 2 ** 32
 
 /** Runs on the reader thread. Tests pass small slices. */
 export function rankReads(db: Database, { slice = SLICE, sliceIds = SLICE_IDS } = {}) {
@@ -68,7 +68,7 @@ export function rankReads(db: Database, { slice = SLICE, sliceIds = SLICE_IDS } 
   }
   return {
     /** The links of one slice with the most hits, then those without hits, newest first. */
-    rankSlice({ accountId, below = NO_ID_REACHES, floor = -1, keep }: RankSlice): RankedSlice {
+    rankSlice({ accountId, below = ID_MAX + 1, floor = -1, keep }: RankSlice): RankedSlice {
       return db.transaction(() => {
         // Only links with hits are wanted.
         const oldest = floor < 0 ? undefined : oldestIfDense(accountId)

@@ -67,9 +67,9 @@ export class LinkWriter {
     if (typeof codes === 'string') throw quotaError(codes, command.quota)
   }
 
-  /** Returns how many of the links there were. Throws `invalid_api_key`. */
-  async scheduleDeletion(command: ScheduleDeletion): Promise<number> {
-    return requireActive(await this.#call('scheduleDeletion', command)).length
+  /** Throws `invalid_api_key`. */
+  async scheduleDeletion(command: ScheduleDeletion): Promise<void> {
+    requireActive(await this.#call('scheduleDeletion', command))
   }
 
   /** Returns how many of the links there were. Throws `invalid_api_key`. */
