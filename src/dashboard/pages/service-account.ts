@@ -10,6 +10,7 @@ import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 const ACCOUNTS = '/app/service/accounts'
@@ -24,8 +25,7 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
     )
     .post('/plan', async ({ user, params, form }) => {
       const account = requireAccount(deps, params.id)
-      const plan = PLANS.find((name) => name === form.text('plan'))
-      if (!plan) return accountPage(deps, user, { account, problem: 'Choose a plan.' })
+      const plan = requirePlan(form)
       await deps.writer.call('setPlan', { accountId: account.id, plan })
       log(deps, user, 'account.plan_changed', { account, plan })
       return seeOther(`${pathOf(account)}?done=plan`)
@@ -78,12 +78,18 @@ function requireAccount({ accounts }: DashboardDeps, text: string): AccountRow {
   return account
 }
 
-export const planSelect = (value: string, error?: string): Html =>
+/** Throws `invalid_value` for a plan that `planSelect` does not offer. */
+export function requirePlan(form: Form): Plan {
+  const plan = PLANS.find((name) => name === form.text('plan'))
+  if (!plan) throw new AppError('invalid_value', 'Choose a plan.')
+  return plan
+}
+
+export const planSelect = (value: string): Html =>
   parts.select({
     name: 'plan',
     label: 'Plan',
     value,
-    error,
     choices: PLANS.map((plan) => ({ value: plan, label: planName(plan) })),
   })
 
@@ -98,16 +104,14 @@ interface AccountPageProps {
   done?: string | undefined
   /** The new reset link, only in this response. */
   link?: string
-  problem?: string
 }
 
 function accountPage(deps: DashboardDeps, user: CurrentUser, props: AccountPageProps): Response {
-  const { account, done, link, problem } = props
+  const { account, done, link } = props
   return page(user, {
     title: account.email,
     current: 'service',
     back: { href: ACCOUNTS, label: 'All accounts' },
-    status: problem ? 422 : 200,
     main: html`
       ${parts.flash(DONE, done)}
       ${link && resetLinkCard(link, account)}
@@ -118,7 +122,7 @@ function accountPage(deps: DashboardDeps, user: CurrentUser, props: AccountPageP
           parts.form({
             action: `${pathOf(account)}/plan`,
             csrf: user.csrf,
-            children: [planSelect(account.plan, problem), parts.button('Change the plan')],
+            children: [planSelect(account.plan), parts.button('Change the plan')],
           }),
         )}
         ${parts.card('Password', password(user, account))}

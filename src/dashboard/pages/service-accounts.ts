@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { parseEmail } from '../../accounts/credentials.ts'
 import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
-import { PLANS, planName } from '../../accounts/plans.ts'
+import { planName } from '../../accounts/plans.ts'
 import type { AccountOverview } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
@@ -14,7 +14,7 @@ import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 import { PAGE_SIZE, pageNumber, pager } from '../ui/pager.ts'
 import { serviceTabs } from './service.ts'
-import { planSelect } from './service-account.ts'
+import { planSelect, requirePlan } from './service-account.ts'
 
 const PATH = '/app/service/accounts'
 /** Pending invitations. */
@@ -27,7 +27,7 @@ export const serviceAccountsPages = (deps: DashboardDeps) =>
     .get('', ({ user, query }) => accountsPage(deps, user, { query }))
     .post('/invites', async ({ user, form }) => {
       const invited = await invite(deps, user, form)
-      const sent = 'errors' in invited ? form : undefined
+      const sent = 'problem' in invited ? form : undefined
       return accountsPage(deps, user, { query: {}, ...invited, sent })
     })
     .post('/invites/end', async ({ user, form }) => {
@@ -40,30 +40,24 @@ export const serviceAccountsPages = (deps: DashboardDeps) =>
       return seeOther(`${PATH}?done=withdrawn`)
     })
 
-interface InviteErrors {
-  email?: string
-  plan?: string
-}
-
 async function invite(
   deps: DashboardDeps,
   { account, origin }: CurrentUser,
   form: Form,
-): Promise<{ link: string } | { errors: InviteErrors }> {
+): Promise<{ link: string } | { problem: string }> {
   const { accounts, clock, oneTimeLinks, writer } = deps
   const now = clock()
   const text = form.text('email')
   const email = text === '' ? undefined : parseEmail(text)
-  const plan = PLANS.find((name) => name === form.text('plan'))
-  if (!plan) return { errors: { plan: 'Choose a plan.' } }
+  const plan = requirePlan(form)
   if (text !== '' && !email) {
-    return { errors: { email: 'Enter an address like name@example.com, or leave it empty.' } }
+    return { problem: 'Enter an address like name@example.com, or leave it empty.' }
   }
   if (email && accounts.findByEmail(email)) {
-    return { errors: { email: 'This address already has an account.' } }
+    return { problem: 'This address already has an account.' }
   }
   if (oneTimeLinks.listInvites(now).length >= INVITES_MAX) {
-    return { errors: { email: `${INVITES_MAX} invitations are pending. Withdraw some first.` } }
+    return { problem: `${INVITES_MAX} invitations are pending. Withdraw some first.` }
   }
   const about = { purpose: 'invite', accountId: account.id, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
@@ -78,8 +72,8 @@ interface AccountsPageProps {
   query: Query
   /** The new invitation's link, only in this response. */
   link?: string
-  errors?: InviteErrors
-  /** The refused form. */
+  /** What is wrong with the address of a refused form. */
+  problem?: string
   sent?: Form | undefined
 }
 
@@ -88,7 +82,7 @@ async function accountsPage(
   user: CurrentUser,
   props: AccountsPageProps,
 ): Promise<Response> {
-  const { query, link, errors } = props
+  const { query, link, problem } = props
   const search = (query.search ?? '').trim().slice(0, 254)
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
@@ -97,7 +91,7 @@ async function accountsPage(
   return page(user, {
     title: 'Accounts',
     current: 'service',
-    status: errors ? 422 : 200,
+    status: problem ? 422 : 200,
     main: html`
       ${serviceTabs('Accounts')}
       ${parts.flash(DONE, query.done)}
@@ -149,7 +143,7 @@ function accountTable(items: readonly AccountOverview[]): Html {
     <p class="hint">Last seen: the latest use of an API key or a session that is still stored.</p>`
 }
 
-const inviteForm = (user: CurrentUser, { sent, errors = {} }: AccountsPageProps): Html =>
+const inviteForm = (user: CurrentUser, { sent, problem }: AccountsPageProps): Html =>
   parts.form({
     action: `${PATH}/invites`,
     csrf: user.csrf,
@@ -158,9 +152,9 @@ const inviteForm = (user: CurrentUser, { sent, errors = {} }: AccountsPageProps)
         label: 'E-mail address (optional)',
         value: sent?.text('email'),
         hint: 'Nothing is sent: you get a link to share. Without an address, the guest enters one.',
-        error: errors.email,
+        error: problem,
       }),
-      planSelect(sent?.text('plan') || 'free', errors.plan),
+      planSelect(sent?.text('plan') || 'free'),
       parts.button('Create an invitation'),
     ],
   })

@@ -162,21 +162,15 @@ interface SelectProps {
   label: string
   choices: readonly { value: string; label: string }[]
   value?: string
-  error?: string | undefined
 }
 
-export function select({ name, label, choices, value, error }: SelectProps): Html {
-  const all = attributes({
-    id: `field-${name}`,
-    name,
-    'aria-invalid': error ? 'true' : undefined,
-    'aria-describedby': error ? `field-${name}-error` : undefined,
-  })
+export function select({ name, label, choices, value }: SelectProps): Html {
+  const all = attributes({ id: `field-${name}`, name })
   const options = choices.map((choice) => {
     const chosen = attributes({ value: choice.value, selected: choice.value === value })
     return html`<option ${chosen}>${choice.label}</option>`
   })
-  return labelled({ name, label, error }, html`<select ${all}>${options}</select>`)
+  return labelled({ name, label }, html`<select ${all}>${options}</select>`)
 }
 
 interface CheckboxProps {
