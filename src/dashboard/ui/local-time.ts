@@ -1,4 +1,4 @@
-import { MINUTE, zonedTime } from '../../lib/clock.ts'
+import { zonedTime } from '../../lib/clock.ts'
 import { longDate } from './chart-ticks.ts'
 import { zoneName } from './hit-chart.ts'
 
@@ -27,7 +27,10 @@ export function parseLocal(text: string, zone: string): number | undefined {
 export function longTime(epochMs: number, zone: string): string {
   const time = zonedTime(epochMs, zone)
   const clock = time.toPlainTime().toString({ smallestUnit: 'minute' })
-  const isTwice = parseLocal(localText(epochMs, zone), zone) !== epochMs - (epochMs % MINUTE)
+  const [earlier, later] = (['earlier', 'later'] as const).map((disambiguation) =>
+    time.toPlainDateTime().toZonedDateTime(zone, { disambiguation }),
+  )
+  const isTwice = earlier?.offset !== later?.offset
   const place = isTwice ? `${zoneName(zone)}, UTC${time.offset}` : zoneName(zone)
   return `${longDate(time.toPlainDate())}, ${clock} (${place})`
 }
