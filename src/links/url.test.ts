@@ -12,6 +12,9 @@ const good = [
   'https://example.com/%20%00?a=b&c=[d]|{e}',
   'https://example.com/😀',
   `https://example.com/${'ü'.repeat(1362)}`,
+  `https://${'a.'.repeat(126)}é:8443/`,
+  `https://${'é'.repeat(254)}:${'é'.repeat(254)}@example.com/`,
+  `https://${'a.'.repeat(1000)}com/é%20`,
 ]
 test.each(good)('a URL is given back as it was sent: %s', (url) => {
   const { href, host } = new URL(url)
@@ -54,6 +57,9 @@ const bad: [unknown, string][] = [
   ['https://example.com:99999/', HOST],
   ['https://[::1', HOST],
   ['https://a^b.example/', HOST],
+  [`https://${'a.'.repeat(126)}éa/`, HOST],
+  [`https://me@${'a.'.repeat(125)}%61%61:8443/`, HOST],
+  [`https://a${'\u0301'.repeat(253)}`, HOST],
 ]
 // spec: Code rules | 2
 test.each(bad)('%j is refused: %s', (url, message) => {
