@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { MINUTE } from '../lib/clock.ts'
 import { secureRandom } from '../lib/random.ts'
 import { Thread } from '../lib/thread.ts'
-import { isApiKey, KeyUses, type KeyUseWrites, newApiKey } from './keys.ts'
+import { isApiKey, KeyUses, type KeyUseWrites, newApiKey, parseKeyName } from './keys.ts'
 
 // design: 4.15 API key format
 test('a new key is hop_, 30 random characters and 6 of their checksum', () => {
@@ -25,6 +25,18 @@ test('any one wrong character makes it no key', () => {
   for (const text of ['', key.slice(1), `${key} `, `${key}0`, key.toUpperCase()]) {
     expect(isApiKey(text)).toBe(false)
   }
+})
+
+test.each([
+  [' Build   server ', 'Build server'],
+  ['e\u0301'.repeat(60), 'é'.repeat(60)],
+  ['\u03b1\u0313\u0300\u0345'.repeat(60), '\u1f82'.repeat(60)],
+  ['  ', undefined],
+  ['a'.repeat(61), undefined],
+  // Composing these takes minutes.
+  [`${'\u0301'.repeat(100_000)}${'\u0323'.repeat(100_000)}`, undefined],
+])('a name of a key has 1 to 60 characters once it is composed (%#)', (sent, name) => {
+  expect(parseKeyName(sent)).toBe(name)
 })
 
 function recorder() {

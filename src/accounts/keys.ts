@@ -50,7 +50,10 @@ const NAME_LENGTH_MAX = 60
 
 /** A name for a key: 1 to 60 characters. Undefined for any other text. */
 export function parseKeyName(text: string): string | undefined {
-  const name = text.normalize('NFC').trim().replace(/\s+/g, ' ')
+  const spaced = text.trim().replace(/\s+/g, ' ')
+  // The time of `normalize` is quadratic. It makes one character of at most four units.
+  if (spaced.length > 4 * NAME_LENGTH_MAX) return undefined
+  const name = spaced.normalize('NFC')
   const isName = name !== '' && [...name].length <= NAME_LENGTH_MAX && !/\p{C}/u.test(name)
   return isName ? name : undefined
 }

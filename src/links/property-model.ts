@@ -74,10 +74,16 @@ export const BAD_TAGS = `Invalid tags: must be a list of at most ${TAGS_MAX}`
 export const BAD_TIMES = 'Invalid starts_at: must be before expires_at'
 const BAD_MAX_HITS = `Invalid max_hits: must be an integer between 1 and ${MAX_HITS_MAX}`
 
+/** Composition makes one character of at most four units. */
+const DECOMPOSED_TAG_MAX = 4 * TAG_MAX
+
 /** A tag in the form in which it is stored: in small letters, without needless spaces. */
 export const Tag = z
   .string(BAD_TAG)
-  .overwrite((text) => text.trim().replace(/\s+/gu, ' ').normalize('NFC').toLowerCase())
+  .overwrite((text) => text.trim().replace(/\s+/gu, ' '))
+  // The time of `normalize` is quadratic: 5 s for a body of combining marks.
+  .max(DECOMPOSED_TAG_MAX, { error: BAD_TAG, abort: true })
+  .overwrite((text) => text.normalize('NFC').toLowerCase())
   .refine((text) => text !== '' && hasAtMost(text, TAG_MAX), BAD_TAG)
   .refine((text) => text.isWellFormed() && !/[,\p{Cc}]/u.test(text), BAD_TAG)
   .meta({ maxLength: TAG_MAX, example: 'spring' })
