@@ -41,9 +41,9 @@ interface PngOptions extends Pick<QrOptions, 'size' | 'dark' | 'light'> {
 /**
  * The matrix as an image of `size` by `size` pixels, higher with a caption. A module has the
  * largest whole number of pixels that leaves room for the margin; the four margins share the rest
- * evenly. The bytes have their own ArrayBuffer, so they can be transferred to another thread.
- * Throws SizeError if `size` leaves less than one pixel per module, RangeError if a color is
- * malformed.
+ * evenly, nearly so if a module is one pixel. The bytes have their own ArrayBuffer, so they can be
+ * transferred to another thread. Throws SizeError if `size` leaves less than one pixel per module,
+ * RangeError if a color is malformed.
  */
 export function encodePng(matrix: QrMatrix, options: PngOptions): Uint8Array<ArrayBuffer> {
   const { size, dark, light, margin = QUIET_ZONE_MODULES, caption: text = '', logo } = options
@@ -56,7 +56,7 @@ export function encodePng(matrix: QrMatrix, options: PngOptions): Uint8Array<Arr
   const height = size + (caption ? caption.dots.height * caption.scale : 0)
   const colors = { dark: rgb(dark), light: rgb(light) }
   const canvas = logo ? new RgbCanvas(size, height, colors) : new BitCanvas(size, height)
-  const offset = Math.floor((size - matrix.size * scale) / 2)
+  const offset = offsetOf(size, { codeSize: matrix.size * scale, scale, margin })
   const code = { width: matrix.size, height: matrix.size, data: matrix.data }
   draw(canvas, code, { left: offset, top: offset, scale })
   if (caption) drawCaption(canvas, caption, size)
@@ -74,6 +74,18 @@ export function encodePng(matrix: QrMatrix, options: PngOptions): Uint8Array<Arr
     ...chunk('IDAT', deflateSync(canvas.bytes, { level: logo ? RGB_LEVEL : PALETTE_LEVEL })),
     ...chunk('IEND', new Uint8Array(0)),
   ])
+}
+
+/**
+ * Pixels to the left of the code and above it. ZBar reads many codes of one pixel per module from
+ * an odd offset only.
+ */
+function offsetOf(
+  size: number,
+  { codeSize, scale, margin }: { codeSize: number; scale: number; margin: number },
+): number {
+  const offset = Math.floor((size - codeSize) / 2)
+  return scale === 1 && offset % 2 === 0 && offset > margin ? offset - 1 : offset
 }
 
 /** Dots of a half to a quarter of a module, at least one pixel. */
