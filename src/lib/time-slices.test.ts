@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
 import { TimeSlices } from './time-slices.ts'
 
-const mapInSlices: TimeSlices['map'] = (items, most, map) => new TimeSlices().map(items, most, map)
+/** On a clock that stands still. */
+const mapInSlices: TimeSlices['map'] = (items, most, map) =>
+  new TimeSlices(() => 0).map(items, most, map)
 
 test('every item is mapped, in order, with its index', async () => {
   for (const most of [1, 2, 3, 4]) {
@@ -19,6 +21,17 @@ test('other work of the thread runs in between', async () => {
   setImmediate(() => seen.push(-1))
   await mapInSlices([0, 1, 2, 3], 2, (item) => seen.push(item))
   expect(seen).toEqual([0, 1, -1, 2, 3])
+})
+
+test('other work of the thread runs between items that take long', async () => {
+  const seen: number[] = []
+  let now = 0
+  setImmediate(() => seen.push(-1))
+  await new TimeSlices(() => now).map([0, 1, 2], 100, (item) => {
+    now += 1.5
+    seen.push(item)
+  })
+  expect(seen).toEqual([0, 1, -1, 2])
 })
 
 test('what the function throws ends the work', async () => {
@@ -40,7 +53,7 @@ test('of many callers one goes on in a round of the event loop', async () => {
     if (!isDone) setImmediate(count)
   }
   setImmediate(count)
-  const turns = new TimeSlices()
+  const turns = new TimeSlices(() => 0)
   const work = Array.from({ length: 4 }, () =>
     turns.map([0, 1, 2], 1, (item) => item > 0 && rounds.push(round)),
   )

@@ -1,11 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
+import { type MonotonicClock, monotonicClock } from './clock.ts'
+
+/** A slice in which this has passed ends early: some items take a hundred times as long as most. */
+const SLICE_MS = 2
 
 /**
  * Runs long work of one kind in time slices, with other work of the thread in between. However many
  * callers there are, one time slice of one caller runs per tick of the event loop.
  */
 export class TimeSlices {
+  readonly #monotonic: MonotonicClock
   #last: Promise<void> = Promise.resolve()
+
+  constructor(monotonic: MonotonicClock = monotonicClock) {
+    this.#monotonic = monotonic
+  }
 
   /** Resolves in a later tick, after all earlier callers. */
   next(): Promise<void> {
@@ -13,16 +22,22 @@ export class TimeSlices {
     return this.#last
   }
 
-  /** `map` over all items, in order, with at most `most` items per time slice. */
+  /** `map` over all items, in order, with at most `most` items and about 2 ms per time slice. */
   async map<Item, Result>(
     items: readonly Item[],
     most: number,
     map: (item: Item, index: number) => Result,
   ): Promise<Result[]> {
     const results: Result[] = []
+    let [count, startedAt] = [0, this.#monotonic()]
     for (const [index, item] of items.entries()) {
-      if (index > 0 && index % most === 0) await this.next()
+      if (count === most || this.#monotonic() - startedAt > SLICE_MS) {
+        await this.next()
+        count = 0
+        startedAt = this.#monotonic()
+      }
       results.push(map(item, index))
+      count++
     }
     return results
   }
