@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
@@ -329,7 +330,9 @@ function parseListen(text: string, context: z.RefinementCtx) {
   return { host: bracketed ?? plain ?? '', port }
 }
 
+/** ipaddr.js also reads `10.1` as 10.0.0.1. */
 function isAddressRange(text: string): boolean {
+  if (!isIP(text.replace(/\/.*/, ''))) return false
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text)
 }
 
