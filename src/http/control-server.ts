@@ -5,6 +5,9 @@ import { setPeer } from './context.ts'
 /** A client that sends nothing for longer, or takes longer for one request, is disconnected. */
 const IDLE_TIMEOUT_SECONDS = 30
 
+/** Any DNS name with a port has fewer characters. */
+const HOST_MAX_LENGTH = 300
+
 /**
  * Answers what the redirect threads pass on, on a port of the loopback interface that only this
  * process knows. A connection of another process counts as one of a client on this machine.
@@ -21,6 +24,8 @@ export class ControlServer {
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
       fetch: (request, server) => {
+        // Before `url` is read: its time is quadratic for a host with escapes, 8 ms for 12 KB.
+        if (hostLength(request) > HOST_MAX_LENGTH) return invalidHost()
         const { address = '', port = 0 } = server.requestIP(request) ?? {}
         const routable = isRoutable(request.url) ? request : withPercents(request)
         setPeer(routable, this.peers.find(port) ?? address)
@@ -45,6 +50,13 @@ export class ControlServer {
   async close(): Promise<void> {
     await this.#server.stop(true)
   }
+}
+
+const hostLength = ({ headers }: Request): number => headers.get('host')?.length ?? 0
+
+const invalidHost = (): Response => {
+  const error = `Invalid Host: must have at most ${HOST_MAX_LENGTH} characters`
+  return Response.json({ error }, { status: 400 })
 }
 
 const pathOf = (url: string): string => url.split('?', 1)[0] as string
