@@ -20,3 +20,9 @@ test.each([
 ])('%s answers %j', (path, methods) => {
   expect(methodsOf(routes, path)).toEqual(methods)
 })
+
+// Split once for each route, it would take minutes.
+test('a path of many segments is split once', () => {
+  const many = Array.from({ length: 1000 }, (_, n) => ({ method: 'GET', path: `/route/${n}` }))
+  for (let n = 0; n < 300; n++) expect(methodsOf(many, '/'.repeat(15_000))).toEqual([])
+})

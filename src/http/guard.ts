@@ -122,18 +122,18 @@ interface Route {
 /** The methods of a path, for `Allow`. GET implies HEAD. Empty for an unknown path. */
 export function methodsOf(routes: readonly Route[], path: string): string[] {
   const methods = new Set<string>()
+  // Once: anybody can send a path of 15,000 segments.
+  const found = segments(path)
   for (const route of routes) {
-    if (!matches(route.path, path)) continue
+    if (!matches(segments(route.path), found)) continue
     methods.add(route.method)
     if (route.method === 'GET') methods.add('HEAD')
   }
   return [...methods]
 }
 
-/** In a pattern, `:name` is one non-empty segment, `*` the rest. A last slash is ignored. */
-function matches(pattern: string, path: string): boolean {
-  const wanted = segments(pattern)
-  const found = segments(path)
+/** In the segments of a pattern, `:name` is one non-empty segment, `*` the rest. */
+function matches(wanted: readonly string[], found: readonly string[]): boolean {
   if (wanted.at(-1) === '*') return wanted.slice(0, -1).every((name, i) => fits(name, found[i]))
   return wanted.length === found.length && wanted.every((name, i) => fits(name, found[i]))
 }
@@ -142,6 +142,7 @@ function fits(name: string, segment: string | undefined): boolean {
   return name.startsWith(':') ? segment !== undefined && segment !== '' : name === segment
 }
 
+/** Without a last slash. */
 const segments = (path: string) => path.replace(/\/$/, '').split('/').slice(1)
 
 /** For endpoints that need no API key. */
