@@ -33,6 +33,12 @@ const queries: [location: string, visit: string, result: string][] = [
   ['https://a.example/p?a=1#top', '?b=2', 'https://a.example/p?a=1&b=2#top'],
   ['https://a.example/p?a=1&b=%20&c', '?b=2&b=3', 'https://a.example/p?a=1&c&b=2&b=3'],
   ['https://a.example/p?%61=1', '?a=2', 'https://a.example/p?a=2'],
+  ['https://a.example/p?&a=1&&b=2&=3&c', '?&b=4&&', 'https://a.example/p?a=1&=3&c&&b=4&&'],
+  [
+    'https://a.example/p?a=1&b+c=2&%zz=3',
+    '??a=2&b%20c=4',
+    'https://a.example/p?a=1&%zz=3&?a=2&b%20c=4',
+  ],
   ['https://a.example/p?a=1?2#x#y?z', '?c=%2F', 'https://a.example/p?a=1?2&c=%2F#x#y?z'],
 ]
 test.each(queries)('%s with the query %s', (location, visit, result) => {

@@ -20,14 +20,17 @@ export function withQuery(location: string, requestUrl: string): string {
   const added = search.slice(1)
   const [address = '', ...fragment] = location.split('#')
   const [path = '', ...query] = address.split('?')
-  const replaced = new Set(added.split('&').map(nameOf))
-  const kept = query
-    .join('?')
-    .split('&')
-    .filter((part) => part !== '' && !replaced.has(nameOf(part)))
+  const replaced = new Set(namesOf(added))
+  const present = query.join('?')
+  const names = namesOf(present)
+  const parts = present.split('&').filter((part) => part !== '')
+  const kept = parts.filter((_, n) => !replaced.has(names[n] as string))
   const hash = fragment.length > 0 ? `#${fragment.join('#')}` : ''
   return `${path}?${[...kept, added].join('&')}${hash}`
 }
 
-/** The decoded name of one `name=value`. */
-const nameOf = (part: string): string => new URLSearchParams(part).keys().next().value ?? ''
+/**
+ * The decoded names of a query, one for each part that is not empty. Parsed at once, which takes
+ * half the time of a parser for each part. `&`: a `?` at the start is part of a name.
+ */
+const namesOf = (query: string): string[] => [...new URLSearchParams(`&${query}`).keys()]
