@@ -55,8 +55,8 @@ export const tagPath = (tag: string): string => `/app/links?${new URLSearchParam
 
 /** The query of the page that htmx sends a form from; that of all links without htmx. */
 export function currentTableQuery({ headers }: Request): TableQuery {
-  const url = URL.parse(headers.get('hx-current-url') ?? '')
-  return parseTableQuery(Object.fromEntries(url?.searchParams ?? []))
+  const [, query = ''] = /\?([^#]*)/.exec(headers.get('hx-current-url') ?? '') ?? []
+  return parseTableQuery(Object.fromEntries(new URLSearchParams(query)))
 }
 
 const pathOf = (query: TableQuery): string => `/app/links${queryText(query)}`
