@@ -65,7 +65,7 @@ testInBrowser(
         .map((link) => link.textContent)`)
       expect({ width, cut }).toEqual({ width, cut: [] })
       const title = opened.page.locator('.links .title').first()
-      expect((await title.boundingBox())?.width).toBeGreaterThan(50)
+      expect((await title.boundingBox())?.width).toBeGreaterThan(20)
       const search = opened.page.getByRole('searchbox', { name: 'Search links' })
       expect((await search.boundingBox())?.width).toBeGreaterThanOrEqual(110)
     }
