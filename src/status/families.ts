@@ -89,11 +89,11 @@ export const FAMILIES = {
   ),
 
   hopcode_http_requests_total: counter(
-    'Answers by route pattern. Refusals of short links (/:code) count under GET.',
+    'Responses by route pattern. Refusals of short links (/:code) count under GET.',
     (scrape) => [...countRequests(scrape), ...countRedirects(scrape)],
   ),
   hopcode_http_request_duration_seconds: histogram(
-    'From arrival to answer, of every request but short links.',
+    'From arrival to response, of every request except short links.',
     ({ tally }) =>
       [...tally.times()].map(({ route, method, seconds }) => ({
         labels: { route, method },
@@ -101,7 +101,7 @@ export const FAMILIES = {
       })),
   ),
   hopcode_redirects_total: counter(
-    'Short links asked for, by outcome.',
+    'Requests for short links, by outcome.',
     ({ redirects: { foundByHead, notFound, disabled, expired, limited, failed }, hits }) =>
       samples('outcome', {
         found: hits.appended + foundByHead,
@@ -121,7 +121,7 @@ export const FAMILIES = {
     ({ redirects: { known, unknown } }) => samples('kind', { known, unknown }),
   ),
   hopcode_link_cache_misses_total: counter(
-    'Codes not in memory, looked up in the database, by its answer.',
+    'Codes not in memory, looked up in the database, by result.',
     ({ redirects: { foundInDatabase: known, notInDatabase: unknown } }) =>
       samples('kind', { known, unknown }),
   ),
@@ -197,11 +197,11 @@ export const FAMILIES = {
     eachThread(({ isDead }) => !isDead),
   ),
   hopcode_thread_hanging: gauge(
-    '1 while a call has been with the thread for more than 5 seconds.',
+    '1 while a call to the thread takes more than 5 seconds.',
     eachThread((_, isHanging) => isHanging),
   ),
   hopcode_thread_calls_pending: gauge(
-    'Calls that wait for a thread or are with it.',
+    'Calls to a thread that are not answered yet.',
     eachThread(({ pending }) => pending),
   ),
   hopcode_writer_batch_calls: histogram(
@@ -209,7 +209,7 @@ export const FAMILIES = {
     ({ writerWork }) => writerWork.batchSize,
   ),
   hopcode_writer_commit_duration_seconds: histogram(
-    'A batch on its way to the writer thread, committed, and back.',
+    'From sending a batch to the writer thread until its answer.',
     ({ writerWork }) => writerWork.seconds,
   ),
 
@@ -224,14 +224,15 @@ export const FAMILIES = {
     ({ disk }) => disk.free,
   ),
 
-  hopcode_accounts: gauge('Accounts by plan, as of the scrape before.', ({ totals }) =>
+  hopcode_accounts: gauge('Accounts by plan, as of the previous scrape.', ({ totals }) =>
     totals?.plans.map(({ plan, accounts }) => ({ labels: { plan }, value: accounts })),
   ),
-  hopcode_links: gauge('Codes held by accounts of a plan, as of the scrape before.', ({ totals }) =>
-    totals?.plans.map(({ plan, links }) => ({ labels: { plan }, value: links })),
+  hopcode_links: gauge(
+    'Codes held by accounts of a plan, as of the previous scrape.',
+    ({ totals }) => totals?.plans.map(({ plan, links }) => ({ labels: { plan }, value: links })),
   ),
   hopcode_schema_version: gauge(
-    'Migrations that the database has had.',
+    'Migrations applied to the database.',
     ({ totals }) => totals?.schemaVersion,
   ),
 
@@ -320,7 +321,7 @@ export const FAMILIES = {
     ({ descriptors }) => descriptors.areExhausted,
   ),
   hopcode_connections_ended_total: counter(
-    'Quiet connections that were ended to free their file descriptors.',
+    'Idle connections that were closed to free their file descriptors.',
     ({ descriptors }) => descriptors.ended,
   ),
 } as const
