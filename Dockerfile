@@ -1,8 +1,8 @@
-# The Bun here is the one that package.json and bun.lock pin: the binary carries it.
+# Builds with the Bun that package.json and bun.lock pin; the binary contains it.
 FROM oven/bun:1.4.5-slim AS build
 WORKDIR /build
 COPY package.json bun.lock bunfig.toml ./
-# Neither the tools of development nor a second Bun are needed to build.
+# The build needs neither the development packages nor a second Bun.
 RUN bun install --frozen-lockfile --production --omit=optional
 COPY tsconfig.json ./
 COPY drizzle ./drizzle
@@ -17,7 +17,7 @@ RUN install -d -o 65532 -g 65532 -m 0750 /data
 ENV DATA_DIR=/data
 VOLUME /data
 EXPOSE 3000
-# By number, so that a cluster can see that it is not root.
+# By number, so that Kubernetes can verify that it is not root.
 USER 65532:65532
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tells nginx, which checks no host by itself, which hosts are ready. Run it as a service:
+# Writes the list of ready hosts for nginx, which has no health checks. Run it as a service:
 #   nginx-hosts.sh /etc/nginx/hopcode-hosts 10.0.0.1:3000 10.0.0.2:3000
 # RELOAD: the command after a change. Default: nginx -s reload.
 file=$1
