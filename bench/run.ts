@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describeMachine } from './lib/machine.ts'
 import { type MicroReport, microNames, runMicro } from './lib/micro.ts'
 import { writePages, writePlots } from './lib/pages.ts'
-import { barTable, machineLine, reportTable } from './lib/report.ts'
+import { machineLine, reportTable, targetTable } from './lib/report.ts'
 import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
 import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { Scenario, ScenarioReport } from './lib/scenario.ts'
@@ -51,8 +51,8 @@ for (const name of microBenches) {
     console.log(`\n## micro/${name}\n\n${report.output.trimEnd()}\n`)
   })
 }
-if (reports.some(({ bars }) => bars.length > 0))
-  console.log(`\n## Targets\n\n${barTable(reports)}\n`)
+if (reports.some(({ summary }) => summary.length > 0))
+  console.log(`\n## Targets\n\n${targetTable(reports)}\n`)
 save()
 if (readme && failures.length === 0) {
   writePages([machine], reports, { isComplete: names.length === 0 })
@@ -109,7 +109,7 @@ function mergeAndExit(): never {
   const runs = merge.map((file) => JSON.parse(readFileSync(file, 'utf8')) as SavedRun)
   const merged = mergeRuns(runs)
   const machines = runs.map((run) => run.machine)
-  console.log(`${machineLine(machines)}\n\n${barTable(merged)}`)
+  console.log(`${machineLine(machines)}\n\n${targetTable(merged)}`)
   for (const report of merged) console.log(`\n## ${report.scenario}\n\n${reportTable(report)}`)
   const isComplete = SCENARIOS.every(({ name }) => merged.some(({ scenario }) => scenario === name))
   if (readme) writePages(machines, merged, { isComplete })

@@ -215,7 +215,7 @@ async function claimLock() {
   }
 }
 
-/** An empty `owner` has created the file and is about to write its process id. */
+/** An empty `owner`: a process has created the file and is about to write its process id. */
 function isAbandoned(owner) {
   const age = Date.now() - (fs.statSync(LOCK, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
   return age > LOCK_STALE_MS || (owner !== '' && !isAlive(Number(owner)))

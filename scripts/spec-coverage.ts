@@ -1,7 +1,7 @@
 /**
- * Lists the tests of every row of docs/spec.md in docs/spec-coverage.md, from the comments `//
- * spec: Chapter | row` in the tests. With --check it writes nothing and exits with 1 if a row has
- * no test, a comment names no row, or the page is outdated.
+ * Lists the tests of every row of docs/spec.md in docs/spec-coverage.md, from the comments
+ * `// spec: Chapter | row` in the tests. With --check it writes nothing and exits with 1 if a row
+ * has no test, a comment names no row, or the page is outdated.
  */
 
 import { join, relative } from 'node:path'

@@ -16,7 +16,7 @@ const TIMEOUT_MS = 120_000
 const SLOW = ['test/abuse/**', 'test/cluster/**', 'test/durability/**', 'test/e2e/dashboard-walk*']
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
-/** A line for each tool, with the test files that were left out for want of it. */
+/** A line for each missing tool, with the test files that were skipped without it. */
 function describeMissing(file: string): string[] {
   if (!existsSync(file)) return []
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
@@ -30,7 +30,8 @@ function describeMissing(file: string): string[] {
 
 using folder = temporaryFolder()
 const list = join(folder.path, 'missing-tools')
-// One global for the files of a process, as in plain `bun test`: each would load the service anew.
+// The files of a process share its modules, as in plain `bun test`. Otherwise each file would load
+// the service again.
 const options = [`--parallel=${PROCESSES}`, '--no-isolate', `--timeout=${TIMEOUT_MS}`]
 const given = process.argv.slice(2)
 const rest = given.filter((argument) => argument !== '--all')

@@ -63,11 +63,11 @@ export interface World extends Disposable {
 }
 
 /**
- * Two accounts with links. All four kinds use the same links (an unknown code is the one right
- * before that of a link), so that no kind reads cheaper rows of the database. In each kind both
+ * Two accounts with links. All four kinds use the same links (an unknown code is the one directly
+ * before the code of a link), so that no kind reads cheaper rows of the database. In each kind both
  * accounts send equally many attempts, because the more active one is answered slightly faster.
  */
-export function makeWorld(): World {
+export function createWorld(): World {
   const folder = temporaryFolderInMemory()
   const { db, accounts, hasher } = openDataFolder(folder.path)
   const deps = { accounts, hasher, clock: wallClock, random: secureRandom }
@@ -163,7 +163,7 @@ export function comparePairs(samples: ReadonlyMap<string, Float64Array>): Pair[]
 const median = (values: Float64Array) => values.toSorted()[values.length >> 1] ?? Number.NaN
 
 /** Nanoseconds of one refusal by authorizeByPasscode(). Throws unless it is refused as expected. */
-export function timePermit(world: World, kind: Kind): number {
+export function timeRefusal(world: World, kind: Kind): number {
   const { code, passcode, by } = world.attempt(kind)
   const start = Bun.nanoseconds()
   try {
@@ -261,8 +261,8 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { samples: text('100000'), http: text('100000'), 'sign-in': text('200') },
   })
-  using world = makeWorld()
-  const run = (kind: Kind) => timePermit(world, kind)
+  using world = createWorld()
+  const run = (kind: Kind) => timeRefusal(world, kind)
   await sample(KINDS, WARM_UP, run)
   const isEqual = [
     report('authorizeByPasscode()', comparePairs(await sample(KINDS, Number(values.samples), run))),

@@ -38,9 +38,9 @@ test('batches count exactly what each of two servers has served, and the servers
     hostname: '127.0.0.1',
     servers: [one, two].map(({ port }) => ({ port, targets: TARGETS })),
     connections: 2,
-    together: 7,
+    pipelineDepth: 7,
     seconds: 0.4,
-    turnSeconds: 0.05,
+    sliceSeconds: 0.05,
   })
   expect(figures.map(({ requests }) => requests)).toEqual([sum(one.counts()), sum(two.counts())])
   for (const { requests, seconds, latency } of figures) {
@@ -85,7 +85,7 @@ test('a redirect to another URL is no answer', async () => {
   const servers = [{ port, targets: TARGETS }]
   const loads = [
     openBatches({ ...load, port, targets: TARGETS, ratePerSecond: 100 }),
-    batchLoop({ ...load, servers, together: 1, turnSeconds: 0.1 }),
+    batchLoop({ ...load, servers, pipelineDepth: 1, sliceSeconds: 0.1 }),
   ]
   const outcomes = await Promise.allSettled(loads)
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])

@@ -5,35 +5,35 @@ import { RequestBytes, type Target } from './raw-client.ts'
 
 interface BatchLoopOptions {
   hostname: string
-  /** They have turns of `turnSeconds` each, so that the noise of the machine affects all alike. */
+  /** Each gets alternating time slices of `sliceSeconds`, so that noise affects all alike. */
   servers: BatchServer[]
-  /** Of each server. */
+  /** Connections to each server. */
   connections: number
   /** Requests that a connection sends in one piece. The next ones follow the last response. */
-  together: number
-  /** Of all servers together. */
+  pipelineDepth: number
+  /** Duration of all time slices of all servers together. */
   seconds: number
-  turnSeconds: number
+  sliceSeconds: number
 }
 
 interface BatchServer {
   port: number
-  /** Used in turn, repeatedly. Each has a `location` of its own. */
+  /** Used round-robin. Each has a `location` of its own. */
   targets: Target[]
 }
 
 export interface BatchLoopFigures {
   requests: number
   seconds: number
-  /** Of batches, in nanoseconds. */
+  /** Latency of batches in nanoseconds. */
   latency: HistogramJson
 }
 
 /**
- * A closed loop that leaves most of the machine to the server: it sends requests in batches, and
- * reads only the last response of each. Verify some responses before, and the counts of the service
- * after. Throws if a last response is missing or a server ends a connection. Returns the figures of
- * each server, and the seconds of CPU that the generator took.
+ * A closed loop that uses little CPU itself: it sends requests in batches, and parses only the last
+ * response of each. Verify some responses before, and the counts of the service after. Throws if a
+ * last response is missing or a server ends a connection. Returns the figures of each server, and
+ * the seconds of CPU that the generator took.
  */
 export async function batchLoop(
   options: BatchLoopOptions,
@@ -43,16 +43,16 @@ export async function batchLoop(
   return { figures: result, cpuSeconds }
 }
 
-/** How long the last responses may take. */
+/** Maximum wait for the last responses. */
 const GRACE_SECONDS = 5
 
 async function generate(options: BatchLoopOptions): Promise<BatchLoopFigures[]> {
-  const { servers, seconds, turnSeconds } = options
+  const { servers, seconds, sliceSeconds } = options
   const loads = await Promise.all(servers.map((server) => BatchLoad.open(server, options)))
   const takeTurns = async () => {
-    for (let left = seconds / servers.length; left > 0; left -= turnSeconds) {
-      for (const load of loads) await load.run(Math.min(left, turnSeconds))
-      // The next turns have the opposite order.
+    for (let left = seconds / servers.length; left > 0; left -= sliceSeconds) {
+      for (const load of loads) await load.run(Math.min(left, sliceSeconds))
+      // The next time slices have the opposite order.
       loads.reverse()
     }
   }
@@ -61,13 +61,13 @@ async function generate(options: BatchLoopOptions): Promise<BatchLoopFigures[]> 
   return servers.map(({ port }) => (loads.find((load) => load.port === port) as BatchLoad).close())
 }
 
-/** Requests in one piece. */
+/** Pipelined requests as one buffer. */
 export class Batch {
   readonly bytes: Buffer
-  /** In the last response. */
+  /** Bytes that only the last response contains. */
   readonly awaited: Buffer
 
-  /** `numbers`: of the requests, which are used in turn, repeatedly. */
+  /** `numbers`: the requests of the batch, as indexes into `requests`, which wrap around. */
   constructor(requests: readonly Buffer[], targets: readonly Target[], numbers: readonly number[]) {
     const count = requests.length
     this.bytes = Buffer.concat(numbers.flatMap((number) => requests[number % count] ?? []))
@@ -79,7 +79,7 @@ export class Batch {
 class BatchLoad {
   readonly port: number
   readonly #batches: Batch[]
-  readonly #together: number
+  readonly #pipelineDepth: number
   readonly #latency = new Histogram()
   #connections: BatchConnection[] = []
   #sent = 0
@@ -87,9 +87,9 @@ class BatchLoad {
 
   static async open(
     server: BatchServer,
-    { hostname, connections, together }: BatchLoopOptions,
+    { hostname, connections, pipelineDepth }: BatchLoopOptions,
   ): Promise<BatchLoad> {
-    const load = new BatchLoad(server, hostname, together)
+    const load = new BatchLoad(server, hostname, pipelineDepth)
     const { port } = server
     load.#connections = await Promise.all(
       Array.from({ length: connections }, () => BatchConnection.open(hostname, port)),
@@ -97,12 +97,12 @@ class BatchLoad {
     return load
   }
 
-  private constructor({ port, targets }: BatchServer, hostname: string, together: number) {
+  private constructor({ port, targets }: BatchServer, hostname: string, pipelineDepth: number) {
     this.port = port
-    this.#together = together
+    this.#pipelineDepth = pipelineDepth
     const requests = targets.map((target) => new RequestBytes(target, `${hostname}:${port}`).marked)
     this.#batches = requests.map((_, first) => {
-      const numbers = Array.from({ length: together }, (_, n) => first * together + n)
+      const numbers = Array.from({ length: pipelineDepth }, (_, n) => first * pipelineDepth + n)
       return new Batch(requests, targets, numbers)
     })
   }
@@ -124,12 +124,12 @@ class BatchLoad {
 
   close(): BatchLoopFigures {
     for (const connection of this.#connections) connection.close()
-    const requests = this.#sent * this.#together
+    const requests = this.#sent * this.#pipelineDepth
     return { requests, seconds: this.#seconds, latency: this.#latency.toJSON() }
   }
 }
 
-/** More than a response has. */
+/** More bytes than a response has. */
 const TAIL_BYTES = 1024
 
 /** Carries one batch at a time. */

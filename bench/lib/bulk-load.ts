@@ -5,7 +5,7 @@ import { realisticUrl, seededRandom } from './realistic-urls.ts'
 /** URLs per bulk request. */
 export const BULK_ITEMS = 1000
 
-/** The end of the URL of link `ordinal` of a series; no other URL contains it. */
+/** The end of the URL of link `ordinal` of a series. No other URL contains it. */
 export const bulkMark = (series: number, ordinal: number): string => `bulk=${series}.${ordinal}.`
 
 /**

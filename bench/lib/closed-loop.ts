@@ -7,7 +7,7 @@ import { type LoadResult, LoadTally } from './tally.ts'
 export interface ClosedLoopOptions {
   hostname: string
   port: number
-  /** Used in turn, repeatedly. */
+  /** Used round-robin. */
   targets: Target[]
   /** Connections, each sending its next request as soon as the last is answered. */
   connections: number
@@ -20,14 +20,14 @@ export interface ClosedLoopOptions {
 export interface ClosedLoopFigures {
   generator: 'wrk' | 'own'
   /**
-   * Answers that came within `seconds`. A last request of each connection may have been served
-   * beyond it.
+   * Responses that came within `seconds`. The server may have answered one more per connection
+   * after that.
    */
   requests: number
   seconds: number
   p50: number
   p99: number
-  /** Only of our own generator. */
+  /** Only our own generator measures it. */
   max?: number
   /** Requests without the expected response; wrk.ts says what wrk checks. */
   failed: number

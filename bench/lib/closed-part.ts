@@ -13,15 +13,15 @@ type ClosedLoad = Omit<ClosedLoopOptions, 'hostname' | 'port'>
 export const CLOSED_METRICS: Metric[] = [
   { key: 'requestsPerSecond', label: 'closed loop: requests/s', digits: 0, ratio: true },
   { key: 'cpuMicros', label: 'closed loop: CPU µs per request', digits: 2, ratio: true },
-  { key: 'httpMicros', label: '… of them on the control thread', digits: 2, ratio: true },
+  { key: 'controlMicros', label: '… of them on the control thread', digits: 2, ratio: true },
   { key: 'closedP50', label: 'closed loop: p50, µs', digits: 0, ratio: true },
   { key: 'closedP99', label: 'closed loop: p99, µs', digits: 0, ratio: true },
   { key: 'othersPercent', label: 'other work on the machine, %', digits: 1, ratio: false },
 ]
 
 /**
- * Sends requests as fast as the server answers them. Uses wrk where it is installed and can judge
- * the answers, because it takes less CPU time than our own generator.
+ * Sends requests as fast as the server answers them. Uses wrk if it is installed and can check the
+ * responses, because it takes less CPU time than our own generator.
  */
 export function closedLoop(options: ClosedLoopOptions): Promise<ClosedLoopFigures> {
   return isInstalled('wrk') && fitsWrk(options.targets)
@@ -47,7 +47,7 @@ export async function measureClosed(
   const busyBefore = machineBusySeconds()
   const startedAt = performance.now()
   const cpuBefore = server.cpuSeconds()
-  const httpBefore = server.httpThreadSeconds()
+  const controlBefore = server.controlThreadSeconds()
   const result = await sendClosed(server, load)
   const cpu = server.cpuSeconds() - cpuBefore
   const coreSeconds = ((performance.now() - startedAt) / 1000) * CORES
@@ -55,7 +55,7 @@ export async function measureClosed(
   const figures = {
     requestsPerSecond: result.requests / result.seconds,
     cpuMicros: (cpu / result.requests) * 1e6,
-    httpMicros: ((server.httpThreadSeconds() - httpBefore) / result.requests) * 1e6,
+    controlMicros: ((server.controlThreadSeconds() - controlBefore) / result.requests) * 1e6,
     closedP50: result.p50,
     closedP99: result.p99,
     othersPercent: Math.max(0, (others / coreSeconds) * 100),

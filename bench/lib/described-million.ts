@@ -29,7 +29,7 @@ const TAGGED = 100_000
 /** Links with this title; they also have the rare tag. */
 export const TITLE = 'Spring Poster'
 const LINKS_WITH_HITS = 300_000
-/** Draws of a link for each day and hour; few links get most of them. */
+/** Random hits per day and per hour; few links get most of them. */
 const HITS_A_DAY = 4000
 const HITS_AN_HOUR = 500
 const DAYS = 390
@@ -89,7 +89,7 @@ function describe(db: Database): void {
 
 function addHits(db: Database): void {
   const random = seededRandom(SEED)
-  // Few links have most hits; they are scattered over all ids.
+  // A few links have most of the hits; they are scattered over all ids.
   const draw = () => scatteredId(Math.floor(LINKS_WITH_HITS ** random()))
   const into = (table: string) =>
     db.prepare<null, [number, number, number, number]>(
@@ -115,7 +115,7 @@ function addHits(db: Database): void {
   }
   db.run(`INSERT INTO hits SELECT id, ${ACCOUNT}, sum(count) FROM hits_by_day WHERE scope = 0
           GROUP BY id`)
-  // The others have hits from before the days that are kept.
+  // Hits of the other links are older than the stored days.
   const earlier = db.prepare<null, [number, number, number]>(
     'INSERT INTO hits VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET count = count + ?3',
   )

@@ -37,12 +37,12 @@ export class Histogram {
     return this.#count
   }
 
-  /** The least value recorded, exact; 0 while empty. */
+  /** The smallest value recorded, exact; 0 while empty. */
   get min(): number {
     return this.#count === 0 ? 0 : this.#min
   }
 
-  /** The greatest value recorded, exact; 0 while empty. */
+  /** The largest value recorded, exact; 0 while empty. */
   get max(): number {
     return this.#max
   }

@@ -64,7 +64,7 @@ export class HopcodeClient {
     return ((await this.#call('/api/status')) as { total_redirects: number }).total_redirects
   }
 
-  /** Codes that the account holds. */
+  /** Number of links of the account. */
   async codesHeld(): Promise<number> {
     return (await this.list('limit=1')).total
   }

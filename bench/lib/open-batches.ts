@@ -8,7 +8,7 @@ import { takeRealTimePolicy } from './real-time.ts'
 interface OpenBatchesOptions {
   hostname: string
   port: number
-  /** Used in turn, repeatedly. Each has a `location` of its own. */
+  /** Used round-robin. Each has a `location` of its own. */
   targets: Target[]
   /** Requests that are due each second, whether or not the server keeps up. */
   ratePerSecond: number
@@ -24,7 +24,7 @@ interface OpenBatchesResult {
    * always was a free connection, else from the moment it was due.
    */
   latency: HistogramJson
-  /** Nanoseconds by which the generator itself was late, for each look at the clock. */
+  /** Nanoseconds by which the generator itself was late, for each reading of the clock. */
   lateness: HistogramJson
 }
 
@@ -33,17 +33,17 @@ const TICK_MS = 0.5
 /** Sent first and not timed: meanwhile the engine compiles this program. */
 const WARM_UP_SECONDS = 1
 const BATCH_MAX = 500
-/** How long the last responses may take. */
+/** Maximum wait for the last responses. */
 const GRACE_SECONDS = 5
 const NOT_ANSWERED = 'the server does not answer in time, or leads to other URLs'
 /** Never changes: waiting for it is a sleep with a finer resolution than Bun.sleep. */
 const NEVER = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * An open loop that leaves most of the machine to the server, also at high rates: the requests of a
- * millisecond are sent in one piece over a free connection, and only the last response is read.
- * Verify some responses before, and the counts of the service after. Throws if a last response is
- * missing or the server ends a connection.
+ * An open loop that uses little CPU itself, also at high rates: the requests of a tick are sent in
+ * one piece over a free connection, and only the last response is parsed. Verify some responses
+ * before, and the counts of the service after. Throws if a last response is missing or the server
+ * ends a connection.
  */
 export const openBatches = (
   options: OpenBatchesOptions,

@@ -187,7 +187,7 @@ test('requests that a dead server could not be sent are no faultless run', async
 })
 
 test('a generator that rests sends every request all the same', async () => {
-  const result = await load(redirected, { restMs: 1 })
+  const result = await load(redirected, { sleepMs: 1 })
   expect(result).toMatchObject({ sent: 100, answered: 100, wrong: 0, saturated: false })
 })
 

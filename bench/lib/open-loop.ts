@@ -9,7 +9,7 @@ import { type LoadResult, LoadTally } from './tally.ts'
 export interface OpenLoopOptions {
   hostname: string
   port: number
-  /** Used in turn, repeatedly. */
+  /** Used round-robin. */
   targets: Target[]
   /** Requests that are due each second, whether or not the server keeps up. */
   ratePerSecond: number
@@ -25,16 +25,16 @@ export interface OpenLoopOptions {
   /** How long to wait for the last responses. Default: 5. */
   drainSeconds?: number
   /**
-   * How long the generator sleeps between two looks at the clock; without sleeping it uses a whole
-   * core. Requests are sent, and responses noticed, later by as much. Default: 0.
+   * Milliseconds that the generator sleeps between two readings of the clock; without sleeping it
+   * uses a whole core. Requests are sent, and responses noticed, later by as much. Default: 0.
    */
-  restMs?: number
+  sleepMs?: number
   /** Its latencies do not matter: it runs with the lowest priority. Default: false. */
   isBackground?: boolean
   /**
-   * Uses a real-time policy, so that waiting for a core is not measured. Only with `restMs`, and at
-   * rates that leave its core idle most of the time: Linux throttles real-time threads that do not
-   * sleep. Default: false.
+   * Uses a real-time policy, so that waiting for a core is not measured. Only with `sleepMs`, and
+   * at rates that leave its core idle most of the time: Linux throttles real-time threads that do
+   * not sleep. Default: false.
    */
   isPunctual?: boolean
 }
@@ -177,8 +177,8 @@ class OpenLoopRun {
       setTimeout(this.#tick, Math.floor((waitNs - TIMER_NS / 2) / 1e6))
       return
     }
-    const { restMs = 0 } = this.#options
-    if (restMs > 0) Atomics.wait(NEVER, 0, 0, restMs)
+    const { sleepMs = 0 } = this.#options
+    if (sleepMs > 0) Atomics.wait(NEVER, 0, 0, sleepMs)
     setImmediate(this.#tick)
   }
 

@@ -14,11 +14,11 @@ export const OPEN_METRICS: Metric[] = [
 ]
 
 /**
- * `restMs` for services that do more than redirects: a polling generator uses a whole core, which
+ * `sleepMs` for services that do more than redirects: a polling generator uses a whole core, which
  * the other threads need on a small machine. Latencies below half a millisecond are then the
  * generator's own.
  */
-export const RESTING_MS = 0.1
+export const SLEEP_MS = 0.1
 
 interface OpenPart {
   figures: Figures
@@ -63,7 +63,7 @@ export async function measurePeak(
   const { result } = await openLoopProcess({
     hostname: HOSTNAME,
     port: server.port,
-    restMs: RESTING_MS,
+    sleepMs: SLEEP_MS,
     ...load,
     seconds,
     ratePerSecond: BEYOND_ANY_PEAK,

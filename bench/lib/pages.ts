@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Machine } from './machine.ts'
 import { latencyPlot } from './plot.ts'
-import { barTable, machineLine, replaceBetween, reportTable, shortTable } from './report.ts'
+import { machineLine, replaceBetween, reportTable, shortTable, targetTable } from './report.ts'
 import type { ScenarioReport } from './scenario.ts'
 
 const BENCH = resolve(import.meta.dir, '..')
@@ -38,7 +38,7 @@ export function writePages(
     const { scenario } = report
     return `${section}\n\n![Latency of ${scenario} by percentile](figures/${scenario}.svg)`
   })
-  const figures = [machineLine(machines), barTable(reports), ...sections].join('\n\n')
+  const figures = [machineLine(machines), targetTable(reports), ...sections].join('\n\n')
   replaceIn(RESULTS_PAGE, 'figures', figures)
   if (!isComplete) return
   const more = `${machineLine(machines)}. [More](bench/results.md).`

@@ -11,7 +11,7 @@ interface PeopleOptions {
   seconds: number
 }
 
-interface SignedIn {
+interface SignInLoad {
   /** Sign-ins answered per second. */
   signIns: number
   /** Milliseconds of the slowest. */
@@ -23,10 +23,10 @@ interface SignedIn {
  * requests in progress are aborted. Throws unless every response signs in and the last session
  * opens a page.
  */
-export const signInAgainAndAgain = async (options: PeopleOptions): Promise<SignedIn> =>
-  (await runInOwnProcess<SignedIn>(new URL(import.meta.url), options)).result
+export const signInRepeatedly = async (options: PeopleOptions): Promise<SignInLoad> =>
+  (await runInOwnProcess<SignInLoad>(new URL(import.meta.url), options)).result
 
-async function signInUntilTheEnd(options: PeopleOptions): Promise<SignedIn> {
+async function signInUntilTheEnd(options: PeopleOptions): Promise<SignInLoad> {
   const { origin, email, password, seconds } = options
   // Real browsers run on other machines.
   setThreadPriority('background')

@@ -9,20 +9,20 @@ const TICKS_PER_SECOND = 100
  */
 export const cpuSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/stat`)
 
-/** The same of the thread that the process began with: of Bun's, the one that serves HTTP. */
+/** The same for the main thread, which in Hopcode is the control thread. */
 export const mainThreadSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/task/${pid}/stat`)
 
 function ticksIn(file: string): number {
   const stat = readFileSync(file, 'latin1')
-  // The program's name, in parentheses, may hold spaces: the fields count from behind it.
+  // The program's name, in parentheses, may contain spaces: the fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
 export interface Memory {
-  /** All of it, in MiB: the sum of the others. */
+  /** Total in MiB: `anonymous` and `mapped`. */
   resident: number
-  /** The process's own: heaps and stacks. */
+  /** Heaps and stacks. */
   anonymous: number
   /** Pages of mapped files, which the kernel may take back: the program itself, the hit journal. */
   mapped: number

@@ -6,7 +6,7 @@ import { ResponseScanner } from './response-scanner.ts'
  * or by its text if the target has texts.
  */
 export const NUMBER_MARK = '{number}'
-/** As long as a generated code, so that the texts can be codes. */
+/** The length of a generated code, so that the texts can be codes. */
 export const TEXT_LENGTH = NUMBER_MARK.length
 
 /** A request that a generator repeats, and its expected response. */

@@ -1,8 +1,8 @@
 import type { RandomBytes } from '../../src/lib/random.ts'
 
 /**
- * Addresses as people shorten them: a shop's with campaign parameters, an article's, a document's.
- * The ordinal makes each another one.
+ * URLs like those that people shorten: shop pages with campaign parameters, articles, documents.
+ * The ordinal makes each URL unique.
  */
 export function realisticUrl(random: () => number, ordinal: number): string {
   const word = () => WORDS[Math.floor(random() * WORDS.length)]
@@ -33,7 +33,7 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** `random` as a source of bytes: for data to measure with, never for secrets. */
+/** `random` as a source of bytes: for test data, never for secrets. */
 export const seededBytes =
   (random: () => number): RandomBytes =>
   (length) =>

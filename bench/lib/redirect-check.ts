@@ -98,8 +98,8 @@ export class HitCheck {
   }
 
   /**
-   * Throws unless the limiter has counted every redirect of this process, which this ends with one
-   * more.
+   * Throws unless the limiter has counted every redirect of this process. Sends one more redirect
+   * to read the remaining budget.
    */
   async requireCountedByLimiter(server: Server, link: Link): Promise<void> {
     const headers = await followLink(server, link)

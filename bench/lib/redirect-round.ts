@@ -22,8 +22,8 @@ export const REDIRECT_METRICS: Metric[] = [
 ]
 
 const CODES = 100
-/** Requests in one piece: the generator is then much lighter than the server. */
-const TOGETHER = 50
+/** Pipelined requests: the generator then needs much less CPU than the server. */
+const PIPELINE_DEPTH = 50
 /** A longer load would use up the budget of the limiter. */
 const BATCH_SECONDS_MAX = 1
 
@@ -109,7 +109,7 @@ async function measureBatches(
   { targets, connections, seconds }: { targets: Target[]; connections: number; seconds: number },
 ): Promise<{ figures: Figures; requests: number }> {
   const { port } = server
-  const load = { connections, together: TOGETHER, seconds, turnSeconds: seconds }
+  const load = { connections, pipelineDepth: PIPELINE_DEPTH, seconds, sliceSeconds: seconds }
   const cpuBefore = server.cpuSeconds()
   const result = await batchLoop({ hostname: HOSTNAME, servers: [{ port, targets }], ...load })
   const cpu = server.cpuSeconds() - cpuBefore

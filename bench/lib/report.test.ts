@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { Histogram } from './histogram.ts'
 import { latencyPlot } from './plot.ts'
-import { barTable, replaceBetween, reportTable, shortTable } from './report.ts'
+import { replaceBetween, reportTable, shortTable, targetTable } from './report.ts'
 import { alternate, median, medianOf, medianRatio } from './rounds.ts'
-import type { Bar, ScenarioReport } from './scenario.ts'
+import type { ScenarioReport, SummaryFigure } from './scenario.ts'
 
 const variant = (name: string, values: number[]) => {
   const latency = new Histogram()
@@ -18,7 +18,7 @@ const REPORT: ScenarioReport = {
   settings: {},
   metrics: [{ key: 'speed', label: 'speed', digits: 1, ratio: true }],
   variants: [variant('bare', [10, 20, 40]), variant('hopcode', [5, 20, 30])],
-  bars: [],
+  summary: [],
   notes: ['One note.'],
 }
 
@@ -57,36 +57,37 @@ test('a figure that one variant lacks stays empty, as do all ratios without a ba
   expect(reportTable({ ...REPORT, metrics: more })).toContain('| size |  |  |  |')
 })
 
-const bar = (value: number, demand?: Bar['demand']): Bar => ({
+const figure = (value: number, target?: SummaryFigure['target']): SummaryFigure => ({
   label: 'a figure',
   value,
   unit: ' ms',
   digits: 1,
-  ...(demand && { demand }),
+  ...(target && { target }),
 })
-const rowOf = (judged: Bar) => barTable([{ ...REPORT, bars: [judged] }]).split('\n')[2]
+const rowOf = (judged: SummaryFigure) =>
+  targetTable([{ ...REPORT, summary: [judged] }]).split('\n')[2]
 
-test('a bar is met on its right side, and so is its stretch', () => {
-  const most: Bar['demand'] = { sense: '≤', bar: 10, stretch: 5 }
-  expect(rowOf(bar(5, most))).toBe('| x | a figure | 5.0 ms | ≤ 10 ms (5 ms) | stretch |')
-  expect(rowOf(bar(5.1, most))).toEndWith('| yes |')
-  expect(rowOf(bar(10.01, most))).toEndWith('| **no** |')
-  const least: Bar['demand'] = { sense: '≥', bar: 20_000 }
-  expect(rowOf(bar(20_000, least))).toBe('| x | a figure | 20,000.0 ms | ≥ 20,000 ms | yes |')
-  expect(rowOf(bar(19_999, least))).toEndWith('| **no** |')
+test('a target is met on its right side, and so is its stretch target', () => {
+  const most: SummaryFigure['target'] = { sense: '≤', value: 10, stretch: 5 }
+  expect(rowOf(figure(5, most))).toBe('| x | a figure | 5.0 ms | ≤ 10 ms (5 ms) | stretch |')
+  expect(rowOf(figure(5.1, most))).toEndWith('| yes |')
+  expect(rowOf(figure(10.01, most))).toEndWith('| **no** |')
+  const least: SummaryFigure['target'] = { sense: '≥', value: 20_000 }
+  expect(rowOf(figure(20_000, least))).toBe('| x | a figure | 20,000.0 ms | ≥ 20,000 ms | yes |')
+  expect(rowOf(figure(19_999, least))).toEndWith('| **no** |')
 })
 
-test('a figure without a demand, or of a run too short for it, is not judged', () => {
-  expect(rowOf(bar(7))).toBe('| x | a figure | 7.0 ms |  |  |')
-  expect(rowOf(bar(Number.NaN, { sense: '≤', bar: 1 }))).toBe(
+test('a figure without a target, or of a run that was too short, has no verdict', () => {
+  expect(rowOf(figure(7))).toBe('| x | a figure | 7.0 ms |  |  |')
+  expect(rowOf(figure(Number.NaN, { sense: '≤', value: 1 }))).toBe(
     '| x | a figure | not in this run | ≤ 1 ms |  |',
   )
 })
 
 test('the front page has the main figures alone, each with its command', () => {
-  const bars = [bar(1), { ...bar(2), label: 'the main one', isMain: true }]
+  const summary = [figure(1), { ...figure(2), label: 'the main one', isMain: true }]
   expect(
-    shortTable([{ ...REPORT, bars }])
+    shortTable([{ ...REPORT, summary }])
       .split('\n')
       .slice(2),
   ).toEqual(['| the main one | 2.0 ms | `npm run bench -- x` |'])

@@ -1,6 +1,6 @@
 import type { Machine } from './machine.ts'
 import { type Figures, median } from './rounds.ts'
-import type { Bar, Metric, ScenarioReport } from './scenario.ts'
+import type { Metric, ScenarioReport, SummaryFigure } from './scenario.ts'
 
 /** Machine, versions, commit and time of one or more runs of one commit, as a line of Markdown. */
 export function machineLine(machines: readonly Machine[]): string {
@@ -38,19 +38,25 @@ export function reportTable({ metrics, variants, baseline, notes }: ScenarioRepo
 }
 
 /** The figures of all scenarios that have a target, and whether it is met, as Markdown. */
-export function barTable(reports: readonly ScenarioReport[]): string {
-  const rows = reports.flatMap(({ scenario, bars }) =>
-    bars.map((bar) => [scenario, bar.label, valueCell(bar), demandCell(bar), verdict(bar)]),
+export function targetTable(reports: readonly ScenarioReport[]): string {
+  const rows = reports.flatMap(({ scenario, summary }) =>
+    summary.map((figure) => [
+      scenario,
+      figure.label,
+      valueCell(figure),
+      targetCell(figure),
+      verdict(figure),
+    ]),
   )
   return markdownTable(['scenario', 'figure', 'measured', 'target (stretch)', 'met'], rows, [2, 3])
 }
 
 /** The main figures for the front page: value and command, as Markdown. */
 export function shortTable(reports: readonly ScenarioReport[]): string {
-  const rows = reports.flatMap(({ scenario, bars }) =>
-    bars
+  const rows = reports.flatMap(({ scenario, summary }) =>
+    summary
       .filter(({ isMain }) => isMain)
-      .map((bar) => [bar.label, valueCell(bar), `\`npm run bench -- ${scenario}\``]),
+      .map((figure) => [figure.label, valueCell(figure), `\`npm run bench -- ${scenario}\``]),
   )
   return markdownTable(['what', 'measured', 'command'], rows, [1])
 }
@@ -67,24 +73,24 @@ function medianCell(metric: Metric, rounds: readonly Figures[]): string {
   return Number.isNaN(value) ? '' : value.toFixed(metric.digits)
 }
 
-function valueCell({ value, digits, unit, range }: Bar): string {
+function valueCell({ value, digits, unit, range }: SummaryFigure): string {
   if (Number.isNaN(value)) return 'not in this run'
   const spread = range ? ` (${range.map((end) => grouped(end, digits)).join('–')})` : ''
   return `${grouped(value, digits)}${unit}${spread}`
 }
 
-function demandCell({ demand, unit }: Bar): string {
-  if (!demand) return ''
-  const { sense, bar, stretch } = demand
+function targetCell({ target, unit }: SummaryFigure): string {
+  if (!target) return ''
+  const { sense, value, stretch } = target
   const further = stretch === undefined ? '' : ` (${grouped(stretch)}${unit})`
-  return `${sense} ${grouped(bar)}${unit}${further}`
+  return `${sense} ${grouped(value)}${unit}${further}`
 }
 
-function verdict({ demand, value }: Bar): string {
-  if (!demand || Number.isNaN(value)) return ''
-  const reaches = (goal: number) => (demand.sense === '≤' ? value <= goal : value >= goal)
-  if (demand.stretch !== undefined && reaches(demand.stretch)) return 'stretch'
-  return reaches(demand.bar) ? 'yes' : '**no**'
+function verdict({ target, value }: SummaryFigure): string {
+  if (!target || Number.isNaN(value)) return ''
+  const reaches = (goal: number) => (target.sense === '≤' ? value <= goal : value >= goal)
+  if (target.stretch !== undefined && reaches(target.stretch)) return 'stretch'
+  return reaches(target.value) ? 'yes' : '**no**'
 }
 
 const grouped = (value: number, digits?: number): string =>

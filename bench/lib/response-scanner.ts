@@ -3,7 +3,7 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 const SPACE = 32
 const COLON = 58
-/** Sets the bit that tells small ASCII letters from capital ones; a dash has it already. */
+/** The bit that distinguishes small ASCII letters from capital ones; a dash has it set. */
 const SMALL = 0x20
 
 type Phase = 'head' | 'body' | 'chunk-size' | 'chunk' | 'chunk-end' | 'trailer'
@@ -44,7 +44,7 @@ export class ResponseScanner {
     return this.#values[2]?.toLowerCase() === 'close'
   }
 
-  /** Says that the next response has no body whatever its headers say: the answer to a HEAD. */
+  /** Call it before the response to a HEAD: it has no body, even if its headers have a length. */
   expectNoBody(): void {
     this.#withoutBody = true
   }

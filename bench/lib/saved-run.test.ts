@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Histogram } from './histogram.ts'
-import { barTable, machineLine, reportTable } from './report.ts'
+import { machineLine, reportTable, targetTable } from './report.ts'
 import { mergeRuns, type SavedRun } from './saved-run.ts'
 
 function run(speed: number, commit = 'abc'): SavedRun {
@@ -22,7 +22,7 @@ function run(speed: number, commit = 'abc'): SavedRun {
     settings: {},
     metrics: [{ key: 'speed', label: 'speed', digits: 0, ratio: false }],
     variants: [{ name: 'hopcode', rounds: [{ speed }], latency: latency.toJSON() }],
-    bars: [{ label: `speed of ${speed}`, value: speed, unit: ' /s', digits: 0 }],
+    summary: [{ label: `speed of ${speed}`, value: speed, unit: ' /s', digits: 0 }],
     notes: [],
   }
   return { machine, options: {} as SavedRun['options'], reports: [report], micro: [], failures: [] }
@@ -31,7 +31,7 @@ function run(speed: number, commit = 'abc'): SavedRun {
 test('merged runs show the median of each figure with its range, and the rounds of all runs', () => {
   const runs = [run(10), run(40), run(20)]
   const merged = mergeRuns(runs)
-  expect(barTable(merged)).toContain('| x | speed of 20 | 20 /s (10–40) |')
+  expect(targetTable(merged)).toContain('| x | speed of 20 | 20 /s (10–40) |')
   expect(merged[0]?.variants[0]).toMatchObject({
     rounds: [{ speed: 10 }, { speed: 40 }, { speed: 20 }],
   })

@@ -2,7 +2,7 @@ import { Histogram, type HistogramJson } from './histogram.ts'
 import type { Machine } from './machine.ts'
 import type { MicroReport } from './micro.ts'
 import { type Figures, median, type VariantResult } from './rounds.ts'
-import type { Bar, LoadOptions, ScenarioReport } from './scenario.ts'
+import type { LoadOptions, ScenarioReport, SummaryFigure } from './scenario.ts'
 
 /** What bench/run.ts writes into bench/results/<start>.json. */
 export interface SavedRun {
@@ -49,18 +49,18 @@ function mergeReports(reports: readonly ScenarioReport[]): ScenarioReport {
       rounds: reports.flatMap(({ variants }): Figures[] => variants[at]?.rounds ?? []),
       latency: mergeLatencies(reports.flatMap(({ variants }) => variants[at]?.latency ?? [])),
     })),
-    // By position: the label of a bar may contain a figure of its run.
-    bars: last.bars.map((bar, at) =>
-      mergeBars(
-        reports.flatMap(({ bars }) => bars[at] ?? []),
-        bar,
+    // By position: the label may contain a figure of its own run.
+    summary: last.summary.map((figure, at) =>
+      mergeFigures(
+        reports.flatMap(({ summary }) => summary[at] ?? []),
+        figure,
       ),
     ),
   }
 }
 
-function mergeBars(bars: readonly Bar[], last: Bar): Bar {
-  const values = bars.map(({ value }) => value)
+function mergeFigures(summary: readonly SummaryFigure[], last: SummaryFigure): SummaryFigure {
+  const values = summary.map(({ value }) => value)
   return { ...last, value: median(values), range: [Math.min(...values), Math.max(...values)] }
 }
 

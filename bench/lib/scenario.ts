@@ -27,7 +27,7 @@ export interface LoadOptions {
 }
 
 /** A figure of the summary; it may have a target. */
-export interface Bar {
+export interface SummaryFigure {
   /** What is measured, beside the scenario's name. */
   label: string
   /** NaN if this run was too short to measure it. */
@@ -40,7 +40,7 @@ export interface Bar {
   /** Shown on the front page. */
   isMain?: boolean
   /** The target; absent if the figure has none. */
-  demand?: { sense: '≤' | '≥'; bar: number; stretch?: number }
+  target?: { sense: '≤' | '≥'; value: number; stretch?: number }
 }
 
 /** One line of a scenario's table. */
@@ -60,7 +60,7 @@ export interface ScenarioReport {
   settings: Record<string, string | number>
   metrics: Metric[]
   variants: VariantResult[]
-  bars: Bar[]
+  summary: SummaryFigure[]
   /** The title of the latency plot; absent if there is none. */
   plot?: string
   /** What a reader must know to interpret the figures. */

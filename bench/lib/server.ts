@@ -82,7 +82,7 @@ export class Server {
   }
 
   /** The same for the control thread only. */
-  httpThreadSeconds(): number {
+  controlThreadSeconds(): number {
     return mainThreadSecondsOf(this.pid)
   }
 

@@ -16,8 +16,8 @@ export const TURN_METRICS: Metric[] = [
 
 /**
  * Compares running services that differ by less than the machine does from one second to the next:
- * each has short turns in a closed loop, for `seconds` in total. What a service does between its
- * turns counts as its CPU time.
+ * each gets short, alternating time slices of a closed loop, for `seconds` in total. CPU time that
+ * a service uses between its slices is included.
  */
 export async function measureTurns(
   services: readonly { server: Server; targets: Target[] }[],
@@ -28,9 +28,9 @@ export async function measureTurns(
     hostname: HOSTNAME,
     servers: services.map(({ server, targets }) => ({ port: server.port, targets })),
     connections,
-    together: 1,
+    pipelineDepth: 1,
     seconds: seconds * services.length,
-    turnSeconds: TURN_SECONDS,
+    sliceSeconds: TURN_SECONDS,
   })
   const cpu = services.map(({ server }, at) => server.cpuSeconds() - (cpuBefore[at] ?? NaN))
   return figures.map(({ requests, seconds: taken, latency }, at) => ({

@@ -7,9 +7,9 @@ export interface LoadResult {
   sent: number
   answered: number
   byStatus: Record<string, number>
-  /** Right answers of each target, in the targets' order. */
+  /** Correct responses of each target, in the order of the targets. */
   rightByTarget: number[]
-  /** Answers with another status, Location or length than their target's, and the first one. */
+  /** Responses whose status, Location or length differs from that of their target. */
   wrong: number
   firstWrong?: string
   /** Requests whose connection broke, and why the first one did. */

@@ -7,7 +7,7 @@ const ROOT = resolve(import.meta.dir, '../..')
 const BINARY = join(ROOT, 'dist', 'hopcode')
 const BUILD_SCRIPT = join(ROOT, 'scripts', 'build.ts')
 
-/** One for all rounds, because a new one recreates all QR images. */
+/** The same for all rounds, because a new one recreates all QR images. */
 export const BASE_URL = 'https://hop.example'
 
 /** The largest budget that the service accepts: the limiter counts, and refuses nothing. */

@@ -7,9 +7,7 @@ import { NUMBER_MARK, RequestBytes, type Target, TEXT_LENGTH } from './raw-clien
 /** Ends a request in the file that wrk's script reads. */
 const NUL = Buffer.from([0])
 
-/**
- * Whether wrk can send these and detect wrong responses: it checks only the status.
- */
+/** Whether wrk can send these and detect wrong responses: it checks only the status. */
 export const fitsWrk = (targets: readonly Target[]): boolean =>
   targets.every(
     ({ status, bodyBytes, textsFile }) =>
@@ -55,7 +53,7 @@ function wrkScript(requestsFile: string, { targets, firstNumber = 0 }: ClosedLoo
   const { textsFile, status = 0 } = targets[0] ?? {}
   const errors = 'errors.connect + errors.read + errors.write + errors.timeout'
   const judge = `function response(s) if s ~= ${status} then wrong = wrong + 1 end end`
-  // wrk calls request() once before the load: that is the request before the first.
+  // wrk calls request() once before the load begins, so the count starts one lower.
   return `local heads, tails, texts, number, main = {}, {}, nil, ${firstNumber} - 1, nil
 wrong = 0
 function setup(thread)

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 const [port, linksFile = ''] = process.argv.slice(2)
 const links = JSON.parse(readFileSync(linksFile, 'utf8')) as { code: string; url: string }[]
 const urls = new Map(links.map(({ code, url }) => [code, url]))
-/** Stands for the service's: as long, but always the same. */
+/** A constant of the same length as a request id of the service. */
 const REQUEST_ID = 'abcdefgh-12345'
 
 Bun.serve({

@@ -21,7 +21,7 @@ const account = { email: ACCOUNT_EMAIL, plan: 'enterprise', key: stored, now: wa
 const accountId = accounts.create(account) ?? 1
 const writes = linkWrites(db)
 
-/** The service's own statements and commit, for one link alone. */
+/** The service's own statements and commit, for a single link. */
 function shorten({ text: url, href }: ParsedUrl): CreatedLink & { passcode: string } {
   const passcode = newPasscode(secureRandom)
   const passcodeHash = hasher.hash('passcode', passcode)

@@ -5,8 +5,7 @@ import { BULK_ITEMS, bulkMark, bulkTargets } from '../lib/bulk-load.ts'
 import { measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
-import { millionPlace } from '../lib/place.ts'
+import { measureOpen, OPEN_METRICS, SLEEP_MS } from '../lib/open-part.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
@@ -20,6 +19,7 @@ import {
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
+import { millionWorkspace } from '../lib/workspace.ts'
 
 const CODES = 100
 /** Bulk requests in flight, so that the writer always has the next one. */
@@ -33,7 +33,7 @@ const INDEX_DEADLINE_MS = 60_000
 const METRICS: Metric[] = [
   { key: 'linksPerSecond', label: 'links/s', digits: 0, ratio: false },
   { key: 'cpuMicros', label: 'CPU µs per link', digits: 1, ratio: false },
-  { key: 'httpMicros', label: '… of them on the control thread', digits: 1, ratio: false },
+  { key: 'controlMicros', label: '… of them on the control thread', digits: 1, ratio: false },
   { key: 'bulkP50', label: 'bulk: p50, ms', digits: 1, ratio: false },
   { key: 'bulkP99', label: 'bulk: p99, ms', digits: 1, ratio: false },
   { key: 'indexedPerSecond', label: 'links/s, the search index included', digits: 0, ratio: false },
@@ -60,8 +60,8 @@ export const bulk: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say)
-  const { folder, launch } = place
+  using workspace = await millionWorkspace(options, say)
+  const { folder, launch } = workspace
   const setup = { launch, folder, links: scatteredLinks(folder, CODES) }
   const contenders: Variant[] = [
     { name: 'redirects', bulks: false, redirects: true },
@@ -78,14 +78,14 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     metrics: METRICS,
     variants,
     plot: `bulk: redirects at ${REDIRECTS_PER_SECOND} requests/s`,
-    bars: [
+    summary: [
       {
         label: 'durable links/s in bulks of 1,000, among a million',
         value: medianOf(variants, 'bulks', 'linksPerSecond'),
         unit: ' /s',
         digits: 0,
         isMain: true,
-        demand: { sense: '≥', bar: 20_000, stretch: 50_000 },
+        target: { sense: '≥', value: 20_000, stretch: 50_000 },
       },
       {
         label: 'the same until all are in the search index too',
@@ -98,7 +98,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         value: medianOf(variants, 'both', 'openP50') / 1000,
         unit: ' ms',
         digits: 2,
-        demand: { sense: '≤', bar: 10 },
+        target: { sense: '≤', value: 10 },
       },
       {
         label: 'redirect during bulks, p99',
@@ -138,7 +138,7 @@ async function measureRound(
   const redirectLoad = {
     targets: targetsOf(links),
     ratePerSecond: REDIRECTS_PER_SECOND,
-    restMs: RESTING_MS,
+    sleepMs: SLEEP_MS,
   }
   await hits.begin()
   const heldBefore = await client.codesHeld()
@@ -170,10 +170,13 @@ async function measureRound(
 
 /** The CPU time of the server is that of the bulk requests only if they run alone. */
 function perLink(figures: Figures, { isAlone }: { isAlone: boolean }): Figures {
-  const { requestsPerSecond = 0, cpuMicros = 0, httpMicros = 0, closedP50 = 0 } = figures
+  const { requestsPerSecond = 0, cpuMicros = 0, controlMicros = 0, closedP50 = 0 } = figures
   return {
     linksPerSecond: requestsPerSecond * BULK_ITEMS,
-    ...(isAlone && { cpuMicros: cpuMicros / BULK_ITEMS, httpMicros: httpMicros / BULK_ITEMS }),
+    ...(isAlone && {
+      cpuMicros: cpuMicros / BULK_ITEMS,
+      controlMicros: controlMicros / BULK_ITEMS,
+    }),
     bulkP50: closedP50 / 1000,
     bulkP99: (figures.closedP99 ?? 0) / 1000,
   }

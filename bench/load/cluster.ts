@@ -9,7 +9,6 @@ import { ClusterHosts } from '../lib/cluster-hosts.ts'
 import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import { measureOpen } from '../lib/open-part.ts'
-import { millionPlace } from '../lib/place.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import {
@@ -21,18 +20,19 @@ import {
   type RoundResult,
   type VariantResult,
 } from '../lib/rounds.ts'
-import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
 import { measureTurns, TURN_METRICS, TURN_SECONDS } from '../lib/short-turns.ts'
 import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
+import { millionWorkspace } from '../lib/workspace.ts'
 
 const URLS = Array.from({ length: 100 }, (_, n) => `https://example.com/landing/${n}`)
-/** Of the redirects in short turns, per second of `--seconds`. */
+/** Seconds of redirects in short time slices, per second of `--seconds`. */
 const BESIDE_SECONDS = 10
 const BULK_CONNECTIONS = 2
 /** Prepared per second: more than any machine needs, so that none is sent twice. */
 const BULKS_PER_SECOND = 60
-/** Creations after each of which the other hosts are asked for the new link. */
+/** Creations; after each, the new link is requested from the other hosts. */
 const STALENESS_PROBES = 300
 const STALENESS_POLL_MS = 1
 const STALENESS_MAX_MS = 5000
@@ -85,7 +85,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       ...variants,
       { name: 'join', rounds: [{ joinSeconds }], latency: variants[0]?.latency as never },
     ],
-    bars: bars(variants, joinSeconds),
+    summary: summary(variants, joinSeconds),
     notes: [
       'PostgreSQL, all hosts and the generator share this machine; each host needs one of its own.',
       'alone: without CLUSTER_URL. one host: with it. three hosts: the first gets all requests.',
@@ -100,17 +100,22 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   }
 }
 
-function bars(variants: Parameters<typeof medianOf>[0], joinSeconds: number): Bar[] {
-  const ratio = (label: string, host: string, key: string, demand?: Bar['demand']): Bar => {
+function summary(variants: Parameters<typeof medianOf>[0], joinSeconds: number): SummaryFigure[] {
+  const ratio = (
+    label: string,
+    host: string,
+    key: string,
+    target?: SummaryFigure['target'],
+  ): SummaryFigure => {
     const value = medianRatio(variants, host, 'alone', key)
-    return { label, value, unit: '×', digits: 2, ...(demand && { demand }) }
+    return { label, value, unit: '×', digits: 2, ...(target && { target }) }
   }
   const three = (key: string) => medianOf(variants, 'three hosts', key)
-  const atLeastHalf = { sense: '≥', bar: 0.5 } as const
-  const atMost = (bar: number) => ({ sense: '≤', bar }) as const
+  const atLeastHalf = { sense: '≥', value: 0.5 } as const
+  const atMost = (value: number) => ({ sense: '≤', value }) as const
   return [
     ratio('CPU per redirect with CLUSTER_URL', 'one host', 'turnMicros'),
-    ratio('redirects/s with CLUSTER_URL', 'one host', 'turnRedirects', { sense: '≥', bar: 0.98 }),
+    ratio('redirects/s with CLUSTER_URL', 'one host', 'turnRedirects', { sense: '≥', value: 0.98 }),
     ratio('p99 of redirects with CLUSTER_URL', 'one host', 'turnP99', atMost(1.02)),
     ratio('durable links/s one by one with CLUSTER_URL', 'one host', 'creates', atLeastHalf),
     ratio('the same with three hosts on this machine', 'three hosts', 'creates'),
@@ -121,21 +126,21 @@ function bars(variants: Parameters<typeof medianOf>[0], joinSeconds: number): Ba
       value: three('staleP99'),
       unit: ' ms',
       digits: 1,
-      demand: atMost(50),
+      target: atMost(50),
     },
     {
       label: 'catch-up of a host that was stopped',
       value: three('catchUp'),
       unit: ' links/s',
       digits: 0,
-      demand: { sense: '≥', bar: 10_000 },
+      target: { sense: '≥', value: 10_000 },
     },
     {
       label: 'joining with a million links',
       value: joinSeconds,
       unit: ' s',
       digits: 1,
-      demand: atMost(60),
+      target: atMost(60),
     },
   ]
 }
@@ -299,8 +304,8 @@ async function measureJoin(
   postgres: PostgresServer,
   say: Progress,
 ): Promise<number> {
-  using place = await millionPlace(options, say)
-  const { program, dataDir, temporaryPath: folder } = place
+  using workspace = await millionWorkspace(options, say)
+  const { program, dataDir, temporaryPath: folder } = workspace
   const hosts = await ClusterHosts.start(program, { dataDir, folder, postgres })
   try {
     return await hosts.join(dataDir)

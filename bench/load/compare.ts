@@ -13,7 +13,7 @@ import {
   redirectFacts,
 } from '../lib/redirect-round.ts'
 import { alternate, type Figures, medianRatio, type Progress } from '../lib/rounds.ts'
-import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 export const compare: Scenario = {
@@ -76,7 +76,7 @@ async function compareRedirects(
   const measure = (contender: Contender) => measureRedirects(contender, options)
   const variants = await alternate(contenders, options.rounds, measure, say)
   const [before, after] = builds
-  const bar = (label: string, key: string): Bar => ({
+  const figure = (label: string, key: string): SummaryFigure => ({
     label: `${label}, ${after.name} / ${before.name}`,
     value: medianRatio(variants, after.name, before.name, key),
     unit: '×',
@@ -86,11 +86,11 @@ async function compareRedirects(
     baseline: before.name,
     metrics: REDIRECT_METRICS,
     variants,
-    bars: [
-      bar('CPU per redirect', 'cpuMicros'),
-      bar('redirects/s', 'requestsPerSecond'),
-      bar('p99', 'openP99'),
-      bar('memory', 'residentMebibytes'),
+    summary: [
+      figure('CPU per redirect', 'cpuMicros'),
+      figure('redirects/s', 'requestsPerSecond'),
+      figure('p99', 'openP99'),
+      figure('memory', 'residentMebibytes'),
     ],
     ...redirectFacts({ ...options, source: false }, compare.name),
   }
@@ -148,7 +148,7 @@ async function compareScenarios(
     settings: { seconds, rounds, warmUp, connections },
     metrics: [...metrics.values()],
     variants,
-    bars: [],
+    summary: [],
     notes: ['Each round runs every scenario once with each commit.'],
   }
 }

@@ -53,14 +53,14 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       { key: 'aloneMs', label: 'one alone, median, ms', digits: 2, ratio: false },
     ],
     variants,
-    bars: [
+    summary: [
       {
         label: `durable links/s one by one, ${connections} connections`,
         value: medianOf(variants, 'hopcode', 'requestsPerSecond'),
         unit: ' /s',
         digits: 0,
         isMain: true,
-        demand: { sense: '≥', bar: 8000 },
+        target: { sense: '≥', value: 8000 },
       },
       {
         label: `the same where a flush takes ${FLUSH_MS} ms, beside a commit per request`,
@@ -72,7 +72,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         ),
         unit: '×',
         digits: 1,
-        demand: { sense: '≥', bar: 10 },
+        target: { sense: '≥', value: 10 },
       },
     ],
     notes: [

@@ -4,16 +4,16 @@ import { type Browser, chromium } from 'playwright-core'
 import { findBrowser } from '../../test/support/tools.ts'
 import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
 import { createAccount } from '../lib/hopcode-client.ts'
-import { emptyPlace } from '../lib/place.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, startServer } from '../lib/server.ts'
 import { hopcode } from '../lib/variants.ts'
+import { emptyWorkspace } from '../lib/workspace.ts'
 
 const PASSWORD = 'a password of the bench'
 /** Links that a round creates, one after another. */
 const CREATED = 20
-const BAR_MS = 300
+const TARGET_MS = 300
 const NAME = 'Enter'
 
 const METRICS: Metric[] = [
@@ -30,8 +30,8 @@ export const dashboardCreate: Scenario = {
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const executablePath = findBrowser()
   if (!executablePath) throw new Error('this bench needs chromium')
-  using place = await emptyPlace(options)
-  const { program, dataDir } = place
+  using workspace = await emptyWorkspace(options)
+  const { program, dataDir } = workspace
   createAccount(program, dataDir)
   // Over plain http, so that the browser accepts the cookies.
   const launch = hopcode(program, dataDir, { BASE_URL: 'http://localhost' })
@@ -43,13 +43,13 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     settings: { rounds: options.rounds, created: CREATED },
     metrics: METRICS,
     variants,
-    bars: [
+    summary: [
       {
         label: 'from Enter to copied and shown, median',
         value: medianOf(variants, NAME, 'median'),
         unit: ' ms',
         digits: 0,
-        demand: { sense: '≤', bar: BAR_MS },
+        target: { sense: '≤', value: TARGET_MS },
       },
     ],
     notes: [

@@ -4,14 +4,14 @@ import { ownClosedLoop } from '../lib/closed-loop.ts'
 import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
 import { COMMON_TAG, describedMillion, RARE_TAG, TITLE } from '../lib/described-million.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { millionPlace } from '../lib/place.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { HOSTNAME, type Launch, startServer } from '../lib/server.ts'
+import { millionWorkspace } from '../lib/workspace.ts'
 
 const PASSWORD = 'a password of the bench'
 const ROWS = 50
-const BAR_MS = 100
+const TARGET_MS = 100
 
 const METRICS: Metric[] = [
   { key: 'p50', label: 'p50, ms', digits: 1, ratio: false },
@@ -97,8 +97,8 @@ export const dashboard: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say, {}, describedMillion)
-  const { folder, launch } = place
+  using workspace = await millionWorkspace(options, say, {}, describedMillion)
+  const { folder, launch } = workspace
   const measured = variantsOf(folder)
   const measure = (variant: Variant) => measureRound(variant, launch, folder, options.seconds)
   const variants = await alternate(measured, options.rounds, measure, say)
@@ -106,12 +106,12 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, rows: ROWS },
     metrics: METRICS,
     variants,
-    bars: measured.map(({ name }) => ({
+    summary: measured.map(({ name }) => ({
       label: `p99 of ${name}, of a million links`,
       value: medianOf(variants, name, 'p99'),
       unit: ' ms',
       digits: 1,
-      demand: { sense: '≤', bar: BAR_MS } as const,
+      target: { sense: '≤', value: TARGET_MS } as const,
     })),
     notes: [
       `One request at a time, ${ROWS} rows a page, of one account with ${MILLION} links: ` +

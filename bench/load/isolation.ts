@@ -5,8 +5,7 @@ import { Histogram } from '../lib/histogram.ts'
 import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { openBatches } from '../lib/open-batches.ts'
 import { openLoopProcess } from '../lib/open-loop.ts'
-import { RESTING_MS } from '../lib/open-part.ts'
-import { emptyPlace } from '../lib/place.ts'
+import { SLEEP_MS } from '../lib/open-part.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
@@ -18,9 +17,10 @@ import {
   type Progress,
   type RoundResult,
 } from '../lib/rounds.ts'
-import type { Bar, Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { HOSTNAME, type Server, startServer } from '../lib/server.ts'
 import { hopcode, type Link } from '../lib/variants.ts'
+import { emptyWorkspace } from '../lib/workspace.ts'
 
 /** Redirects per second. */
 const RATES = [5000, 20_000] as const
@@ -50,8 +50,8 @@ export const isolation: Scenario = {
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('preparing the service and its links')
-  using place = await emptyPlace(options)
-  const { program, dataDir } = place
+  using workspace = await emptyWorkspace(options)
+  const { program, dataDir } = workspace
   const apiKey = createAccount(program, dataDir)
   // The limits of the account stay on: they decide how much of its load is admitted.
   const settings = { ANONYMOUS_REDIRECTS_PER_MINUTE: '0', ENTERPRISE_WRITES_PER_MINUTE: '6000' }
@@ -82,27 +82,27 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       })),
     ),
     variants,
-    bars: RATES.flatMap((rate): Bar[] => [
+    summary: RATES.flatMap((rate): SummaryFigure[] => [
       {
         label: `p99 of ${rate} redirects/s beside the load, and alone`,
         value: medianRatio(variants, 'beside the load', 'alone', `p99${rate}`),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1.5, stretch: 1.2 },
+        target: { sense: '≤', value: 1.5, stretch: 1.2 },
       },
       {
         label: `p99.9 of ${rate} redirects/s beside the load`,
         value: medianOf(variants, 'beside the load', `p99.9${rate}`) / 1000,
         unit: ' ms',
         digits: 1,
-        demand: { sense: '≤', bar: 10 },
+        target: { sense: '≤', value: 10 },
       },
       {
         label: `slowest of ${rate} redirects/s beside the load`,
         value: medianOf(variants, 'beside the load', `slowest${rate}`) / 1000,
         unit: ' ms',
         digits: 1,
-        demand: { sense: '≤', bar: 50 },
+        target: { sense: '≤', value: 50 },
       },
     ]),
     notes: [
@@ -165,7 +165,7 @@ async function measureRound(
   return { figures, ...(latency && { latency }) }
 }
 
-/** Everything at once, whether it is answered or refused. */
+/** Sends all kinds of load at once, whether it is answered or refused. */
 async function sendLoad(
   { port }: Server,
   { apiKey, cookie, seconds }: { apiKey: string; cookie: string; seconds: number },
@@ -211,7 +211,7 @@ async function sendLoad(
         seconds,
         connections: CONNECTIONS,
         backlogMax: 1_000_000,
-        restMs: RESTING_MS,
+        sleepMs: SLEEP_MS,
         isBackground: true,
       }),
     ),

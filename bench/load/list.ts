@@ -4,10 +4,10 @@ import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { ownClosedLoop } from '../lib/closed-loop.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { type MillionPlace, millionPlace } from '../lib/place.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { HOSTNAME, startServer } from '../lib/server.ts'
+import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
 
 const LIMIT = 50
 const WARMING = 3
@@ -24,8 +24,8 @@ const METRICS: Metric[] = [
   { key: 'requests', label: 'requests measured', digits: 0, ratio: false },
 ]
 
-const PAGE = { sense: '≤', bar: 10, stretch: 5 } as const
-const SEARCH = { sense: '≤', bar: 50, stretch: 20 } as const
+const PAGE = { sense: '≤', value: 10, stretch: 5 } as const
+const SEARCH = { sense: '≤', value: 50, stretch: 20 } as const
 
 /** One kind of request. */
 interface Variant {
@@ -34,7 +34,7 @@ interface Variant {
   search?: string
   /** A link is created before each request. */
   creates?: boolean
-  demand: Bar['demand'] & object
+  target: SummaryFigure['target'] & object
 }
 
 /** The expected response. */
@@ -50,42 +50,47 @@ export const list: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say)
-  const { folder } = place
+  using workspace = await millionWorkspace(options, say)
+  const { folder } = workspace
   const contenders: Variant[] = [
-    { name: 'the first page', offset: 0, demand: PAGE },
-    { name: `the page at ${MIDDLE}`, offset: MIDDLE, demand: PAGE },
-    { name: `the page at ${DEEP}`, offset: DEEP, demand: PAGE },
-    { name: RARE, offset: 0, search: rarePart(folder), demand: SEARCH },
-    { name: COMMON, offset: 0, search: 'https', demand: SEARCH },
-    { name: `its page at ${MIDDLE}`, offset: MIDDLE, search: 'https', demand: SEARCH },
+    { name: 'the first page', offset: 0, target: PAGE },
+    { name: `the page at ${MIDDLE}`, offset: MIDDLE, target: PAGE },
+    { name: `the page at ${DEEP}`, offset: DEEP, target: PAGE },
+    { name: RARE, offset: 0, search: rarePart(folder), target: SEARCH },
+    { name: COMMON, offset: 0, search: 'https', target: SEARCH },
+    { name: `its page at ${MIDDLE}`, offset: MIDDLE, search: 'https', target: SEARCH },
     {
       name: 'the same right after a creation',
       offset: 0,
       search: 'https',
       creates: true,
-      demand: SEARCH,
+      target: SEARCH,
     },
-    { name: 'a search of two characters', offset: 0, search: 'qu', demand: SEARCH },
-    { name: 'a search without a match', offset: 0, search: 'qqqxyzzyqqq', demand: SEARCH },
+    { name: 'a search of two characters', offset: 0, search: 'qu', target: SEARCH },
+    { name: 'a search without a match', offset: 0, search: 'qqqxyzzyqqq', target: SEARCH },
   ]
   say('asking the database itself what the answers must be')
   const expected = new Map(contenders.map((variant) => [variant, expectedOf(folder, variant)]))
   const measure = (variant: Variant) =>
-    measureRound(variant, expected.get(variant) ?? { total: 0, codes: [] }, place, options.seconds)
+    measureRound(
+      variant,
+      expected.get(variant) ?? { total: 0, codes: [] },
+      workspace,
+      options.seconds,
+    )
   const variants = await alternate(contenders, options.rounds, measure, say)
   return {
     settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, limit: LIMIT },
     metrics: METRICS,
     variants,
-    bars: [
-      ...contenders.map(({ name, demand }) => ({
+    summary: [
+      ...contenders.map(({ name, target }) => ({
         label: `p99 of ${name}, of a million links`,
         value: medianOf(variants, name, 'p99'),
         unit: ' ms',
         digits: 1,
         isMain: name === RARE,
-        demand,
+        target,
       })),
       ...[`the page at ${MIDDLE}`, COMMON, 'a search of two characters'].map((name) => ({
         label: `the first request after a start: ${name}`,
@@ -132,7 +137,7 @@ function expectedOf({ path }: MillionFolder, { offset, search = '' }: Variant): 
 async function measureRound(
   { offset, search, creates = false }: Variant,
   expected: Expected,
-  { launch, folder, renew }: MillionPlace,
+  { launch, folder, renew }: MillionWorkspace,
   seconds: number,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)

@@ -7,8 +7,7 @@ import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { tieToThisProcess } from '../lib/leftovers.ts'
 import { scatteredLinks } from '../lib/million.ts'
 import { openLoopProcess } from '../lib/open-loop.ts'
-import { measureOpen, measurePeak, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
-import { type MillionPlace, millionPlace } from '../lib/place.ts'
+import { measureOpen, measurePeak, OPEN_METRICS, SLEEP_MS } from '../lib/open-part.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
@@ -17,6 +16,7 @@ import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { HOSTNAME, type Server, startServer } from '../lib/server.ts'
 import { requireFaultless } from '../lib/tally.ts'
 import type { Link } from '../lib/variants.ts'
+import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
 
 const CODES = 200
 const SHARE_OF_PEAK = 0.6
@@ -26,12 +26,12 @@ const IMAGES = 20
 const SEARCHES = 10
 const IMAGE_SIZE = 2048
 const BACKGROUND_CONNECTIONS = 4
-/** The other work begins this much earlier than the redirects, so that its code is compiled, … */
+/** The other work starts this much earlier than the redirects, so that its code is compiled. */
 const WARM_SECONDS = 3
-/** … and the backup this much; all of it ends this much later. */
+/** The backup starts this much earlier than the redirects; all other work ends this much later. */
 const LEAD_SECONDS = 1
 
-interface Setup extends MillionPlace {
+interface Setup extends MillionWorkspace {
   links: readonly Link[]
 }
 
@@ -42,8 +42,8 @@ export const mixed: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say)
-  const setup: Setup = { ...place, links: scatteredLinks(place.folder, CODES) }
+  using workspace = await millionWorkspace(options, say)
+  const setup: Setup = { ...workspace, links: scatteredLinks(workspace.folder, CODES) }
   let series = 0
   const peakAlone = await findPeak(setup, options, undefined)
   const peak = await findPeak(setup, options, ++series)
@@ -71,21 +71,21 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     ],
     variants,
     plot: `mixed: redirects at ${ratePerSecond} requests/s`,
-    bars: [
+    summary: [
       {
         label: 'p99 of redirects while all else runs, beside redirects alone',
         value: medianRatio(variants, 'mixed', 'alone', 'openP99'),
         unit: '×',
         digits: 2,
         isMain: true,
-        demand: { sense: '≤', bar: 2, stretch: 1.3 },
+        target: { sense: '≤', value: 2, stretch: 1.3 },
       },
       {
         label: 'p99.9 of redirects while all else runs',
         value: medianOf(variants, 'mixed', 'openP999') / 1000,
         unit: ' ms',
         digits: 1,
-        demand: { sense: '≤', bar: 20 },
+        target: { sense: '≤', value: 20 },
       },
     ],
     notes: [
@@ -142,7 +142,7 @@ async function measureRound(
     connections,
     seconds,
     ratePerSecond,
-    restMs: RESTING_MS,
+    sleepMs: SLEEP_MS,
   })
   const elapsed = (performance.now() - startedAt) / 1000
   const cpuPercent = ((server.cpuSeconds() - cpuBefore) / elapsed) * 100
@@ -218,7 +218,7 @@ async function sendAllElse(
       seconds,
       connections: BACKGROUND_CONNECTIONS,
       drainSeconds: 10,
-      restMs: RESTING_MS,
+      sleepMs: SLEEP_MS,
       isBackground: true,
     })
     requireFaultless(result, `${targets[0]?.path}, …`)

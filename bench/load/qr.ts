@@ -4,15 +4,15 @@ import jsQR from 'jsqr'
 import { PNG } from 'pngjs'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
-import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
-import { emptyPlace } from '../lib/place.ts'
+import { measureOpen, OPEN_METRICS, SLEEP_MS } from '../lib/open-part.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Bar, Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
 import { BASE_URL, hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import { emptyWorkspace } from '../lib/workspace.ts'
 
 const CODES = 5
 const SIZES = [512, 2048]
@@ -40,8 +40,8 @@ export const qr: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await emptyPlace(options)
-  const { program, dataDir } = place
+  using workspace = await emptyWorkspace(options)
+  const { program, dataDir } = workspace
   const apiKey = createAccount(program, dataDir)
   const launch = hopcode(program, dataDir, WITHOUT_LIMITS)
   const links = await makeLinks(launch, apiKey)
@@ -53,7 +53,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const measure = (variant: Variant) => measureRound(variant, setup, options)
   const variants = await alternate(contenders, options.rounds, measure, say)
   const { seconds, rounds } = options
-  const bars = SIZES.flatMap((size): Bar[] => [
+  const summary = SIZES.flatMap((size): SummaryFigure[] => [
     {
       label: `QR images/s of ${size} px`,
       value: medianOf(variants, `and ${size} px`, 'requestsPerSecond'),
@@ -75,7 +75,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     metrics: [...CLOSED_METRICS.map((metric) => ({ ...metric, ratio: false })), ...OPEN_METRICS],
     variants,
     plot: `qr: redirects at ${REDIRECTS_PER_SECOND} requests/s`,
-    bars,
+    summary,
     notes: [
       `Closed loop: GET /api/qr/<code>?size=<px> of ${CODES} codes on ${CONNECTIONS} connections.`,
       `Open loop: redirects of warm codes, ${REDIRECTS_PER_SECOND} a second.`,
@@ -116,7 +116,7 @@ async function measureRound(
       connections,
       seconds,
       ratePerSecond: REDIRECTS_PER_SECOND,
-      restMs: RESTING_MS,
+      sleepMs: SLEEP_MS,
     }),
     targets.length > 0
       ? measureClosed(server, { targets, connections: CONNECTIONS, seconds })

@@ -5,12 +5,12 @@ import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts
 import { untilCounted } from '../lib/counted-hits.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
-import { millionPlace } from '../lib/place.ts'
 import { followLink, HitCheck, TotalCheck } from '../lib/redirect-check.ts'
 import { alternate, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
+import { millionWorkspace } from '../lib/workspace.ts'
 
 /** Small, so that the warm-up fills it: each miss then also evicts a link, as in a long run. */
 const CACHE_MAX = 10_000
@@ -44,12 +44,12 @@ export const redirectCold: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say, { LINK_CACHE_MAX: String(CACHE_MAX) })
-  const { folder, launch } = place
+  using workspace = await millionWorkspace(options, say, { LINK_CACHE_MAX: String(CACHE_MAX) })
+  const { folder, launch } = workspace
   const links = scatteredLinks(folder, COLD_CODES)
   const variant = (name: string, codes: number): Variant => {
     const own = links.slice(0, codes)
-    const file = join(place.temporaryPath, `${name}-codes`)
+    const file = join(workspace.temporaryPath, `${name}-codes`)
     const textsFile = writeTexts(
       file,
       own.map(({ code }) => code),
@@ -70,13 +70,13 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     settings: { seconds, rounds, warmUp, connections, cache: CACHE_MAX, codes: COLD_CODES },
     metrics: METRICS,
     variants,
-    bars: [
+    summary: [
       {
         label: 'CPU per redirect, cold / warm',
         value: ratio('cold', 'countedMicros'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1.5, stretch: 1.25 },
+        target: { sense: '≤', value: 1.5, stretch: 1.25 },
       },
     ],
     notes: [

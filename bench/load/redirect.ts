@@ -2,7 +2,6 @@
 // npm run bench -- redirect --seconds 3 --rounds 5
 import { availableParallelism } from 'node:os'
 import { isInstalled } from '../lib/machine.ts'
-import { emptyPlace } from '../lib/place.ts'
 import {
   type Contender,
   hopcodeContender,
@@ -13,6 +12,7 @@ import {
 import { alternate, medianOf, medianRatio, type Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { bare, nginx } from '../lib/variants.ts'
+import { emptyWorkspace } from '../lib/workspace.ts'
 
 export const redirect: Scenario = {
   name: 'redirect',
@@ -26,8 +26,8 @@ const threadCounts = (): number[] => [...new Set([2, Math.min(8, availableParall
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('preparing the service and its links')
-  using place = await emptyPlace(options)
-  const { program, dataDir, temporaryPath } = place
+  using workspace = await emptyWorkspace(options)
+  const { program, dataDir, temporaryPath } = workspace
   const service = await hopcodeContender('hopcode', program, dataDir)
   const { links, launch } = service
   const withThreads = (count: number): Contender => ({
@@ -50,7 +50,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     baseline: 'bare',
     metrics: REDIRECT_METRICS,
     variants,
-    bars: [
+    summary: [
       {
         label: 'redirects/s of warm codes',
         value: medianOf(variants, 'hopcode', 'requestsPerSecond'),
@@ -64,7 +64,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         unit: '×',
         digits: 2,
         isMain: true,
-        demand: { sense: '≥', bar: 0.88, stretch: 0.94 },
+        target: { sense: '≥', value: 0.88, stretch: 0.94 },
       },
       {
         label: 'CPU per redirect, beside a bare Bun.serve with the same answer',
@@ -72,28 +72,28 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         unit: '×',
         digits: 2,
         isMain: true,
-        demand: { sense: '≤', bar: 1.15, stretch: 1.06 },
+        target: { sense: '≤', value: 1.15, stretch: 1.06 },
       },
       {
         label: 'p99 in the closed loop, beside a bare Bun.serve with the same answer',
         value: medianRatio(variants, 'hopcode', 'bare', 'closedP99'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1.6, stretch: 1.3 },
+        target: { sense: '≤', value: 1.6, stretch: 1.3 },
       },
       {
         label: 'CPU per redirect in batches with two redirect threads, beside one',
         value: medianRatio(variants, '2 threads', 'hopcode', 'batchMicros'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1.1, stretch: 1.05 },
+        target: { sense: '≤', value: 1.1, stretch: 1.05 },
       },
       {
         label: 'redirects/s in batches with two redirect threads, beside one',
         value: medianRatio(variants, '2 threads', 'hopcode', 'batchPerSecond'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≥', bar: 1.3, stretch: 1.5 },
+        target: { sense: '≥', value: 1.3, stretch: 1.5 },
       },
       {
         label: `p99 of redirects at ${options.rate} requests/s`,

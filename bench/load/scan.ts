@@ -7,7 +7,6 @@ import { newCode } from '../../src/lib/code.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
-import { millionPlace } from '../lib/place.ts'
 import type { Target } from '../lib/raw-client.ts'
 import { seededBytes, seededRandom } from '../lib/realistic-urls.ts'
 import { followLink, TotalCheck } from '../lib/redirect-check.ts'
@@ -15,13 +14,14 @@ import { alternate, medianRatio, type Progress, type RoundResult } from '../lib/
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
+import { millionWorkspace } from '../lib/workspace.ts'
 
 /** Small, so that no code of the scan is still cached when it is requested again. */
 const CACHE_MAX = 10_000
 const WARM_CODES = 100
 const SCANNED_CODES = 250_000
 const SEED = 40_404
-/** After the first unknown code the service reads the codes in use: about 2 s of work. */
+/** Wait after the first unknown code, when the service reads the codes in use for about 2 s. */
 const CODES_READ_MS = 6000
 
 interface Variant {
@@ -49,14 +49,14 @@ export const scan: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say, { LINK_CACHE_MAX: String(CACHE_MAX) })
-  const { folder, launch } = place
+  using workspace = await millionWorkspace(options, say, { LINK_CACHE_MAX: String(CACHE_MAX) })
+  const { folder, launch } = workspace
   const [unmet, ...links] = scatteredLinks(folder, WARM_CODES + 1)
   const setup = { launch, folder, links, unmet: unmet?.code }
   const unknown = unknownCodes(folder, SCANNED_CODES)
   const target = (name: string, codes: readonly string[], status: number): Target => ({
     path: '/{number}',
-    textsFile: writeTexts(join(place.temporaryPath, name), codes),
+    textsFile: writeTexts(join(workspace.temporaryPath, name), codes),
     status,
   })
   const known = links.map(({ code }) => code)
@@ -75,20 +75,20 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     settings: { seconds, rounds, warmUp, connections, cache: CACHE_MAX, codes: SCANNED_CODES },
     metrics: CLOSED_METRICS,
     variants,
-    bars: [
+    summary: [
       {
         label: 'CPU per request, new unknown codes / warm redirects',
         value: ratio('scan'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1.6 },
+        target: { sense: '≤', value: 1.6 },
       },
       {
         label: 'CPU per request, repeated unknown codes / warm redirects',
         value: ratio('repeated'),
         unit: '×',
         digits: 2,
-        demand: { sense: '≤', bar: 1.6 },
+        target: { sense: '≤', value: 1.6 },
       },
     ],
     notes: [

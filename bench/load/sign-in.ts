@@ -3,15 +3,15 @@
 import { sendClosed } from '../lib/closed-part.ts'
 import { issueResetPath, openForm, setPassword } from '../lib/dashboard-client.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
-import { measureOpen, OPEN_METRICS, RESTING_MS } from '../lib/open-part.ts'
-import { signInAgainAndAgain } from '../lib/people.ts'
-import { emptyPlace } from '../lib/place.ts'
+import { measureOpen, OPEN_METRICS, SLEEP_MS } from '../lib/open-part.ts'
+import { signInRepeatedly } from '../lib/people.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { type Contender, hopcodeContender, targetsOf } from '../lib/redirect-round.ts'
 import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Bar, Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
 import { ACCOUNT_EMAIL } from '../lib/variants.ts'
+import { emptyWorkspace } from '../lib/workspace.ts'
 
 const PASSWORD = 'a password of the bench'
 const PEOPLE = 100
@@ -41,8 +41,8 @@ export const signIn: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await emptyPlace(options)
-  const { program, dataDir } = place
+  using workspace = await emptyWorkspace(options)
+  const { program, dataDir } = workspace
   const setup = await hopcodeContender('hopcode', program, dataDir)
   await givePassword(setup, dataDir)
   const measure = ({ name }: { name: string }) =>
@@ -56,15 +56,15 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     metrics: METRICS,
     variants,
     plot: `sign-in: redirects at ${MANY} requests/s`,
-    bars: [
-      p99Bar(MANY, medianRatio(variants, 'and sign-ins', 'redirects', 'openP99')),
-      p99Bar(FEW, medianRatio(variants, 'and sign-ins', 'redirects', 'fewP99')),
+    summary: [
+      p99Figure(MANY, medianRatio(variants, 'and sign-ins', 'redirects', 'openP99')),
+      p99Figure(FEW, medianRatio(variants, 'and sign-ins', 'redirects', 'fewP99')),
       {
         label: `memory on top while ${PEOPLE} sign in at once`,
         value: medianOf(variants, 'and sign-ins', 'growth'),
         unit: ' MiB',
         digits: 0,
-        demand: { sense: '≤', bar: 300 },
+        target: { sense: '≤', value: 300 },
       },
     ],
     notes: [
@@ -79,12 +79,12 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   }
 }
 
-const p99Bar = (rate: number, value: number): Bar => ({
+const p99Figure = (rate: number, value: number): SummaryFigure => ({
   label: `p99 of ${rate} redirects/s while ${PEOPLE} sign in at once, beside redirects alone`,
   value,
   unit: '×',
   digits: 2,
-  demand: { sense: '≤', bar: 2 },
+  target: { sense: '≤', value: 2 },
 })
 
 async function measureRound(
@@ -106,7 +106,7 @@ async function measureRound(
   }, SAMPLE_EVERY_MS)
   try {
     const people = withPeople ? await sendPeople(server, 2 * seconds) : undefined
-    const load = { targets, connections, seconds, restMs: RESTING_MS, isPunctual: true }
+    const load = { targets, connections, seconds, sleepMs: SLEEP_MS, isPunctual: true }
     const many = await measureOpen(server, { ...load, ratePerSecond: MANY })
     const few = await measureOpen(server, { ...load, ratePerSecond: FEW })
     const signedIn = await people?.ended
@@ -134,7 +134,7 @@ async function measureRound(
 async function sendPeople({ origin }: Server, seconds: number) {
   const forms = []
   for (let i = 0; i < PEOPLE; i++) forms.push(await openForm(`${origin}/app/sign-in`))
-  const ended = signInAgainAndAgain({
+  const ended = signInRepeatedly({
     origin,
     forms,
     email: ACCOUNT_EMAIL,

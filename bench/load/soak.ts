@@ -5,12 +5,12 @@ import { sendClosed } from '../lib/closed-part.ts'
 import { uncountedHits, untilCounted } from '../lib/counted-hits.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { MILLION, scatteredLinks, writeTexts } from '../lib/million.ts'
-import { millionPlace } from '../lib/place.ts'
 import { followLink, TotalCheck } from '../lib/redirect-check.ts'
 import { median, type Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
+import { millionWorkspace } from '../lib/workspace.ts'
 
 /** Length of the short form. */
 const SHORT_SECONDS = 40
@@ -22,7 +22,7 @@ const FOLLOWED_IN_A_ROW = 10
 const WINDOW = 2_000_000
 /** Growth is the difference of the medians over two ranges of this many redirects. */
 const RANGE = 10_000_000
-/** Redirects from which on growth has a target. */
+/** Growth has a target only after this many redirects. */
 const JUDGED_FROM = 50_000_000
 const CODES_CHECKED = 100
 
@@ -51,12 +51,12 @@ export const soak: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say)
-  const { folder, launch } = place
+  using workspace = await millionWorkspace(options, say)
+  const { folder, launch } = workspace
   const links = scatteredLinks(folder, MILLION)
   const codes = links.map(({ code }) => code)
   const inARow = codes.flatMap((code) => Array<string>(FOLLOWED_IN_A_ROW).fill(code))
-  const textsFile = writeTexts(join(place.temporaryPath, 'codes'), inARow)
+  const textsFile = writeTexts(join(workspace.temporaryPath, 'codes'), inARow)
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, folder.apiKey)
   const total = new TotalCheck(client)
@@ -98,14 +98,14 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         latency: { count: 0, sum: 0, min: 0, max: 0, slots: [] },
       },
     ],
-    bars: [
+    summary: [
       {
         label: `memory after ${(redirects / 1e6).toFixed(1)} million redirects of a million codes`,
         value: atEnd,
         unit: ' MiB',
         digits: 0,
         isMain: true,
-        demand: { sense: '≤', bar: 250 },
+        target: { sense: '≤', value: 250 },
       },
       {
         label: 'hits only in the journal at the end',
@@ -118,7 +118,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         value: isLong ? figures.growth : Number.NaN,
         unit: ' MiB',
         digits: 1,
-        demand: { sense: '≤', bar: 1 },
+        target: { sense: '≤', value: 1 },
       },
     ],
     notes: [

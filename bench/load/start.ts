@@ -4,12 +4,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { millionPlace } from '../lib/place.ts'
 import { followLink } from '../lib/redirect-check.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, spawnServer, startServer } from '../lib/server.ts'
 import { hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
+import { millionWorkspace } from '../lib/workspace.ts'
 
 const POLL_MS = 1
 const DEADLINE_MS = 20_000
@@ -46,11 +46,11 @@ export const start: Scenario = {
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  using place = await millionPlace(options, say)
-  const { program, folder: million } = place
+  using workspace = await millionWorkspace(options, say)
+  const { program, folder: million } = workspace
   const [link] = scatteredLinks(million, 1)
   if (!link) throw new Error('a million links hold none')
-  const small = await makeSmall(program, join(place.temporaryPath, 'small'))
+  const small = await createSmall(program, join(workspace.temporaryPath, 'small'))
   const contenders: Variant[] = [
     { name: 'one link', ...small, isAfterKill: false },
     { name: 'a million', folder: million, link, isAfterKill: false },
@@ -65,14 +65,14 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     settings: { rounds: options.rounds },
     metrics: METRICS,
     variants,
-    bars: [
+    summary: [
       {
         label: 'start to first redirect, a million links',
         value: medianOf(variants, 'a million', 'firstMs'),
         unit: ' ms',
         digits: 0,
         isMain: true,
-        demand: { sense: '≤', bar: 200, stretch: 100 },
+        target: { sense: '≤', value: 200, stretch: 100 },
       },
       {
         label: 'the same after kill -9',
@@ -92,7 +92,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         unit: ' MiB',
         digits: 0,
         isMain: true,
-        demand: { sense: '≤', bar: 90 },
+        target: { sense: '≤', value: 90 },
       },
     ],
     notes: [
@@ -105,7 +105,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   }
 }
 
-async function makeSmall(program: string[], path: string) {
+async function createSmall(program: string[], path: string) {
   mkdirSync(path)
   const apiKey = createAccount(program, path)
   await using server = await startServer(hopcode(program, path, WITHOUT_LIMITS))

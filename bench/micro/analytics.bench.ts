@@ -24,7 +24,7 @@ const NOW = Date.UTC(2026, 2, 1, 12)
 const REQUESTS = 100
 const PRESETS: readonly Preset[] = ['24h', '30d', '90d', '12m']
 
-/** Which link a hit is of, from a number between 0 and 1. */
+/** Maps a random number from 0 to 1 to the link of a hit. */
 const DISTRIBUTIONS: Record<string, (random: number) => number> = {
   'few links have most hits': (random) => Math.ceil(LINKS ** random),
   'all links have as many': (random) => 1 + Math.floor(random * LINKS),
@@ -49,7 +49,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** Of this process: other processes of a busy machine do not count. */
+/** CPU time of this process: other processes of a busy machine do not affect it. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

@@ -13,7 +13,7 @@ import { median } from '../lib/rounds.ts'
 const ENTRIES = 1_000_000
 const ROUNDS = 3
 const LOOKUPS = 200_000
-/** What a million hosts may add to the process. */
+/** Memory that a million hosts may add to the process. */
 const GROWTH_MAX_MIB = 100
 /** How long freed memory may take to return to the system. */
 const SETTLING_MS = 500
@@ -46,16 +46,16 @@ type Variant = keyof typeof VARIANTS
 
 interface Figures {
   loadMs: number
-  /** Processor time of all threads, and of the one that serves HTTP. */
+  /** CPU time of all threads, and of the main thread. */
   loadCpuMs: number
-  httpThreadMs: number
+  mainThreadMs: number
   settledMib: number
   peakMib: number
   hitNs: number
   missNs: number
-  /** What both kinds of look-up contain: parsing the URL. */
+  /** Parsing the URL, which is part of both kinds of lookup. */
   parseNs: number
-  /** A hit without it. */
+  /** A lookup that matches, without parsing. */
   lookupNs: number
 }
 
@@ -83,17 +83,17 @@ async function measure(open: (file: string) => Promise<Lookup>, list: string): P
   const before = memoryMib()
   const start = performance.now()
   const cpu = process.cpuUsage()
-  const httpThread = httpThreadMs()
+  const mainThread = mainThreadMs()
   const lookup = await open(list)
   const loadMs = performance.now() - start
   const { user, system } = process.cpuUsage(cpu)
   const times = { loadMs, loadCpuMs: (user + system) / 1000 }
-  const loading = { ...times, httpThreadMs: httpThreadMs() - httpThread }
+  const loading = { ...times, mainThreadMs: mainThreadMs() - mainThread }
   Bun.gc(true)
   await Bun.sleep(SETTLING_MS)
   const settledMib = memoryMib() - before
   const peakMib = peakMemoryMib() - before
-  // A stride that shares no factor with the count visits the list out of order, as callers do.
+  // A stride that is coprime to the count visits the list out of order, as callers do.
   const hits = urls((i) => `https://www.${host((i * 611_953) % ENTRIES)}/path`)
   const misses = urls((i) => `https://www.${host((i * 611_953) % ENTRIES)}.fine.example/path`)
   if (!hits.every(lookup)) throw new Error('a blocked host was missed')
@@ -105,8 +105,8 @@ async function measure(open: (file: string) => Promise<Lookup>, list: string): P
   return { ...loading, settledMib, peakMib, hitNs, missNs, parseNs, lookupNs }
 }
 
-/** Processor time of the first thread, from Linux's scheduler. */
-function httpThreadMs(): number {
+/** CPU time of the main thread, from Linux's scheduler. */
+function mainThreadMs(): number {
   const path = `/proc/self/task/${process.pid}/schedstat`
   return Number(readFileSync(path, 'utf8').split(' ')[0]) / 1e6
 }
@@ -125,20 +125,20 @@ function memoryMib(): number {
   return process.memoryUsage.rss() / 2 ** 20
 }
 
-/** Linux's own mark for this process; `ru_maxrss` would carry over what its parent took. */
+/** The peak that Linux reports for this process; `ru_maxrss` would include that of its parent. */
 function peakMemoryMib(): number {
   const status = readFileSync('/proc/self/status', 'utf8')
   return Number(/VmHWM:\s*(\d+)/.exec(status)?.[1]) / 1024
 }
 
-/** Of processor time: on a busy machine the clock tells more of others than of this. */
+/** Nanoseconds of CPU time: wall-clock time would include other processes of a busy machine. */
 function nsEach(inputs: readonly string[], judge: Lookup): number {
   const times = Array.from({ length: 3 }, () => {
-    const start = httpThreadMs()
+    const start = mainThreadMs()
     let count = 0
     for (const url of inputs) if (judge(url)) count++
     if (count !== 0 && count !== inputs.length) throw new Error('one kind of URL, two answers')
-    return ((httpThreadMs() - start) * 1e6) / inputs.length
+    return ((mainThreadMs() - start) * 1e6) / inputs.length
   })
   return median(times)
 }
@@ -148,7 +148,7 @@ function report(figures: Record<Variant, Figures[]>): void {
   const rows: [keyof Figures, string][] = [
     ['loadMs', 'loading, ms'],
     ['loadCpuMs', 'loading, ms of processor time'],
-    ['httpThreadMs', 'of that, on the HTTP thread'],
+    ['mainThreadMs', 'of that, on the HTTP thread'],
     ['settledMib', 'process growth, MiB'],
     ['peakMib', 'process growth at its peak, MiB'],
     ['hitNs', 'a blocked URL judged, ns'],

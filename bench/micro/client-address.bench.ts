@@ -43,7 +43,7 @@ async function compare(): Promise<void> {
   }
 }
 
-/** Nanoseconds a call, after a warm-up of as many calls. */
+/** Nanoseconds per call, after a warm-up of as many calls. */
 function measure(variant: Variant, index: number): number {
   const { peer, header, client } = CASES[index] as (typeof CASES)[number]
   const address = new ClientAddress(PROXIES)

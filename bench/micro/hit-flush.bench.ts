@@ -13,7 +13,7 @@ import { printMachine, timeInTurn } from '../lib/micro.ts'
 import { median } from '../lib/rounds.ts'
 
 const LINKS = 1_000_000
-const STRETCH = 8192
+const RANGE_ENTRIES = 8192
 const FLUSHES = 12
 const WARM_UP_FLUSHES = 2
 const ROUNDS = 3
@@ -21,9 +21,9 @@ const NOON = Date.UTC(2026, 2, 1, 12)
 
 interface Case {
   name: string
-  /** Hits are of one of so many links, each as likely. */
+  /** Number of links. Each hit is of a random one. */
   links: number
-  /** When every one of them was followed already: a first hit of an hour inserts a row. */
+  /** When all of them were last followed: the first hit of an hour inserts a row. */
   followed: 'never' | 'today' | 'this hour'
 }
 
@@ -77,7 +77,7 @@ async function compare(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'hopcode-bench-'))
   try {
     const base = join(folder, 'base.db')
-    makeDatabase(base)
+    createDatabase(base)
     printMachine()
     console.log('| case | CPU µs a hit | without series | ratio |')
     console.log('| :--- | ---: | ---: | ---: |')
@@ -98,7 +98,7 @@ async function compare(): Promise<void> {
 }
 
 /** A million links with destinations of about 70 characters, each followed once long ago. */
-function makeDatabase(file: string): void {
+function createDatabase(file: string): void {
   const db = openWritable(file)
   migrate(db)
   inTransaction(db, () => {
@@ -115,16 +115,16 @@ function makeDatabase(file: string): void {
   closeWritable(db)
 }
 
-/** Microseconds of CPU a hit. Throws if a hit is not counted. */
+/** Microseconds of CPU per hit. Throws if a hit is not counted. */
 function timeFlush(variant: Variant, { links, followed }: Case, file: string): number {
   const db = openWritable(file)
-  // The disk's own time is no CPU time, and the same for both.
+  // Only CPU time is measured; waiting for the disk would be the same for both.
   db.run('PRAGMA synchronous = OFF')
   const flush = VARIANTS[variant](db)
   const commit = (linkIds: Uint32Array, now = NOON) => inTransaction(db, () => flush(linkIds, now))
   let random = 0x9e3779b9
   const range = () =>
-    Uint32Array.from({ length: STRETCH }, () => {
+    Uint32Array.from({ length: RANGE_ENTRIES }, () => {
       random ^= random << 13
       random ^= random >>> 17
       random ^= random << 5
@@ -141,8 +141,8 @@ function timeFlush(variant: Variant, { links, followed }: Case, file: string): n
   const { user, system } = process.cpuUsage(before)
   const counted = db.query<{ n: number }, []>('SELECT sum(count) AS n FROM hits').get()?.n
   const expected =
-    LINKS + (followed === 'never' ? 0 : links) + (WARM_UP_FLUSHES + FLUSHES) * STRETCH
+    LINKS + (followed === 'never' ? 0 : links) + (WARM_UP_FLUSHES + FLUSHES) * RANGE_ENTRIES
   if (counted !== expected) throw new Error(`${counted} hits are counted, not ${expected}`)
   db.close()
-  return (user + system) / (FLUSHES * STRETCH)
+  return (user + system) / (FLUSHES * RANGE_ENTRIES)
 }

@@ -68,7 +68,7 @@ async function compare(): Promise<void> {
 function measure(name: Variant): Timing {
   const random = seededRandom(1)
   const bytes = seededBytes(random)
-  // Codes come as bytes, as they do in a request: a string kept would know its hash already.
+  // Codes come as bytes, as in a request: a reused string would have its hash cached.
   const drawn = Buffer.from(Array.from({ length: HELD }, () => newCode(bytes)).join(''))
   const codeAt = (index: number) => drawn.toString('latin1', 8 * index, 8 * index + 8) as Code
   Bun.gc(true)
@@ -104,7 +104,7 @@ function collect(): number {
   return performance.now() - start
 }
 
-/** Nanoseconds a find among the first `among` codes, the making of the code's text taken off. */
+/** Nanoseconds per find among the first `among` codes, without creating the code's string. */
 function timeFinds(
   cache: Cache,
   codeAt: (index: number) => Code,

@@ -60,7 +60,7 @@ async function compare(): Promise<void> {
   }
 }
 
-/** The length of the image. Throws unless it is of that size and reads as the text. */
+/** Returns the bytes of the image. Throws unless it has that size and contains the text. */
 async function verify(variant: Variant, size: number): Promise<number> {
   const png = await VARIANTS[variant](size)
   const { text, width, height } = await decodeQr(png, 'image/png')
@@ -68,7 +68,7 @@ async function verify(variant: Variant, size: number): Promise<number> {
   return png.length
 }
 
-/** A fifth of the calls again go before as warm-up. */
+/** Also runs a fifth as many calls before, as warm-up. */
 async function time(variant: Variant, size: number, calls: number): Promise<Timing> {
   const samples: number[] = []
   let bytes = 0

@@ -14,7 +14,7 @@ type Step = (n: number) => unknown
 
 interface Case {
   name: string
-  /** How the service does it. */
+  /** The form that the service uses. */
   kept: (db: Database) => Step
   other: (db: Database) => Step
 }
@@ -107,7 +107,7 @@ for (const { name, kept, other } of CASES) {
   console.log(`| ${name} | ${cells.join(' | ')} |`)
 }
 
-/** Microseconds a call, in a transaction on a new database in memory. */
+/** Microseconds per call, in a transaction on a new database in memory. */
 function measure(open: (db: Database) => Step): number {
   using db = new Database(':memory:')
   migrate(db)

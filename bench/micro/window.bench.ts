@@ -15,9 +15,9 @@ interface Case {
   name: string
   callers: number
   budget: number
-  /** Takes in a minute of simulated time. */
+  /** Requests in a minute of simulated time. */
   perMinute: number
-  /** Each take is a caller's never seen before, instead of one at random. */
+  /** Each request comes from a new caller, instead of a random known one. */
   isFlood?: boolean
 }
 
@@ -64,13 +64,13 @@ const NAMES: readonly Variant[] = ['hopcode', 'map']
 
 interface Timing {
   meanNs: number
-  /** Of takes timed one by one, the clock's own cost included. */
+  /** Requests timed one by one, including the cost of reading the clock. */
   p50Ns: number
   p99Ns: number
   passed: number
 }
 
-/** The same requests for every variant: who asks, and when. Allocates nothing. */
+/** The same callers and times for every variant. Allocates nothing. */
 class Requests {
   caller = 0
   nowMs = 0
@@ -100,7 +100,7 @@ if (variant === 'hopcode' || variant === 'map') {
   await compare()
 }
 
-/** Both must pass and refuse the same requests. */
+/** All variants must pass and refuse the same requests. */
 function verify(): void {
   const takes = NAMES.map((name) => VARIANTS[name]())
   const steps = { name: 'verify', callers: 500, budget: 20, perMinute: 20_000 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { askService, KINDS, makeWorld, sample, timePermit } from '../../scripts/timing-403.ts'
+import { askService, createWorld, KINDS, sample, timeRefusal } from '../../scripts/timing-403.ts'
 import { KeepAlive } from '../durability/lib/keep-alive.ts'
 import { testApp } from '../support/app.ts'
 import { cropped, welchT } from '../support/welch.ts'
@@ -11,7 +11,7 @@ import { cropped, welchT } from '../support/welch.ts'
 
 // design: 4.8 the same 403, byte for byte and in time
 test('unknown, foreign and wrong passcodes get one body, byte for byte', async () => {
-  using world = makeWorld()
+  using world = createWorld()
   const env = { ENTERPRISE_WRITES_PER_MINUTE: '0' }
   await using app = await testApp({ dataDir: world.dataDir, env })
   const client = await KeepAlive.open(app.url)
@@ -25,7 +25,7 @@ test('unknown, foreign and wrong passcodes get one body, byte for byte', async (
 })
 
 test('every kind of refusal asks the database once and hashes once', async () => {
-  using world = makeWorld()
+  using world = createWorld()
   const { reads, hasher } = world.deps
   const asked: string[] = []
   const noted = <Args extends unknown[], Result>(what: string, work: (...args: Args) => Result) => {
@@ -40,7 +40,7 @@ test('every kind of refusal asks the database once and hashes once', async () =>
   world.deps.hasher = { hash } as unknown as typeof hasher
   await sample(KINDS, 50, (kind) => {
     asked.length = 0
-    timePermit(world, kind)
+    timeRefusal(world, kind)
     expect(asked).toEqual(['look', 'hash'])
     return 0
   })

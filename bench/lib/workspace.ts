@@ -7,15 +7,15 @@ import type { LoadOptions } from './scenario.ts'
 import type { Launch } from './server.ts'
 import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from './variants.ts'
 
-/** The service under test with an empty data folder. Disposing of it removes the folders. */
-export interface Place extends Disposable {
+/** The program under test and an empty data folder. Disposal removes the folders. */
+export interface Workspace extends Disposable {
   program: string[]
   dataDir: string
   /** For other files of the scenario. */
   temporaryPath: string
 }
 
-export async function emptyPlace(options: LoadOptions): Promise<Place> {
+export async function emptyWorkspace(options: LoadOptions): Promise<Workspace> {
   const program = await hopcodeProgram(options)
   const temporary = new TemporaryFolder()
   const dataDir = join(temporary.path, 'data')
@@ -28,8 +28,8 @@ export async function emptyPlace(options: LoadOptions): Promise<Place> {
   }
 }
 
-/** The service under test with a copy of the million links, and without limits. */
-export interface MillionPlace extends Place {
+/** The program under test and a copy of the million links, for a service without limits. */
+export interface MillionWorkspace extends Workspace {
   folder: MillionFolder
   launch: Launch
   /** Replaces the data folder with a new copy. Call it while no service uses the folder. */
@@ -40,13 +40,13 @@ export interface MillionPlace extends Place {
  * `settings` are added to those of a service without limits. `original` replaces the folder that is
  * copied.
  */
-export async function millionPlace(
+export async function millionWorkspace(
   options: LoadOptions,
   say: Progress,
   settings: Record<string, string> = {},
   original: (say: Progress) => MillionFolder | Promise<MillionFolder> = options.million ??
     millionFolder,
-): Promise<MillionPlace> {
+): Promise<MillionWorkspace> {
   const program = await hopcodeProgram(options)
   const temporary = new TemporaryFolder()
   const dataDir = join(temporary.path, 'data')
