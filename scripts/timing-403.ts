@@ -224,7 +224,7 @@ async function sampleSignIn(each: number): Promise<Map<string, Float64Array>> {
         { batchMax: 1, queueMax: 10 },
       ),
     // The rate limit of password verification would make sampling slow.
-    time: { monotonic: monotonicClock, rest: async () => {} },
+    time: { monotonic: monotonicClock, sleep: async () => {} },
   })
   const passwordHash = await passwords.hash('seven purple otters', { queue: 'trusted', key: '' })
   const deps = {

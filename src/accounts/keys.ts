@@ -58,14 +58,14 @@ export function parseKeyName(text: string): string | undefined {
   return isName ? name : undefined
 }
 
-/** The lasting key with this name, in any letter case. No two lasting keys have the same name. */
+/** The key without an expiry that has this name, in any letter case: there is at most one. */
 export function findKeyByName(keys: readonly KeyRow[], name: string): KeyRow | undefined {
   const wanted = name.toLowerCase()
-  return keys.find((key) => isLasting(key) && keyName(key).toLowerCase() === wanted)
+  return keys.find((key) => hasNoExpiry(key) && keyName(key).toLowerCase() === wanted)
 }
 
 /** A key that was neither rotated nor revoked. */
-export const isLasting = ({ endsAt }: Pick<KeyRow, 'endsAt'>): boolean => endsAt === null
+export const hasNoExpiry = ({ endsAt }: Pick<KeyRow, 'endsAt'>): boolean => endsAt === null
 
 /** A new key and its stored form. The key itself is shown once and stored nowhere. */
 export function issueKey(

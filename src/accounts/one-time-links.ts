@@ -134,6 +134,6 @@ export class OneTimeLinkStore {
   }
 }
 
-/** Neither used nor expired. */
+/** The link is neither used nor expired. */
 const isUsable = (purpose: Purpose, now: number) =>
   and(eq(oneTimeLinks.purpose, purpose), isNull(oneTimeLinks.usedAt), gt(oneTimeLinks.endsAt, now))

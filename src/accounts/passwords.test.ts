@@ -8,9 +8,9 @@ interface VerifyInput {
 }
 
 /** A thread for which "right" fits any hash. Records its calls and how many ran at once. */
-function fakeThread({ failedStarts = 0, rest = async () => {}, begun = Promise.resolve() } = {}) {
+function fakeThread({ failedStarts = 0, sleep = async () => {}, begun = Promise.resolve() } = {}) {
   const asked: VerifyInput[] = []
-  const seen = { away: 0, mostAway: 0, starts: 0, rests: [] as number[] }
+  const seen = { away: 0, mostAway: 0, starts: 0, sleeps: [] as number[] }
   const thread = Thread.inProcess<PasswordFunctions>({
     async hash(password) {
       return password
@@ -31,9 +31,9 @@ function fakeThread({ failedStarts = 0, rest = async () => {}, begun = Promise.r
     },
     time: {
       monotonic: () => 0,
-      rest(ms) {
-        seen.rests.push(ms)
-        return rest()
+      sleep(ms) {
+        seen.sleeps.push(ms)
+        return sleep()
       },
     },
   })
@@ -64,10 +64,10 @@ test('one password is worked on at a time, and the thread is started at the firs
 })
 
 test('a login flood is served ten a second, and trusted devices at once', async () => {
-  const { passwords, asked, seen } = fakeThread({ rest: () => new Promise(() => {}) })
+  const { passwords, asked, seen } = fakeThread({ sleep: () => new Promise(() => {}) })
   const flood = Array.from({ length: 20 }, () => passwords.verify('right', HASH, ANONYMOUS))
   await Promise.all(flood.slice(0, 10))
-  expect(seen.rests).toEqual([100])
+  expect(seen.sleeps).toEqual([100])
   expect(await passwords.verify('right', HASH, TRUSTED)).toBe(true)
   expect(asked).toHaveLength(11)
 })
@@ -89,7 +89,7 @@ test('the result of an attempt counts for those that wait behind it', async () =
   expect(all.filter(({ status }) => status === 'rejected')).toHaveLength(17)
   expect(asked).toHaveLength(3)
   // A refused attempt takes no time of the others.
-  expect(seen.rests).toEqual([])
+  expect(seen.sleeps).toEqual([])
 })
 
 test('beyond 128 waiting attempts, 503 says when to try again', async () => {

@@ -33,7 +33,7 @@ const WAITING_MAX = 128
  * passwords a second of some 25 ms each. The rest is left to redirects.
  */
 const PACE: Pace = { burst: 10, everyMs: 100 }
-/** About the time in which a full queue is served. */
+/** Approximate time to serve a full queue. */
 const RETRY_AFTER_SECONDS = Math.ceil((WAITING_MAX * PACE.everyMs) / SECOND)
 
 /** Verified against where no hash is stored, so that an unknown account takes the same time. */
@@ -54,7 +54,7 @@ interface PasswordsOptions {
 }
 
 /**
- * On whose behalf a password is hashed or verified. Each queue is served at its own pace, and the
+ * The requester of a hash or a verification. Each queue is served at its own pace, and the
  * keys of one queue in rotation:
  * - `anonymous`, by network: a browser without a trusted-device token.
  * - `trusted`, by account: inside a session, or a browser that has signed in to the account before.
@@ -119,7 +119,7 @@ export class Passwords {
     return this.#queues[queue].run(key, work, before)
   }
 
-  /** Finishes the work under way, and refuses waiting and later calls with `stopping`. */
+  /** Finishes the work in progress, and refuses waiting and later calls with `stopping`. */
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed

@@ -48,7 +48,7 @@ const stepMac = (
   expiresAt: number,
 ): Buffer => hasher.hash('sign-in-step', `${id} ${expiresAt} ${totpEnabledAt} ${passwordHash}`)
 
-/** What a guess at the codes of an account is counted against. */
+/** The gates at which a guessed code of an account is counted. */
 export function codeAttempts(
   hasher: SecretHasher,
   { id }: AccountRow,

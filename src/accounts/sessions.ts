@@ -187,7 +187,7 @@ export class SessionReads {
   }
 }
 
-/** Beyond this, the least recently used session of an account ends. */
+/** Beyond this, the least recently used session of an account is ended. */
 const SESSIONS_PER_ACCOUNT_MAX = 100
 
 /** With the account, because the id comes from a form. */

@@ -1,7 +1,7 @@
 import type { Script, Valkey } from '../lib/valkey.ts'
 import type { SecretHasher } from './secrets.ts'
 
-/** Of a hash, in a key: 128 bits. */
+/** Characters of a hash in a key: 128 bits. */
 const HASH_CHARS = 22
 const INSTALLATION_CHARS = 8
 
@@ -13,8 +13,8 @@ interface SharedStoreOptions {
 }
 
 /**
- * What the hosts of an installation count together. Keys have a fixed length and contain only
- * hashes made with the installation's secret key: no address, account or e-mail can be read there.
+ * Counts that the hosts of an installation share. Keys have a fixed length and contain only hashes
+ * made with the installation's secret key: no address, account or e-mail can be read there.
  */
 export class SharedStore {
   readonly #options: SharedStoreOptions

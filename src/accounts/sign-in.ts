@@ -26,7 +26,7 @@ export interface SignIn {
 /**
  * The account with this e-mail address and password; undefined if there is none, after the same
  * work. Throws `too_many_attempts`. The attempts of a queue are decided one after another, so none
- * slips through beside the one that uses up the allowance. Only its own failures count against a
+ * is verified after another one has used up the allowance. Only its own failures count against a
  * trusted device: other clients cannot lock it out.
  */
 export async function signIn(deps: SignInDeps, input: SignIn): Promise<AccountRow | undefined> {

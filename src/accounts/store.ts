@@ -9,12 +9,12 @@ import type { Plan } from './plans.ts'
 /** Minimum retention of expired keys, for the last-used column of the account list. */
 const EXPIRED_KEYS_KEPT_MS = 30 * DAY
 
-/** Expired keys kept of one account: creating and ending keys in a loop fills no disk. */
+/** Expired keys kept per account: creating and expiring keys in a loop must not fill the disk. */
 const EXPIRED_KEYS_MAX = 100
 
 export type AccountId = number
 
-/** What the owner of a key may see of it. */
+/** The columns of a key that its owner may see. */
 export type KeyRow = Omit<typeof apiKeys.$inferSelect, 'accountId' | 'hash'>
 
 /** A `read` key cannot create or change links. */
@@ -199,7 +199,7 @@ export class AccountStore {
       .run()
   }
 
-  /** Lets one key expire now. False if the account has no such active key. */
+  /** One key expires now. False if the account has no such active key. */
   expireKey(id: AccountId, keyId: number, now: number): boolean {
     const expired = this.#orm
       .update(apiKeys)
@@ -218,7 +218,7 @@ export class AccountStore {
 /** A key without an expiry, or with a later one. */
 const isActive = (at: number) => or(isNull(apiKeys.endsAt), gt(apiKeys.endsAt, at))
 
-/** What the owner of the service sees of an account. */
+/** The columns of an account that the owner of the service sees. */
 export interface AccountOverview
   extends Pick<
     AccountRow,

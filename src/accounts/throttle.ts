@@ -46,11 +46,11 @@ export interface Attempt {
 /** Gates that many people share: the success of one leaves the failures of the others counted. */
 const SHARED_GATES: readonly Gate[] = ['address', 'network', 'account']
 
-/** Keys held per gate. Beyond this the least recently used ones are dropped. */
+/** Keys per gate. Beyond this the least recently used ones are dropped. */
 const KEYS_MAX = 50_000
 
 /**
- * Slows guessing down, in bounded memory. Each key has a time up to which its failures reach, as in
+ * Limits guessing, in bounded memory. Each key has a time up to which its failures reach, as in
  * the generic cell rate algorithm (ITU-T I.371): a failure adds `everyMs` to it, and an attempt is
  * refused while it lies `burst` steps ahead.
  *
@@ -118,8 +118,8 @@ export class Throttle {
   }
 
   /**
-   * Hooks that hold the verification of a password to these attempts. `onClosed` is called with
-   * each gate that the failure has closed.
+   * Hooks that apply these gates to the verification of a password. `onClosed` is called with each
+   * gate that the failure has closed.
    */
   hooks(attempts: readonly Attempt[], onClosed: (gate: Gate) => void): VerifyHooks {
     let sharedClosed: Gate[] = []

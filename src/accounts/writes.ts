@@ -2,7 +2,7 @@
 
 import type { Database } from 'bun:sqlite'
 import { moderationCounter } from '../db/settings.ts'
-import { findKeyByName, isLasting, keyName } from './keys.ts'
+import { findKeyByName, hasNoExpiry, keyName } from './keys.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
 import { type SessionWrites, sessionWrites } from './sessions.ts'
@@ -229,15 +229,16 @@ interface KeyReplacement {
 
 function keyWrites({ accounts }: Stores) {
   const isFull = (keys: readonly KeyRow[]) => keys.length >= WORKING_KEYS_MAX
-  const findLasting = (keys: readonly KeyRow[], keyId: number) =>
-    keys.find((key) => key.id === keyId && isLasting(key))
+  const findWithoutExpiry = (keys: readonly KeyRow[], keyId: number) =>
+    keys.find((key) => key.id === keyId && hasNoExpiry(key))
 
   return {
     createKey(command: { accountId: AccountId; key: NewKey; now: number }): KeyResult {
       const { accountId, key, now } = command
       const keys = accounts.listKeys(accountId, now)
       if (findKeyByName(keys, keyName(key))) return { refused: 'name_taken' }
-      if (isFull(keys) || keys.filter(isLasting).length >= KEYS_MAX) return { refused: 'too_many' }
+      if (isFull(keys) || keys.filter(hasNoExpiry).length >= KEYS_MAX)
+        return { refused: 'too_many' }
       return { keyId: accounts.addKey(accountId, received(key), now) }
     },
 
@@ -251,7 +252,7 @@ function keyWrites({ accounts }: Stores) {
     }): KeyResult {
       const { accountId, keyId, next, endsAt, now } = command
       const keys = accounts.listKeys(accountId, now)
-      const old = findLasting(keys, keyId)
+      const old = findWithoutExpiry(keys, keyId)
       if (!old) return { refused: 'gone' }
       if (isFull(keys)) return { refused: 'too_many' }
       const { name, scope } = old
@@ -267,7 +268,7 @@ function keyWrites({ accounts }: Stores) {
       now: number
     }): boolean {
       const { accountId, keyId, endsAt, now } = command
-      const key = findLasting(accounts.listKeys(accountId, now), keyId)
+      const key = findWithoutExpiry(accounts.listKeys(accountId, now), keyId)
       if (key) accounts.revokeKeys(accountId, endsAt, key.name)
       return key !== undefined
     },

@@ -1,6 +1,6 @@
 import {
   findKeyByName,
-  isLasting,
+  hasNoExpiry,
   issueKey,
   KEY_OVERLAP_MS,
   type KeyDeps,
@@ -147,7 +147,7 @@ function chooseKey(
   { id, email }: AccountRow,
   name: string,
 ): KeyRow | undefined {
-  const keys = accounts.listKeys(id, clock()).filter(isLasting)
+  const keys = accounts.listKeys(id, clock()).filter(hasNoExpiry)
   const names = keys.map(keyName).join(', ')
   if (name === '') {
     if (keys.length <= 1) return keys[0]

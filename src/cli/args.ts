@@ -13,8 +13,8 @@ import {
 } from './commands.ts'
 
 /**
- * The command line makes no sense. The message is for the person who typed it; `topic` is what to
- * look up in the help.
+ * The command line is wrong. The message is for the user; `topic` names the help page that explains
+ * it.
  */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
@@ -26,7 +26,7 @@ export class UsageError extends Error {
   }
 }
 
-/** A command cannot be carried out. The message is for the person who typed it. */
+/** A command cannot be carried out. The message is for the user. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
 }

@@ -24,7 +24,7 @@ export async function backup(
   { file: target, forJoin }: { file: string; forJoin: boolean },
   clock: Clock,
 ): Promise<string> {
-  // The service beside it comes first.
+  // A running service has priority.
   setThreadPriority('background')
   const began = clock()
   using progress = new Progress()
@@ -49,7 +49,7 @@ export async function backup(
 
 interface Job {
   dataDir: string
-  /** Of the database. */
+  /** Size of the database. */
   bytes: number
   began: number
   /** For `hopcode cluster join`. */
@@ -72,7 +72,7 @@ async function toFile(job: Job, file: string): Promise<Manifest> {
   return manifest
 }
 
-/** The copy is in the data folder meanwhile: the program writes nowhere else. */
+/** The copy is temporarily in the data folder: the program writes nowhere else. */
 async function toStream(job: Job): Promise<Manifest> {
   requireRoom(job.dataDir, job.bytes)
   using scratch = scratchFolder(job.dataDir)

@@ -27,7 +27,7 @@ import { localAddress } from './service.ts'
 
 /** Commands on a cluster and its hosts. Each returns what it prints. */
 
-/** The data of this folder become those of a new cluster; or upgrades the tables of its cluster. */
+/** Creates a cluster with the data of this folder, or upgrades the tables of its cluster. */
 export async function init(config: Config): Promise<string> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
@@ -77,7 +77,7 @@ export async function join(
 function requireReplaceable(dataDir: string, name: string): void {
   if (!existsSync(databaseFile(dataDir))) return
   const cluster = findPositionOf(dataDir)?.cluster
-  // A damaged database cannot say to which cluster it belongs.
+  // The cluster of a damaged database is unknown.
   if (cluster === name || (cluster === undefined && existsSync(hostIdFile(dataDir)))) return
   throw new CommandError(
     `${dataDir} has data that do not belong to this cluster, and a join would replace them: ` +
@@ -85,7 +85,7 @@ function requireReplaceable(dataDir: string, name: string): void {
   )
 }
 
-/** This host is a service of its own again, with the data of the cluster. */
+/** Makes this host a single service again, with the data of the cluster. */
 export async function leave(config: Config): Promise<string> {
   const { dataDir, clusterUrl } = config
   requireDatabase(dataDir)
@@ -114,7 +114,7 @@ export async function leave(config: Config): Promise<string> {
 const LEAVE_ANYWAY =
   'To leave with the data that this host has, run the command with an empty CLUSTER_URL.'
 
-/** `id`: the id or the name of a host that is lost. */
+/** Removes a lost host from the cluster. `id`: its id or name. */
 export async function removeLost(config: Config, id: string): Promise<string> {
   const host = await usingPostgres(requireClusterUrl(config), async (sql) => {
     const { hosts } = await readCluster(sql)
@@ -146,7 +146,7 @@ export function requireClusterUrl({ clusterUrl }: Config): string {
   throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
 }
 
-/** Where people find this host: BASE_URL is that of all. */
+/** The address of this host for people: all hosts have the same BASE_URL. */
 function addressOf({ host, port }: Config): string {
   const local = localAddress(host, port)
   return local.replace(/^http:\/\/127\.0\.0\.1(?=:)/, `http://${hostname()}`)

@@ -122,7 +122,7 @@ export const COMMANDS = {
   },
   'account reset-two-factor': {
     accepts: ['email'],
-    summary: 'turn two-factor sign-in off, when the device is lost',
+    summary: 'turn two-factor sign-in off if the device is lost',
   },
   'account setup-link': {
     accepts: ['another', 'json'],
@@ -139,7 +139,7 @@ export const COMMANDS = {
   },
   'link disable': {
     accepts: ['code', 'reason'],
-    summary: 'answer visitors of the code 410; nobody can claim it',
+    summary: 'answer visitors of the code with 410; nobody can claim it',
   },
   'link enable': { accepts: ['code'], summary: 'redirect its visitors again' },
   'link disabled': { accepts: ['json'], summary: 'list the disabled codes with their reasons' },
@@ -155,7 +155,7 @@ export const COMMANDS = {
   },
   'maintenance on': { accepts: ['until'], summary: 'answer API requests with 503; links work' },
   'maintenance off': { accepts: [], summary: 'end maintenance' },
-  'maintenance status': { accepts: [], summary: 'say whether there is maintenance' },
+  'maintenance status': { accepts: [], summary: 'show whether maintenance is on' },
   'cluster init': {
     accepts: [],
     summary: 'begin a cluster with the data of this host',

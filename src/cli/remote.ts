@@ -10,7 +10,7 @@ interface Target {
   apiKey: string | undefined
 }
 
-/** Fewer than a program's: a person waits. */
+/** Fewer than the client's default, because a person waits. */
 const RETRIES_MAX = 2
 
 /** Returns the short URL and the passcode, or the whole answer as JSON. */
@@ -43,7 +43,7 @@ export async function links(
   }
 }
 
-/** Saves the image, as SVG if the name of the file ends so. Returns what was saved. */
+/** Saves the image, as SVG if the name ends with `.svg`. Returns the message to print. */
 export async function saveQr(
   service: Target,
   { code, out }: { code: string; out: string },
@@ -57,7 +57,7 @@ export async function saveQr(
     return `${bytes.length} bytes of ${format.toUpperCase()}`
   }
   try {
-    // Never over a file that exists.
+    // Never replaces a file.
     await writeFile(file, bytes, { flag: 'wx', mode: 0o644 })
   } catch (error) {
     throw new CommandError(`${file} cannot be written: ${messageOf(error)}`)
@@ -74,7 +74,7 @@ function keyHolder({ url, apiKey }: Target): Hopcode {
 const withScheme = (url: string): string =>
   /^[a-z][a-z\d+.-]*:/i.test(url) ? url : `https://${url}`
 
-/** A refusal and an unreachable service are one line for the person who typed the command. */
+/** Reports a refusal or an unreachable service as one line. */
 async function explained<Result>(url: string, call: Promise<Result>): Promise<Result> {
   try {
     return await call

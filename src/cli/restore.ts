@@ -38,7 +38,7 @@ export async function restore(dataDir: string, origin: string, clock: Clock): Pr
   )
 }
 
-/** The name of a backup for people. Throws CommandError if it cannot be read. */
+/** The name of a backup for messages. Throws CommandError if it cannot be read. */
 export function requireOrigin(origin: string): string {
   if (origin === STREAM && process.stdin.isTTY) {
     throw new CommandError('a backup cannot be typed: name a file, or use a pipe')
@@ -92,7 +92,7 @@ async function decide(origin: string, command: RestoreCommand): Promise<Manifest
   }
 }
 
-/** Passes a stream on. Its end begins the checks of the unpacked database. */
+/** Forwards a stream. After its end, the unpacked database is checked. */
 async function* watched(
   source: AsyncIterable<Uint8Array>,
   total: number,

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { NO_FOLLOW } from '../lib/symbolic-links.ts'
 
 /**
- * Where the service that uses a data folder is: commands print links with its host, whatever their
- * own settings are. The file is removed at a stop; one that a kill left is ignored.
+ * The address of the service that uses a data folder, so that commands print links with its host,
+ * whatever their own settings are. A stop removes the file; one left by a kill is ignored.
  */
 
 const WebUrl = z.string().regex(/^https?:\/\/[^\s/]+$/)
@@ -44,7 +44,7 @@ export function forgetRunning(dataDir: string): void {
   try {
     rmSync(runningFile(dataDir), { force: true })
   } catch {
-    // A disk that refuses leaves the file, which the end of this process makes stale.
+    // If the disk refuses, the file stays, and is stale once this process has ended.
   }
 }
 
@@ -56,7 +56,7 @@ export function findRunning(dataDir: string): Running | undefined {
     const running = Running.parse(JSON.parse(text))
     return isAlive(running.pid) ? running : undefined
   } catch {
-    // Absent, half written, or of another user: the settings of the command decide.
+    // Absent, incomplete, or of another user: the settings of the command apply.
     return undefined
   }
 }

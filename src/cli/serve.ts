@@ -13,11 +13,11 @@ import { VERSION } from '../lib/version.ts'
 import { forgetRunning, recordRunning } from './running.ts'
 import { localAddress } from './service.ts'
 
-/** The whole stop, regardless of clients and the disk. */
+/** Time limit of the whole stop, regardless of clients and the disk. */
 const STOP_DEADLINE_MS = 9000
 /**
- * How long open connections may send one more request, whose answer says `Connection: close`. After
- * that, idle connections are closed.
+ * Open connections may send one more request for so long; its response has `Connection: close`.
+ * After that, idle connections are closed.
  */
 const KEEP_ALIVE_MS = 500
 /** After that, time for requests in flight to finish. */
@@ -42,7 +42,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
     logLinesDropped: () => sink.dropped,
   })
   await listenForOperators(app, config)
-  // Redirects come first. Threads that are started later inherit this.
+  // Redirects have priority. Threads that are started later inherit this.
   setThreadPriority('normal')
   const ports = [app.port, app.operators?.server?.port]
   app.descriptors.watch(
@@ -127,7 +127,7 @@ function welcome({ baseUrl, host, dataDir }: Config, { fresh, setupLink, port }:
   }
 }
 
-/** The words that start this program, for a command to copy: the binary, or the npm script. */
+/** The command that starts this program, for messages: the binary, or the npm script. */
 function program(): string {
   if (Bun.main.startsWith('/$bunfs/')) return process.execPath
   return Bun.which('npm') ? 'npm run hopcode --' : 'bun run hopcode'

@@ -5,7 +5,7 @@ import { cFunction } from '../lib/c-library.ts'
 import { openTrials } from '../qr/trial.ts'
 import type { TrialCall } from '../qr/trials.ts'
 
-/** A usual trial needs one to one and a half, the start of its process included. */
+/** A typical trial needs 1 to 1.5 seconds, including the start of its process. */
 const CPU_SECONDS_MAX = 5
 const RLIMIT_CPU = 0
 

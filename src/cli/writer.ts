@@ -7,7 +7,7 @@ import { inTransaction } from '../db/open.ts'
 import { type Call, type Caller, functionOf } from '../lib/thread.ts'
 import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
 
-/** Makes the changes of a command. */
+/** Writes the changes of a command. */
 export type CommandWriter = Caller<SharedWrites>
 
 interface CommandFolder {
@@ -30,7 +30,7 @@ export async function openWriter({ db, dataDir, clusterUrl }: CommandFolder) {
   return writerOf((call) => submitCommand(folder, call))
 }
 
-/** Commits each call to the database, before it returns. */
+/** Commits each call before it returns. */
 export function localWriter(db: Database): CommandWriter {
   return writerOf(async ({ name, args }) => {
     const run = functionOf(sharedWrites(db), name)

@@ -39,7 +39,7 @@ const fontFace = `@font-face {
 /** The design's variables and typeface, also for the API page. */
 export const THEME_STYLE = fontFace + theme
 
-/** In this order. A part of the dashboard adds a file of its own. */
+/** In this order. Each part of the dashboard has a file of its own. */
 const STYLES = [THEME_STYLE, style, chartStyle, keysStyle, linkStyle, listStyle, qrStyle]
 const SCRIPTS = [script, chartScript, linkScript, listScript]
 

@@ -18,7 +18,7 @@ interface DashboardOptions {
   db: Database
   shared: SharedDeps
   writer: DashboardDeps['writer']
-  /** What several hosts count together; undefined without `VALKEY_URL`. */
+  /** Counts that several hosts share; undefined without `VALKEY_URL`. */
   sharedStore: SharedStore | undefined
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }

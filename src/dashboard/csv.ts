@@ -150,7 +150,7 @@ async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
   return lines
 }
 
-/** Spreadsheets use the list separator of their language. */
+/** Spreadsheets use the list separator of the user's locale. */
 function delimiterOf(start: string): string {
   const first = /^[^\r\n]*/.exec(start)?.[0] ?? ''
   const count = (sign: string) => first.split(sign).length

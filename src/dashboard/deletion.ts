@@ -15,8 +15,8 @@ interface DeletionOptions {
   links: Pick<LinkWriter, 'deleteSome'>
   log: Log
   /**
-   * In a cluster: how often to look for deletions that another host has begun and not finished. If
-   * it is still at work, both delete.
+   * In a cluster: interval of looking for deletions that another host has begun and not finished.
+   * If that host is still deleting, both delete.
    */
   takeOverMs?: number | undefined
 }

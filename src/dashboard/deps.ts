@@ -34,7 +34,7 @@ import type { Vitals } from '../status/vitals.ts'
 import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
 
-/** What the pages use of the rest of the service. */
+/** Parts of the service that the pages use. */
 export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   bodies: RequestBodies
   unsent: UnsentResponses
@@ -54,7 +54,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   log: Log
 }
 
-/** What the pages of the dashboard use. */
+/** All dependencies of the pages. */
 export interface DashboardDeps extends SharedDeps {
   /** Without a trailing slash. */
   baseUrl: string

@@ -60,7 +60,7 @@ function findUser(deps: DashboardDeps, failure: Failure): CurrentUser | undefine
     const origin = { network: '', requestId }
     return session && currentUserOf(deps, session, { request, origin, token })
   } catch {
-    // A failing database turns no refusal into a failure.
+    // A failing database must not turn a refusal into a 500.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
-/** A size for people, in the largest unit that fits, with one decimal below 10: `1.5 MiB`. */
+/** A size as text, in the largest unit that fits, with one decimal below 10: `1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   let value = bytes
   let unit = 0

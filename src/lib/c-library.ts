@@ -1,6 +1,6 @@
 import { dlopen, type FFIFunction } from 'bun:ffi'
 
-/** Names of the C library: glibc and musl. */
+/** File names of the C library: glibc and musl. */
 const LIBRARIES = ['libc.so.6', `libc.musl-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}.so.1`]
 
 const loaded = new Map<string, unknown>()

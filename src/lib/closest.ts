@@ -8,7 +8,7 @@ export function findClosest(word: string, candidates: readonly string[]): string
   return best && best.edits <= Math.max(1, best.candidate.length / 3) ? best.candidate : undefined
 }
 
-/** Longer words are no typing errors, and comparing them would take long. */
+/** Longer words are not typing errors, and comparing them would take long. */
 const LENGTH_MAX = 40
 
 /** Levenshtein: insertions, deletions and replacements of one character. */

@@ -1,4 +1,4 @@
-/** The data folder is not as the service needs it. The message names the file and the remedy. */
+/** A problem of the data folder. The message names the file and the remedy. */
 export class DataError extends Error {
   override readonly name = 'DataError'
 }

@@ -1,6 +1,6 @@
 type Reasons = readonly (readonly [codes: RegExp, reason: string])[]
 
-/** How the kernel and SQLite name a disk that accepts no more, and one that accepts nothing. */
+/** Error codes of the kernel and of SQLite for a full disk, and for one that refuses all writes. */
 const DISK: Reasons = [
   [/^(ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)$/, 'the disk is full'],
   [/^(EROFS|SQLITE_READONLY\w*)$/, 'the file system is read-only'],
@@ -19,7 +19,7 @@ const MACHINE: Reasons = [
   [/^SQLITE_CANTOPEN\w*$/, 'the database cannot be opened'],
 ]
 
-/** Why the machine did not do what was asked; undefined when the error has another cause. */
+/** Why an operation failed, if the machine is the cause; undefined for another error. */
 export function machineFailure(error: unknown): string | undefined {
   // A typed array that does not fit has this message and no code.
   if (error instanceof RangeError && error.message === 'Out of memory') {

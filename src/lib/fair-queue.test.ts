@@ -3,44 +3,44 @@ import { FairQueue } from './fair-queue.ts'
 
 const full = () => new Error('full')
 
-/** A queue whose rests pass at once on its own clock. */
+/** A queue whose sleeps return at once and advance its clock. */
 function fairQueue({ places = 100 } = {}) {
-  const rests: number[] = []
+  const sleeps: number[] = []
   const time = {
     now: 0,
     monotonic: () => time.now,
-    async rest(ms: number) {
-      rests.push(ms)
+    async sleep(ms: number) {
+      sleeps.push(ms)
       time.now += ms
     },
   }
   const queue = new FairQueue({ burst: 3, everyMs: 100, places, full, time })
   const arrive = (jobs: number) =>
     Promise.all(Array.from({ length: jobs }, () => queue.run('a', async () => {})))
-  return { queue, time, rests, arrive }
+  return { queue, time, sleeps, arrive }
 }
 
 test('a few jobs run at once, more at the pace, and after a quiet time at once again', async () => {
-  const { time, rests, arrive } = fairQueue()
+  const { time, sleeps, arrive } = fairQueue()
   await arrive(3)
-  expect(rests).toEqual([])
+  expect(sleeps).toEqual([])
   await arrive(3)
-  expect(rests).toEqual([100, 100, 100])
+  expect(sleeps).toEqual([100, 100, 100])
   time.now += 50
   await arrive(2)
-  expect(rests.slice(3)).toEqual([50, 100])
+  expect(sleeps.slice(3)).toEqual([50, 100])
   time.now += 60_000
   await arrive(3)
-  expect(rests).toHaveLength(5)
+  expect(sleeps).toHaveLength(5)
 })
 
 test('a job that took longer than the pace delays no other job', async () => {
-  const { queue, time, rests } = fairQueue()
+  const { queue, time, sleeps } = fairQueue()
   const slow = async () => {
     time.now += 150
   }
   await Promise.all(Array.from({ length: 10 }, () => queue.run('a', slow)))
-  expect(rests).toEqual([])
+  expect(sleeps).toEqual([])
 })
 
 test('jobs of a key run one at a time in the order they came, also behind one that fails', async () => {
@@ -60,7 +60,7 @@ test('jobs of a key run one at a time in the order they came, also behind one th
 })
 
 test('a job refused by admit does not count for the pace, and the next one runs', async () => {
-  const { queue, rests, arrive } = fairQueue()
+  const { queue, sleeps, arrive } = fairQueue()
   const refuse = () => {
     throw new Error('refused')
   }
@@ -68,7 +68,7 @@ test('a job refused by admit does not count for the pace, and the next one runs'
   const outcomes = await Promise.allSettled(refused)
   expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
   await arrive(3)
-  expect(rests).toEqual([])
+  expect(sleeps).toEqual([])
 })
 
 /** Begins a job for each key, in order. Returns what has become of each, by its number. */
@@ -102,8 +102,8 @@ test('a queue that is full of keys with one job each refuses a new one', async (
 })
 
 test('after close, jobs run without the pace', async () => {
-  const { queue, rests, arrive } = fairQueue()
+  const { queue, sleeps, arrive } = fairQueue()
   queue.close()
   await arrive(20)
-  expect(rests).toEqual([])
+  expect(sleeps).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { type MonotonicClock, monotonicClock } from './clock.ts'
 
 export interface Pace {
-  /** Jobs that may follow one another at once. */
+  /** Jobs that may start without a pause. */
   burst: number
   /** Beyond the burst, the minimum time between the starts of two jobs. */
   everyMs: number
@@ -10,8 +10,8 @@ export interface Pace {
 /** Clock and timer of a queue. */
 export interface Time {
   monotonic: MonotonicClock
-  /** Resolves so many milliseconds later. */
-  rest: (ms: number) => Promise<void>
+  /** Resolves after this many milliseconds. */
+  sleep: (ms: number) => Promise<void>
 }
 
 interface FairQueueOptions extends Pace {
@@ -32,7 +32,7 @@ interface Job {
   reject: (error: unknown) => void
 }
 
-const MACHINE_TIME: Time = { monotonic: monotonicClock, rest: Bun.sleep }
+const MACHINE_TIME: Time = { monotonic: monotonicClock, sleep: Bun.sleep }
 
 /**
  * Runs jobs one after another, no faster than its pace. Keys are served round-robin, the jobs of
@@ -119,6 +119,6 @@ export class FairQueue {
     const now = time.monotonic()
     this.#reach = Math.max(this.#reach, now) + everyMs
     const waitMs = this.#reach - burst * everyMs - now
-    if (waitMs > 0 && !this.#isClosed) await time.rest(waitMs)
+    if (waitMs > 0 && !this.#isClosed) await time.sleep(waitMs)
   }
 }

@@ -20,8 +20,8 @@ interface LimitedLog extends Log {
 }
 
 /**
- * A log that a flood of requests cannot fill. Beyond its limit an event is only counted; its next
- * line has the count in `suppressed`.
+ * A log that a flood of requests cannot fill. Lines of an event beyond its limit are only counted;
+ * the next line of the event has the count in `suppressed`.
  */
 export function limitLines(log: Log, monotonic: MonotonicClock): LimitedLog {
   const minutes = new Map<string, Minute>()

@@ -16,5 +16,5 @@ export function releasePages({ address, bytes }: { address: number; bytes: numbe
   madvise?.(address, bytes, MADV_DONTNEED)
 }
 
-/** Address of the first byte of `mapping`. */
+/** Pointer to the first byte of `mapping`. */
 export const pointerTo = (mapping: Uint8Array): number => Number(ptr(mapping))

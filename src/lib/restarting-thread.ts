@@ -3,8 +3,8 @@ import type { Caller, Functions, Thread } from './thread.ts'
 
 const PAUSE_MIN_MS = 100
 const PAUSE_MAX_MS = 30 * SECOND
-/** After a run of this length, the next pause is the shortest again. */
-const SOUND_MS = MINUTE
+/** After a thread has run for this time, the next pause is the shortest again. */
+const STABLE_MS = MINUTE
 
 /** Starts the thread. Calls `onDeath` if it ends later without `close`. */
 type Open<Calls extends Functions<Calls>> = (onDeath: () => void) => Promise<Thread<Calls>>
@@ -18,8 +18,8 @@ interface Options {
 
 /**
  * A thread without state of its own, which is started again when it ends: for reads and images.
- * Calls under way are refused then, and so are those until the new thread runs. The writer is not
- * such a thread: see docs/decisions/018-do-not-restart-the-writer-thread.md.
+ * Calls in progress are then refused, and so are new ones until the new thread runs. The writer is
+ * not such a thread: see docs/decisions/018-do-not-restart-the-writer-thread.md.
  */
 export class RestartingThread<Calls extends Functions<Calls>> implements Caller<Calls> {
   readonly #open: Open<Calls>
@@ -73,8 +73,8 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
 
   #restartLater(): void {
     if (this.#isClosed || this.#restarting) return
-    const isSound = performance.now() - this.#startedAt >= SOUND_MS
-    if (isSound) this.#pauseMs = this.#options.pauseMs
+    const wasStable = performance.now() - this.#startedAt >= STABLE_MS
+    if (wasStable) this.#pauseMs = this.#options.pauseMs
     this.#timer = setTimeout(() => {
       this.#restarting = this.#restart().finally(() => {
         this.#restarting = undefined

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { cFunction } from './c-library.ts'
 
 /**
- * Listeners and connections of this process, through the C library, because Bun has no function for
- * these purposes. Linux only: elsewhere the functions do nothing.
+ * Listeners and connections of this process, through the C library, because Bun has no functions
+ * for this. Linux only: elsewhere the functions do nothing.
  */
 
 /** From Linux's headers, the same on x64 and arm64. */
@@ -145,9 +145,9 @@ function epollData(epoll: number, socket: number): bigint | undefined {
 /** Reading more descriptors would block the calling thread for too long. */
 const CONNECTIONS_SEARCHED = 65_536
 
-interface QuietOptions {
+interface IdleOptions {
   wanted: number
-  quietMs: number
+  idleMs: number
   /** The maximum number of descriptors. */
   limit: number
   /** A port of the loopback interface through which threads of this process are connected. */
@@ -156,35 +156,35 @@ interface QuietOptions {
 
 interface Peer {
   connections: number
-  /** Descriptors of connections whose client has sent nothing lately. */
-  quiet: number[]
+  /** Descriptors of connections whose client has sent nothing for `idleMs`. */
+  idle: number[]
 }
 
 /**
- * Ends TCP connections of this process whose client has sent nothing for `quietMs`, beginning with
- * the addresses that have the most connections, until at least `wanted` are ended or none is left.
- * Returns how many. Bun sees each end as if the client had closed the connection.
+ * Closes TCP connections of this process whose client has sent nothing for `idleMs`, beginning with
+ * the addresses that have the most connections, until at least `wanted` are closed or none is left.
+ * Returns how many. To Bun, it looks as if the client had closed the connection.
  */
-export function endQuietConnections(options: QuietOptions): number {
+export function closeIdleConnections(options: IdleOptions): number {
   const shutdown = cFunction<Shutdown>('shutdown', { args: ['i32', 'i32'], returns: 'i32' })
   const peers = [...listPeers(options).values()]
   if (!shutdown || peers.length === 0) return 0
   // Connections that an address may keep; each round halves it.
   let most = Math.max(...peers.map(({ connections }) => connections))
-  const surplus = ({ connections, quiet }: Peer) => Math.min(quiet.length, connections - most)
+  const surplus = ({ connections, idle }: Peer) => Math.min(idle.length, connections - most)
   const sum = () => peers.reduce((total, peer) => total + Math.max(0, surplus(peer)), 0)
   while (most > 0 && sum() < options.wanted) most = Math.floor(most / 2)
   let ended = 0
   for (const peer of peers) {
-    for (const descriptor of peer.quiet.slice(0, Math.max(0, surplus(peer)))) {
+    for (const descriptor of peer.idle.slice(0, Math.max(0, surplus(peer)))) {
       if (shutdown(descriptor, SHUT_RDWR) === 0) ended++
     }
   }
   return ended
 }
 
-/** By address: an IPv4 address, or the /64 of an IPv6 address. */
-function listPeers({ quietMs, limit, except }: QuietOptions): Map<string, Peer> {
+/** Peers by address: an IPv4 address, or the /64 of an IPv6 address. */
+function listPeers({ idleMs, limit, except }: IdleOptions): Map<string, Peer> {
   const searched = Math.min(limit, CONNECTIONS_SEARCHED)
   const peers = new Map<string, Peer>()
   const getOption = getSocketOption()
@@ -207,10 +207,10 @@ function listPeers({ quietMs, limit, except }: QuietOptions): Map<string, Peer> 
     const port = portOf(getPeer, descriptor)
     if (port === 0 || port === except) continue
     const key = peerKey(address)
-    const peer = peers.get(key) ?? { connections: 0, quiet: [] }
+    const peer = peers.get(key) ?? { connections: 0, idle: [] }
     peers.set(key, peer)
     peer.connections++
-    if ((lastReceived[0] ?? 0) >= quietMs) peer.quiet.push(descriptor)
+    if ((lastReceived[0] ?? 0) >= idleMs) peer.idle.push(descriptor)
   }
   return peers
 }

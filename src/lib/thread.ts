@@ -47,7 +47,7 @@ export interface ThreadOptions {
   monotonic?: MonotonicClock
 }
 
-/** The calling side of a thread, as a feature sees it: it calls its own functions only. */
+/** The calling side of a thread, limited to the functions that a feature calls. */
 export interface Caller<Calls extends Functions<Calls>> {
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -137,7 +137,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     return this.#dead !== undefined
   }
 
-  /** Where the thread's order has the batch that was answered last: see `Service.place`. */
+  /** The place of the last answered batch in the order of changes: see `Service.place`. */
   get place(): number {
     return this.#place
   }
@@ -273,7 +273,7 @@ export function serveThread<Settings>(
   }
 }
 
-/** Early, while no code is hot yet: compiled code is discarded as well. */
+/** Short, because compiled code is discarded too, and no code is hot yet. */
 const SHRINK_DELAY_MS = 100
 
 /**

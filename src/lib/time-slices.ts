@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type MonotonicClock, monotonicClock } from './clock.ts'
 
-/** A slice in which this has passed ends early: some items take a hundred times as long as most. */
+/** A slice ends early after this time: some items take a hundred times as long as most. */
 const SLICE_MS = 2
 
 /**
@@ -43,7 +43,7 @@ export class TimeSlices {
   }
 }
 
-/** For batches of links: reading, checking and answering them. */
+/** For batches of links: parsing, validation and responses. */
 export const batchSlices = new TimeSlices()
 /** For dashboard pages, so that a flood of page requests does not delay batches. */
 export const pageSlices = new TimeSlices()

@@ -1,15 +1,15 @@
 import { RedisClient } from 'bun'
 import type { Log } from './log.ts'
 
-/** With GRACE_MS, the longest wait of a request for the server. */
+/** A request waits for the server at most this long, plus GRACE_MS. */
 const TIMEOUT_MS = 90
-/** After a long task of this thread, replies that have arrived are read before a timeout. */
+/** After a long task of this thread, replies that have arrived are read before they time out. */
 const GRACE_MS = 10
 const CONNECT_TIMEOUT_MS = 2000
 const RETRY_MS = 500
-/** Commands that wait for their reply. Beyond this, hosts decide alone. */
+/** Maximum number of commands without a reply. Beyond this, this host decides alone. */
 const WAITING_MAX = 10_000
-/** A write, which a replica or a full server refuses. */
+/** A test write, because a replica or a full server refuses writes. */
 const PROBE = "return redis.call('SET', KEYS[1], 1, 'PX', 1000)"
 
 /** A Lua script that returns whole numbers. */

@@ -14,6 +14,6 @@ export function writeOnce(file: string, text: string): void {
   } finally {
     rmSync(beside)
   }
-  // The directory entry must survive a power loss too: what depends on the file is stored next.
+  // The directory entry must survive a power loss too, because data stored next depends on it.
   flushToDisk(dirname(file))
 }

@@ -6,11 +6,17 @@ import type { Client } from '../hot/client-address.ts'
 import { WINDOW_MS } from '../hot/window-shard.ts'
 import type { Clocks } from '../lib/clock.ts'
 import { script } from '../lib/valkey.ts'
-import { type Budget, describe, type Payer, type RateLimiter, type Usage } from './budgets.ts'
+import {
+  type Budget,
+  type BudgetWindow,
+  describe,
+  type RateLimiter,
+  type Usage,
+} from './budgets.ts'
 import windowScript from './window.lua' with { type: 'text' }
 
 const CHARGE = script(windowScript)
-/** Callers whose refusal is remembered: 20 MB at most. */
+/** Maximum number of cached refusals: 20 MB. */
 const REFUSALS_MAX = 50_000
 /**
  * This host records a request after the shared window has, so its own window is full for a moment
@@ -64,17 +70,17 @@ export class ApiLimits {
     account: Account | undefined,
     client: Client,
   ): Budget | Promise<Budget> {
-    return this.#charge(this.#deps.limiter.payerOf(budget, account, client))
+    return this.#charge(this.#deps.limiter.windowOf(budget, account, client))
   }
 
   /** The same for several requests of an account, all or none of which a shared store allows. */
   async chargeAccount(budget: BudgetGroup, account: Account, amount = 1): Promise<Budget> {
-    return this.#charge(this.#deps.limiter.payerOf(budget, account, NO_CLIENT), amount)
+    return this.#charge(this.#deps.limiter.windowOf(budget, account, NO_CLIENT), amount)
   }
 
   /** Spends one dashboard request: of the session's account, or of an address without a session. */
   chargePage(account: AccountId | undefined, client: Client): Budget | Promise<Budget> {
-    return this.#charge(this.#deps.limiter.pagePayerOf(account, client))
+    return this.#charge(this.#deps.limiter.pageWindowOf(account, client))
   }
 
   /** Spends nothing. After a downgrade, more may have been spent than `used` reports. */
@@ -85,38 +91,38 @@ export class ApiLimits {
     const usedIn = async (budget: BudgetGroup) => {
       const { limit, used } = usage[budget]
       if (limit === 0) return { limit, used }
-      const payer = limiter.payerOf(budget, account, NO_CLIENT)
-      const reply = await shared.run(CHARGE, [keyOf(shared, payer)], [limit, 0, WINDOW_MS])
+      const window = limiter.windowOf(budget, account, NO_CLIENT)
+      const reply = await shared.run(CHARGE, [keyOf(shared, window)], [limit, 0, WINDOW_MS])
       return { limit, used: reply ? limit - (reply[1] ?? 0) : used }
     }
     const [read, write] = await Promise.all([usedIn('read'), usedIn('write')])
     return { read, write }
   }
 
-  #charge(payer: Payer, amount = 1): Budget | Promise<Budget> {
+  #charge(window: BudgetWindow, amount = 1): Budget | Promise<Budget> {
     const { shared } = this.#deps
-    return shared ? this.#share(shared, payer, amount) : this.#takeHere(payer, amount)
+    return shared ? this.#share(shared, window, amount) : this.#takeHere(window, amount)
   }
 
-  async #share(shared: SharedStore, payer: Payer, amount: number): Promise<Budget> {
+  async #share(shared: SharedStore, window: BudgetWindow, amount: number): Promise<Budget> {
     const { limiter, clock, monotonic } = this.#deps
-    const { limit } = payer
-    if (limit === 0 || limiter.refusesForMs(payer) > RECORDED_LATE_MS) {
-      return this.#takeHere(payer, amount)
+    const { limit } = window
+    if (limit === 0 || limiter.refusesForMs(window) > RECORDED_LATE_MS) {
+      return this.#takeHere(window, amount)
     }
-    const key = keyOf(shared, payer)
+    const key = keyOf(shared, window)
     const now = monotonic()
     const known = this.#refusals.get(key)
     if (known?.limit === limit && known.until > now) return this.#refuse(limit, known.until - now)
     const reply = await shared.run(CHARGE, [key], [limit, amount, WINDOW_MS])
-    if (!reply) return this.#takeHere(payer, amount)
+    if (!reply) return this.#takeHere(window, amount)
     const [isAllowed, remaining = 0, resetAfterMs = 0] = reply
     if (isAllowed !== 1) {
       // No request is allowed earlier than after a refusal of a single one.
       if (amount === 1) this.#refusals.set(key, { limit, until: now + resetAfterMs })
       return this.#refuse(limit, resetAfterMs)
     }
-    for (let i = 0; i < amount; i++) limiter.takeOf(payer)
+    for (let i = 0; i < amount; i++) limiter.takeOf(window)
     return describe(newBudget(), limit, { allowed: true, remaining, resetAfterMs }, clock())
   }
 
@@ -127,10 +133,10 @@ export class ApiLimits {
   }
 
   /** The decision of this host alone. */
-  #takeHere(payer: Payer, amount: number): Budget {
+  #takeHere(window: BudgetWindow, amount: number): Budget {
     const { limiter } = this.#deps
-    let budget = limiter.takeOf(payer)
-    for (let i = 1; i < amount && budget.allowed; i++) budget = limiter.takeOf(payer)
+    let budget = limiter.takeOf(window)
+    for (let i = 1; i < amount && budget.allowed; i++) budget = limiter.takeOf(window)
     return { ...budget }
   }
 }
@@ -139,5 +145,5 @@ const NO_CLIENT: Client = { keyHigh: 0, keyLow: 0 }
 
 const newBudget = () => ({ allowed: true, limit: 0, remaining: 0, resetAt: 0, retryAfter: 1 })
 
-const keyOf = (shared: SharedStore, { callers, budget, keyHigh, keyLow }: Payer): string =>
+const keyOf = (shared: SharedStore, { callers, budget, keyHigh, keyLow }: BudgetWindow): string =>
   shared.key(budget, `${callers} ${keyHigh} ${keyLow}`)

@@ -5,7 +5,7 @@ import { SlidingWindow, type WindowMemory } from '../hot/sliding-window.ts'
 import type { Decision, Mutable } from '../hot/window-shard.ts'
 import type { Clock, MonotonicClock } from '../lib/clock.ts'
 
-/** Callers held per window. hot/sliding-window.ts says what each costs. */
+/** Maximum number of callers per window. hot/sliding-window.ts states the memory of each. */
 const ADDRESSES_MAX = 393_216
 const ACCOUNTS_MAX = 49_152
 /** Room in each of 8 shards for an address with the highest budget: 1,000,000 requests. */
@@ -61,8 +61,8 @@ export interface Budget {
   readonly retryAfter: number
 }
 
-/** The window of a caller, and the budget in it. */
-export interface Payer {
+/** Identifies the window of a caller, and its limit. */
+export interface BudgetWindow {
   callers: 'account' | 'address'
   budget: BudgetGroup | 'page'
   /** 0: no limit. */
@@ -140,7 +140,7 @@ export class RateLimiter {
     )
   }
 
-  /** For a thread that has ended: otherwise others might wait for its locks. */
+  /** Call it for a thread that has ended: otherwise others might wait for its locks. */
   releaseLocksOf(thread: number): void {
     for (const windows of [this.#accounts, this.#addresses]) {
       for (const window of Object.values(windows)) window.releaseLocksOf(thread)
@@ -169,34 +169,37 @@ export class RateLimiter {
   }
 
   /** The window to which a request of the API is charged. */
-  payerOf(budget: BudgetGroup, account: Account | undefined, client: Client): Payer {
+  windowOf(budget: BudgetGroup, account: Account | undefined, client: Client): BudgetWindow {
     const { plans, anonymous } = this.memory
     return account
-      ? payer('account', budget, plans[account.plan][budget], { keyHigh: 0, keyLow: account.id })
-      : payer('address', budget, anonymous[budget], client)
+      ? budgetWindow('account', budget, plans[account.plan][budget], {
+          keyHigh: 0,
+          keyLow: account.id,
+        })
+      : budgetWindow('address', budget, anonymous[budget], client)
   }
 
   /** The window of a dashboard request: of the session's account, or of an address without one. */
-  pagePayerOf(account: AccountId | undefined, client: Client): Payer {
+  pageWindowOf(account: AccountId | undefined, client: Client): BudgetWindow {
     const { pagesPerMinute } = this.memory
     return account === undefined
-      ? payer('address', 'page', pagesPerMinute, client)
-      : payer('account', 'page', pagesPerMinute, { keyHigh: 0, keyLow: account })
+      ? budgetWindow('address', 'page', pagesPerMinute, client)
+      : budgetWindow('account', 'page', pagesPerMinute, { keyHigh: 0, keyLow: account })
   }
 
   /** Spends one request of this window; a refused request spends nothing. */
-  takeOf({ callers, budget, limit, keyHigh, keyLow }: Payer): Budget {
+  takeOf({ callers, budget, limit, keyHigh, keyLow }: BudgetWindow): Budget {
     return this.#takeFrom(this.#windowsOf(callers)[budget], limit, keyHigh, keyLow)
   }
 
   /** How long this window alone refuses a request; 0 if it does not. Spends nothing. */
-  refusesForMs({ callers, budget, limit, keyHigh, keyLow }: Payer): number {
+  refusesForMs({ callers, budget, limit, keyHigh, keyLow }: BudgetWindow): number {
     const now = Math.floor(this.#thread.monotonic())
     const decision = this.#windowsOf(callers)[budget].peek(keyHigh, keyLow, limit, now)
     return decision.allowed ? 0 : decision.resetAfterMs
   }
 
-  #windowsOf(callers: Payer['callers']): OfAccounts<SlidingWindow> {
+  #windowsOf(callers: BudgetWindow['callers']): OfAccounts<SlidingWindow> {
     return callers === 'account' ? this.#accounts : this.#addresses
   }
 
@@ -232,12 +235,12 @@ export function describe(
   return budget
 }
 
-const payer = (
-  callers: Payer['callers'],
-  budget: Payer['budget'],
+const budgetWindow = (
+  callers: BudgetWindow['callers'],
+  budget: BudgetWindow['budget'],
   limit: number,
   { keyHigh, keyLow }: Client,
-): Payer => ({ callers, budget, limit, keyHigh, keyLow })
+): BudgetWindow => ({ callers, budget, limit, keyHigh, keyLow })
 
 function mapValues<Name extends string, From, To>(
   from: Record<Name, From>,

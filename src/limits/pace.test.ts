@@ -2,16 +2,16 @@ import { expect, test } from 'bun:test'
 import { Pace } from './pace.ts'
 
 function pace() {
-  const rests: number[] = []
+  const sleeps: number[] = []
   let now = 5000
   const subject = new Pace({
     bytesPerSecond: 1000,
     monotonic: () => now,
-    rest: async (ms) => void rests.push(ms),
+    sleep: async (ms) => void sleeps.push(ms),
   })
   return {
     subject,
-    rests,
+    sleeps,
     advance: (ms: number) => {
       now += ms
     },
@@ -19,30 +19,30 @@ function pace() {
 }
 
 test('a call waits for the time of the bytes before it, and not for its own', async () => {
-  const { subject, rests, advance } = pace()
+  const { subject, sleeps, advance } = pace()
   await subject.wait(1, 300)
-  expect(rests).toEqual([])
+  expect(sleeps).toEqual([])
   await subject.wait(1, 200)
-  expect(rests).toEqual([300])
+  expect(sleeps).toEqual([300])
   advance(100)
   await subject.wait(1, 1)
-  expect(rests).toEqual([300, 400])
+  expect(sleeps).toEqual([300, 400])
 })
 
 test('an account does not wait for the bytes of another', async () => {
-  const { subject, rests } = pace()
+  const { subject, sleeps } = pace()
   await subject.wait(1, 1_000_000)
   await subject.wait(2, 5)
-  expect(rests).toEqual([])
+  expect(sleeps).toEqual([])
 })
 
 test('unused time is not saved up', async () => {
-  const { subject, rests, advance } = pace()
+  const { subject, sleeps, advance } = pace()
   await subject.wait(1, 100)
   advance(60_000)
   await subject.wait(1, 100)
   await subject.wait(1, 100)
-  expect(rests).toEqual([100])
+  expect(sleeps).toEqual([100])
 })
 
 test('an account is dropped when the time for its bytes has passed', async () => {

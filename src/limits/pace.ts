@@ -5,7 +5,7 @@ interface PaceOptions {
   /** Default: the machine's clock. */
   monotonic?: MonotonicClock
   /** Resolves after so many milliseconds. Default: `Bun.sleep`. */
-  rest?: (ms: number) => Promise<void>
+  sleep?: (ms: number) => Promise<void>
 }
 
 /**
@@ -15,17 +15,17 @@ interface PaceOptions {
 export class Pace {
   readonly #bytesPerMs: number
   readonly #monotonic: MonotonicClock
-  readonly #rest: (ms: number) => Promise<void>
-  /** By account: the time up to which its bytes reach. Ordered by last call. */
+  readonly #sleep: (ms: number) => Promise<void>
+  /** By account: when the time for its bytes so far has passed. Ordered by last call. */
   readonly #reach = new Map<number, number>()
 
-  constructor({ bytesPerSecond, monotonic = monotonicClock, rest = Bun.sleep }: PaceOptions) {
+  constructor({ bytesPerSecond, monotonic = monotonicClock, sleep = Bun.sleep }: PaceOptions) {
     this.#bytesPerMs = bytesPerSecond / 1000
     this.#monotonic = monotonic
-    this.#rest = rest
+    this.#sleep = sleep
   }
 
-  /** Accounts whose bytes reach into the future, and some whose bytes do not any more. */
+  /** Number of accounts in memory: those that must wait, and some that need not any more. */
   get size(): number {
     return this.#reach.size
   }
@@ -36,7 +36,7 @@ export class Pace {
     const start = Math.max(this.#reach.get(account) ?? now, now)
     this.#reach.delete(account)
     this.#reach.set(account, start + bytes / this.#bytesPerMs)
-    if (start > now) await this.#rest(start - now)
+    if (start > now) await this.#sleep(start - now)
   }
 
   #forgetUpTo(now: number): void {

@@ -4,15 +4,15 @@ import { AppError } from '../errors.ts'
 import { MINUTE, type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
 import type { LogoTrial, OptionsTrial, Trials } from './trial.ts'
 
-/** The argument with which this program runs one trial. It is no command for people. */
+/** The argument with which this program runs one trial. Not a command for users. */
 export const TRIAL_ARGUMENT = 'internal-qr-trial'
 
 /** Trials that wait or run, one for each account: each waits for less than 30 seconds of CPU. */
 const TRIALS_MAX = 5
-/** On a busy machine. The process limits its CPU time itself: see `runTrial`. */
+/** Wall-clock limit. The process also limits its CPU time itself: see `runTrial`. */
 const TIMEOUT_MS = 15 * SECOND
-/** An account whose trial was killed gets no other for this time, so that others get theirs. */
-const REST_MS = MINUTE
+/** Time after a killed trial in which its account starts no other, so that other accounts can. */
+const COOL_DOWN_MS = MINUTE
 const RESULT_BYTES_MAX = 1024 * 1024
 
 export type TrialCall = {
@@ -31,15 +31,15 @@ interface QrTrialsOptions {
   monotonic?: MonotonicClock
 }
 
-/** Tries logos and options in a process of its own, one at a time. It is killed when it hangs. */
+/** Tests logos and options in a process of their own, one at a time. A hanging one is killed. */
 export class QrTrials {
   readonly #command: readonly string[]
   readonly #text: string
   readonly #timeoutMs: number
   readonly #monotonic: MonotonicClock
   readonly #accounts = new Set<AccountId>()
-  /** When the rest of an account ends. */
-  readonly #resting = new Map<AccountId, number>()
+  /** When the cool-down of an account ends. */
+  readonly #coolDowns = new Map<AccountId, number>()
   #process: Bun.Subprocess | undefined
   #isClosed = false
   /** Settles with the latest trial and never rejects. */
@@ -55,7 +55,7 @@ export class QrTrials {
 
   /**
    * `bytes`: a PNG or SVG file. Throws `overloaded` while too many trials wait, and for an account
-   * that rests.
+   * in its cool-down.
    */
   async tryLogo(accountId: AccountId, bytes: Uint8Array): Promise<LogoTrial> {
     const tried = await this.#queue(accountId, {
@@ -83,8 +83,8 @@ export class QrTrials {
   }
 
   async #queue(accountId: AccountId, call: TrialCall): Promise<unknown> {
-    const restMs = this.#restOf(accountId)
-    if (restMs > 0) throw overloaded(restMs)
+    const coolDownMs = this.#coolDownMs(accountId)
+    if (coolDownMs > 0) throw overloaded(coolDownMs)
     if (this.#accounts.has(accountId) || this.#accounts.size >= TRIALS_MAX) {
       throw overloaded(5 * SECOND)
     }
@@ -93,17 +93,17 @@ export class QrTrials {
     this.#latest = trial.catch(() => {})
     try {
       const result = await trial
-      if (result === undefined) this.#resting.set(accountId, this.#monotonic() + REST_MS)
+      if (result === undefined) this.#coolDowns.set(accountId, this.#monotonic() + COOL_DOWN_MS)
       return result
     } finally {
       this.#accounts.delete(accountId)
     }
   }
 
-  #restOf(accountId: AccountId): number {
+  #coolDownMs(accountId: AccountId): number {
     const now = this.#monotonic()
-    for (const [id, end] of this.#resting) if (end <= now) this.#resting.delete(id)
-    return (this.#resting.get(accountId) ?? now) - now
+    for (const [id, end] of this.#coolDowns) if (end <= now) this.#coolDowns.delete(id)
+    return (this.#coolDowns.get(accountId) ?? now) - now
   }
 
   /** Undefined if the process was killed: after a time limit, or because memory is short. */

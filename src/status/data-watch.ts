@@ -32,7 +32,7 @@ export class DataWatch {
   #timer: Timer | undefined
   #isClosed = false
 
-  /** Construct it when every file is open. */
+  /** Call it when every file is open. */
   constructor(options: DataWatchOptions) {
     this.#options = options
     for (const name of WATCHED) {
@@ -56,7 +56,7 @@ export class DataWatch {
       const file = join(this.#options.dataDir, name)
       const found = await identify(file)
       if (this.#isClosed) return
-      // Reads and writes report a failing disk themselves.
+      // A failing disk is reported by reads and writes.
       if (found === 'unknown') continue
       if (!found) problem ??= `${file} was deleted while the service runs`
       else if (!isSame(found, opened)) problem ??= `${file} was replaced while the service runs`

@@ -17,7 +17,7 @@ function watched(endsAtMost = LIMIT) {
     monotonic: () => state.now,
     limit: LIMIT,
     lowestFree: () => state.lowestFree,
-    endConnections: ({ wanted }) => {
+    closeConnections: ({ wanted }) => {
       state.wanted.push(wanted)
       return Math.min(wanted, endsAtMost)
     },
@@ -42,7 +42,7 @@ test('while descriptors are free nothing happens', () => {
 })
 
 test.each([936, 999, undefined])(
-  'with %p as the lowest free one, accepting pauses and quiet connections are ended',
+  'with %p as the lowest free one, accepting pauses and idle connections are closed',
   (lowestFree) => {
     const { descriptors, state, events, pass } = watched()
     state.lowestFree = lowestFree

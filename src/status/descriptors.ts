@@ -1,21 +1,21 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { MINUTE, type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { endQuietConnections, ListenerPause } from '../lib/sockets.ts'
+import { closeIdleConnections, ListenerPause } from '../lib/sockets.ts'
 
 const INTERVAL_MS = 250
 /** After a resume without a free descriptor, Bun uses a whole core until the next check. */
 const FIRST_CHECK_MS = 5
 /** Minimum length of a pause. */
 const PAUSE_MS = SECOND
-/** A connection may be ended when its client has sent nothing for this time. */
-const QUIET_MS = 2 * SECOND
+/** A connection may be closed when its client has sent nothing for this time. */
+const IDLE_MS = 2 * SECOND
 /** After this time without a pause, log and metrics report that descriptors are free. */
 const CALM_MS = MINUTE
 /** Descriptors kept for the service's own files. */
 const RESERVE_MAX = 64
 const RESERVE_SHARE = 1 / 8
-/** Share of all descriptors that ending connections makes free. */
+/** Share of all descriptors that are freed at once by closing connections. */
 const ROOM_SHARE = 1 / 4
 
 interface DescriptorsOptions {
@@ -25,22 +25,22 @@ interface DescriptorsOptions {
   limit?: number | undefined
   /** The lowest free descriptor: all below it are in use. Undefined: none is free. */
   lowestFree?: () => number | undefined
-  endConnections?: typeof endQuietConnections
+  closeConnections?: typeof closeIdleConnections
 }
 
 /**
  * Keeps the service working when connections use up its file descriptors: accepts no more for a
- * second or longer, and ends quiet connections, beginning with the addresses that have the most.
+ * second or longer, and closes idle connections, beginning with the addresses that have the most.
  */
 export class Descriptors {
-  /** Connections ended to make room. */
+  /** Connections closed to free descriptors. */
   ended = 0
   readonly #log: Log
   readonly #monotonic: MonotonicClock
   /** Undefined: not known. */
   readonly limit: number | undefined
   readonly #lowestFree: () => number | undefined
-  readonly #endConnections: typeof endQuietConnections
+  readonly #closeConnections: typeof closeIdleConnections
   #listeners: readonly Pick<ListenerPause, 'pause' | 'resume'>[] = []
   #internal: number | undefined
   #timer: Timer | undefined
@@ -53,7 +53,7 @@ export class Descriptors {
     this.#monotonic = options.monotonic ?? monotonicClock
     this.limit = 'limit' in options ? options.limit : descriptorsMax()
     this.#lowestFree = options.lowestFree ?? lowestFree
-    this.#endConnections = options.endConnections ?? endQuietConnections
+    this.#closeConnections = options.closeConnections ?? closeIdleConnections
   }
 
   /** Every descriptor but a reserve is in use, or was within the last minute. */
@@ -69,8 +69,8 @@ export class Descriptors {
     this.#internal = internal
     const all = internal === undefined ? ports : [...ports, internal]
     this.watchListeners(all.flatMap((port) => ListenerPause.findAll(port)))
-    // Ends nothing; loads its C functions while descriptors are free.
-    this.#endQuiet({ wanted: 0, limit: 0 })
+    // Closes nothing; loads the C functions while descriptors are free.
+    this.#closeIdle({ wanted: 0, limit: 0 })
     this.#timer = setInterval(() => this.check(), INTERVAL_MS).unref()
   }
 
@@ -122,14 +122,14 @@ export class Descriptors {
     setTimeout(() => this.check(), FIRST_CHECK_MS).unref()
   }
 
-  #endQuiet({ wanted, limit }: { wanted: number; limit: number }): number {
-    return this.#endConnections({ wanted, limit, quietMs: QUIET_MS, except: this.#internal })
+  #closeIdle({ wanted, limit }: { wanted: number; limit: number }): number {
+    return this.#closeConnections({ wanted, limit, idleMs: IDLE_MS, except: this.#internal })
   }
 
   #makeRoom(open: number): void {
     const limit = this.limit ?? 0
     const wanted = open - Math.floor(limit * (1 - ROOM_SHARE))
-    if (wanted > 0) this.ended += this.#endQuiet({ wanted, limit })
+    if (wanted > 0) this.ended += this.#closeIdle({ wanted, limit })
   }
 }
 

@@ -309,7 +309,7 @@ export const FAMILIES = {
   ),
   hopcode_process_open_fds: gauge(
     'File descriptors open: connections and files.',
-    // While none is free they cannot be counted: all are in use.
+    // They cannot be counted while none is free; then all are in use.
     ({ process, descriptors }) => process.descriptorsOpen ?? descriptors.limit,
   ),
   hopcode_process_max_fds: gauge(

@@ -22,7 +22,7 @@ export class Health {
     this.#deps = deps
   }
 
-  /** From now on the service asks for no new traffic: it is about to stop. */
+  /** From now on the service is not ready: it is about to stop. */
   beginStop(): void {
     this.#isStopping = true
   }

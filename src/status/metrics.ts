@@ -24,7 +24,7 @@ interface MetricsDeps extends MetricsSources {
 export class Metrics {
   readonly #deps: MetricsDeps
   readonly #delay = new EventLoopDelay()
-  /** Where counting began: the positions of a journal continue from one process to the next. */
+  /** The position at the start: positions of a journal continue from one process to the next. */
   readonly #firstPosition: number
   #totals: Totals | undefined
   #isReadingTotals = false
@@ -60,7 +60,7 @@ export class Metrics {
     }
   }
 
-  /** In the background: a page about a service in trouble must not hang on its database. */
+  /** In the background: the page must not wait for a database that hangs. */
   #refreshTotals(): void {
     if (this.#isReadingTotals) return
     this.#isReadingTotals = true

@@ -38,8 +38,8 @@ export const statusRoutes = (deps: StatusDeps) =>
     })
 
 /**
- * For operators, without a limit. `live`: the process answers and all its threads run. `ready`: the
- * database answers too, and the service is not about to stop.
+ * For operators, without a limit. `live`: the process answers and all its threads run. `ready`:
+ * also, the database answers, the host follows its cluster, and the service is not about to stop.
  */
 export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
   new Elysia({ name: 'status.probes', prefix: '/-' })
@@ -55,7 +55,7 @@ export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
 
 interface MetricsRouteDeps {
   metrics: { text(): string }
-  /** Whether this request may read them. Others get the 404 of an unknown path. */
+  /** Whether this request may read the metrics. Others get the 404 of an unknown path. */
   admits: (request: Request) => boolean
 }
 

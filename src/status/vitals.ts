@@ -6,7 +6,7 @@ import type { Health } from './health.ts'
 /** State of the service for its dashboard page. Sizes are bytes. */
 export interface Vitals {
   /** The database answers, and the last write succeeded. */
-  isDatabaseWell: boolean
+  isDatabaseHealthy: boolean
   isWriteFailing: boolean
   hits: { pending: number; journalFill: number; areOverflowing: boolean }
   disk: { database: number; log: number; free: number | undefined }
@@ -36,12 +36,12 @@ interface VitalsDeps {
   cluster?: Pick<Cluster, 'problem' | 'state'> | undefined
 }
 
-/** Waits for nothing but the file system, and throws nothing. */
+/** Waits only for the file system. Throws nothing. */
 export function readVitals(deps: VitalsDeps): Vitals {
   const { health, writer, journal, databaseFile, cluster } = deps
   const { pending, entries, overflow } = journal
   return {
-    isDatabaseWell: health.totalRedirects() !== undefined,
+    isDatabaseHealthy: health.totalRedirects() !== undefined,
     isWriteFailing: writer.failing,
     hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflow > 0 },
     disk: readDisk(databaseFile),
@@ -69,12 +69,12 @@ export function readDisk(databaseFile: string) {
     database: size(databaseFile),
     log: size(`${databaseFile}-wal`),
     size: disk && disk.blocks * disk.bsize,
-    /** Room left for this process. */
+    /** Free bytes for this process. */
     free: disk && disk.bavail * disk.bsize,
   }
 }
 
-/** What the operating system knows of this process. Undefined: it cannot be read at present. */
+/** Figures of the operating system about this process. Undefined: cannot be read at present. */
 export function readProcess() {
   return {
     // Bun reads it from a file, which needs a descriptor.

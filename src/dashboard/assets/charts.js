@@ -80,7 +80,7 @@
     if (svg) show(svg)
   })
 
-  // A chart that is being read is not replaced by a newer one.
+  // Does not replace a chart while a person reads its values.
   document.addEventListener('htmx:beforeRequest', (event) => {
     if (event.detail.elt.querySelector('svg[data-at]')) event.preventDefault()
   })

@@ -104,7 +104,7 @@
     announce(`${title.textContent}.`)
   }
 
-  /** Saves a text of the page as a file. The server never sends it twice. */
+  /** Saves a text of the page as a file, because the server does not send it again. */
   const save = ({ dataset }) => {
     const text = document.getElementById(dataset.save).textContent.replace(/\n/g, '\r\n')
     const link = document.createElement('a')

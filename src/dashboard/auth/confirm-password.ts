@@ -10,7 +10,7 @@ import { page, type Section } from '../ui/layout.ts'
 import type { CurrentUser } from './guard.ts'
 import { countAttempts } from './sign-in.ts'
 
-/** How long a password entered in a session counts for actions that ask for it again. */
+/** An action does not ask for a password that was entered in the session within this time. */
 const PROOF_LIFE_MS = 10 * MINUTE
 
 export const WRONG_PASSWORD = 'This is not your password.'

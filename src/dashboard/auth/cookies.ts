@@ -2,7 +2,7 @@ const YEAR_SECONDS = 365 * 24 * 3600
 
 type CookieName = 'session' | 'form' | 'known' | 'step' | 'theme'
 
-/** The colors that somebody has chosen instead of the system's. */
+/** Colors that the user has chosen instead of those of the system. */
 export type Theme = 'light' | 'dark'
 
 export const isTheme = (text: string | undefined): text is Theme =>
@@ -25,7 +25,7 @@ export class Cookies {
     return cookies.get(this.#nameOf(name)) ?? undefined
   }
 
-  /** Undefined: as the system. */
+  /** Undefined: the colors of the system. */
   findTheme(request: Request): Theme | undefined {
     const theme = this.find('theme', request)
     return isTheme(theme) ? theme : undefined

@@ -15,7 +15,7 @@ import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
 import type { Theme } from './cookies.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
 
-/** Sessions, forms, budgets and the client's address: what pages check before they run. */
+/** Checks before a page runs: session, form, budget and the client's address. */
 
 export interface CurrentUser {
   account: Account & { email: string; isOwner: boolean }
@@ -24,9 +24,9 @@ export interface CurrentUser {
   csrf: string
   /** The client, for the security log. */
   origin: Origin
-  /** Undefined: as the system. */
+  /** Undefined: the colors of the system. */
   theme: Theme | undefined
-  /** The page, with its query unless that is long; undefined for a response to a form. */
+  /** Path of the page, with its query unless that is long; undefined for a response to a form. */
   path: string | undefined
 }
 

@@ -12,13 +12,13 @@ import { countAttempts } from './sign-in.ts'
 
 export type JoinFlow = Purpose | 'sign-up'
 
-/** `token`: of the one-time link. */
+/** `token`: that of the one-time link. */
 export type JoinRequest = { flow: 'sign-up' } | { flow: Purpose; token: string }
 
 export interface JoinErrors {
   email?: string | undefined
   password?: string | undefined
-  /** Of the current password of an existing account. */
+  /** The current password of an existing account. */
   current?: string | undefined
 }
 
@@ -36,7 +36,7 @@ export function findAddress(
   return account?.email ?? link?.email ?? undefined
 }
 
-/** `address`, if given, takes precedence over the one that was sent. */
+/** `address`, if given, takes precedence over the one in the form. */
 export function parseJoin(
   sent: Form,
   address: string | undefined,

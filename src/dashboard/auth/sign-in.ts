@@ -29,7 +29,7 @@ export function askForCode(
   return seeOther(path, [cookies.step(newStepToken(hasher, account, clock()))])
 }
 
-/** The rest of a long session; undefined for another one, whose cookie ends with the browser. */
+/** Seconds left of a long session; undefined for others, whose cookie ends with the browser. */
 export const cookieSeconds = (
   { isLong, createdAt }: { isLong: boolean | number; createdAt: number },
   now: number,
@@ -74,7 +74,7 @@ export async function startSession(
 interface CountOptions {
   origin: CurrentUser['origin']
   accountId?: AccountId | undefined
-  /** What `throttle.admit` has returned. */
+  /** The result of `throttle.admit`. */
   closed?: Gate[] | undefined
 }
 

@@ -18,7 +18,7 @@ import { zoneForm } from '../ui/zone-form.ts'
 import { zoneOf } from './analytics.ts'
 
 const PATH = '/app/account'
-/** The response waits for the deletion of so many links; more are deleted in the background. */
+/** The response waits for the deletion of this many links; more are deleted in the background. */
 const LINKS_AWAITED_MAX = 2000
 
 /** The account's password, sessions and deletion. */

@@ -30,7 +30,7 @@ import { zoneSuggestion } from '../ui/zone-form.ts'
 const PATH = '/app/analytics'
 const TOP_ROWS = 10
 
-/** Hits of all links of the account, its links with the most hits, and the rest of its budgets. */
+/** Hits of all links of the account, its links with the most hits, and its remaining budgets. */
 export const analyticsPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.analytics', prefix: '/app' })
     .use(signedIn(deps))

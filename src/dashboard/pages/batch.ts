@@ -17,7 +17,7 @@ import { PAGE_SIZE } from '../ui/pager.ts'
 import { exportSome } from './export.ts'
 import { linksPage } from './links.ts'
 
-/** What the list does with the selected links. */
+/** Actions of the list on the selected links. */
 export const batchPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.batch', prefix: '/app/links' })
     .use(signedIn(deps))
@@ -58,7 +58,7 @@ async function catchListError<Result>(action: () => Promise<Result>) {
   }
 }
 
-/** For the list's query: what was done, with how many links, and which ones Undo restores. */
+/** For the list's query: the action, the number of links, and the codes that Undo restores. */
 type Done = Record<'done' | 'n', string> & { undo?: string }
 
 /** The codes that a form of the list sends: a page of them at most. */

@@ -67,7 +67,7 @@ function keptText(form: Form, bulkMax: number): string {
     .join('\n')
 }
 
-/** What is wrong with the form, and in which field. */
+/** The problem of the form, and its field. */
 interface FormProblem {
   problem: string
   field: 'urls' | 'file'
@@ -134,7 +134,7 @@ interface BulkPageProps extends Partial<FormProblem> {
   items?: BulkItem[]
   cards?: Html
   error?: AppError
-  /** The text field: everything of a refused form, or the lines that failed. */
+  /** The text field: the whole text of a refused form, or the lines that failed. */
   pasted?: string
 }
 

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import {
   findKeyByName,
-  isLasting,
+  hasNoExpiry,
   issueKey,
   KEY_OVERLAP_MS,
   type KeyLabel,
@@ -33,7 +33,7 @@ export const keyPages = (deps: DashboardDeps) =>
     .post('/rotate', ({ user, form }) => rotateKey(deps, user, form))
     .get('/revoke', ({ user, query }) => {
       const key = findKey(deps, user, query.key)
-      return key && isLasting(key) ? revokePage(user, key) : seeOther(PATH)
+      return key && hasNoExpiry(key) ? revokePage(user, key) : seeOther(PATH)
     })
     .post('/revoke', async ({ user, form }) => {
       const { id: keyId } = requireKey(deps, user, form)
@@ -173,7 +173,7 @@ function keysPage(deps: DashboardDeps, user: CurrentUser, props: KeysPageProps):
         own code. All keys share the limits of your account.
         <a href="/docs">How the API works</a></p>
       ${keys.length > 0 && keyCard(user, keys, deps.clock())}
-      ${!keys.some(isLasting) && noKey(keys.length > 0)}
+      ${!keys.some(hasNoExpiry) && noKey(keys.length > 0)}
       ${newKeyForm(user, props)}`,
   })
 }
@@ -238,7 +238,7 @@ function keyTable(user: CurrentUser, keys: readonly KeyRow[], now: number): Html
       ? html`<strong>active</strong>`
       : html`expires in ${parts.countdown(key.endsAt, now)}
         <span class="hint">(${parts.time(key.endsAt)})</span>`,
-    isLasting(key) ? lastingActions(user, key) : endLink(key),
+    hasNoExpiry(key) ? renewableActions(user, key) : endLink(key),
   ])
   const columns = [
     'Key',
@@ -255,7 +255,7 @@ const WHAT_CHANGES = html`<p class="hint">Rotate creates a new key with the same
   works for 24 more hours, so that you can replace it without an interruption. Revoke lets a key
   expire in 24 hours, or immediately.</p>`
 
-const lastingActions = (user: CurrentUser, key: KeyRow): Html => html`<div class="actions">
+const renewableActions = (user: CurrentUser, key: KeyRow): Html => html`<div class="actions">
   ${parts.buttonForm(user, `${PATH}/rotate`, 'Rotate', {
     values: { key: key.id },
     title: `Rotate the key ${describe(key)}`,
@@ -301,7 +301,7 @@ const endPage = (user: CurrentUser, key: KeyRow): Response =>
         'bad',
         html`<p><strong>The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span> stops
           working immediately.</strong> Requests with it get 401. This cannot be undone.
-          ${isLasting(key) && 'To continue with a new key, rotate it first.'}</p>`,
+          ${hasNoExpiry(key) && 'To continue with a new key, rotate it first.'}</p>`,
       )}
       ${confirmRow(user, key, { path: 'end', label: 'Revoke the key now' })}
     </div>`,

@@ -191,7 +191,7 @@ export function propertiesForm({ csrf }: CurrentUser, props: PropertiesFormProps
   )
 }
 
-/** What was typed. An accepted text that is longer when it is shown is the stored one. */
+/** The typed texts. For an accepted text that is longer when it is shown, the stored one. */
 function shownTexts({ texts, errors }: SentProperties, stored: Texts): Texts {
   const shown = NAMES.map((name) => [name, texts[name] ?? (errors[name] ? '' : stored[name])])
   return Object.fromEntries(shown)

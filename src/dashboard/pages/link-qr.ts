@@ -37,7 +37,7 @@ export function qrCard({ qrStore, addresses }: DashboardDeps, link: Link, query:
   const { code, accountId } = link
   const choice = parseQrChoice(query)
   const hasLogo = qrStore.hasLogo(accountId)
-  // A logo that was removed meanwhile must not leave the preview empty.
+  // Otherwise the preview would be empty if the logo was removed meanwhile.
   const shown = { ...choice.options, logo: choice.options.logo && hasLogo }
   const path = linkPath(code)
   const previewForm = attributes({

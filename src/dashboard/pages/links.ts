@@ -127,7 +127,7 @@ function requireCode(text: string): Code {
   return code
 }
 
-/** Charged like `/api/lookup`, so that it finds out no more codes per minute. */
+/** Charged like `/api/lookup`, so that it reveals no more codes per minute. */
 async function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: string) {
   const typed = text.trim()
   if (typed === '') return html``
@@ -140,7 +140,7 @@ async function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: s
   return isTaken ? html`<span class="taken">Taken</span>` : html`<span class="free">Free</span>`
 }
 
-/** What htmx puts on the page: an empty form, the message and the list. */
+/** The parts of the page that htmx replaces: an empty form, the message and the list. */
 async function createdFragment(
   deps: DashboardDeps,
   user: CurrentUser,
@@ -157,9 +157,9 @@ interface LinksPageProps {
   table: LinkTable
   done?: DoneQuery
   created?: Created
-  /** What the create form contains, and what is wrong with it. */
+  /** The values and errors of the create form. */
   form: CreateFormProps
-  /** What is wrong with a form of the list. */
+  /** The error of another form of the list. */
   error?: AppError
 }
 

@@ -72,7 +72,7 @@ interface AccountsPageProps {
   query: Query
   /** The new invitation's link, only in this response. */
   link?: string
-  /** What is wrong with the address of a refused form. */
+  /** The problem of the address in a refused form. */
   problem?: string
   sent?: Form | undefined
 }

@@ -69,7 +69,7 @@ const DONE = {
 
 interface ServicePageProps {
   done?: string | undefined
-  /** What is wrong with the end of the maintenance, and what was sent. */
+  /** The problem of the end of the maintenance, and the sent text. */
   problem?: string
   sent?: Form
 }
@@ -108,7 +108,7 @@ function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string |
   if (vitals.isWriteFailing) {
     return 'Writes to the disk fail: is it full? Short links keep working, and hits are kept.'
   }
-  if (!vitals.isDatabaseWell) return 'The database does not respond. See the log for the reason.'
+  if (!vitals.isDatabaseHealthy) return 'The database does not respond. See the log for the reason.'
   if (hits.areOverflowing) {
     return 'The hit journal is full: new hits are only in memory until they are written.'
   }
@@ -119,7 +119,7 @@ function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string |
 
 function health(deps: DashboardDeps): Html {
   const vitals = deps.vitals()
-  const { isDatabaseWell, isWriteFailing, hits, disk, memory, startedAt, cluster } = vitals
+  const { isDatabaseHealthy, isWriteFailing, hits, disk, memory, startedAt, cluster } = vitals
   const problem = findProblem(deps, vitals)
   return html`
     ${
@@ -129,7 +129,7 @@ function health(deps: DashboardDeps): Html {
     }
     <div class="cards small">
       ${factsCard('Database', [
-        ['State', isWriteFailing ? 'writes fail' : isDatabaseWell ? 'healthy' : 'no response'],
+        ['State', isWriteFailing ? 'writes fail' : isDatabaseHealthy ? 'healthy' : 'no response'],
         ['Size', formatBytes(disk.database)],
         ['Write-ahead log', formatBytes(disk.log)],
         ['Free disk space', disk.free === undefined ? 'unknown' : formatBytes(disk.free)],

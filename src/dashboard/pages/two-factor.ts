@@ -103,7 +103,7 @@ interface DisableErrors {
   code?: string
 }
 
-/** Turns two-factor sign-in off. Returns what is wrong; undefined if it is off. */
+/** Turns two-factor sign-in off. Returns the problem; undefined if it is off. */
 async function disable(
   deps: DashboardDeps,
   user: CurrentUser,

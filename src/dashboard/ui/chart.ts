@@ -38,7 +38,7 @@ interface ChartProps {
 export const WIDTHS = { wide: 560, narrow: 250 }
 /** Pixels around the axes, as in the style sheet. */
 export const MARGIN = { left: 44, right: 22 }
-/** Pixels of a character, at the font size of the style sheet. */
+/** Width of a character in pixels, at the font size of the style sheet. */
 export const CHARACTER_WIDTH = 7
 const STEPS_MAX = 4
 

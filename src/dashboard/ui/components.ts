@@ -46,7 +46,7 @@ interface FieldProps {
     | 'textarea'
   value?: string | undefined
   hint?: Value
-  /** What is wrong with the value. Shown beside the field and read out with it. */
+  /** The problem of the value. Shown beside the field and read out with it. */
   error?: string | undefined
   required?: boolean
   autocomplete?: string
@@ -143,7 +143,7 @@ export const newPassword = (props: FieldOverrides & Pick<FieldProps, 'label'>): 
     extra: { minlength: PASSWORD_MIN_LENGTH, ...props.extra },
   })
 
-/** A code of an authenticator app, or a recovery code. */
+/** A field for a code of an authenticator app, or for a recovery code. */
 export const codeField = (props: FieldOverrides): Html =>
   field({
     name: 'code',

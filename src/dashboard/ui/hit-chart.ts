@@ -31,7 +31,7 @@ export interface ChosenRange {
   choice: RangeChoice
   /** The same as a query string, without `?`. */
   query: string
-  /** The dates as they were typed, and why they cannot be shown. */
+  /** The dates as typed, and why they are refused. */
   typed?: { from: string; to: string; problem: string }
 }
 
@@ -58,7 +58,7 @@ export interface HitChart {
   /** Of the account or the link, for all time. */
   total: number
   now: number
-  /** What to do if there are no hits yet. */
+  /** Advice while there are no hits. */
   empty: Html
 }
 

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../lib/html.ts'
 import { closeButton } from './toasts.ts'
 
-/** What the script opens over the list: the QR code of a link, and the keyboard shortcuts. */
+/** Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. */
 
 const SHORTCUTS = [
   ['/', 'Search; also Ctrl+K'],

@@ -123,7 +123,7 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
     }`
 }
 
-/** What differs from the defaults, for people. */
+/** The options that differ from the defaults, as text. */
 export function describeOptions(options: QrOptions): string {
   const { size, dark, light, margin, level, logo, caption } = options
   const defaults = parseQrOptions({})

@@ -18,7 +18,7 @@ const message = (children: Value): Html => html`
     ${closeButton()}
   </section>`
 
-/** What the list did: `?done=` with the number of links, and the codes that Undo restores. */
+/** The last action on the list: `?done=`, the number of links, and the codes that Undo restores. */
 export interface DoneQuery {
   done?: string | undefined
   n?: string | undefined

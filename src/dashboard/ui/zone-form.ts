@@ -4,7 +4,7 @@ import type { CurrentUser } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { zoneName } from './hit-chart.ts'
 
-/** Where the account's time zone is set. */
+/** The path that sets the account's time zone. */
 const ACTION = '/app/account/time-zone'
 
 /** The form of the account page. The script suggests the browser's time zone. */
