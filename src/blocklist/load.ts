@@ -6,7 +6,7 @@ const CHUNK_BYTES = 256 * 1024
 /** About ten times the largest public list. */
 const FILE_BYTES_MAX = 512 * 1024 * 1024
 
-/** `refused`: the file was read and is not a blocklist. */
+/** `refused`: the file can be read but is not a blocklist. */
 export type Loaded =
   | { blocked: PackedHosts; exempt: PackedHosts; unknownLines: number }
   | { refused: string }

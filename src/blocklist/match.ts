@@ -1,4 +1,4 @@
-/** Which host a URL means, and whether a set of hosts covers it. Pure. */
+/** The host that a URL names, and whether a set of hosts covers it. Pure. */
 
 const DOT = 46
 /** The longest name that DNS can carry. */

@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os'
 import { type MonotonicClock, monotonicClock, SECOND } from '../lib/clock.ts'
 import { canonicalHost } from './match.ts'
 
-/** A machine may get an address while the service runs. */
+/** Interval of reading the addresses: a machine may get another one while the service runs. */
 const READ_AGAIN_MS = 10 * SECOND
 
 const LOOPBACK = ['127.0.0.1', '[::1]']

@@ -153,19 +153,19 @@ describe('a file that changes', () => {
     const wanted = ['old.example', 'new.example', 'newer.example']
     for (const half of ['', 'new.example\n', 'new.example\nnewer.exam']) {
       write('list', half)
-      await blocklist.look()
+      await blocklist.checkFiles()
       expect([half, ...verdicts(blocklist, ...wanted)]).toEqual([half, true, false, false])
     }
     write('list', 'new.example\nnewer.example\n')
-    await blocklist.look()
-    await blocklist.look()
+    await blocklist.checkFiles()
+    await blocklist.checkFiles()
     expect(verdicts(blocklist, ...wanted)).toEqual([false, true, true])
   })
 
   test('that has not changed is not read again', async () => {
     const { write, open, lines } = setting()
     const blocklist = await open([write('list', 'bad.example\n')])
-    for (let looks = 0; looks < 5; looks++) await blocklist.look()
+    for (let checks = 0; checks < 5; checks++) await blocklist.checkFiles()
     expect(lines).toHaveLength(1)
   })
 

@@ -49,7 +49,7 @@ interface Watched extends BlocklistFileState {
 /**
  * The hosts that are refused as destinations. Each file is a set of its own, which a thread reads
  * again when the file changes. If a file is missing or broken, its last good set stays active, and
- * the log says so.
+ * it is logged.
  */
 export class Blocklist {
   readonly #options: Required<BlocklistOptions>
@@ -96,7 +96,7 @@ export class Blocklist {
     return { ownHosts: this.#options.ownHosts, lists }
   }
 
-  /** Changes with every list that is loaded. */
+  /** Changes whenever a list is loaded. */
   get version(): number {
     return this.#version
   }
@@ -123,9 +123,9 @@ export class Blocklist {
 
   /**
    * Runs at every interval. Reads a file that has changed once two checks in a row have found the
-   * same version: a file that is being written would be half a list.
+   * same version: a file that is still being written would be an incomplete list.
    */
-  look(): Promise<void> {
+  checkFiles(): Promise<void> {
     return this.#enqueue({ force: false })
   }
 
@@ -139,7 +139,7 @@ export class Blocklist {
   #watch(): void {
     if (this.#isClosed) return
     this.#timer = setTimeout(async () => {
-      await this.look()
+      await this.checkFiles()
       this.#watch()
     }, this.#options.intervalMs).unref()
   }

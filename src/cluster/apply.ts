@@ -9,7 +9,7 @@ import { findLogPosition, type LogPosition, logPositionSetter } from './position
 
 /** Calls of one transaction while many entries are applied. */
 const TRANSACTION_CALLS = 1000
-/** Results of commands that are kept: one that was killed does not remove its own. */
+/** Maximum number of stored results: a killed command does not remove its own. */
 const RESULTS_KEPT = 100
 /** Entries between two comparisons of digests. */
 const DIGEST_ENTRIES = 1000

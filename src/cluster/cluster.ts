@@ -3,7 +3,7 @@ import type { LinkEffects } from '../links/effects.ts'
 import type { AppliedEvent, SeenMessage, StateEvent } from './events.ts'
 import { LEASE_MS } from './log.ts'
 
-/** How long the answer to a change waits for the other hosts. */
+/** How long the response to a change waits for the other hosts. */
 const WAIT_MS = 250
 
 interface Waiting {
@@ -12,19 +12,19 @@ interface Waiting {
   timer: Timer
 }
 
-/** What the control thread knows of the cluster. */
+/** The state of the cluster on the control thread. */
 export class Cluster {
   readonly #log: Log
   readonly #port: MessagePort
   readonly #waiting = new Set<Waiting>()
   #state: StateEvent | undefined
-  /** When `#state` arrived, of `performance.now()`. */
+  /** When `#state` arrived, by `performance.now()`. */
   #stateAt = 0
   #problem: string | undefined
   /** Changes that were answered before all live hosts had applied them. */
   late = 0
 
-  /** `port`: brings each StateEvent. */
+  /** `port`: receives each StateEvent. */
   constructor({ port, log }: { port: MessagePort; log: Log }) {
     this.#log = log
     this.#port = port
@@ -32,8 +32,8 @@ export class Cluster {
   }
 
   /** Resolves when all live hosts have applied the entry `seq`, after `WAIT_MS` at the latest. */
-  everywhere(seq: number): Promise<void> | undefined {
-    if (this.#isEverywhere(seq)) return undefined
+  whenAllApplied(seq: number): Promise<void> | undefined {
+    if (this.#haveAllApplied(seq)) return undefined
     return new Promise((resolve) => {
       const waiting: Waiting = {
         seq,
@@ -74,7 +74,7 @@ export class Cluster {
     }
   }
 
-  #isEverywhere(seq: number): boolean {
+  #haveAllApplied(seq: number): boolean {
     return this.#state?.hosts.every(({ isLive, applied }) => !isLive || applied >= seq) ?? true
   }
 
@@ -82,7 +82,7 @@ export class Cluster {
     this.#state = state
     this.#stateAt = performance.now()
     for (const waiting of this.#waiting) {
-      if (!this.#isEverywhere(waiting.seq)) continue
+      if (!this.#haveAllApplied(waiting.seq)) continue
       clearTimeout(waiting.timer)
       this.#waiting.delete(waiting)
       waiting.resolve()
@@ -103,7 +103,7 @@ export class Cluster {
 export class OtherChanges {
   readonly #port: MessagePort
 
-  /** `port`: brings each AppliedEvent, and takes each SeenMessage. */
+  /** `port`: receives each AppliedEvent, and sends each SeenMessage. */
   constructor({ port, effects }: { port: MessagePort; effects: Pick<LinkEffects, 'after'> }) {
     this.#port = port
     port.onmessage = ({ data }: { data: AppliedEvent }) => {

@@ -10,9 +10,9 @@ import { findLogPosition } from './position.ts'
 import { usingPostgres } from './setup.ts'
 import { readCluster } from './status.ts'
 
-/** Changes that a command makes on a host of a cluster: they go through the log. */
+/** Changes by a command on a host of a cluster: they go through the log. */
 
-/** How long the append is repeated while its outcome is unknown. */
+/** The append is repeated for `ms` while its outcome is unknown. */
 const APPENDS = { ms: 5000, pauseMs: 100 }
 /** How long a command waits until this host has applied its change. */
 const APPLY_MS = 10_000

@@ -1,6 +1,6 @@
 import type { LogSize, OtherHost } from './log.ts'
 
-/** What the writer thread of a host in a cluster tells the control thread. */
+/** Messages from the writer thread of a host in a cluster to the control thread. */
 
 /** Calls of other hosts and of commands, applied up to `seq`, without those that failed. */
 export interface AppliedEvent {
@@ -10,7 +10,7 @@ export interface AppliedEvent {
 }
 
 export interface StateEvent {
-  /** Since PostgreSQL answered. */
+  /** Milliseconds since PostgreSQL answered. */
   contactMs: number
   /** The last entry of the log that this host knows of. */
   head: number
@@ -22,7 +22,7 @@ export interface StateEvent {
   isCaughtUp: boolean
   /** Why this host applies no entries. */
   problem: string | undefined
-  /** Digests that were equal to those of the other hosts. */
+  /** Number of digests that were equal to those of the other hosts. */
   digestsEqual: number
   /** As of the last minute; undefined before. */
   log: LogSize | undefined

@@ -9,17 +9,17 @@ import { VERSION } from '../lib/version.ts'
 
 /** A statement that takes longer fails, and its connection is replaced. */
 const STATEMENT_MS = 2000
-/** A host that was not seen for longer is not waited for. */
+/** Changes do not wait for a host that has not reported for longer. */
 export const LEASE_MS = 2000
 /**
- * Bytes of calls that one read returns, at least one entry: a line of 16 Mbit/s carries them in
- * time.
+ * Bytes of calls that one read returns, at least one entry: 16 Mbit/s are enough to transfer them
+ * within `STATEMENT_MS`.
  */
 const PAGE_BYTES = 4 * 1024 * 1024
 const PAGE_ENTRIES = 500
-/** How long an entry is kept that all hosts have applied. */
+/** Retention of entries that all hosts have applied. */
 const KEPT = '7 days'
-/** Entries that one statement reads and may delete: it must not delay the reports of the host. */
+/** Entries that one statement reads and may delete: more would delay the reports of the host. */
 const PRUNED_MAX = 1000
 /** Bytes of calls that one statement deletes, at least one entry. */
 const PRUNED_BYTES = 16 * 1024 * 1024
@@ -35,7 +35,7 @@ export interface Entry {
   calls: Uint8Array
 }
 
-/** What a host tells the others about itself. */
+/** The state of a host, for the other hosts. */
 interface HostReport {
   /** The last entry that this host has applied. */
   applied: number
@@ -54,12 +54,12 @@ export interface OtherHost {
 
 export interface LogSize {
   entries: number
-  /** On the disk of PostgreSQL. */
+  /** Size on the disk of PostgreSQL. */
   bytes: number
 }
 
 interface PrunedLog extends LogSize {
-  /** Entries that were deleted: with any, there may be more. */
+  /** Entries that were deleted. If there were any, more may be left. */
   deleted: number
 }
 
@@ -142,7 +142,7 @@ export class PostgresLog {
     return rows.map((row) => ({ ...row, seq: Number(row.seq) }) as unknown as Entry)
   }
 
-  /** Tells the other hosts the state of this one, and returns theirs. Throws `HostRemoved`. */
+  /** Reports the state of this host, and returns that of the others. Throws `HostRemoved`. */
   async report({ applied, version, problem }: HostReport): Promise<LogState> {
     const { host } = this.#options
     const [row] = await this.#report.run(
@@ -165,7 +165,7 @@ export class PostgresLog {
     return { cluster: String(row.name), head: Number(row.seq), hosts }
   }
 
-  /** Tells the other hosts at once that this one has applied the entries up to `seq`. */
+  /** Notifies the other hosts that this one has applied the entries up to `seq`. */
   async confirm(seq: number): Promise<void> {
     const { host } = this.#options
     await this.#report.run(
@@ -187,11 +187,11 @@ export class PostgresLog {
         UPDATE hopcode.log SET digest = coalesce(digest, ${digest}) WHERE seq = ${seq}
         RETURNING digest`,
     )
-    // An entry that was deleted already was applied by all hosts.
+    // A deleted entry was applied by all hosts.
     return row ? String(row.digest) : digest
   }
 
-  /** This host stops: the others do not wait for it from now on. */
+  /** This host stops: the others no longer wait for it. */
   async leave(): Promise<void> {
     const { host } = this.#options
     await this.#report.run((sql) => sql`UPDATE hopcode.hosts SET seen = 'epoch' WHERE id = ${host}`)
@@ -199,7 +199,7 @@ export class PostgresLog {
 
   /** Deletes the oldest entries if every host has applied them. Returns the size of the log. */
   async prune(): Promise<PrunedLog> {
-    // The limit comes before the conditions: the cost must not grow with the log.
+    // The limit is applied before the conditions: the cost must not grow with the log.
     const deleted = await this.#report.run(
       (sql) => sql`
         DELETE FROM hopcode.log WHERE seq IN (

@@ -2,7 +2,7 @@ import type { SQL } from 'bun'
 
 /** The tables of a cluster in PostgreSQL, created and upgraded by `hopcode cluster init`. */
 
-/** In order. Released steps never change. `cluster.format` counts those that were taken. */
+/** In order. Released steps never change. `cluster.format` is the number of completed ones. */
 const STEPS = [
   `CREATE TABLE hopcode.cluster (
      id INT PRIMARY KEY CHECK (id = 1),

@@ -20,7 +20,7 @@ import {
 } from './position.ts'
 import { createTables, FIRST_CHAIN } from './schema.ts'
 
-/** How a data folder becomes part of a cluster, and stops being one. */
+/** Adds a data folder to a cluster, and removes it from one. */
 
 interface ClusterFolder {
   db: Database
@@ -97,7 +97,7 @@ const HAS_HOSTS =
 /** The name of a new, empty log in the tables of an old one. */
 async function emptyLog(sql: SQL): Promise<string> {
   const name = crypto.randomUUID()
-  // In an instant, however long the log is.
+  // TRUNCATE, because its time does not depend on the length of the log.
   await sql`TRUNCATE hopcode.log`
   await sql`UPDATE hopcode.cluster SET name = ${name}, seq = 0, chain = ${FIRST_CHAIN}::bytea`
   return name

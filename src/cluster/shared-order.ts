@@ -17,19 +17,25 @@ import {
   type PostgresLog,
 } from './log.ts'
 
-/** How often the log is polled and other hosts learn that this one lives. */
+/** Interval of polling the log and reporting that this host is live. */
 const REPORT_MS = 250
 const PRUNE_MS = 60_000
-/** How long an append is repeated while its outcome is unknown. */
+/** An append is repeated for so long while its outcome is unknown. */
 const APPEND_MS = 2000
 const APPENDS = { ms: APPEND_MS, pauseMs: 50 }
 /** Bytes of calls in one entry, unless one call has more. */
 const ENTRY_BYTES = 8 * 1024 * 1024
 
-/** Calls that concern one host and stay out of the log. */
-const OF_ONE_HOST = new Set(['indexLinks', 'saveHostSetting'])
-/** Calls that no client waits for: other hosts report them with the next poll. */
-const QUIET = new Set(['addHits', 'touchSession', 'noteKeyUses', 'pruneBuckets', 'probeWrites'])
+/** Calls that concern only this host and stay out of the log. */
+const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting'])
+/** Calls that no client waits for: they are confirmed with the next report. */
+const UNAWAITED_CALLS = new Set([
+  'addHits',
+  'touchSession',
+  'noteKeyUses',
+  'pruneBuckets',
+  'probeWrites',
+])
 
 interface SharedOrderOptions {
   db: Database
@@ -39,7 +45,7 @@ interface SharedOrderOptions {
   log: PostgresLog
   /** See `hitReader`. */
   readHits: (args: { end: number; now: number }) => { call: AddHits; lost: number } | undefined
-  /** Takes calls that were applied and that this host did not submit. */
+  /** Receives applied calls that this host did not submit. */
   onApplied: (event: AppliedEvent) => void
   onState: (event: StateEvent) => void
 }
@@ -74,7 +80,7 @@ export class SharedOrder implements Order {
   #logSize: LogSize | undefined
   #digestsEqual = 0
   #isClosed = false
-  /** Calls of the start wait for it instead of failing without contact. */
+  /** Calls during the start wait for it: without contact they would fail. */
   readonly #firstReport: Promise<void>
 
   constructor(options: SharedOrderOptions) {
@@ -91,12 +97,12 @@ export class SharedOrder implements Order {
 
   async submit(calls: readonly LoggedCall[]): Promise<Outcome[]> {
     const { db, functions } = this.#options
-    const own = calls.filter(({ name }) => OF_ONE_HOST.has(name))
+    const own = calls.filter(({ name }) => LOCAL_CALLS.has(name))
     const ownOutcomes = own.length > 0 ? commitTogether(db, functions, own) : []
-    const shared = calls.filter(({ name }) => !OF_ONE_HOST.has(name))
+    const shared = calls.filter(({ name }) => !LOCAL_CALLS.has(name))
     const sharedOutcomes = await this.#submitShared(shared)
     return calls.map(({ name }) => {
-      const outcome = (OF_ONE_HOST.has(name) ? ownOutcomes : sharedOutcomes).shift()
+      const outcome = (LOCAL_CALLS.has(name) ? ownOutcomes : sharedOutcomes).shift()
       return outcome ?? NO_ANSWER
     })
   }
@@ -139,7 +145,7 @@ export class SharedOrder implements Order {
     return prepared.map(({ call, answer }) => answer((call && outcomes.shift()) ?? NO_ANSWER))
   }
 
-  /** What a call becomes in the log, and what its caller gets. */
+  /** The form of a call in the log, and the conversion of its result for the caller. */
   #prepare(call: LoggedCall): {
     call: LoggedCall | undefined
     answer: (outcome: Outcome) => Outcome
@@ -208,10 +214,10 @@ export class SharedOrder implements Order {
     const problem = this.#problem ?? this.#fault ?? null
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
     if (wasAway) this.#unsubscribe()
-    // Before the report, so that what the report does not contain yet is notified.
+    // Before the report, so that later changes arrive as notifications.
     await this.#subscribe()
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
-    // The others wait for this host again before it gets requests.
+    // So that the others wait for this host again before it receives requests.
     if (wasAway) await log.confirm(applied)
     this.#contactAt = performance.now()
     this.#checkState(this.#state, place)
@@ -237,7 +243,7 @@ export class SharedOrder implements Order {
     this.#listener = undefined
   }
 
-  /** Repeated with the next report while old entries are left, but not if it fails. */
+  /** Runs again with the next report while old entries are left, unless it fails. */
   async #prune(): Promise<void> {
     this.#prunedAt = performance.now()
     const { deleted, ...size } = await this.#options.log.prune()
@@ -272,7 +278,7 @@ export class SharedOrder implements Order {
     })
   }
 
-  /** Applies what the log has beyond the position. */
+  /** Applies the entries of the log after the position. */
   #follow(): Promise<void> {
     this.#mustFollow = true
     this.#following ??= this.#followAll().finally(() => {
@@ -285,7 +291,7 @@ export class SharedOrder implements Order {
     while (this.#mustFollow && !this.#problem && !this.#isClosed) {
       this.#mustFollow = false
       const entries = await this.#options.log.readAfter(this.place).catch(() => [])
-      // The next poll repeats what failed.
+      // After a failure, the next poll tries again.
       if (this.#tryApply(entries)) this.#mustFollow ||= entries.length > 0
     }
   }
@@ -322,7 +328,7 @@ export class SharedOrder implements Order {
       for (const [at, { name }] of calls.entries()) {
         const outcome = outcomes[at]
         hitsOfOthers ||= name === 'addHits'
-        if (outcome && 'value' in outcome && !QUIET.has(name)) {
+        if (outcome && 'value' in outcome && !UNAWAITED_CALLS.has(name)) {
           others.push({ name, value: outcome.value })
         }
       }
@@ -344,7 +350,7 @@ export class SharedOrder implements Order {
   async #sendConfirmed(): Promise<void> {
     for (let sent = -1; sent !== this.#confirmed; ) {
       sent = this.#confirmed
-      // The next report tells it too.
+      // The next report contains it too.
       await this.#options.log.confirm(sent).catch(() => {})
     }
   }
@@ -374,7 +380,7 @@ function parts(calls: readonly LoggedCall[]): LoggedCall[][] {
   return all
 }
 
-/** About. */
+/** The approximate size. */
 function bytesOf(args: unknown): number {
   let bytes = 100
   for (const value of Object.values((args ?? {}) as object)) {

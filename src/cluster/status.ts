@@ -15,7 +15,7 @@ export interface ClusterState {
 
 export interface HostState {
   id: string
-  /** Of the machine. */
+  /** The host name of the machine. */
   name: string
   address: string
   /** The release of Hopcode. */

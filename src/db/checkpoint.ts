@@ -2,17 +2,17 @@ import type { Database } from 'bun:sqlite'
 import { BUSY_TIMEOUT_MS } from './open.ts'
 
 /**
- * Pages in the write-ahead log at which it is folded in: 55 MiB. A bulk of 1,000 links among a
+ * Pages in the write-ahead log at which it is checkpointed: 55 MiB. A bulk of 1,000 links among a
  * million writes 2,200 pages, nearly all of the two indexes in random order, and a page that
  * several bulks changed is written back once. With one more bulk the log is still below
  * `journal_size_limit`, and a start after a crash reads it in about 20 ms.
  */
 const PAGES_MAX = 14_000
-/** A log of this length or shorter is not folded in while there are no writes. */
+/** A log of this length or shorter is not checkpointed while there are no writes. */
 const PAGES_AT_REST = 1000
-/** If a reader blocks the checkpoint, the next attempt comes after so many more pages. */
+/** If a reader blocks the checkpoint, the next attempt follows after this many more pages. */
 const PAGES_MORE = 4096
-/** How long a full log waits for the readers that use it. Lists read for 3 ms at a time. */
+/** Maximum wait of a checkpoint for readers of a full log. Lists read for 3 ms at a time. */
 const READERS_WAIT_MS = 50
 const REST_MS = 100
 
@@ -30,11 +30,10 @@ interface LogState {
 }
 
 /**
- * Folds the write-ahead log into the database file between commits, after their responses are sent:
- * at PAGES_MAX, or REST_MS after the last commit. Replaces SQLite's automatic checkpoints, which
- * run inside a commit, and which let the log grow without end while readers overlap: a log is
- * written from its beginning again only when no reader uses it. At PAGES_MAX this class waits for
- * that moment.
+ * Checkpoints the write-ahead log between commits, after their responses are sent: at PAGES_MAX, or
+ * REST_MS after the last commit. Replaces SQLite's automatic checkpoints, which run inside a
+ * commit, and which let the log grow without end while readers overlap: a log is written from its
+ * beginning again only when no reader uses it. At PAGES_MAX this class waits for that moment.
  */
 export class Checkpoints {
   readonly #db: Database
@@ -55,7 +54,7 @@ export class Checkpoints {
     this.#runAndWait = db.prepare<LogState, []>('PRAGMA wal_checkpoint(RESTART)')
   }
 
-  /** Call it after each commit. Never throws: a log that is not folded in loses nothing. */
+  /** Call it after each commit. Never throws: without a checkpoint, nothing is lost. */
   afterCommit(): void {
     clearTimeout(this.#rest)
     const { log, checkpointed } = ask(this.#state)
@@ -73,12 +72,12 @@ export class Checkpoints {
     this.#runAndWait.finalize()
   }
 
-  /** Folds the log in. The next commit writes from its beginning if no reader uses it then. */
+  /** Checkpoints. The next commit writes from the beginning of the log if no reader uses it. */
   #fold(): void {
     ask(this.#run)
   }
 
-  /** Folds the log in and waits until no reader uses it, at most READERS_WAIT_MS. */
+  /** Checkpoints and waits until no reader uses the log, at most READERS_WAIT_MS. */
   #restart(): void {
     this.#fold()
     this.#db.run(`PRAGMA busy_timeout = ${READERS_WAIT_MS}`)

@@ -30,7 +30,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0009_cluster', sql: cluster },
 ]
 
-/** The number of migrations that the file has had, in SQLite's `user_version`. */
+/** The number of migrations applied to the file, in SQLite's `user_version`. */
 export function versionOf(db: Database): number {
   return db.query<{ user_version: number }, []>('PRAGMA user_version').get()?.user_version ?? 0
 }

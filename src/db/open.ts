@@ -90,9 +90,7 @@ function useWriteAheadLog(db: Database): void {
   }
 }
 
-/**
- * Folds the log into the database file and closes a writing connection: the file alone is whole.
- */
+/** Checkpoints and closes a writing connection: the database file alone is then complete. */
 export function closeWritable(db: Database): void {
   try {
     // SQLite does not do this in `close` while statements exist that are not collected yet.
@@ -101,7 +99,7 @@ export function closeWritable(db: Database): void {
       Bun.sleepSync(BUSY_PAUSE_MS)
     }
   } catch {
-    // If the disk refuses, the file and its log together are whole.
+    // If the disk refuses, the file and its log together are complete.
   }
   db.close()
 }
@@ -235,7 +233,7 @@ function explain(error: unknown, file: string): Error {
   const { code, message } = error as Error & { code?: string }
   if (code === 'SQLITE_NOTADB') return foreign(file)
   if (code?.startsWith('SQLITE_CORRUPT')) return damaged(file, message)
-  // SQLite says that it cannot open a file for more reasons than a machine that fails.
+  // SQLite reports SQLITE_CANTOPEN for other reasons than a failing machine, too.
   const failure = code === 'SQLITE_CANTOPEN' ? undefined : machineFailure(error)
   if (failure) return new DataError(`${file} cannot be opened: ${failure}.`, { cause: error })
   return new DataError(

@@ -11,7 +11,7 @@ export interface Order {
   close(): void | Promise<void>
 }
 
-/** The order of a single host: that in which the writer thread receives calls. */
+/** The order of a single host: the order in which the writer thread receives calls. */
 export const localOrder = (db: Database, functions: object): Order => ({
   place: 0,
   submit: (calls) => commitTogether(db, functions, calls),

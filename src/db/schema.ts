@@ -20,19 +20,19 @@ export const accounts = sqliteTable(
     id: integer().primaryKey({ autoIncrement: true }),
     email: text().notNull(),
     plan: text({ enum: ['free', 'pro', 'enterprise'] }).notNull(),
-    /** Codes held now: the `total` of a list without a search. */
+    /** Number of links: the `total` of a list without a search. */
     linkCount: integer('link_count').notNull().default(0),
     createdAt: integer('created_at').notNull(),
     /** Argon2id; null for an account that has never had a password. */
     passwordHash: text('password_hash'),
     passwordChangedAt: integer('password_changed_at'),
-    /** 1: may see the pages of the whole service, and its accounts. */
+    /** 1: may use the pages of the whole service and manage its accounts. */
     isOwner: integer('is_owner').notNull().default(0),
     /** Since when its keys and its sign-in are refused; its links still work. */
     disabledAt: integer('disabled_at'),
     /** Since when the account is being deleted, one batch of links at a time. */
     deletedAt: integer('deleted_at'),
-    /** Bytes of UTF-8 of the URLs that the account stores. */
+    /** UTF-8 bytes of the URLs, titles, notes and tags that the account stores. */
     urlBytes: integer('url_bytes').notNull().default(0),
     /** Since when visitors of its links get 410. */
     linksDisabledAt: integer('links_disabled_at'),
@@ -179,7 +179,7 @@ export const disabledCodes = sqliteTable('disabled_codes', {
  */
 export const hits = sqliteTable('hits', {
   linkId: integer('link_id').primaryKey(),
-  /** A copy of the link's, so that a flush does not read the links. */
+  /** The account of the link, so that a flush does not read the links. */
   accountId: integer('account_id').notNull(),
   count: integer().notNull(),
 })
@@ -192,7 +192,7 @@ export const accountHits = sqliteTable('account_hits', {
 
 /**
  * Hits of one UTC hour or day. `scope`: 0 for a link's, 1 for an account's. `dimension`: empty for
- * all hits. Both tables are WITHOUT ROWID. See `hits/buckets.ts`.
+ * all hits. Both tables are WITHOUT ROWID. See `hits/series.ts`.
  */
 const bucket = () => ({
   scope: integer().notNull(),

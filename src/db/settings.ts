@@ -36,12 +36,12 @@ export function settingWrites(db: Database) {
       settings.set(name, value)
     },
 
-    /** Stays on this host. */
+    /** Applies to this host only. */
     saveHostSetting({ name, value }: { name: string; value: string }): void {
       ofHost.set(name, value)
     },
 
-    /** Succeeds where other writes do. */
+    /** A test write: succeeds if other writes would. */
     probeWrites({ at }: { at: number }): void {
       ofHost.set('last_write_probe', String(at))
     },

@@ -15,8 +15,8 @@ const PROBE_MS = 1000
 
 /** Other hosts that apply the same writes. */
 interface OtherHosts {
-  /** Resolves when they have applied the writes up to `place`. Undefined if they have already. */
-  everywhere(place: number): Promise<void> | undefined
+  /** Resolves when all have applied the writes up to `place`. Undefined if they already have. */
+  whenAllApplied(place: number): Promise<void> | undefined
 }
 
 interface WriteGuards {
@@ -68,7 +68,7 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
       const value = await this.#thread.call(name, args, options)
       this.#failing = false
       if (this.#others && !options.background && name !== 'countHits') {
-        await this.#others.everywhere(this.#thread.place)
+        await this.#others.whenAllApplied(this.#thread.place)
       }
       return value
     } catch (error) {
