@@ -5,7 +5,9 @@ interface Counts {
 }
 
 const HOURS_OF_DAY = 24
-/** Shorter bars show hours alone: a day's hits without hours would be a spike in one of them. */
+/**
+ * Shorter bars show only hours: the hits of a day without hours would be a spike in one of them.
+ */
 const LONG_BAR_HOURS = 12
 
 /**
@@ -18,7 +20,7 @@ const LONG_BAR_HOURS = 12
 export function countBars(bounds: readonly number[], { ofHour, ofDay }: Counts): number[] {
   const counts = Array<number>(Math.max(0, bounds.length - 1)).fill(0)
   const endOf = (bar: number) => bounds[bar + 1] ?? 0
-  /** Of the hour that was added last: -1 before the first bar, `counts.length` after the last. */
+  /** The bar of the last added hour: -1 before the first bar, `counts.length` after the last. */
   let bar = -1
   const moveTo = (hour: number) => {
     while (bar < counts.length && endOf(bar) <= hour) bar++

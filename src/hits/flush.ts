@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { HitWrites } from './store.ts'
 
-/** How often hits of other threads are collected at least while the journal is full. */
+/** Maximum interval of collecting hits of other threads while the journal is full. */
 const COLLECT_MS = 250
 /** Hits per commit: bounds how long other writes wait behind it. */
 const RANGE_MAX = 8192
@@ -68,7 +68,7 @@ export class HitFlusher {
     const start = performance.now()
     while (rest > 0) {
       const length = Math.min(rest, journal.head - journal.tail, RANGE_MAX)
-      // The next entry is incomplete: the next flush counts the hits behind it.
+      // The next entry is incomplete: the next flush counts the hits after it.
       if (length === 0) break
       const end = journal.tail + length
       const lost = await writer.call('countHits', { end, now: clock() })

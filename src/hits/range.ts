@@ -12,7 +12,7 @@ export const PRESETS = ['24h', '7d', '30d', '90d', '12m', 'all'] as const
 export type Preset = (typeof PRESETS)[number]
 const DAYS: Partial<Record<Preset, number>> = { '7d': 7, '30d': 30, '90d': 90 }
 
-/** What a reader chose: a preset, or two dates of the account's time zone, both included. */
+/** The choice of the user: a preset, or two dates of the account's time zone, both included. */
 export type RangeChoice = { preset: Preset } | { from: Temporal.PlainDate; to: Temporal.PlainDate }
 
 export interface HitRange {
@@ -59,7 +59,7 @@ export const hourOfDay = (hour: number, zone: string): number => zonedHour(hour,
 const startOf = (date: Temporal.PlainDate, zone: string): number =>
   Math.ceil(date.toZonedDateTime(zone).epochMilliseconds / HOUR)
 
-/** The days of a choice, narrowed to what is kept and not in the future. */
+/** The days of a choice, limited to days that are stored and not in the future. */
 export function hitRange(choice: RangeChoice, options: RangeOptions): HitRange {
   const { zone, now, firstHit } = options
   const current = hourOf(now)

@@ -22,7 +22,7 @@ export const STEP_MS: Record<Step, number> = { hour: HOUR, day: HOURS_OF_DAY * H
 export const hourOf = (now: number): number => Math.floor(now / HOUR)
 export const dayOf = (hour: number): number => Math.floor(hour / HOURS_OF_DAY)
 
-/** Whose hits a row counts: its `id` is a link's or an account's. */
+/** The values of `scope`: the `id` of a row is that of a link or of an account. */
 export const LINK = 0
 export const ACCOUNT = 1
 type Scope = typeof LINK | typeof ACCOUNT
@@ -227,7 +227,7 @@ interface HitSeriesOptions {
   clock: Clock
 }
 
-/** Bars of one call to the reader thread, for which other lists wait some 3 ms at most. */
+/** Bars per call to the reader thread: other lists wait for about 3 ms at most. */
 const BARS_AT_ONCE = 100
 
 /** Hits over time. */
@@ -266,7 +266,7 @@ export class HitSeries {
     return { counts: all, total: total + pending }
   }
 
-  /** As `linkDays`, of up to a page of links in one read. */
+  /** Like `linkDays`, for up to one page of links. */
   ofLinks(linkIds: readonly number[], days: number): Promise<ReadonlyMap<number, number[]>> {
     const { reader, clock } = this.#options
     return reader.call('linkDays', { linkIds, days, now: clock() })

@@ -96,7 +96,7 @@ function linkCounter(db: Database): (linkId: number, count: number) => number | 
   }
 }
 
-/** Counts the hits of each link. Ascending, as the table is ordered. */
+/** Counts the hits of each link. Ascending, like the rows of the table. */
 export function countsOf(hits: Uint32Array): HitCountPairs {
   const linkIds = hits.toSorted()
   const counts = new Uint32Array(2 * linkIds.length)

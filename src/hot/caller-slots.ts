@@ -57,7 +57,7 @@ export class CallerSlots {
     return this.#index.slotsUsed
   }
 
-  /** Memory used, at its highest so far. */
+  /** The highest memory use so far. */
   get bytes(): number {
     return this.#index.bytes
   }

@@ -8,7 +8,7 @@ const KEY_HIGH_IPV4 = 0xffff0001
 const KEY_HIGH_UNKNOWN = 0xffff0002
 const MULTICAST_BYTE = 0xff
 
-/** Proxies that are followed at most. */
+/** Maximum number of proxies that are followed. */
 const FORWARDED_MAX = 64
 
 const MAPPED = '::ffff:'

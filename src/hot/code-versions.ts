@@ -39,10 +39,10 @@ const SLOTS = 2 ** 18
 const MASK = SLOTS - 1
 
 /**
- * HOT PATH. Tells the redirect threads which destinations have changed. In shared memory, there is
- * a counter for each hash of a code. The control thread increments it after the commit of a change
- * and before its response is sent. A thread keeps the version beside each destination that it has
- * read, and reads the destination again when the version differs.
+ * HOT PATH. Invalidates destinations that have changed in the caches of the redirect threads. In
+ * shared memory, there is a counter for each hash of a code. The control thread increments it after
+ * the commit of a change and before its response is sent. A thread keeps the version beside each
+ * destination that it has read, and reads the destination again when the version differs.
  */
 export class CodeVersions {
   readonly memory: SharedArrayBuffer

@@ -41,7 +41,7 @@ const BYTES_PER_ENTRY = 192
  * for every request.
  */
 const RING_BYTES_MIN = 2 ** 18
-/** The most entries that one call moves to the front, so that no redirect pays for many. */
+/** Maximum number of entries that one call moves to the front, so that no redirect takes long. */
 const CHANCES = 8
 
 /**
@@ -49,7 +49,7 @@ const CHANCES = 8
  * at most `max` entries, of at most 192 bytes on average.
  *
  * Entries lie in a ring in the order of their insertion. The oldest is evicted, unless it was found
- * since its last turn: then it moves to the front (the clock algorithm: F. Corbató, "A Paging
+ * since it was last checked: then it moves to the front (the clock algorithm: F. Corbató, "A Paging
  * Experiment with the Multics System", 1968). The index is open addressing with linear probing, at
  * most three quarters full, and deletion by shifting back (Knuth, volume 3, 6.4, algorithm R).
  */
@@ -169,7 +169,7 @@ export class DestinationCache {
     return this.#words.length - (this.#head % this.#words.length)
   }
 
-  /** An entry is contiguous: a rest of the ring that is too short for it stays unused. */
+  /** An entry is contiguous: if the end of the ring is too short for it, that end stays unused. */
   #claim(words: number): number {
     const rest = this.#restOfLap()
     if (words > rest) {

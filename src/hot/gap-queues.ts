@@ -39,7 +39,7 @@ export class GapQueues {
     this.#values = memory.uint16((1 + this.#chunksMax) * CHUNK_VALUES)
   }
 
-  /** The highest use of the arena so far: grows with the most chunks held at once. */
+  /** The highest use of the arena so far, in bytes. */
   get arenaBytes(): number {
     return (this.#words[CHUNKS_USED] as number) * CHUNK_COST_BYTES
   }

@@ -10,7 +10,7 @@ import { ENTRY_BYTES, ENTRY_WORDS } from './journal-file.ts'
 /** Words of `ring`. The head is alone in its cache line, because every append changes it. */
 export const HEAD = 0
 export const TAIL = 32
-/** The whole lap of the tail, in which 32 bits are enough for 2^54 hits. */
+/** The complete lap of the tail. Its 32 bits are enough for 2^54 hits. */
 export const TAIL_LAP = 33
 export const RING_WORDS = 64
 
@@ -21,15 +21,17 @@ export const CLAIM = 0
 export const SPILLED = 1
 export const COLLECTED = 2
 export const SPILL = 32
-/** Hits of one thread that the control thread has not collected yet, while the ring is full. */
+/**
+ * Capacity for hits of one thread that the control thread has not collected, if the ring is full.
+ */
 export const SPILL_ENTRIES = 64 * 1024
 export const OWN_WORDS = SPILL + SPILL_ENTRIES
 
 export const NONE = -1
 
-/** What a thread needs to append: `postMessage` passes it on. */
+/** The data that a thread needs to append. It can be sent with `postMessage`. */
 export interface SharedJournal {
-  /** Of the first entry. The mapping stays where it is as long as its HitJournal exists. */
+  /** Pointer to the first entry. The mapping does not move as long as its HitJournal exists. */
   address: number
   entries: number
   ring: SharedArrayBuffer
@@ -42,7 +44,7 @@ export class Tickets {
   readonly entries: number
   readonly slotBits: number
   readonly slotMask: number
-  /** Of the low bits of a lap. */
+  /** Mask of the low bits of a lap. */
   readonly lapMask: number
 
   constructor(entries: number) {

@@ -41,13 +41,13 @@ export class HitJournal {
   readonly entries: number
   readonly #words: Uint32Array
   readonly #tickets: Tickets
-  /** Of the first entry. */
+  /** Pointer to the first entry. */
   readonly #address: number
   readonly #ring = new Int32Array(new SharedArrayBuffer(RING_WORDS * 4))
   readonly #appender: JournalAppender
-  /** What the appenders of other threads share with this one: `own` of SharedJournal. */
+  /** Words of the appenders of other threads: `own` of SharedJournal. */
   readonly #live: Int32Array[] = []
-  /** Of threads that have ended, until no append of theirs is incomplete. */
+  /** The same of ended threads, until none of their appends is incomplete. */
   #ended: Int32Array[] = []
   /** The first position not known to be counted. */
   #tail = 0
@@ -171,7 +171,7 @@ export class HitJournal {
   }
 
   /**
-   * Takes over the hits that other threads appended while the ring was full, and moves hits of the
+   * Collects the hits that other threads appended while the ring was full, and moves hits of the
    * overflow into the ring if there is room. Needed several times a second: a thread waits while
    * 65,536 of its hits are not collected.
    */
@@ -200,7 +200,7 @@ export class HitJournal {
     return { address: this.#address, entries: this.entries, ring, own }
   }
 
-  /** Both ends, while no other thread appends. */
+  /** Sets head and tail. No other thread may append meanwhile. */
   #seek(position: number): void {
     Atomics.store(this.#ring, HEAD, this.#tickets.of(position))
     this.#setTail(position)

@@ -1,6 +1,6 @@
 import type { SharedArrays } from './shared-arrays.ts'
 
-/** Returned by `find` for a key that is not held. */
+/** Returned by `find` for a key that is not in the index. */
 export const NO_SLOT = 0
 
 // Words of an index. All of them are 0 in an empty index, as all other memory may be.
@@ -66,7 +66,7 @@ export class KeyIndex {
     return this.#words[SLOTS_USED] as number
   }
 
-  /** The highest memory use so far: grows with the most keys held at once. */
+  /** The highest memory use so far, in bytes. */
   get bytes(): number {
     return this.#buckets.byteLength + 8 * this.slotsUsed
   }

@@ -3,10 +3,10 @@ const FREE = 0
 const WAITED_FOR = 1
 const THREAD_SHIFT = 1
 
-/** For longer than a lock is held, unless the system suspends the thread that holds it. */
+/** Takes longer than a lock is held, unless the system suspends the thread that holds it. */
 const SPINS = 100
 const WAIT_MS = 50
-/** In a row. Time that passes while the whole process is stopped counts as one wait. */
+/** Consecutive waits. Time in which the whole process is stopped counts as one wait. */
 const WAITS_MAX = 20
 
 /** The number of the control thread. Redirect threads have the numbers after it. */

@@ -1,14 +1,14 @@
-/** One for each port of TCP. */
+/** One row for each TCP port. */
 const ROWS = 65_536
 /** A length, and the longest text of an IP address. */
 const ROW_BYTES = 48
 
 /**
- * The client of each connection that a redirect thread passes on to the control thread, in shared
+ * The client of each connection that a redirect thread forwards to the control thread, in shared
  * memory: a row for each local port of the connection between the two threads, with the length of
  * the client's address and its text. The redirect thread writes the row before it sends the first
- * byte on that connection, and the control thread reads it when it has a request, perhaps after
- * the connection was closed: a row stays until the port is used again.
+ * byte on that connection, and the control thread reads it when it has a request, perhaps after the
+ * connection was closed: a row stays until the port is used again.
  */
 export class PassedPeers {
   readonly memory: SharedArrayBuffer

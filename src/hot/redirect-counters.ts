@@ -9,10 +9,10 @@ const COUNTERS = [
   'expired',
   'limited',
   'failed',
-  /** Codes in the cache: of links, and that no link has. */
+  /** Codes in the cache: existing ones and unknown ones. */
   'known',
   'unknown',
-  /** Look-ups in the database, by its answer. */
+  /** Lookups in the database, by result. */
   'foundInDatabase',
   'notInDatabase',
 ] as const
@@ -23,8 +23,8 @@ const INDEX = Object.fromEntries(COUNTERS.map((name, at) => [name, at])) as Reco
 const CELLS = COUNTERS.length + cellsFor(LATENCY_BOUNDS)
 
 /**
- * What one thread counts about redirects, in shared memory: the thread writes, and the control
- * thread reads. 64-bit numbers, as Float64.
+ * Counters of redirects of one thread, in shared memory: the thread writes them, and the control
+ * thread reads them. 64-bit numbers, as Float64.
  */
 export class RedirectCounters {
   readonly memory: SharedArrayBuffer

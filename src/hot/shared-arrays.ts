@@ -2,8 +2,8 @@
 const ALIGNMENT_BYTES = 64
 
 /**
- * Arrays one after the other in shared memory, in the order in which they are asked for. Without a
- * buffer they are empty, and `bytes` tells how much memory they need.
+ * Arrays one after the other in shared memory, in the order in which they are requested. Without a
+ * buffer they are empty, and `bytes` is the memory that they need.
  */
 export class SharedArrays {
   readonly #buffer: SharedArrayBuffer | undefined

@@ -10,7 +10,7 @@ import { type Decision, WindowShard, type WindowShardOptions } from './window-sh
  * would leave less memory to the busiest caller of each.
  */
 const SHARDS = 8
-/** Below, one shard is enough: such a window is used by one thread, or by tests. */
+/** With fewer keys, one shard is enough: one thread or a test uses such a window. */
 const SHARDED_KEYS_MIN = 2 ** 16
 
 export interface SlidingWindowOptions {
@@ -40,7 +40,7 @@ export interface SlidingWindowOptions {
   random?: RandomBytes | undefined
 }
 
-/** What a thread needs to use a window. It can be sent to another thread, which then shares it. */
+/** The memory of a window. It can be sent to another thread, which then shares the window. */
 export interface WindowMemory extends WindowShardOptions {
   buffer: SharedArrayBuffer
   shards: number

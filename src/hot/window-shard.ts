@@ -29,7 +29,7 @@ const RECORD_FIELDS = 6
 const TIME_MAX_MS = 2 ** 31 - 1
 /** The origin lies two windows back: 0 is outside the window, and counted times are above 0. */
 const ORIGIN_LAG_MS = 2 * WINDOW_MS
-/** One more than a call can add, so expired keys never accumulate. */
+/** One more than a call can add, so that expired keys do not accumulate. */
 const RELEASES_PER_CALL = 2
 /** Expired keys may hold chunks that a live key needs. */
 const RELEASES_WHEN_ARENA_FULL = 64

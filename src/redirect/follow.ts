@@ -25,7 +25,7 @@ export type Follow = (request: PlainRequest, peer: string) => Answer | undefined
 /**
  * HOT PATH. Answers GET /{code} on a redirect thread. No schema, no hooks, no await, no exceptions,
  * no needless object: bench/load/redirect.ts guards its cost. The control thread answers requests
- * for a link with rules, for what is no code, and while the database fails.
+ * for a link with rules, for a text that is not a code, and while the database fails.
  */
 export function follower(deps: FollowDeps): Follow {
   const { cache, codes, journal, limiter, address, behindProxy, counters } = deps

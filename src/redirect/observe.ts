@@ -3,7 +3,7 @@ import type { MonotonicClock } from '../lib/clock.ts'
 import type { Histogram } from '../lib/histogram.ts'
 import type { Follow } from './follow.ts'
 
-/** One redirect in this many is timed: reading the clock for each would slow all down. */
+/** One redirect in this many is timed: reading the clock for each would slow down all of them. */
 export const SAMPLED_ONE_IN = 128
 
 /** HOT PATH. Times a sample of redirects, the first one included. */
@@ -20,7 +20,7 @@ export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicCl
 }
 
 interface LoggedDeps {
-  /** Writes what the log says about a request for a short link. */
+  /** Writes the log line of a request for a short link. */
   note: (line: Record<string, string | number | null>) => void
   address: ClientAddress
   monotonic: MonotonicClock

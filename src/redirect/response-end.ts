@@ -1,4 +1,4 @@
-/** A longer head of a response, or line with the size of a chunk, is not waited for. */
+/** Maximum length of the head of a response, and of the line with the size of a chunk. */
 const HEAD_MAX = 64 * 1024
 const LINE_MAX = 32
 
@@ -19,7 +19,7 @@ export class ResponseEnd {
     this.#hasBody = method !== 'HEAD'
   }
 
-  /** The next bytes of the connection. Bytes behind the end make it unknown. */
+  /** Feeds the next bytes of the connection. Bytes after the end make the progress `unknown`. */
   push(bytes: Buffer): Progress {
     let at = 0
     if (this.#state === 'head') {

@@ -5,9 +5,9 @@ import { isNavigation, redirectNavigation, visitorPage } from './visitor-page.ts
 
 export interface ResponseDeps {
   requestIds: { next(): string }
-  /** Where browsers are redirected that open an unknown code. */
+  /** Where a browser that opens an unknown code is redirected. */
   notFoundUrl: string | undefined
-  /** Every response of a service that is stopping says `Connection: close`. */
+  /** Every response of a service that is stopping has `Connection: close`. */
   health: { readonly isStopping: boolean }
 }
 
@@ -40,7 +40,7 @@ interface Refused {
   headers: RequestHeaders
 }
 
-/** Makes the responses to requests for short links, for all threads. */
+/** Creates the responses to requests for short links, for all threads. */
 export class Answers {
   readonly #deps: ResponseDeps
 
@@ -48,7 +48,7 @@ export class Answers {
     this.#deps = deps
   }
 
-  /** HOT PATH. The 302 of a link; without a code, the one after its end. */
+  /** HOT PATH. The 302 of a link; without `code`, to the destination after its expiry. */
   redirect(location: string, budget: Budget, code?: string): Answer {
     const headers: Record<string, string> = { Location: location, 'Cache-Control': 'no-store' }
     if (code !== undefined) headers['X-Service-Code'] = code

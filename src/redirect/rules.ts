@@ -31,6 +31,6 @@ export function withQuery(location: string, requestUrl: string): string {
 
 /**
  * The decoded names of a query, one for each part that is not empty. Parsed at once, which takes
- * half the time of a parser for each part. `&`: a `?` at the start is part of a name.
+ * half the time of one parser per part. With `&` in front, a `?` at the start is part of a name.
  */
 const namesOf = (query: string): string[] => [...new URLSearchParams(`&${query}`).keys()]

@@ -17,17 +17,17 @@ import { type Connection, type ConnectionContext, listenForClients } from './con
 import { type Follow, follower } from './follow.ts'
 import { logged, timed } from './observe.ts'
 
-/** What a redirect thread has to say to the control thread. */
+/** Messages from a redirect thread to the control thread. */
 export type ThreadNote =
   | { log: Record<string, string | number | null> }
   /** The codes in use are needed: see `KnownCodes`. */
   | { codesWanted: true }
 
-/** What a redirect thread is started with. */
+/** The settings of a redirect thread. */
 export interface RedirectSettings {
   hostname: string
   port: number
-  /** For the locks of the limiter. */
+  /** Number of this thread for the locks of the limiter. */
   thread: number
   /** For notes to the control thread. */
   control: MessagePort
@@ -43,7 +43,7 @@ export interface RedirectSettings {
   lists: BlockedLists
   /** Shared memory of `PassedPeers`. */
   peers: SharedArrayBuffer
-  /** Shared memory of `CodeVersions`, `RedirectCounters` and, once it is there, a `CodeFilter`. */
+  /** Shared memory of `CodeVersions`, `RedirectCounters` and, once it exists, a `CodeFilter`. */
   versions: SharedArrayBuffer
   counters: SharedArrayBuffer
   codes: SharedArrayBuffer | undefined
@@ -55,7 +55,7 @@ export interface RedirectSettings {
 const CACHE_KIB = 4096
 const IDLE_TIMEOUT_MS = 30 * SECOND
 const IDLE_CHECK_MS = 4 * SECOND
-/** How often a stop looks whether all connections are closed. */
+/** Interval at which a stop checks whether all connections are closed. */
 const STOP_POLL_MS = 20
 /** Time between two requests for the codes in use: a scanner causes thousands of look-ups. */
 const CODES_WANTED_MS = SECOND
@@ -109,7 +109,7 @@ export class RedirectThread {
     setCodes: (codes: SharedArrayBuffer): void => {
       this.#codes = new CodeFilter(codes)
     },
-    /** From now on every response says `Connection: close`. */
+    /** From now on every response has `Connection: close`. */
     beginStop: (): void => {
       this.#health.isStopping = true
     },
@@ -117,7 +117,7 @@ export class RedirectThread {
     refuseConnections: (): void => {
       this.#listener.stop()
     },
-    /** Waits up to `graceMs` for requests under way, and closes all connections. */
+    /** Waits up to `graceMs` for requests in progress, and closes all connections. */
     stop: async ({ graceMs }: { graceMs: number }): Promise<void> => {
       const { connections } = this.#connections
       this.#listener.stop()

@@ -14,7 +14,7 @@ import type { RedirectFunctions, RedirectSettings, ThreadNote } from './thread.t
 /** Calls to one thread: only this class makes them. */
 const CALLS_MAX = 100
 
-/** What is the same for all threads, for as long as the service runs. */
+/** Settings that are the same for all threads, and do not change while the service runs. */
 type CommonSettings = Pick<
   RedirectSettings,
   | 'databaseFile'
@@ -39,7 +39,7 @@ interface RedirectThreadsOptions {
 
 /** The rest of the service, which starts after the redirect threads. */
 export interface Control {
-  /** Answers what the threads pass on. */
+  /** Answers the requests that the threads forward. */
   answer(request: Request): Response | Promise<Response>
   codes: Pick<KnownCodes, 'prepare'>
 }
@@ -64,17 +64,17 @@ export class RedirectThreads {
     this.#counters = Array.from({ length: options.count + 1 }, () => new RedirectCounters())
   }
 
-  /** Where the threads listen; undefined before `listen`. */
+  /** The public port; undefined before `listen`. */
   get port(): number | undefined {
     return this.#port
   }
 
-  /** Where the control thread answers what the threads pass on; undefined before `listen`. */
+  /** Port of the control thread for forwarded requests; undefined before `listen`. */
   get controlPort(): number | undefined {
     return this.#control?.port
   }
 
-  /** What the control thread itself counts. */
+  /** The counters of the control thread itself. */
   get controlCounters(): RedirectCounters {
     return this.#counters[0] as RedirectCounters
   }
@@ -126,7 +126,7 @@ export class RedirectThreads {
     void this.#callAll('setCodes', codes)
   }
 
-  /** Resolves when every thread says `Connection: close`. */
+  /** Resolves when all responses of every thread have `Connection: close`. */
   async beginStop(): Promise<void> {
     await this.#callAll('beginStop', undefined)
   }
@@ -136,7 +136,7 @@ export class RedirectThreads {
     await this.#callAll('refuseConnections', undefined)
   }
 
-  /** Waits up to `graceMs` for requests under way, and closes all connections. */
+  /** Waits up to `graceMs` for requests in progress, and closes all connections. */
   async stop(graceMs: number): Promise<void> {
     const drained = this.#control?.drain()
     await Promise.all([this.#callAll('stop', { graceMs }), graceMs > 0 && drained])

@@ -1,6 +1,6 @@
 import type { RequestHeaders } from '../http/context.ts'
 
-/** What a person sees whose browser opened a short link that does not redirect. */
+/** The page of a short link that does not redirect, for a person with a browser. */
 
 type VisitorProblem = 'notFound' | 'disabled' | 'expired' | 'limited' | 'failed'
 
@@ -131,7 +131,7 @@ const STYLE = [
   '@media(prefers-color-scheme:dark){body{background:#0e1420;color:#e8edf5}}',
 ].join('')
 
-/** The same address gives a program JSON, and another visitor another language. */
+/** Programs get JSON, and visitors a page in their language. */
 const VARY = 'Accept, Accept-Language, Sec-Fetch-Dest'
 
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
@@ -187,7 +187,7 @@ export const redirectNavigation = (location: string) => ({
   body: '',
 })
 
-/** The best of the languages that there are texts in; English if none is accepted. */
+/** The preferred one of the languages with texts; English if none is accepted. */
 function languageOf(acceptLanguage: string): Language {
   const ranked = [...weightsOf(acceptLanguage)].sort(([, a], [, b]) => b - a)
   for (const [tag, weight] of ranked) {
@@ -199,7 +199,7 @@ function languageOf(acceptLanguage: string): Language {
 
 const isLanguage = (tag: string): tag is Language => Object.hasOwn(TEXTS, tag)
 
-/** More entries than any browser sends; a longer header costs no more than these. */
+/** More entries than any browser sends. Further ones are ignored, to limit the time. */
 const ENTRIES_MAX = 32
 
 /** The entries of a header and their weights from 0 to 1 (RFC 9110, section 12.4.2). */
