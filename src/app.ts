@@ -25,11 +25,11 @@ import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/rout
 export interface App {
   /** The public port. */
   port: number
-  /** Of the loopback interface, between the threads. */
+  /** Port on the loopback interface, between the threads. */
   internalPort: number
   /** Closes the public port. Open connections are answered as before. */
   refuseConnections(): Promise<void>
-  /** Waits up to `graceMs` for requests under way, and closes all connections. */
+  /** Waits up to `graceMs` for requests in progress, and closes all connections. */
   stopListening(graceMs: number): Promise<void>
   /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
   operators: Elysia | undefined
@@ -38,11 +38,11 @@ export interface App {
   /** A link that sets up the owner's account, once; undefined when there is an owner. A secret. */
   setupLink: string | undefined
   /**
-   * From now on /-/ready is 503, and so are sign-ins that wait: they would take longer than a stop
-   * may.
+   * From now on /-/ready answers 503, and so do waiting sign-ins, which would take too long for a
+   * stop.
    */
   beginStop(): Promise<void>
-  /** Watches over file descriptors once the ports are open. */
+  /** Keeps file descriptors available once the ports are open. */
   descriptors: Descriptors
   /** Hits not counted in the database yet. */
   hitsWaiting(): number

@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { LOG_LEVELS } from './lib/log.ts'
 
-/** The longest base whose short URLs still fit a QR code of 64 pixels at one pixel a module. */
+/** The longest base whose short URLs fit a QR code of 64 pixels at one pixel per module. */
 const BASE_URL_MAX_LENGTH = 100
 
 const wholeNumber = (least: number, most: number) =>
@@ -94,7 +94,7 @@ const Environment = z.object({
     'Where visitors of BASE_URL itself are redirected; without it, to the dashboard.',
   ),
   NOT_FOUND_URL: PublicPage.optional().describe(
-    'Where browsers are redirected that open an unknown short link; other clients get JSON.',
+    'Where a browser that opens an unknown short link is redirected; other clients get JSON.',
   ),
   TRUSTED_PROXIES: list
     .refine((ranges) => ranges.every(isAddressRange), 'must be IP addresses or CIDR ranges')
@@ -183,7 +183,7 @@ const COMPUTED: Readonly<Record<string, string>> = {
 
 interface SettingInfo {
   name: string
-  /** The default, for people. */
+  /** The default as help shows it. */
   fallback: string
   meaning: string
 }
@@ -199,7 +199,7 @@ export function listSettings(): SettingInfo[] {
 
 export interface Quota {
   linksMax: number
-  /** Of all stored URLs in UTF-8. */
+  /** UTF-8 bytes of all stored URLs and texts. */
   urlBytesMax: number
 }
 
@@ -266,7 +266,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logLevel: env.LOG_LEVEL,
     logRequests: env.LOG_REQUESTS,
     metricsListen: env.METRICS_LISTEN,
-    // For commands that call a service, here or elsewhere.
+    // For commands that call a service on any machine.
     remote: { url: env.HOPCODE_URL, apiKey: env.HOPCODE_API_KEY },
     // Whether the public address shows metrics to callers on this machine. Behind a proxy, every
     // caller may look like one.

@@ -31,7 +31,7 @@ import { TRIAL_ARGUMENT } from './qr/trials.ts'
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-/** Other programs send them by habit. Without a handler they would end the process at once. */
+/** Some tools send these signals. Without a handler they would end the process at once. */
 const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2'] as const
 
 async function run(command: Command): Promise<void> {
@@ -40,7 +40,7 @@ async function run(command: Command): Promise<void> {
   if (command.command === 'serve') return serveUntilSignal()
   const config = readConfig()
   const { dataDir } = config
-  // Its host is right even where the settings of this command are not those of the service.
+  // Its host is correct even if the settings of this command differ from those of the service.
   const running = findRunning(dataDir)
   const target = { ...config.remote, url: config.remote.url ?? running?.address ?? config.baseUrl }
   if (command.command === 'health') return print(await service.health(config, running?.address))

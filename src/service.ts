@@ -164,7 +164,7 @@ interface Base extends Redirecting {
   threads: Threads
 }
 
-/** What admits or refuses a request: accounts, limits, maintenance, memory in flight. */
+/** Admission of requests: accounts, limits, maintenance, memory in flight. */
 function openGuards(base: Base) {
   const { config, clock, monotonic, random, log, db, hasher, writer, limiter } = base
   const timeoutMs = base.sharedLimitsTimeoutMs

@@ -13,13 +13,13 @@ import { prepare } from './prepare.ts'
 import { type Control, RedirectThreads } from './redirect/threads.ts'
 import type { OpenWorker } from './start-threads.ts'
 
-/** What the app takes from outside itself: tests pass their own. */
+/** Dependencies on the outside world: tests pass their own. */
 export interface Outside {
   clock: Clock
   monotonic: MonotonicClock
   random: RandomBytes
   log: Log
-  /** Entries of the hit journal, when a new one is made. */
+  /** Entries of the hit journal if it is created. */
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number

@@ -13,7 +13,7 @@ import type { ClusterSettings, Writes } from './threads/writer.ts'
 
 export type OpenWorker = (url: URL) => Worker
 
-/** Calls that wait for one thread. */
+/** Maximum number of calls that wait for one thread. */
 const CALLS_MAX = 200_000
 
 interface ThreadDescription {
@@ -71,7 +71,7 @@ export function startPasswords(host: ThreadHost): Promise<Thread<PasswordFunctio
   return startThread<PasswordFunctions>(host, { name: 'passwords', url, settings: {} })
 }
 
-/** A thread whose end by a fault is logged. */
+/** Starts a thread, and logs its end by a fault. */
 function startThread<Calls extends Functions<Calls>>(
   { log, openWorker }: ThreadHost,
   { name, url, settings, options }: ThreadDescription,
@@ -87,7 +87,7 @@ function startThread<Calls extends Functions<Calls>>(
   })
 }
 
-/** A thread without state, which is restarted when it ends. */
+/** Starts a thread without state, which is restarted when it ends. */
 function startRestartingThread<Calls extends Functions<Calls>>(
   host: ThreadHost,
   thread: ThreadDescription,

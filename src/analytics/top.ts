@@ -5,11 +5,11 @@ import type { Caller } from '../lib/thread.ts'
 import { mostHitsFirst, type Ranked } from '../links/ranked.ts'
 import type { Rankings } from '../links/rankings.ts'
 
-/** Links that are looked at: so many with the most hits of all time, and so many of the newest. */
+/** Candidates: this many links with the most hits of all time, and this many of the newest. */
 const CANDIDATES_MAX = 1000
-/** One-row lookups for one list: some 20 ms of the reader thread. */
+/** One-row lookups for one list: about 20 ms of the reader thread. */
 const LOOKUPS_MAX = 20_000
-/** Lookups of one call, for which other lists wait some 3 ms. */
+/** Lookups per call: other lists wait for about 3 ms. */
 const LOOKUPS_AT_ONCE = 3000
 
 export interface RangeTopLink {
@@ -44,9 +44,9 @@ interface TopQuery {
 }
 
 /**
- * The links with the most hits in a range of time. A link has no more hits in a range than in all
- * its time: so links are looked at in the order of all their hits, until the next one has fewer
- * than the last of the list. The work is bounded by `CANDIDATES_MAX` and `LOOKUPS_MAX`.
+ * The links with the most hits in a range of time. A link cannot have more hits in a range than of
+ * all time: so links are read in the order of their hits of all time, until the next one has fewer
+ * than the last link of the list. The work is bounded by `CANDIDATES_MAX` and `LOOKUPS_MAX`.
  */
 export class TopLinks {
   readonly #options: TopOptions
@@ -55,7 +55,7 @@ export class TopLinks {
     this.#options = options
   }
 
-  /** Hits that are not counted yet are left out. Links without hits in the range too. */
+  /** Leaves out hits that are not counted yet, and links without hits in the range. */
   async find(query: TopQuery): Promise<RangeTop> {
     const { reader, rankings } = this.#options
     const { candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
@@ -81,7 +81,7 @@ export class TopLinks {
       best = merged(best, sums).slice(0, limit)
       at = next
     }
-    // The most hits that a link can have that was not looked at.
+    // The maximum number of hits of a link that was not read.
     const others = isWhole ? 0 : (ranking.at(-1)?.count ?? 0)
     const isExact = floor() >= Math.max(all[at]?.count ?? 0, others)
     const found = await reader.call('titledLinks', { ids: best.map(({ id }) => id) })

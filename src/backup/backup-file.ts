@@ -104,7 +104,7 @@ export function closeAlone(db: Database): void {
   for (const companion of ['-wal', '-shm']) rmSync(`${file}${companion}`, { force: true })
 }
 
-/** Writes bytes in order. Resolves when it accepts more. */
+/** Writes bytes in order. Resolves when it is ready for more. */
 export type Sink = (bytes: Uint8Array) => Promise<void> | void
 
 /** Compresses a finished copy of a database. `onRead` gets the number of bytes read so far. */

@@ -28,7 +28,7 @@ export function refuseTaken(path: string): never {
   throw new DataError(`${path} exists already, and a backup replaces no file: choose another name.`)
 }
 
-/** Throws DataError unless the disk of the folder has so many free bytes. */
+/** Throws DataError unless the disk of the folder has that many free bytes. */
 export function requireRoom(folder: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(folder)
   if (bavail * bsize >= bytes) return

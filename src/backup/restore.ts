@@ -126,7 +126,7 @@ async function prepareDatabase(
     remakeAtStart(
       new SettingStore(db, hasTable(db, 'host_settings') ? 'host_settings' : 'settings'),
     )
-    // The sessions of a cluster are those of the host that goes on.
+    // In a cluster, sessions are shared: those of the running hosts apply.
     if (joinCluster) await joinCluster(db)
     else endSessions(db)
     closeAlone(db)

@@ -100,16 +100,16 @@ export class HopcodeNetworkError extends Error {
 const RETRIED: readonly number[] = [429, 500, 502, 503, 504]
 const FIRST_DELAY_MS = 1000
 const DELAY_MAX_MS = 30_000
-/** Each delay varies by up to so much of itself, in both directions. */
+/** Each delay varies by up to this share of itself, in both directions. */
 const JITTER = 0.25
 
-/** The longest delay of `setTimeout`, some 25 days. */
+/** The longest delay of `setTimeout`, about 25 days. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
 interface RequestOptions extends CallOptions {
   body?: object
   query?: Readonly<Record<string, string | number | undefined>>
-  /** Statuses besides 2xx that are a result. */
+  /** Statuses other than 2xx that are not errors. */
   accept?: readonly number[]
 }
 
@@ -237,8 +237,8 @@ export class Hopcode {
   }
 
   /**
-   * The address of the stored PNG, to which `/qr/{code}` redirects. Not in browsers, which do not
-   * show scripts where a redirect leads: use `qrAddresses` there.
+   * The address of the stored PNG, to which `/qr/{code}` redirects. Not in browsers, which hide the
+   * destination of a redirect from scripts: use `qrAddresses` there.
    */
   qrStorageUrl(code: string, options: CallOptions = {}): Promise<string> {
     return this.#location(`/qr/${encodeURIComponent(code)}`, options)

@@ -46,7 +46,7 @@ export class ByteBudget {
   }
 }
 
-/** The bytes of one request or response. `dispose` releases them, and can be called twice. */
+/** Reserved bytes of one request or response. `dispose` releases them, and can be called twice. */
 export class Hold implements Disposable {
   readonly #budget: ByteBudget
   readonly #options: HoldOptions

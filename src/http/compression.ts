@@ -6,7 +6,7 @@ const texts = new WeakMap<Response, string>()
 
 /** Shorter responses fit into one packet. */
 const LENGTH_MIN = 1000
-/** The fastest: 50 kB take 0.3 ms. The others take several times that and save a fifth. */
+/** The fastest level: 50 kB take 0.3 ms. Others take several times that and save a fifth. */
 const LEVEL = 1
 
 /** A text that is sent compressed to clients that accept that. */
@@ -19,13 +19,13 @@ export function compressible(text: string, status: number, headers: Headers): Re
 }
 
 /**
- * Compresses such responses. A request that another site caused gets none: that site could choose a
+ * Compresses such responses, except to requests that another site caused: that site could choose a
  * part of the text, compare lengths, and find out the rest (BREACH). Must be used before
  * `countUnsent`, which counts the bytes that are sent.
  */
 export const compressed = () =>
   new Elysia({ name: 'http.compression' })
-    // With a name for the whole context, Elysia may take it that the hook needs the body.
+    // Destructured, because otherwise Elysia may parse the body for the hook.
     .onAfterHandle({ as: 'global' }, ({ request, responseValue }) =>
       compress(request, responseValue),
     )

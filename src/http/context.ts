@@ -1,4 +1,4 @@
-/** What the API and the pages use of a request's context: its client, its id, its headers. */
+/** The parts of a request's context that the API and the pages use: client, id, headers. */
 
 import type { Client, ClientAddress } from '../hot/client-address.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
@@ -14,7 +14,7 @@ export interface RequestContext {
   set: ResponseState
 }
 
-/** The part of Headers with which requests are read. */
+/** The part of Headers that readers of requests need. */
 export type RequestHeaders = Pick<Headers, 'get'>
 
 /** The address of the connection on which a redirect thread received the request. */

@@ -27,7 +27,7 @@ interface ErrorDeps {
 }
 
 /**
- * Turns everything that is thrown into the spec's JSON. The only `onError` that answers: an
+ * Turns everything that is thrown into the spec's JSON. The only `onError` that responds: an
  * internal error is logged here, once.
  */
 export const errorResponses = ({ log, requestIds, refuseUnmatched, findPage }: ErrorDeps) =>

@@ -38,9 +38,9 @@ interface GuardOptions {
 }
 
 /**
- * Throws every refusal that does not depend on the request's content, in the order of the API: 503
- * maintenance, 429. Charges the caller's budget and sets the `X-RateLimit-*` headers. Returns the
- * account of a valid key, as a promise if the limits are shared.
+ * Throws the refusals that do not depend on the request's content, in the order of the API: 503
+ * maintenance, then 429. Charges the caller's budget and sets the `X-RateLimit-*` headers. Returns
+ * the account of a valid key, as a promise if the limits are shared.
  */
 export function admit(
   deps: GuardDeps,
@@ -82,7 +82,7 @@ export function describeBudget({ limit, remaining, resetAt }: Budget, set: Respo
 export const rateLimited = ({ retryAfter: seconds }: Budget): AppError =>
   new AppError('rate_limited', String(seconds), retryAfter(seconds))
 
-/** Throws `maintenance` until the planned end of one. */
+/** Throws `maintenance` during planned maintenance. */
 export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void {
   const until = maintenance.until()
   if (until === undefined) return
@@ -122,7 +122,7 @@ interface Route {
 /** The methods of a path, for `Allow`. GET implies HEAD. Empty for an unknown path. */
 export function methodsOf(routes: readonly Route[], path: string): string[] {
   const methods = new Set<string>()
-  // Once: anybody can send a path of 15,000 segments.
+  // Split only once: anybody can send a path of 15,000 segments.
   const found = segments(path)
   for (const route of routes) {
     if (!matches(segments(route.path), found)) continue
@@ -164,8 +164,8 @@ export function publicly(deps: GuardDeps, options: GuardOptions) {
 }
 
 /**
- * For endpoints of an account: gives `account`. Throws 401, and 403 for a change with a read-only
- * key, before the body is read.
+ * For endpoints of an account: provides `account`. Throws 401, and 403 for a change with a
+ * read-only key, before the body is read.
  */
 export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
   const enter = (request: Request, set: object) =>

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 
 /**
- * Headers of every response. A plain redirect sets only the first of them, by itself.
+ * Headers of every response. The code of redirects sets only the first of them.
  *
  * `Strict-Transport-Security` makes browsers use https for this host for a year, so only a service
  * whose `BASE_URL` is https sends it: with pages, which take passwords, and with the API, which
@@ -23,7 +23,7 @@ interface ClosingDeps {
  */
 export const closingConnections = ({ health }: ClosingDeps) =>
   new Elysia({ name: 'http.closing' })
-    // A hook that names more than `set` would make Elysia parse the body for it.
+    // A hook with other parameters than `set` would make Elysia parse the body.
     .onAfterHandle({ as: 'global' }, ({ set }) => {
       if (health.isStopping) set.headers.connection = 'close'
     })

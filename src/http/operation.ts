@@ -34,7 +34,9 @@ type JsonSchema = Record<string, unknown>
 
 const RATE_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
-/** Repeated in each operation: beside a reference, the plugin adds a parameter of its own. */
+/**
+ * Repeated in each operation: in addition to a reference, the plugin would add its own parameter.
+ */
 const CODE_PARAMETER = {
   name: 'code',
   in: 'path',
@@ -52,7 +54,7 @@ export function operation(about: Description): DocumentDecoration {
   return { describe } as DocumentDecoration
 }
 
-/** The operation of a route with this `detail`; undefined for a route without description. */
+/** The operation of a route with this `detail`; undefined for a route without a description. */
 export function describedBy(detail: object | undefined): DocumentDecoration | undefined {
   return (detail as { describe?: () => DocumentDecoration } | undefined)?.describe?.()
 }

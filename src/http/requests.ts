@@ -79,8 +79,8 @@ interface AfterResponse {
 }
 
 /**
- * Counts, times and logs the requests that the control thread answers. The counters of redirects
- * are those of redirect/. Must be used before the routes: hooks apply to those registered later.
+ * Counts, times and logs the requests that the control thread answers. redirect/ has counters of
+ * its own. Must be used before the routes: hooks apply to those registered later.
  */
 export const observeRequests = ({ tally, monotonic, address, log, logs }: ObserverDeps) => {
   const starts = new WeakMap<Request, Start>()

@@ -140,7 +140,7 @@ class Scanner {
     return this.#isCollecting && this.#depth === 2 && this.#items.length < this.#itemsMax
   }
 
-  /** Up to the closing quote, or about up to `until`. */
+  /** Scans up to the closing quote, or approximately up to `until`. */
   #scanString(until: number): void {
     const bytes = this.#bytes
     let at = this.#at
@@ -253,7 +253,7 @@ class Scanner {
     this.#at += found.length
   }
 
-  /** The string from its opening quote to where the scanner is. */
+  /** The string from its opening quote to the position of the scanner. */
   #textFrom(start: number): string {
     const token = this.#bytes.subarray(start, this.#at)
     if (token.includes(BACKSLASH)) return JSON.parse(decode(token))

@@ -14,7 +14,7 @@ const TOTAL_MAX = 64 * MIB
 const SHARE_MAX = 16 * MIB
 /** Bytes passed to a connection at once. */
 const CHUNK_BYTES = 64 * KIB
-/** Bytes of long responses after which their memory is worth a collection. */
+/** Bytes of long responses after which a garbage collection is worth its time. */
 const GARBAGE_BYTES = 12 * MIB
 
 /** Limits the bytes of responses that wait in memory for their clients to read them. */
@@ -29,8 +29,8 @@ export class UnsentResponses {
 
   /**
    * Called once for each long response, which is built from data of several times its length. The
-   * engine does not count what lies outside its heap as it should, and waits until the heap has
-   * tripled. A collection takes about 16 ms on the control thread.
+   * engine underestimates memory outside its heap, and waits until the heap has tripled. A
+   * collection takes about 16 ms on the control thread.
    */
   collectGarbage(bytes: number): void {
     this.#garbageBytes += bytes
@@ -87,7 +87,7 @@ export const countUnsent = ({ unsent, address }: UnsentDeps) =>
     if (!(responseValue instanceof Response)) return
     const bytes = Number(responseValue.headers.get('content-length') ?? 0)
     if (bytes <= UNCOUNTED_MAX) return
-    // Also for a refused response, because it was built like all others.
+    // Also counts a refused response, because it was built too.
     unsent.collectGarbage(bytes)
     const hold = unsent.hold(account?.id ?? clientNetwork(clientOf(address, request)))
     // A write cannot be undone, and its response may contain passcodes that are shown once.
@@ -97,8 +97,8 @@ export const countUnsent = ({ unsent, address }: UnsentDeps) =>
   })
 
 /**
- * The same response as a stream. The next chunk is pulled when the connection has taken the last
- * one, and a stream is canceled whose connection is closed or whose request was HEAD.
+ * The same response as a stream. The next chunk is pulled when the connection has accepted the last
+ * one. The stream is canceled if its connection is closed or its request was HEAD.
  */
 function inChunks(response: Response, hold: Hold): Response {
   let source: Response | undefined = response

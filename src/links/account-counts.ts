@@ -4,7 +4,7 @@ import type { Author, Stored } from './link.ts'
 
 const NOTHING_STORED: Stored = { links: 0, urlBytes: 0 }
 
-/** What each account stores, and whether it is active. */
+/** The stored links and bytes of each account, and whether it is active. */
 export function accountCounts(db: Database) {
   const stored = db.prepare<Stored, [AccountId]>(
     'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',

@@ -5,22 +5,22 @@ import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
 import type { DestinationReads } from './destination.ts'
 
-/** Unknown codes that are asked for repeatedly are few: typing errors and deleted links. */
+/** Few unknown codes are requested repeatedly: typing errors and deleted links. */
 const UNKNOWN_MAX = 10_000
 
 interface LinkCacheOptions {
   counters: Pick<RedirectCounters, 'add' | 'set'>
   reads: Pick<DestinationReads, 'find'>
   versions: CodeVersions
-  /** The most links in memory. */
+  /** Maximum number of links in memory. */
   max: number
 }
 
 /**
  * HOT PATH. The destination of each code, in one redirect thread. Known and unknown codes are kept
- * apart, and both are bounded, so that a scanner's guesses evict no link. What was read before a
- * change counts as missing after it. The database is read once per code: whether a link is disabled
- * or its host is blocked is decided then, so that a redirect from memory checks neither.
+ * apart, and both are bounded, so that guessed codes evict no link. An entry that was read before a
+ * change is ignored after it. The database is read once per code: whether a link is disabled or its
+ * host is blocked is decided then, so that a redirect from memory checks neither.
  */
 export class LinkCache {
   readonly #reads: Pick<DestinationReads, 'find'>

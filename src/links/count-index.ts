@@ -9,7 +9,7 @@ export interface IdRange {
 /** Links have 32-bit ids, which count up and are never reused. */
 export const ID_MAX = 0xffff_ffff
 
-/** The matches in the first part of a range. */
+/** The counted matches at the beginning of a range. */
 export interface Counted {
   /** The end of what was counted: that of the range, or less if the time slice was over. */
   upTo: number
@@ -50,9 +50,9 @@ export const CHUNK_SIZES = {
 }
 
 /**
- * Counts of one list by chunks of link ids. For an account with fewer than about 80,000 links and
- * no search it is idle. The caller reports every change of a link before the next count, and makes
- * all reads of one response in one snapshot.
+ * Counts of one list by chunks of link ids. It is not used for an account with fewer than about
+ * 80,000 links and no search. The caller reports every change of a link before the next count, and
+ * makes all reads of one response in one snapshot.
  */
 export class CountIndex {
   readonly #source: LinkSource
@@ -65,7 +65,7 @@ export class CountIndex {
     this.#sizes = sizes
   }
 
-  /** The numbers in memory. */
+  /** Size in memory: the number of stored numbers. */
   get size(): number {
     return this.#chunks.reduce((sum, { counted }) => sum + 4 + (counted?.ids?.length ?? 0), 0)
   }

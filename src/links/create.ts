@@ -23,7 +23,7 @@ import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } fr
 import { Url, urlKey } from './url.ts'
 import type { LinkWriter } from './writer.ts'
 
-/** What both creating and changing links need. */
+/** Dependencies of creating and changing links. */
 export interface WriteDeps {
   links: LinkWriter
   addresses: PublicUrls
@@ -77,12 +77,12 @@ export async function reserve(deps: CreateDeps, owner: Account, code: Code): Pro
 }
 
 /**
- * The most bytes of URLs that one account stores in batches per second. It bounds how often creates
- * of other accounts meet a batch. Typical URLs arrive more slowly.
+ * Maximum bytes of URLs that one account stores in batches per second. It limits how often
+ * creations of other accounts wait for a batch. Typical URLs arrive more slowly.
  */
 export const BULK_BYTES_PER_SECOND = 20_000_000
 
-/** Links of one time slice of the event loop: about a quarter of a millisecond. */
+/** Links per time slice: about a quarter of a millisecond. */
 const LINKS_AT_ONCE = 100
 
 /**

@@ -59,7 +59,7 @@ export class DelayedDeletion {
   async #deleteDue(): Promise<void> {
     const { links, clock } = this.#options
     while (!this.#isClosed && this.#findDue.get(clock())?.due === 1) {
-      // None: only a damaged database has such a row without its link. The next poll tries again.
+      // 0 only if a damaged database has such a row without its link. The next poll tries again.
       if ((await links.deleteDue({ now: clock(), most: BATCH_MAX })) === 0) return
     }
   }

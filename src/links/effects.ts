@@ -21,7 +21,7 @@ interface LinkEffectsOptions {
   indexer: { wake(): void }
 }
 
-/** By the name of the call: what follows from its result. Other calls have no effects. */
+/** The effects of a result, by the name of the call. Other calls have no effects. */
 const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) => void>> = {
   createEncoded: (effects, value) => effects.created(createdLinks(value)),
   reserveCode: (effects, value) => effects.created(linksIn(value).map(asNew)),
@@ -55,8 +55,8 @@ const codeOf = ({ code }: Link): Code => code
 const asNew = ({ code }: Link) => ({ code, reused: false })
 
 /**
- * What follows a committed write: the caches, the QR images and the search index. It is called in
- * the tick in which the result of the commit is known, before the change is acknowledged: a later
+ * The effects of a committed write: on caches, QR images and the search index. It is called in the
+ * tick in which the result of the commit is known, before the change is acknowledged: a later
  * request never sees an old destination.
  */
 export class LinkEffects {
@@ -66,7 +66,7 @@ export class LinkEffects {
     this.#options = options
   }
 
-  /** Applies what follows from the result of a call, whichever host made it. */
+  /** Applies the effects of the result of a call, whichever host made it. */
   after(name: string, value: unknown): void {
     EFFECTS[name]?.(this, value)
   }
@@ -89,7 +89,7 @@ export class LinkEffects {
     this.#options.rules.clear()
   }
 
-  /** Of other hosts: those of this one are known already. */
+  /** Other hosts have counted hits; the hits of this host are known already. */
   hitsCounted(): void {
     this.#options.rules.dropCounts()
   }

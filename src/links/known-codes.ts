@@ -17,7 +17,7 @@ interface KnownCodesOptions {
 }
 
 /**
- * Tells unknown codes without a look-up. The codes in use are read when a look-up first finds
+ * Recognizes unknown codes without a lookup. The codes in use are read when a look-up first finds
  * nothing; until then this costs nothing.
  */
 export class KnownCodes {
@@ -42,7 +42,7 @@ export class KnownCodes {
     this.#filter?.add(code)
   }
 
-  /** Of all codes in use; undefined until they have been read. */
+  /** Memory of the filter of all codes in use; undefined until they have been read. */
   get memory(): SharedArrayBuffer | undefined {
     return this.#isComplete ? this.#filter?.memory : undefined
   }
@@ -73,9 +73,9 @@ export class KnownCodes {
 }
 
 interface AddCodes {
-  /** Of a `CodeFilter`. */
+  /** Memory of a `CodeFilter`. */
   memory: SharedArrayBuffer
-  /** The id of a link. */
+  /** Starts after the link with this id. */
   after: number
   max: number
 }

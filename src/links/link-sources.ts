@@ -3,7 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 import type { FilteredSource, LinkSource } from './count-index.ts'
 import { type SEARCH_SIZES, searches } from './search.ts'
 
-/** Which links of an account a list has. Without a field: all. */
+/** Selects links of an account. An absent field selects all. */
 export interface LinkFilter {
   search?: string | undefined
   /** The search covers title, tags and note too. */

@@ -37,7 +37,7 @@ const asNames = (columns: Readonly<Record<string, string>>): string =>
 /** Selects a `Link`. */
 export const LINK_COLUMNS = asNames(COLUMNS)
 
-/** What the database keeps of a link beside it. */
+/** Columns of a link that are not part of `Link`. */
 interface LinkSecrets {
   /** See `urlKey`; null while the code is reserved. */
   urlKey: Uint8Array | null
@@ -90,7 +90,7 @@ export interface CreateLinks {
 /** The quota of a plan that a change would exceed: the name of the setting's field. */
 export type QuotaName = keyof Quota
 
-/** What an account stores. */
+/** The links and bytes that an account stores. */
 export interface Stored {
   links: number
   urlBytes: number

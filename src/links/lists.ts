@@ -31,14 +31,14 @@ export interface Matches {
   links: Link[]
 }
 
-/** Pages up to this offset are found without counting: some 2 ms at most. */
+/** Pages up to this offset are found without counting, in about 2 ms at most. */
 const WALK_MAX = 20 * CHUNK_LINKS
 /** Time slice of a call. Calls of other accounts wait for at most one. */
 const SLICE_MS = 3
-/** Matches whose hits are read together: some milliseconds. */
+/** Matches whose hits are read together, in a few milliseconds. */
 const RANKED_AT_ONCE = 4096
 const NOTHING_RANKED: RankedSlice = { best: [], next: undefined }
-/** Lists whose counts are kept, and the numbers in them all: some 20 MB. */
+/** Maximum number of lists in memory, and of numbers in all of them: about 20 MB. */
 const LISTS_MAX = 256
 const NUMBERS_MAX = 2_500_000
 

@@ -8,7 +8,7 @@ export interface ParsedUrl {
   host: string
 }
 
-/** Tells whether a URL is refused as a destination. */
+/** Decides whether a URL is refused as a destination. */
 export interface UrlFilter {
   isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean
 }

@@ -41,7 +41,7 @@ export const NO_PROPERTIES: Readonly<LinkProperties> = {
 
 type Optional<Type> = { [Name in keyof Type]?: Type[Name] | undefined }
 
-/** What a change sets; an absent property stays. */
+/** The properties that a change sets; absent ones stay. */
 export interface PropertiesPatch extends Optional<Omit<LinkProperties, 'tags' | 'deleteAt'>> {
   /** Replaces all tags. */
   tags?: readonly string[] | undefined
@@ -54,14 +54,14 @@ export interface PropertiesChange extends Omit<PropertiesPatch, 'expiredUrl'> {
   expiredUrl?: ParsedUrl | null | undefined
 }
 
-/** Characters. */
+/** Maximum characters of a title. */
 export const TITLE_MAX = 200
 export const NOTE_MAX = 2000
 export const TAG_MAX = 40
-/** Of one link. */
+/** Maximum number of tags of one link. */
 export const TAGS_MAX = 20
 export const MAX_HITS_MAX = 1_000_000_000
-/** Links that one call changes. */
+/** Maximum number of links that one call changes. */
 export const CHANGED_MAX = 100
 
 const hasAtMost = (text: string, characters: number) => [...text].length <= characters

@@ -30,9 +30,9 @@ export interface RankedSlice {
   next: number | undefined
 }
 
-/** Links of one slice: some 5 ms, for which other lists wait. */
+/** Links of one slice: other lists wait for about 5 ms. */
 const SLICE = 16_384
-/** Ids of one slice of an account that has many of them: some 3 ms. */
+/** Ids of one slice of an account that has many of them: about 3 ms. */
 const SLICE_IDS = 32_768
 /** Such an account has at least one of so many ids between its oldest and its newest link. */
 const IDS_PER_LINK = 4

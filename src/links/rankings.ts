@@ -7,19 +7,19 @@ import { mostHitsFirst, type Ranked, type RankReads } from './ranked.ts'
 
 /** The last rank: `offset` and `limit` together. Pages after it are empty. */
 export const TOP_MAX = 10_000
-/** Few requests need more. It takes half the time and a tenth of the memory. */
+/** Ranks that most requests need. They take half the time and a tenth of the memory. */
 const TOP_USUAL = 1000
 
 /** A ranking in fewer slices than this is not kept: those of up to 16,384 links. */
 const SLICES_KEPT = { all: 2, filtered: 5 }
-/** Links of a call: some milliseconds even where each URL is as long as can be. */
+/** Links per call: a few milliseconds even if all URLs have the maximum length. */
 const COMPARED_AT_ONCE = 128
 /** After this age a ranking is renewed in the background, and the old one used until then. */
 const FRESH_MS = 10_000
-/** An older one is not used. */
+/** An older ranking is not used. */
 const KEPT_MS = MINUTE
 const RANKINGS_MAX = 100
-/** Links in all kept rankings: some 10 MB. */
+/** Links in all kept rankings: about 10 MB. */
 const LINKS_MAX = 250_000
 
 interface RankingsOptions {

@@ -4,7 +4,7 @@ import type { Code } from '../lib/code.ts'
 import { locationOf, parseKnownUrl, type UrlFilter } from './location.ts'
 import type { LinkProperties } from './property-model.ts'
 
-/** What a redirect needs of a link's properties. */
+/** The properties of a link that affect its redirects. */
 export interface LinkRules {
   /** Paused, or its deletion is scheduled. */
   readonly isOff: boolean

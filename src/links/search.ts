@@ -17,7 +17,7 @@ import type { Link } from './link.ts'
  * yet: their rows are all compared.
  */
 
-/** What is compared: a text without letter case. Greek has two small forms of one sigma. */
+/** Removes letter case for comparisons. Greek has two small forms of sigma. */
 const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ')
 
 /** Characters in one entry of the index. */
@@ -91,7 +91,7 @@ export const SEARCH_SIZES = {
   bytesMax: 512 * 1024,
 }
 
-/** LIKE is twice as fast as a comparison here, but for long rows and texts it may be quadratic. */
+/** LIKE is twice as fast as a comparison in JavaScript, but may be quadratic for long texts. */
 const LIKE_TEXT_MAX = 16
 const LIKE_ROW_BYTES_MAX = 1024
 /**
@@ -189,7 +189,7 @@ class Search implements FilteredSource {
   readonly #accountId: AccountId
   readonly #folded: string
   readonly #inProperties: boolean
-  /** The text as codes would have it. */
+  /** The text in upper case, for comparison with codes. */
   readonly #code: string
   readonly #query: string | undefined
   #span: number

@@ -222,7 +222,7 @@ const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteL
 function linkInserter(db: Database) {
   const names = Object.keys(INSERTED_COLUMNS) as (keyof typeof INSERTED_COLUMNS)[]
   const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
-  // One statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
+  // A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
   const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
     `INSERT INTO links (${Object.values(INSERTED_COLUMNS).join(', ')})
      VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (code) DO NOTHING`,

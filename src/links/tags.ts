@@ -3,7 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 
 /** Tags of one list; an account may have more. */
 export const TAGS_LISTED_MAX = 200
-/** Links that are counted for one tag, which bounds the time: some 10 ms for all tags. */
+/** Maximum count per tag, which limits the time for all tags to about 10 ms. */
 export const TAG_COUNT_MAX = 1000
 
 interface TagCount {

@@ -108,7 +108,7 @@ export function requireOwnedLink(
 const notFound = (text: string): AppError => new AppError('code_not_found', text.toUpperCase())
 
 const NO_HASH = new Uint8Array(32)
-/** Looked up instead of a text that cannot be a code. */
+/** Looked up if the text cannot be a code, so that the work is the same. */
 const ANY_CODE = 'AAAAAA' as Code
 
 /**

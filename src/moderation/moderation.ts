@@ -1,4 +1,4 @@
-/** Links that the owner of the service disables: their visitors get 410. */
+/** Disabled links: the owner of the service disables them, and visitors get 410. */
 
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'

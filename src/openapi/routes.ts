@@ -34,7 +34,7 @@ height="28">Hopcode API</a>
 </html>
 `
 
-/** An import comes before every other rule. */
+/** CSS imports must come before every other rule. */
 const STYLE = `@import url("/docs/swagger.css") layer(swagger);\n${THEME_STYLE}${ownStyle}`
 
 const PAGE_HEADERS = {

@@ -1,6 +1,6 @@
 /**
- * The classic 5 x 7 dot font of character displays, for space to `~`: five columns a character, the
- * lowest bit of a column on top. The eighth row belongs to descenders.
+ * The classic 5 x 7 dot font of character displays, for space to `~`: five columns per character,
+ * the lowest bit of a column on top. The eighth row belongs to descenders.
  */
 const COLUMNS = Uint8Array.fromHex(
   `

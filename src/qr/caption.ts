@@ -5,13 +5,13 @@ import type { Dots } from './dots.ts'
 
 const LETTER_GAP_DOTS = 1
 const LINE_GAP_DOTS = 2
-/** Above and below the text. */
+/** Space above and below the text. */
 const PADDING_DOTS = 3
 
 interface CaptionSpace {
-  /** In the unit of the drawing: pixels, or parts of a module. */
+  /** Width in the unit of the drawing: pixels, or parts of a module. */
   width: number
-  /** Size of a dot in that unit: the largest with which the text fits on one line. */
+  /** Size of a dot in that unit: the largest from `dotMin` to `dotMax` at which the text fits. */
   dotMin: number
   dotMax: number
 }

@@ -31,7 +31,7 @@ interface QrFilesOptions {
 export class QrFiles {
   readonly #dir: string
   readonly #unfinished: string
-  /** Settles with the latest deletion and never rejects: each caller has its own promise. */
+  /** Settles with the latest deletion and never rejects: callers get promises of their own. */
   #deleting: Promise<void> = Promise.resolve()
 
   constructor({ dir }: QrFilesOptions) {
@@ -46,7 +46,7 @@ export class QrFiles {
    */
   async open(): Promise<void> {
     rmSync(this.#unfinished, { recursive: true, force: true })
-    this.#makeFolders()
+    this.#createFolders()
     await this.#deleteRetired()
   }
 
@@ -82,9 +82,9 @@ export class QrFiles {
    * after a power loss. Resolves when they are deleted; no caller needs to await it.
    */
   retireAll(): Promise<void> {
-    this.#makeFolders()
+    this.#createFolders()
     renameSync(this.#dir, `${this.#dir}${RETIRED}${randomUUID()}`)
-    this.#makeFolders()
+    this.#createFolders()
     flushToDisk(dirname(this.#dir))
     return this.#deleteRetired()
   }
@@ -114,12 +114,12 @@ export class QrFiles {
       if (!isMissing(error)) throw error
       // An operator has emptied the folder while the service runs, to have the images rendered
       // again.
-      this.#makeFolders()
+      this.#createFolders()
       writePublic(path, bytes)
     }
   }
 
-  #makeFolders(): void {
+  #createFolders(): void {
     // Undefined if all existed: their modes are the operator's.
     const first = mkdirSync(this.#unfinished, { recursive: true })
     for (const folder of [dirname(this.#dir), this.#dir]) {

@@ -20,7 +20,7 @@ const BATCH = 4
 /** After a creation within this time, one batch per pause: disk and CPU serve creations first. */
 const PAUSE_MS = 100
 
-/** Images of one `renderMany`. */
+/** Maximum number of images of one `renderMany`. */
 const MANY_MAX = 50
 /**
  * Pixels of images with a logo that are being rendered, at three bytes each: four of the largest,
@@ -48,9 +48,9 @@ export class QrImages implements CodeImages {
   readonly #options: QrImagesOptions
   readonly #files: QrFiles
   readonly #logoBytes = new ByteBudget(LOGO_BYTES_MAX)
-  /** Accounts with a `renderMany` under way. */
+  /** Accounts with a `renderMany` in progress. */
   readonly #busy = new Set<AccountId>()
-  /** In the order of creation. */
+  /** Codes in the order of creation. */
   readonly #waiting = new Set<Code>()
   #isRendering = false
   /** When the last code was created. */

@@ -19,7 +19,7 @@ export interface Logo {
 /** Pixels of the longer side of a stored logo. It covers a quarter of the largest image. */
 export const LOGO_SIDE_PX = 512
 
-/** Throws if the bytes are no complete PNG. */
+/** Throws if the bytes are not a complete PNG. */
 export function readPng(bytes: Uint8Array): Bitmap {
   const { width, height, data } = PNG.sync.read(Buffer.from(bytes))
   return { width, height, data }
@@ -97,7 +97,7 @@ function rangesOf(from: number, to: number): [start: number, end: number][] {
   })
 }
 
-/** Makes the bitmap opaque, on a ground of one color. */
+/** Makes the bitmap opaque, on a background of one color. */
 export function blend({ data }: Bitmap, ground: readonly [number, number, number]): void {
   for (let i = 0; i < data.length; i += 4) {
     const alpha = (data[i + 3] ?? 0) / 255

@@ -1,7 +1,7 @@
 import type { Dots } from './dots.ts'
 
 /**
- * SVG path data of every outline of the dots, one unit a dot: around dark areas and around the
+ * SVG path data of every outline of the dots, one unit per dot: around dark areas and around the
  * holes in them. `offset`: where the first dot is, on both axes.
  */
 export function outlines({ width, height, data }: Dots, offset: number): string {

@@ -1,6 +1,6 @@
 /**
- * PNG images of QR codes (RFC 2083): one bit a pixel and a palette of two colors; with a logo, 24
- * bits a pixel.
+ * PNG images of QR codes (RFC 2083): one bit per pixel and a palette of two colors; with a logo, 24
+ * bits per pixel.
  */
 
 import { crc32, deflateSync } from 'node:zlib'
@@ -15,7 +15,9 @@ export const QUIET_ZONE_MODULES = 4
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)
 const PALETTE = { bitDepth: 1, colorType: 3 }
 const RGB = { bitDepth: 8, colorType: 2 }
-/** The best at 2048 pixels: level 1 writes 4 times the bytes, 7 takes 2.3 times as long. */
+/**
+ * The best compression level at 2048 pixels: 1 writes 4 times the bytes, 7 takes 2.3 times as long.
+ */
 const PALETTE_LEVEL = 6
 const RGB_LEVEL = 3
 
@@ -118,7 +120,7 @@ interface Canvas {
   darken(y: number, x: number, count: number): void
 }
 
-/** One bit a pixel: 1 is dark. */
+/** One bit per pixel: 1 is dark. */
 class BitCanvas implements Canvas {
   readonly bytes: Uint8Array
   readonly stride: number

@@ -24,7 +24,7 @@ export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: 
     settings.set(NAME, baseUrl)
     return false
   }
-  // Until all are stored, the folder matches no single BASE_URL.
+  // Until all are stored, the images may belong to different BASE_URLs.
   settings.set(NAME, UNFINISHED)
   // A failed deletion of the old images is retried at the next start.
   new QrFiles({ dir }).retireAll().catch(() => {})

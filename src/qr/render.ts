@@ -32,8 +32,8 @@ interface SvgOptions extends Pick<QrOptions, 'dark' | 'light' | 'margin' | 'capt
 }
 
 /**
- * The matrix as an SVG document without a size, one unit a module. The dark areas are outlines and
- * not rows of strokes, so that no renderer shows hairlines between the rows at an odd scale.
+ * The matrix as an SVG document without a size, one unit per module. The dark areas are outlines
+ * and not rows of strokes, so that no renderer shows hairlines between the rows at an odd scale.
  */
 function toSvg(matrix: QrMatrix, { dark, light, margin, caption, logo }: SvgOptions): string {
   checkColor(dark)
@@ -60,7 +60,7 @@ function toSvg(matrix: QrMatrix, { dark, light, margin, caption, logo }: SvgOpti
   ].join('')
 }
 
-/** The logo within the document: nothing is loaded from elsewhere. */
+/** The logo as a data URL: the document loads no other file. */
 function svgImage({ png, bitmap }: Logo, square: { middle: number; side: number }): string {
   const { width, height } = placeIn(bitmap, square.side)
   const [x, y] = [square.middle - width / 2, square.middle - height / 2]

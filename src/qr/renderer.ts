@@ -24,7 +24,7 @@ const LOGOS_MAX = 16
 
 /** The logo of an account, as it is stored. */
 export interface StoredLogo {
-  /** Of this version of the logo. */
+  /** Identifies this version of the logo. */
   key: string
   png: Uint8Array
 }
@@ -36,7 +36,7 @@ export interface RenderCommand {
   logo?: StoredLogo | undefined
 }
 
-/** `sizeMin`: the PNG needs so many pixels. */
+/** `sizeMin`: the number of pixels that the PNG needs. */
 export type Rendered = { image: Uint8Array<ArrayBuffer> } | { sizeMin: number }
 
 /** Runs on the QR thread, the only one that writes images. */

@@ -1,4 +1,4 @@
-/** Which SVG files are accepted as a logo. They are drawn as pixels, and never sent to anybody. */
+/** Checks of SVG files for logos. They are drawn as pixels and never sent to a client. */
 
 const DEPTH_MAX = 64
 /** Clips, masks and copies may refer to each other, so that each one doubles the work. */

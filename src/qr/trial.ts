@@ -1,7 +1,7 @@
 /**
- * The functions of a process that lives for one trial: it draws an uploaded logo, and reads codes
- * with the logo or the colors of an account before they are stored. A process, because nothing else
- * can end WebAssembly that does not return.
+ * The functions of a process that runs one trial: it draws an uploaded logo, and reads codes with
+ * the logo or the colors of an account before they are stored. A process, because there is no other
+ * way to stop WebAssembly that does not return.
  */
 
 import { initWasm, Resvg } from '@resvg/resvg-wasm'
@@ -15,7 +15,7 @@ import { renderQr } from './render.ts'
 import { findSvgProblem, plainSvg } from './svg-logo.ts'
 
 const PNG_SIDE_MAX = 1024
-/** An SVG code contains the logo. */
+/** Limited, because each SVG code contains the logo. */
 const STORED_BYTES_MAX = 256 * 1024
 /** Smaller codes are for screens, and larger ones are easier to read. */
 const TRIAL_SIZES = [256, 512]

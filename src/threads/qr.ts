@@ -3,7 +3,7 @@ import { functionService, serveThread } from '../lib/thread.ts'
 import { type RendererSettings, renderer } from '../qr/renderer.ts'
 
 serveThread((settings: RendererSettings) => {
-  // A bulk request may queue thousands of images, and redirects must not wait for them.
+  // A bulk request may queue thousands of images, for which redirects must not wait.
   setThreadPriority('background')
   return functionService(renderer(settings))
 })

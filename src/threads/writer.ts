@@ -20,9 +20,9 @@ export type Writes = SharedWrites & SearchWrites & HitWrites
 export interface ClusterSettings {
   url: string
   host: string
-  /** Takes each StateEvent. */
+  /** Receives each StateEvent. */
   state: MessagePort
-  /** Takes each AppliedEvent, and brings each SeenMessage. */
+  /** Receives each AppliedEvent, and returns each SeenMessage. */
   applied: MessagePort
 }
 
