@@ -90,7 +90,7 @@ async function installedBun(packages) {
     try {
       if (!stopSignal && !isInstalled(packages)) await install(packages)
     } finally {
-      // After a stop the lock stays: it tells the next start that the installation is incomplete.
+      // After a stop the lock stays: it shows the next start that the installation is incomplete.
       if (!stopSignal) fs.rmSync(LOCK, { force: true })
     }
   }

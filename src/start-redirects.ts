@@ -21,7 +21,7 @@ export interface Outside {
   log: Log
   /** Entries of the hit journal if it is created. */
   journalEntries?: number
-  /** Addresses that the limiter tells apart at once. */
+  /** Maximum number of addresses that the limiter counts at once. */
   addressesMax?: number
   /** How long a request waits for the limits that hosts share. */
   sharedLimitsTimeoutMs?: number | undefined

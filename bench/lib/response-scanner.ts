@@ -21,7 +21,7 @@ export class ResponseScanner {
   #pending: Buffer | undefined
   #bodyLeft = 0
   #withoutBody = false
-  /** Of the last response whose head has arrived. */
+  /** Status of the last response whose head has arrived. */
   status = 0
   /** Body bytes of the last response, chunk framing left out. */
   bodyBytes = 0

@@ -12,7 +12,7 @@ export interface RoundResult {
 export interface VariantResult {
   name: string
   rounds: Figures[]
-  /** Of all rounds together. */
+  /** Latencies of all rounds together. */
   latency: HistogramJson
 }
 

@@ -2,7 +2,7 @@ import type { Progress, VariantResult } from './rounds.ts'
 
 /** The options of the command line. */
 export interface LoadOptions {
-  /** Of each timed part of a round. */
+  /** Duration of each timed part of a round. */
   seconds: number
   rounds: number
   /** Untimed load at the start of each round, in seconds. */

@@ -64,7 +64,7 @@ const CASES: readonly Case[] = [
       ),
   },
   {
-    name: 'a new link: a look-up and VALUES, or SELECT … WHERE NOT EXISTS',
+    name: 'a new link: a lookup and VALUES, or SELECT … WHERE NOT EXISTS',
     kept: (db) => {
       const find = db.prepare('SELECT 1 FROM disabled_codes WHERE code = ?')
       const insert = db.prepare(
@@ -82,7 +82,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'hits of a link: a look-up and UPDATE, or RETURNING',
+    name: 'hits of a link: a lookup and UPDATE, or RETURNING',
     kept: (db) => {
       const find = db.prepare('SELECT account_id FROM hits WHERE link_id = ?')
       const add = db.prepare('UPDATE hits SET count = count + 1 WHERE link_id = ?')

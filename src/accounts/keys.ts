@@ -86,7 +86,7 @@ const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGT
 
 /**
  * `hop_`, 30 random base62 characters (178 bits), and a checksum that detects a typing error
- * without a database look-up.
+ * without a database lookup.
  */
 export function newApiKey(random: RandomBytes): string {
   const body = PREFIX + randomString(random, BASE62, RANDOM_LENGTH)
@@ -121,7 +121,7 @@ const COLLECT_MS = 1000
 
 /**
  * When each API key was last used, written in the background at most once a minute for each key.
- * HOT PATH: a redirect with a key calls `note`, which costs one Map look-up.
+ * HOT PATH: a redirect with a key calls `note`, which costs one Map lookup.
  */
 export class KeyUses {
   readonly #writer: Caller<KeyUseWrites>

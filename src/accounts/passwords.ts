@@ -30,7 +30,7 @@ const NORMALIZED_MAX_LENGTH = 8 * PASSWORD_MAX_LENGTH
 const WAITING_MAX = 128
 /**
  * A team signs in at once. A flood, or an attacker who guesses, gets about a quarter of a core: ten
- * passwords a second of some 25 ms each. The rest is left to redirects.
+ * passwords a second of about 25 ms each. The rest is left to redirects.
  */
 const PACE: Pace = { burst: 10, everyMs: 100 }
 /** Approximate time to serve a full queue. */

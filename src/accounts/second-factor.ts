@@ -185,7 +185,7 @@ function parseRecoveryCode(text: string): string | undefined {
   return RECOVERY_SHAPE.test(code) ? code : undefined
 }
 
-/** Look-ups of recovery codes, on the control thread's own connection. */
+/** Lookups of recovery codes, on the control thread's own connection. */
 export class RecoveryCodeReads {
   readonly #unused
   readonly #countUnused

@@ -153,7 +153,7 @@ export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
 
 export type SessionView = Omit<Session, 'hash' | 'accountId' | 'provedAt'>
 
-/** One-row look-ups of sessions, on the control thread's own connection. */
+/** One-row lookups of sessions, on the control thread's own connection. */
 export class SessionReads {
   readonly #orm
   readonly #byHash

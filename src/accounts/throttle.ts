@@ -27,7 +27,7 @@ const ALLOWANCES = {
   account: { burst: 50, everyMs: MINUTE },
   /** One browser that has signed in to the account before: only its own failures count. */
   device: { burst: 10, everyMs: MINUTE },
-  /** The password asked for again inside a session. */
+  /** The password, entered again in a session. */
   session: { burst: 5, everyMs: MINUTE },
   /** Codes of two-factor sign-in, by browsers that have never signed in to the account. */
   code: { burst: 5, everyMs: 5 * MINUTE },

@@ -132,7 +132,7 @@ function passwordWrites({ accounts, links, sessions }: Stores) {
       accountId: AccountId
       passwordHash: string
       keep: number
-      /** Of the new token. */
+      /** Hash of the new token. */
       tokenHash: Uint8Array
       now: number
     }): boolean {

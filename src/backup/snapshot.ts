@@ -50,7 +50,8 @@ export function takeSnapshot(
   { forJoin = false }: { forJoin?: boolean } = {},
 ): Manifest {
   const file = databaseFile(dataDir)
-  // Before the copy. Hits that the service counts in between are in both; their position tells.
+  // Before the copy. Hits that the service counts in between are in both; the position in the copy
+  // shows which ones.
   const pending = findPending(dataDir, file)
   const key = readSecretKey(dataDir, { fresh: false })
   // Created here with its mode, so that other users can never read it.

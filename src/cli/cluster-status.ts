@@ -27,7 +27,7 @@ export async function clusterStatus(
   return { ok: advice.length === 0, text }
 }
 
-/** Without PostgreSQL, tells which host has the newest data. */
+/** Without PostgreSQL, adds the position of this host, to find the host with the newest data. */
 function withOwnPosition(error: unknown, { dataDir }: Config): unknown {
   const position = findPositionOf(dataDir)
   if (!(error instanceof DataError) || !position) return error

@@ -149,7 +149,8 @@ function isFault(error: unknown): boolean {
 
 const JOIN_AGAIN = 'Make a new data folder with "hopcode cluster join".'
 
-export const OTHER_CLUSTER = 'CLUSTER_URL leads to another cluster than that of this data folder.'
+export const OTHER_CLUSTER =
+  'CLUSTER_URL is the database of another cluster than that of this data folder.'
 
 export const LOST_TAIL =
   'the log lacks entries that this host has applied: PostgreSQL has lost them. Make a new data ' +

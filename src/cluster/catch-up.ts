@@ -5,7 +5,7 @@ import { messageOf } from '../lib/thread.ts'
 import { Applier, OTHER_CLUSTER } from './apply.ts'
 import { PostgresLog } from './log.ts'
 
-/** Pages of the write-ahead log, 39 MiB, that are folded into the database together. */
+/** Pages in the write-ahead log, 39 MiB, after which it is checkpointed. */
 const CHECKPOINT_PAGES = 10_000
 
 export interface LogFolder {

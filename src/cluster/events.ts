@@ -12,7 +12,7 @@ export interface AppliedEvent {
 export interface StateEvent {
   /** Milliseconds since PostgreSQL answered. */
   contactMs: number
-  /** The last entry of the log that this host knows of. */
+  /** The last known entry of the log. */
   head: number
   /** The last entry that this host has applied. */
   applied: number

@@ -69,6 +69,7 @@ export class SharedOrder implements Order {
   #contactAt = Number.NEGATIVE_INFINITY
   #listener: Listener | undefined
   #following: Promise<void> | undefined
+  /** Set by a notification during `#followAll`, which then reads the log once more. */
   #mustFollow = false
   #confirming: Promise<void> | undefined
   /** Other hosts know that this one has applied the entries up to here, with their effects. */
@@ -109,6 +110,7 @@ export class SharedOrder implements Order {
 
   /** The control thread has applied the effects of the entries up to `seq`. */
   confirm(seq: number): void {
+    // Entries after the last posted one have no effects on the control thread.
     if (seq < this.#posted) this.#confirmed = seq
     else this.#confirmed = this.place
     this.#confirming ??= this.#sendConfirmed().finally(() => {
@@ -172,6 +174,7 @@ export class SharedOrder implements Order {
     try {
       // mutate append-twice: s/entry\)/$&.catch(() => log.append({ ...entry, batch: batch + 2 }))/
       const place = await repeated(APPENDS, () => log.append(entry))
+      // Usually no other host has appended in between, so the entry need not be read from the log.
       if (place.seq === this.place + 1) this.#apply([{ ...entry, ...place, host }])
       else void this.#follow()
       return await within(APPEND_MS, applied, 'the log could not be read in time')
@@ -314,7 +317,7 @@ export class SharedOrder implements Order {
     if (this.#applier.problem) this.#stop(this.#applier.problem)
   }
 
-  /** Answers own callers, and passes on the calls of others. */
+  /** Answers the callers of this host, and reports the calls of other hosts. */
   #settle(entries: readonly AppliedEntry[]): void {
     const others: AppliedEvent['calls'] = []
     let hitsOfOthers = false

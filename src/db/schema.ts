@@ -38,7 +38,7 @@ export const accounts = sqliteTable(
     linksDisabledAt: integer('links_disabled_at'),
     /** The secret of two-factor sign-in, encrypted with the key of `secret.key`. */
     totpSecret: blob('totp_secret', { mode: 'buffer' }),
-    /** Since when a code is asked for at sign-in; null while the secret is not confirmed. */
+    /** Since when sign-in needs a code; null while the secret is not confirmed. */
     totpEnabledAt: integer('totp_enabled_at'),
     /** The time step (RFC 6238) of the last code that was accepted: no code is accepted twice. */
     totpLastStep: integer('totp_last_step'),

@@ -117,7 +117,7 @@ const at = (numbers: Int32Array, index: number): number => numbers[index] as num
 
 /**
  * The client's IPv4 address, or the /64 of its IPv6 address, as text: `192.0.2.1`,
- * `2001:db8:0:1::/64`. Clients that the limiter tells apart have different texts.
+ * `2001:db8:0:1::/64`. Clients with different keys in the limiter have different texts.
  */
 export function clientIp({ keyHigh, keyLow }: Client): string {
   if (keyHigh === KEY_HIGH_UNKNOWN) return 'unknown'

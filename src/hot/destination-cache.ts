@@ -173,6 +173,7 @@ export class DestinationCache {
   #claim(words: number): number {
     const rest = this.#restOfLap()
     if (words > rest) {
+      // Marked as a dead entry, which `#makeRoom` skips.
       const filler = this.#words.length - rest
       this.#words[filler + STATE] = IS_DEAD | (4 * rest - HEADER_BYTES)
       this.#head += rest

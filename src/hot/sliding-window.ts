@@ -15,9 +15,9 @@ const SHARDED_KEYS_MIN = 2 ** 16
 
 export interface SlidingWindowOptions {
   /**
-   * Callers held at once, from 1 to 16,777,216: as many as are told apart within a minute. Each
-   * takes 40 bytes; the tables have a power of two of buckets of 4 bytes, at least 4/3 as many as
-   * callers. 196,608 callers take 8.5 MiB, 393,216 take 17, and 786,432 take 34.
+   * Maximum number of callers at once, from 1 to 16,777,216. Each takes 40 bytes; the tables have a
+   * power of two of buckets of 4 bytes, at least 4/3 as many as callers. 196,608 callers take 8.5
+   * MiB, 393,216 take 17, and 786,432 take 34.
    */
   keysMax: number
   /**

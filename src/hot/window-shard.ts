@@ -224,6 +224,7 @@ export class WindowShard {
     this.#records[at + NEWEST_MS] = now
     this.#records[at + OLDEST_MS] = now
     this.#records[at + COUNT] = 0
+    // ENDS is the record of the overflow bucket: while it counts requests, some may be of this key.
     this.#records[at + SHARED] = this.#records[ENDS + COUNT] === 0 ? 0 : 1
     return slot
   }
@@ -258,6 +259,7 @@ export class WindowShard {
     else this.#gaps.push(slot, now - (records[at + NEWEST_MS] as number))
     records[at + NEWEST_MS] = now
     records[at + COUNT] = (records[at + COUNT] as number) + 1
+    // The cached sum of `#leavesMs` is out of date.
     if (slot === this.#words[SUMMED_SLOT]) this.#words[SUMMED_BUDGET] = 0
     if (slot === OVERFLOW) {
       this.#cells[cellOf(hash)] = now

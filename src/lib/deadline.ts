@@ -1,4 +1,4 @@
-/** Rejects with `message` if `work` takes longer than `ms`. The work itself goes on. */
+/** Rejects with `message` if `work` takes longer than `ms`. The work itself continues. */
 export async function within<Result>(
   ms: number,
   work: Promise<Result>,

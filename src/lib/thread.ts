@@ -213,6 +213,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
     this.#place = place
     this.#options.observe?.(answered.length, this.batchMs / 1000)
     this.#batch = []
+    // First, so that the thread works on the next batch while the callers continue.
     this.#send()
     for (const [index, { resolve, reject }] of answered.entries()) {
       const outcome = outcomes[index]

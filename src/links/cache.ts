@@ -26,7 +26,7 @@ export class LinkCache {
   readonly #reads: Pick<DestinationReads, 'find'>
   readonly #counters: LinkCacheOptions['counters']
   readonly #known: DestinationCache
-  /** With the version of each code. */
+  /** Unknown codes with their version. */
   readonly #unknown = new LRUCache<Code, number>({ max: UNKNOWN_MAX })
 
   constructor({ reads, versions, counters, max }: LinkCacheOptions) {

@@ -17,7 +17,7 @@ interface KnownCodesOptions {
 }
 
 /**
- * Recognizes unknown codes without a lookup. The codes in use are read when a look-up first finds
+ * Recognizes unknown codes without a lookup. The codes in use are read when a lookup first finds
  * nothing; until then this costs nothing.
  */
 export class KnownCodes {

@@ -80,8 +80,9 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
 }
 
 /**
- * Links that an index has in the order of their ids. Of account ?1, after the id ?2, of the tag ?4.
- * `nth`: the one number ?3, counted from 0. `range`: those up to the id ?3.
+ * Counts links with an index in the order of their ids. Parameters of the statements: account ?1,
+ * after the id ?2, tag ?4. `nth` selects link number ?3, counted from 0; `range` selects the links
+ * up to the id ?3.
  */
 function rangeCounter(
   db: Database,

@@ -24,7 +24,7 @@ interface KeptRules {
   drops: number
 }
 
-/** Links with rules that visitors follow are few. An entry takes some 300 bytes. */
+/** Few links have rules and visitors. An entry takes about 300 bytes. */
 const RULES_MAX = 20_000
 
 interface RuleCacheOptions {

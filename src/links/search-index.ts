@@ -13,7 +13,7 @@ import { INDEXED_BYTES, indexText, PROPERTY_TEXT } from './search.ts'
 /** Of account ?1 and link ?2: see drizzle/0006_search_index.sql. */
 const ROWID = '(?1 << 32 | ?2)'
 
-/** Rows of one step. Random text of `STEP_CHARACTERS_MAX` takes some 5 ms. */
+/** Rows of one step. Random text of `STEP_CHARACTERS_MAX` takes about 5 ms. */
 const STEP_ROWS_MAX = 200
 const STEP_CHARACTERS_MAX = 12 * 1024
 
@@ -97,7 +97,7 @@ interface IndexerWriter extends Caller<SearchWrites> {
   readonly idleMs: number
 }
 
-/** A step takes the writer some 7 ms: it waits for a pause between writes, up to a limit. */
+/** A step takes about 7 ms of the writer: it waits for a pause between writes, up to a limit. */
 const PAUSE_MS = 20
 const PAUSE_WAIT_MS = 200
 

@@ -123,8 +123,8 @@ export function authorizeByPasscode(
   passcode: string,
 ): SecretLink {
   const known = toCode(code)
-  // For an unknown code this is another link, and its hash is compared all the same:
-  // scripts/timing-403.ts measures that the times do not differ.
+  // For an unknown code this is another link, whose hash is compared too, so that the times do not
+  // differ: scripts/timing-403.ts measures it.
   const link = deps.reads.findNearest(known ?? ANY_CODE)
   // mutate hash-known-codes-only: s/= (.*)/= link?.code === known ? $1 : NO_HASH/
   const presented = deps.hasher.hash('passcode', passcode)

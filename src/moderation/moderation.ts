@@ -30,7 +30,7 @@ export interface DisabledCode {
 
 const COLUMNS = 'code, reason, disabled_at AS disabledAt'
 
-/** Look-ups on a read-only connection. */
+/** Lookups on a read-only connection. */
 export class ModerationReads {
   readonly #find
   readonly #among

@@ -147,7 +147,7 @@ export class QrImages implements CodeImages {
     return this.#options.renderer.close({ drop: ['store', 'storeAll'] })
   }
 
-  /** For `store` and `storeAll`. */
+  /** The argument of `store` and `storeAll` for a code. */
   #imageOf(code: Code) {
     return { code, text: this.#options.addresses.short(code) }
   }

@@ -52,7 +52,7 @@ export class QrStore {
 interface PresetCommand {
   accountId: AccountId
   name: string
-  /** As `qrQueryOf` writes them. */
+  /** The query string of `qrQueryOf`. */
   options: string
   now: number
 }

@@ -21,8 +21,8 @@ interface ControlDeps extends GuardDeps, ResponseDeps {
 }
 
 /**
- * Answers the requests for short links that a redirect thread passes on: with an API key, for a
- * link with rules, in an unusual form, and during a failure of the database.
+ * Answers the requests for short links that a redirect thread forwards: with an API key, for a link
+ * with rules, in an unusual form, and during a failure of the database.
  */
 export function controlFollower(deps: ControlDeps): (text: string, request: Request) => Answer {
   const { destinations, rules, journal, limiter, address, clock, counters } = deps

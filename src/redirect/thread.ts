@@ -57,7 +57,7 @@ const IDLE_TIMEOUT_MS = 30 * SECOND
 const IDLE_CHECK_MS = 4 * SECOND
 /** Interval at which a stop checks whether all connections are closed. */
 const STOP_POLL_MS = 20
-/** Time between two requests for the codes in use: a scanner causes thousands of look-ups. */
+/** Time between two requests for the codes in use: a scanner causes thousands of lookups. */
 const CODES_WANTED_MS = SECOND
 
 /** The redirect thread itself. See docs/architecture.md. */

@@ -45,7 +45,7 @@ export interface MetricsSources {
 
 export interface Scrape extends Omit<MetricsSources, 'redirects'> {
   redirects: RedirectThreads['totals']
-  /** In seconds. */
+  /** Values in seconds. */
   eventLoopDelay: Histogram
   /** Since the start of the process. */
   hits: { appended: number; flushed: number }

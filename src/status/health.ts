@@ -3,7 +3,7 @@ import type { HitCounts } from '../hits/hits.ts'
 interface HealthDeps {
   hits: HitCounts
   writer: { readonly failing: boolean }
-  /** By name. */
+  /** Threads by name. */
   threads: Readonly<Record<string, { readonly isDead: boolean }>>
   watch: { readonly hangingThread: string | undefined }
   /** Absent where this host is alone. */

@@ -8,7 +8,7 @@ const INTERVAL_MS = 500
 const GAP_MAX_MS = 2 * SECOND
 
 interface ThreadWatchOptions {
-  /** By name. */
+  /** Threads by name. */
   threads: Readonly<Record<string, { readonly batchMs: number }>>
   log: Log
   monotonic?: MonotonicClock

@@ -161,7 +161,7 @@ testCommands(
     await run(`cluster leave --host ${lost?.id}`, second)
     await run('cluster init', first)
     expect(await refusal('account set-plan --email a@example.com --plan pro', third)).toContain(
-      'CLUSTER_URL leads to another cluster',
+      'CLUSTER_URL is the database of another cluster',
     )
     expect(await refusal('cluster leave', third)).toContain('with an empty CLUSTER_URL')
     expect(await run('cluster leave', folders.settings('c', { CLUSTER_URL: '' }))).toContain(

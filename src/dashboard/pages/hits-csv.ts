@@ -25,7 +25,7 @@ export const hitFiles = (deps: DashboardDeps) =>
 
 interface FileOptions {
   owner: HitOwner
-  /** Of the chart, and `by`: `hour` or `day`. */
+  /** The query of the chart, and `by`: `hour` or `day`. */
   query: Query
   name: string
 }

@@ -61,7 +61,7 @@ export const linksPages = (deps: DashboardDeps) =>
       htmlResponse(await codeStatus(deps, user, query.code ?? '')),
     )
 
-/** The URL that a bookmarklet or another app passes on; some pass it in a text. */
+/** The URL from a bookmarklet or another app; some apps send it within a text. */
 const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
   url ?? /https?:\/\/\S+/i.exec(text)?.[0]
 

@@ -55,7 +55,7 @@ export interface HitChart {
   counts: readonly number[]
   /** Of `range.previous`. */
   previous: readonly number[] | undefined
-  /** Of the account or the link, for all time. */
+  /** Hits of the account or the link of all time. */
   total: number
   now: number
   /** Advice while there are no hits. */

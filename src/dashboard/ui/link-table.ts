@@ -200,7 +200,7 @@ export async function offeredTags({ reader }: DashboardDeps, account: Account): 
 interface SectionOptions {
   /** See `offeredTags`. */
   tags: readonly string[]
-  /** Replaces the one on the page, beside what htmx asked for. */
+  /** Replaces the one on the page, in addition to the target of the request. */
   isOutOfBand?: boolean
 }
 

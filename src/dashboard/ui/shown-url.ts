@@ -86,7 +86,7 @@ function cut(text: string, bytesMax: number): string {
   return `${encoded.slice(0, end).replace(/%[\da-f]?$/i, '')}…`
 }
 
-/** As URLs are shown. */
+/** A text in ASCII, like shown URLs. */
 export const inAscii = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../lib/html.ts'
 import { plural } from './components.ts'
 
-/** Of the picture, in units of its view box. */
+/** Height of the picture in units of its view box. */
 const HEIGHT = 16
 const STEP = 2
 
