@@ -65,7 +65,7 @@ export function requireDatabase(dataDir: string): void {
   refuseUnusable(file)
   if (existsSync(file)) return
   throw new DataError(
-    `${dataDir} has no data of Hopcode: hopcode.db is missing. Is DATA_DIR right? The first ` +
+    `${dataDir} contains no Hopcode data: hopcode.db is missing. Is DATA_DIR right? The first ` +
       'start of the service creates it.',
   )
 }

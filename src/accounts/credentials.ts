@@ -63,10 +63,10 @@ function findWeakness(password: string, email: string): string | undefined {
   }
   const address = email.toLowerCase()
   if ([address, ...address.split('@')].some((word) => consistsOf(text, word))) {
-    return 'This is your e-mail address or a part of it. Use something that nobody knows of you.'
+    return 'This is your e-mail address or a part of it. Use something that others cannot guess.'
   }
   if (consistsOf(text, SERVICE_NAME)) {
-    return 'This is the name of the service, Hopcode. Use something that nobody would try here.'
+    return 'This is the name of the service, Hopcode. Use something that others would not try here.'
   }
   return undefined
 }

@@ -79,7 +79,7 @@ export function takeContents(
   find.finalize()
   if (!manifest || secretKey === undefined) {
     throw new DataError(
-      `${from} is a backup that this Hopcode cannot read: restore it with the release that made ` +
+      `${from} is a backup that this Hopcode cannot read: restore it with the release that wrote ` +
         'it, or a newer one.',
     )
   }

@@ -25,7 +25,9 @@ export function nameWithoutReplacing(from: string, to: string): void {
 }
 
 export function refuseTaken(path: string): never {
-  throw new DataError(`${path} exists already, and a backup replaces no file: choose another name.`)
+  throw new DataError(
+    `${path} exists already, and a backup never replaces a file: choose another name.`,
+  )
 }
 
 /** Throws DataError unless the disk of the folder has that many free bytes. */

@@ -172,7 +172,7 @@ function readFolderKey(dataDir: string, from: string): string {
     return readFileSync(secretFile(dataDir), 'utf8')
   } catch (cause) {
     throw new DataError(
-      `${from} holds no secret key, and ${dataDir} has none either. ${RUN_RESTORE}`,
+      `${from} contains no secret key, and ${dataDir} has none either. ${RUN_RESTORE}`,
       { cause },
     )
   }

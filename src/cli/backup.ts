@@ -32,7 +32,7 @@ export async function backup(
   const job = { dataDir, bytes, began, forJoin, progress }
   if (target === STREAM) {
     if (process.stdout.isTTY) {
-      throw new CommandError('a backup is not text for a terminal: name a file, or use a pipe')
+      throw new CommandError('standard output is a terminal: name a file, or use a pipe')
     }
     const manifest = await writing('standard output', () => toStream(job))
     return summary(manifest, 'standard output')

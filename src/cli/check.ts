@@ -99,7 +99,7 @@ function checkModes(dataDir: string): Finding {
   const open = listOpenFiles(dataDir)
   if (open.length === 0) return ok(check, 'no other user can read or write a file')
   const says = `other users can read or write ${open.join(', ')} in ${dataDir}`
-  const advice = 'Start the service, which closes its own files, or run chmod 600 on each.'
+  const advice = 'Start the service, which makes its own files private, or run chmod 600 on each.'
   return problem(check, says, advice)
 }
 
@@ -112,11 +112,11 @@ function checkJournal(dataDir: string, db: Database): Finding {
   if (!existsSync(file)) return note(name, 'there is none yet; the next start creates it')
   try {
     using journal = JournalFile.open(file)
-    const mark = findJournalPosition(db)
-    if (mark?.journalId !== journal.id) {
+    const committed = findJournalPosition(db)
+    if (committed?.journalId !== journal.id) {
       return problem(name, `${file} belongs to another database`, NEW_JOURNAL)
     }
-    const hits = journal.recover(mark.position).length
+    const hits = journal.recover(committed.position).length
     return ok(name, `it is whole; ${hits} hits in it are not counted yet`)
   } catch (error) {
     if (error instanceof JournalDamaged) {
@@ -158,7 +158,7 @@ async function checkImages(dir: string, db: Database): Promise<Finding> {
   if (left.length === 0) return ok(check, `${stored} stored, each of a code`)
   const says =
     `${left.length} without a code: ${named(left)}. A process that was killed may leave the ` +
-    'image of a deleted code. Nobody can get it, and you can delete it'
+    'image of a deleted code. No client can request it, and you can delete it'
   return note(check, says)
 }
 
@@ -185,7 +185,7 @@ function noteOldFolders(dataDir: string): Finding[] {
 
 const NOT_VERIFIED =
   'Not verified: the content of hashes, times, hit counts, search entries and images. ' +
-  'A bit that a fault changed there is not found.'
+  'A changed bit there is not detected.'
 
 const LABELS = { ok: 'ok     ', note: 'note   ', problem: 'PROBLEM' } as const
 

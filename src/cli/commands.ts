@@ -83,7 +83,7 @@ export const OPTIONS: Readonly<Record<OptionName, OptionInfo>> = {
     type: 'string',
     value: 'ID',
     isOptional: true,
-    about: 'remove another host, which is lost, by its id or name',
+    about: 'remove a lost host instead of this one, by its id or name',
   },
   'for-join': {
     type: 'boolean',
@@ -141,7 +141,7 @@ export const COMMANDS = {
     accepts: ['code', 'reason'],
     summary: 'answer visitors of the code with 410; nobody can claim it',
   },
-  'link enable': { accepts: ['code'], summary: 'redirect its visitors again' },
+  'link enable': { accepts: ['code'], summary: 'redirect visitors of the code again' },
   'link disabled': { accepts: ['json'], summary: 'list the disabled codes with their reasons' },
   'key rotate': {
     accepts: ['email', 'name', 'now', 'json'],
@@ -153,12 +153,15 @@ export const COMMANDS = {
     summary: 'let an API key expire in 24 hours, without a new one',
     more: ANY_KEY,
   },
-  'maintenance on': { accepts: ['until'], summary: 'answer API requests with 503; links work' },
+  'maintenance on': {
+    accepts: ['until'],
+    summary: 'answer API requests with 503; short links still work',
+  },
   'maintenance off': { accepts: [], summary: 'end maintenance' },
   'maintenance status': { accepts: [], summary: 'show whether maintenance is on' },
   'cluster init': {
     accepts: [],
-    summary: 'begin a cluster with the data of this host',
+    summary: 'create a cluster with the data of this host',
     more:
       'It creates the tables in the PostgreSQL database of CLUSTER_URL. Run it again after an ' +
       'upgrade that says so. Stop the service first.',
@@ -177,7 +180,7 @@ export const COMMANDS = {
   },
   'cluster leave': {
     accepts: ['host'],
-    summary: 'take this host, or a lost one, out of its cluster',
+    summary: 'remove this host, or a lost one, from its cluster',
     more:
       'This host keeps its data and works alone again: stop its service first, and start it ' +
       'without CLUSTER_URL. If PostgreSQL is lost, run it without CLUSTER_URL.',

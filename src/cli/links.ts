@@ -48,6 +48,6 @@ export function list(db: Database, { json }: { json: boolean }): string {
 
 function codeOf(text: string): Code {
   const code = toCode(text)
-  if (!code) throw new UsageError(`a code has 6 to 20 letters and digits, unlike ${text}`)
+  if (!code) throw new UsageError(`${text} is not a code: a code has 6 to 20 letters and digits`)
   return code
 }

@@ -41,7 +41,7 @@ export async function restore(dataDir: string, origin: string, clock: Clock): Pr
 /** The name of a backup for messages. Throws CommandError if it cannot be read. */
 export function requireOrigin(origin: string): string {
   if (origin === STREAM && process.stdin.isTTY) {
-    throw new CommandError('a backup cannot be typed: name a file, or use a pipe')
+    throw new CommandError('standard input is a terminal: name a file, or use a pipe')
   }
   const from = origin === STREAM ? 'standard input' : resolve(origin)
   if (origin !== STREAM && !existsSync(from)) throw new CommandError(`${from} is missing`)

@@ -5,8 +5,8 @@ export const introduction = (
   baseUrl: string,
   limits: Readonly<Record<Plan, PlanLimits>>,
 ): string => `Short links and QR codes. \`shorten\` creates a code for a URL. \`reserve\` claims a
-code of your choice, and \`update\` gives it a destination. Both return a passcode, once: it changes
-or deletes the code.
+code of your choice, and \`update\` gives it a destination. Both return a passcode, which is shown
+once and is needed to change or delete the code.
 
 ## First request
 

@@ -303,7 +303,7 @@ test('a backup replaces no file, goes to no terminal, and says what is wrong in 
   // util-linux's script gives the command a terminal.
   const program = await binary()
   const typed = Bun.spawnSync(['script', '-qec', `${program} backup -`, '/dev/null'], { env })
-  expect(typed.stdout.toString()).toContain('a backup is not text for a terminal')
+  expect(typed.stdout.toString()).toContain('standard output is a terminal')
   const missing = await command(['restore', `${file}.not`], env)
   expect(missing).toMatchObject({ code: 1, err: expect.stringContaining(`${file}.not is missing`) })
 })
