@@ -1,4 +1,4 @@
-// What does the service cost and how fast is it, beside simpler servers in the same run?
+// What does the service cost and how fast is it, compared with simpler servers in the same run?
 // npm run bench [-- <scenario or micro bench> …] [--seconds 3] [--rounds 5] [--readme]
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

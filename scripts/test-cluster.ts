@@ -76,7 +76,7 @@ async function main(wanted: readonly string[]): Promise<void> {
   console.log(
     `\n${HOSTS} hosts: ${passed} passed, ${unexpected.length} failed, ${excused} do not apply`,
   )
-  // A file that throws while it loads fails the run, but is no test in the report.
+  // A file that throws while it loads fails the run, but is not in the report.
   const isBroken = code !== 0 && failed.length === 0
   process.exitCode = passed === 0 || unexpected.length > 0 || isBroken ? 1 : 0
 }

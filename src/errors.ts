@@ -72,7 +72,7 @@ export class AppError extends Error {
   readonly status: number
   /** Headers of this response, like `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>
-  /** Further fields of a 5xx body, beside `error` and `request_id`. */
+  /** Fields of a 5xx body in addition to `error` and `request_id`. */
   readonly fields: Readonly<Record<string, unknown>>
 
   constructor(code: RefusalCode, detail = '', { headers = {}, fields = {} }: Extras = {}) {

@@ -56,7 +56,7 @@ import type { ClusterSettings, Writes } from './threads/writer.ts'
 
 export type Service = Awaited<ReturnType<typeof openService>>
 
-/** Opens what exists once per process, beside what redirects need. Throws DataError. */
+/** Opens everything that exists once per process, except what redirects need. Throws DataError. */
 export async function openService(redirecting: Redirecting) {
   const { clock, monotonic, config, log, prepared, redirects } = redirecting
   const data = await openData(redirecting)

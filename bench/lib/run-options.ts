@@ -48,7 +48,7 @@ export function readOptions(args: string[]): RunOptions {
   return { load, names, merge: [], readme: values.readme }
 }
 
-/** Fewer runs are no basis for a published figure. */
+/** Fewer runs are not enough for a published figure. */
 const MERGED_LEAST = 3
 
 function mergeOptions(merge: readonly string[], readme: boolean): RunOptions {

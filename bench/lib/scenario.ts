@@ -28,7 +28,7 @@ export interface LoadOptions {
 
 /** A figure of the summary; it may have a target. */
 export interface SummaryFigure {
-  /** What is measured, beside the scenario's name. */
+  /** What is measured, without the name of the scenario. */
   label: string
   /** NaN if this run was too short to measure it. */
   value: number

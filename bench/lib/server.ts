@@ -52,7 +52,7 @@ export class Server {
     this.name = launch.name
     this.port = port
     const { PATH = '', HOME = '' } = process.env
-    // The output goes to a file: a full pipe that nobody reads would block the server.
+    // The output goes to a file: a full pipe without a reader would block the server.
     const output = Bun.file(this.#outputFile)
     const child = Bun.spawn(launch.command(port), {
       cwd: this.#folder.path,

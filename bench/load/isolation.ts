@@ -26,7 +26,7 @@ import { emptyWorkspace } from '../lib/workspace.ts'
 const RATES = [5000, 20_000] as const
 const PERCENTILES = { p50: 50, p99: 99, 'p99.9': 99.9, slowest: 100 }
 const LINKS = 200
-/** Links of the account beside those that visitors follow. */
+/** Further links of the account, which no visitor follows. */
 const OTHER_LINKS = 20_000
 const PASSWORD = 'correct horse battery staple'
 const LEAD_SECONDS = 1

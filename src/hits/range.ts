@@ -146,7 +146,7 @@ function previousOf(
   return [...previous.slice(0, -1), end]
 }
 
-/** Undefined for a text that is no date like 2026-03-01. */
+/** Undefined for a text that is not a date like 2026-03-01. */
 export function parseDate(text: string): Temporal.PlainDate | undefined {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return undefined
   try {
@@ -166,7 +166,7 @@ export const isTimeZone = (zone: string): boolean => ZONES.has(zone)
 
 /**
  * The name of a time zone in `TIME_ZONES`, also for an older one: browsers send `Asia/Calcutta`.
- * Undefined for a text that is no name.
+ * Undefined for a text that is not a name.
  */
 export function findTimeZone(text: string): string | undefined {
   if (isTimeZone(text)) return text

@@ -150,7 +150,7 @@ export class HitJournal {
     this.collect()
     const head = this.#claimed()
     const from = Math.max(this.#tail, Math.min(position, head))
-    // The database has counted no incomplete entry, so all of them are behind its position.
+    // The database has counted no incomplete entry, so all of them are after its position.
     return head - from - this.#incompleteBefore(head).length + this.#countOverflow()
   }
 

@@ -52,7 +52,7 @@ export class KeyIndex {
     this.#seed1 = seed1
   }
 
-  /** Keys held. */
+  /** Number of keys in the index. */
   get size(): number {
     return this.#words[SIZE] as number
   }
@@ -109,7 +109,7 @@ export class KeyIndex {
     return slot
   }
 
-  /** Removes the key of `slot`, which must be held. */
+  /** Removes the key of `slot`, which must be in use. */
   remove(slot: number): void {
     const buckets = this.#buckets
     const mask = this.#mask

@@ -102,7 +102,7 @@ export class SlidingWindow {
     for (let i = 0; i < shards; i++) this.#shards.push(new WindowShard(arrays, memory, thread))
   }
 
-  /** Keys held: those with a request in the window, and some that are about to be removed. */
+  /** Number of keys: those with a request in the window, and some that are about to be removed. */
   get size(): number {
     return this.#sum((shard) => shard.size)
   }

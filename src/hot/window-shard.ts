@@ -15,7 +15,7 @@ import {
 /** A request at `t` is counted from `t` up to, but not at, `t + WINDOW_MS`. */
 export const WINDOW_MS = 60_000
 
-// A slot's record. OLDER and NEWER chain the held keys by their newest request.
+// The record of a slot. OLDER and NEWER link the stored keys in the order of their newest request.
 const NEWEST_MS = 0
 const OLDEST_MS = 1
 const COUNT = 2
@@ -88,7 +88,7 @@ export interface Decision {
  * and do not throw. All state is in shared memory. `hash` is always the key's `callerHash`.
  *
  * A caller's times are stored as its oldest, its newest, and a queue of the gaps between them. When
- * `keysMax` callers are held, only those without a request in the window are removed.
+ * `keysMax` callers are stored, only those without a request in the window are removed.
  */
 export class WindowShard {
   readonly lock: Lock
@@ -103,7 +103,7 @@ export class WindowShard {
   readonly #gaps: GapQueues
   readonly #cells: Int32Array
   readonly #failsOpen: boolean
-  /** The record that a peek uses for a key that is not held. */
+  /** The record that a peek uses for a key that is not stored. */
   readonly #blank: number
 
   /** `thread`: the number of the calling thread. */
@@ -135,7 +135,7 @@ export class WindowShard {
     this.counters.increment(RESETS)
   }
 
-  /** Keys held: those with a request in the window, and some that are about to be removed. */
+  /** Number of keys: those with a request in the window, and some that are about to be removed. */
   get size(): number {
     return this.#slots.size
   }
@@ -210,7 +210,7 @@ export class WindowShard {
     return now
   }
 
-  /** A slot for a key that is not held, if one is free, else the overflow bucket. */
+  /** A slot for a key that is not stored, if one is free, else the overflow bucket. */
   #admit(hash: number, keyHigh: number, keyLow: number, now: number): number {
     const slot = this.#slots.add(hash, keyHigh, keyLow)
     if (slot === NO_SLOT) return OVERFLOW

@@ -9,7 +9,9 @@ interface Answer {
   view?: z.ZodType
   /** Content types of bodies that are not JSON. */
   binary?: readonly string[]
-  /** Headers beside those of every response, as keys of the document's `components.headers`. */
+  /**
+   * Headers in addition to those of every response, as keys of the document's `components.headers`.
+   */
   headers?: readonly string[]
 }
 
@@ -26,7 +28,7 @@ interface Description {
   body?: z.ZodType
   query?: z.ZodObject
   answers: Record<number, Answer>
-  /** Statuses of refusals, beside 429 and 500, which every route has. */
+  /** Statuses of refusals in addition to 429 and 500, which every route has. */
   refusals?: readonly number[]
 }
 

@@ -22,7 +22,7 @@ interface Limits {
 }
 
 interface LimiterOptions extends Limits {
-  /** Addresses held at once; tests pass fewer. */
+  /** Maximum number of addresses at once; tests pass fewer. */
   addressesMax?: number | undefined
 }
 

@@ -11,7 +11,7 @@ const LONG_ENCODED = because(`must be at most ${URL_MAX_LENGTH} characters, also
 
 /**
  * A destination; its output is a `ParsedUrl`. Refused with the message that the API answers:
- * `absent` if it is no string, else the first reason that applies.
+ * `absent` if it is not a string, else the first reason that applies.
  */
 export const urlModel = (absent: string) =>
   z

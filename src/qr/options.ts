@@ -99,7 +99,7 @@ export type QrOptions = z.output<typeof QrQuery>
 
 /** Absent parameters have the spec's defaults. Throws `invalid_value` for the first bad one. */
 export function parseQrOptions(query: Readonly<Record<string, string | undefined>>): QrOptions {
-  // The spec ignores the size of an svg, so a bad one is no reason to refuse.
+  // The spec ignores the size of an svg, so an invalid one is accepted.
   const checked = query.format === 'svg' ? { ...query, size: undefined } : query
   const parsed = QrQuery.safeParse(checked)
   if (parsed.success) return withLevelOfLogo(parsed.data)

@@ -93,7 +93,7 @@ const FIRING: Readonly<Record<string, object>> = {
     exp_annotations: {
       summary: 'A host does not follow the log of its cluster',
       description:
-        'PostgreSQL does not answer, or the host has stopped. hopcode cluster status says which. Redirects go on.',
+        'PostgreSQL does not answer, or the host has stopped. hopcode cluster status says which. Redirects continue.',
     },
   },
   HopcodeClusterLagging: {

@@ -10,7 +10,7 @@ export const localText = (epochMs: number, zone: string): string =>
 
 /**
  * The epoch time of a field's value. The first of two times if clocks go back. Undefined for a text
- * that is no time, and for a time that clocks skip.
+ * that is not a time, and for a time that clocks skip.
  */
 export function parseLocal(text: string, zone: string): number | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return undefined
