@@ -179,16 +179,15 @@ export class PostgresLog {
 
   /**
    * Stores the digest of this host after the entry `seq`, unless another host was first. Returns
-   * the stored one.
+   * the stored one, or undefined if the entry is deleted.
    */
-  async storeDigest(seq: number, digest: string): Promise<string> {
+  async storeDigest(seq: number, digest: string): Promise<string | undefined> {
     const [row] = await this.#report.run(
       (sql) => sql`
         UPDATE hopcode.log SET digest = coalesce(digest, ${digest}) WHERE seq = ${seq}
         RETURNING digest`,
     )
-    // A deleted entry was applied by all hosts.
-    return row ? String(row.digest) : digest
+    return row && String(row.digest)
   }
 
   /** This host stops: the others no longer wait for it. */

@@ -345,9 +345,9 @@ export class SharedOrder implements Order {
   }
 
   async #compare(seq: number, digest: string): Promise<void> {
-    const stored = await this.#options.log.storeDigest(seq, digest).catch(() => digest)
-    if (stored !== digest) this.#stop(divergedAt(seq))
-    else this.#digestsEqual++
+    const stored = await this.#options.log.storeDigest(seq, digest).catch(() => undefined)
+    if (stored === digest) this.#digestsEqual++
+    else if (stored !== undefined) this.#stop(divergedAt(seq))
   }
 
   async #sendConfirmed(): Promise<void> {
