@@ -253,6 +253,36 @@ testInBrowser(
 )
 
 testInBrowser(
+  'on a phone all actions for selected links are in view, and every row can be scrolled above them',
+  async () => {
+    await using app = await testApp()
+    const free = await makeMember(app, 'free@example.com')
+    await fill(app, 12)
+    for (const size of [
+      { width: 390, height: 844 },
+      { width: 320, height: 640 },
+    ]) {
+      await using opened = await open(app, free, size)
+      const { page } = opened
+      await rows(page).first().getByRole('checkbox').check()
+      const bar = page.getByRole('group', { name: 'Selected links' })
+      const actions = await bar.getByRole('button').all()
+      expect(actions.length).toBe(7)
+      for (const action of actions) {
+        const box = await action.boundingBox()
+        expect(box && box.x >= 0 && box.x + box.width <= size.width).toBe(true)
+        expect(box && box.y >= 0 && box.y + box.height <= size.height).toBe(true)
+      }
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+      const last = await rows(page).last().boundingBox()
+      const top = (await bar.boundingBox())?.y
+      expect(last && last.y + last.height).toBeLessThanOrEqual(top ?? 0)
+    }
+  },
+  BROWSER_MS,
+)
+
+testInBrowser(
   'without scripts selected links are changed together, and an own code is claimed',
   async () => {
     await using app = await testApp()
