@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
@@ -43,8 +43,11 @@ export function requireOrigin(origin: string): string {
   if (origin === STREAM && process.stdin.isTTY) {
     throw new CommandError('standard input is a terminal: name a file, or use a pipe')
   }
-  const from = origin === STREAM ? 'standard input' : resolve(origin)
-  if (origin !== STREAM && !existsSync(from)) throw new CommandError(`${from} is missing`)
+  if (origin === STREAM) return 'standard input'
+  const from = resolve(origin)
+  const found = statSync(from, { throwIfNoEntry: false })
+  if (!found) throw new CommandError(`${from} is missing`)
+  if (found.isDirectory()) throw new CommandError(`${from} is a folder, not a backup`)
   return from
 }
 
@@ -82,7 +85,7 @@ async function decide(origin: string, command: RestoreCommand): Promise<Manifest
   try {
     if (origin !== STREAM) requireRoom(dataDir, statSync(from).size + JOURNAL_BYTES)
     using progress = new Progress()
-    const source = origin === STREAM ? Bun.stdin.stream() : Bun.file(from).stream()
+    const source = origin === STREAM ? Bun.stdin.stream() : createReadStream(from)
     const total = origin === STREAM ? 0 : statSync(from).size
     return await decideOnBackup(watched(source, total, progress), command)
   } catch (error) {

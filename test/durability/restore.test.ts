@@ -210,3 +210,19 @@ test('a database that another program copied is restored with the key of the fol
   expect(await restored.end('SIGTERM')).toBe(0)
   expect(await restored.errors).not.toContain('journal')
 })
+
+test('what is no backup is refused with one line that says so', async () => {
+  using folder = temporaryFolder()
+  const env = unlimited(join(folder.path, 'data'))
+  mkdirSync(join(folder.path, 'data'))
+  const refusals = [
+    { file: '/dev/null', says: 'is not a backup of Hopcode.' },
+    { file: folder.path, says: 'is a folder, not a backup' },
+    { file: join(folder.path, 'none'), says: 'is missing' },
+  ]
+  for (const { file, says } of refusals) {
+    const { code, err } = await command(['restore', file], env)
+    expect({ code, lines: err.trimEnd().split('\n').length }).toEqual({ code: 1, lines: 1 })
+    expect(err).toStartWith(`hopcode: ${file} ${says}`)
+  }
+})
