@@ -100,6 +100,12 @@ export class AccountStore {
     return this.#orm.select({ n: count() }).from(accounts).where(isOwner).get()?.n ?? 0
   }
 
+  /** The service needs this owner: it can be neither disabled nor deleted. */
+  isLastOwner(id: AccountId): boolean {
+    const account = this.find(id)
+    return account?.isOwner === 1 && account.disabledAt === null && this.countOwners() === 1
+  }
+
   list(): AccountRow[] {
     const exists = isNull(accounts.deletedAt)
     return this.#orm.select().from(accounts).where(exists).orderBy(asc(accounts.id)).all()

@@ -147,10 +147,6 @@ function passwordWrites({ accounts, links, sessions }: Stores) {
 }
 
 function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
-  const isLastOwner = (id: AccountId): boolean => {
-    const account = accounts.find(id)
-    return account?.isOwner === 1 && account.disabledAt === null && accounts.countOwners() === 1
-  }
   const endAccess = (accountId: AccountId) => {
     sessions.endSessions({ accountId })
     links.endAll('reset', accountId)
@@ -167,7 +163,7 @@ function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
      */
     disableAccount(command: { accountId: AccountId; links?: boolean; now: number }): boolean {
       const { accountId, links: withLinks = false, now } = command
-      if (isLastOwner(accountId)) return false
+      if (accounts.isLastOwner(accountId)) return false
       const account = accounts.find(accountId)
       const disabledAt = account?.disabledAt ?? now
       const linksDisabledAt = account?.linksDisabledAt ?? (withLinks ? now : null)
@@ -188,7 +184,7 @@ function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
      * links are deleted in batches afterwards, and `removeAccount` comes last.
      */
     beginDeletion({ accountId, now }: { accountId: AccountId; now: number }): boolean {
-      if (isLastOwner(accountId)) return false
+      if (accounts.isLastOwner(accountId)) return false
       accounts.revokeKeys(accountId, now)
       accounts.change(accountId, {
         email: `deleted account ${accountId}`,

@@ -220,9 +220,9 @@ function browserName(agent: string): string {
 }
 
 function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Response {
-  const { linkCount, isOwner } = requireAccount(deps, user)
+  const { id, linkCount } = requireAccount(deps, user)
   const links = parts.plural(linkCount, 'link')
-  const isLastOwner = isOwner === 1 && deps.accounts.countOwners() === 1
+  const isLastOwner = deps.accounts.isLastOwner(id)
   const loss =
     linkCount === 0
       ? 'The account has no links.'

@@ -192,10 +192,8 @@ function disablePage(
   account: AccountRow,
 ): Response {
   const path = pathOf(account)
-  const isLastOwner =
-    account.isOwner === 1 && account.disabledAt === null && accounts.countOwners() === 1
   const isOwn = account.id === user.account.id
-  const main = isLastOwner
+  const main = accounts.isLastOwner(account.id)
     ? parts.notice(
         'note',
         html`<p>${account.email} is the only owner of the service: it cannot be disabled.</p>`,
