@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { type SecondFactorWrites, secondFactorWrites } from './accounts/second-factor.ts'
+import { secondFactorWrites } from './accounts/second-factor.ts'
 import { sessionWrites } from './accounts/sessions.ts'
 import { accountWrites } from './accounts/writes.ts'
 import { settingWrites } from './db/settings.ts'
@@ -14,13 +14,12 @@ import { qrWrites } from './qr/store.ts'
  * connection that may write.
  */
 export function sharedWrites(db: Database) {
-  const ofSecondFactor: SecondFactorWrites = secondFactorWrites(db)
   return {
     ...linkWrites(db),
     ...settingWrites(db),
     ...accountWrites(db),
     ...sessionWrites(db),
-    ...ofSecondFactor,
+    ...secondFactorWrites(db),
     ...moderationWrites(db),
     ...qrWrites(db),
     ...bucketWrites(db),

@@ -208,9 +208,11 @@ export class RecoveryCodeReads {
   }
 }
 
-/** Runs on the writer thread, inside the transaction of its batch. */
-export function secondFactorWrites(db: Database) {
-  const accounts = new AccountStore(db)
+/**
+ * Returns the function that marks a factor as used, so no code is accepted twice. It returns false
+ * if the factor was used already. For the writer thread.
+ */
+export function factorUser(db: Database) {
   const useStep = db.prepare<{ id: AccountId }, [number, AccountId]>(
     `UPDATE accounts SET totp_last_step = ?1
      WHERE id = ?2 AND totp_enabled_at IS NOT NULL
@@ -221,19 +223,21 @@ export function secondFactorWrites(db: Database) {
     `UPDATE recovery_codes SET used_at = ?
      WHERE account_id = ? AND hash = ? AND used_at IS NULL RETURNING id`,
   )
+  return (accountId: AccountId, factor: Factor, now: number): boolean =>
+    'step' in factor
+      ? useStep.get(factor.step, accountId) !== null
+      : useRecoveryCode.get(now, accountId, factor.recoveryHash) !== null
+}
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function secondFactorWrites(db: Database) {
+  const accounts = new AccountStore(db)
+  const useFactor = factorUser(db)
   const addCode = db.prepare<null, [AccountId, Uint8Array]>(
     'INSERT INTO recovery_codes (account_id, hash) VALUES (?, ?)',
   )
 
-  /** Marks a factor as used, so no code is accepted twice. False if it was used already. */
-  const useFactor = (accountId: AccountId, factor: Factor, now: number): boolean =>
-    'step' in factor
-      ? useStep.get(factor.step, accountId) !== null
-      : useRecoveryCode.get(now, accountId, factor.recoveryHash) !== null
-
   return {
-    useFactor,
-
     /** Stores a secret that a code must confirm. False if two-factor sign-in is already on. */
     beginTotp({ accountId, secret }: { accountId: AccountId; secret: Uint8Array }): boolean {
       const account = accounts.find(accountId)
@@ -275,4 +279,4 @@ export function secondFactorWrites(db: Database) {
   }
 }
 
-export type SecondFactorWrites = Omit<ReturnType<typeof secondFactorWrites>, 'useFactor'>
+export type SecondFactorWrites = ReturnType<typeof secondFactorWrites>

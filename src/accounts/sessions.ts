@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
-import { type Factor, secondFactorWrites } from './second-factor.ts'
+import { type Factor, factorUser } from './second-factor.ts'
 import type { SecretHasher } from './secrets.ts'
 import type { AccountId, AccountRow } from './store.ts'
 
@@ -225,7 +225,7 @@ function sessionStarter(db: Database) {
        SELECT id FROM sessions WHERE account_id = ?1 AND id <> ?2
        ORDER BY seen_at DESC, id DESC LIMIT ?3)`,
   )
-  const { useFactor } = secondFactorWrites(db)
+  const useFactor = factorUser(db)
 
   return (command: StartCommand): SessionRow | undefined => {
     const { passwordHash, factor, replaces, startedBefore, seenBefore, longBefore } = command
