@@ -81,7 +81,7 @@ export class OneTimeLinkStore {
 
   /** The link if it is neither used nor expired at `now`. */
   find(purpose: Purpose, hash: Uint8Array, now: number): OneTimeLinkRow | undefined {
-    const isThis = and(eq(oneTimeLinks.hash, Buffer.from(hash)), isUsable(purpose, now))
+    const isThis = and(eq(oneTimeLinks.hash, hash), isUsable(purpose, now))
     return this.#orm.select().from(oneTimeLinks).where(isThis).get()
   }
 
@@ -99,16 +99,13 @@ export class OneTimeLinkStore {
    * Stores a link. It replaces every earlier link for the set-up, or those that reset the same
    * account's password. Used and expired links are deleted.
    */
-  add({ hash, ...link }: NewOneTimeLink): void {
+  add(link: NewOneTimeLink): void {
     const { purpose, accountId, createdAt } = link
     const isSpent = or(lte(oneTimeLinks.endsAt, createdAt), gt(oneTimeLinks.usedAt, 0))
     this.#orm.delete(oneTimeLinks).where(isSpent).run()
     if (purpose === 'setup') this.endAll('setup')
     if (purpose === 'reset' && accountId !== undefined) this.endAll('reset', accountId)
-    this.#orm
-      .insert(oneTimeLinks)
-      .values({ ...link, hash: Buffer.from(hash) })
-      .run()
+    this.#orm.insert(oneTimeLinks).values(link).run()
   }
 
   endAll(purpose: Purpose, accountId?: AccountId): void {

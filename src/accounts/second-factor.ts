@@ -242,7 +242,7 @@ export function secondFactorWrites(db: Database) {
     beginTotp({ accountId, secret }: { accountId: AccountId; secret: Uint8Array }): boolean {
       const account = accounts.find(accountId)
       if (!account || account.disabledAt !== null || account.totpEnabledAt !== null) return false
-      accounts.change(accountId, { totpSecret: Buffer.from(secret) })
+      accounts.change(accountId, { totpSecret: secret })
       return true
     },
 

@@ -143,9 +143,7 @@ export const newToken = (random: RandomBytes): string =>
 /** db/schema.ts explains each column. */
 type Session = typeof sessions.$inferSelect
 
-export interface NewSession extends Omit<Session, 'id' | 'hash' | 'seenAt' | 'provedAt'> {
-  hash: Uint8Array
-}
+export type NewSession = Omit<Session, 'id' | 'seenAt' | 'provedAt'>
 
 /** A session with its account. */
 export type SessionRow = Omit<Session, 'hash' | 'address' | 'agent'> &
@@ -228,8 +226,8 @@ function sessionStarter(db: Database) {
   const useFactor = factorUser(db)
 
   return (command: StartCommand): SessionRow | undefined => {
-    const { passwordHash, factor, replaces, startedBefore, seenBefore, longBefore } = command
-    const { hash, ...session } = command.session
+    const { session, passwordHash, factor, replaces } = command
+    const { startedBefore, seenBefore, longBefore } = command
     const { accountId, createdAt, isLong } = session
     const found = active.get(accountId, passwordHash)
     if (!found) return undefined
@@ -240,7 +238,7 @@ function sessionStarter(db: Database) {
     const isTimedOut = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
     const isShortExpired = and(eq(sessions.isLong, 0), isTimedOut)
     const isLongExpired = lte(sessions.createdAt, longBefore)
-    const isReplaced = replaces && eq(sessions.hash, Buffer.from(replaces))
+    const isReplaced = replaces && eq(sessions.hash, replaces)
     orm
       .delete(sessions)
       .where(or(isShortExpired, isLongExpired, isReplaced))
@@ -248,7 +246,7 @@ function sessionStarter(db: Database) {
     const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     const { id } = orm
       .insert(sessions)
-      .values({ ...session, ...times, hash: Buffer.from(hash) })
+      .values({ ...session, ...times })
       .returning({ id: sessions.id })
       .get()
     endOldest.run(accountId, id, SESSIONS_PER_ACCOUNT_MAX - 1)
@@ -286,11 +284,7 @@ export function sessionWrites(db: Database) {
 
     /** Replaces the session's token: copies of the old one are worthless from now on. */
     renewSession({ id, hash, provedAt }: { id: number; hash: Uint8Array; provedAt: number }): void {
-      orm
-        .update(sessions)
-        .set({ hash: Buffer.from(hash), provedAt })
-        .where(eq(sessions.id, id))
-        .run()
+      orm.update(sessions).set({ hash, provedAt }).where(eq(sessions.id, id)).run()
     },
 
     hasSession: (session: SessionKey): boolean =>

@@ -35,7 +35,7 @@ export type KeyHolder = Required<Account>
 export type AccountRow = typeof accounts.$inferSelect
 
 export interface NewKey {
-  hash: Buffer
+  hash: Uint8Array
   prefix: string
   lastFour: string
   /** Null for the first key of an account, which gets no name. */

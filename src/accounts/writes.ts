@@ -48,9 +48,6 @@ export type AccountWrites = ReturnType<typeof accountWrites>
 
 /** Invitations, the set-up, and new accounts. */
 function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
-  const create = (account: NewAccount) =>
-    accounts.create({ ...account, key: received(account.key) })
-
   return {
     /** False, and nothing is stored, for an invitation by a disabled or deleted account. */
     addOneTimeLink(link: NewOneTimeLink): boolean {
@@ -87,7 +84,7 @@ function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
         links.endAll('invite', existing.id)
         return { accountId: existing.id, hasNewKey: false }
       }
-      const id = create({ ...account, plan: 'enterprise', isOwner: true, now })
+      const id = accounts.create({ ...account, plan: 'enterprise', isOwner: true, now })
       return id === undefined ? { refused: 'email_taken' } : { accountId: id, hasNewKey: true }
     },
 
@@ -96,14 +93,14 @@ function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
       const link = links.find('invite', tokenHash, now)
       if (!link) return { refused: 'link_over' }
       const email = link.email ?? account.email
-      const id = create({ ...account, email, plan: link.plan ?? 'free', now })
+      const id = accounts.create({ ...account, email, plan: link.plan ?? 'free', now })
       if (id === undefined) return { refused: 'email_taken' }
       links.markUsed(link.id, now)
       return { accountId: id, hasNewKey: true }
     },
 
     /** Undefined if the e-mail address has an account already. */
-    createAccount: (account: NewAccount): AccountId | undefined => create(account),
+    createAccount: (account: NewAccount): AccountId | undefined => accounts.create(account),
   }
 }
 
@@ -235,7 +232,7 @@ function keyWrites({ accounts }: Stores) {
       if (findKeyByName(keys, keyName(key))) return { refused: 'name_taken' }
       if (isFull(keys) || keys.filter(hasNoExpiry).length >= KEYS_MAX)
         return { refused: 'too_many' }
-      return { keyId: accounts.addKey(accountId, received(key), now) }
+      return { keyId: accounts.addKey(accountId, key, now) }
     },
 
     /** Replaces a key by a new one with its name and scope. */
@@ -253,7 +250,7 @@ function keyWrites({ accounts }: Stores) {
       if (isFull(keys)) return { refused: 'too_many' }
       const { name, scope } = old
       accounts.revokeKeys(accountId, endsAt, name)
-      return { keyId: accounts.addKey(accountId, { ...received(next), name, scope }, now) }
+      return { keyId: accounts.addKey(accountId, { ...next, name, scope }, now) }
     },
 
     /** False if the key expires already, or does not exist. */
@@ -276,7 +273,7 @@ function keyWrites({ accounts }: Stores) {
     replaceKeys(command: KeyReplacement): void {
       const { accountId, name, next, endsAt, now } = command
       accounts.revokeKeys(accountId, endsAt, name)
-      if (next) accounts.addKey(accountId, received(next), now)
+      if (next) accounts.addKey(accountId, next, now)
     },
 
     expireKey: (key: { accountId: AccountId; keyId: number; now: number }): boolean =>
@@ -297,6 +294,3 @@ function setPassword(
   accounts.change(id, { passwordHash, passwordChangedAt: now })
   links.endAll('reset', id)
 }
-
-/** A Buffer from another thread arrives as a plain Uint8Array. */
-const received = (key: NewKey): NewKey => ({ ...key, hash: Buffer.from(key.hash) })

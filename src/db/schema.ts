@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import {
-  blob,
+  customType,
   index,
   integer,
   primaryKey,
@@ -13,6 +13,9 @@ import {
  * Every table of the service. `npm run db:generate` turns a change here into a migration under
  * `drizzle/`. Times are epoch ms. Ids increase and are never reused (AUTOINCREMENT).
  */
+
+/** A BLOB. Unlike `blob` of drizzle, it also accepts bytes that another thread has sent. */
+const bytes = customType<{ data: Uint8Array }>({ dataType: () => 'blob' })
 
 export const accounts = sqliteTable(
   'accounts',
@@ -37,7 +40,7 @@ export const accounts = sqliteTable(
     /** Since when visitors of its links get 410. */
     linksDisabledAt: integer('links_disabled_at'),
     /** The secret of two-factor sign-in, encrypted with the key of `secret.key`. */
-    totpSecret: blob('totp_secret', { mode: 'buffer' }),
+    totpSecret: bytes('totp_secret'),
     /** Since when sign-in needs a code; null while the secret is not confirmed. */
     totpEnabledAt: integer('totp_enabled_at'),
     /** The time step (RFC 6238) of the last code that was accepted: no code is accepted twice. */
@@ -54,7 +57,7 @@ export const apiKeys = sqliteTable(
     id: integer().primaryKey({ autoIncrement: true }),
     accountId: integer('account_id').notNull(),
     /** Keyed hash of the whole key. */
-    hash: blob({ mode: 'buffer' }).notNull(),
+    hash: bytes().notNull(),
     /** The key's last four characters, so that its owner can tell it from another. */
     lastFour: text('last_four').notNull(),
     createdAt: integer('created_at').notNull(),
@@ -86,8 +89,8 @@ export const links = sqliteTable(
     /** Null while the code is reserved. */
     url: text(),
     /** The first 16 bytes of SHA-256 over the URL's normal form: what "the same URL" means. */
-    urlKey: blob('url_key', { mode: 'buffer' }),
-    passcodeHash: blob('passcode_hash', { mode: 'buffer' }).notNull(),
+    urlKey: bytes('url_key'),
+    passcodeHash: bytes('passcode_hash').notNull(),
     createdAt: integer('created_at').notNull(),
   },
   (table) => [
@@ -144,7 +147,7 @@ export const qrLogos = sqliteTable('qr_logos', {
   accountId: integer('account_id').primaryKey(),
   /** `image/png` or `image/svg+xml`. */
   type: text({ enum: ['image/png', 'image/svg+xml'] }).notNull(),
-  content: blob({ mode: 'buffer' }).notNull(),
+  content: bytes().notNull(),
   createdAt: integer('created_at').notNull(),
 })
 
@@ -247,7 +250,7 @@ export const logPosition = sqliteTable('log_position', {
   /** The last applied entry; 0 before the first one. */
   seq: integer().notNull(),
   /** The hash chain of the log up to `seq`. */
-  chain: blob({ mode: 'buffer' }).notNull(),
+  chain: bytes().notNull(),
   /** A running hash of the results of all calls: equal on all hosts. Hexadecimal. */
   digest: text().notNull(),
 })
@@ -276,7 +279,7 @@ export const sessions = sqliteTable(
   {
     id: integer().primaryKey({ autoIncrement: true }),
     /** Keyed hash of the cookie's value. */
-    hash: blob({ mode: 'buffer' }).notNull(),
+    hash: bytes().notNull(),
     accountId: integer('account_id').notNull(),
     createdAt: integer('created_at').notNull(),
     /** To the minute. */
@@ -304,7 +307,7 @@ export const recoveryCodes = sqliteTable(
     id: integer().primaryKey({ autoIncrement: true }),
     accountId: integer('account_id').notNull(),
     /** Keyed hash of the code. */
-    hash: blob({ mode: 'buffer' }).notNull(),
+    hash: bytes().notNull(),
     usedAt: integer('used_at'),
   },
   (table) => [index('recovery_codes_account').on(table.accountId)],
@@ -316,7 +319,7 @@ export const oneTimeLinks = sqliteTable(
   {
     id: integer().primaryKey({ autoIncrement: true }),
     /** Keyed hash of the link's last part. */
-    hash: blob({ mode: 'buffer' }).notNull(),
+    hash: bytes().notNull(),
     purpose: text({ enum: ['setup', 'invite', 'reset'] }).notNull(),
     /** The account whose password a `reset` sets, or that sent an `invite`. */
     accountId: integer('account_id'),
