@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
-import type { Browser } from 'playwright-core'
+import { expect } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The pages Keys, Analytics and Service in a real browser: what scripts add. */
 
 const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', SESSION_IDLE_MINUTES: '10080' }
 
 const testInBrowser = testWith('browser')
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 /** Follows a link, and waits until the account's series has so many hits in all. */
 async function follow(
@@ -38,7 +30,7 @@ testInBrowser(
     const { code } = await app.shorten('https://example.com/spring', key)
     await follow(app, { code, times: 1, all: 1, owner })
     const options = { timezoneId: 'Asia/Tokyo', locale: 'en-US' }
-    await using opened = await openAs(browser, { app, visitor: owner, options })
+    await using opened = await openAs(browser(), { app, visitor: owner, options })
     const { page, problems } = opened
     await page.goto(`${app.url}/app/analytics?range=24h`)
     await page.getByText('Your browser is in Asia/Tokyo').waitFor()
@@ -79,7 +71,7 @@ testInBrowser(
     const { owner, key } = await setUpOwner(app)
     const { code } = await app.shorten('https://example.com/spring', key)
     await follow(app, { code, times: 3, all: 3, owner })
-    await using opened = await openAs(browser, { app, visitor: owner })
+    await using opened = await openAs(browser(), { app, visitor: owner })
     const { page, problems } = opened
     await page.goto(`${app.url}/app/links/${code}?range=7d`)
     const chart = page.locator('svg[data-chart]')
@@ -133,7 +125,7 @@ testInBrowser(
     const { code } = await app.shorten('https://example.com/spring', key)
     await follow(app, { code, times: 2, all: 2, owner })
     const options = { javaScriptEnabled: false }
-    await using opened = await openAs(browser, { app, visitor: owner, options })
+    await using opened = await openAs(browser(), { app, visitor: owner, options })
     const { page } = opened
     await page.goto(`${app.url}/app/analytics`)
     await page.getByLabel('From').fill('2026-02-20')
@@ -157,7 +149,7 @@ testInBrowser(
     await using app = await testApp()
     const { owner } = await setUpOwner(app)
     const options = { timezoneId: 'Asia/Tokyo' }
-    await using opened = await openAs(browser, { app, visitor: owner, options })
+    await using opened = await openAs(browser(), { app, visitor: owner, options })
     const { page } = opened
     await page.goto(`${app.url}/app/service`)
     expect(await page.getByText('In UTC').isVisible()).toBe(false)
@@ -177,7 +169,7 @@ testInBrowser(
     await using app = await testApp()
     const { owner, key: old } = await setUpOwner(app)
     const options = { javaScriptEnabled: false }
-    await using opened = await openAs(browser, { app, visitor: owner, options })
+    await using opened = await openAs(browser(), { app, visitor: owner, options })
     const { page } = opened
     await page.goto(`${app.url}/app/keys`)
     await page.getByRole('button', { name: 'Rotate the key' }).click()

@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { expect } from 'bun:test'
+import type { BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs, problemsOf, straysFrom } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests, openAs, problemsOf, straysFrom } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 import { openMenu, press, signOut } from '../support/walk.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
 
 const testInBrowser = testWith('browser')
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 /** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
 async function openPage(context: BrowserContext, origin: string) {
@@ -37,7 +30,7 @@ testInBrowser(
   'the owner sets the account up, copies the key, signs out and in again',
   async () => {
     await using app = await testApp()
-    const context = await browser.newContext()
+    const context = await browser().newContext()
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
     const { page, strays, problems } = await openPage(context, app.url)
     await setUp(page, app)
@@ -66,7 +59,7 @@ testInBrowser(
   'without scripts the account is set up, and its password is changed',
   async () => {
     await using app = await testApp()
-    const context = await browser.newContext({ javaScriptEnabled: false })
+    const context = await browser().newContext({ javaScriptEnabled: false })
     const { page } = await openPage(context, app.url)
     await setUp(page, app, 'password')
     expect(await page.getByLabel('E-mail address').inputValue()).toBe(OWNER)
@@ -92,7 +85,7 @@ testInBrowser.each([true, false])(
     await using app = await testApp()
     const { owner } = await setUpOwner(app)
     const options = { javaScriptEnabled, colorScheme: 'light' } as const
-    await using opened = await openAs(browser, { app, visitor: owner, options })
+    await using opened = await openAs(browser(), { app, visitor: owner, options })
     const { page, problems } = opened
     await page.goto(`${app.url}/app/analytics?range=24h`)
     await openMenu(page)
@@ -113,7 +106,7 @@ testInBrowser(
   'the keyboard reaches everything in order, from a link that skips to the content',
   async () => {
     await using app = await testApp()
-    const context = await browser.newContext()
+    const context = await browser().newContext()
     const { page } = await openPage(context, app.url)
     await setUp(page, app)
     await page.goto(`${app.url}/app/account`)

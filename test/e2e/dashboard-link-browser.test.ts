@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { expect } from 'bun:test'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs, violations } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests, openAs, violations } from '../support/browser.ts'
 import { makeMember } from '../support/members.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The page of a link in a real browser. */
 
@@ -11,18 +11,12 @@ const testInBrowser = testWith('browser')
 const CODE = 'SPRING26'
 const PATH = `/app/links/${CODE}`
 
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 async function open(app: TestApp, options: BrowserContextOptions = {}) {
   const free = await makeMember(app, 'free@example.com')
   await app.claim(CODE, 'https://www.example.com/a-long-path/'.repeat(3))
-  const opened = await openAs(browser, { app, visitor: free, options })
+  const opened = await openAs(browser(), { app, visitor: free, options })
   await opened.page.goto(app.url + PATH)
   return opened
 }

@@ -1,27 +1,20 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests, openAs } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The pages of links in a real browser: what scripts add, and what works without them. */
 
 const testInBrowser = testWith('browser')
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 const open = (app: TestApp, visitor: Visitor, options: BrowserContextOptions = {}) =>
-  openAs(browser, { app, visitor, options })
+  openAs(browser(), { app, visitor, options })
 
 const shown = (page: Page) => page.locator('#list tbody tr')
 

@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { gzipSync } from 'node:zlib'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, openAs } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests, openAs } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The list of links as people use it all day: dense, by keyboard, with few clicks. */
 
 const testInBrowser = testWith('browser')
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 const GZIP_BYTES_MAX = 15_000
 const rows = (page: Page) => page.locator('.links tbody tr')
@@ -40,7 +33,7 @@ async function fill(app: TestApp, count = 50): Promise<void> {
 }
 
 async function open(app: TestApp, visitor: Visitor, size = { width: 1280, height: 800 }) {
-  const opened = await openAs(browser, { app, visitor, options: { viewport: size } })
+  const opened = await openAs(browser(), { app, visitor, options: { viewport: size } })
   const permissions = ['clipboard-read', 'clipboard-write']
   await opened.page.context().grantPermissions(permissions, { origin: app.url })
   await opened.page.goto(`${app.url}/app/links`)
@@ -289,7 +282,7 @@ testInBrowser(
     const free = await makeMember(app, 'free@example.com')
     await app.claim('SPRING26')
     const options = { javaScriptEnabled: false }
-    await using opened = await openAs(browser, { app, visitor: free, options })
+    await using opened = await openAs(browser(), { app, visitor: free, options })
     const { page } = opened
     await page.goto(`${app.url}/app/links`)
     expect(await page.getByRole('button', { name: 'Pause' }).isVisible()).toBe(false)

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
-import type { Browser } from 'playwright-core'
+import { expect } from 'bun:test'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
 import { judge, watch } from '../support/screens.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 import { codeOf } from '../support/totp.ts'
 import {
   WALK_ENV as ENV,
@@ -22,14 +21,7 @@ import {
 /** The pages that ask for a password or a code, as a person sees them. */
 
 const testInBrowser = testWith('browser')
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 testInBrowser(
   'the pages that ask for a password or a code once more are accessible and fit a phone and a desktop',
@@ -37,7 +29,7 @@ testInBrowser(
     await using app = await testApp({ env: { ...ENV, SIGNUP: 'open' } })
     const ann = new Visitor(app)
     await ann.post('/app/sign-up', { email: OWNER, password: PASSWORD })
-    await using watched = await watch(browser, app)
+    await using watched = await watch(browser(), app)
     const { page, said } = watched
     const faults: string[] = []
     const look = async (name: string) => faults.push(...(await judge(page, name)))
@@ -97,7 +89,7 @@ testInBrowser(
   async () => {
     await using app = await testApp({ env: ENV })
     const { key: first } = await setUpOwner(app)
-    await using watched = await watch(browser, app, { javaScriptEnabled: false })
+    await using watched = await watch(browser(), app, { javaScriptEnabled: false })
     const { page, said } = watched
     await signIn(page, app)
     await openMenu(page)

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
-import type { Browser, Page } from 'playwright-core'
+import { expect } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
 import { addMany, fillAccount, follow, judge, LONGEST_CODE, watch } from '../support/screens.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 import {
   WALK_ENV as ENV,
   keyField,
@@ -22,14 +22,7 @@ import {
 /** The dashboard from the first start to the last link, as somebody sees it who has only it. */
 
 const testInBrowser = testWith('browser')
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 async function deleteInDashboard(page: Page, code: string): Promise<void> {
   await page.getByRole('button', { name: 'More actions' }).click()
@@ -43,7 +36,7 @@ testInBrowser(
   'from the first start’s link to a code that is gone: key, link, hit, rotation, deletion',
   async () => {
     await using app = await testApp({ env: ENV })
-    await using watched = await watch(browser, app)
+    await using watched = await watch(browser(), app)
     const { page, said } = watched
     const permissions = ['clipboard-read', 'clipboard-write']
     await page.context().grantPermissions(permissions, { origin: app.url })
@@ -85,7 +78,7 @@ testInBrowser(
   async () => {
     await using app = await testApp({ env: ENV })
     const { key: first } = await setUpOwner(app)
-    await using watched = await watch(browser, app, { javaScriptEnabled: false })
+    await using watched = await watch(browser(), app, { javaScriptEnabled: false })
     const { page, said } = watched
     await signIn(page, app)
     await page.getByLabel('Shorten a URL').fill('https://example.com/spring')
@@ -115,7 +108,7 @@ testInBrowser(
   'the auth pages are accessible and fit every width: setting up, signing in, welcome, errors',
   async () => {
     await using app = await testApp({ env: ENV })
-    await using watched = await watch(browser, app)
+    await using watched = await watch(browser(), app)
     const { page, said } = watched
     const faults: string[] = []
     const look = async (name: string) => faults.push(...(await judge(page, name)))
@@ -149,7 +142,7 @@ testInBrowser(
     await using app = await testApp({ env: ENV })
     const { key } = await setUpOwner(app)
     await fillAccount(app, key)
-    await using watched = await watch(browser, app)
+    await using watched = await watch(browser(), app)
     const { page, said } = watched
     const faults: string[] = []
     const look = async (name: string) => faults.push(...(await judge(page, name)))
@@ -214,7 +207,7 @@ testInBrowser(
     await app.claim('DISABLED26', `https://example.com/${'endless'.repeat(100)}`, key)
     await app.claim('ACTIVE26', 'https://example.com/', key)
     await disableLink(app, 'DISABLED26', 'Reported '.repeat(20))
-    await using watched = await watch(browser, app)
+    await using watched = await watch(browser(), app)
     const { page, said } = watched
     const faults: string[] = []
     const look = async (name: string) => faults.push(...(await judge(page, name)))

@@ -1,29 +1,22 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
-import { BROWSER_MS, launchBrowser, straysFrom } from '../support/browser.ts'
+import { BROWSER_MS, browserForTests, straysFrom } from '../support/browser.ts'
 import { ENDPOINTS } from '../support/endpoints.ts'
-import { hasTool, testWith } from '../support/tools.ts'
+import { testWith } from '../support/tools.ts'
 
 /** The page /docs in a real browser. */
 
 const ARTIFACTS = join(import.meta.dir, '../.artifacts')
 
 const testInBrowser = testWith('browser')
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (hasTool('browser')) browser = await launchBrowser()
-}, BROWSER_MS)
-
-afterAll(() => browser?.close())
+const browser = browserForTests()
 
 /** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
 async function openPage(origin: string) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  const page = await browser().newPage({ viewport: { width: 1280, height: 900 } })
   const strays = await straysFrom(page, origin)
   const problems: string[] = []
   page.on('console', (message) => {

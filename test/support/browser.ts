@@ -1,8 +1,10 @@
+import { afterAll, beforeAll } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { assert } from '../../src/lib/assert.ts'
 import type { TestApp } from './app.ts'
 import type { Visitor } from './dashboard.ts'
-import { findBrowser } from './tools.ts'
+import { findBrowser, hasTool } from './tools.ts'
 
 /** Of a test, or of what comes before it: installing and starting a browser takes its time. */
 export const BROWSER_MS = 300_000
@@ -24,6 +26,19 @@ const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)
 
 export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: findBrowser() ?? '', args: BROWSER_FLAGS })
+
+/** One browser for the tests of a file that have the tool `browser`. Call it at the top level. */
+export function browserForTests(): () => Browser {
+  let browser: Browser | undefined
+  beforeAll(async () => {
+    if (hasTool('browser')) browser = await launchBrowser()
+  }, BROWSER_MS)
+  afterAll(() => browser?.close())
+  return () => {
+    assert(browser, 'the browser is launched before the first test')
+    return browser
+  }
+}
 
 export interface Opened extends AsyncDisposable {
   page: Page
