@@ -89,6 +89,25 @@ export function countAttempts(
   }
 }
 
+/**
+ * The result of `check`, which is undefined for a wrong guess. Counts a wrong guess. Throws
+ * `too_many_attempts`. There is no await between the last check of the throttle and the count, so
+ * parallel guesses are all counted.
+ */
+export async function tryGuess<Result>(
+  deps: DashboardDeps,
+  attempts: readonly Attempt[],
+  by: Pick<CountOptions, 'origin' | 'accountId'>,
+  check: () => Result | undefined,
+): Promise<Result | undefined> {
+  const closed = await deps.throttle.admit(attempts)
+  deps.throttle.require(attempts)
+  const result = check()
+  if (result === undefined) countAttempts(deps, attempts, { ...by, closed })
+  else deps.throttle.clear(attempts)
+  return result
+}
+
 /** Like `signIn`, and logs why a sign-in was refused. */
 export async function checkPassword(
   deps: DashboardDeps,
@@ -122,35 +141,25 @@ interface SentCode {
   text: string
 }
 
-/**
- * The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. There is
- * no await between the last check of the throttle and the count, so parallel guesses are all
- * counted.
- */
+/** The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. */
 export async function checkCode(
   deps: DashboardDeps,
   { account, origin, request, text }: SentCode,
 ): Promise<Factor | undefined> {
-  const { throttle, security, hasher, cookies, clock } = deps
+  const { security, hasher, cookies, clock } = deps
   const accountId = account.id
   const logRefusal = (reason: string) =>
     security.record('session.refused', origin, { accountId, fields: { reason } })
   const deviceToken = cookies.find('known', request)
   const attempts = codeAttempts(hasher, account, { address: origin.address, deviceToken })
-  let closed: Gate[] | undefined
   try {
-    closed = await throttle.admit(attempts)
-    throttle.require(attempts)
+    return await tryGuess(deps, attempts, { origin, accountId }, () => {
+      const factor = findFactor(deps, account, text, clock())
+      if (!factor) logRefusal('code')
+      return factor
+    })
   } catch (error) {
     if (error instanceof AppError) logRefusal('throttled')
     throw error
   }
-  const factor = findFactor(deps, account, text, clock())
-  if (factor) {
-    throttle.clear(attempts)
-    return factor
-  }
-  logRefusal('code')
-  countAttempts(deps, attempts, { origin, accountId, closed })
-  return undefined
 }

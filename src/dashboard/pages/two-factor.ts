@@ -15,7 +15,7 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { askForPassword, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
 import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
-import { countAttempts } from '../auth/sign-in.ts'
+import { tryGuess } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -83,19 +83,14 @@ async function confirm(deps: DashboardDeps, user: CurrentUser, code: string): Pr
   return codesPage(user, codes)
 }
 
-/** Runs `check`, and counts the attempt if it fails. Throws `too_many_attempts`. */
-async function tryCode<Result>(
+/** See `tryGuess`. */
+function tryCode<Result>(
   deps: DashboardDeps,
   { session, account, origin }: CurrentUser,
   check: () => Result | undefined,
 ): Promise<Result | undefined> {
   const attempts = [{ gate: 'session', key: `code ${session.id}` }] as const
-  const closed = await deps.throttle.admit(attempts)
-  deps.throttle.require(attempts)
-  const result = check()
-  if (result !== undefined) deps.throttle.clear(attempts)
-  else countAttempts(deps, attempts, { origin, accountId: account.id, closed })
-  return result
+  return tryGuess(deps, attempts, { origin, accountId: account.id }, check)
 }
 
 interface DisableErrors {
