@@ -70,9 +70,9 @@ function keyHolder({ url, apiKey }: Target): Hopcode {
   return new Hopcode({ url, apiKey, retriesMax: RETRIES_MAX })
 }
 
-/** As a browser's address bar does: `example.com` is `https://example.com`. */
+/** Adds `https://` as browsers do. A name with a dot before the colon is a host, not a scheme. */
 const withScheme = (url: string): string =>
-  /^[a-z][a-z\d+.-]*:/i.test(url) ? url : `https://${url}`
+  /^[a-z][a-z\d+-]*:/i.test(url) ? url : `https://${url}`
 
 /** Reports a refusal or an unreachable service as one line. */
 async function explained<Result>(url: string, call: Promise<Result>): Promise<Result> {

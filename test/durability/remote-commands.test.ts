@@ -25,7 +25,7 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
   const again = await command(['shorten', 'https://example.com/flyer', '--json'], remote)
   expect(JSON.parse(again.out)).toMatchObject({ short_url: shortUrl, reused: true })
 
-  await command(['shorten', 'https://example.com/other'], remote)
+  await command(['shorten', 'example.com:8080/other'], remote)
   const found = await command(['links', 'FLYER'], remote)
   expect(found.out).toBe(`${shortUrl}  0 hits  https://example.com/flyer\n`)
   expect((await command(['links', 'nosuch'], remote)).out).toBe('No links.\n')
@@ -35,7 +35,7 @@ test('hopcode shorten, links and qr use the service at HOPCODE_URL', async () =>
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).url),
-  ).toEqual(['https://example.com/other', 'https://example.com/flyer'])
+  ).toEqual(['https://example.com:8080/other', 'https://example.com/flyer'])
 
   const out = join(folder.path, 'code.png')
   const code = shortUrl.slice(-8)
