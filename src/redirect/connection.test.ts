@@ -334,6 +334,16 @@ test('the last request of a connection is answered before its end, during a stop
   await eventually('all are closed', () => context.connections.size === 0)
 })
 
+test('a connection that was idle for 25 seconds can be used again', async () => {
+  const { url, context } = serve((request) => new Response(new URL(request.url).pathname))
+  using client = await connect(url)
+  client.send(head('GET /before'))
+  await client.answers(1)
+  context.now += 25_000
+  client.send(head('GET /after'))
+  expect((await client.answers(2))[1]?.text).toBe('/after')
+})
+
 test('a connection is idle between requests, and not during one', async () => {
   const { promise, resolve } = Promise.withResolvers<Response>()
   const { url, context } = serve(() => promise)

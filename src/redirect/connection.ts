@@ -138,10 +138,7 @@ export class Connection {
   close(): void {
     this.#isEnding = true
     this.#context.connections.delete(this)
-    const link = this.#control
-    this.#control = undefined
-    link?.resume()
-    link?.end()
+    this.#endControl()
   }
 
   #answer(): void {
@@ -210,11 +207,16 @@ export class Connection {
     if (framed && bodyLeft >= 0) {
       this.#passed = { bodyLeft, response: new ResponseEnd(framed.method) }
     } else this.#isPassedOn = true
-    if (this.#control?.isStale) {
-      this.#control.end()
-      this.#control = undefined
-    }
+    if (this.#control?.isStale) this.#endControl()
     this.#pass(bytes)
+  }
+
+  /** `end` calls `#closeControl` at once, which must not take the link for that of a request. */
+  #endControl(): void {
+    const link = this.#control
+    this.#control = undefined
+    link?.resume()
+    link?.end()
   }
 
   #passBody(passed: { bodyLeft: number }, bytes: Buffer): void {
