@@ -19,14 +19,11 @@ import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
 import { closeService, openService, type Service } from './service.ts'
 import { type Outside, startRedirects } from './start-redirects.ts'
-import type { Descriptors } from './status/descriptors.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
 export interface App {
   /** The public port. */
   port: number
-  /** Port on the loopback interface, between the threads. */
-  internalPort: number
   /** Closes the public port. Open connections are answered as before. */
   refuseConnections(): Promise<void>
   /** Waits up to `graceMs` for requests in progress, and closes all connections. */
@@ -42,8 +39,6 @@ export interface App {
    * stop.
    */
   beginStop(): Promise<void>
-  /** Keeps file descriptors available once the ports are open. */
-  descriptors: Descriptors
   /** Hits not counted in the database yet. */
   hitsWaiting(): number
   /** See `closeService`. */
@@ -60,19 +55,16 @@ export async function startApp(config: Config, outside: Outside): Promise<App> {
   const service = await openService(redirecting)
   const http = routes(service)
   control.resolve({ answer: (request) => http.fetch(request), codes: service.codes })
-  const { health, descriptors, dashboard, journal, fresh, setupLink, redirects } = service
+  const { health, dashboard, journal, fresh, setupLink, redirects } = service
   return {
     port: redirects.port as number,
-    internalPort: redirects.controlPort as number,
     refuseConnections: () => redirects.refuseConnections(),
     stopListening: (graceMs) => redirects.stop(graceMs),
     operators: config.metricsListen ? operatorRoutes(service) : undefined,
     fresh,
     setupLink,
-    descriptors,
     async beginStop() {
       health.beginStop()
-      descriptors.close()
       void dashboard.passwords.close()
       await redirects.beginStop()
     },

@@ -47,7 +47,6 @@ import { QrTrials } from './qr/trials.ts'
 import type { Redirecting } from './start-redirects.ts'
 import { startPasswords, startThreads, type Threads } from './start-threads.ts'
 import { DataWatch } from './status/data-watch.ts'
-import { Descriptors } from './status/descriptors.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
@@ -70,7 +69,6 @@ export async function openService(redirecting: Redirecting) {
   const flusher = new HitFlusher({ ...base, flushMs: config.hitFlushMs })
   const allThreads = { ...threads, redirect: redirects }
   const health = new Health({ hits, writer, threads: allThreads, watch, cluster })
-  const descriptors = new Descriptors({ log })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
   const tally = new RequestTally()
   const deps = { ...base, ...guards, ...links, health, series, tally, cluster }
@@ -96,7 +94,6 @@ export async function openService(redirecting: Redirecting) {
     flusher,
     writerWork: data.writerWork,
     watch,
-    descriptors,
     databaseFile: databaseFile(config.dataDir),
     logLinesDropped: redirecting.logLinesDropped ?? (() => 0),
   })
@@ -112,7 +109,6 @@ export async function openService(redirecting: Redirecting) {
     setupLink,
     dashboard,
     metrics,
-    descriptors,
     flusher,
     remake,
     timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],

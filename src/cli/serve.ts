@@ -44,11 +44,6 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   await listenForOperators(app, config)
   // Redirects have priority. Threads that are started later inherit this.
   setThreadPriority('normal')
-  const ports = [app.port, app.operators?.server?.port]
-  app.descriptors.watch(
-    ports.filter((port) => port !== undefined),
-    app.internalPort,
-  )
   shrinkAfterStart()
   recordRunning(config.dataDir, {
     base_url: config.baseUrl,

@@ -67,6 +67,11 @@ export class ClientAddress {
     return this.#client
   }
 
+  /** Whether `peer` is a trusted proxy. */
+  isProxy(peer: string): boolean {
+    return this.#address.read(peer, 0, peer.length) && this.#isTrusted()
+  }
+
   #follow(forwardedFor: string): void {
     let end = forwardedFor.length
     for (let looked = 0; looked < FORWARDED_MAX && end > 0; looked++) {

@@ -15,6 +15,10 @@ const COUNTERS = [
   /** Lookups in the database, by result. */
   'foundInDatabase',
   'notInDatabase',
+  /** Connections that were closed because of a limit. */
+  'closed',
+  /** Bytes in memory for clients: see `ConnectionLimits`. */
+  'bytesHeld',
 ] as const
 
 type Counter = (typeof COUNTERS)[number]

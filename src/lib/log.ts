@@ -48,7 +48,7 @@ export function createLog({
 }
 
 function jsonLine(fields: Fields, cause: unknown): string {
-  const all = cause === undefined ? fields : { ...fields, cause: describe(cause) }
+  const all = cause === undefined ? fields : { ...fields, cause: stackOf(cause) }
   return visible(JSON.stringify(all, (_, value) => cut(value)))
 }
 
@@ -65,7 +65,7 @@ function humanLine(
   )
   const line = [time.slice(11, 19), level.padEnd(5), event, ...pairs].join(' ')
   if (cause === undefined) return line
-  const lines = String(cut(describe(cause))).split(/\r\n|[\n\r\u2028\u2029]/)
+  const lines = String(cut(stackOf(cause))).split(/\r\n|[\n\r\u2028\u2029]/)
   return [line, ...lines.map((text) => `    ${visible(text)}`)].join('\n')
 }
 
@@ -88,7 +88,7 @@ const visible = (text: string): string =>
       .join(''),
   )
 
-function describe(cause: unknown): string {
+export function stackOf(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
 }
 

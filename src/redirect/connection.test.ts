@@ -1,58 +1,11 @@
-import { afterEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { connect as connectSocket } from 'node:net'
 import { eventually } from '../../test/support/app.ts'
-import { Conversation } from '../../test/support/conversation.ts'
+import { CODE, connect, FOLLOW, head, LANDING, serve } from '../../test/support/connections.ts'
 import { peerOf } from '../http/context.ts'
-import { ControlServer } from '../http/control-server.ts'
-import { createLog } from '../lib/log.ts'
-import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
-import type { Follow } from './follow.ts'
+import type { Connection } from './connection.ts'
 
 const MIB = 1024 * 1024
-const CODE = 'SPRING26'
-const LANDING = 'https://example.com/'
-
-const opened: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of opened.splice(0)) await close()
-})
-
-/** A listener that answers requests for `CODE`, and a control thread that answers with `answer`. */
-function serve(
-  answer: (request: Request) => Response | Promise<Response>,
-  { location = LANDING } = {},
-) {
-  const lines: string[] = []
-  const log = createLog({ level: 'error', human: false, write: (line) => lines.push(line) })
-  const control = new ControlServer(answer, log)
-  const followed: string[] = []
-  const follow: Follow = ({ text }, peer) => {
-    if (text !== CODE) return undefined
-    followed.push(peer)
-    return { status: 302, headers: { Location: location }, body: '' }
-  }
-  const context: ConnectionContext = {
-    follow,
-    controlPort: control.port,
-    peers: control.peers,
-    connections: new Set(),
-    now: 0,
-    date: 'Sun, 01 Mar 2026 12:00:00 GMT',
-    health: { isStopping: false },
-  }
-  const listener = listenForClients({ hostname: '127.0.0.1', port: 0 }, context)
-  opened.push(
-    () => listener.stop(true),
-    () => control.close(),
-  )
-  const url = `http://127.0.0.1:${listener.port}`
-  return { url, context, control, followed, lines }
-}
-
-const connect = (url: string) => Conversation.open(url)
-const head = (line: string, ...more: string[]) =>
-  [`${line} HTTP/1.1`, 'Host: a', ...more, '', ''].join('\r\n')
-const FOLLOW = head(`GET /${CODE}`)
 
 test('requests for links and others take turns on one connection, each with its own answer', async () => {
   const { url, followed, context } = serve((request) => new Response(new URL(request.url).pathname))
@@ -65,7 +18,7 @@ test('requests for links and others take turns on one connection, each with its 
     expect(told?.headers.get('location')).toBe(isLink ? LANDING : null)
   }
   expect(followed).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1'])
-  expect([...context.connections].map(({ isIdle }) => isIdle)).toEqual([true])
+  expect([...context.limits.connections].map(({ isIdle }) => isIdle)).toEqual([true])
 })
 
 test('after a body with a length and a response in chunks, links are followed again', async () => {
@@ -248,7 +201,7 @@ test('a response is produced at the pace of its reader, and ends when the client
   expect(produced).toBeLessThan(64 * MIB)
   client.terminate()
   await eventually('the body is canceled', () => isCanceled)
-  expect(context.connections.size).toBe(0)
+  expect(context.limits.connections.size).toBe(0)
 })
 
 test('a body that the handler does not read does not delay its response', async () => {
@@ -331,7 +284,7 @@ test('the last request of a connection is answered before its end, during a stop
   context.health = { isStopping: true }
   half.send(FOLLOW)
   expect((await half.closed()).answers).toHaveLength(2)
-  await eventually('all are closed', () => context.connections.size === 0)
+  await eventually('all are closed', () => context.limits.connections.size === 0)
 })
 
 test('a connection that was idle for 25 seconds can be used again', async () => {
@@ -350,7 +303,7 @@ test('a connection is idle between requests, and not during one', async () => {
   using client = await connect(url)
   client.send(FOLLOW)
   await client.answers(1)
-  const [connection] = context.connections as Set<Connection>
+  const [connection] = context.limits.connections as Set<Connection>
   expect([connection?.isIdle, connection?.isTimed]).toEqual([true, true])
   client.send(head('GET /other'))
   await eventually('it is busy', () => connection?.isIdle === false)

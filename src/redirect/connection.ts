@@ -1,20 +1,35 @@
 import type { Socket } from 'bun'
+import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import { ControlLink, type LinkContext, Outgoing, release } from './control-link.ts'
 import type { Follow } from './follow.ts'
 import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
-import { toText } from './responses.ts'
+import { type Answer, toText } from './responses.ts'
 
-/** Requests that one client has answered before other clients have a turn. */
-const TURN_MAX = 64
+/** Requests of one client that are answered in one tick of the event loop. */
+const REQUESTS_PER_TICK_MAX = 64
 
-/** A piece of a body or a response after which other clients have a turn. */
+/** Responses are sent together up to this length: the most that waits for a slow reader. */
+const RESPONSES_LENGTH = 32 * 1024
+
+/** Bytes of long responses after which a garbage collection is worth its time, about 5 ms. */
+const GARBAGE_BYTES = 32 * 1024 * 1024
+
+/** The most that is read of a request that waits: most requests arrive completely. */
+const WAITING_MAX = 16 * 1024
+
+/** A piece of a body or a response after which other clients are served. */
 const LARGE_BYTES = 64 * 1024
+
+const GET = Buffer.from('GET ')
 
 /** What the connections of one redirect thread share. */
 export interface ConnectionContext extends LinkContext {
   follow: Follow
-  connections: Set<Connection>
+  limits: ConnectionLimits<Connection>
+  usageOf(peer: string): AddressUsage
+  /** Bytes of long responses since the last garbage collection. */
+  garbageBytes: number
   /** The header `Date`. */
   date: string
   health: { readonly isStopping: boolean }
@@ -34,15 +49,17 @@ export function listenForClients(
     allowHalfOpen: true,
     socket: {
       open: (socket) => {
-        socket.data = new Connection(socket, context)
+        const connection = new Connection(socket, context)
+        socket.data = connection
         // A client that is gone already has no address.
-        if (!socket.data.peer) socket.terminate()
+        if (!connection.peer) socket.terminate()
+        else context.limits.open(connection)
       },
       data: (socket, bytes) => socket.data.receive(bytes),
       drain: (socket) => socket.data.drain(),
       end: (socket) => socket.data.receiveEnd(),
       close: (socket) => socket.data.close(),
-      error: (socket) => socket.data.terminate(),
+      error: (socket, error) => socket.data.fail(error),
     },
   } satisfies Bun.TCPSocketListenOptions<Connection> & { reusePort: boolean }
   return Bun.listen(options)
@@ -52,26 +69,33 @@ export function listenForClients(
  * The connection of a client to a redirect thread. Plain requests for short links are answered
  * here. All other bytes go to Bun's server on the control thread and back, unchanged: it reads the
  * request, and decides what is wrong with it. Once its response is complete, the next request may
- * be answered here again; if the end of a request or a response is in doubt, all bytes are passed
- * on until the connection ends.
+ * be answered here again; if the end of a request or a response is in doubt, all bytes are
+ * forwarded until the connection ends.
  */
-export class Connection {
+export class Connection implements LimitedConnection {
   readonly #context: ConnectionContext
   readonly #out: Outgoing<Connection>
   readonly peer: string
-  /** What has come and was not read: the beginning of a head, or requests that wait. */
+  readonly usage: AddressUsage
+  /** Received bytes that are not parsed yet: the beginning of a head, or requests that wait. */
   #input: Buffer | undefined
   #control: ControlLink | undefined
   /** The request that the control thread is answering. */
-  #passed: { bodyLeft: number; response: ResponseEnd } | undefined
-  #isPassedOn = false
+  #forwarded: { bodyLeft: number; response: ResponseEnd } | undefined
+  /** All bytes are forwarded until the connection ends. */
+  #isTunnel = false
   #isEnding = false
   #isInputEnded = false
-  /** Other clients have a turn before `#input` is read. */
+  /** Other clients are served before `#input` is read. */
   #isContinued = false
+  /** `#input` is a request that waits until the limits allow to forward it. */
+  #isWaiting = false
   #isPaused = false
-  /** Other clients have a turn before more is passed on. */
-  #isResting = false
+  /** Other clients are served before more is forwarded. */
+  #isYielding = false
+  hasRequest = false
+  isUpload = false
+  bytes = 0
   /** See `LinkContext.now`. */
   lastActive: number
 
@@ -79,48 +103,61 @@ export class Connection {
     this.#context = context
     this.#out = new Outgoing(socket)
     this.peer = socket.remoteAddress
+    this.usage = context.usageOf(this.peer)
     this.lastActive = context.now
-    context.connections.add(this)
   }
 
   /** No request is under way. */
   get isIdle(): boolean {
-    return !this.#isPassedOn && !this.#passed && !this.#input && !this.#out.isBlocked
+    return !this.hasRequest && !this.#input && !this.#out.isBlocked
   }
 
   /** The control thread decides how long a request may take. */
   get isTimed(): boolean {
-    return !this.#control || (!this.#isPassedOn && !this.#passed)
+    return !this.#control || !this.hasRequest
+  }
+
+  get hasLink(): boolean {
+    return this.#control !== undefined
+  }
+
+  /** Of a tunnel, only `lastActive` shows what it waits for. */
+  get waitsForClient(): boolean {
+    return this.#out.isBlocked || this.#isTunnel || this.#forwarded?.bodyLeft !== 0
   }
 
   receive(bytes: Buffer): void {
     if (this.#isEnding) return
-    if (this.#isPassedOn) this.#pass(bytes)
-    else if (this.#passed) this.#passBody(this.#passed, bytes)
-    else {
-      if (!this.#input) this.lastActive = this.#context.now
-      this.#input = this.#input ? Buffer.concat([this.#input, bytes]) : bytes
-      if (this.#out.isBlocked || this.#isContinued) this.#setReading()
-      else this.#answer()
+    if (this.hasRequest) {
+      this.lastActive = this.#context.now
+      this.#forwardMore(bytes)
+      return
     }
+    if (!this.#input) this.lastActive = this.#context.now
+    this.#input = this.#input ? Buffer.concat([this.#input, bytes]) : bytes
+    if (!this.#mustWait || this.#isWaiting) this.#answer()
+    this.#setReading()
+    this.#countBytes()
   }
 
   /** The kernel takes bytes again. */
   drain(): void {
     this.lastActive = this.#context.now
-    if (!this.#out.flush()) return
+    const isSent = this.#out.flush()
+    this.#countBytes()
+    if (!isSent) return
     if (this.#isEnding) {
       this.#out.socket?.end()
       return
     }
     this.#control?.resume()
-    if (!this.#isContinued) this.#continue()
+    if (!this.#mustWait) this.resume()
   }
 
   /** The client sends nothing more. */
   receiveEnd(): void {
     this.#isInputEnded = true
-    if (this.#isPassedOn || this.#passed) this.#control?.end()
+    if (this.hasRequest) this.#control?.end()
     else if (!this.#out.isBlocked && !this.#isContinued) this.end()
   }
 
@@ -135,43 +172,81 @@ export class Connection {
     this.#out.socket?.terminate()
   }
 
+  /** An exception in a handler of events leaves the connection in an unknown state. */
+  fail(error: unknown): void {
+    this.#context.fail(error)
+    this.terminate()
+  }
+
   close(): void {
     this.#isEnding = true
-    this.#context.connections.delete(this)
-    this.#endControl()
+    this.#context.limits.close(this)
+    this.endLink()
+  }
+
+  endLink(): void {
+    const link = this.#control
+    this.#control = undefined
+    link?.abandon()
+  }
+
+  /** `#input` cannot be read now. */
+  get #mustWait(): boolean {
+    return this.#out.isBlocked || this.#isContinued || this.#isWaiting
   }
 
   #answer(): void {
     const bytes = this.#input
     this.#input = undefined
+    this.#isWaiting = false
     if (bytes) this.#read(bytes)
   }
 
-  /** HOT PATH. Answers the requests in `bytes`, up to the first that is passed on. */
+  /** HOT PATH. Answers the requests in `bytes`, up to the first that is forwarded. */
   #read(bytes: Buffer): void {
-    const { follow, date, now, health } = this.#context
+    const { date, now, health } = this.#context
     const text = bytes.toString('latin1')
     let out = ''
     let at = 0
     let count = 0
     let isHeadComplete = true
-    while (at < text.length && count < TURN_MAX && !this.#isEnding) {
+    while (at < text.length && count < REQUESTS_PER_TICK_MAX && !this.#isEnding) {
       const end = text.indexOf('\r\n\r\n', at)
       isHeadComplete = end >= 0
       const request = isHeadComplete ? PlainRequest.read(text.slice(at, end + 4)) : undefined
-      const answer = request && follow(request, this.peer)
+      const answer = request && this.#follow(request)
       if (!answer) break
       out += toText(answer, date)
       at = end + 4
       count++
       this.#isEnding = request.isLast || health.isStopping
+      if (out.length >= RESPONSES_LENGTH) {
+        this.#sendLong(out)
+        out = ''
+        if (this.#out.isBlocked) break
+      }
     }
-    if (out !== '') {
-      this.lastActive = now
-      this.#out.send(out)
-    }
+    if (count > 0) this.lastActive = now
+    if (out !== '') this.#out.send(out)
     if (this.#isEnding) this.end()
     else if (at < text.length) this.#readRest(bytes, at, { count, isHeadComplete })
+  }
+
+  /** The engine would wait for hundreds of MiB of such garbage. */
+  #sendLong(responses: string): void {
+    this.#out.send(responses)
+    this.#context.garbageBytes += responses.length
+    if (this.#context.garbageBytes < GARBAGE_BYTES) return
+    this.#context.garbageBytes = 0
+    Bun.gc(true)
+  }
+
+  #follow(request: PlainRequest): Answer | undefined {
+    try {
+      return this.#context.follow(request, this.peer)
+    } catch (error) {
+      return this.#context.fail(error)
+    }
   }
 
   #readRest(
@@ -179,24 +254,29 @@ export class Connection {
     at: number,
     { count, isHeadComplete }: { count: number; isHeadComplete: boolean },
   ): void {
-    const mustWait = count === TURN_MAX || this.#out.isBlocked
+    const mustWait = count === REQUESTS_PER_TICK_MAX || this.#out.isBlocked
     const isPart = !isHeadComplete && isHeadStart(bytes.toString('latin1', at))
     // A copy, because a part would keep the whole piece in memory.
     if (mustWait || isPart) this.#input = Buffer.from(bytes.subarray(at))
     else this.#forward(bytes.subarray(at))
     if (mustWait) {
       this.#isContinued = !this.#out.isBlocked
-      this.#setReading()
-      if (this.#isContinued) setImmediate(() => this.#continue())
+      if (this.#isContinued) setImmediate(() => this.resume())
     }
   }
 
-  #continue(): void {
+  /** Reads `#input` again. */
+  resume(): void {
     this.#isContinued = false
     if (this.#isEnding) return
-    this.#answer()
-    if (this.#isInputEnded) this.receiveEnd()
-    this.#setReading()
+    try {
+      this.#answer()
+      if (this.#isInputEnded) this.receiveEnd()
+      this.#setReading()
+      this.#countBytes()
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
   /** `bytes` begin with a request for the control thread. */
@@ -204,67 +284,70 @@ export class Connection {
     const end = bytes.indexOf('\r\n\r\n') + 4
     const framed = end < 4 ? undefined : bodyLengthOf(bytes.toString('latin1', 0, end))
     const bodyLeft = (framed?.bodyLength ?? 0) - (bytes.length - end)
-    if (framed && bodyLeft >= 0) {
-      this.#passed = { bodyLeft, response: new ResponseEnd(framed.method) }
-    } else this.#isPassedOn = true
-    if (this.#control?.isStale) this.#endControl()
-    this.#pass(bytes)
+    const isFramed = framed !== undefined && bodyLeft >= 0
+    this.isUpload = isFramed ? bodyLeft > 0 : !bytes.subarray(0, 4).equals(GET)
+    if (this.#control?.isStale) this.endLink()
+    this.#isWaiting = !this.#context.limits.admit(this)
+    if (this.#isWaiting) {
+      this.#input = Buffer.from(bytes)
+      return
+    }
+    if (isFramed) this.#forwarded = { bodyLeft, response: new ResponseEnd(framed.method) }
+    else this.#isTunnel = true
+    this.#send(bytes)
   }
 
-  /** `end` calls `#closeControl` at once, which must not take the link for that of a request. */
-  #endControl(): void {
-    const link = this.#control
-    this.#control = undefined
-    link?.resume()
-    link?.end()
+  /** More of the request that the control thread is answering. */
+  #forwardMore(bytes: Buffer): void {
+    if (this.#forwarded) {
+      this.#forwarded.bodyLeft -= bytes.length
+      // Another request before the response: Bun decides.
+      if (this.#forwarded.bodyLeft < 0) this.#isTunnel = true
+      if (this.#forwarded.bodyLeft === 0) this.#context.limits.endUpload(this)
+    }
+    this.#send(bytes)
   }
 
-  #passBody(passed: { bodyLeft: number }, bytes: Buffer): void {
-    passed.bodyLeft -= bytes.length
-    // Another request before the response: Bun decides.
-    if (passed.bodyLeft < 0) this.#isPassedOn = true
-    this.#pass(bytes)
-  }
-
-  #pass(bytes: Buffer): void {
+  #send(bytes: Buffer): void {
     this.#control ??= new ControlLink(this.#context, {
       peer: this.peer,
       receive: (link, response) => this.#receiveResponse(link, response),
       drain: () => this.#setReading(),
       close: (link) => this.#closeControl(link),
-      makeRoom: () => this.#makeRoom(),
     })
     this.#control.send(bytes)
-    if (bytes.length >= LARGE_BYTES) this.#rest()
+    if (bytes.length >= LARGE_BYTES) this.#yield()
     this.#setReading()
     release(bytes)
   }
 
-  #rest(): void {
-    this.#isResting = true
+  #yield(): void {
+    this.#isYielding = true
     setImmediate(() => {
-      this.#isResting = false
+      this.#isYielding = false
       this.#setReading()
     })
   }
 
   #receiveResponse(link: ControlLink, bytes: Buffer): void {
     if (link !== this.#control) return
+    this.lastActive = this.#context.now
     this.#out.send(bytes)
     if (this.#out.isBlocked) link.pause()
-    else if (bytes.length >= LARGE_BYTES) this.#restLink(link)
-    const progress = (!this.#isPassedOn && this.#passed?.response.push(bytes)) || 'unknown'
+    else if (bytes.length >= LARGE_BYTES) this.#yieldLink(link)
+    const progress = (!this.#isTunnel && this.#forwarded?.response.push(bytes)) || 'unknown'
     release(bytes)
-    const isBodyComplete = this.#passed?.bodyLeft === 0
-    if (progress === 'unknown' || (progress === 'done' && !isBodyComplete)) this.#isPassedOn = true
+    const isBodyComplete = this.#forwarded?.bodyLeft === 0
+    if (progress === 'unknown' || (progress === 'done' && !isBodyComplete)) this.#isTunnel = true
     else if (progress === 'done') {
-      this.#passed = undefined
-      this.lastActive = this.#context.now
+      this.#forwarded = undefined
       link.idleSince = this.#context.now
+      this.#context.limits.endRequest(this)
     }
+    this.#countBytes()
   }
 
-  #restLink(link: ControlLink): void {
+  #yieldLink(link: ControlLink): void {
     link.pause()
     setImmediate(() => {
       if (!this.#out.isBlocked) link.resume()
@@ -272,28 +355,26 @@ export class Connection {
   }
 
   #closeControl(link: ControlLink): void {
-    if (link !== this.#control) return
-    this.#control = undefined
-    if (this.#isPassedOn || this.#passed) this.end()
+    const isCurrent = link === this.#control
+    if (isCurrent) this.#control = undefined
+    this.#context.limits.closeLink(this)
+    if (!isCurrent || !this.hasRequest) return
+    this.end()
+    this.#context.limits.endRequest(this)
   }
 
-  /** Ends the oldest connection of the same address that has not sent its request completely. */
-  #makeRoom(): void {
-    const { connections } = this.#context
-    const oldest = connections.values().find((other) => {
-      return other !== this && other.peer === this.peer && other.#isSending
-    })
-    oldest?.terminate()
-  }
-
-  get #isSending(): boolean {
-    return this.#isPassedOn || (this.#passed !== undefined && this.#passed.bodyLeft > 0)
+  #countBytes(): void {
+    const bytes = this.#out.unsentBytes + (this.#input?.length ?? 0)
+    if (bytes !== this.bytes) this.#context.limits.setBytes(this, bytes)
   }
 
   /** Reads no more from the client while what it has sent has to wait. */
   #setReading(): void {
-    const isWaiting = this.#input !== undefined && (this.#out.isBlocked || this.#isContinued)
-    const isPaused = isWaiting || this.#isResting || this.#control?.isBlocked === true
+    const waiting = this.#mustWait ? (this.#input?.length ?? 0) : 0
+    const isPaused =
+      waiting > (this.#isWaiting ? WAITING_MAX : 0) ||
+      this.#isYielding ||
+      this.#control?.isBlocked === true
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
     if (isPaused) this.#out.socket?.pause()

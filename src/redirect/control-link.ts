@@ -1,13 +1,10 @@
 import type { Socket } from 'bun'
 import type { PassedPeers } from '../hot/passed-peers.ts'
 import { SECOND } from '../lib/clock.ts'
-import { repeated } from '../lib/deadline.ts'
+import type { Answer } from './responses.ts'
 
 /** Bun closes a connection that is idle for 30 s. One that is idle for less is used again. */
 const CONTROL_IDLE_MS = 20 * SECOND
-
-/** How long a connection is tried. */
-const CONNECTS = { ms: 10 * SECOND, pauseMs: 100 }
 
 /** What all connections to the control thread share. */
 export interface LinkContext {
@@ -16,6 +13,8 @@ export interface LinkContext {
   peers: PassedPeers
   /** Milliseconds, of the last second that began. */
   now: number
+  /** Counts and logs an exception. Returns the response to a request that caused it. */
+  fail(exception: unknown): Answer
 }
 
 /** The connection of the client. */
@@ -24,8 +23,6 @@ interface LinkOwner {
   receive(link: ControlLink, bytes: Buffer): void
   drain(): void
   close(link: ControlLink): void
-  /** No descriptor is free. */
-  makeRoom(): void
 }
 
 /** The connection to the control thread on behalf of one client. */
@@ -62,34 +59,39 @@ export class ControlLink {
     this.#out.socket?.resume()
   }
 
+  /** Ends the connection once everything is sent. */
   end(): void {
     this.#isEnded = true
-    if (!this.#out.socket) this.close()
-    else if (!this.#out.isBlocked) this.#out.socket.end()
+    if (!this.#out.isBlocked) this.#out.socket?.end()
+  }
+
+  /** Ends the connection of a client that has gone. What is not sent is not needed. */
+  abandon(): void {
+    this.#isEnded = true
+    this.resume()
+    if (this.#out.isBlocked) this.#out.socket?.terminate()
+    else this.#out.socket?.end()
   }
 
   open(socket: Socket<ControlLink>): void {
+    this.#out.socket = socket
     if (this.#isEnded) {
       socket.terminate()
       return
     }
     this.#context.peers.set(socket.localPort, this.#owner.peer)
-    this.#out.socket = socket
     this.drain()
   }
 
-  /** Without a free descriptor, the connection fails, and is tried again once there is room. */
+  fail(error: unknown): void {
+    this.#context.fail(error)
+    this.#out.socket?.terminate()
+  }
+
   async #connect(): Promise<void> {
     const { controlPort: port } = this.#context
     const link = { hostname: '127.0.0.1', port, data: this, socket: LINK_EVENTS }
-    const connect = async () => {
-      if (!this.#isEnded) await Bun.connect(link)
-    }
-    const makeRoom = (error: unknown) => {
-      this.#owner.makeRoom()
-      throw error
-    }
-    await repeated(CONNECTS, () => connect().catch(makeRoom)).catch(() => this.close())
+    await Bun.connect(link).catch(() => this.close())
   }
 
   receive(bytes: Buffer): void {
@@ -112,7 +114,7 @@ const LINK_EVENTS: Bun.SocketHandler<ControlLink> = {
   data: (socket, bytes) => socket.data.receive(bytes),
   drain: (socket) => socket.data.drain(),
   close: (socket) => socket.data.close(),
-  error: (socket) => socket.data.close(),
+  error: (socket, error) => socket.data.fail(error),
 }
 
 /** Sends bytes in order, and holds those that the kernel does not take yet. */
@@ -127,6 +129,11 @@ export class Outgoing<Data> {
 
   get isBlocked(): boolean {
     return this.#unsent !== undefined
+  }
+
+  /** Memory of what is not sent. */
+  get unsentBytes(): number {
+    return this.#unsent?.buffer.byteLength ?? 0
   }
 
   /** HOT PATH. */

@@ -1,7 +1,8 @@
 import type { RequestHeaders } from '../http/context.ts'
 
-/** The longest head that is read here. */
+/** The longest head that is read here, and the longest that Bun's server reads. */
 const HEAD_MAX = 8 * 1024
+const FORWARDED_HEAD_MAX = 16 * 1024
 
 /**
  * The headers of a request in the grammar of RFC 9112, without its leniencies: at most 64, one line
@@ -20,9 +21,9 @@ const CLOSE = /\nconnection:\s*close\s*\r/i
 const START = /^[A-Z]{1,7}(?:$| (?:$|\/))/
 const BROKEN_LINE = /[^\r]\n|\r[^\n]/
 
-/** Whether `text` may be the beginning of a head that is read here. */
+/** Whether `text` may be the beginning of a head: nothing is done with it until it is complete. */
 export const isHeadStart = (text: string): boolean =>
-  text.length <= HEAD_MAX && START.test(text) && !BROKEN_LINE.test(text)
+  text.length <= FORWARDED_HEAD_MAX && START.test(text) && !BROKEN_LINE.test(text)
 
 /** A request for a short link that a redirect thread can answer. */
 export class PlainRequest implements RequestHeaders {

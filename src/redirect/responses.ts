@@ -100,6 +100,14 @@ export class Answers {
   }
 }
 
+/** The response after an exception, which is a bug. */
+export const internalError = (requestId: string): Answer => {
+  const { status, message } = REFUSALS.internal
+  const answer = json(status, { error: message(), request_id: requestId })
+  answer.headers['X-Request-Id'] = requestId
+  return answer
+}
+
 export const toResponse = ({ status, headers, body }: Answer): Response =>
   new Response(body === '' ? null : body, { status, headers })
 
@@ -108,6 +116,7 @@ const REASONS: Readonly<Record<number, string>> = {
   404: 'Not Found',
   410: 'Gone',
   429: 'Too Many Requests',
+  500: 'Internal Server Error',
 }
 
 /** HOT PATH. The bytes of a response on a connection, as text. `date`: for the header `Date`. */

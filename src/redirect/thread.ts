@@ -1,27 +1,33 @@
 import { BlockedHosts, type BlockedLists } from '../blocklist/blocked-hosts.ts'
 import { OwnAddress } from '../blocklist/own-address.ts'
 import { openReadonly } from '../db/open.ts'
-import { ClientAddress } from '../hot/client-address.ts'
+import { ClientAddress, clientIp } from '../hot/client-address.ts'
 import { CodeVersions } from '../hot/code-versions.ts'
 import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
 import { PassedPeers } from '../hot/passed-peers.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { RequestIds } from '../http/context.ts'
 import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
+import { stackOf } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
 import { LinkCache } from '../links/cache.ts'
 import { CodeFilter } from '../links/code-filter.ts'
 import { DestinationReads } from '../links/destination.ts'
 import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
+import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
 import { type Follow, follower } from './follow.ts'
 import { logged, timed } from './observe.ts'
+import { type Answer, internalError } from './responses.ts'
 
 /** Messages from a redirect thread to the control thread. */
 export type ThreadNote =
   | { log: Record<string, string | number | null> }
   /** The codes in use are needed: see `KnownCodes`. */
   | { codesWanted: true }
+  /** A connection was closed because there are too many. */
+  | { descriptorsExhausted: true }
+  | { exception: string; requestId: string }
 
 /** The settings of a redirect thread. */
 export interface RedirectSettings {
@@ -35,6 +41,7 @@ export interface RedirectSettings {
   controlPort: number
   databaseFile: string
   cacheMax: number
+  connectionLimits: ThreadLimits
   trustedProxies: readonly string[]
   notFoundUrl: string | undefined
   logsRequests: boolean
@@ -57,8 +64,8 @@ const IDLE_TIMEOUT_MS = 30 * SECOND
 const IDLE_CHECK_MS = 4 * SECOND
 /** Interval at which a stop checks whether all connections are closed. */
 const STOP_POLL_MS = 20
-/** Time between two requests for the codes in use: a scanner causes thousands of lookups. */
-const CODES_WANTED_MS = SECOND
+/** Maximum number of notes of one kind per second: clients cause them. */
+const NOTES_MAX = { codesWanted: 1, descriptorsExhausted: 1, exception: 10 }
 
 /** The redirect thread itself. See docs/architecture.md. */
 export class RedirectThread {
@@ -71,9 +78,11 @@ export class RedirectThread {
   readonly #address: ClientAddress
   readonly #clocks: Clocks
   readonly #counters: RedirectCounters
+  readonly #requestIds: RequestIds
   #blocked: BlockedHosts
   #codes: CodeFilter | undefined
-  #codesWantedAt = Number.NEGATIVE_INFINITY
+  /** Notes of this second, by kind. */
+  #noted = { codesWanted: 0, descriptorsExhausted: 0, exception: 0 }
 
   constructor(settings: RedirectSettings) {
     this.#settings = settings
@@ -83,11 +92,23 @@ export class RedirectThread {
     this.#counters = new RedirectCounters(settings.counters)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
+    this.#counters.set('bytesHeld', 0)
+    this.#requestIds = new RequestIds(secureRandom)
+    const limits = new ConnectionLimits<Connection>(settings.connectionLimits, (limit) => {
+      this.#counters.add('closed')
+      if (limit === 'connections') this.#noteSome({ descriptorsExhausted: true })
+    })
     this.#connections = {
       follow: this.#follower(),
+      limits,
+      usageOf: (peer) => {
+        const ip = clientIp(this.#address.resolve(peer, null))
+        return limits.usageOf(ip, this.#address.isProxy(peer))
+      },
+      fail: (exception) => this.#fail(exception),
       controlPort: settings.controlPort,
       peers: new PassedPeers(settings.peers),
-      connections: new Set(),
+      garbageBytes: 0,
       now: 0,
       date: '',
       health: this.#health,
@@ -95,7 +116,7 @@ export class RedirectThread {
     this.#readClock()
     this.#listener = listenForClients(settings, this.#connections)
     this.#timers = [
-      setInterval(() => this.#readClock(), SECOND),
+      setInterval(() => this.#checkEachSecond(), SECOND),
       setInterval(() => this.#endIdle(IDLE_TIMEOUT_MS), IDLE_CHECK_MS),
     ]
   }
@@ -119,7 +140,7 @@ export class RedirectThread {
     },
     /** Waits up to `graceMs` for requests in progress, and closes all connections. */
     stop: async ({ graceMs }: { graceMs: number }): Promise<void> => {
-      const { connections } = this.#connections
+      const { connections } = this.#connections.limits
       this.#listener.stop()
       for (const connection of connections) if (connection.isIdle) connection.end()
       const deadline = performance.now() + graceMs
@@ -141,9 +162,17 @@ export class RedirectThread {
     context.date = new Date().toUTCString()
   }
 
+  #checkEachSecond(): void {
+    this.#readClock()
+    this.#noted = { codesWanted: 0, descriptorsExhausted: 0, exception: 0 }
+    const { limits, now } = this.#connections
+    limits.endStalled(now)
+    this.#counters.set('bytesHeld', limits.bytes)
+  }
+
   #endIdle(idleMs: number): void {
-    const { connections, now } = this.#connections
-    for (const connection of connections) {
+    const { limits, now } = this.#connections
+    for (const connection of limits.connections) {
       if (connection.isTimed && now - connection.lastActive > idleMs) connection.terminate()
     }
   }
@@ -164,7 +193,9 @@ export class RedirectThread {
       }),
       codes: {
         mayExist: (code) => this.#codes?.has(code) ?? true,
-        prepare: () => this.#requestCodes(),
+        prepare: () => {
+          if (!this.#codes) this.#noteSome({ codesWanted: true })
+        },
       },
       journal: new JournalAppender(journal),
       limiter: new RateLimiter(limiter, { ...this.#clocks, thread }),
@@ -172,7 +203,7 @@ export class RedirectThread {
       behindProxy: trustedProxies.length > 0,
       counters,
       notFoundUrl,
-      requestIds: new RequestIds(secureRandom),
+      requestIds: this.#requestIds,
       health: this.#health,
     })
     const { monotonic } = this.#clocks
@@ -191,11 +222,17 @@ export class RedirectThread {
     this.#settings.control.postMessage(note)
   }
 
-  #requestCodes(): void {
-    const now = performance.now()
-    if (this.#codes || now - this.#codesWantedAt < CODES_WANTED_MS) return
-    this.#codesWantedAt = now
-    this.#note({ codesWanted: true })
+  /** Only some notes of a kind are sent per second. */
+  #noteSome(note: ThreadNote): void {
+    const kind = Object.keys(note)[0] as keyof typeof NOTES_MAX
+    if (++this.#noted[kind] <= NOTES_MAX[kind]) this.#note(note)
+  }
+
+  #fail(exception: unknown): Answer {
+    const requestId = this.#requestIds.next()
+    this.#counters.add('failed')
+    this.#noteSome({ exception: stackOf(exception), requestId })
+    return internalError(requestId)
   }
 }
 

@@ -3,12 +3,15 @@ import type { HitJournal } from '../hot/journal.ts'
 import { CONTROL_THREAD } from '../hot/lock.ts'
 import { RedirectCounters, sumCounters } from '../hot/redirect-counters.ts'
 import { ControlServer } from '../http/control-server.ts'
+import { MINUTE } from '../lib/clock.ts'
+import { descriptorsMax } from '../lib/descriptors.ts'
 import { ListenError } from '../lib/listen-error.ts'
 import type { Log } from '../lib/log.ts'
 import { RestartingThread } from '../lib/restarting-thread.ts'
 import { Thread } from '../lib/thread.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
+import { limitsPerThread } from './connection-limits.ts'
 import type { RedirectFunctions, RedirectSettings, ThreadNote } from './thread.ts'
 
 /** Calls to one thread: only this class makes them. */
@@ -57,6 +60,7 @@ export class RedirectThreads {
   #threads: RestartingThread<RedirectFunctions>[] = []
   #port: number | undefined
   #codes: SharedArrayBuffer | undefined
+  #exhaustedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: RedirectThreadsOptions) {
     this.#options = options
@@ -69,11 +73,6 @@ export class RedirectThreads {
     return this.#port
   }
 
-  /** Port of the control thread for forwarded requests; undefined before `listen`. */
-  get controlPort(): number | undefined {
-    return this.#control?.port
-  }
-
   /** The counters of the control thread itself. */
   get controlCounters(): RedirectCounters {
     return this.#counters[0] as RedirectCounters
@@ -82,6 +81,11 @@ export class RedirectThreads {
   /** The counts of all threads together. */
   get totals(): ReturnType<typeof sumCounters> {
     return sumCounters(this.#counters)
+  }
+
+  /** Connections have used up the file descriptors, now or within the last minute. */
+  get areDescriptorsExhausted(): boolean {
+    return performance.now() - this.#exhaustedAt < MINUTE
   }
 
   /** No thread answers. */
@@ -184,6 +188,10 @@ export class RedirectThreads {
       thread: CONTROL_THREAD + thread,
       control: port2,
       controlPort: server.port,
+      connectionLimits: limitsPerThread(
+        descriptorsMax() ?? Number.POSITIVE_INFINITY,
+        this.#options.count,
+      ),
       peers: server.peers.memory,
       limiter: limiter.memory,
       journal: journal.attach(),
@@ -208,7 +216,13 @@ export class RedirectThreads {
   #take(note: ThreadNote): void {
     const { control, log } = this.#options
     if ('log' in note) log.info('request', note.log)
-    else void control.then(({ codes }) => codes.prepare())
+    else if ('exception' in note) {
+      log.error('request.failed', { path: '/:code', request_id: note.requestId }, note.exception)
+    } else if ('descriptorsExhausted' in note) {
+      const limit = descriptorsMax()
+      if (!this.areDescriptorsExhausted) log.error('service.descriptors_exhausted', { limit })
+      this.#exhaustedAt = performance.now()
+    } else void control.then(({ codes }) => codes.prepare())
   }
 }
 

@@ -11,7 +11,6 @@ import type { LimiterWindow, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
 import { SAMPLED_ONE_IN } from '../redirect/observe.ts'
 import type { RedirectThreads } from '../redirect/threads.ts'
-import type { Descriptors } from './descriptors.ts'
 import { familiesOf, type Sample, samples } from './exposition.ts'
 import type { Health } from './health.ts'
 import type { Totals } from './store.ts'
@@ -27,7 +26,7 @@ export interface MetricsSources {
   maintenance: Pick<MaintenanceMode, 'until'>
   logLinesDropped: () => number
   tally: Pick<RequestTally, 'counts' | 'times'>
-  redirects: Pick<RedirectThreads, 'totals'>
+  redirects: Pick<RedirectThreads, 'totals' | 'areDescriptorsExhausted'>
   limiter: Pick<RateLimiter, 'windows'>
   limits: Pick<ApiLimits, 'refused'>
   /** Undefined without `VALKEY_URL`. */
@@ -38,13 +37,13 @@ export interface MetricsSources {
   watch: Pick<ThreadWatch, 'isHanging'>
   writerWork: { readonly batchSize: Histogram; readonly seconds: Histogram }
   blocklist: Pick<Blocklist, 'state'>
-  descriptors: Pick<Descriptors, 'areExhausted' | 'ended' | 'limit'>
   /** Absent where this host is alone. */
   cluster?: Pick<Cluster, 'state' | 'late' | 'contactMs' | 'problem'> | undefined
 }
 
 export interface Scrape extends Omit<MetricsSources, 'redirects'> {
   redirects: RedirectThreads['totals']
+  areDescriptorsExhausted: boolean
   /** Values in seconds. */
   eventLoopDelay: Histogram
   /** Since the start of the process. */
@@ -73,8 +72,9 @@ export const FAMILIES = {
     ({ bodies }) => bodies.bytesInFlight,
   ),
   hopcode_unsent_response_bytes: gauge(
-    'Responses over 64 KiB in memory that are not sent yet.',
-    ({ unsent }) => unsent.bytes,
+    'Responses over 64 KiB that are not sent yet, and memory of the redirect threads for ' +
+      'responses that clients do not read and requests that wait.',
+    ({ unsent, redirects }) => unsent.bytes + redirects.bytesHeld,
   ),
   hopcode_maintenance: gauge('1 during planned maintenance.', ({ maintenance }) =>
     isOn(maintenance),
@@ -310,19 +310,19 @@ export const FAMILIES = {
   hopcode_process_open_fds: gauge(
     'File descriptors open: connections and files.',
     // They cannot be counted while none is free; then all are in use.
-    ({ process, descriptors }) => process.descriptorsOpen ?? descriptors.limit,
+    ({ process }) => process.descriptorsOpen ?? process.descriptorsMax,
   ),
   hopcode_process_max_fds: gauge(
     'Maximum number of file descriptors.',
-    ({ descriptors }) => descriptors.limit,
+    ({ process }) => process.descriptorsMax,
   ),
   hopcode_descriptors_exhausted: gauge(
-    '1 while file descriptors are used up, or were within the last minute.',
-    ({ descriptors }) => descriptors.areExhausted,
+    '1 while connections have used up their file descriptors, or had within the last minute.',
+    ({ areDescriptorsExhausted }) => areDescriptorsExhausted,
   ),
   hopcode_connections_ended_total: counter(
-    'Idle connections that were closed to free their file descriptors.',
-    ({ descriptors }) => descriptors.ended,
+    'Connections that were closed because there were too many, or too much memory was in use.',
+    ({ redirects }) => redirects.closed,
   ),
 } as const
 

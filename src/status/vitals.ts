@@ -1,6 +1,7 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { HitJournal } from '../hot/journal.ts'
+import { descriptorsMax } from '../lib/descriptors.ts'
 import type { Health } from './health.ts'
 
 /** State of the service for its dashboard page. Sizes are bytes. */
@@ -82,6 +83,7 @@ export function readProcess() {
     /** Microseconds. */
     cpu: process.cpuUsage(),
     descriptorsOpen: countDescriptors(),
+    descriptorsMax: descriptorsMax(),
   }
 }
 

@@ -86,10 +86,14 @@ export class Attacked implements AsyncDisposable {
     this.victim = parts.victim
   }
 
-  /** `settings`: beside the attack's own. The attacker and the victim are on the Free plan. */
+  /**
+   * `settings`: beside the attack's own. `wrap`: words of a program that runs the service. The
+   * attacker and the victim are on the Free plan.
+   */
   static async start(
     program: string,
     settings: Settings = {},
+    wrap: readonly string[] = [],
     folder = temporaryFolderInMemory(),
   ): Promise<Attacked> {
     const env: Settings = {
@@ -101,7 +105,7 @@ export class Attacked implements AsyncDisposable {
     }
     const attacker = await Member.create(program, env, 'attacker@example.com')
     const victim = await Member.create(program, env, 'victim@example.com')
-    const service = await Service.start(env, [], program)
+    const service = await Service.start(env, wrap, program)
     const path = `/${await service.shorten(victim.key, DESTINATION)}`
     return new Attacked({ service, folder, env, program, path, attacker, victim })
   }

@@ -1,5 +1,6 @@
 import type { Attack } from './attacked.ts'
 import { bodies, csv, parked } from './byte-attacks.ts'
+import { halfSent, idle, unread } from './connection-attacks.ts'
 import { bulks, crowds, pages, search } from './data-attacks.ts'
 import { addresses, codes, signIns } from './network-attacks.ts'
 
@@ -15,4 +16,7 @@ export const ATTACKS: readonly Attack[] = [
   signIns,
   addresses,
   codes,
+  idle,
+  halfSent,
+  unread,
 ]

@@ -114,6 +114,7 @@ export const bulks: Attack = {
     await using attacked = await Attacked.start(
       program,
       { ...UNLIMITED, ...quota },
+      [],
       temporaryFolder(),
     )
     const { attacker, victim, service, env } = attacked

@@ -1,0 +1,263 @@
+import { SECOND } from '../lib/clock.ts'
+
+/** Descriptors for the service's own files, databases and threads. */
+const RESERVE_MIN = 64
+const RESERVE_SHARE = 1 / 8
+const RESERVE_PER_THREAD = 8
+/** Descriptors of a connection to the control thread: its two ends, and a file that it sends. */
+const LINK_DESCRIPTORS = 3
+const LINKS_SHARE = 3 / 8
+/** The length of the control thread's queue for `accept`. */
+const LINKS_MAX = 512
+/** Memory of all threads for unsent responses and unanswered requests. */
+const BYTES_MAX = 64 * 1024 * 1024
+/** Share of one address in a thread's connections to the control thread, and in its memory. */
+const ADDRESS_SHARE = 1 / 4
+/** Share of requests that have not arrived completely: others always have room. */
+const UPLOADS_SHARE = 1 / 2
+/** Share of the connections that are closed at once when there are too many. */
+const CLOSED_SHARE = 1 / 64
+/** A request whose client sends or reads nothing for this time may be ended for another one. */
+const STALLED_MS = 2 * SECOND
+
+type Limit = 'connections' | 'requests' | 'bytes'
+
+/** Limits of one redirect thread. */
+export interface ThreadLimits {
+  connectionsMax: number
+  /** Connections to the control thread. */
+  linksMax: number
+  bytesMax: number
+}
+
+/** Equal parts for all threads: the system spreads connections evenly over them. */
+export function limitsPerThread(descriptorsMax: number, threads: number): ThreadLimits {
+  const reserve = Math.max(RESERVE_MIN, descriptorsMax * RESERVE_SHARE)
+  const free = (descriptorsMax - reserve) / threads - RESERVE_PER_THREAD
+  const links = Math.min(LINKS_MAX / threads, (free * LINKS_SHARE) / LINK_DESCRIPTORS)
+  const linksMax = Math.max(2, Math.floor(links))
+  const connectionsMax = Math.max(4, Math.floor(free - linksMax * LINK_DESCRIPTORS))
+  return { connectionsMax, linksMax, bytesMax: BYTES_MAX / threads }
+}
+
+/** What the connections of one address use on this thread. */
+export interface AddressUsage {
+  readonly address: string
+  /** A trusted proxy: many clients connect from it, and it has limits of its own. */
+  readonly isProxy: boolean
+  connections: number
+  /** Requests that the control thread answers. */
+  requests: number
+  /** Of these, the ones that have not arrived completely. */
+  uploads: number
+  bytes: number
+}
+
+/** The connection of a client. */
+export interface LimitedConnection {
+  readonly usage: AddressUsage
+  /** Memory for unsent responses and unanswered requests. Set by the limits, like the next two. */
+  bytes: number
+  readonly lastActive: number
+  /** Nothing happens until the client sends or reads something. */
+  readonly waitsForClient: boolean
+  /** The control thread answers a request. */
+  hasRequest: boolean
+  /** The request, forwarded or waiting, has not arrived completely. */
+  isUpload: boolean
+  /** It has a connection to the control thread. */
+  readonly hasLink: boolean
+  terminate(): void
+  endLink(): void
+  /** Calls `admit` again. */
+  resume(): void
+}
+
+/** Bounds what the clients of one redirect thread use. The address that uses most yields first. */
+export class ConnectionLimits<Connection extends LimitedConnection> {
+  readonly connections = new Set<Connection>()
+  readonly #limits: ThreadLimits
+  readonly #onClosed: (limit: Limit) => void
+  readonly #usages = new Map<string, AddressUsage>()
+  #links = 0
+  #uploads = 0
+  #bytes = 0
+  /** With a connection to the control thread and no request, the longest idle one first. */
+  readonly #idle = new Set<Connection>()
+  /** With a request that cannot be forwarded yet. */
+  readonly #waiting = new Set<Connection>()
+
+  /** `onClosed`: a connection was closed because of the limit. */
+  constructor(limits: ThreadLimits, onClosed: (limit: Limit) => void) {
+    this.#limits = limits
+    this.#onClosed = onClosed
+  }
+
+  /** Memory of all connections. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  usageOf(address: string, isProxy: boolean): AddressUsage {
+    return this.#usages.getOrInsertComputed(address, () => {
+      return { address, isProxy, connections: 0, requests: 0, uploads: 0, bytes: 0 }
+    })
+  }
+
+  /** May close others, or this one. */
+  open(connection: Connection): void {
+    this.connections.add(connection)
+    connection.usage.connections++
+    const { size } = this.connections
+    if (size <= this.#limits.connectionsMax) return
+    const idle = this.#waitingForClients('connections')
+    for (const next of idle.slice(0, Math.ceil(size * CLOSED_SHARE))) {
+      this.#close(next, 'connections')
+    }
+  }
+
+  close(connection: Connection): void {
+    this.setBytes(connection, 0)
+    this.endRequest(connection)
+    if (!this.connections.delete(connection)) return
+    this.#idle.delete(connection)
+    this.#waiting.delete(connection)
+    const { usage } = connection
+    if (--usage.connections === 0) this.#usages.delete(usage.address)
+  }
+
+  /** May close others, or this one. */
+  setBytes(connection: Connection, bytes: number): void {
+    if (!this.connections.has(connection)) return
+    const { usage } = connection
+    const added = bytes - connection.bytes
+    connection.bytes = bytes
+    usage.bytes += added
+    this.#bytes += added
+    if (added <= 0) return
+    const { bytesMax } = this.#limits
+    if (!usage.isProxy && usage.bytes > bytesMax * ADDRESS_SHARE) this.#close(connection, 'bytes')
+    if (this.#bytes <= bytesMax) return
+    const most = largest(this.#usages.values(), (each) => each.bytes)
+    const members = [...this.connections].filter((member) => member.usage === most)
+    const next = largest(members, (member) => member.bytes)
+    if (next) this.#close(next, 'bytes')
+  }
+
+  /**
+   * Whether a request may be forwarded now, on the connection's link or a new one. It counts until
+   * `endRequest`, as an upload until `endUpload`, and a new link until `closeLink`. If it may not,
+   * `resume` is called once it may.
+   */
+  admit(connection: Connection): boolean {
+    if (!this.#mayForward(connection)) {
+      this.#waiting.add(connection)
+      this.#endIdleLink()
+      return false
+    }
+    connection.hasRequest = true
+    connection.usage.requests++
+    if (connection.isUpload) this.#countUploads(connection, 1)
+    this.#idle.delete(connection)
+    if (!connection.hasLink) this.#links++
+    return true
+  }
+
+  endUpload(connection: Connection): void {
+    if (!connection.isUpload || !connection.hasRequest) return
+    connection.isUpload = false
+    this.#countUploads(connection, -1)
+    this.#resumeNext()
+  }
+
+  endRequest(connection: Connection): void {
+    if (!connection.hasRequest) return
+    this.endUpload(connection)
+    connection.hasRequest = false
+    connection.usage.requests--
+    if (connection.hasLink) this.#idle.add(connection)
+    this.#resumeNext()
+  }
+
+  closeLink(connection: Connection): void {
+    this.#links--
+    if (!connection.hasLink) this.#idle.delete(connection)
+    this.#resumeNext()
+  }
+
+  /** Call it once a second. While requests wait, ends as many stalled ones. */
+  endStalled(now: number): void {
+    if (this.#waiting.size === 0) return
+    const ended = this.#waitingForClients('requests')
+      .filter(({ lastActive }) => now - lastActive >= STALLED_MS)
+      .slice(0, this.#waiting.size)
+    for (const next of ended) this.#close(next, 'requests')
+  }
+
+  #mayForward({ usage, hasLink, isUpload }: Connection): boolean {
+    const { linksMax } = this.#limits
+    const addressMax = usage.isProxy ? linksMax : Math.max(2, linksMax * ADDRESS_SHARE)
+    if ((!hasLink && this.#links >= linksMax) || usage.requests >= addressMax) return false
+    const isUploadFree =
+      this.#uploads < linksMax * UPLOADS_SHARE && usage.uploads < addressMax * UPLOADS_SHARE
+    return !isUpload || isUploadFree
+  }
+
+  #countUploads({ usage }: Connection, more: number): void {
+    this.#uploads += more
+    usage.uploads += more
+  }
+
+  /** The address with the fewest requests is first. */
+  #resumeNext(): void {
+    for (;;) {
+      const ready = [...this.#waiting].filter((connection) => this.#mayForward(connection))
+      const next = largest(ready, ({ usage }) => -usage.requests)
+      if (!next) break
+      this.#waiting.delete(next)
+      next.resume()
+    }
+    if (this.#waiting.size > 0) this.#endIdleLink()
+  }
+
+  #endIdleLink(): void {
+    const [oldest] = this.#idle
+    if (!oldest || this.#links < this.#limits.linksMax) return
+    this.#idle.delete(oldest)
+    // Not while a request is admitted: the end of a link may resume another one at once.
+    queueMicrotask(() => oldest.endLink())
+  }
+
+  /**
+   * Connections that wait for their client, or those of them with a request, in the order in which
+   * they are closed: the next one is always of the address that has most, and of these the one that
+   * was idle longest.
+   */
+  #waitingForClients(of: 'connections' | 'requests'): Connection[] {
+    const closed = new Map<AddressUsage, number>()
+    return [...this.connections]
+      .filter(({ waitsForClient, hasRequest }) => {
+        return waitsForClient && (of === 'connections' || hasRequest)
+      })
+      .sort((a, b) => a.lastActive - b.lastActive)
+      .map((connection) => {
+        const before = closed.get(connection.usage) ?? 0
+        closed.set(connection.usage, before + 1)
+        return { connection, left: connection.usage[of] - before }
+      })
+      .sort((a, b) => b.left - a.left)
+      .map(({ connection }) => connection)
+  }
+
+  #close(connection: Connection, limit: Limit): void {
+    this.#onClosed(limit)
+    connection.terminate()
+  }
+}
+
+/** The item with the largest value; undefined if there is none. */
+function largest<Item>(items: Iterable<Item>, measure: (item: Item) => number): Item | undefined {
+  let found: Item | undefined
+  for (const item of items) if (!found || measure(item) > measure(found)) found = item
+  return found
+}
