@@ -146,6 +146,17 @@ test('a request that waits gets the link of the connection that was idle longest
   expect([first?.hasLink, second?.hasLink, third?.hasRequest]).toEqual([true, false, true])
 })
 
+test('a connection to the control thread ends before Bun closes it', () => {
+  const { limits, open } = limited()
+  const [client] = open(1, 'a') as [Client]
+  client.request()
+  client.answered()
+  limits.check(20_000)
+  expect(client.hasLink).toBe(true)
+  limits.check(21_000)
+  expect([client.hasLink, client.isOpen]).toEqual([false, true])
+})
+
 test('the address with the fewest requests is next', () => {
   const { limits, open } = limited({ connectionsMax: 100, linksMax: 4 })
   const busy = [...open(2, 'a'), ...open(2, 'b')]
@@ -161,13 +172,13 @@ test('stalled uploads end while others wait, and only then', () => {
   const { limits, open, closed } = limited()
   const uploads = open(2, 'one')
   for (const client of uploads) client.request({ isUpload: true })
-  limits.endStalled(60_000)
+  limits.check(60_000)
   expect(areOpen(uploads)).toEqual([true, true])
   const [next] = open(1, 'one') as [Client]
   next.lastActive = 60_000
   expect(next.request({ isUpload: true })).toBe(false)
   ;(uploads[1] as Client).lastActive = 59_000
-  limits.endStalled(60_000)
+  limits.check(60_000)
   expect([...areOpen(uploads), next.hasRequest]).toEqual([false, true, true])
   expect(closed).toEqual(['requests'])
 })

@@ -1,9 +1,8 @@
 import { SECOND } from '../lib/clock.ts'
 
-/** Descriptors for the service's own files, databases and threads. */
-const RESERVE_MIN = 64
+/** Descriptors for the service's own files, databases and threads, and a share of all. */
+const RESERVE = 64
 const RESERVE_SHARE = 1 / 8
-const RESERVE_PER_THREAD = 8
 /** Descriptors of a connection to the control thread: its two ends, and a file that it sends. */
 const LINK_DESCRIPTORS = 3
 const LINKS_SHARE = 3 / 8
@@ -19,6 +18,8 @@ const UPLOADS_SHARE = 1 / 2
 const CLOSED_SHARE = 1 / 64
 /** A request whose client sends or reads nothing for this time may be ended for another one. */
 const STALLED_MS = 2 * SECOND
+/** Bun closes a connection to the control thread that is idle for 30 s. */
+const LINK_IDLE_MS = 20 * SECOND
 
 type Limit = 'connections' | 'requests' | 'bytes'
 
@@ -32,8 +33,7 @@ export interface ThreadLimits {
 
 /** Equal parts for all threads: the system spreads connections evenly over them. */
 export function limitsPerThread(descriptorsMax: number, threads: number): ThreadLimits {
-  const reserve = Math.max(RESERVE_MIN, descriptorsMax * RESERVE_SHARE)
-  const free = (descriptorsMax - reserve) / threads - RESERVE_PER_THREAD
+  const free = (descriptorsMax * (1 - RESERVE_SHARE) - RESERVE) / threads
   const links = Math.min(LINKS_MAX / threads, (free * LINKS_SHARE) / LINK_DESCRIPTORS)
   const linksMax = Math.max(2, Math.floor(links))
   const connectionsMax = Math.max(4, Math.floor(free - linksMax * LINK_DESCRIPTORS))
@@ -76,14 +76,15 @@ export interface LimitedConnection {
 /** Bounds what the clients of one redirect thread use. The address that uses most yields first. */
 export class ConnectionLimits<Connection extends LimitedConnection> {
   readonly connections = new Set<Connection>()
+  /** Memory of all connections. */
+  bytes = 0
   readonly #limits: ThreadLimits
   readonly #onClosed: (limit: Limit) => void
   readonly #usages = new Map<string, AddressUsage>()
   #links = 0
   #uploads = 0
-  #bytes = 0
-  /** With a connection to the control thread and no request, the longest idle one first. */
-  readonly #idle = new Set<Connection>()
+  /** With a connection to the control thread and no request, and since when, in this order. */
+  readonly #idle = new Map<Connection, number>()
   /** With a request that cannot be forwarded yet. */
   readonly #waiting = new Set<Connection>()
 
@@ -91,11 +92,6 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
   constructor(limits: ThreadLimits, onClosed: (limit: Limit) => void) {
     this.#limits = limits
     this.#onClosed = onClosed
-  }
-
-  /** Memory of all connections. */
-  get bytes(): number {
-    return this.#bytes
   }
 
   usageOf(address: string, isProxy: boolean): AddressUsage {
@@ -110,8 +106,7 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
     connection.usage.connections++
     const { size } = this.connections
     if (size <= this.#limits.connectionsMax) return
-    const idle = this.#waitingForClients('connections')
-    for (const next of idle.slice(0, Math.ceil(size * CLOSED_SHARE))) {
+    for (const next of this.#inClosingOrder().slice(0, Math.ceil(size * CLOSED_SHARE))) {
       this.#close(next, 'connections')
     }
   }
@@ -133,11 +128,11 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
     const added = bytes - connection.bytes
     connection.bytes = bytes
     usage.bytes += added
-    this.#bytes += added
+    this.bytes += added
     if (added <= 0) return
     const { bytesMax } = this.#limits
     if (!usage.isProxy && usage.bytes > bytesMax * ADDRESS_SHARE) this.#close(connection, 'bytes')
-    if (this.#bytes <= bytesMax) return
+    if (this.bytes <= bytesMax) return
     const most = largest(this.#usages.values(), (each) => each.bytes)
     const members = [...this.connections].filter((member) => member.usage === most)
     const next = largest(members, (member) => member.bytes)
@@ -175,7 +170,7 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
     this.endUpload(connection)
     connection.hasRequest = false
     connection.usage.requests--
-    if (connection.hasLink) this.#idle.add(connection)
+    if (connection.hasLink) this.#idle.set(connection, connection.lastActive)
     this.#resumeNext()
   }
 
@@ -186,12 +181,13 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
   }
 
   /** Call it once a second. While requests wait, ends as many stalled ones. */
-  endStalled(now: number): void {
+  check(now: number): void {
+    for (const [next, since] of this.#idle) if (now - since > LINK_IDLE_MS) next.endLink()
     if (this.#waiting.size === 0) return
-    const ended = this.#waitingForClients('requests')
-      .filter(({ lastActive }) => now - lastActive >= STALLED_MS)
-      .slice(0, this.#waiting.size)
-    for (const next of ended) this.#close(next, 'requests')
+    const stalled = [...this.connections].filter(({ hasRequest, waitsForClient, lastActive }) => {
+      return hasRequest && waitsForClient && now - lastActive >= STALLED_MS
+    })
+    for (const next of stalled.slice(0, this.#waiting.size)) this.#close(next, 'requests')
   }
 
   #mayForward({ usage, hasLink, isUpload }: Connection): boolean {
@@ -221,7 +217,7 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
   }
 
   #endIdleLink(): void {
-    const [oldest] = this.#idle
+    const [oldest] = this.#idle.keys()
     if (!oldest || this.#links < this.#limits.linksMax) return
     this.#idle.delete(oldest)
     // Not while a request is admitted: the end of a link may resume another one at once.
@@ -229,21 +225,18 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
   }
 
   /**
-   * Connections that wait for their client, or those of them with a request, in the order in which
-   * they are closed: the next one is always of the address that has most, and of these the one that
-   * was idle longest.
+   * Connections that wait for their client. The next one is always of the address that has most,
+   * and of these the one that was idle longest.
    */
-  #waitingForClients(of: 'connections' | 'requests'): Connection[] {
+  #inClosingOrder(): Connection[] {
     const closed = new Map<AddressUsage, number>()
     return [...this.connections]
-      .filter(({ waitsForClient, hasRequest }) => {
-        return waitsForClient && (of === 'connections' || hasRequest)
-      })
+      .filter(({ waitsForClient }) => waitsForClient)
       .sort((a, b) => a.lastActive - b.lastActive)
       .map((connection) => {
         const before = closed.get(connection.usage) ?? 0
         closed.set(connection.usage, before + 1)
-        return { connection, left: connection.usage[of] - before }
+        return { connection, left: connection.usage.connections - before }
       })
       .sort((a, b) => b.left - a.left)
       .map(({ connection }) => connection)

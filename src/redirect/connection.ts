@@ -1,6 +1,6 @@
 import type { Socket } from 'bun'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
-import { ControlLink, type LinkContext, Outgoing, release } from './control-link.ts'
+import { ControlLink, type LinkContext, type LinkOwner, Outgoing, release } from './control-link.ts'
 import type { Follow } from './follow.ts'
 import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
@@ -72,7 +72,7 @@ export function listenForClients(
  * be answered here again; if the end of a request or a response is in doubt, all bytes are
  * forwarded until the connection ends.
  */
-export class Connection implements LimitedConnection {
+export class Connection implements LimitedConnection, LinkOwner {
   readonly #context: ConnectionContext
   readonly #out: Outgoing<Connection>
   readonly peer: string
@@ -136,7 +136,7 @@ export class Connection implements LimitedConnection {
     if (!this.#input) this.lastActive = this.#context.now
     this.#input = this.#input ? Buffer.concat([this.#input, bytes]) : bytes
     if (!this.#mustWait || this.#isWaiting) this.#answer()
-    this.#setReading()
+    this.setReading()
     this.#countBytes()
   }
 
@@ -187,7 +187,7 @@ export class Connection implements LimitedConnection {
   endLink(): void {
     const link = this.#control
     this.#control = undefined
-    link?.abandon()
+    link?.end()
   }
 
   /** `#input` cannot be read now. */
@@ -272,7 +272,7 @@ export class Connection implements LimitedConnection {
     try {
       this.#answer()
       if (this.#isInputEnded) this.receiveEnd()
-      this.#setReading()
+      this.setReading()
       this.#countBytes()
     } catch (error) {
       this.fail(error)
@@ -286,7 +286,6 @@ export class Connection implements LimitedConnection {
     const bodyLeft = (framed?.bodyLength ?? 0) - (bytes.length - end)
     const isFramed = framed !== undefined && bodyLeft >= 0
     this.isUpload = isFramed ? bodyLeft > 0 : !bytes.subarray(0, 4).equals(GET)
-    if (this.#control?.isStale) this.endLink()
     this.#isWaiting = !this.#context.limits.admit(this)
     if (this.#isWaiting) {
       this.#input = Buffer.from(bytes)
@@ -309,15 +308,10 @@ export class Connection implements LimitedConnection {
   }
 
   #send(bytes: Buffer): void {
-    this.#control ??= new ControlLink(this.#context, {
-      peer: this.peer,
-      receive: (link, response) => this.#receiveResponse(link, response),
-      drain: () => this.#setReading(),
-      close: (link) => this.#closeControl(link),
-    })
+    this.#control ??= new ControlLink(this.#context, this)
     this.#control.send(bytes)
     if (bytes.length >= LARGE_BYTES) this.#yield()
-    this.#setReading()
+    this.setReading()
     release(bytes)
   }
 
@@ -325,11 +319,11 @@ export class Connection implements LimitedConnection {
     this.#isYielding = true
     setImmediate(() => {
       this.#isYielding = false
-      this.#setReading()
+      this.setReading()
     })
   }
 
-  #receiveResponse(link: ControlLink, bytes: Buffer): void {
+  receiveResponse(link: ControlLink, bytes: Buffer): void {
     if (link !== this.#control) return
     this.lastActive = this.#context.now
     this.#out.send(bytes)
@@ -341,7 +335,6 @@ export class Connection implements LimitedConnection {
     if (progress === 'unknown' || (progress === 'done' && !isBodyComplete)) this.#isTunnel = true
     else if (progress === 'done') {
       this.#forwarded = undefined
-      link.idleSince = this.#context.now
       this.#context.limits.endRequest(this)
     }
     this.#countBytes()
@@ -354,7 +347,7 @@ export class Connection implements LimitedConnection {
     })
   }
 
-  #closeControl(link: ControlLink): void {
+  closeLink(link: ControlLink): void {
     const isCurrent = link === this.#control
     if (isCurrent) this.#control = undefined
     this.#context.limits.closeLink(this)
@@ -369,7 +362,7 @@ export class Connection implements LimitedConnection {
   }
 
   /** Reads no more from the client while what it has sent has to wait. */
-  #setReading(): void {
+  setReading(): void {
     const waiting = this.#mustWait ? (this.#input?.length ?? 0) : 0
     const isPaused =
       waiting > (this.#isWaiting ? WAITING_MAX : 0) ||

@@ -1,10 +1,6 @@
 import type { Socket } from 'bun'
 import type { PassedPeers } from '../hot/passed-peers.ts'
-import { SECOND } from '../lib/clock.ts'
 import type { Answer } from './responses.ts'
-
-/** Bun closes a connection that is idle for 30 s. One that is idle for less is used again. */
-const CONTROL_IDLE_MS = 20 * SECOND
 
 /** What all connections to the control thread share. */
 export interface LinkContext {
@@ -18,11 +14,12 @@ export interface LinkContext {
 }
 
 /** The connection of the client. */
-interface LinkOwner {
-  peer: string
-  receive(link: ControlLink, bytes: Buffer): void
-  drain(): void
-  close(link: ControlLink): void
+export interface LinkOwner {
+  readonly peer: string
+  receiveResponse(link: ControlLink, bytes: Buffer): void
+  /** The control thread accepts more. */
+  setReading(): void
+  closeLink(link: ControlLink): void
 }
 
 /** The connection to the control thread on behalf of one client. */
@@ -31,16 +28,11 @@ export class ControlLink {
   readonly #owner: LinkOwner
   readonly #out = new Outgoing<ControlLink>(undefined)
   #isEnded = false
-  idleSince = Number.POSITIVE_INFINITY
 
   constructor(context: LinkContext, owner: LinkOwner) {
     this.#context = context
     this.#owner = owner
     void this.#connect()
-  }
-
-  get isStale(): boolean {
-    return this.#context.now - this.idleSince > CONTROL_IDLE_MS
   }
 
   get isBlocked(): boolean {
@@ -59,14 +51,8 @@ export class ControlLink {
     this.#out.socket?.resume()
   }
 
-  /** Ends the connection once everything is sent. */
+  /** The client has gone: what is not sent is not needed. */
   end(): void {
-    this.#isEnded = true
-    if (!this.#out.isBlocked) this.#out.socket?.end()
-  }
-
-  /** Ends the connection of a client that has gone. What is not sent is not needed. */
-  abandon(): void {
     this.#isEnded = true
     this.resume()
     if (this.#out.isBlocked) this.#out.socket?.terminate()
@@ -95,17 +81,15 @@ export class ControlLink {
   }
 
   receive(bytes: Buffer): void {
-    this.#owner.receive(this, bytes)
+    this.#owner.receiveResponse(this, bytes)
   }
 
   drain(): void {
-    if (!this.#out.flush()) return
-    if (this.#isEnded) this.#out.socket?.end()
-    else this.#owner.drain()
+    if (this.#out.flush()) this.#owner.setReading()
   }
 
   close(): void {
-    this.#owner.close(this)
+    this.#owner.closeLink(this)
   }
 }
 

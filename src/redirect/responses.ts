@@ -70,11 +70,8 @@ export class Answers {
 
   /** The database fails, and the destination is not in memory. Returns the request's id too. */
   fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
-    const { status, message } = REFUSALS.internal
     const requestId = this.#deps.requestIds.next()
-    const answer = isNavigation(headers)
-      ? visitorPage('failed', headers)
-      : json(status, { error: message(), request_id: requestId })
+    const answer = isNavigation(headers) ? visitorPage('failed', headers) : internalError(requestId)
     this.#describe(answer.headers, budget, requestId)
     return { answer, requestId }
   }

@@ -61,7 +61,6 @@ export interface RedirectSettings {
 /** The page cache of the operating system holds the rest of the database. */
 const CACHE_KIB = 4096
 const IDLE_TIMEOUT_MS = 30 * SECOND
-const IDLE_CHECK_MS = 4 * SECOND
 /** Interval at which a stop checks whether all connections are closed. */
 const STOP_POLL_MS = 20
 /** Maximum number of notes of one kind per second: clients cause them. */
@@ -73,7 +72,7 @@ export class RedirectThread {
   readonly #db
   readonly #listener: Bun.TCPSocketListener<Connection>
   readonly #connections: ConnectionContext
-  readonly #timers: Timer[]
+  readonly #timer: Timer
   readonly #health = { isStopping: false }
   readonly #address: ClientAddress
   readonly #clocks: Clocks
@@ -92,7 +91,6 @@ export class RedirectThread {
     this.#counters = new RedirectCounters(settings.counters)
     this.#blocked = this.#blockedIn(settings.lists)
     this.#codes = settings.codes && new CodeFilter(settings.codes)
-    this.#counters.set('bytesHeld', 0)
     this.#requestIds = new RequestIds(secureRandom)
     const limits = new ConnectionLimits<Connection>(settings.connectionLimits, (limit) => {
       this.#counters.add('closed')
@@ -113,12 +111,9 @@ export class RedirectThread {
       date: '',
       health: this.#health,
     }
-    this.#readClock()
+    this.#tick()
     this.#listener = listenForClients(settings, this.#connections)
-    this.#timers = [
-      setInterval(() => this.#checkEachSecond(), SECOND),
-      setInterval(() => this.#endIdle(IDLE_TIMEOUT_MS), IDLE_CHECK_MS),
-    ]
+    this.#timer = setInterval(() => this.#tick(), SECOND)
   }
 
   readonly functions = {
@@ -150,31 +145,27 @@ export class RedirectThread {
   }
 
   close(): void {
-    for (const timer of this.#timers) clearInterval(timer)
+    clearInterval(this.#timer)
     this.#listener.stop(true)
     this.#settings.control.close()
     this.#db.close()
   }
 
-  #readClock(): void {
+  /** Once a second. */
+  #tick(): void {
     const context = this.#connections
-    context.now = performance.now()
+    const { limits } = context
+    const now = performance.now()
+    context.now = now
     context.date = new Date().toUTCString()
-  }
-
-  #checkEachSecond(): void {
-    this.#readClock()
     this.#noted = { codesWanted: 0, descriptorsExhausted: 0, exception: 0 }
-    const { limits, now } = this.#connections
-    limits.endStalled(now)
-    this.#counters.set('bytesHeld', limits.bytes)
-  }
-
-  #endIdle(idleMs: number): void {
-    const { limits, now } = this.#connections
     for (const connection of limits.connections) {
-      if (connection.isTimed && now - connection.lastActive > idleMs) connection.terminate()
+      if (connection.isTimed && now - connection.lastActive > IDLE_TIMEOUT_MS) {
+        connection.terminate()
+      }
     }
+    limits.check(now)
+    this.#counters.set('bytesHeld', limits.bytes)
   }
 
   #follower(): Follow {

@@ -79,8 +79,9 @@ export class RedirectThreads {
   }
 
   /** The counts of all threads together. */
-  get totals(): ReturnType<typeof sumCounters> {
-    return sumCounters(this.#counters)
+  get totals() {
+    const { areDescriptorsExhausted } = this
+    return { areDescriptorsExhausted, ...sumCounters(this.#counters) }
   }
 
   /** Connections have used up the file descriptors, now or within the last minute. */

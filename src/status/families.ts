@@ -26,7 +26,7 @@ export interface MetricsSources {
   maintenance: Pick<MaintenanceMode, 'until'>
   logLinesDropped: () => number
   tally: Pick<RequestTally, 'counts' | 'times'>
-  redirects: Pick<RedirectThreads, 'totals' | 'areDescriptorsExhausted'>
+  redirects: Pick<RedirectThreads, 'totals'>
   limiter: Pick<RateLimiter, 'windows'>
   limits: Pick<ApiLimits, 'refused'>
   /** Undefined without `VALKEY_URL`. */
@@ -43,7 +43,6 @@ export interface MetricsSources {
 
 export interface Scrape extends Omit<MetricsSources, 'redirects'> {
   redirects: RedirectThreads['totals']
-  areDescriptorsExhausted: boolean
   /** Values in seconds. */
   eventLoopDelay: Histogram
   /** Since the start of the process. */
@@ -309,8 +308,7 @@ export const FAMILIES = {
   ),
   hopcode_process_open_fds: gauge(
     'File descriptors open: connections and files.',
-    // They cannot be counted while none is free; then all are in use.
-    ({ process }) => process.descriptorsOpen ?? process.descriptorsMax,
+    ({ process }) => process.descriptorsOpen,
   ),
   hopcode_process_max_fds: gauge(
     'Maximum number of file descriptors.',
@@ -318,7 +316,7 @@ export const FAMILIES = {
   ),
   hopcode_descriptors_exhausted: gauge(
     '1 while connections have used up their file descriptors, or had within the last minute.',
-    ({ areDescriptorsExhausted }) => areDescriptorsExhausted,
+    ({ redirects }) => redirects.areDescriptorsExhausted,
   ),
   hopcode_connections_ended_total: counter(
     'Connections that were closed because there were too many, or too much memory was in use.',

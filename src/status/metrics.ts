@@ -52,7 +52,6 @@ export class Metrics {
     return {
       ...this.#deps,
       redirects: this.#deps.redirects.totals,
-      areDescriptorsExhausted: this.#deps.redirects.areDescriptorsExhausted,
       eventLoopDelay: this.#delay.seconds,
       hits: { appended: flushed + journal.pending, flushed },
       disk: readDisk(databaseFile),

@@ -161,6 +161,42 @@ test('the locks of a thread that ends are freed', async () => {
   expect((await app.call('GET', `/${code}`)).status).toBe(302)
 })
 
+test('an exception on a redirect thread is a 500 that is logged and counted, and the thread goes on', async () => {
+  await using app = await testApp({
+    env: { ...env, REDIRECT_THREADS: '1' },
+    openWorker: (url) => {
+      if (!url.pathname.endsWith('/redirect.ts')) return openQuickWorker(url)
+      const worker = new Worker(url)
+      const post = worker.postMessage.bind(worker) as (...args: unknown[]) => void
+      worker.postMessage = (message: { start?: RedirectSettings }, ...rest: unknown[]) => {
+        // Hits cannot be appended to a journal without words.
+        if (message.start) message.start.journal.ring = new SharedArrayBuffer(0)
+        post(message, ...rest)
+      }
+      return worker
+    },
+  })
+  const { code } = await app.claim('BROKEN1', 'https://example.com/', 'enterprise')
+  using visitor = await Visitor.open(app)
+  const ids: unknown[] = []
+  for (let i = 0; i < 200; i++) {
+    const { status, text, headers } = await visitor.follow(code)
+    expect([status, JSON.parse(text).error]).toEqual([500, 'Internal server error'])
+    expect(JSON.parse(text).request_id).toBe(headers.get('x-request-id'))
+    ids.push(JSON.parse(text).request_id)
+  }
+  expect((await visitor.follow('NOBODY99')).status).toBe(404)
+  const failures = () =>
+    app.log.filter((line) => line.includes('"request.failed"')).map((line) => JSON.parse(line))
+  await eventually('it is logged', () => failures().length > 0)
+  // The number of lines does not depend on what clients ask for.
+  expect(failures().length).toBeLessThanOrEqual(100)
+  expect(failures()[0]).toMatchObject({ level: 'error', path: '/:code', request_id: ids[0] })
+  expect(failures()[0].cause).toContain('RangeError')
+  const page = await (await fetch(`${app.url}/-/metrics`)).text()
+  expect(page).toContain('\nhopcode_redirects_total{outcome="failed"} 200\n')
+})
+
 test('redirects are answered while the rest of the service starts', async () => {
   await using before = await testApp({ env })
   const { code } = await before.claim('EARLIER', 'https://example.com/', 'enterprise')
