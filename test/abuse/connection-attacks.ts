@@ -27,20 +27,26 @@ interface Client {
   end(): Promise<void>
 }
 
-/** A new visitor after the other, each on a connection of its own. */
+/**
+ * A new visitor after the other, each on a new connection. Like a browser, a visitor whose
+ * connection is closed without an answer opens another one.
+ */
 function visitors(url: string, path: string): Client {
   const times: number[] = []
   let isEnded = false
+  const ask = async () => {
+    using client = await Conversation.open(url)
+    client.send(`GET ${path} HTTP/1.1\r\nHost: hop.test\r\n\r\n`)
+    return (await client.answers(1)).length === 1
+  }
   const visit = async () => {
     const start = performance.now()
-    try {
-      using client = await Conversation.open(url)
-      client.send(`GET ${path} HTTP/1.1\r\nHost: hop.test\r\n\r\n`)
-      const isLate = Bun.sleep(LATE_MS).then(() => [])
-      const answers = await Promise.race([client.answers(1), isLate])
-      times.push(answers.length === 1 ? performance.now() - start : LATE_MS)
-    } catch {
-      times.push(LATE_MS)
+    const late = Bun.sleep(LATE_MS).then(() => LATE_MS)
+    for (let ms = 0; ms === 0; ) {
+      const taken = ask().then((isAnswered) => (isAnswered ? performance.now() - start : 0))
+      ms = await Promise.race([taken.catch(() => 0), late])
+      if (ms > 0) times.push(ms)
+      else await Bun.sleep(1)
     }
   }
   const work = (async () => {
