@@ -34,7 +34,7 @@ import { LinkPages } from './links/lists.ts'
 import { PropertyReads } from './links/properties.ts'
 import { Rankings } from './links/rankings.ts'
 import { LinkReads } from './links/read.ts'
-import { RuleCache } from './links/rules.ts'
+import { HitLimits } from './links/rules.ts'
 import { SearchIndexer } from './links/search-index.ts'
 import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
@@ -208,15 +208,15 @@ function openLinks(options: LinkOptions) {
   const indexer = new SearchIndexer(writer)
   const hits = new HitCounts(new HitReads(db), journal)
   const properties = new PropertyReads(db)
-  const rules = new RuleCache({ properties, hits, blocklist })
-  const effects = new LinkEffects({ versions, codes, rules, images, indexer })
+  const hitLimits = new HitLimits(hits)
+  const effects = new LinkEffects({ versions, codes, hitLimits, images, indexer })
   const moderationReads = new ModerationReads(db)
   const requireRoom = (account: number) => unsent.requireRoom(account)
   return {
     addresses,
     reads,
     properties,
-    rules,
+    hitLimits,
     destinations: new DestinationReads(db, blocklist),
     codes,
     effects,

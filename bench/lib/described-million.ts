@@ -71,20 +71,20 @@ function create(plain: MillionFolder, path: string): void {
 }
 
 function describe(db: Database): void {
-  const { changeProperties } = linkWrites(db)
+  const { patchLinks } = linkWrites(db)
   const step = MILLION / TAGGED
   const ids = Array.from({ length: TAGGED }, (_, n) => n * step + 1)
-  const property = db.prepare<null, [number]>('INSERT INTO link_properties (link_id) VALUES (?)')
-  const tag = db.prepare<null, [number, string, number]>('INSERT INTO link_tags VALUES (?, ?, ?)')
+  const setTag = db.prepare<null, [string, number]>(
+    'UPDATE links SET tags = json_array(?) WHERE id = ?',
+  )
   for (const [n, id] of ids.entries()) {
-    property.run(id)
-    tag.run(ACCOUNT, n % 5 < 3 ? COMMON_TAG.tag : `customer-${n % OTHER_TAGS}`, id)
+    setTag.run(n % 5 < 3 ? COMMON_TAG.tag : `customer-${n % OTHER_TAGS}`, id)
   }
   const titled = ids.filter((_, n) => n % (TAGGED / RARE_TAG.links) === 0)
   const patch = { title: TITLE, addTags: [RARE_TAG.tag] }
   const quota = { linksMax: 0, urlBytesMax: 0 }
   const author = { accountId: ACCOUNT, now: 0 }
-  for (const id of titled) changeProperties({ ids: [id], patch, quota, author })
+  for (const id of titled) patchLinks({ ids: [id], patch, quota, author })
 }
 
 function addHits(db: Database): void {

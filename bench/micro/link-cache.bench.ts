@@ -77,7 +77,7 @@ function measure(name: Variant): Timing {
   const destination = (id: number) => ({
     id,
     isDisabled: false,
-    hasRules: false,
+    rules: '',
     location: realisticUrl(random, id),
   })
   for (let i = 0; i < HELD; i++) cache.set(codeAt(i), destination(i))

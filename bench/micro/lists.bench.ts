@@ -32,18 +32,17 @@ try {
 /** Half of the links get one tag, some a title and a second tag, a third has hits. */
 function describeLinks(path: string): void {
   const { db } = openDataFolder(path)
-  const { changeProperties } = linkWrites(db)
+  const { patchLinks } = linkWrites(db)
   const author = { accountId: ACCOUNT, now: 0 }
   const quota = { linksMax: 0, urlBytesMax: 0 }
   const patch = { title: 'Spring Poster', addTags: ['rare'] }
   inTransaction(db, () => {
-    db.run('INSERT INTO link_tags SELECT account_id, ?, id FROM links WHERE id % 2 = 0', ['half'])
-    db.run('INSERT INTO link_properties (link_id) SELECT id FROM links WHERE id % 2 = 0')
+    db.run("UPDATE links SET tags = json_array('half') WHERE id % 2 = 0")
     db.run(
       'INSERT INTO hits SELECT id, account_id, id * 7919 % 1000 + 1 FROM links WHERE id % 3 = 0',
     )
     for (let n = 0; n < TITLED; n++) {
-      changeProperties({ ids: [n * (MILLION / TITLED) + 1], patch, quota, author })
+      patchLinks({ ids: [n * (MILLION / TITLED) + 1], patch, quota, author })
     }
   })
   db.close()

@@ -22,7 +22,7 @@ interface Hit {
 function setUp(db: Database, links: number, hits: readonly Hit[]) {
   const accountOf = (id: number) => (id % 5 === 0 ? 2 : 1)
   db.transaction(() => {
-    for (const table of ['links', 'hits', 'hits_by_day', 'hits_by_hour', 'link_properties']) {
+    for (const table of ['links', 'hits', 'hits_by_day', 'hits_by_hour']) {
       db.run(`DELETE FROM ${table}`)
     }
     const link = db.prepare(
@@ -140,7 +140,7 @@ test('a link has its title and its URL', async () => {
   using folder = temporaryFolder()
   using db = openEmpty(folder.path)
   const { reader, rankings } = setUp(db, 2, [{ link: 1, hour: FIRST, count: 3 }])
-  db.run("INSERT INTO link_properties (link_id, title) VALUES (1, 'Spring')")
+  db.run("UPDATE links SET title = 'Spring' WHERE id = 1")
   const query = { accountId: 1, from: FIRST, to: FIRST + 1, limit: 5 }
   const { links } = await new TopLinks({ reader, rankings }).find(query)
   const url = 'https://example.com/'

@@ -139,8 +139,7 @@ export function rangeTopReads(db: Database) {
   )
   const titled = db.prepare<Omit<RangeTopLink, 'hits'>, [string]>(
     `SELECT links.id, code, url, title
-     FROM json_each(?) JOIN links ON links.id = value
-     LEFT JOIN link_properties ON link_id = links.id`,
+     FROM json_each(?) JOIN links ON links.id = value`,
   )
   return {
     /** Committed hits of the links in these UTC days and hours. Leaves out links without any. */

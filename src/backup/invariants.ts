@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { MIGRATIONS, versionOf } from '../db/migrate.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
+import { STORED_BYTES } from '../links/property-table.ts'
 import { urlKey } from '../links/url.ts'
 
 /** The result of one check. `advice` is what to do about a problem. */
@@ -79,36 +80,23 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'stored bytes',
-    okMessage: "every account's byte count is that of its URLs",
-    problem: 'accounts whose byte count is not that of their URLs',
-    since: 6,
-    until: 9,
-    sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
-            SELECT coalesce(sum(octet_length(url)), 0) FROM links WHERE account_id = accounts.id)`,
-  },
-  {
-    check: 'stored bytes',
     okMessage: "every account's byte count is that of its URLs, titles, notes and tags",
     problem: 'accounts whose byte count is not that of their URLs, titles, notes and tags',
-    since: 9,
+    since: 11,
     sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
-            SELECT coalesce(sum(coalesce(octet_length(url), 0) + coalesce(octet_length(title), 0)
-              + coalesce(octet_length(note), 0) + coalesce(octet_length(expired_url), 0)), 0)
-            FROM links LEFT JOIN link_properties ON link_id = links.id
-            WHERE account_id = accounts.id
-          ) + (SELECT coalesce(sum(octet_length(tag)), 0) FROM link_tags
-               WHERE account_id = accounts.id)`,
+            SELECT coalesce(sum(${STORED_BYTES}), 0) FROM links WHERE account_id = accounts.id)`,
   },
   {
-    check: 'properties',
-    okMessage: 'every property and tag belongs to a link',
-    problem: 'properties or tags without their link',
-    since: 9,
-    sql: `SELECT (SELECT count(*) FROM link_properties
-                    WHERE NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
-               + (SELECT count(*) FROM link_tags AS tagged WHERE NOT EXISTS (
-                    SELECT 1 FROM link_properties JOIN links ON links.id = link_properties.link_id
-                    WHERE id = tagged.link_id AND account_id = tagged.account_id)) AS n`,
+    check: 'tags',
+    okMessage: 'the index of tags has exactly the tags of the links',
+    problem: 'tags that only the index or only the link has',
+    since: 11,
+    sql: `WITH tagged AS (SELECT account_id, value AS tag, links.id AS link_id
+                          FROM links, json_each(tags) WHERE tags IS NOT NULL)
+          SELECT (SELECT count(*) FROM (SELECT * FROM tagged
+                    EXCEPT SELECT account_id, tag, link_id FROM link_tags))
+               + (SELECT count(*) FROM (SELECT account_id, tag, link_id FROM link_tags
+                    EXCEPT SELECT * FROM tagged)) AS n`,
   },
   {
     check: 'hits',

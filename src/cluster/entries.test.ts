@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { decodeCalls, encodeCalls, versionNeeded } from './entries.ts'
+import { SETTABLE_PROPERTIES } from '../links/property-table.ts'
+import { CALLS_VERSION, decodeCalls, encodeCalls, versionNeeded } from './entries.ts'
 
 const value = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -39,4 +40,16 @@ test('what is encoded twice has the same bytes', () => {
 test('an entry of calls of the first set needs version 1', () => {
   expect(versionNeeded([])).toBe(1)
   expect(versionNeeded([{ name: 'changeUrl', args: {} }])).toBe(1)
+})
+
+const patching = (patch: object) => [{ name: 'patchLinks', args: { ids: [1], patch } }]
+
+test('a host that lacks the newest property refuses exactly the entries that set it', () => {
+  const newest = SETTABLE_PROPERTIES.at(-1)?.name as string
+  const others = SETTABLE_PROPERTIES.slice(0, -1).map(({ name }) => [name, null])
+  expect(versionNeeded(patching({ [newest]: true, title: 'a' }))).toBe(CALLS_VERSION)
+  if (SETTABLE_PROPERTIES.length > 9) {
+    expect(versionNeeded(patching(Object.fromEntries(others)))).toBe(CALLS_VERSION - 1)
+  }
+  expect(versionNeeded(patching({ addTags: ['a'], [newest]: undefined }))).toBe(2)
 })

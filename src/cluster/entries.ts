@@ -1,3 +1,6 @@
+import type { PatchLinks } from '../links/property-store.ts'
+import { SETTABLE_PROPERTIES } from '../links/property-table.ts'
+
 /** How calls are written in the log of a cluster: JSON, with bytes as base64. */
 
 export interface LoggedCall {
@@ -5,18 +8,32 @@ export interface LoggedCall {
   args: unknown
 }
 
+/** The last set of calls that differs from the one before it in more than a property of links. */
+const BASE_VERSION = 2
+/** The number of properties in that set. Each further property adds a version. */
+const BASE_PROPERTIES = 9
+
 /**
- * The set of calls that this program knows, as a number that increases with each call that is added
- * or changes its meaning. A host applies no entry that needs a later set than its own.
+ * The set of calls that this program knows, as a number that increases with each call and each
+ * property that is added, and with each call that changes its meaning. A host applies no entry that
+ * needs a later set than its own.
  */
-export const CALLS_VERSION = 1
+export const CALLS_VERSION = BASE_VERSION + SETTABLE_PROPERTIES.length - BASE_PROPERTIES
 
 /** The first set that contains a call, for calls that were added after the first set. */
-const SINCE: Readonly<Record<string, number>> = {}
+const SINCE: Readonly<Record<string, number>> = { patchLinks: 2 }
 
-/** The smallest set that contains all of the calls. */
+/** The smallest set that contains all of the calls and the properties that they set. */
 export function versionNeeded(calls: readonly LoggedCall[]): number {
-  return Math.max(1, ...calls.map(({ name }) => SINCE[name] ?? 1))
+  return Math.max(1, ...calls.map(versionOf))
+}
+
+function versionOf({ name, args }: LoggedCall): number {
+  const since = SINCE[name] ?? 1
+  if (name !== 'patchLinks') return since
+  const { patch } = args as PatchLinks
+  const last = SETTABLE_PROPERTIES.findLastIndex((one) => patch[one.name] !== undefined)
+  return Math.max(since, BASE_VERSION + last + 1 - BASE_PROPERTIES)
 }
 
 /** The key of an object that stands for bytes. No argument of a call has such a name. */

@@ -92,42 +92,31 @@ export const links = sqliteTable(
     urlKey: bytes('url_key'),
     passcodeHash: bytes('passcode_hash').notNull(),
     createdAt: integer('created_at').notNull(),
+    // The properties: see `links/property-table.ts`.
+    title: text(),
+    /** A JSON array of small letters in alphabetical order; null without tags. */
+    tags: text(),
+    note: text(),
+    paused: integer().notNull().default(0),
+    startsAt: integer('starts_at'),
+    expiresAt: integer('expires_at'),
+    maxHits: integer('max_hits'),
+    expiredUrl: text('expired_url'),
+    forwardQuery: integer('forward_query').notNull().default(0),
+    deleteAt: integer('delete_at'),
   },
   (table) => [
     uniqueIndex('links_code').on(table.code),
     index('links_account').on(table.accountId, table.id),
+    index('links_delete').on(table.deleteAt).where(sql`delete_at IS NOT NULL`),
     index('links_url').on(table.accountId, table.urlKey).where(sql`url_key IS NOT NULL`),
   ],
 )
 
 /**
- * Optional properties of a link. A link without any has no row. A redirect reads the row only if it
- * has a rule: one of the columns from `paused_at` to `delete_at`.
+ * The links of a tag in the order of their ids. Triggers on `links` derive it from `links.tags`.
+ * WITHOUT ROWID.
  */
-export const linkProperties = sqliteTable(
-  'link_properties',
-  {
-    linkId: integer('link_id').primaryKey(),
-    title: text(),
-    note: text(),
-    /** Since when visitors get 404. */
-    pausedAt: integer('paused_at'),
-    /** Visitors get 404 before this time. */
-    startsAt: integer('starts_at'),
-    /** From this time on visitors get 410, or `expired_url`. */
-    expiresAt: integer('expires_at'),
-    /** After so many hits visitors get 410, or `expired_url`. */
-    maxHits: integer('max_hits'),
-    expiredUrl: text('expired_url'),
-    /** 1: the query string of a request is added to the destination. */
-    forwardQuery: integer('forward_query').notNull().default(0),
-    /** When a deletion that can still be undone takes effect. Visitors get 404 until then. */
-    deleteAt: integer('delete_at'),
-  },
-  (table) => [index('link_properties_delete').on(table.deleteAt).where(sql`delete_at IS NOT NULL`)],
-)
-
-/** WITHOUT ROWID: the links of a tag in the order of their ids. */
 export const linkTags = sqliteTable(
   'link_tags',
   {

@@ -11,12 +11,13 @@ export interface Destination {
   readonly location: string | null
   /** Answered with 410. */
   readonly isDisabled: boolean
-  /** The link has properties on which a redirect depends; only with a location. */
-  readonly hasRules: boolean
+  /** ASCII without line breaks: on what else the redirect depends. Only with a location. */
+  readonly rules: string
 }
 
 // An entry: the code, the link's id, its state, the version of the code when it was read, and the
-// location's bytes, padded to a whole unit.
+// bytes of the location, followed by a line break and the rules if there are any, padded to a whole
+// unit.
 const ID = CODE_WORDS
 const STATE = CODE_WORDS + 1
 const VERSION = CODE_WORDS + 2
@@ -24,7 +25,7 @@ const HEADER_BYTES = 4 * (CODE_WORDS + 3)
 const UNIT_WORDS = 8
 const UNIT_BYTES = 4 * UNIT_WORDS
 
-// The state: the length of the location, and five flags.
+// The state: the length of those bytes, and five flags.
 const LENGTH_MASK = 0x00ffffff
 const IS_RESERVED = 1 << 24
 const IS_USED = 1 << 25
@@ -94,11 +95,13 @@ export class DestinationCache {
     if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
     const id = (this.#words[at + ID] as number) >>> 0
     if (state & HAS_NO_LOCATION) {
-      return { id, location: null, isDisabled: (state & IS_DISABLED) !== 0, hasRules: false }
+      return { id, location: null, isDisabled: (state & IS_DISABLED) !== 0, rules: '' }
     }
     const start = 4 * at + HEADER_BYTES
-    const location = this.#bytes.toString('latin1', start, start + (state & LENGTH_MASK))
-    return { id, location, isDisabled: false, hasRules: (state & HAS_RULES) !== 0 }
+    const text = this.#bytes.toString('latin1', start, start + (state & LENGTH_MASK))
+    if ((state & HAS_RULES) === 0) return { id, location: text, isDisabled: false, rules: '' }
+    const end = text.indexOf('\n')
+    return { id, location: text.slice(0, end), isDisabled: false, rules: text.slice(end + 1) }
   }
 
   /** The version to store with a destination: read it before the database. */
@@ -108,9 +111,10 @@ export class DestinationCache {
   }
 
   /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */
-  set(code: Code, { id, location, isDisabled, hasRules }: Destination, version: number): void {
+  set(code: Code, { id, location, isDisabled, rules }: Destination, version: number): void {
     this.delete(code)
-    const length = location?.length ?? 0
+    const text = rules === '' ? (location ?? '') : `${location}\n${rules}`
+    const length = text.length
     const words = wordsOf(length)
     if (length > LENGTH_MASK || words > this.#words.length / 4) return
     this.#makeRoom(words)
@@ -120,9 +124,9 @@ export class DestinationCache {
     this.#words[at + ID] = id
     this.#words[at + VERSION] = version
     const withoutLocation = isDisabled ? IS_DISABLED : IS_RESERVED
-    const withLocation = hasRules ? length | HAS_RULES : length
+    const withLocation = rules === '' ? length : length | HAS_RULES
     this.#words[at + STATE] = location === null ? withoutLocation : withLocation
-    if (location) this.#bytes.write(location, 4 * at + HEADER_BYTES, 'latin1')
+    if (length > 0) this.#bytes.write(text, 4 * at + HEADER_BYTES, 'latin1')
     this.#link(at)
     this.#size++
   }

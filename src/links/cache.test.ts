@@ -34,7 +34,7 @@ const row = (id: number, location: string | null): Destination => ({
   id,
   location,
   isDisabled: false,
-  hasRules: false,
+  rules: '',
 })
 
 test('a known and an unknown code are read from the database once', () => {

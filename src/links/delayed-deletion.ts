@@ -31,7 +31,7 @@ export class DelayedDeletion {
   constructor(options: DelayedDeletionOptions) {
     this.#options = options
     this.#findDue = options.db.prepare<{ due: number }, [number]>(
-      `SELECT EXISTS (SELECT 1 FROM link_properties
+      `SELECT EXISTS (SELECT 1 FROM links
                       WHERE delete_at IS NOT NULL AND delete_at <= ?) AS due`,
     )
     this.#timer = setInterval(() => void this.#poll(), POLL_MS)
@@ -59,7 +59,7 @@ export class DelayedDeletion {
   async #deleteDue(): Promise<void> {
     const { links, clock } = this.#options
     while (!this.#isClosed && this.#findDue.get(clock())?.due === 1) {
-      // 0 only if a damaged database has such a row without its link. The next poll tries again.
+      // 0 if another call has deleted or kept them meanwhile.
       if ((await links.deleteDue({ now: clock(), most: BATCH_MAX })) === 0) return
     }
   }

@@ -2,14 +2,15 @@ import type { Database } from 'bun:sqlite'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
 import type { Code } from '../lib/code.ts'
 import { locationOf, parseKnownUrl, type UrlFilter } from './location.ts'
+import { encodeRules, RULES_COLUMN } from './rules.ts'
 
 interface DestinationRow {
   id: number
   url: string | null
   /** 1 if the operator has disabled the code, or all links of its account. */
   isDisabled: number
-  /** 1 if a redirect depends on properties of the link. */
-  hasRules: number
+  /** `RULES_COLUMN`. */
+  rules: string | null
 }
 
 /** Reads what a redirect needs of a link, on any thread. */
@@ -25,13 +26,11 @@ export class DestinationReads {
          EXISTS (SELECT 1 FROM disabled_codes WHERE code = ?1)
          OR EXISTS (SELECT 1 FROM accounts
                     WHERE id = links.account_id AND links_disabled_at IS NOT NULL) AS isDisabled,
-         EXISTS (SELECT 1 FROM link_properties WHERE link_id = links.id AND (forward_query = 1
-           OR coalesce(paused_at, starts_at, expires_at, max_hits, delete_at) IS NOT NULL))
-           AS hasRules
+         ${RULES_COLUMN} AS rules
        FROM links WHERE code = ?1`,
     )
     this.#disabledCode = db.prepare<DestinationRow, [Code]>(
-      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled, 0 AS hasRules
+      `SELECT ${NO_LINK} AS id, NULL AS url, 1 AS isDisabled, NULL AS rules
        FROM disabled_codes WHERE code = ?`,
     )
   }
@@ -44,11 +43,12 @@ export class DestinationReads {
     const isDisabled =
       row.isDisabled === 1 || (parsed !== undefined && this.#blocklist.isBlocked(parsed))
     const location = parsed === undefined || isDisabled ? null : locationOf(parsed)
+    const hasRules = location !== null && row.rules !== null
     return {
       id: row.id,
       location,
       isDisabled,
-      hasRules: location !== null && row.hasRules === 1,
+      rules: hasRules ? encodeRules(row.rules as string, this.#blocklist) : '',
     }
   }
 }

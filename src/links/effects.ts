@@ -2,7 +2,7 @@ import type { CodeVersions } from '../hot/code-versions.ts'
 import type { Code } from '../lib/code.ts'
 import type { KnownCodes } from './known-codes.ts'
 import type { CreatedLink, Link } from './link.ts'
-import type { RuleCache } from './rules.ts'
+import type { HitLimits } from './rules.ts'
 import type { Creation } from './store.ts'
 
 /** Stores the QR image of each code. */
@@ -16,7 +16,7 @@ export interface CodeImages {
 interface LinkEffectsOptions {
   versions: Pick<CodeVersions, 'change' | 'changeAll'>
   codes: Pick<KnownCodes, 'add'>
-  rules: Pick<RuleCache, 'drop' | 'clear' | 'dropCounts'>
+  hitLimits: Pick<HitLimits, 'drop' | 'clear'>
   images: CodeImages
   indexer: { wake(): void }
 }
@@ -27,6 +27,7 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   reserveCode: (effects, value) => effects.created(linksIn(value).map(asNew)),
   changeUrl: (effects, value) => effects.changed(linksIn(value).map(codeOf)),
   deleteLink: (effects, value) => effects.deleted(linksIn(value).map(codeOf)),
+  patchLinks: (effects, value) => effects.changed(codesIn(value)),
   changeProperties: (effects, value) => effects.changed(codesIn(value)),
   scheduleDeletion: (effects, value) => effects.changed(codesIn(value)),
   undoDeletion: (effects, value) => effects.changed(codesIn(value)),
@@ -86,12 +87,11 @@ export class LinkEffects {
   /** Disabled codes, disabled accounts or the blocklist have changed. */
   rulesChanged(): void {
     this.#options.versions.changeAll()
-    this.#options.rules.clear()
   }
 
   /** Other hosts have counted hits; the hits of this host are known already. */
   hitsCounted(): void {
-    this.#options.rules.dropCounts()
+    this.#options.hitLimits.clear()
   }
 
   changed(codes: readonly Code[]): void {
@@ -107,6 +107,6 @@ export class LinkEffects {
 
   #drop(code: Code): void {
     this.#options.versions.change(code)
-    this.#options.rules.drop(code)
+    this.#options.hitLimits.drop(code)
   }
 }

@@ -5,6 +5,7 @@ import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import { DELETION_DELAY_MS } from './delayed-deletion.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
+import type { PropertiesView } from './property-models.ts'
 import {
   CHANGED_MAX,
   type LinkProperties,
@@ -13,9 +14,9 @@ import {
   type PropertiesChange,
   type PropertiesPatch,
   type PropertiesRow,
-  type PropertiesView,
-  propertiesOf,
-} from './property-model.ts'
+  propertiesView,
+  readProperties,
+} from './property-table.ts'
 import { requireOwnedLink, type UpdateDeps } from './update.ts'
 
 /** Reads on the control thread's own connection. */
@@ -24,18 +25,17 @@ export class PropertyReads {
 
   constructor(db: Database) {
     this.#byIds = db.prepare<PropertiesRow & { id: number }, [string]>(
-      `SELECT links.id AS id, ${PROPERTY_COLUMNS}
-       FROM links JOIN link_properties ON link_id = links.id
-       WHERE links.id IN (SELECT value FROM json_each(?))`,
+      `SELECT id, ${PROPERTY_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))`,
     )
   }
 
-  /** The properties of links that have any, by their ids. */
+  /** The properties of links by their ids. */
   readProperties(ids: readonly number[]): Map<number, LinkProperties> {
     const rows = this.#byIds.all(JSON.stringify(ids))
-    return new Map(rows.map((row) => [row.id, propertiesOf(row)]))
+    return new Map(rows.map((row) => [row.id, readProperties(row)]))
   }
 
+  /** Those of a deleted link are not set. */
   propertiesOf(id: number): LinkProperties {
     return this.readProperties([id]).get(id) ?? NO_PROPERTIES
   }
@@ -83,13 +83,13 @@ export async function changeProperties(
   deps: ChangeDeps,
   owner: Account,
   codes: readonly string[],
-  { expiredUrl, ...change }: PropertiesChange,
+  { expired_url: expired, ...change }: PropertiesChange,
 ): Promise<void> {
   const ids = ownedIds(deps, owner, codes)
-  if (expiredUrl && deps.blocklist.isBlocked(expiredUrl)) throw new AppError('url_blocked')
+  if (expired && deps.blocklist.isBlocked(expired)) throw new AppError('url_blocked')
   const patch: PropertiesPatch = change
-  if (expiredUrl !== undefined) patch.expiredUrl = expiredUrl?.text ?? null
-  await deps.links.changeProperties({
+  if (expired !== undefined) patch.expired_url = expired?.text ?? null
+  await deps.links.patchLinks({
     ids,
     patch,
     quota: deps.plans[owner.plan],
@@ -138,8 +138,6 @@ function ownedIds(
 
 function viewOf({ properties, hits, addresses }: PropertiesDeps, link: Link): PropertiesView {
   const { id, code, url, createdAt } = link
-  const found = properties.propertiesOf(id)
-  const time = (at: number | null) => (at === null ? null : isoTime(at))
   return {
     code,
     url,
@@ -147,15 +145,6 @@ function viewOf({ properties, hits, addresses }: PropertiesDeps, link: Link): Pr
     qr_url: addresses.qr(code),
     created_at: isoTime(createdAt),
     hit_count: hits.ofLink(id),
-    title: found.title,
-    note: found.note,
-    tags: found.tags,
-    paused: found.isPaused,
-    starts_at: time(found.startsAt),
-    expires_at: time(found.expiresAt),
-    max_hits: found.maxHits,
-    expired_url: found.expiredUrl,
-    forward_query: found.forwardQuery,
-    delete_at: time(found.deleteAt),
+    ...propertiesView(properties.propertiesOf(id)),
   }
 }

@@ -3,7 +3,7 @@ import { type RequestBodies, readBody } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { changeProperties, getProperties, type PropertiesDeps } from './properties.ts'
-import { PropertiesBody, PropertiesView } from './property-model.ts'
+import { PropertiesBody, PropertiesView } from './property-models.ts'
 
 interface Deps extends PropertiesDeps, GuardDeps {
   bodies: RequestBodies

@@ -2,88 +2,118 @@ import { LRUCache } from 'lru-cache'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Code } from '../lib/code.ts'
 import { locationOf, parseKnownUrl, type UrlFilter } from './location.ts'
-import type { LinkProperties } from './property-model.ts'
+import { type LinkProperties, PROPERTIES, type PropertyName } from './property-table.ts'
 
-/** The properties of a link that affect its redirects. */
-export interface LinkRules {
-  /** Paused, or its deletion is scheduled. */
-  readonly isOff: boolean
-  readonly startsAt: number | null
-  readonly expiresAt: number | null
-  readonly maxHits: number | null
-  /** `Location` after the end; null for 410. */
-  readonly expiredLocation: string | null
-  readonly forwardQuery: boolean
-  /** Redirects so far, counted only with `maxHits`. */
-  hits: number
+/**
+ * The properties of a link on which its redirects depend; an absent one is not set. `expired_url`
+ * has the form of `Location`, and is absent if its host is blocked.
+ */
+export type LinkRules = { readonly [Name in PropertyName]?: NonNullable<LinkProperties[Name]> }
+
+export type LinkState = 'active' | 'off' | 'expired'
+
+const RULES = PROPERTIES.filter(({ isRule }) => isRule)
+
+const IS_SET = RULES.map(({ name }) => `nullif(${name}, 0)`).join(', ')
+const PAIRS = RULES.map(({ name }) => `'${name}', ${name}`).join(', ')
+/** SQL: the columns of rules as a JSON object; null if none is set. */
+export const RULES_COLUMN = `CASE WHEN coalesce(${IS_SET}) IS NOT NULL
+  THEN json_object(${PAIRS}) END`
+
+/** The rules of `RULES_COLUMN` as the JSON of `LinkRules`. */
+export function encodeRules(column: string, blocklist: UrlFilter): string {
+  const row = JSON.parse(column) as Record<PropertyName, unknown>
+  const set = RULES.filter(({ name }) => row[name]).map(({ name, kind }) => {
+    if (kind === 'url') return [name, allowedLocation(row[name] as string, blocklist)]
+    return [name, kind === 'flag' ? true : row[name]]
+  })
+  return JSON.stringify(Object.fromEntries(set))
 }
 
-interface KeptRules {
-  rules: LinkRules
-  /** The number of calls of `dropCounts` before `rules.hits` was read. */
-  drops: number
+function allowedLocation(url: string, blocklist: UrlFilter): string | undefined {
+  const parsed = parseKnownUrl(url)
+  return blocklist.isBlocked(parsed) ? undefined : locationOf(parsed)
 }
 
-/** Few links have rules and visitors. An entry takes about 300 bytes. */
-const RULES_MAX = 20_000
+/** HOT PATH. A link that was paused or has not started is unknown, even if it has expired. */
+export function stateOf(rules: LinkRules, now: number, hits: number): LinkState {
+  const { paused, delete_at, starts_at, expires_at, max_hits } = rules
+  if (paused || delete_at !== undefined) return 'off'
+  if (starts_at !== undefined && now < starts_at) return 'off'
+  if (expires_at !== undefined && now >= expires_at) return 'expired'
+  return max_hits !== undefined && hits >= max_hits ? 'expired' : 'active'
+}
 
-interface RuleCacheOptions {
-  properties: { propertiesOf(id: number): LinkProperties }
-  hits: Pick<HitCounts, 'ofLink'>
-  blocklist: UrlFilter
+/** Characters of a query that is forwarded: this bounds the time that names take. */
+const FORWARDED_QUERY_MAX = 4096
+/** A query that a URL parser would return as it is. */
+const CLEAN_QUERY = /^[\w!$%&()*+,./:;=?@[\\\]^`{|}~-]*$/
+
+/**
+ * HOT PATH. The destination with `query`, the query string of a request without its question mark.
+ * Its parameters come last, and replace those of the same name in the destination, as Shlink does.
+ * Nothing that was sent is encoded again.
+ */
+export function withQuery(location: string, query: string): string {
+  if (query === '' || query.length > FORWARDED_QUERY_MAX) return location
+  const added = CLEAN_QUERY.test(query) ? query : new URL(`http://host/?${query}`).search.slice(1)
+  if (added === '') return location
+  const hash = location.indexOf('#')
+  const address = hash < 0 ? location : location.slice(0, hash)
+  const fragment = hash < 0 ? '' : location.slice(hash)
+  const start = address.indexOf('?')
+  if (start < 0) return `${address}?${added}${fragment}`
+  const present = address.slice(start + 1)
+  const replaced = new Set(namesOf(added))
+  const names = namesOf(present)
+  const parts = present.split('&').filter((part) => part !== '')
+  const kept = parts.filter((_, n) => !replaced.has(names[n] as string))
+  return `${address.slice(0, start)}?${[...kept, added].join('&')}${fragment}`
 }
 
 /**
- * The rules of links that have any. A change to a link removes its code in the tick in which the
- * write is acknowledged.
+ * The decoded names of a query, one for each part that is not empty. Parsed at once, which takes
+ * half the time of one parser per part. With `&` in front, a `?` at the start is part of a name.
  */
-export class RuleCache {
-  readonly #options: RuleCacheOptions
-  readonly #rules = new LRUCache<Code, KeptRules>({ max: RULES_MAX })
-  #drops = 0
+const namesOf = (query: string): string[] => [...new URLSearchParams(`&${query}`).keys()]
 
-  constructor(options: RuleCacheOptions) {
-    this.#options = options
+/** Few links have a limit of hits. An entry takes about 200 bytes. */
+const LIMITED_MAX = 20_000
+
+/**
+ * The hits of links with `max_hits`. Only the control thread follows such links, so that the number
+ * stays exact while each redirect adds to it. In a cluster it lacks what the other hosts have not
+ * flushed.
+ */
+export class HitLimits {
+  readonly #hits: Pick<HitCounts, 'ofLink'>
+  readonly #counts = new LRUCache<Code, number>({ max: LIMITED_MAX })
+
+  constructor(hits: Pick<HitCounts, 'ofLink'>) {
+    this.#hits = hits
   }
 
-  /**
-   * Reads the database if the rules are not in memory. The control thread alone answers for links
-   * with rules, so the number of hits stays exact while each redirect adds to it. In a cluster it
-   * lags behind by what the other hosts have not flushed.
-   */
-  find(code: Code, id: number): LinkRules {
-    const kept = this.#rules.get(code)
-    if (kept && (kept.rules.maxHits === null || kept.drops === this.#drops)) return kept.rules
-    const rules = this.#read(id)
-    this.#rules.set(code, { rules, drops: this.#drops })
-    return rules
+  /** Reads the database if the number is not in memory. */
+  hitsOf(code: Code, id: number): number {
+    const known = this.#counts.get(code)
+    if (known !== undefined) return known
+    const hits = this.#hits.ofLink(id)
+    this.#counts.set(code, hits)
+    return hits
   }
 
+  /** One more hit of a link whose number was just read. */
+  add(code: Code): void {
+    this.#counts.set(code, (this.#counts.peek(code) ?? 0) + 1)
+  }
+
+  /** The link has changed. */
   drop(code: Code): void {
-    this.#rules.delete(code)
+    this.#counts.delete(code)
   }
 
-  /** Other hosts have counted hits. */
-  dropCounts(): void {
-    this.#drops++
-  }
-
+  /** All links may have changed, or other hosts have counted hits. */
   clear(): void {
-    this.#rules.clear()
-  }
-
-  #read(id: number): LinkRules {
-    const { properties, hits, blocklist } = this.#options
-    const found = properties.propertiesOf(id)
-    const expired = found.expiredUrl === null ? undefined : parseKnownUrl(found.expiredUrl)
-    return {
-      isOff: found.isPaused || found.deleteAt !== null,
-      startsAt: found.startsAt,
-      expiresAt: found.expiresAt,
-      maxHits: found.maxHits,
-      expiredLocation: expired && !blocklist.isBlocked(expired) ? locationOf(expired) : null,
-      forwardQuery: found.forwardQuery,
-      hits: found.maxHits === null ? 0 : hits.ofLink(id),
-    }
+    this.#counts.clear()
   }
 }

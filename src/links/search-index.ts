@@ -34,7 +34,7 @@ export function searchWrites(db: Database) {
   const waiting = db.prepare<WaitingRow, [number, number]>(
     `SELECT id, account_id AS accountId, code, substr(url, 1, ${INDEXED_BYTES}) AS url,
        ${PROPERTY_TEXT} AS text
-     FROM links LEFT JOIN link_properties ON link_id = id WHERE id > ? ORDER BY id LIMIT ?`,
+     FROM links WHERE id > ? ORDER BY id LIMIT ?`,
   )
   const advance = db.prepare<null, [number]>('UPDATE search_progress SET indexed_to = ?')
   const insert = db.prepare<null, [AccountId, number, string]>(
@@ -79,8 +79,8 @@ export function indexKeeper(db: Database) {
   const remove = db.prepare<null, [AccountId, number]>(
     `DELETE FROM links_search WHERE rowid = ${ROWID}`,
   )
-  const propertyText = db.prepare<{ text: string }, [number]>(
-    `SELECT ${PROPERTY_TEXT} AS text FROM link_properties WHERE link_id = ?`,
+  const propertyText = db.prepare<{ text: string | null }, [number]>(
+    `SELECT ${PROPERTY_TEXT} AS text FROM links WHERE id = ?`,
   )
   return {
     update({ id, accountId, code, url }: IndexedLink): void {

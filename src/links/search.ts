@@ -29,10 +29,10 @@ const LONG = '   '
 /** More trigrams exclude hardly any further link, and each takes time. */
 const TRIGRAMS_MAX = 4
 
-/** The searched properties of `link_properties` as one text; null without a row. */
-export const PROPERTY_TEXT = `CASE WHEN link_id IS NOT NULL THEN concat_ws(' ', title,
-  (SELECT group_concat(tag, ' ' ORDER BY tag) FROM link_tags
-   WHERE link_tags.link_id = link_properties.link_id), note) END`
+const HAS_TEXT = 'coalesce(title, tags, note) IS NOT NULL'
+/** The searched properties of a link as one text; null if it has none. */
+export const PROPERTY_TEXT = `CASE WHEN ${HAS_TEXT} THEN concat_ws(' ', title,
+  (SELECT group_concat(value, ' ') FROM json_each(tags)), note) END`
 
 /** The same for texts with spaces: each run of them is one space. */
 const foldSpaced = (text: string): string => fold(text).replace(/\s+/gu, ' ')
@@ -172,13 +172,12 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
       'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3',
     ),
     properties: db.prepare<PropertyRow, [string]>(
-      `SELECT link_id AS id, ${PROPERTY_TEXT} AS text FROM link_properties
-       WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY link_id`,
+      `SELECT id, ${PROPERTY_TEXT} AS text FROM links
+       WHERE id IN (SELECT value FROM json_each(?)) AND ${HAS_TEXT} ORDER BY id`,
     ),
     nextProperties: db.prepare<PropertyRow, [AccountId, number, number]>(
-      `SELECT link_id AS id, ${PROPERTY_TEXT} AS text FROM link_properties
-       WHERE link_id > ?2 AND link_id <= ?3
-         AND (SELECT account_id FROM links WHERE id = link_id) = ?1`,
+      `SELECT id, ${PROPERTY_TEXT} AS text FROM links
+       WHERE +account_id = ?1 AND id > ?2 AND id <= ?3 AND ${HAS_TEXT}`,
     ),
   }
 }

@@ -71,12 +71,12 @@ const patch = fc.record(
     tags,
     addTags: tags,
     removeTags: tags,
-    isPaused: fc.boolean(),
-    startsAt: time,
-    expiresAt: time,
-    maxHits: fc.constantFrom(null, 5),
-    expiredUrl: fc.constantFrom(null, 'https://example.com/over'),
-    forwardQuery: fc.boolean(),
+    paused: fc.boolean(),
+    starts_at: time,
+    expires_at: time,
+    max_hits: fc.constantFrom(null, 5),
+    expired_url: fc.constantFrom(null, 'https://example.com/over'),
+    forward_query: fc.boolean(),
   },
   { requiredKeys: [] },
 )
@@ -87,7 +87,7 @@ const calls = fc.array(
     { weight: 3, arbitrary: call('reserveCode', reservation) },
     { weight: 3, arbitrary: call('changeUrl', change) },
     { weight: 3, arbitrary: call('deleteLink', fc.record({ id, author })) },
-    { weight: 4, arbitrary: call('changeProperties', fc.record({ ids, patch, quota, author })) },
+    { weight: 4, arbitrary: call('patchLinks', fc.record({ ids, patch, quota, author })) },
     call('scheduleDeletion', fc.record({ ids, deleteAt: fc.constantFrom(1, 2), author })),
     call('undoDeletion', fc.record({ ids, author })),
     call('deleteDue', fc.record({ now: fc.constantFrom(1, 2), most: fc.constantFrom(1, 9) })),
@@ -157,7 +157,7 @@ test('calls have the same results and leave the same tables, however they are ba
         })
         expect(outcomes).toEqual(expected)
         expect(contentsOf(together.db)).toEqual(contentsOf(alone.db))
-        const checks = ['stored bytes', 'properties', 'search index']
+        const checks = ['stored bytes', 'tags', 'search index']
         const found = [...checkDatabase(alone.db)].filter(({ check }) => checks.includes(check))
         expect(found.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok'])
       } finally {

@@ -16,7 +16,8 @@ import {
   type NewLink,
   type QuotaName,
 } from './link.ts'
-import { deletionCanceler, propertyRemover, propertyWrites } from './property-store.ts'
+import { deletionCanceler, propertyWrites } from './property-store.ts'
+import { STORED_BYTES } from './property-table.ts'
 import { indexKeeper } from './search-index.ts'
 
 /** A link, or the quota that it exceeds. */
@@ -82,7 +83,7 @@ function creation(db: Database) {
     const links = items.map((item): Creation => {
       const existing = byUrl.get(accountId, item.urlKey)
       if (existing) {
-        cancelDeletion(existing)
+        cancelDeletion(existing.id)
         return { ...existing, reused: true }
       }
       const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
@@ -163,16 +164,15 @@ function deletion(db: Database) {
   const accounts = accountCounts(db)
   const index = indexKeeper(db)
   const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
-    `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${URL_BYTES} AS urlBytes`,
+    `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${STORED_BYTES} AS urlBytes`,
   )
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
-  const removeProperties = propertyRemover(db)
   const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
     'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
   )
   const due = db.prepare<{ id: number }, [number, number]>(
-    `SELECT link_id AS id FROM link_properties WHERE delete_at IS NOT NULL AND delete_at <= ?
-     ORDER BY delete_at, link_id LIMIT ?`,
+    `SELECT id FROM links WHERE delete_at IS NOT NULL AND delete_at <= ?
+     ORDER BY delete_at, id LIMIT ?`,
   )
 
   const remove = (id: number): Link | undefined => {
@@ -181,8 +181,7 @@ function deletion(db: Database) {
     const { urlBytes, ...link } = removed
     index.remove(link.accountId, id)
     removeHits.run(id)
-    const bytes = urlBytes + removeProperties(id)
-    accounts.add(link.accountId, { links: -1, urlBytes: -bytes })
+    accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
     return link
   }
 

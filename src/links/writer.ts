@@ -10,8 +10,8 @@ import {
   type QuotaName,
   quotaError,
 } from './link.ts'
-import { BAD_TAGS, BAD_TIMES } from './property-model.ts'
-import type { ChangeProperties, ScheduleDeletion } from './property-store.ts'
+import { BAD_TAGS, BAD_TIMES } from './property-models.ts'
+import type { PatchLinks, ScheduleDeletion } from './property-store.ts'
 import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
 
 interface LinkWriterOptions {
@@ -60,8 +60,8 @@ export class LinkWriter {
   }
 
   /** All of the links or none. Throws `invalid_api_key`, `invalid_value`, `quota_exceeded`. */
-  async changeProperties(command: ChangeProperties): Promise<void> {
-    const codes = requireActive(await this.#call('changeProperties', command))
+  async patchLinks(command: PatchLinks): Promise<void> {
+    const codes = requireActive(await this.#call('patchLinks', command))
     if (codes === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
     if (codes === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
     if (typeof codes === 'string') throw quotaError(codes, command.quota)

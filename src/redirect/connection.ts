@@ -1,7 +1,6 @@
 import type { Socket } from 'bun'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import { ControlLink, type LinkContext, type LinkOwner, Outgoing, release } from './control-link.ts'
-import type { Follow } from './follow.ts'
 import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
 import { ResponseEnd } from './response-end.ts'
 import { type Answer, toText } from './responses.ts'
@@ -25,7 +24,8 @@ const GET = Buffer.from('GET ')
 
 /** What the connections of one redirect thread share. */
 export interface ConnectionContext extends LinkContext {
-  follow: Follow
+  /** `peer`: the address of the client or its proxy. Undefined: the control thread answers. */
+  follow(request: PlainRequest, peer: string): Answer | undefined
   limits: ConnectionLimits<Connection>
   usageOf(peer: string): AddressUsage
   /** Bytes of long responses since the last garbage collection. */

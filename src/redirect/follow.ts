@@ -1,68 +1,86 @@
-import type { ClientAddress } from '../hot/client-address.ts'
+import type { Account } from '../accounts/store.ts'
+import type { Client } from '../hot/client-address.ts'
+import type { Destination } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
-import { toCode } from '../lib/code.ts'
+import type { RequestHeaders } from '../http/context.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Code, toCode } from '../lib/code.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
-import type { LinkCache } from '../links/cache.ts'
-import type { KnownCodes } from '../links/known-codes.ts'
-import type { PlainRequest } from './plain-request.ts'
+import { type HitLimits, type LinkRules, stateOf, withQuery } from '../links/rules.ts'
 import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 
 interface FollowDeps extends ResponseDeps {
-  cache: LinkCache
-  /** Whether a link may have the code: see `KnownCodes`. */
-  codes: Pick<KnownCodes, 'mayExist' | 'prepare'>
+  /** Null if no link has the code; undefined if only the control thread can tell. */
+  find(code: Code): Destination | null | undefined
+  /** Only on the control thread: see `HitLimits`. */
+  hitLimits?: HitLimits
   journal: { append(linkId: number): void }
   limiter: Pick<RateLimiter, 'take'>
-  address: ClientAddress
-  /** Whether any proxy is trusted, so that `X-Forwarded-For` counts. */
-  behindProxy: boolean
+  clock: Clock
   counters: Pick<RedirectCounters, 'add'>
 }
 
-/** `peer`: the address of the client or its proxy. Undefined: the control thread answers. */
-export type Follow = (request: PlainRequest, peer: string) => Answer | undefined
+/** A request for a short link. */
+export interface FollowRequest extends RequestHeaders {
+  /** The path, without the slash. */
+  readonly text: string
+  /** Without its question mark. */
+  readonly query: string
+  /** Whether a redirect counts: not for HEAD. */
+  readonly isHit: boolean
+}
+
+/** Undefined on a redirect thread: the control thread must answer. */
+export type Follow = (
+  request: FollowRequest,
+  client: Client,
+  account?: Account,
+) => Answer | undefined
+
+const NO_RULES: LinkRules = {}
 
 /**
- * HOT PATH. Answers GET /{code} on a redirect thread. No schema, no hooks, no await, no exceptions,
- * no needless object: bench/load/redirect.ts guards its cost. The control thread answers requests
- * for a link with rules, for a text that is not a code, and while the database fails.
+ * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, no exceptions, no needless object:
+ * bench/load/redirect.ts and rules.ts guard its cost. A redirect thread leaves texts that are no
+ * code, and links with `max_hits`, to the control thread.
  */
 export function follower(deps: FollowDeps): Follow {
-  const { cache, codes, journal, limiter, address, behindProxy, counters } = deps
+  const { find, hitLimits, journal, limiter, clock, counters } = deps
   const answers = new Answers(deps)
 
-  return (request, peer) => {
+  return (request, client, account) => {
     const code = toCode(request.text)
-    if (code === undefined) return undefined
-    const client = address.resolve(peer, behindProxy ? request.get('x-forwarded-for') : null)
-    let destination = cache.findInMemory(code)
-    if (destination === undefined) {
-      try {
-        if (codes.mayExist(code)) {
-          destination = cache.lookUp(code)
-          if (!destination) codes.prepare()
-        }
-      } catch {
-        return undefined
-      }
-    }
-    if (destination?.hasRules) return undefined
-    // Known first: a link that is found has a budget of its own.
-    const charge = destination?.location ? 'redirect' : 'read'
-    const budget = limiter.take(charge, undefined, client)
+    const link = code === undefined ? undefined : find(code)
+    if (!hitLimits && link === undefined) return undefined
+    const rules = link?.rules ? (JSON.parse(link.rules) as LinkRules) : NO_RULES
+    const isLimited = code !== undefined && link && rules.max_hits !== undefined
+    if (!hitLimits && isLimited) return undefined
+    const hits = isLimited ? (hitLimits as HitLimits).hitsOf(code, link.id) : 0
+    const state = rules === NO_RULES ? 'active' : stateOf(rules, clock(), hits)
+    // A link that is off is charged like an unknown code: the headers must not tell them apart.
+    const location = state === 'off' ? null : link?.location
+    const budget = limiter.take(location ? 'redirect' : 'read', account, client)
     if (!budget.allowed) {
       counters.add('limited')
       return answers.refuse('rate_limited', String(budget.retryAfter), { budget, headers: request })
     }
-    if (destination?.location) {
-      journal.append(destination.id)
-      return answers.redirect(destination.location, budget, code)
+    if (!code || !link || !location) {
+      const isDisabled = link?.isDisabled === true
+      counters.add(isDisabled ? 'disabled' : 'notFound')
+      const refusal = isDisabled ? 'link_disabled' : 'code_not_found'
+      return answers.refuse(refusal, request.text.toUpperCase(), { budget, headers: request })
     }
-    if (destination?.isDisabled) {
-      counters.add('disabled')
-      return answers.refuse('link_disabled', code, { budget, headers: request })
+    if (state === 'expired') {
+      counters.add('expired')
+      if (rules.expired_url !== undefined) return answers.redirect(rules.expired_url, budget)
+      return answers.refuse('link_expired', code, { budget, headers: request })
     }
-    counters.add('notFound')
-    return answers.refuse('code_not_found', code, { budget, headers: request })
+    if (!request.isHit) counters.add('foundByHead')
+    else {
+      if (isLimited) hitLimits?.add(code)
+      journal.append(link.id)
+    }
+    const target = rules.forward_query ? withQuery(location, request.query) : location
+    return answers.redirect(target, budget, code)
   }
 }

@@ -1,4 +1,4 @@
-import { type ClientAddress, clientNetwork } from '../hot/client-address.ts'
+import { clientNetwork } from '../hot/client-address.ts'
 import type { MonotonicClock } from '../lib/clock.ts'
 import type { Histogram } from '../lib/histogram.ts'
 import type { Follow } from './follow.ts'
@@ -9,11 +9,11 @@ export const SAMPLED_ONE_IN = 128
 /** HOT PATH. Times a sample of redirects, the first one included. */
 export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicClock): Follow {
   let untilNext = 1
-  return (request, peer) => {
-    if (--untilNext > 0) return follow(request, peer)
+  return (request, client) => {
+    if (--untilNext > 0) return follow(request, client)
     untilNext = SAMPLED_ONE_IN
     const start = monotonic()
-    const answer = follow(request, peer)
+    const answer = follow(request, client)
     seconds.observe((monotonic() - start) / 1000)
     return answer
   }
@@ -22,16 +22,15 @@ export function timed(follow: Follow, seconds: Histogram, monotonic: MonotonicCl
 interface LoggedDeps {
   /** Writes the log line of a request for a short link. */
   note: (line: Record<string, string | number | null>) => void
-  address: ClientAddress
   monotonic: MonotonicClock
 }
 
 /** Logs each redirect, with `LOG_REQUESTS=all`: that costs more than the redirect itself. */
-export function logged(follow: Follow, { note, address, monotonic }: LoggedDeps): Follow {
-  return (request, peer) => {
+export function logged(follow: Follow, { note, monotonic }: LoggedDeps): Follow {
+  return (request, client) => {
     const start = monotonic()
-    const client = clientNetwork(address.resolve(peer, request.get('x-forwarded-for')))
-    const answer = follow(request, peer)
+    const network = clientNetwork(client)
+    const answer = follow(request, client)
     if (!answer) return undefined
     note({
       method: 'GET',
@@ -40,7 +39,7 @@ export function logged(follow: Follow, { note, address, monotonic }: LoggedDeps)
       ms: Math.round((monotonic() - start) * 10) / 10,
       request_id: answer.headers['X-Request-Id'] ?? null,
       code: request.text.slice(0, 20),
-      client,
+      client: network,
     })
     return answer
   }

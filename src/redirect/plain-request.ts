@@ -1,4 +1,4 @@
-import type { RequestHeaders } from '../http/context.ts'
+import type { FollowRequest } from './follow.ts'
 
 /** The longest head that is read here, and the longest that Bun's server reads. */
 const HEAD_MAX = 8 * 1024
@@ -9,7 +9,9 @@ const FORWARDED_HEAD_MAX = 16 * 1024
  * each, without control characters.
  */
 const HEADERS = String.raw`(?:[\w!#$%&'*+.^\x60|~-]{1,64}:[\t -~\x80-\xff]*\r\n){1,64}\r\n$`
-const PLAIN = new RegExp(String.raw`^GET /([A-Za-z0-9]+)(?:\?[!-~]*)? HTTP/1\.([01])\r\n${HEADERS}`)
+const PLAIN = new RegExp(
+  String.raw`^GET /([A-Za-z0-9]+)(?:\?([!-~]*))? HTTP/1\.([01])\r\n${HEADERS}`,
+)
 /** With one of these, the request has a body, belongs to an account or is no simple one. */
 const UNUSUAL = unusual(
   'x-api-key|content-length|transfer-encoding|expect|upgrade',
@@ -26,24 +28,28 @@ export const isHeadStart = (text: string): boolean =>
   text.length <= FORWARDED_HEAD_MAX && START.test(text) && !BROKEN_LINE.test(text)
 
 /** A request for a short link that a redirect thread can answer. */
-export class PlainRequest implements RequestHeaders {
+export class PlainRequest implements FollowRequest {
   /** The path, without the slash. */
   readonly text: string
+  /** Without its question mark. */
+  readonly query: string
+  readonly isHit = true
   /** The connection ends after the response. */
   readonly isLast: boolean
   readonly #head: string
 
-  private constructor(head: string, text: string, isLast: boolean) {
+  private constructor(head: string, match: RegExpExecArray) {
     this.#head = head
-    this.text = text
-    this.isLast = isLast
+    this.text = match[1] as string
+    this.query = match[2] ?? ''
+    this.isLast = match[3] === '0' || CLOSE.test(head)
   }
 
   /** HOT PATH. `head`: with its empty line. Undefined: another parser must read it. */
   static read(head: string): PlainRequest | undefined {
     const match = head.length <= HEAD_MAX ? PLAIN.exec(head) : null
     if (match === null || UNUSUAL.test(head) || !HOST.test(head)) return undefined
-    return new PlainRequest(head, match[1] as string, match[2] === '0' || CLOSE.test(head))
+    return new PlainRequest(head, match)
   }
 
   /** As that of `Headers`: several lines of one name are joined. `name`: in lower case. */

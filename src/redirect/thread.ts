@@ -3,11 +3,13 @@ import { OwnAddress } from '../blocklist/own-address.ts'
 import { openReadonly } from '../db/open.ts'
 import { ClientAddress, clientIp } from '../hot/client-address.ts'
 import { CodeVersions } from '../hot/code-versions.ts'
+import type { Destination } from '../hot/destination-cache.ts'
 import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
 import { PassedPeers } from '../hot/passed-peers.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import { RequestIds } from '../http/context.ts'
 import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
+import type { Code } from '../lib/code.ts'
 import { stackOf } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
@@ -16,7 +18,7 @@ import { CodeFilter } from '../links/code-filter.ts'
 import { DestinationReads } from '../links/destination.ts'
 import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
-import { type Follow, follower } from './follow.ts'
+import { follower } from './follow.ts'
 import { logged, timed } from './observe.ts'
 import { type Answer, internalError } from './responses.ts'
 
@@ -168,30 +170,14 @@ export class RedirectThread {
     this.#counters.set('bytesHeld', limits.bytes)
   }
 
-  #follower(): Follow {
-    const { trustedProxies, notFoundUrl, limiter, journal, versions, cacheMax } = this.#settings
-    const { thread } = this.#settings
+  #follower(): ConnectionContext['follow'] {
+    const { trustedProxies, notFoundUrl, limiter, journal, thread } = this.#settings
     const counters = this.#counters
-    const reads = new DestinationReads(this.#db, {
-      isBlocked: (url) => this.#blocked.isBlocked(url),
-    })
     const follow = follower({
-      cache: new LinkCache({
-        reads,
-        versions: new CodeVersions(versions),
-        counters,
-        max: cacheMax,
-      }),
-      codes: {
-        mayExist: (code) => this.#codes?.has(code) ?? true,
-        prepare: () => {
-          if (!this.#codes) this.#noteSome({ codesWanted: true })
-        },
-      },
+      find: this.#finder(),
       journal: new JournalAppender(journal),
       limiter: new RateLimiter(limiter, { ...this.#clocks, thread }),
-      address: this.#address,
-      behindProxy: trustedProxies.length > 0,
+      clock: this.#clocks.clock,
       counters,
       notFoundUrl,
       requestIds: this.#requestIds,
@@ -199,9 +185,41 @@ export class RedirectThread {
     })
     const { monotonic } = this.#clocks
     const timedFollow = timed(follow, counters.seconds, monotonic)
-    if (!this.#settings.logsRequests) return timedFollow
     const note = (log: Record<string, string | number | null>) => this.#note({ log })
-    return logged(timedFollow, { note, address: this.#address, monotonic })
+    const observed = this.#settings.logsRequests
+      ? logged(timedFollow, { note, monotonic })
+      : timedFollow
+    const behindProxy = trustedProxies.length > 0
+    return (request, peer) => {
+      const forwarded = behindProxy ? request.get('x-forwarded-for') : null
+      return observed(request, this.#address.resolve(peer, forwarded))
+    }
+  }
+
+  /** Undefined while the database fails. */
+  #finder(): (code: Code) => Destination | null | undefined {
+    const { versions, cacheMax: max } = this.#settings
+    const reads = new DestinationReads(this.#db, {
+      isBlocked: (url) => this.#blocked.isBlocked(url),
+    })
+    const cache = new LinkCache({
+      reads,
+      versions: new CodeVersions(versions),
+      counters: this.#counters,
+      max,
+    })
+    return (code) => {
+      const found = cache.findInMemory(code)
+      if (found !== undefined) return found
+      if (this.#codes?.has(code) === false) return null
+      try {
+        const stored = cache.lookUp(code)
+        if (!stored && !this.#codes) this.#noteSome({ codesWanted: true })
+        return stored ?? null
+      } catch {
+        return undefined
+      }
+    }
   }
 
   #blockedIn(lists: BlockedLists): BlockedHosts {

@@ -10,8 +10,8 @@ import { buildMutant } from './lib/mutant.ts'
 const NEXT_RELEASE = {
   file: 'src/cluster/entries.ts',
   changes: [
-    [/CALLS_VERSION = 1/g, 'CALLS_VERSION = 2'],
-    [/(SINCE: Readonly<Record<string, number>>) = \{\}/g, '$1 = { reserveCode: 2 }'],
+    [/(CALLS_VERSION = BASE_VERSION)/g, '$1 + 1'],
+    [/(SINCE: Readonly<Record<string, number>> = \{)/g, '$1 reserveCode: CALLS_VERSION,'],
   ] as const,
 }
 

@@ -15,7 +15,7 @@ import {
   type ReusedLink,
   type UpdatedLink,
 } from '../../src/client/client.ts'
-import type { PropertiesView } from '../../src/links/property-model.ts'
+import type { PropertiesView } from '../../src/links/property-models.ts'
 import type {
   BulkView,
   CreatedView,

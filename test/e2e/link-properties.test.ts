@@ -76,7 +76,7 @@ const TAGS = 'Invalid tags: must be a list of at most 20'
 const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
 const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
 const FIELDS =
-  'The fields are title, note, tags, paused, starts_at, expires_at, max_hits, expired_url, forward_query.'
+  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], 'Invalid properties: must be a JSON object'],

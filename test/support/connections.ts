@@ -7,7 +7,6 @@ import {
   listenForClients,
 } from '../../src/redirect/connection.ts'
 import { ConnectionLimits, limitsPerThread } from '../../src/redirect/connection-limits.ts'
-import type { Follow } from '../../src/redirect/follow.ts'
 import { internalError } from '../../src/redirect/responses.ts'
 import { Conversation } from './conversation.ts'
 
@@ -32,7 +31,7 @@ export function serve(
   const log = createLog({ level: 'error', human: false, write: (line) => lines.push(line) })
   const control = new ControlServer(answer, log)
   const followed: string[] = []
-  const follow: Follow = ({ text }, peer) => {
+  const follow: ConnectionContext['follow'] = ({ text }, peer) => {
     if (text === BROKEN) throw new Error('a bug')
     if (text !== CODE) return undefined
     followed.push(peer)

@@ -5,7 +5,7 @@ import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
 import type { Link } from '../../links/link.ts'
 import { changeProperties, scheduleDeletion, undoDeletion } from '../../links/properties.ts'
-import { Tag } from '../../links/property-model.ts'
+import { Tag } from '../../links/property-models.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
@@ -91,9 +91,9 @@ async function runAction(
       return { done: 'deleted', n, undo: codes.join(',') }
     case 'pause':
     case 'resume': {
-      const isPaused = action === 'pause'
-      await changeProperties(deps, account, codes, { isPaused })
-      return { done: isPaused ? 'paused' : 'resumed', n }
+      const paused = action === 'pause'
+      await changeProperties(deps, account, codes, { paused })
+      return { done: paused ? 'paused' : 'resumed', n }
     }
     case 'tag':
     case 'untag': {

@@ -4,6 +4,11 @@ import { isoTime } from '../../lib/clock.ts'
 import { exportLinks } from '../../links/export.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
 import { type DetailedLink, withDetails } from '../../links/properties.ts'
+import {
+  type LinkProperties,
+  propertiesView,
+  SETTABLE_PROPERTIES,
+} from '../../links/property-table.ts'
 import { signedIn } from '../auth/guard.ts'
 import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -38,29 +43,33 @@ const EXPORT_BYTES = 2 * 1024 * 1024
 
 type CellOf = (link: DetailedLink, addresses: PublicUrls) => string | number | null
 
-const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at))
-
 const COLUMNS: Readonly<Record<string, CellOf>> = {
   code: ({ code }) => code,
   short_url: ({ code }, addresses) => addresses.short(code),
   url: ({ url }) => url,
   created_at: ({ createdAt }) => isoTime(createdAt),
   hits: ({ hitCount }) => hitCount,
-  title: ({ properties }) => properties.title,
-  tags: ({ properties }) => properties.tags.join(', '),
-  note: ({ properties }) => properties.note,
-  paused: ({ properties }) => String(properties.isPaused),
-  starts_at: ({ properties }) => timeOf(properties.startsAt),
-  expires_at: ({ properties }) => timeOf(properties.expiresAt),
-  max_hits: ({ properties }) => properties.maxHits,
-  expired_url: ({ properties }) => properties.expiredUrl,
-  forward_query: ({ properties }) => String(properties.forwardQuery),
 }
-const HEAD = csvLine(Object.keys(COLUMNS))
 const CELLS = Object.values(COLUMNS)
+const PROPERTY_NAMES = SETTABLE_PROPERTIES.map(({ name }) => name)
+const HEAD = csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAMES])
+
+function propertyCells(properties: LinkProperties): (string | number | null)[] {
+  const view = propertiesView(properties)
+  return PROPERTY_NAMES.map((name) => {
+    const value = view[name]
+    if (Array.isArray(value)) return value.join(', ')
+    return typeof value === 'boolean' ? String(value) : value
+  })
+}
 
 const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>
-  links.map((link) => csvLine(CELLS.map((cellOf) => cellOf(link, addresses)))).join('')
+  links
+    .map((link) => {
+      const cells = CELLS.map((cellOf) => cellOf(link, addresses))
+      return csvLine([...cells, ...propertyCells(link.properties)])
+    })
+    .join('')
 
 /** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
 function csvOf(

@@ -4,15 +4,18 @@ import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
+import { PropertiesBody } from '../../links/property-models.ts'
 import {
+  type Kind,
   type LinkProperties,
   MAX_HITS_MAX,
-  NOTE_MAX,
-  PropertiesBody,
+  SETTABLE_PROPERTIES,
+  type SettableName,
+  type SettableProperty,
+  startsAfterExpiry,
   TAG_MAX,
   TAGS_MAX,
-  TITLE_MAX,
-} from '../../links/property-model.ts'
+} from '../../links/property-table.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -24,29 +27,18 @@ import { localText, parseLocal } from '../ui/local-time.ts'
 
 /** The properties of a link as one form. */
 
-const NAMES = [
-  'title',
-  'tags',
-  'note',
-  'paused',
-  'starts_at',
-  'expires_at',
-  'max_hits',
-  'expired_url',
-  'forward_query',
-] as const
-type Name = (typeof NAMES)[number]
+type Name = SettableName
 type Texts = Readonly<Record<Name, string>>
 type Errors = Partial<Record<Name, string>>
 
-/** UTF-16 units that are shown again: a character may have two. */
-const LENGTHS: Partial<Record<Name, number>> = {
-  title: 2 * TITLE_MAX,
-  tags: TAGS_MAX * (2 * TAG_MAX + 2),
-  note: 2 * NOTE_MAX,
-  expired_url: URL_MAX_LENGTH,
-}
 const LENGTH_USUAL = 40
+
+/** Maximum UTF-16 units of a text in the form, of which a character may have two. */
+function lengthMax({ kind, max }: SettableProperty): number | undefined {
+  if (kind === 'tags') return TAGS_MAX * (2 * TAG_MAX + 2)
+  if (kind === 'url') return URL_MAX_LENGTH
+  return max && 2 * max
+}
 
 /** What a sent form contains. */
 export interface SentProperties {
@@ -67,10 +59,11 @@ export function readProperties(form: Form, zone: string): SentProperties {
   const known = isTimeZone(named) ? named : zone
   const body: Partial<Record<Name, unknown>> = {}
   const errors: Errors = {}
-  for (const name of NAMES.filter((name) => isChanged(form, name))) {
-    const value = fieldValue(name, form.text(name), known)
+  for (const property of SETTABLE_PROPERTIES.filter(({ name }) => isChanged(form, name))) {
+    const { name } = property
+    const value = fieldValue(property, form.text(name), known)
     const problem = PropertiesBody.safeParse({ [name]: value }).error?.issues[0]?.message
-    if (problem) errors[name] = messageOf(name, problem, known)
+    if (problem) errors[name] = messageOf(property, problem, known)
     else body[name] = value
   }
   return { ...sent, zone: known, body, errors }
@@ -86,31 +79,31 @@ function isChanged(form: Form, name: Name): boolean {
 const fingerprint = (text: string): string =>
   Bun.hash(text.trim().replace(/\r\n?/g, '\n')).toString(36)
 
-const isShort = (name: Name, text: string) => text.length <= (LENGTHS[name] ?? LENGTH_USUAL)
-
 /** Without texts that are too long for their field: cut, they would be different ones. */
 function textsOf(form: Form, prefix = ''): Partial<Texts> {
-  const texts = NAMES.map((name) => [name, form.text(prefix + name)] as const)
-  return Object.fromEntries(texts.filter(([name, text]) => isShort(name, text)))
+  const texts = SETTABLE_PROPERTIES.flatMap((property) => {
+    const text = form.text(prefix + property.name)
+    return text.length <= (lengthMax(property) ?? LENGTH_USUAL) ? [[property.name, text]] : []
+  })
+  return Object.fromEntries(texts)
 }
 
 /** Null clears a property. */
-function fieldValue(name: Name, text: string, zone: string): unknown {
-  if (name === 'paused' || name === 'forward_query') return text === '1'
-  if (text === '') return name === 'tags' ? [] : null
-  switch (name) {
+function fieldValue({ kind }: SettableProperty, text: string, zone: string): unknown {
+  if (kind === 'flag') return text === '1'
+  if (text === '') return null
+  switch (kind) {
     case 'tags':
       return text.split(',').filter((tag) => tag.trim() !== '')
-    case 'note':
+    case 'text':
       return text.replace(/\r\n?/g, '\n')
-    case 'starts_at':
-    case 'expires_at': {
+    case 'time': {
       const time = parseLocal(text, zone)
       return time === undefined ? '' : isoTime(time)
     }
-    case 'max_hits':
+    case 'count':
       return /^\d+$/.test(text) ? Number(text) : Number.NaN
-    case 'expired_url':
+    case 'url':
       return withScheme(text)
     default:
       return text
@@ -118,10 +111,9 @@ function fieldValue(name: Name, text: string, zone: string): unknown {
 }
 
 /** The API's messages name fields by their JSON names. */
-function messageOf(name: Name, problem: string, zone: string): string {
-  if (name === 'max_hits') return `Enter a whole number from 1 to ${parts.count(MAX_HITS_MAX)}.`
-  if (name !== 'starts_at' && name !== 'expires_at') return problem
-  return `Enter a date and a time that exists in ${zoneName(zone)}.`
+function messageOf({ kind }: SettableProperty, problem: string, zone: string): string {
+  if (kind === 'count') return `Enter a whole number from 1 to ${parts.count(MAX_HITS_MAX)}.`
+  return kind === 'time' ? `Enter a date and a time that exists in ${zoneName(zone)}.` : problem
 }
 
 const BAD_ORDER = 'The link must expire after it starts.'
@@ -138,9 +130,9 @@ export async function saveProperties(
 ): Promise<void> {
   const change = PropertiesBody.parse(body)
   const stored = deps.properties.propertiesOf(link.id)
-  const { startsAt = stored.startsAt, expiresAt = stored.expiresAt } = change
-  if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
-    errors[change.expiresAt === undefined ? 'starts_at' : 'expires_at'] ??= BAD_ORDER
+  const { starts_at = stored.starts_at, expires_at = stored.expires_at } = change
+  if (startsAfterExpiry({ starts_at, expires_at })) {
+    errors[change.expires_at === undefined ? 'starts_at' : 'expires_at'] ??= BAD_ORDER
   }
   if (Object.keys(errors).length > 0) throw new AppError('invalid_value', 'Nothing was saved.')
   if (Object.keys(body).length === 0) return
@@ -172,7 +164,7 @@ export function propertiesForm({ csrf }: CurrentUser, props: PropertiesFormProps
   const texts = sent ? shownTexts(sent, stored) : stored
   const errors = sent?.errors ?? {}
   const action = `${linkPath(link.code)}/properties`
-  const hidden = NAMES.map((name) => {
+  const hidden = SETTABLE_PROPERTIES.map(({ name }) => {
     return [`was_${name}`, sent ? (sent.before[name] ?? '') : fingerprint(stored[name])]
   })
   return parts.card(
@@ -193,86 +185,70 @@ export function propertiesForm({ csrf }: CurrentUser, props: PropertiesFormProps
 
 /** The typed texts. For an accepted text that is longer when it is shown, the stored one. */
 function shownTexts({ texts, errors }: SentProperties, stored: Texts): Texts {
-  const shown = NAMES.map((name) => [name, texts[name] ?? (errors[name] ? '' : stored[name])])
-  return Object.fromEntries(shown)
+  return textOfEach(({ name }) => texts[name] ?? (errors[name] ? '' : stored[name]))
 }
 
-function storedTexts(properties: LinkProperties, zone: string): Texts {
-  const time = (at: number | null) => (at === null ? '' : localText(at, zone))
-  const flag = (isSet: boolean) => (isSet ? '1' : '')
-  return {
-    title: visible(properties.title ?? ''),
-    tags: visible(properties.tags.join(', ')),
-    note: visible(properties.note ?? ''),
-    paused: flag(properties.isPaused),
-    starts_at: time(properties.startsAt),
-    expires_at: time(properties.expiresAt),
-    max_hits: String(properties.maxHits ?? ''),
-    expired_url: visible(properties.expiredUrl ?? ''),
-    forward_query: flag(properties.forwardQuery),
-  }
-}
+const textOfEach = (textOf: (property: SettableProperty) => string): Texts =>
+  Object.fromEntries(SETTABLE_PROPERTIES.map((one) => [one.name, textOf(one)])) as Texts
+
+const storedTexts = (properties: LinkProperties, zone: string): Texts =>
+  textOfEach(({ name, kind }) => {
+    const value = properties[name]
+    if (value === null || value === false) return ''
+    if (kind === 'time') return localText(value as number, zone)
+    if (kind === 'flag') return '1'
+    return visible(Array.isArray(value) ? value.join(', ') : String(value))
+  })
+
+const ABOUT = SETTABLE_PROPERTIES.filter(({ isRule }) => !isRule)
+const RULES = SETTABLE_PROPERTIES.filter(({ isRule }) => isRule)
 
 function aboutFields(texts: Texts, errors: Errors, tags: readonly string[]): Html {
-  const text = (props: TextFieldProps) => textField(texts, errors, props)
-  const suggested = { list: 'tags', 'data-tags': true }
   const options = tags.map((tag) => html`<option value="${tag}"></option>`)
   return html`
     <div class="about-fields">
-      ${text({ name: 'title', label: 'Title' })}
-      ${text({ name: 'tags', label: 'Tags, separated by commas', extra: suggested })}
-      ${text({ name: 'note', label: 'Note', type: 'textarea', extra: { rows: 1 } })}
+      ${ABOUT.map((property) => textField(texts, errors, property))}
       <datalist id="tags">${options}</datalist>
     </div>`
 }
 
-const RULES = NAMES.slice(NAMES.indexOf('paused'))
-
 /** Open if a rule is set or refused. */
 function ruleFields(texts: Texts, errors: Errors, zone: string): Html {
-  const isOpen = RULES.some((name) => texts[name] !== '' || errors[name])
-  const time = (name: Name, label: string) =>
-    textField(texts, errors, { name, label, type: 'datetime-local' })
+  const isOpen = RULES.some(({ name }) => texts[name] !== '' || errors[name])
+  const flags = RULES.filter(({ kind }) => kind === 'flag')
+  const others = RULES.filter(({ kind }) => kind !== 'flag')
   const fields = html`
     <div class="rule-fields">
-      ${time('starts_at', 'Starts')}
-      ${time('expires_at', 'Expires')}
-      ${textField(texts, errors, {
-        name: 'max_hits',
-        label: 'Maximum hits',
-        type: 'number',
-        extra: { min: 1, max: MAX_HITS_MAX, step: 1 },
-      })}
-      ${textField(texts, errors, {
-        name: 'expired_url',
-        label: 'Destination after expiry',
-        extra: { placeholder: 'https://', inputmode: 'url' },
-      })}
+      ${others.map((property) => textField(texts, errors, property))}
     </div>
     <p class="hint">Times in ${zoneName(zone)}. <a href="/app/account">Change the time zone</a></p>
     <div class="rule-flags">
-      ${parts.checkbox({ name: 'paused', label: 'Paused', isChecked: texts.paused === '1' })}
-      ${parts.checkbox({
-        name: 'forward_query',
-        label: 'Add the query string of each visit to the destination',
-        isChecked: texts.forward_query === '1',
+      ${flags.map(({ name, label }) => {
+        return parts.checkbox({ name, label, isChecked: texts[name] === '1' })
       })}
     </div>`
   const all = attributes({ class: 'rules', open: isOpen })
   return html`<details ${all}><summary>Rules</summary>${fields}</details>`
 }
 
-interface TextFieldProps {
-  name: Name
-  label: string
-  type?: 'text' | 'number' | 'datetime-local' | 'textarea'
-  extra?: Readonly<Record<string, string | number | boolean>>
-}
+type Attributes = Readonly<Record<string, string | number | boolean>>
 
-function textField(texts: Texts, errors: Errors, props: TextFieldProps): Html {
-  const { name, label, type = 'text', extra } = props
+/** The control of each kind, apart from that of a flag. */
+const CONTROLS: Partial<Record<Kind, { type: ControlType; extra?: Attributes }>> = {
+  tags: { type: 'text', extra: { list: 'tags', 'data-tags': true } },
+  text: { type: 'textarea', extra: { rows: 1 } },
+  time: { type: 'datetime-local' },
+  count: { type: 'number', extra: { min: 1, max: MAX_HITS_MAX, step: 1 } },
+  url: { type: 'text', extra: { placeholder: 'https://', inputmode: 'url' } },
+}
+type ControlType = 'text' | 'number' | 'datetime-local' | 'textarea'
+
+function textField(texts: Texts, errors: Errors, property: SettableProperty): Html {
+  const { name, label, kind } = property
+  const { type = 'text', extra } = CONTROLS[kind] ?? {}
   // Invisible characters are longer when they are shown.
-  const maxlength = LENGTHS[name] && Math.max(LENGTHS[name], texts[name].length)
+  const most = lengthMax(property)
+  const maxlength = most && Math.max(most, texts[name].length)
   return parts.field({
     name,
     label,
@@ -283,7 +259,7 @@ function textField(texts: Texts, errors: Errors, props: TextFieldProps): Html {
     extra: {
       ...(maxlength && { maxlength, spellcheck: type === 'textarea' ? 'true' : 'false' }),
       // htmx focuses it in a part of a page.
-      autofocus: NAMES.find((one) => errors[one]) === name,
+      autofocus: SETTABLE_PROPERTIES.find((one) => errors[one.name])?.name === name,
       ...extra,
     },
   })

@@ -57,11 +57,11 @@ export const linkPages = (deps: DashboardDeps) =>
     })
     .post('/:code/pause', async ({ user, params, form }) => {
       const link = requireOwnedLink(deps, user.account, params.code)
-      const isPaused = form.text('paused') === '1'
+      const paused = form.text('paused') === '1'
       const changed = await tryWrite(deps, user, () =>
-        changeProperties(deps, user.account, [link.code], { isPaused }),
+        changeProperties(deps, user.account, [link.code], { paused }),
       )
-      const done = isPaused ? 'paused' : 'resumed'
+      const done = paused ? 'paused' : 'resumed'
       if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=${done}`)
       return linkPage(deps, user, { link, query: {}, error: changed.error })
     })
@@ -151,7 +151,7 @@ async function linkPage(
 
 function deletionNotice(
   user: CurrentUser,
-  { link: { code }, properties: { deleteAt }, zone, now }: VisitorState,
+  { link: { code }, properties: { delete_at: deleteAt }, zone, now }: VisitorState,
 ): Html | false {
   if (deleteAt === null) return false
   return parts.notice(
@@ -192,8 +192,8 @@ function factsLine(deps: DashboardDeps, state: LinkState): Html {
   const { link, disabled, properties } = state
   const isBlocked = (url: string | null) => url !== null && deps.blocklist.isBlocked(new URL(url))
   const isStopped = disabled !== undefined || isBlocked(link.url)
-  const expiredUrl = isBlocked(properties.expiredUrl) ? null : properties.expiredUrl
-  const answer = visitorsGet({ ...state, properties: { ...properties, expiredUrl } })
+  const expired_url = isBlocked(properties.expired_url) ? null : properties.expired_url
+  const answer = visitorsGet({ ...state, properties: { ...properties, expired_url } })
   return html`<div class="link-facts">
     ${!isStopped && html`<p>${answer}</p>`}
     ${parts.facts([

@@ -1,6 +1,6 @@
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { CountedLink, Link } from '../../links/link.ts'
-import type { LinkProperties } from '../../links/property-model.ts'
+import type { LinkProperties } from '../../links/property-table.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { icon } from './icons.ts'
@@ -40,9 +40,9 @@ export function linkNames(user: CurrentUser, props: HeadProps): Html {
 }
 
 /** The browser opens and closes it, also without scripts. */
-function menu(user: CurrentUser, { code }: Link, { isPaused }: LinkProperties): Html {
+function menu(user: CurrentUser, { code }: Link, properties: LinkProperties): Html {
   const path = linkPath(code)
-  const [label, iconName, paused] = isPaused
+  const [label, iconName, paused] = properties.paused
     ? (['Resume', 'play', '0'] as const)
     : (['Pause', 'pause', '1'] as const)
   return html`
@@ -120,27 +120,27 @@ export interface VisitorState {
 
 /** What visitors get now, in the order of the redirect's rules. */
 export function visitorsGet({ link, properties, zone, now }: VisitorState): Html {
-  const { isPaused, startsAt, expiresAt, maxHits, expiredUrl, deleteAt } = properties
-  if (deleteAt !== null) return html`Visitors get 404, because the link is deleted.`
+  const { paused, starts_at, expires_at, max_hits, expired_url, delete_at } = properties
+  if (delete_at !== null) return html`Visitors get 404, because the link is deleted.`
   if (link.url === null) {
-    return html`Visitors get 404 until you set a destination${isPaused && ' and resume the link'}.`
+    return html`Visitors get 404 until you set a destination${paused && ' and resume the link'}.`
   }
-  if (isPaused) return html`Visitors get 404 until you resume the link.`
-  if (startsAt !== null && now < startsAt) {
-    return html`Visitors get 404 until ${longTime(startsAt, zone)}.`
+  if (paused) return html`Visitors get 404 until you resume the link.`
+  if (starts_at !== null && now < starts_at) {
+    return html`Visitors get 404 until ${longTime(starts_at, zone)}.`
   }
-  const left = maxHits === null ? undefined : maxHits - link.hitCount
-  const isOver = expiresAt !== null && now >= expiresAt
+  const left = max_hits === null ? undefined : max_hits - link.hitCount
+  const isOver = expires_at !== null && now >= expires_at
   if (isOver || (left !== undefined && left <= 0)) {
     const since = isOver
-      ? `since ${longTime(expiresAt, zone)}`
-      : `after ${parts.plural(maxHits ?? 0, 'hit')}`
-    return expiredUrl === null
+      ? `since ${longTime(expires_at, zone)}`
+      : `after ${parts.plural(max_hits ?? 0, 'hit')}`
+    return expired_url === null
       ? html`Visitors get 410 “Link expired” ${since}.`
-      : html`Visitors are redirected to ${destination(expiredUrl)} ${since}.`
+      : html`Visitors are redirected to ${destination(expired_url)} ${since}.`
   }
   const ends = [
-    expiresAt !== null && ` until ${longTime(expiresAt, zone)}`,
+    expires_at !== null && ` until ${longTime(expires_at, zone)}`,
     left !== undefined && ` for ${left === 1 ? '1 more hit' : `${parts.count(left)} more hits`}`,
   ]
   return html`Visitors are redirected to the destination${ends.filter(Boolean).join(', and')}.`

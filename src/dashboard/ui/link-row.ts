@@ -1,7 +1,7 @@
 import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { DetailedLink } from '../../links/properties.ts'
-import type { LinkProperties } from '../../links/property-model.ts'
+import type { LinkProperties } from '../../links/property-table.ts'
 import { count, utcText } from './components.ts'
 import { icon } from './icons.ts'
 import { bare, linkPath } from './link-parts.ts'

@@ -4,7 +4,8 @@ import { pageSlices } from '../../lib/time-slices.ts'
 import type { CountedLink, Link } from '../../links/link.ts'
 import type { LinkFilter } from '../../links/link-sources.ts'
 import { type DetailedLink, withDetails } from '../../links/properties.ts'
-import { type LinkProperties, TAG_MAX, Tag } from '../../links/property-model.ts'
+import { Tag } from '../../links/property-models.ts'
+import { type LinkProperties, TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/rankings.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
 import { topLinks } from '../../links/top.ts'
@@ -172,17 +173,17 @@ interface LinkState {
 
 /** Why visitors do not reach the destination. */
 export function badgesOf({ link, properties, disabled, now }: LinkState): Badge[] {
-  const { isPaused, startsAt, expiresAt, maxHits, deleteAt } = properties
+  const { paused, starts_at, expires_at, max_hits, delete_at } = properties
   const isOver =
-    (expiresAt !== null && expiresAt <= now) || (maxHits !== null && link.hitCount >= maxHits)
+    (expires_at !== null && expires_at <= now) || (max_hits !== null && link.hitCount >= max_hits)
   const title = disabled && `By the operator: ${disabled}`
   const badges: (Badge | false)[] = [
     disabled !== undefined && { label: 'Disabled', kind: 'bad', title },
-    deleteAt !== null && { label: 'Deleted', kind: 'bad' },
+    delete_at !== null && { label: 'Deleted', kind: 'bad' },
     link.url === null && { label: 'No destination', kind: 'note' },
-    isPaused && { label: 'Paused', kind: 'note' },
+    paused && { label: 'Paused', kind: 'note' },
     isOver && { label: 'Expired', kind: 'note' },
-    startsAt !== null && startsAt > now && { label: 'Not started', kind: 'note' },
+    starts_at !== null && starts_at > now && { label: 'Not started', kind: 'note' },
   ]
   return badges.filter((badge) => badge !== false)
 }

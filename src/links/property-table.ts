@@ -1,0 +1,233 @@
+import { isoTime } from '../lib/clock.ts'
+import type { ParsedUrl } from './location.ts'
+
+/**
+ * The optional properties of a link. Each is defined in `SETTABLE`, once: its name is that of the
+ * column of `links`, of the field of the API and the form, and of the CSV column. Everything else
+ * about a property is derived from here. A new one also needs its column in `db/schema.ts` and a
+ * migration. Append it: the version of logged calls depends on the order (`cluster/entries.ts`).
+ */
+
+/** Maximum characters of a tag. */
+export const TAG_MAX = 40
+/** Maximum number of tags of one link. */
+export const TAGS_MAX = 20
+export const MAX_HITS_MAX = 1_000_000_000
+/** Maximum number of links that one call changes. */
+export const CHANGED_MAX = 100
+
+interface Definition {
+  /** How its values are stored, sent and shown. */
+  kind: Kind
+  /** Of its form control. */
+  label: string
+  /** For readers of the API description. */
+  description: string
+  /** Redirects depend on it. */
+  isRule: boolean
+  /** Maximum characters of a text. */
+  max?: number
+}
+
+const SETTABLE = {
+  title: {
+    kind: 'line',
+    label: 'Title',
+    description: 'Shown in the dashboard only.',
+    isRule: false,
+    max: 200,
+  },
+  tags: {
+    kind: 'tags',
+    label: 'Tags, separated by commas',
+    description: 'Stored in small letters.',
+    isRule: false,
+  },
+  note: {
+    kind: 'text',
+    label: 'Note',
+    description: 'Shown in the dashboard only.',
+    isRule: false,
+    max: 2000,
+  },
+  paused: {
+    kind: 'flag',
+    label: 'Paused',
+    description: 'Visitors get 404. The code stays reserved.',
+    isRule: true,
+  },
+  starts_at: {
+    kind: 'time',
+    label: 'Starts',
+    description: 'Visitors get 404 before this time.',
+    isRule: true,
+  },
+  expires_at: {
+    kind: 'time',
+    label: 'Expires',
+    description: 'From this time on visitors get 410, or `expired_url`.',
+    isRule: true,
+  },
+  max_hits: {
+    kind: 'count',
+    label: 'Maximum hits',
+    description: 'After so many hits visitors get 410, or `expired_url`.',
+    isRule: true,
+  },
+  expired_url: {
+    kind: 'url',
+    label: 'Destination after expiry',
+    description: 'Where visitors are redirected after the link has expired.',
+    isRule: true,
+  },
+  forward_query: {
+    kind: 'flag',
+    label: 'Add the query string of each visit to the destination',
+    description:
+      'The query of a request is added to the destination, and replaces parameters of the same ' +
+      'name. A query of more than 4,096 characters is not added.',
+    isRule: true,
+  },
+} as const satisfies Record<string, Definition>
+
+/** When a scheduled deletion takes effect, which can be undone until then. Not set by requests. */
+const TABLE = { ...SETTABLE, delete_at: { kind: 'time', isRule: true } } as const
+
+/** The values of each kind in the program. Null or an empty list: not set. */
+interface Values {
+  line: string | null
+  text: string | null
+  url: string | null
+  tags: string[]
+  flag: boolean
+  /** Epoch ms. */
+  time: number | null
+  count: number | null
+}
+export type Kind = keyof Values
+type Cell = string | number | null
+
+/** How the values of a kind are stored in a column, and returned by the API. */
+interface Format<Value> {
+  read(cell: Cell): Value
+  write(value: Value): Cell
+  toJson(value: Value): unknown
+}
+
+/** Stored and returned as it is. */
+const plain = <Value extends Cell>(): Format<Value> => ({
+  read: (cell) => cell as Value,
+  write: (value) => value,
+  toJson: (value) => value,
+})
+
+const FORMATS: { readonly [Name in Kind]: Format<Values[Name]> } = {
+  line: plain(),
+  text: plain(),
+  url: plain(),
+  count: plain(),
+  time: {
+    ...plain<number | null>(),
+    toJson: (value) => (value === null ? null : isoTime(value)),
+  },
+  flag: {
+    read: (cell) => cell === 1,
+    write: (value) => (value ? 1 : 0),
+    toJson: (value) => value,
+  },
+  tags: {
+    read: (cell) => (cell === null ? [] : (JSON.parse(cell as string) as string[])),
+    write: (tags) => (tags.length === 0 ? null : JSON.stringify(tags)),
+    toJson: (tags) => tags,
+  },
+}
+
+export type PropertyName = keyof typeof TABLE
+export type SettableName = keyof typeof SETTABLE
+
+/** The properties of a link. Tags are in alphabetical order. */
+export type LinkProperties = { [Name in PropertyName]: Values[(typeof TABLE)[Name]['kind']] }
+
+interface Property {
+  name: PropertyName
+  kind: Kind
+  isRule: boolean
+}
+
+export interface SettableProperty extends Definition {
+  name: SettableName
+}
+
+/** In the order of the table. */
+export const PROPERTIES: readonly Property[] = namedEntries(TABLE)
+export const SETTABLE_PROPERTIES: readonly SettableProperty[] = namedEntries(SETTABLE)
+
+function namedEntries<Name extends string, Entry>(table: Readonly<Record<Name, Entry>>) {
+  return (Object.keys(table) as Name[]).map((name) => ({ name, ...table[name] }))
+}
+
+/** The columns of `links` that store properties, by their cells. */
+export type PropertiesRow = Record<PropertyName, Cell>
+
+/** Selects a `PropertiesRow` of `links`. */
+export const PROPERTY_COLUMNS = PROPERTIES.map(({ name }) => name).join(', ')
+
+const formatOf = (kind: Kind) => FORMATS[kind] as Format<unknown>
+
+export const readProperties = (row: PropertiesRow): LinkProperties =>
+  mapped(({ name, kind }) => formatOf(kind).read(row[name])) as LinkProperties
+
+/** In the order of `PROPERTY_COLUMNS`. */
+export const cellsOf = (properties: LinkProperties): Cell[] =>
+  PROPERTIES.map(({ name, kind }) => formatOf(kind).write(properties[name]))
+
+export const propertiesView = (properties: LinkProperties): PropertyJson =>
+  mapped(({ name, kind }) => formatOf(kind).toJson(properties[name])) as PropertyJson
+
+const mapped = <Value>(read: (property: Property) => Value) =>
+  Object.fromEntries(PROPERTIES.map((one) => [one.name, read(one)])) as Record<PropertyName, Value>
+
+export const NO_PROPERTIES: Readonly<LinkProperties> = readProperties(mapped(() => null))
+
+export const startsAfterExpiry = ({
+  starts_at,
+  expires_at,
+}: Pick<LinkProperties, 'starts_at' | 'expires_at'>): boolean =>
+  starts_at !== null && expires_at !== null && starts_at >= expires_at
+
+const TEXTS = PROPERTIES.filter(({ kind }) => kind === 'line' || kind === 'text' || kind === 'url')
+
+/** SQL: UTF-8 bytes of a link's URL and properties, which count towards the account's quota. */
+export const STORED_BYTES = [
+  ...['url', ...TEXTS.map(({ name }) => name)].map((name) => `coalesce(octet_length(${name}), 0)`),
+  '(SELECT coalesce(sum(octet_length(value)), 0) FROM json_each(tags))',
+].join(' + ')
+
+/** The same bytes of the properties. */
+export const bytesOfProperties = (properties: LinkProperties): number =>
+  [...TEXTS.map(({ name }) => properties[name] as string | null), ...properties.tags].reduce(
+    (sum, text) => sum + Buffer.byteLength(text ?? ''),
+    0,
+  )
+
+type Optional<Type> = { [Name in keyof Type]?: Type[Name] | undefined }
+
+/** The properties that a change sets; absent ones stay. */
+export interface PropertiesPatch extends Optional<Omit<LinkProperties, 'tags' | 'delete_at'>> {
+  /** Replaces all tags. */
+  tags?: readonly string[] | undefined
+  addTags?: readonly string[] | undefined
+  removeTags?: readonly string[] | undefined
+}
+
+/** A change as a request makes it: its URL may still be on the blocklist. */
+export interface PropertiesChange extends Omit<PropertiesPatch, 'expired_url'> {
+  expired_url?: ParsedUrl | null | undefined
+}
+
+/** JSON of each kind. */
+interface JsonValues extends Omit<Values, 'time'> {
+  time: string | null
+}
+/** The properties as the API returns them. */
+export type PropertyJson = { [Name in PropertyName]: JsonValues[(typeof TABLE)[Name]['kind']] }
