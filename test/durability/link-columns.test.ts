@@ -22,7 +22,8 @@ function fill(db: Database): void {
         iif(id % 11, NULL, id), iif(id % 13, NULL, 'https://example.com/over'), id % 20 = 0,
         iif(id % 17, NULL, id)
       FROM links WHERE id % 10 = 0;
-    INSERT INTO link_tags SELECT 1, value, links.id FROM links, json_each('["summer","a, \\"b\\"","ä"]')
+    INSERT INTO link_tags SELECT 1, value, links.id
+      FROM links, json_each('["summer","a, \\"b\\"","ä"]')
       WHERE links.id % 20 = 0;`)
 }
 
