@@ -27,7 +27,8 @@ function fill(db: Database): void {
       WHERE links.id % 20 = 0;`)
 }
 
-const PROPERTIES = `title, note, starts_at, expires_at, max_hits, expired_url, forward_query, delete_at`
+const PROPERTIES = `title, note, starts_at, expires_at, max_hits, expired_url, forward_query,
+  delete_at`
 
 /** A hash over all rows of the query, in its order. */
 function digestOf(db: Database, sql: string): string {
