@@ -9,10 +9,8 @@ interface Answer {
   view?: z.ZodType
   /** Content types of bodies that are not JSON. */
   binary?: readonly string[]
-  /**
-   * Headers in addition to those of every response, as keys of the document's `components.headers`.
-   */
-  headers?: readonly string[]
+  /** Headers in addition to those of every response, with their descriptions. */
+  headers?: Readonly<Record<string, string>>
 }
 
 interface Description {
@@ -100,10 +98,18 @@ export const headerRefs = (names: readonly string[]) =>
 
 export const EVERY_HEADER = [...RATE_HEADERS, 'X-Request-Id'] as const
 
-function answerOf({ description, view, binary, headers = [] }: Answer) {
+function answerOf({ description, view, binary, headers = {} }: Answer) {
   return {
     description,
-    headers: headerRefs([...EVERY_HEADER, ...headers]),
+    headers: {
+      ...headerRefs(EVERY_HEADER),
+      ...Object.fromEntries(
+        Object.entries(headers).map(([name, about]) => [
+          name,
+          { description: about, schema: { type: 'string' } },
+        ]),
+      ),
+    },
     ...(view && { content: json(schemaOf(view, 'output')) }),
     ...(binary && {
       content: Object.fromEntries(

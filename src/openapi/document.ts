@@ -56,9 +56,6 @@ const headers = {
   },
   'X-Request-Id': { description: 'Identifies the request, also in the log.', schema: text },
   'Retry-After': { description: 'Seconds to wait.', schema: { ...count, minimum: 1 } },
-  Location: { description: 'The destination.', schema: text },
-  'Cache-Control': { description: 'How long the response may be cached.', schema: text },
-  'X-Service-Code': { description: 'The code of the redirect.', schema: text },
 }
 
 const responses = {

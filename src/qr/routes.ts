@@ -36,6 +36,7 @@ type QrImageView = z.infer<typeof QrImageView>
 const IMAGE_CACHING = 'public, max-age=86400, immutable'
 /** The logo may change. */
 const LOGO_CACHING = 'public, max-age=3600'
+const CACHED = { 'Cache-Control': 'How long the response may be cached.' }
 const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
 
 export const qrApiRoutes = (deps: QrDeps) =>
@@ -67,7 +68,7 @@ export const qrApiRoutes = (deps: QrDeps) =>
             200: {
               description: 'The image.',
               binary: Object.values(TYPES),
-              headers: ['Cache-Control'],
+              headers: CACHED,
             },
           },
           refusals: [400, 404, 503],
@@ -109,7 +110,7 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
           answers: {
             302: {
               description: 'The image is at `Location`.',
-              headers: ['Location', 'Cache-Control'],
+              headers: { Location: 'The address of the stored image.', ...CACHED },
             },
           },
           refusals: [404],

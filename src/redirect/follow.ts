@@ -72,7 +72,7 @@ export function follower(deps: FollowDeps): Follow {
     }
     if (state === 'expired') {
       counters.add('expired')
-      if (rules.expired_url !== undefined) return answers.redirect(rules.expired_url, budget)
+      if (rules.expired_url) return answers.redirect(rules.expired_url, budget, rules)
       return answers.refuse('link_expired', code, { budget, headers: request })
     }
     if (!request.isHit) counters.add('foundByHead')
@@ -81,6 +81,6 @@ export function follower(deps: FollowDeps): Follow {
       journal.append(link.id)
     }
     const target = rules.forward_query ? withQuery(location, request.query) : location
-    return answers.redirect(target, budget, code)
+    return answers.redirect(target, budget, rules, code)
   }
 }

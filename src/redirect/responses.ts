@@ -1,6 +1,7 @@
 import { REFUSALS } from '../errors.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
+import type { LinkRules } from '../links/rules.ts'
 import { isNavigation, redirectNavigation, visitorPage } from './visitor-page.ts'
 
 export interface ResponseDeps {
@@ -16,6 +17,13 @@ export interface Answer {
   status: number
   headers: Record<string, string>
   body: string
+}
+
+/** The headers of the 302 of a link, for the API description. */
+export const REDIRECT_HEADERS = {
+  Location: 'The destination.',
+  'Cache-Control': 'How long the response may be cached.',
+  'X-Service-Code': 'The code of the redirect.',
 }
 
 const json = (status: number, view: object): Answer => ({
@@ -49,7 +57,7 @@ export class Answers {
   }
 
   /** HOT PATH. The 302 of a link; without `code`, to the destination after its expiry. */
-  redirect(location: string, budget: Budget, code?: string): Answer {
+  redirect(location: string, budget: Budget, _rules: LinkRules, code?: string): Answer {
     const headers: Record<string, string> = { Location: location, 'Cache-Control': 'no-store' }
     if (code !== undefined) headers['X-Service-Code'] = code
     this.#describe(headers, budget)
