@@ -137,6 +137,8 @@ export interface LinkChange {
   expired_url?: string | null
   /** The query string of a request is added to the destination. */
   forward_query?: boolean | null
+  /** Redirects have the header `X-Robots-Tag: noindex`. */
+  no_index?: boolean | null
 }
 
 /** A link of the account with its optional properties. */
@@ -151,6 +153,7 @@ export interface OwnLink extends ListedLink {
   max_hits: number | null
   expired_url: string | null
   forward_query: boolean
+  no_index: boolean
   /** When a deletion in the dashboard takes effect. */
   delete_at: string | null
 }

@@ -12,6 +12,7 @@ import hitBuckets from '../../drizzle/0007_hit_buckets.sql' with { type: 'text' 
 import linkProperties from '../../drizzle/0008_link_properties.sql' with { type: 'text' }
 import cluster from '../../drizzle/0009_cluster.sql' with { type: 'text' }
 import linkColumns from '../../drizzle/0010_link_columns.sql' with { type: 'text' }
+import noIndex from '../../drizzle/0011_no_index.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -30,6 +31,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0008_link_properties', sql: linkProperties },
   { name: '0009_cluster', sql: cluster },
   { name: '0010_link_columns', sql: linkColumns },
+  { name: '0011_no_index', sql: noIndex },
 ]
 
 /** The number of migrations applied to the file, in SQLite's `user_version`. */

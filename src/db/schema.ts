@@ -104,6 +104,7 @@ export const links = sqliteTable(
     expiredUrl: text('expired_url'),
     forwardQuery: integer('forward_query').notNull().default(0),
     deleteAt: integer('delete_at'),
+    noIndex: integer('no_index').notNull().default(0),
   },
   (table) => [
     uniqueIndex('links_code').on(table.code),

@@ -88,6 +88,12 @@ const SETTABLE = {
       'name. A query of more than 4,096 characters is not added.',
     isRule: true,
   },
+  no_index: {
+    kind: 'flag',
+    label: 'Ask search engines not to list the short link',
+    description: 'Redirects have the header `X-Robots-Tag: noindex`.',
+    isRule: true,
+  },
 } as const satisfies Record<string, Definition>
 
 /** When a scheduled deletion takes effect, which can be undone until then. Not set by requests. */

@@ -77,6 +77,7 @@ const patch = fc.record(
     max_hits: fc.constantFrom(null, 5),
     expired_url: fc.constantFrom(null, 'https://example.com/over'),
     forward_query: fc.boolean(),
+    no_index: fc.boolean(),
   },
   { requiredKeys: [] },
 )

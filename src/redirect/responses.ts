@@ -24,6 +24,7 @@ export const REDIRECT_HEADERS = {
   Location: 'The destination.',
   'Cache-Control': 'How long the response may be cached.',
   'X-Service-Code': 'The code of the redirect.',
+  'X-Robots-Tag': '`noindex` for a link with `no_index`.',
 }
 
 const json = (status: number, view: object): Answer => ({
@@ -57,9 +58,10 @@ export class Answers {
   }
 
   /** HOT PATH. The 302 of a link; without `code`, to the destination after its expiry. */
-  redirect(location: string, budget: Budget, _rules: LinkRules, code?: string): Answer {
+  redirect(location: string, budget: Budget, rules: LinkRules, code?: string): Answer {
     const headers: Record<string, string> = { Location: location, 'Cache-Control': 'no-store' }
     if (code !== undefined) headers['X-Service-Code'] = code
+    if (rules.no_index) headers['X-Robots-Tag'] = 'noindex'
     this.#describe(headers, budget)
     return { status: 302, headers, body: '' }
   }

@@ -62,6 +62,7 @@ const ALL = {
   max_hits: '1000000000',
   expired_url: 'example.com/over',
   forward_query: '1',
+  no_index: '1',
 }
 const STORED = {
   title: 'Spring & “summer” <poster>',
@@ -73,6 +74,7 @@ const STORED = {
   max_hits: 1_000_000_000,
   expired_url: 'https://example.com/over',
   forward_query: true,
+  no_index: true,
 }
 const NONE = {
   title: null,
@@ -84,6 +86,7 @@ const NONE = {
   max_hits: null,
   expired_url: null,
   forward_query: false,
+  no_index: false,
 }
 
 test.each([

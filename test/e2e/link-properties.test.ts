@@ -29,6 +29,7 @@ const PLAIN = {
   max_hits: null,
   expired_url: null,
   forward_query: false,
+  no_index: false,
   delete_at: null,
 }
 
@@ -52,6 +53,7 @@ test('each property can be set, kept and cleared', async () => {
     max_hits: 1_000_000_000,
     expired_url: 'https://example.com/over',
     forward_query: true,
+    no_index: true,
   }
   const stored = {
     ...PLAIN,
@@ -76,7 +78,7 @@ const TAGS = 'Invalid tags: must be a list of at most 20'
 const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
 const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
 const FIELDS =
-  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query.'
+  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], 'Invalid properties: must be a JSON object'],

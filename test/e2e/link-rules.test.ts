@@ -155,6 +155,17 @@ test('the query string of a visit is forwarded only where that is chosen', async
   expect(await hitsOf(app)).toBe(4)
 })
 
+test('search engines are asked not to list a link only where that is chosen', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  const tag = async () => (await visit(app)).headers.get('x-robots-tag')
+  expect(await tag()).toBeNull()
+  await change(app, { no_index: true })
+  expect(await tag()).toBe('noindex')
+  await change(app, { no_index: false })
+  expect(await tag()).toBeNull()
+})
+
 test('a change of the URL keeps the rules, and a code that is claimed again has none', async () => {
   await using app = await testApp()
   const { passcode } = await app.claim(CODE, URL)

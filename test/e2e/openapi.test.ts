@@ -86,6 +86,7 @@ const OPTIONAL_FIELDS: Record<string, string[]> = {
     'expires_at',
     'forward_query',
     'max_hits',
+    'no_index',
     'note',
     'paused',
     'starts_at',

@@ -46,7 +46,7 @@ const PLAIN_HEADERS = [
 ]
 
 /** A 503 says how long to wait only where somebody knows. */
-const OPTIONAL_HEADERS = ['503 Retry-After']
+const OPTIONAL_HEADERS = ['302 X-Robots-Tag', '503 Retry-After']
 
 /** The description that the service publishes. */
 export async function describeApi(app: TestApp): Promise<ApiDescription> {

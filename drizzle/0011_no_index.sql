@@ -1,0 +1,1 @@
+ALTER TABLE `links` ADD `no_index` integer DEFAULT 0 NOT NULL;
