@@ -9,7 +9,7 @@ test.each([
   ['::1', '0:0:0::/48'],
   ['', 'unknown'],
 ])('%s is logged as %s', (peer, network) => {
-  const client = new ClientAddress([]).resolve(peer, null)
+  const { client } = new ClientAddress([]).parsePeer(peer)
   expect(clientNetwork(client)).toBe(network)
   expect(networkOf(clientIp(client))).toBe(network)
 })

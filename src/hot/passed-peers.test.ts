@@ -11,3 +11,13 @@ test('an address is found by the port in all threads that share the memory', () 
   written.set(1, '::1')
   expect(read.find(1)).toBe('::1')
 })
+
+test('the end of a connection clears its row, but not that of a later one on the same port', () => {
+  const peers = new PassedPeers()
+  const first = peers.set(7, '192.0.2.1')
+  const second = peers.set(7, '192.0.2.2')
+  peers.clear(7, first)
+  expect(peers.find(7)).toBe('192.0.2.2')
+  peers.clear(7, second)
+  expect(peers.find(7)).toBeUndefined()
+})

@@ -25,9 +25,8 @@ export const setPeer = (request: Request, peer: string): void => void peers.set(
 /** Empty if it is not known. */
 export const peerOf = (request: Request): string => peers.get(request) ?? ''
 
-/** The client of a request, valid until the next call: copy it before an `await`. */
 export const clientOf = (address: ClientAddress, request: Request): Client =>
-  address.resolve(peerOf(request), request.headers.get('x-forwarded-for'))
+  address.resolve(address.parsePeer(peerOf(request)), request.headers)
 
 export const REQUEST_ID = 'x-request-id'
 

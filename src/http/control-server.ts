@@ -8,9 +8,11 @@ const IDLE_TIMEOUT_SECONDS = 30
 /** Any DNS name with a port has fewer characters. */
 const HOST_MAX_LENGTH = 300
 
+const LOOPBACK = '127.0.0.1'
+
 /**
- * Answers what the redirect threads pass on, on a port of the loopback interface that only this
- * process knows. A connection of another process counts as one of a client on this machine.
+ * Answers what the redirect threads forward, on a port of the loopback interface that only this
+ * process knows. The client of any other connection, and of one that has ended, is unknown.
  */
 export class ControlServer {
   readonly peers = new PassedPeers()
@@ -18,7 +20,7 @@ export class ControlServer {
 
   constructor(answer: (request: Request) => Response | Promise<Response>, log: Pick<Log, 'error'>) {
     this.#server = Bun.serve({
-      hostname: '127.0.0.1',
+      hostname: LOOPBACK,
       port: 0,
       // Bodies are bounded by http/body.ts, which answers in JSON; Bun would not.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -28,7 +30,7 @@ export class ControlServer {
         if (hostLength(request) > HOST_MAX_LENGTH) return invalidHost()
         const { address = '', port = 0 } = server.requestIP(request) ?? {}
         const routable = isRoutable(request.url) ? request : withPercents(request)
-        setPeer(routable, this.peers.find(port) ?? address)
+        setPeer(routable, (address === LOOPBACK && this.peers.find(port)) || '')
         return answer(routable)
       },
       error: (cause) => {

@@ -32,7 +32,7 @@ function limiterOf({ anonymous, addressesMax }: Setup = {}) {
   return { limiter: new RateLimiter(memory, clocks), clocks, time }
 }
 
-const keyOf = (text: string): Client => new ClientAddress([]).resolve(text, null)
+const keyOf = (text: string): Client => new ClientAddress([]).parsePeer(text).client
 
 const windowOf = (limiter: RateLimiter, budget: string) =>
   limiter.windows().find((one) => one.callers === 'address' && one.budget === budget)?.window
@@ -131,7 +131,7 @@ test('after more IPv4 addresses in a minute than can be counted, 400 new clients
   const address = new ClientAddress([])
   let reads = 0
   for (const text of freshIpv4(FLOOD, 10)) {
-    const client = address.resolve(text, null)
+    const { client } = address.parsePeer(text)
     if (!limiter.take('redirect', undefined, client).allowed) throw new Error(`${text} is refused`)
     if (limiter.take('read', undefined, client).allowed) reads++
   }
@@ -150,7 +150,7 @@ test('an IPv6 /45 with 393,216 networks takes little more than half of the table
   const { limiter } = limiterOf()
   const address = new ClientAddress([])
   for (const text of ipv6Networks(ADDRESSES_MAX, { prefixLength: 45 })) {
-    const client = address.resolve(text, null)
+    const { client } = address.parsePeer(text)
     limiter.take('redirect', undefined, client)
     limiter.take('read', undefined, client)
   }

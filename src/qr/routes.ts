@@ -130,7 +130,7 @@ export const qrFileRoutes = (deps: QrDeps) =>
     if (!file.endsWith('.png')) throw new AppError('path_not_found')
     const name = file.slice(0, -'.png'.length)
     // Copied, because other requests arrive during the wait.
-    const client = { ...clientOf(deps.address, request) }
+    const client = clientOf(deps.address, request)
     const caller = { client, set: set as ResponseState }
     let image = await deps.images.find(await getFileCode(deps, name, caller))
     if (!image) {

@@ -70,15 +70,26 @@ test('a request arrives with its method, path, query, headers, body and client',
   })
 })
 
-test('a request is known by its client, even if the connection is closed at once', async () => {
+test('a request is known by the client of its connection, and by nothing else', async () => {
   const peers: string[] = []
-  const { control } = serve((request) => {
+  const { control, url } = serve((request) => {
     peers.push(peerOf(request))
     return new Response()
   })
-  // A connection of another program than the redirect threads.
-  await fetch(`http://127.0.0.1:${control.port}/`)
-  expect(peers).toEqual(['127.0.0.1'])
+  using client = await connect(url)
+  client.send(head('GET /other'))
+  await client.answers(1)
+  const isTaken = (port: number) => control.peers.find(port) !== undefined
+  const localPort = Array.from({ length: 65_536 }, (_, port) => port).find(isTaken) as number
+  // Other programs: one with the port of that connection, and one with its address.
+  for (const from of [{ localAddress: '127.0.0.2', localPort }, { localAddress: '127.0.0.1' }]) {
+    const socket = connectSocket({ host: '127.0.0.1', port: control.port, ...from })
+    socket.end(head('GET /other', 'Connection: close'))
+    await new Promise((resolve) => socket.resume().on('close', resolve))
+  }
+  expect(peers).toEqual(['127.0.0.1', '', ''])
+  client[Symbol.dispose]()
+  await eventually('its row is cleared', () => !isTaken(localPort))
 })
 
 test('a head that arrives byte by byte is read like one that arrives at once', async () => {

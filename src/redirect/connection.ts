@@ -1,4 +1,5 @@
 import type { Socket } from 'bun'
+import { type ClientAddress, clientIp, type Peer } from '../hot/client-address.ts'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import { ControlLink, type LinkContext, type LinkOwner, Outgoing, release } from './control-link.ts'
 import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
@@ -24,10 +25,10 @@ const GET = Buffer.from('GET ')
 
 /** What the connections of one redirect thread share. */
 export interface ConnectionContext extends LinkContext {
-  /** `peer`: the address of the client or its proxy. Undefined: the control thread answers. */
-  follow(request: PlainRequest, peer: string): Answer | undefined
+  /** Undefined: the control thread answers. */
+  follow(request: PlainRequest, peer: Peer): Answer | undefined
   limits: ConnectionLimits<Connection>
-  usageOf(peer: string): AddressUsage
+  address: Pick<ClientAddress, 'parsePeer'>
   /** Bytes of long responses since the last garbage collection. */
   garbageBytes: number
   /** The header `Date`. */
@@ -75,7 +76,9 @@ export function listenForClients(
 export class Connection implements LimitedConnection, LinkOwner {
   readonly #context: ConnectionContext
   readonly #out: Outgoing<Connection>
+  /** The text of its address. */
   readonly peer: string
+  readonly #parsedPeer: Peer
   readonly usage: AddressUsage
   /** Received bytes that are not parsed yet: the beginning of a head, or requests that wait. */
   #input: Buffer | undefined
@@ -103,7 +106,9 @@ export class Connection implements LimitedConnection, LinkOwner {
     this.#context = context
     this.#out = new Outgoing(socket)
     this.peer = socket.remoteAddress
-    this.usage = context.usageOf(this.peer)
+    this.#parsedPeer = context.address.parsePeer(this.peer)
+    const { client, isProxy } = this.#parsedPeer
+    this.usage = context.limits.usageOf(clientIp(client), isProxy)
     this.lastActive = context.now
   }
 
@@ -243,7 +248,7 @@ export class Connection implements LimitedConnection, LinkOwner {
 
   #follow(request: PlainRequest): Answer | undefined {
     try {
-      return this.#context.follow(request, this.peer)
+      return this.#context.follow(request, this.#parsedPeer)
     } catch (error) {
       return this.#context.fail(error)
     }

@@ -22,12 +22,22 @@ export interface LinkOwner {
   closeLink(link: ControlLink): void
 }
 
+/** The control thread may look up the client of a request just after the connection was closed. */
+const ROW_LIFE_MS = 1000
+
+interface Row {
+  port: number
+  token: number
+}
+
 /** The connection to the control thread on behalf of one client. */
 export class ControlLink {
   readonly #context: LinkContext
   readonly #owner: LinkOwner
   readonly #out = new Outgoing<ControlLink>(undefined)
   #isEnded = false
+  /** Of the row with the client's address. */
+  #row: Row | undefined
 
   constructor(context: LinkContext, owner: LinkOwner) {
     this.#context = context
@@ -65,7 +75,8 @@ export class ControlLink {
       socket.terminate()
       return
     }
-    this.#context.peers.set(socket.localPort, this.#owner.peer)
+    const { localPort: port } = socket
+    this.#row = { port, token: this.#context.peers.set(port, this.#owner.peer) }
     this.drain()
   }
 
@@ -88,7 +99,13 @@ export class ControlLink {
     if (this.#out.flush()) this.#owner.setReading()
   }
 
+  #clearRow(): void {
+    const { port, token } = this.#row as Row
+    this.#context.peers.clear(port, token)
+  }
+
   close(): void {
+    if (this.#row) setTimeout(() => this.#clearRow(), ROW_LIFE_MS)
     this.#owner.closeLink(this)
   }
 }

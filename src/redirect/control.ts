@@ -36,7 +36,7 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
       account = key === null ? undefined : findAccount(deps, key)
       const about = {
         text,
-        query: new URL(request.url).search.slice(1),
+        query: queryOf(request.url),
         isHit: method === 'GET',
         get: (name: string) => headers.get(name),
       }
@@ -51,4 +51,10 @@ export function controlFollower(deps: ControlDeps): (text: string, request: Requ
       return answer
     }
   }
+}
+
+/** A request of HTTP/1.0 without a Host has no host in its URL, so that `URL` cannot parse it. */
+function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at + 1)
 }

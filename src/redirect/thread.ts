@@ -1,7 +1,7 @@
 import { BlockedHosts, type BlockedLists } from '../blocklist/blocked-hosts.ts'
 import { OwnAddress } from '../blocklist/own-address.ts'
 import { openReadonly } from '../db/open.ts'
-import { ClientAddress, clientIp } from '../hot/client-address.ts'
+import { ClientAddress } from '../hot/client-address.ts'
 import { CodeVersions } from '../hot/code-versions.ts'
 import type { Destination } from '../hot/destination-cache.ts'
 import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
@@ -101,10 +101,7 @@ export class RedirectThread {
     this.#connections = {
       follow: this.#follower(),
       limits,
-      usageOf: (peer) => {
-        const ip = clientIp(this.#address.resolve(peer, null))
-        return limits.usageOf(ip, this.#address.isProxy(peer))
-      },
+      address: this.#address,
       fail: (exception) => this.#fail(exception),
       controlPort: settings.controlPort,
       peers: new PassedPeers(settings.peers),
@@ -171,7 +168,7 @@ export class RedirectThread {
   }
 
   #follower(): ConnectionContext['follow'] {
-    const { trustedProxies, notFoundUrl, limiter, journal, thread } = this.#settings
+    const { notFoundUrl, limiter, journal, thread } = this.#settings
     const counters = this.#counters
     const follow = follower({
       find: this.#finder(),
@@ -189,11 +186,7 @@ export class RedirectThread {
     const observed = this.#settings.logsRequests
       ? logged(timedFollow, { note, monotonic })
       : timedFollow
-    const behindProxy = trustedProxies.length > 0
-    return (request, peer) => {
-      const forwarded = behindProxy ? request.get('x-forwarded-for') : null
-      return observed(request, this.#address.resolve(peer, forwarded))
-    }
+    return (request, peer) => observed(request, this.#address.resolve(peer, request))
   }
 
   /** Undefined while the database fails. */

@@ -1,4 +1,5 @@
 import { expect } from 'bun:test'
+import { CALLS_VERSION } from '../../src/cluster/entries.ts'
 import { eventually } from '../support/app.ts'
 import { binary, command } from '../support/binary.ts'
 import { TestCluster, type TestHost } from '../support/cluster.ts'
@@ -65,7 +66,10 @@ testWith('postgres')(
     expect((await second.fetch('/api/lookup/NEWCALL3')).status).toBe(404)
     await eventually('the status names the version', async () => {
       const { out } = await command(['cluster', 'status'], second.settings)
-      return out.includes('needs a newer Hopcode, with calls of version 2; this one knows 1')
+      const [needed, known] = [CALLS_VERSION + 1, CALLS_VERSION]
+      return out.includes(
+        `a newer Hopcode, with calls of version ${needed}; this one knows ${known}`,
+      )
     })
 
     await restart(second, next)

@@ -1,4 +1,5 @@
 import { afterEach } from 'bun:test'
+import { ClientAddress, clientIp } from '../../src/hot/client-address.ts'
 import { ControlServer } from '../../src/http/control-server.ts'
 import { createLog } from '../../src/lib/log.ts'
 import {
@@ -31,10 +32,10 @@ export function serve(
   const log = createLog({ level: 'error', human: false, write: (line) => lines.push(line) })
   const control = new ControlServer(answer, log)
   const followed: string[] = []
-  const follow: ConnectionContext['follow'] = ({ text }, peer) => {
+  const follow: ConnectionContext['follow'] = ({ text }, { client }) => {
     if (text === BROKEN) throw new Error('a bug')
     if (text !== CODE) return undefined
-    followed.push(peer)
+    followed.push(clientIp(client))
     return { status: 302, headers: { Location: location }, body: '' }
   }
   const failures: unknown[] = []
@@ -44,7 +45,7 @@ export function serve(
     controlPort: control.port,
     peers: control.peers,
     limits,
-    usageOf: (peer) => limits.usageOf(peer, false),
+    address: new ClientAddress([]),
     fail: (exception) => {
       failures.push(exception)
       return internalError('id')
