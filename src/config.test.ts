@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError, listSettings, readConfig, urlHost } from './config.ts'
 
@@ -28,6 +28,7 @@ test('every setting has its documented default', () => {
     linkCacheMax: 200_000,
     redirectThreads: Math.min(8, Math.max(1, availableParallelism() - 1)),
     clusterUrl: undefined,
+    hostName: hostname(),
     valkeyUrl: undefined,
     hitFlushMs: 250,
     signUp: 'closed',
@@ -80,6 +81,13 @@ const bad: Record<string, string>[] = [
   { PRO_URL_BYTES_MAX: '1 GiB' },
   { LOG_LEVEL: 'loud' },
   { LOG_REQUESTS: 'some' },
+  { CLUSTER_URL: 'db.internal:5432' },
+  { CLUSTER_URL: 'postgres://hopcode:pass/word@db.internal/hopcode' },
+  { CLUSTER_URL: 'postgres://hopcode:pass#word@db.internal/hopcode' },
+  { CLUSTER_URL: 'postgres://hopcode:100%sure@db.internal/hopcode' },
+  { CLUSTER_URL: 'postgres://hopcode:secret@db.internal/hopcode?sslmode=verify-ful' },
+  { CLUSTER_URL: 'postgres://hopcode:secret@db.internal/hopcode?sslrootcert=/absent.pem' },
+  { HOST_NAME: 'host a' },
   { VALKEY_URL: 'localhost:6379' },
   { VALKEY_URL: 'http://localhost:6379' },
   { VALKEY_URL: 'redis://localhost:6379/zero' },
@@ -107,6 +115,7 @@ test.each(bad)('a bad setting ends the start with one line that names it: %j', (
     expect(error).toBeInstanceOf(ConfigError)
     expect((error as Error).message).toStartWith(`Bad setting: ${name} must`)
     expect((error as Error).message).not.toContain('\n')
+    expect((error as Error).message).not.toMatch(/secret|sure|pass[/#]/)
   }
 })
 

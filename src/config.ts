@@ -1,5 +1,6 @@
+import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
@@ -135,9 +136,17 @@ const Environment = z.object({
     .describe('Threads that answer redirects.'),
   CLUSTER_URL: z
     .string()
-    .refine(isPostgresUrl, 'must be postgres://user:password@host:port/database')
+    .superRefine((text, context) => {
+      const message = findClusterUrlProblem(text)
+      if (message) context.addIssue({ code: 'custom', message })
+    })
     .optional()
     .describe('PostgreSQL database through which several hosts form one service.'),
+  HOST_NAME: z
+    .string()
+    .regex(/^[\w.-]{1,100}$/, 'must be 1 to 100 letters, digits, dots, dashes or underscores')
+    .optional()
+    .describe('Name of this host in the list of the hosts of CLUSTER_URL.'),
   VALKEY_URL: z
     .string()
     .refine(isValkeyUrl, 'must be redis://host:port, or rediss:// for TLS')
@@ -177,6 +186,7 @@ const Environment = z.object({
 const COMPUTED: Readonly<Record<string, string>> = {
   BASE_URL: 'http://localhost:<PORT>',
   CDN_URL: '<BASE_URL>/cdn',
+  HOST_NAME: 'the name of the machine',
   HOPCODE_URL: 'the service that uses DATA_DIR, else BASE_URL',
   REDIRECT_THREADS: 'the number of cores less one, 1 to 8',
 }
@@ -258,6 +268,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
+    hostName: env.HOST_NAME ?? hostname(),
     valkeyUrl: env.VALKEY_URL,
     hitFlushMs: env.HIT_FLUSH_MS,
     signUp: env.SIGNUP,
@@ -285,9 +296,31 @@ const isWebUrl = (url: URL | null): url is URL =>
   url.username === '' &&
   url.password === ''
 
-function isPostgresUrl(text: string): boolean {
+/** Those that Bun's client knows. */
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
+
+/** Why the client of PostgreSQL would not accept the URL. Without the URL, which has a password. */
+function findClusterUrlProblem(text: string): string | undefined {
   const url = URL.parse(text)
-  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.pathname.length > 1
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length <= 1) {
+    return 'must be postgres://user:password@host:port/database, with the signs @ / # ? % encoded'
+  }
+  try {
+    decodeURIComponent(text)
+  } catch {
+    return 'must have each % of its user and password encoded as %25'
+  }
+  const mode = url.searchParams.get('sslmode')
+  if (mode && !SSL_MODES.includes(mode)) {
+    return `must have one of these as sslmode: ${SSL_MODES.join(', ')}`
+  }
+  const authority = url.searchParams.get('sslrootcert')
+  try {
+    if (authority) accessSync(authority, constants.R_OK)
+  } catch (error) {
+    return `must name a readable file as sslrootcert: ${(error as Error).message}`
+  }
+  return undefined
 }
 
 function isPlainAddress(text: string): boolean {

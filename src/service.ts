@@ -140,13 +140,14 @@ async function openData(redirecting: Redirecting) {
 }
 
 /** The channels between the control thread and the writer thread of a host in a cluster. */
-function openClusterPorts({ clusterUrl }: Config, host: string | undefined) {
+function openClusterPorts({ clusterUrl, hostName }: Config, host: string | undefined) {
   if (!clusterUrl || !host) return undefined
   const state = new MessageChannel()
   const applied = new MessageChannel()
   const ofWriter: ClusterSettings = {
     url: clusterUrl,
     host,
+    name: hostName,
     state: state.port2,
     applied: applied.port2,
   }

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { applyLog } from '../cluster/catch-up.ts'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
 import {
@@ -36,7 +35,7 @@ export async function init(config: Config): Promise<string> {
   createDataFolder(dataDir)
   const wasInCluster = findPositionOf(dataDir) !== undefined
   await withFolder(dataDir, ({ db }) =>
-    initCluster({ db, dataDir, clusterUrl, address: addressOf(config) }),
+    initCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) }),
   )
   return wasInCluster
     ? 'The tables of the cluster are those of this release.'
@@ -61,11 +60,10 @@ export async function join(
   // Before the copy is read, which may take minutes.
   const { name } = await usingPostgres(clusterUrl, readCluster)
   requireReplaceable(dataDir, name)
-  const address = addressOf(config)
   const restored = await restoreFiles(origin, {
     dataDir,
     clock,
-    joinCluster: (db) => joinCluster({ db, dataDir, clusterUrl, address }),
+    joinCluster: (db) => joinCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) }),
   })
   return (
     `Joined the cluster with ${restored}\n` +
@@ -146,10 +144,11 @@ export function requireClusterUrl({ clusterUrl }: Config): string {
   throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
 }
 
-/** The address of this host for people: all hosts have the same BASE_URL. */
-function addressOf({ host, port }: Config): string {
+/** Of this host, for people: all hosts have the same BASE_URL. */
+function nameAndAddress({ host, port, hostName }: Config): { name: string; address: string } {
   const local = localAddress(host, port)
-  return local.replace(/^http:\/\/127\.0\.0\.1(?=:)/, `http://${hostname()}`)
+  const address = local.replace(/^http:\/\/127\.0\.0\.1(?=:)/, `http://${hostName}`)
+  return { name: hostName, address }
 }
 
 /** Opens the folder while no service uses it. */

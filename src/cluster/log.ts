@@ -75,6 +75,8 @@ export interface LogState {
 interface PostgresLogOptions {
   url: string
   host: string
+  /** The name of the host, which its reports contain. */
+  name?: string
 }
 
 /**
@@ -144,12 +146,13 @@ export class PostgresLog {
 
   /** Reports the state of this host, and returns that of the others. Throws `HostRemoved`. */
   async report({ applied, version, problem }: HostReport): Promise<LogState> {
-    const { host } = this.#options
+    const { host, name = null } = this.#options
     const [row] = await this.#report.run(
       (sql) => sql`
         WITH own AS (
           UPDATE hopcode.hosts
-          SET applied = ${applied}, version = ${version}, problem = ${problem}, seen = now(),
+          SET name = coalesce(${name}::text, name),
+            applied = ${applied}, version = ${version}, problem = ${problem}, seen = now(),
             program = ${VERSION}
           WHERE id = ${host} RETURNING id
         )

@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { SQL } from 'bun'
 import { inTransaction } from '../db/open.ts'
 import { recordOwnPosition } from '../hits/shared-store.ts'
@@ -26,7 +25,8 @@ interface ClusterFolder {
   db: Database
   dataDir: string
   clusterUrl: string
-  /** The address of the host, for the list of hosts. */
+  /** The name and the address of the host, for the list of hosts. */
+  name: string
   address: string
 }
 
@@ -183,12 +183,13 @@ export function requirePosition({
 
 async function register(
   sql: SQL,
-  { dataDir, address }: ClusterFolder,
+  { dataDir, name, address }: ClusterFolder,
   { seq }: LogPosition,
 ): Promise<void> {
   const id = hostIdOf(dataDir)
   await sql`
     INSERT INTO hopcode.hosts (id, name, address, program, version, applied, seen)
-    VALUES (${id}, ${hostname()}, ${address}, ${VERSION}, ${CALLS_VERSION}, ${seq}, 'epoch')
-    ON CONFLICT (id) DO UPDATE SET applied = ${seq}, problem = NULL`
+    VALUES (${id}, ${name}, ${address}, ${VERSION}, ${CALLS_VERSION}, ${seq}, 'epoch')
+    ON CONFLICT (id) DO UPDATE SET name = ${name}, address = ${address},
+      applied = ${seq}, problem = NULL`
 }

@@ -15,7 +15,7 @@ export interface ClusterState {
 
 export interface HostState {
   id: string
-  /** The host name of the machine. */
+  /** `HOST_NAME`, by default the name of the machine. */
   name: string
   address: string
   /** The release of Hopcode. */

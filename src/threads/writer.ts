@@ -20,6 +20,8 @@ export type Writes = SharedWrites & SearchWrites & HitWrites
 export interface ClusterSettings {
   url: string
   host: string
+  /** The name of the host. */
+  name: string
   /** Receives each StateEvent. */
   state: MessagePort
   /** Receives each AppliedEvent, and returns each SeenMessage. */
@@ -65,14 +67,14 @@ interface SharedOrderParts {
 }
 
 function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): Order {
-  const { url, host, state, applied } = cluster
+  const { url, host, name, state, applied } = cluster
   // The log is durable: after a loss of power, its last entries are applied again.
   db.run('PRAGMA synchronous = NORMAL')
   const order = new SharedOrder({
     db,
     functions: { ...searchWrites(db), ...loggedWrites(db, host) },
     host,
-    log: new PostgresLog({ url, host }),
+    log: new PostgresLog({ url, host, name }),
     readHits: hitReader(db, journal, host),
     onApplied: (event) => {
       applied.postMessage(event)

@@ -56,7 +56,7 @@ const rowsOf = async (env: Settings) =>
   JSON.parse((await command(['cluster', 'status', '--json'], env)).out) as {
     ok: boolean
     entry: number
-    hosts: { id: string; live: boolean; applied: number; this_host: boolean }[]
+    hosts: { id: string; name: string; live: boolean; applied: number; this_host: boolean }[]
   }
 
 testCommands(
@@ -101,6 +101,25 @@ testCommands(
     await eventually('the running host has applied all', async () => {
       return (await rowsOf(second)).hosts[1]?.applied === entry
     })
+  },
+  TEST_MS,
+)
+
+testCommands(
+  'HOST_NAME names hosts of machines with the same name, also from a later start on',
+  async () => {
+    using folders = await newFolders()
+    const first = folders.settings('a', { HOST_NAME: 'berlin' })
+    const second = folders.settings('b', { HOST_NAME: 'boston' })
+    await run('cluster init', first)
+    await joinFrom(first, second)
+    const names = async () => (await rowsOf(first)).hosts.map(({ name }) => name)
+    expect(await names()).toEqual(['berlin', 'boston'])
+    {
+      await using _service = await Service.start(folders.settings('b', { HOST_NAME: 'oslo' }))
+      expect(await names()).toEqual(['berlin', 'oslo'])
+    }
+    expect((await command(['cluster', 'status'], first)).out).toContain('http://boston:3000')
   },
   TEST_MS,
 )

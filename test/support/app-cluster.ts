@@ -58,7 +58,7 @@ async function register(
 ): Promise<void> {
   const { db } = openDataFolder(dataDir)
   try {
-    await join({ db, dataDir, clusterUrl, address: 'test' })
+    await join({ db, dataDir, clusterUrl, name: 'test', address: 'test' })
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {
     db.close()

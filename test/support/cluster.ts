@@ -136,8 +136,8 @@ export class TestCluster implements AsyncDisposable {
         this.key = await makeAccount({ DATA_DIR: dataDir, BASE_URL }, 'enterprise', path)
       } else copyFolder(this.host(0).dataDir, dataDir)
       const db = openWritable(databaseFile(dataDir))
-      const address = `host-${at}`
-      await (at === 0 ? initCluster : joinCluster)({ db, dataDir, clusterUrl, address })
+      const name = `host-${at}`
+      await (at === 0 ? initCluster : joinCluster)({ db, dataDir, clusterUrl, name, address: name })
       db.run('PRAGMA wal_checkpoint(TRUNCATE)')
       db.close()
     }
