@@ -75,7 +75,7 @@ export async function startApp(config: Config, outside: Outside): Promise<App> {
 
 /** Every endpoint of the public port. */
 function routes(service: Service) {
-  const { config, dashboard, metrics } = service
+  const { config, dashboard, metrics, health } = service
   const http = new Elysia({
     // Without this a request with a short Host header reaches the wrong route.
     handler: { standardHostname: false },
@@ -102,7 +102,7 @@ function routes(service: Service) {
     .use(qrRedirectRoutes(service))
     .use(qrFileRoutes(service))
     .use(statusRoutes(service))
-    .use(probeRoutes(service))
+    .use(probeRoutes({ health, admits: isLocal }))
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(redirectFollower(service)))
     .use(dashboardRoutes(dashboard))
@@ -121,10 +121,10 @@ function redirectFollower(service: Service) {
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */
 function operatorRoutes(service: Service): Elysia {
-  const { metrics } = service
+  const { metrics, health } = service
   const operators = new Elysia({ serve: { idleTimeout: 30, reusePort: false } })
     .use(errorResponses({ ...service, refuseUnmatched: refuseUnknown }))
-    .use(probeRoutes(service))
+    .use(probeRoutes({ health, admits: () => true }))
     .use(metricsRoutes({ metrics, admits: () => true }))
   return operators as unknown as Elysia
 }

@@ -87,12 +87,19 @@ export class AppError extends Error {
 /** For a refusal after which the client may try again. */
 export const retryAfter = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
 
-/** The 503 of a service that runs but is unhealthy. `thread`: the name of the failed thread. */
+/**
+ * The 503 of a service that runs but is unhealthy. `thread`: the name of the failed thread.
+ * `reason`: for operators only.
+ */
 export const degradedError = (
   code: 'thread_ended' | 'thread_hanging' | 'not_following' | 'unhealthy',
-  { thread = '', database }: { thread?: string; database: 'ok' | 'error' },
+  {
+    thread = '',
+    database,
+    reason,
+  }: { thread?: string; database: 'ok' | 'error'; reason?: string | undefined },
 ): AppError =>
   new AppError(code, thread, {
     headers: { 'retry-after': '1' },
-    fields: { status: 'degraded', database },
+    fields: { status: 'degraded', database, ...(reason && { reason }) },
   })

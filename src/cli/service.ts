@@ -24,7 +24,10 @@ export async function health({ host, port }: Config, address?: string): Promise<
   const response = await fetch(url, { signal }).catch((cause) => {
     throw new CommandError(`${url} does not answer. Is the service running?`, { cause })
   })
-  if (!response.ok) throw new CommandError(`${url} answers ${response.status}`)
+  if (!response.ok) {
+    const { reason } = (await response.json().catch(() => ({}))) as { reason?: string }
+    throw new CommandError(`${url} answers ${response.status}${reason ? `: ${reason}` : ''}`)
+  }
   return 'ready'
 }
 

@@ -12,6 +12,8 @@ export interface AppliedEvent {
 export interface StateEvent {
   /** Milliseconds since PostgreSQL answered. */
   contactMs: number
+  /** Why the last report failed; undefined if it did not. */
+  contactProblem: string | undefined
   /** The last known entry of the log. */
   head: number
   /** The last entry that this host has applied. */

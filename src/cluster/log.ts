@@ -246,7 +246,7 @@ export class PostgresLog {
       })
     }
     try {
-      await within(STATEMENT_MS, subscribe(), 'PostgreSQL does not answer')
+      await within(STATEMENT_MS, subscribe(), NOT_ANSWERING)
     } catch (error) {
       close()
       throw error
@@ -276,6 +276,15 @@ function placeOf(row: Row | undefined): Place {
   return { seq: Number(row.seq), chain: row.chain as Buffer }
 }
 
+export const NOT_ANSWERING = 'PostgreSQL does not answer'
+
+/** What people read about a failed statement: a refusal, such as of the password, by its words. */
+function reasonOf(error: unknown): string {
+  const { code = '', message } = error as Error & { code?: string }
+  if (code.startsWith('ERR_POSTGRES_CONNECTION_') || message === NOT_ANSWERING) return NOT_ANSWERING
+  return `PostgreSQL: ${message}`
+}
+
 const isDuplicate = (error: unknown): boolean => (error as { errno?: string }).errno === '23505'
 
 type Row = Record<string, unknown>
@@ -296,10 +305,11 @@ class Connection {
   async run(statement: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
     const sql = this.#open()
     try {
-      return await within(STATEMENT_MS, statement(sql), 'PostgreSQL does not answer')
+      return await within(STATEMENT_MS, statement(sql), NOT_ANSWERING)
     } catch (error) {
-      if (!isDuplicate(error)) this.#drop(sql)
-      throw error
+      if (isDuplicate(error)) throw error
+      this.#drop(sql)
+      throw new Error(reasonOf(error), { cause: error })
     }
   }
 

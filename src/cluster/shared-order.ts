@@ -14,6 +14,7 @@ import {
   type Listener,
   type LogSize,
   type LogState,
+  NOT_ANSWERING,
   type PostgresLog,
 } from './log.ts'
 
@@ -67,6 +68,8 @@ export class SharedOrder implements Order {
   #fault: string | undefined
   #isCaughtUp = false
   #contactAt = Number.NEGATIVE_INFINITY
+  /** Why the last report failed. */
+  #contactProblem: string | undefined
   #listener: Listener | undefined
   #following: Promise<void> | undefined
   /** Set by a notification during `#followAll`, which then reads the log once more. */
@@ -187,7 +190,7 @@ export class SharedOrder implements Order {
     const problem = this.#problem ?? this.#fault
     if (problem) throw new Error(problem)
     if (performance.now() - this.#contactAt > LEASE_MS) {
-      throw new Error('PostgreSQL, which orders the writes of the cluster, does not answer')
+      throw new Error(this.#contactProblem ?? NOT_ANSWERING)
     }
     if (!this.#isCaughtUp) throw new Error('this host is still reading the log of the cluster')
   }
@@ -203,6 +206,7 @@ export class SharedOrder implements Order {
     try {
       await this.#exchange()
     } catch (error) {
+      this.#contactProblem = messageOf(error)
       if (error instanceof HostRemoved) this.#stop(error.message)
       this.#postState()
     }
@@ -223,6 +227,7 @@ export class SharedOrder implements Order {
     // So that the others wait for this host again before it receives requests.
     if (wasAway) await log.confirm(applied)
     this.#contactAt = performance.now()
+    this.#contactProblem = undefined
     this.#checkState(this.#state, place)
     await this.#follow()
     if (this.#state.head <= this.place) this.#isCaughtUp = true
@@ -271,6 +276,7 @@ export class SharedOrder implements Order {
   #postState(): void {
     this.#options.onState({
       contactMs: performance.now() - this.#contactAt,
+      contactProblem: this.#contactProblem,
       head: Math.max(this.#state?.head ?? 0, this.place),
       applied: this.place,
       hosts: this.#state?.hosts ?? [],

@@ -37,19 +37,25 @@ export const statusRoutes = (deps: StatusDeps) =>
       }),
     })
 
+interface ProbeDeps {
+  health: Health
+  /** Whether this request may read why the host does not follow its cluster. */
+  admits: (request: Request) => boolean
+}
+
 /**
  * For operators, without a limit. `live`: the process answers and all its threads run. `ready`:
  * also, the database answers, the host follows its cluster, and the service is not about to stop.
  */
-export const probeRoutes = ({ health }: Pick<StatusDeps, 'health'>) =>
+export const probeRoutes = ({ health, admits }: ProbeDeps) =>
   new Elysia({ name: 'status.probes', prefix: '/-' })
     .get('/live', () => {
       if (health.deadThread) throw degraded(health)
       return { status: 'live' }
     })
-    .get('/ready', () => {
+    .get('/ready', ({ request }) => {
       if (health.isStopping) throw new AppError('stopping', '', { fields: { status: 'stopping' } })
-      if (!health.isReady()) throw degraded(health)
+      if (!health.isReady()) throw degraded(health, admits(request))
       return { status: 'ready' }
     })
 
@@ -100,11 +106,14 @@ function status({ health, clock, monotonic }: StatusDeps): StatusView {
   }
 }
 
-function degraded(health: Health): AppError {
+function degraded(health: Health, isOperator = false): AppError {
   const { deadThread, hangingThread } = health
   const database = health.totalRedirects() === undefined ? 'error' : 'ok'
   if (deadThread) return degradedError('thread_ended', { thread: deadThread, database })
   if (hangingThread) return degradedError('thread_hanging', { thread: hangingThread, database })
-  if (health.clusterProblem) return degradedError('not_following', { database })
+  if (health.clusterProblem) {
+    const reason = isOperator ? health.clusterProblem : undefined
+    return degradedError('not_following', { database, reason })
+  }
   return degradedError('unhealthy', { database })
 }

@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
 import { eventually } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
+import { command } from '../support/binary.ts'
 import { TestCluster, type TestHost } from '../support/cluster.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
@@ -105,6 +106,49 @@ testCluster(
     expect(cluster.difference()).toBeUndefined()
     // The hits of the outage.
     expect(await cluster.host(0).service.hitCount(code)).toBe(hosts.length)
+  },
+)
+
+testCluster(
+  'a password that changes is the reason that logs, /-/ready and health give',
+  async () => {
+    await using cluster = await TestCluster.start({ hosts: 1 })
+    const host = cluster.host(0)
+    const REASON_OF_SERVER = 'password authentication failed'
+    const REASON = `PostgreSQL: ${REASON_OF_SERVER} for user "hopcode"`
+    const old = new URL(cluster.postgres.url()).password
+    await cluster.postgres.run(async (sql) => {
+      await sql`ALTER ROLE hopcode PASSWORD 'another'`
+      await sql`
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()`
+      await notReady(host)
+      await eventually('the host says why', async () => {
+        const { reason } = (await (await host.fetch('/-/ready')).json()) as { reason?: string }
+        return reason === REASON
+      })
+      // A request of another machine, by way of a proxy.
+      const forwarded = await host.fetch('/-/ready', {
+        headers: { 'x-forwarded-for': '192.0.2.1' },
+      })
+      expect(await forwarded.text()).not.toContain('password')
+      const { err } = await command(['health'], host.settings)
+      expect(err).toContain(REASON)
+      const answer = await host.service.post('/api/shorten', cluster.key, {
+        url: 'https://a.example',
+      })
+      expect(answer.status).toBe(500)
+      await eventually('the log has the reason', async () => {
+        return (await host.metric('hopcode_cluster_contact_age_seconds')) > 3
+      })
+      await sql.unsafe(`ALTER ROLE hopcode PASSWORD '${old}'`)
+    })
+    await cluster.ready()
+    const { service } = host
+    await host.stop()
+    const lines = (await service.errors).split('\n').filter((line) => line.startsWith('{'))
+    const has = (event: string) =>
+      lines.some((line) => JSON.parse(line).event === event && line.includes(REASON_OF_SERVER))
+    expect(['cluster.not_following', 'request.failed'].filter((event) => !has(event))).toEqual([])
   },
 )
 
