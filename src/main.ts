@@ -75,7 +75,7 @@ async function runClusterCommand(command: ClusterCommand, config: Config): Promi
       return print(await cluster.join(config, command, wallClock))
     case 'cluster leave':
       return print(
-        command.host ? await cluster.removeLost(config, command.host) : await cluster.leave(config),
+        command.host ? await cluster.removeLost(config, command) : await cluster.leave(config),
       )
     case 'cluster status':
       return report(await clusterStatus(config, command))

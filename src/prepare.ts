@@ -1,11 +1,13 @@
+import { existsSync } from 'node:fs'
 import { issueOneTimeLink, OneTimeLinkStore } from './accounts/one-time-links.ts'
 import { discardRestore } from './backup/restore.ts'
 import { catchUp } from './cluster/catch-up.ts'
 import { hostIdOf } from './cluster/host-id.ts'
-import { requireSameMode } from './cluster/setup.ts'
+import { recordBaseUrl, requireSameMode } from './cluster/setup.ts'
 import type { Config } from './config.ts'
 import { closeOpenFiles, createDataFolder, openDataFolder } from './data-folder.ts'
 import { FolderLock } from './db/lock.ts'
+import { databaseFile } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { openJournal } from './hits/hits.ts'
 import type { Clock } from './lib/clock.ts'
@@ -49,8 +51,11 @@ export async function prepare(config: Config, options: PrepareOptions) {
   const lock = FolderLock.claim(dataDir)
   try {
     unlessRefused(log, 'the removal of an unfinished restore', () => discardRestore(dataDir))
+    // Before anything is created: what a refused start left would be in the way of a join.
+    if (!existsSync(databaseFile(dataDir))) requireSameMode(undefined, dataDir, clusterUrl)
     const { db, accounts, hasher } = openDataFolder(dataDir)
     requireSameMode(db, dataDir, clusterUrl)
+    unlessRefused(log, 'the BASE_URL', () => recordBaseUrl(db, baseUrl))
     const hostId = clusterUrl ? hostIdOf(dataDir) : undefined
     if (clusterUrl && hostId) {
       const functions = loggedWrites(db, hostId)

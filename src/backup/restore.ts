@@ -60,7 +60,7 @@ export interface RestoreCommand {
   /** Names the backup in errors. */
   from: string
   dataDir: string
-  /** The folder for the old files. */
+  /** The folder for the old files. `UNFINISHED`: they are not kept. */
   aside: string
   /**
    * Registers this folder in the cluster from which the backup comes. Absent for a folder of one
@@ -276,7 +276,7 @@ export function* moves(dataDir: string): Generator<string> {
 function readAside(decided: string): string {
   const flag = constants.O_RDONLY | NO_FOLLOW
   const name = readFileSync(asideFile(decided), { encoding: 'utf8', flag }).trim()
-  if (/^before-restore-[\w.]+$/.test(name)) return name
+  if (/^before-restore-[\w.]+$/.test(name) || name === UNFINISHED) return name
   throw new DataError(
     `${asideFile(decided)} does not name a folder for the old files: this program did not write ` +
       `it. Move ${decided} away.`,

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { LOST_TAIL } from '../cluster/apply.ts'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
 import { usingPostgres } from '../cluster/setup.ts'
 import { type ClusterState, type HostState, readCluster } from '../cluster/status.ts'
@@ -31,7 +32,8 @@ export async function clusterStatus(
 function withOwnPosition(error: unknown, { dataDir }: Config): unknown {
   const position = findPositionOf(dataDir)
   if (!(error instanceof DataError) || !position) return error
-  return new DataError(`${error.message}. This host has applied entry ${position.seq}.`)
+  const reason = error.message.replace(/\.$/, '')
+  return new DataError(`${reason}. This host has applied entry ${position.seq}.`)
 }
 
 const viewOf = (
@@ -69,7 +71,7 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
     host.name + (host.id === own ? ' (this host)' : ''),
     stateOf(host),
     String(host.applied),
-    String(head - host.applied),
+    host.applied > head ? `${host.applied - head} ahead` : String(head - host.applied),
     `${host.program}, calls ${host.version}`,
     host.address,
     host.id,
@@ -107,14 +109,23 @@ function columns(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
+const JOIN_AGAIN =
+  'Stop its service, and run "hopcode cluster join" there, with a copy of a host without a problem.'
+const ALL_AHEAD =
+  'The log lacks entries that all hosts have applied: PostgreSQL has lost them. The steps are in ' +
+  'docs/operations/cluster.md, “PostgreSQL is lost for good”.'
+
 /** What a person should do, one line each. */
 function adviceOn({ head, hosts }: ClusterState): string[] {
   const newest = Math.max(0, ...hosts.map(({ version }) => version))
+  const isAhead = ({ applied, problem }: HostState) => applied > head || problem === LOST_TAIL
+  if (hosts.length > 0 && hosts.every(isAhead)) return [ALL_AHEAD]
   return hosts.flatMap((host) => {
     const { id, problem, isLive, version, applied } = host
     const name = `${host.name} (${host.address})`
     const lines: string[] = []
-    if (problem !== null) lines.push(`${name}: ${problem}`)
+    if (isAhead(host)) lines.push(`${name}: ${LOST_TAIL}. ${JOIN_AGAIN}`)
+    else if (problem !== null) lines.push(`${name}: ${problem}`)
     else if (!isLive) {
       lines.push(
         `${name} has no contact to PostgreSQL: start its service, or see its log. If the host is ` +

@@ -1,13 +1,18 @@
+import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
+import { AccountStore } from '../accounts/store.ts'
 import { applyLog } from '../cluster/catch-up.ts'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
+import { findLogPosition } from '../cluster/position.ts'
 import {
   initCluster,
   joinCluster,
   leaveCluster,
+  recordBaseUrl,
   removeHost,
   requireNoHosts,
   requirePosition,
+  requireSameBaseUrl,
   usingPostgres,
 } from '../cluster/setup.ts'
 import { type HostState, readCluster } from '../cluster/status.ts'
@@ -15,13 +20,15 @@ import type { Config } from '../config.ts'
 import { createDataFolder, openDataFolder, requireDatabase } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { closeWritable, databaseFile } from '../db/open.ts'
-import type { Clock } from '../lib/clock.ts'
+import { SettingStore } from '../db/settings.ts'
+import { type Clock, MINUTE, SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
+import { isRestoredOnly } from '../qr/remake.ts'
 import { loggedWrites } from '../writes.ts'
 import { CommandError } from './args.ts'
 import { STREAM } from './backup.ts'
-import { findPositionOf, requireOrigin, restoreFiles } from './restore.ts'
+import { findPositionOf, readFolder, requireOrigin, restoreFiles } from './restore.ts'
 import { localAddress } from './service.ts'
 
 /** Commands on a cluster and its hosts. Each returns what it prints. */
@@ -34,9 +41,10 @@ export async function init(config: Config): Promise<string> {
   if (!existsSync(databaseFile(dataDir))) await requireNoHosts(clusterUrl)
   createDataFolder(dataDir)
   const wasInCluster = findPositionOf(dataDir) !== undefined
-  await withFolder(dataDir, ({ db }) =>
-    initCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) }),
-  )
+  await withFolder(dataDir, async ({ db }) => {
+    recordBaseUrl(db, config.baseUrl)
+    await initCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) })
+  })
   return wasInCluster
     ? 'The tables of the cluster are those of this release.'
     : 'This host is the first one of a new cluster. Start its service with CLUSTER_URL.'
@@ -59,16 +67,28 @@ export async function join(
   using _lock = FolderLock.claim(dataDir)
   // Before the copy is read, which may take minutes.
   const { name } = await usingPostgres(clusterUrl, readCluster)
-  requireReplaceable(dataDir, name)
+  const isUnused = readFolder(dataDir, (db) => hasNeverServed(db, name)) === true
+  if (!isUnused) requireReplaceable(dataDir, name)
   const restored = await restoreFiles(origin, {
     dataDir,
     clock,
-    joinCluster: (db) => joinCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) }),
+    keepsOld: !isUnused,
+    joinCluster: (db) => {
+      requireSameBaseUrl(db, config.baseUrl)
+      return joinCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) })
+    },
   })
   return (
     `Joined the cluster with ${restored}\n` +
     'Start the service. It applies what the cluster has changed since.'
   )
+}
+
+/** Nothing is lost with such a database: a join or a start created it, and nothing followed. */
+function hasNeverServed(db: Database, name: string): boolean {
+  const cluster = findLogPosition(db)?.cluster
+  if (cluster === undefined) return new AccountStore(db).isEmpty()
+  return cluster === name && isRestoredOnly(new SettingStore(db, 'host_settings'))
 }
 
 /** Throws CommandError for data that do not belong to the cluster of this name. */
@@ -112,14 +132,27 @@ export async function leave(config: Config): Promise<string> {
 const LEAVE_ANYWAY =
   'To leave with the data that this host has, run the command with an empty CLUSTER_URL.'
 
+/** A host without contact for less may be paused, or starting. */
+const LOST_MS = 10 * MINUTE
+
 /** Removes a lost host from the cluster. `id`: its id or name. */
-export async function removeLost(config: Config, id: string): Promise<string> {
+export async function removeLost(
+  config: Config,
+  { host: id, force }: { host: string; force: boolean },
+): Promise<string> {
   const host = await usingPostgres(requireClusterUrl(config), async (sql) => {
     const { hosts } = await readCluster(sql)
     const found = requireHost(hosts, id)
     if (found.isLive) {
       throw new DataError(
         `${found.name} is live: stop its service, and run "hopcode cluster leave" there.`,
+      )
+    }
+    const { silentMs } = found
+    if (!force && silentMs !== undefined && silentMs < LOST_MS) {
+      throw new DataError(
+        `${found.name} was in contact ${Math.round(silentMs / SECOND)} s ago, and may return. If ` +
+          'it is lost, add --force.',
       )
     }
     await removeHost(sql, found.id)

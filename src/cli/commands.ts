@@ -33,6 +33,8 @@ interface Arguments {
   source: string
   /** The id or name of a host of a cluster. Empty if absent. */
   host: string
+  /** Removes a host that was in contact a moment ago. */
+  force: boolean
   'for-join': boolean
   now: boolean
   json: boolean
@@ -84,6 +86,10 @@ export const OPTIONS: Readonly<Record<OptionName, OptionInfo>> = {
     value: 'ID',
     isOptional: true,
     about: 'remove a lost host instead of this one, by its id or name',
+  },
+  force: {
+    type: 'boolean',
+    about: 'with --host: also if it was in contact in the last ten minutes',
   },
   'for-join': {
     type: 'boolean',
@@ -179,7 +185,7 @@ export const COMMANDS = {
     more: 'Exit 1 if something needs attention.',
   },
   'cluster leave': {
-    accepts: ['host'],
+    accepts: ['host', 'force'],
     summary: 'remove this host, or a lost one, from its cluster',
     more:
       'This host keeps its data and works alone again: stop its service first, and start it ' +

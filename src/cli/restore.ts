@@ -1,8 +1,16 @@
+import type { Database } from 'bun:sqlite'
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
-import { asideName, decideOnBackup, moves, type RestoreCommand } from '../backup/restore.ts'
+import {
+  asideName,
+  decideOnBackup,
+  discardRestore,
+  moves,
+  type RestoreCommand,
+  UNFINISHED,
+} from '../backup/restore.ts'
 import { findLogPosition, type LogPosition } from '../cluster/position.ts'
 import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
@@ -52,10 +60,17 @@ export function requireOrigin(origin: string): string {
 }
 
 /** Undefined for a folder that belongs to no cluster, or whose database cannot be read. */
-export function findPositionOf(dataDir: string): LogPosition | undefined {
+export const findPositionOf = (dataDir: string): LogPosition | undefined =>
+  readFolder(dataDir, findLogPosition)
+
+/** Undefined if the database of the folder cannot be read. */
+export function readFolder<Result>(
+  dataDir: string,
+  read: (db: Database) => Result,
+): Result | undefined {
   try {
     using db = openReadonly(databaseFile(dataDir), { cacheKiB: 64 })
-    return findLogPosition(db)
+    return read(db)
   } catch {
     return undefined
   }
@@ -64,13 +79,14 @@ export function findPositionOf(dataDir: string): LogPosition | undefined {
 /** For the holder of the folder's lock. Returns what is restored, and where the old files are. */
 export async function restoreFiles(
   origin: string,
-  { dataDir, clock, joinCluster }: RestoreOptions,
+  { dataDir, clock, joinCluster, keepsOld = true }: RestoreOptions,
 ): Promise<string> {
   const from = requireOrigin(origin)
-  const aside = asideName(clock())
+  const aside = keepsOld ? asideName(clock()) : UNFINISHED
   const manifest = await decide(origin, { from, dataDir, aside, joinCluster })
   for (const _ of moves(dataDir));
   const restored = `${from}: ${contents(manifest)}.`
+  if (!keepsOld) discardRestore(dataDir)
   if (!existsSync(join(dataDir, aside))) return restored
   const advice = `The old files are in ${aside} in DATA_DIR. Delete them when everything works.`
   return `${restored}\n${advice}`
@@ -78,6 +94,8 @@ export async function restoreFiles(
 
 interface RestoreOptions extends Pick<RestoreCommand, 'dataDir' | 'joinCluster'> {
   clock: Clock
+  /** False for old files without value. */
+  keepsOld?: boolean
 }
 
 async function decide(origin: string, command: RestoreCommand): Promise<Manifest> {

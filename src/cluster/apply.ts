@@ -152,9 +152,9 @@ const JOIN_AGAIN = 'Make a new data folder with "hopcode cluster join".'
 export const OTHER_CLUSTER =
   'CLUSTER_URL is the database of another cluster than that of this data folder.'
 
+/** `hopcode cluster status` gives the advice: it depends on the other hosts. */
 export const LOST_TAIL =
-  'the log lacks entries that this host has applied: PostgreSQL has lost them. Make a new data ' +
-  'folder with "hopcode cluster join".'
+  'the log lacks entries that this host has applied: PostgreSQL has lost them'
 
 export const divergedAt = (seq: number): string =>
   `the data of this host differ from those of another host at entry ${seq}. ${JOIN_AGAIN}`

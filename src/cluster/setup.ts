@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 import { SQL } from 'bun'
 import { inTransaction } from '../db/open.ts'
+import { SettingStore } from '../db/settings.ts'
 import { recordOwnPosition } from '../hits/shared-store.ts'
 import { SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
@@ -70,15 +71,37 @@ export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
   const position = requirePosition(folder)
   return usingPostgres(folder.clusterUrl, async (sql) => {
     const [row] = await sql`
-      SELECT name, seq, (SELECT count(*) FROM hopcode.log WHERE seq > ${position.seq}) AS following
+      SELECT name, seq, (SELECT count(*) FROM hopcode.log WHERE seq > ${position.seq}) AS following,
+        (SELECT chain FROM hopcode.log WHERE seq = ${position.seq}) AS chain
       FROM hopcode.cluster`
     if (row?.name !== position.cluster) throw new DataError(OTHER_CLUSTER)
+    const isOther = row.chain !== null && !row.chain.equals(position.chain)
+    if (position.seq > Number(row.seq) || isOther) throw new DataError(COPY_AHEAD)
     if (Number(row.following) !== Number(row.seq) - position.seq) {
       throw new DataError('The backup is too old: the log no longer has all later entries.')
     }
     await register(sql, folder, position)
     return position
   })
+}
+
+const COPY_AHEAD =
+  'The copy has entries that the log lacks: PostgreSQL has lost them. Use a copy of a host that ' +
+  'has none of them: see "hopcode cluster status".'
+
+const BASE_URL = 'base_url'
+
+/** For copies of this database: another BASE_URL would give other short URLs. */
+export function recordBaseUrl(db: Database, baseUrl: string): void {
+  const settings = new SettingStore(db, 'host_settings')
+  if (settings.find(BASE_URL) !== baseUrl) settings.set(BASE_URL, baseUrl)
+}
+
+/** Throws DataError if the host of which `db` is a copy has another BASE_URL. */
+export function requireSameBaseUrl(db: Database, baseUrl: string): void {
+  const others = new SettingStore(db, 'host_settings').find(BASE_URL)
+  if (others === undefined || others === baseUrl) return
+  throw new DataError(`BASE_URL is ${baseUrl} here and ${others} on the host of the copy.`)
 }
 
 /** Throws DataError if the database has a cluster with hosts: a new host joins it. */
@@ -154,10 +177,14 @@ const LEAVE_FIRST = 'Run "hopcode cluster leave" first.'
 
 /**
  * Refuses a start whose settings do not fit the folder: its changes would be missing on the other
- * hosts. Throws DataError.
+ * hosts. `db`: undefined for a folder without a database. Throws DataError.
  */
-export function requireSameMode(db: Database, dataDir: string, clusterUrl?: string): void {
-  const isInCluster = findLogPosition(db) !== undefined
+export function requireSameMode(
+  db: Database | undefined,
+  dataDir: string,
+  clusterUrl?: string,
+): void {
+  const isInCluster = db !== undefined && findLogPosition(db) !== undefined
   if (isInCluster && !clusterUrl) {
     throw new DataError(
       `${dataDir} belongs to a cluster: set CLUSTER_URL. To use it on one host alone again, run ` +

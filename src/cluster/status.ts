@@ -34,15 +34,16 @@ export interface HostState {
 type Row = Record<string, unknown>
 
 export async function readCluster(sql: SQL): Promise<ClusterState> {
+  // Before the last entry of the log: no host looks as if it had applied a later one.
+  const hosts = (await sql`
+    SELECT id, name, address, program, version, applied, problem,
+      CASE WHEN seen > 'epoch' THEN extract(epoch FROM now() - seen) * 1000 END AS silent
+    FROM hopcode.hosts ORDER BY joined, id`) as Row[]
   const [row] = (await sql`
     SELECT name, seq, pg_total_relation_size('hopcode.log') AS bytes,
       (SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM hopcode.log) AS entries,
       (SELECT extract(epoch FROM at) * 1000 FROM hopcode.log ORDER BY seq LIMIT 1) AS oldest
     FROM hopcode.cluster`) as Row[]
-  const hosts = (await sql`
-    SELECT id, name, address, program, version, applied, problem,
-      CASE WHEN seen > 'epoch' THEN extract(epoch FROM now() - seen) * 1000 END AS silent
-    FROM hopcode.hosts ORDER BY joined, id`) as Row[]
   return {
     name: String(row?.name),
     head: Number(row?.seq ?? 0),

@@ -10,6 +10,8 @@ import type { QrImages } from './images.ts'
 const NAME = 'qr_base_url'
 /** Value of the setting while some images are missing. */
 const UNFINISHED = 'unfinished'
+/** Value of the setting before the first start after a restore. */
+const RESTORED = 'restored'
 /** Codes per chunk: bounds how long other background work waits behind it. */
 const CHUNK = 100
 
@@ -33,8 +35,11 @@ export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: 
 
 /** For a database that replaces another one: its first start renders every image again. */
 export function remakeAtStart(settings: SettingStore): void {
-  settings.set(NAME, UNFINISHED)
+  settings.set(NAME, RESTORED)
 }
+
+/** No service has started since a restore filled the data folder. */
+export const isRestoredOnly = (settings: SettingStore): boolean => settings.find(NAME) === RESTORED
 
 interface RemakeDeps {
   images: QrImages

@@ -99,7 +99,7 @@ testCommands(
       [true, true],
     ])
     await eventually('the running host has applied all', async () => {
-      return (await rowsOf(second)).hosts[1]?.applied === entry
+      return ((await rowsOf(second)).hosts[1]?.applied ?? 0) >= entry
     })
   },
   TEST_MS,
@@ -217,6 +217,112 @@ testCommands(
     expect(await service.hitCount(code)).toBe(5)
     expect(await run('account list', second)).toContain('pro')
     expect(readdirSync(second.DATA_DIR ?? '').join()).toContain('before-restore-')
+  },
+  TEST_MS,
+)
+
+testCommands(
+  'neither a refused start nor one without CLUSTER_URL is in the way of a join, nor a killed join',
+  async () => {
+    using folders = await newFolders()
+    const [first, second] = [folders.settings('a'), folders.settings('b')]
+    await run('cluster init', first)
+    await run('account create --email a@example.com --plan free', first)
+    expect(await refusal('serve', second)).toContain('belongs to no cluster yet')
+    await joinFrom(first, second)
+    const files = () => readdirSync(second.DATA_DIR ?? '').sort()
+    const ofOneJoin = files()
+    // As after a join that was killed before its last line.
+    await joinFrom(first, second)
+    expect(files()).toEqual(ofOneJoin)
+    const third = folders.settings('c', { CLUSTER_URL: '' })
+    {
+      await using service = await Service.start(third)
+      expect(await service.end('SIGTERM')).toBe(0)
+    }
+    await joinFrom(first, folders.settings('c'))
+    expect(readdirSync(third.DATA_DIR ?? '').join()).not.toContain('restore')
+    expect((await rowsOf(first)).hosts).toHaveLength(3)
+  },
+  TEST_MS,
+)
+
+testCommands(
+  'after PostgreSQL has lost entries, the status gives advice that works, and a copy with them is refused',
+  async () => {
+    using folders = await newFolders()
+    const [first, second] = [folders.settings('a'), folders.settings('b')]
+    await run('cluster init', first)
+    await joinFrom(first, second)
+    const { id } = (await rowsOf(first)).hosts[1] ?? {}
+    await using _service = await Service.start(first)
+    for (const plan of ['free', 'pro']) {
+      await run(`account create --email ${plan}@example.com --plan ${plan}`, first)
+    }
+    await eventually('PostgreSQL knows that the host has applied all', async () => {
+      const { entry, hosts } = await rowsOf(first)
+      return hosts[0]?.applied === entry
+    })
+    const copy = join(folders.folder.path, 'copy')
+    await run(`backup --for-join ${copy}`, first)
+    await (await postgres()).run(
+      async (sql) => {
+        await sql`UPDATE hopcode.cluster SET seq = seq - 1`
+        await sql`DELETE FROM hopcode.log WHERE seq > (SELECT seq FROM hopcode.cluster)`
+      },
+      new URL(first.CLUSTER_URL ?? '').pathname.slice(1),
+    )
+    const status = async () => (await command(['cluster', 'status'], first)).out
+    expect(await status()).toMatch(/1 ahead[\s\S]*PostgreSQL has lost them\. .*cluster join/)
+    expect(await refusal(`cluster join ${copy}`, folders.settings('c'))).toContain(
+      'has entries that the log lacks',
+    )
+    // Now all hosts have the lost entry.
+    await run(`cluster leave --host ${id}`, first)
+    expect(await status()).toContain('“PostgreSQL is lost for good”')
+    expect(await status()).not.toContain('cluster join')
+    const empty = (await postgres()).url(await (await postgres()).createDatabase())
+    const elsewhere = folders.settings('a', { CLUSTER_URL: empty })
+    expect(await refusal('cluster status', elsewhere)).not.toContain('..')
+  },
+  TEST_MS,
+)
+
+testCommands(
+  'a host with another BASE_URL does not join',
+  async () => {
+    using folders = await newFolders()
+    const first = folders.settings('a')
+    await run('cluster init', first)
+    const copy = join(folders.folder.path, 'copy')
+    await run(`backup --for-join ${copy}`, first)
+    const other = folders.settings('b', { BASE_URL: 'http://other.test' })
+    expect(await refusal(`cluster join ${copy}`, other)).toContain(
+      'BASE_URL is http://other.test here and http://hop.test on the host of the copy',
+    )
+    expect((await rowsOf(first)).hosts).toHaveLength(1)
+    await run(`cluster join ${copy}`, folders.settings('b'))
+  },
+  TEST_MS,
+)
+
+testCommands(
+  'a host that was in contact a moment ago is removed only with --force',
+  async () => {
+    using folders = await newFolders()
+    const [first, second] = [folders.settings('a'), folders.settings('b')]
+    await run('cluster init', first)
+    await joinFrom(first, second)
+    await using service = await Service.start(second)
+    const { id } = (await rowsOf(second)).hosts[1] ?? {}
+    process.kill(service.pid, 'SIGSTOP')
+    await eventually('the paused host is silent', async () => {
+      return (await rowsOf(first)).hosts[1]?.live === false
+    })
+    expect(await refusal(`cluster leave --host ${id}`, first)).toContain('add --force')
+    expect((await rowsOf(first)).hosts).toHaveLength(2)
+    await run(`cluster leave --host ${id} --force`, first)
+    expect((await rowsOf(first)).hosts).toHaveLength(1)
   },
   TEST_MS,
 )
