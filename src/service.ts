@@ -254,16 +254,21 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, qrTrials, redirects, valkey } = service
-  const { cluster, otherChanges } = service
+  const { cluster, otherChanges, journal } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
   valkey?.close()
   await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
+  const unlessHitsCanWait = (error: unknown) => {
+    const reason = cluster?.problem
+    if (!reason) throw error
+    log.warn('hits.waiting', { hits: journal.pending, reason })
+  }
   // These threads have the lowest priority: on a busy machine the data would wait for seconds.
   const background = Promise.all([images.close(), dashboard.passwords.close()])
   try {
     await redirects.close()
-    await Promise.all([remake?.close(), flusher.close()])
+    await Promise.all([remake?.close(), flusher.close().catch(unlessHitsCanWait)])
   } finally {
     await threads.reader.close()
     db.close()

@@ -1,10 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { DataError } from '../lib/data-error.ts'
+import { within } from '../lib/deadline.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { Applier, OTHER_CLUSTER } from './apply.ts'
-import { PostgresLog } from './log.ts'
+import { NOT_ANSWERING, PostgresLog, STATEMENT_MS } from './log.ts'
 
+/** A start waits so long for PostgreSQL before it listens: redirects do not need it. */
+const CONTACT_MS = 500
 /** Pages in the write-ahead log, 39 MiB, after which it is checkpointed. */
 const CHECKPOINT_PAGES = 10_000
 
@@ -24,7 +27,7 @@ export interface LogFolder {
  */
 export async function catchUp(folder: LogFolder, log: Log): Promise<void> {
   try {
-    log.info('cluster.caught_up', { entries: await applyLog(folder) })
+    log.info('cluster.caught_up', { entries: await applyLog(folder, CONTACT_MS) })
   } catch (error) {
     log.warn('cluster.not_caught_up', { reason: messageOf(error) })
   }
@@ -32,9 +35,13 @@ export async function catchUp(folder: LogFolder, log: Log): Promise<void> {
 
 /**
  * Applies all entries of the log, and returns how many. For the holder of the folder's lock. Throws
- * DataError if PostgreSQL does not answer, the disk refuses, or an entry must not be applied here.
+ * DataError if PostgreSQL does not answer at first for `contactMs`, the disk refuses, or an entry
+ * must not be applied here.
  */
-export async function applyLog({ db, url, host, functions }: LogFolder): Promise<number> {
+export async function applyLog(
+  { db, url, host, functions }: LogFolder,
+  contactMs = STATEMENT_MS,
+): Promise<number> {
   const applier = new Applier({ db, functions, host })
   const entries = new PostgresLog({ url, host })
   const first = applier.position.seq
@@ -42,7 +49,8 @@ export async function applyLog({ db, url, host, functions }: LogFolder): Promise
   db.run('PRAGMA synchronous = NORMAL')
   db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   try {
-    if ((await entries.cluster()) !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
+    const cluster = await within(contactMs, entries.cluster(), NOT_ANSWERING)
+    if (cluster !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
     while (!applier.problem) {
       const page = await entries.readAfter(applier.position.seq)
       if (page.length === 0) return applier.position.seq - first
@@ -54,7 +62,8 @@ export async function applyLog({ db, url, host, functions }: LogFolder): Promise
     const reason = messageOf(error)
     throw new DataError(`The log of the cluster cannot be applied: ${reason}`, { cause: error })
   } finally {
-    await entries.close()
+    // Without waiting: the server may not answer.
+    void entries.close()
     db.run('PRAGMA synchronous = FULL')
   }
 }

@@ -8,7 +8,7 @@ import { VERSION } from '../lib/version.ts'
  */
 
 /** A statement that takes longer fails, and its connection is replaced. */
-const STATEMENT_MS = 2000
+export const STATEMENT_MS = 2000
 /** Changes do not wait for a host that has not reported for longer. */
 export const LEASE_MS = 2000
 /**

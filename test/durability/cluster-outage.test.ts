@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import { eventually } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
-import { command } from '../support/binary.ts'
+import { binary, command, freePort } from '../support/binary.ts'
 import { TestCluster, type TestHost } from '../support/cluster.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
@@ -168,6 +168,65 @@ testCluster('a host that is cut off from PostgreSQL is not ready, and catches up
   expect((await two.fetch(`/${during}`)).status).toBe(302)
   expect(cluster.difference()).toBeUndefined()
 })
+
+testCluster('without PostgreSQL a stop succeeds, and the next start counts the hits', async () => {
+  await using cluster = await start(1)
+  const host = cluster.host(0)
+  const code = await host.service.shorten(cluster.key, 'https://example.com/kept')
+  await cluster.rest()
+  let hits = 0
+  // The first stop comes before the host has noticed, the second one after that.
+  for (const notices of [false, true]) {
+    host.proxy.stall()
+    if (notices) await notReady(host)
+    for (let i = 0; i < 5; i++, hits++) expect((await host.fetch(`/${code}`)).status).toBe(302)
+    const { service } = host
+    expect(await host.stop()).toBe(0)
+    const log = await service.errors
+    expect(log).toContain('"event":"hits.waiting"')
+    expect(log).not.toContain('service.stop_failed')
+    host.proxy.restore()
+    await host.start()
+    await cluster.rest()
+    expect(await host.service.hitCount(code)).toBe(hits)
+  }
+})
+
+testCluster(
+  'a start listens for redirects at once if PostgreSQL accepts and is silent',
+  async () => {
+    await using cluster = await start(1)
+    const host = cluster.host(0)
+    const code = await host.service.shorten(cluster.key, 'https://example.com/kept')
+    await host.stop()
+    const firstRedirectMs = async () => {
+      const port = String(freePort())
+      const begin = performance.now()
+      const env = Object.assign(host.settings, { PORT: port, HOST: '127.0.0.1' })
+      const child = Bun.spawn([await binary()], { env, stdout: 'ignore', stderr: 'ignore' })
+      await eventually('a redirect is answered', async () => {
+        const answer = await fetch(`http://127.0.0.1:${port}/${code}`, { redirect: 'manual' })
+          .then(({ status }) => status)
+          .catch(() => 0)
+        return answer === 302
+      })
+      const ms = performance.now() - begin
+      child.kill('SIGKILL')
+      await child.exited
+      return ms
+    }
+    host.proxy.disconnect()
+    const refusedMs = await firstRedirectMs()
+    host.proxy.restore()
+    host.proxy.stall()
+    const silentMs = await firstRedirectMs()
+    console.log(
+      `first redirect: refused ${Math.round(refusedMs)}, silent ${Math.round(silentMs)} ms`,
+    )
+    // A connection attempt ends after two seconds.
+    expect(silentMs - refusedMs).toBeLessThan(1200)
+  },
+)
 
 testCluster('a host that was offline catches up before it is ready', async () => {
   await using cluster = await start(2)
