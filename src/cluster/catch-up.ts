@@ -49,7 +49,7 @@ export async function applyLog(
   db.run('PRAGMA synchronous = NORMAL')
   db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   try {
-    const cluster = await within(contactMs, entries.cluster(), NOT_ANSWERING)
+    const { cluster } = await within(contactMs, entries.head(), NOT_ANSWERING)
     if (cluster !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
     while (!applier.problem) {
       const page = await entries.readAfter(applier.position.seq)

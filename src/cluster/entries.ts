@@ -57,3 +57,31 @@ export function decodeCalls(bytes: Uint8Array): LoggedCall[] {
     return typeof base64 === 'string' ? Uint8Array.fromBase64(base64) : value
   }) as LoggedCall[]
 }
+
+/** Bytes of calls in one entry, unless one call has more. */
+const ENTRY_BYTES = 8 * 1024 * 1024
+
+/** Splits calls so that an entry stays small. */
+export function splitCalls(calls: readonly LoggedCall[]): LoggedCall[][] {
+  const all: LoggedCall[][] = []
+  let room = 0
+  for (const call of calls) {
+    const bytes = bytesOf(call.args)
+    if (bytes > room) {
+      all.push([])
+      room = ENTRY_BYTES
+    }
+    all.at(-1)?.push(call)
+    room -= bytes
+  }
+  return all
+}
+
+/** The approximate size. */
+function bytesOf(args: unknown): number {
+  let bytes = 100
+  for (const value of Object.values((args ?? {}) as object)) {
+    if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
+  }
+  return bytes
+}

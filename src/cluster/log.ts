@@ -126,10 +126,10 @@ export class PostgresLog {
     }
   }
 
-  /** The random name of the cluster. */
-  async cluster(): Promise<string> {
-    const [row] = await this.#read.run((sql) => sql`SELECT name FROM hopcode.cluster`)
-    return String(row?.name)
+  /** The random name of the cluster, and the last entry. */
+  async head(): Promise<Pick<LogState, 'cluster' | 'head'>> {
+    const [row] = await this.#read.run((sql) => sql`SELECT name, seq FROM hopcode.cluster`)
+    return { cluster: String(row?.name), head: Number(row?.seq) }
   }
 
   /** The next entries after `seq`, in order. Empty at the end of the log. */

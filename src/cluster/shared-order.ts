@@ -1,11 +1,17 @@
 import type { Database } from 'bun:sqlite'
 import type { Order } from '../db/order.ts'
 import { commitTogether } from '../db/writer.ts'
-import type { AddHits } from '../hits/shared-store.ts'
+import type { PreparedCall } from '../hits/shared-store.ts'
 import { repeated, within } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
 import { type AppliedEntry, Applier, divergedAt, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
-import { CALLS_VERSION, encodeCalls, type LoggedCall, versionNeeded } from './entries.ts'
+import {
+  CALLS_VERSION,
+  encodeCalls,
+  type LoggedCall,
+  splitCalls,
+  versionNeeded,
+} from './entries.ts'
 import type { AppliedEvent, StateEvent } from './events.ts'
 import {
   type Entry,
@@ -24,11 +30,11 @@ const PRUNE_MS = 60_000
 /** An append is repeated for so long while its outcome is unknown. */
 const APPEND_MS = 2000
 const APPENDS = { ms: APPEND_MS, pauseMs: 50 }
-/** Bytes of calls in one entry, unless one call has more. */
-const ENTRY_BYTES = 8 * 1024 * 1024
 
 /** Calls that concern only this host and stay out of the log. */
 const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting'])
+/** See `OrderCalls`. */
+const CATCH_UP = 'catchUp'
 /** Calls that no client waits for: they are confirmed with the next report. */
 const UNAWAITED_CALLS = new Set([
   'addHits',
@@ -44,8 +50,8 @@ interface SharedOrderOptions {
   functions: object
   host: string
   log: PostgresLog
-  /** See `hitReader`. */
-  readHits: (args: { end: number; now: number }) => { call: AddHits; lost: number } | undefined
+  /** See `hitCalls`. */
+  prepare: (call: LoggedCall) => PreparedCall
   /** Receives applied calls that this host did not submit. */
   onApplied: (event: AppliedEvent) => void
   onState: (event: StateEvent) => void
@@ -103,9 +109,14 @@ export class SharedOrder implements Order {
     const { db, functions } = this.#options
     const own = calls.filter(({ name }) => LOCAL_CALLS.has(name))
     const ownOutcomes = own.length > 0 ? commitTogether(db, functions, own) : []
-    const shared = calls.filter(({ name }) => !LOCAL_CALLS.has(name))
-    const sharedOutcomes = await this.#submitShared(shared)
+    const shared = calls.filter(({ name }) => !LOCAL_CALLS.has(name) && name !== CATCH_UP)
+    const needsAll = calls.some(({ name }) => name === CATCH_UP)
+    const [caughtUp, sharedOutcomes] = await Promise.all([
+      needsAll ? this.#catchUp() : NO_ANSWER,
+      this.#submitShared(shared),
+    ])
     return calls.map(({ name }) => {
+      if (name === CATCH_UP) return caughtUp
       const outcome = (LOCAL_CALLS.has(name) ? ownOutcomes : sharedOutcomes).shift()
       return outcome ?? NO_ANSWER
     })
@@ -129,9 +140,25 @@ export class SharedOrder implements Order {
     await this.#options.log.close()
   }
 
+  /** Applies the log up to its end as of this call. */
+  async #catchUp(): Promise<Outcome> {
+    const { log } = this.#options
+    try {
+      await this.#firstReport
+      this.#requireOrder()
+      const { head } = await log.head()
+      for (; this.place < head; this.#requireOrder()) {
+        this.#tryApply(await log.readAfter(this.place))
+      }
+      return { value: undefined }
+    } catch (error) {
+      return { error: messageOf(error) }
+    }
+  }
+
   async #submitShared(calls: readonly LoggedCall[]): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
-    for (const part of parts(calls)) {
+    for (const part of splitCalls(calls)) {
       try {
         outcomes.push(...(await this.#submitEntry(part)))
       } catch (error) {
@@ -144,27 +171,10 @@ export class SharedOrder implements Order {
   async #submitEntry(calls: readonly LoggedCall[]): Promise<Outcome[]> {
     await this.#firstReport
     this.#requireOrder()
-    const prepared = calls.map((call) => this.#prepare(call))
+    const prepared = calls.map(this.#options.prepare)
     const logged = prepared.flatMap(({ call }) => call ?? [])
     const outcomes = logged.length > 0 ? await this.#append(logged) : []
     return prepared.map(({ call, answer }) => answer((call && outcomes.shift()) ?? NO_ANSWER))
-  }
-
-  /** The form of a call in the log, and the conversion of its result for the caller. */
-  #prepare(call: LoggedCall): {
-    call: LoggedCall | undefined
-    answer: (outcome: Outcome) => Outcome
-  } {
-    if (call.name !== 'countHits') return { call, answer: (outcome) => outcome }
-    const found = this.#options.readHits(call.args as { end: number; now: number })
-    if (!found) return { call: undefined, answer: () => ({ value: 0 }) }
-    return {
-      call: { name: 'addHits', args: found.call },
-      answer: (outcome) => {
-        if ('error' in outcome) return outcome
-        return outcome.value ? { value: found.lost } : { error: 'the hits are counted already' }
-      },
-    }
   }
 
   async #append(calls: readonly LoggedCall[]): Promise<Outcome[]> {
@@ -372,28 +382,3 @@ export class SharedOrder implements Order {
 }
 
 const NO_ANSWER: Outcome = { error: 'the log gave no answer' }
-
-/** Splits calls so that an entry stays small. */
-function parts(calls: readonly LoggedCall[]): LoggedCall[][] {
-  const all: LoggedCall[][] = []
-  let room = 0
-  for (const call of calls) {
-    const bytes = bytesOf(call.args)
-    if (bytes > room) {
-      all.push([])
-      room = ENTRY_BYTES
-    }
-    all.at(-1)?.push(call)
-    room -= bytes
-  }
-  return all
-}
-
-/** The approximate size. */
-function bytesOf(args: unknown): number {
-  let bytes = 100
-  for (const value of Object.values((args ?? {}) as object)) {
-    if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
-  }
-  return bytes
-}

@@ -9,6 +9,7 @@ import type { AccountWrites } from '../accounts/writes.ts'
 import type { TopLinks } from '../analytics/top.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { SettingWrites } from '../db/settings.ts'
+import type { Decider } from '../db/writer.ts'
 import type { HitSeries } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
@@ -71,5 +72,6 @@ export interface DashboardDeps extends SharedDeps {
   cookies: Cookies
   deletion: AccountDeletion
   /** Changes accounts, keys, sessions and settings. */
-  writer: Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites & QrWrites>
+  writer: Decider &
+    Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites & QrWrites>
 }

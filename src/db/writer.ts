@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { AppError } from '../errors.ts'
 import {
   type Call,
   type Caller,
@@ -19,6 +20,25 @@ interface OtherHosts {
   whenAllApplied(place: number): Promise<void> | undefined
 }
 
+/** Calls about the order of writes itself. */
+export interface OrderCalls {
+  /** Applies every change that this host does not have yet. Throws without PostgreSQL. */
+  catchUp(args: null): void
+}
+
+/** Decides about changes. In a cluster, this host may not have the newest data. */
+export interface Decider {
+  /**
+   * Runs `decide`. In a cluster, a refusal is final only if `again`, by default `decide` itself,
+   * repeats it on data with every change that was acknowledged before. Throws without PostgreSQL.
+   */
+  decide<Result>(decide: () => Result, again?: () => Result): Promise<Result>
+  /** In a cluster, resolves when this host has every change that was acknowledged before. */
+  catchUp(): Promise<void>
+  /** Whether `decide` may wait. */
+  readonly isInCluster: boolean
+}
+
 interface WriteGuards {
   /** Why changes must not be written; undefined if they may. */
   data: { readonly problem: string | undefined }
@@ -31,7 +51,9 @@ interface WriteGuards {
  * file has replaced the database, it refuses all calls except `countHits`: a change would be
  * acknowledged and then lost, while a hit is also in the journal.
  */
-export class Writer<Calls extends Functions<Calls> & SettingWrites> implements Caller<Calls> {
+export class Writer<Calls extends Functions<Calls> & SettingWrites & OrderCalls>
+  implements Caller<Calls>, Decider
+{
   readonly #thread: Thread<Calls>
   readonly #guards: WriteGuards
   readonly #others: OtherHosts | undefined
@@ -76,6 +98,26 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites> implements C
       this.#probe ??= setTimeout(() => void this.#ask(), PROBE_MS)
       throw error
     }
+  }
+
+  get isInCluster(): boolean {
+    return this.#others !== undefined
+  }
+
+  async decide<Result>(decide: () => Result, again = decide): Promise<Result> {
+    try {
+      return decide()
+    } catch (error) {
+      if (!this.isInCluster || !(error instanceof AppError)) throw error
+      // mutate refuse-with-old-data: s/.*//
+      await this.catchUp()
+      return again()
+    }
+  }
+
+  async catchUp(): Promise<void> {
+    const nothing = null as Parameters<Calls['catchUp']>[0]
+    if (this.isInCluster) await this.#thread.call('catchUp', nothing)
   }
 
   /** Finishes waiting writes, except background ones with a name in `drop`. */

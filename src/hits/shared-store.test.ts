@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { openDataFolder } from '../data-folder.ts'
-import { countedOf, hitReader, sharedHitWrites } from './shared-store.ts'
+import { countedOf, hitCalls, sharedHitWrites } from './shared-store.ts'
 import { adoptJournal, findJournalPosition, HitReads } from './store.ts'
 
 const OWN = { host: 'a', journalId: 'journal-a' }
@@ -44,8 +44,12 @@ test('a flush reads from the committed position, and says what is missing in the
   const { db, add } = setUp(folder.path)
   add(OWN, 0, 3)
   const journal = { id: OWN.journalId, read: () => new Uint32Array([1, 1]) }
-  const read = hitReader(db, journal, OWN.host)
-  expect(read({ end: 3, now: 0 })).toBeUndefined()
-  expect(read({ end: 6, now: 0 })).toMatchObject({ call: { from: 3, end: 6 }, lost: 1 })
+  const prepare = hitCalls(db, journal, OWN.host)
+  const flush = (end: number) => prepare({ name: 'countHits', args: { end, now: 0 } })
+  expect(flush(3).call).toBeUndefined()
+  const { call, answer } = flush(6)
+  expect(call).toMatchObject({ name: 'addHits', args: { from: 3, end: 6 } })
+  expect(answer({ value: true })).toEqual({ value: 1 })
+  expect(answer({ value: false })).toEqual({ error: 'the hits are counted already' })
   db.close()
 })

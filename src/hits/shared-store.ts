@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile } from '../hot/journal-file.ts'
+import type { Call, Outcome } from '../lib/thread.ts'
 import { countAdder, countsOf, findJournalPosition, positionSetter } from './store.ts'
 
 /** Hits of one host's journal, as all hosts of a cluster count them. */
@@ -43,20 +44,33 @@ export function sharedHitWrites(db: Database, ownHost: string) {
   }
 }
 
-/** Reads what a flush counts, before it becomes an entry of the log. */
-export function hitReader(db: Database, journal: Pick<JournalFile, 'read' | 'id'>, host: string) {
-  /**
-   * The call that counts the entries from the committed position up to `end`, and how many of them
-   * are missing in the file. Undefined if all are counted.
-   */
-  return ({ end, now }: { end: number; now: number }) => {
+export interface PreparedCall {
+  /** Undefined if nothing is to be done. */
+  call: Call | undefined
+  /** Converts the result for the caller. */
+  answer: (outcome: Outcome) => Outcome
+}
+
+/** The form of calls in the log: a flush of hits contains what it counts. */
+export function hitCalls(db: Database, journal: Pick<JournalFile, 'read' | 'id'>, host: string) {
+  return (call: Call): PreparedCall => {
+    if (call.name !== 'countHits') return { call, answer: (outcome) => outcome }
+    const { end, now } = call.args as { end: number; now: number }
     const from = findJournalPosition(db)?.position ?? end
-    if (end <= from) return undefined
+    if (end <= from) return { call: undefined, answer: () => ({ value: 0 }) }
     const linkIds = journal.read(from, end)
     const pairs = countsOf(linkIds)
     const counts = new Uint8Array(pairs.buffer, pairs.byteOffset, pairs.byteLength)
-    const call: AddHits = { host, journalId: journal.id, from, end, now, counts }
-    return { call, lost: end - from - linkIds.length }
+    const args: AddHits = { host, journalId: journal.id, from, end, now, counts }
+    return {
+      call: { name: 'addHits', args },
+      answer: (outcome) => {
+        if ('error' in outcome) return outcome
+        if (!outcome.value) return { error: 'the hits are counted already' }
+        // Hits that are missing in the file.
+        return { value: end - from - linkIds.length }
+      },
+    }
   }
 }
 

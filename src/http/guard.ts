@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import { findAccount, type KeyCheckDeps } from '../accounts/keys.ts'
 import type { BudgetGroup } from '../accounts/plans.ts'
 import type { Account } from '../accounts/store.ts'
+import type { Decider } from '../db/writer.ts'
 import { AppError, degradedError, retryAfter } from '../errors.ts'
 import type { ClientAddress } from '../hot/client-address.ts'
 import { isoTime, type MonotonicClock } from '../lib/clock.ts'
@@ -24,6 +25,7 @@ export interface GuardDeps extends KeyCheckDeps {
   address: ClientAddress
   requestIds: RequestIds
   monotonic: MonotonicClock
+  writer: Decider
 }
 
 interface GuardOptions {
@@ -151,8 +153,8 @@ export function publicly(deps: GuardDeps, options: GuardOptions) {
     admit(deps, { request, set: set as ResponseState }, options)
   return new Elysia({ name: 'guard.publicly', seed: options }).derive(
     { as: 'scoped' },
-    whenShared(
-      deps,
+    whenAsync(
+      deps.limits.isShared,
       async ({ request, set }) => {
         await enter(request, set)
       },
@@ -175,11 +177,18 @@ export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
     if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
     return account
   }
+  const find = (request: Request) => findAccount(deps, request.headers.get('x-api-key'))
+  const mayWait = deps.limits.isShared || (budget === 'write' && deps.writer.isInCluster)
   return new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },
-    whenShared(
-      deps,
-      async ({ request, set }) => ({ account: requireAccount(await enter(request, set)) }),
+    whenAsync(
+      mayWait,
+      async ({ request, set }) => {
+        const found = await enter(request, set)
+        if (budget !== 'write') return { account: requireAccount(found) }
+        const again = () => requireAccount(find(request))
+        return { account: await deps.writer.decide(() => requireAccount(found), again) }
+      },
       ({ request, set }) => {
         const account = requireAccount(enter(request, set) as Account | undefined)
         return { account }
@@ -199,8 +208,8 @@ type Hook<Result> = (context: ElysiaContext) => Result
  * Elysia waits for hooks that are asynchronous functions. It reads the body before a hook whose
  * parameter is not destructured.
  */
-const whenShared = <Result>(
-  { limits }: GuardDeps,
-  shared: Hook<Promise<Result>>,
-  local: Hook<Result>,
-): Hook<Result | Promise<Result>> => (limits.isShared ? shared : local)
+const whenAsync = <Result>(
+  isAsync: boolean,
+  asynchronous: Hook<Promise<Result>>,
+  synchronous: Hook<Result>,
+): Hook<Result | Promise<Result>> => (isAsync ? asynchronous : synchronous)

@@ -63,7 +63,7 @@ export function withDetails(
   }))
 }
 
-type ChangeDeps = Pick<UpdateDeps, 'links' | 'reads' | 'blocklist' | 'plans' | 'clock'>
+type ChangeDeps = Pick<UpdateDeps, 'links' | 'reads' | 'writer' | 'blocklist' | 'plans' | 'clock'>
 
 export interface PropertiesDeps extends UpdateDeps {
   properties: PropertyReads
@@ -85,7 +85,7 @@ export async function changeProperties(
   codes: readonly string[],
   { expired_url: expired, ...change }: PropertiesChange,
 ): Promise<void> {
-  const ids = ownedIds(deps, owner, codes)
+  const ids = await deps.writer.decide(() => ownedIds(deps, owner, codes))
   if (expired && deps.blocklist.isBlocked(expired)) throw new AppError('url_blocked')
   const patch: PropertiesPatch = change
   if (expired !== undefined) patch.expired_url = expired?.text ?? null
@@ -106,7 +106,7 @@ export async function scheduleDeletion(
   owner: Account,
   codes: readonly string[],
 ): Promise<void> {
-  const ids = ownedIds(deps, owner, codes)
+  const ids = await deps.writer.decide(() => ownedIds(deps, owner, codes))
   const now = deps.clock()
   const deleteAt = now + DELETION_DELAY_MS
   await deps.links.scheduleDeletion({ ids, deleteAt, author: authorOf(owner, now) })
@@ -118,7 +118,7 @@ export async function undoDeletion(
   owner: Account,
   codes: readonly string[],
 ): Promise<void> {
-  const ids = ownedIds(deps, owner, codes)
+  const ids = await deps.writer.decide(() => ownedIds(deps, owner, codes))
   const kept = await deps.links.undoDeletion({ ids, author: authorOf(owner, deps.clock()) })
   // Deleted between the check and the write.
   if (kept < new Set(ids).size) throw new AppError('code_not_found', codes.join(', '))

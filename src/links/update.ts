@@ -1,5 +1,6 @@
 import { hashesEqual } from '../accounts/secrets.ts'
 import type { Account } from '../accounts/store.ts'
+import type { Decider } from '../db/writer.ts'
 import { AppError } from '../errors.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { WriteDeps } from './create.ts'
@@ -11,6 +12,7 @@ import { urlKey } from './url.ts'
 
 export interface UpdateDeps extends WriteDeps {
   reads: LinkReads
+  writer: Decider
 }
 
 /**
@@ -22,7 +24,8 @@ export async function update(
   owner: Account,
   { code, passcode, url }: { code: string; passcode: string; url: ParsedUrl },
 ): Promise<UpdatedView> {
-  const { id } = authorizeByPasscode(deps, owner, code, passcode)
+  const authorize = () => authorizeByPasscode(deps, owner, code, passcode)
+  const { id } = await deps.writer.decide(authorize)
   const link = await setUrl(deps, owner, { id, url })
   // Deleted between the check and the write.
   if (!link) throw invalidPasscode(code)
@@ -43,7 +46,8 @@ export async function deleteLink(
   owner: Account,
   { code, passcode }: { code: string; passcode: string },
 ): Promise<DeletedView> {
-  const link = authorizeByPasscode(deps, owner, code, passcode)
+  const authorize = () => authorizeByPasscode(deps, owner, code, passcode)
+  const link = await deps.writer.decide(authorize)
   // Another request may have deleted it between the check and the write.
   const author = authorOf(owner, deps.clock())
   if (!(await deps.links.delete({ id: link.id, author }))) throw invalidPasscode(code)
@@ -59,7 +63,8 @@ export async function updateOwnedLink(
   owner: Account,
   { code, url }: { code: string; url: ParsedUrl },
 ): Promise<Link> {
-  const link = await setUrl(deps, owner, { id: requireOwnedLink(deps, owner, code).id, url })
+  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
+  const link = await setUrl(deps, owner, { id, url })
   if (!link) throw notFound(code)
   return link
 }
@@ -70,7 +75,7 @@ export async function deleteOwnedLink(
   owner: Account,
   code: string,
 ): Promise<void> {
-  const { id } = requireOwnedLink(deps, owner, code)
+  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
   const author = authorOf(owner, deps.clock())
   if (!(await deps.links.delete({ id, author }))) throw notFound(code)
 }

@@ -5,7 +5,8 @@ import { SharedOrder } from '../cluster/shared-order.ts'
 import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
 import { localOrder, type Order } from '../db/order.ts'
-import { hitReader } from '../hits/shared-store.ts'
+import type { OrderCalls } from '../db/writer.ts'
+import { hitCalls } from '../hits/shared-store.ts'
 import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { setThreadPriority } from '../lib/priority.ts'
@@ -14,7 +15,7 @@ import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
 
 /** The one thread that writes the database while the service runs. */
-export type Writes = SharedWrites & SearchWrites & HitWrites
+export type Writes = SharedWrites & SearchWrites & HitWrites & OrderCalls
 
 /** How the writer thread of a host in a cluster orders writes. */
 export interface ClusterSettings {
@@ -43,6 +44,8 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
     ...sharedWrites(db),
     ...searchWrites(db),
     ...hitWrites(db, journal),
+    // A host alone has every change.
+    catchUp: () => {},
   }
   const order: Order = cluster
     ? sharedOrder({ db, journal, checkpoints, cluster })
@@ -75,7 +78,7 @@ function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): O
     functions: { ...searchWrites(db), ...loggedWrites(db, host) },
     host,
     log: new PostgresLog({ url, host, name }),
-    readHits: hitReader(db, journal, host),
+    prepare: hitCalls(db, journal, host),
     onApplied: (event) => {
       applied.postMessage(event)
       checkpoints.afterCommit()

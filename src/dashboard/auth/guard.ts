@@ -76,7 +76,8 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       if (session) await pageSlices.next()
       // Before the form is read, which is the most expensive part.
       await spendPage(deps, request, session?.accountId)
-      const early = requireSession(session, owner)
+      if (isForm(request)) await deps.writer.catchUp()
+      const early = requireSession(session ?? deps.sessions.find(token), owner)
       const account = { id: early.accountId, plan: early.plan }
       const isCharged = bulk && isLargeForm(request)
       if (isCharged) {
@@ -179,7 +180,7 @@ async function readGuardedForm(
   cookie: string | undefined,
   limits: BodyLimits,
 ): Promise<Form> {
-  if (request.method === 'GET' || request.method === 'HEAD') return EMPTY_FORM
+  if (!isForm(request)) return EMPTY_FORM
   requireSameOrigin(request, baseUrl)
   const form = await readForm(bodies, request, limits)
   requireFormToken(hasher, cookie, form.raw('csrf'))
@@ -190,7 +191,8 @@ async function readGuardedForm(
 const ANONYMOUS_FORM_BYTES_MAX = 16 * 1024
 
 /** Reads a form without a session. Its token belongs to the cookie `form`. */
-export function readAnonymousForm(deps: DashboardDeps, request: Request): Promise<Form> {
+export async function readAnonymousForm(deps: DashboardDeps, request: Request): Promise<Form> {
+  await deps.writer.catchUp()
   const limits = {
     owner: clientNetwork(clientOf(deps.address, request)),
     bytesMax: ANONYMOUS_FORM_BYTES_MAX,
@@ -205,8 +207,10 @@ const BULK_FORM_BYTES_MAX = 8 * 1024 * 1024
 const bulkFormBytesMax = ({ plans }: DashboardDeps, { plan }: Account): number =>
   Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
 
+const isForm = ({ method }: Request): boolean => method !== 'GET' && method !== 'HEAD'
+
 /** Whether a form may be over the ordinary limit: its declared length is, or is unknown. */
 function isLargeForm(request: Request): boolean {
-  if (request.method === 'GET' || request.method === 'HEAD') return false
+  if (!isForm(request)) return false
   return (declaredLength(request) ?? Number.POSITIVE_INFINITY) > SMALL_BODY_MAX
 }

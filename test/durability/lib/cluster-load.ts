@@ -31,9 +31,6 @@ interface Created {
 
 type Changed<View> = View & { status: number }
 
-/** An answer may come from a host that is late: it was cut off, paused or killed. */
-const LATE = [404, 403]
-
 export class ClusterLoad {
   /** What an answer must not say. */
   readonly problems: string[] = []
@@ -258,13 +255,13 @@ export class ClusterLoad {
   ): Promise<void> {
     if (link?.states.length !== 1 || link.states[0] === DELETED) return
     const [state = ''] = link.states
-    const late = this.#mayBeLate(client, link) ? LATE : []
     link.states = [state, next]
     link.touched = true
-    const view = await this.#change(client, path, body, [200, ...late])
+    // A host that is behind must not refuse it, for example because it lacks the link.
+    const view = await this.#change(client, path, body, [200])
     if (!view) return
-    link.states = [view.status === 200 ? next : state]
-    if (view.status === 200) this.#homes.set(link, client.host)
+    link.states = [next]
+    this.#homes.set(link, client.host)
   }
 
   #mayBeLate({ host }: Client, link: KnownLink): boolean {
