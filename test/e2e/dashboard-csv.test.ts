@@ -85,7 +85,7 @@ test('the file has the links that the search and the tag of the list select, wit
   const codes = await makeLinks(app, 130)
   const patch = (code: string | undefined, json: object) =>
     app.call('PATCH', `/api/links/${code}`, { key: 'enterprise', json })
-  await patch(codes[3], { tags: ['spring', 'poster'], title: '=Sum, of "it"', max_hits: 5 })
+  await patch(codes[3], { tags: ['spring', 'poster'], title: 'Sum, of "it"', max_hits: 5 })
   await patch(codes[7], { tags: ['spring'], note: 'Line one\nline two', paused: true })
   const exported = async (query: string) => rowsOf((await member.get(EXPORT + query)).text)
   const tagged = await exported('?tag=spring')
@@ -93,12 +93,27 @@ test('the file has the links that the search and the tag of the list select, wit
     { code: codes[7], tags: 'spring', note: 'Line one\nline two', paused: 'true' },
     { code: codes[3], tags: 'poster, spring', max_hits: '5' },
   ])
-  expect(tagged[1]?.title).toContain('=Sum, of "it"')
   expect((await exported('?q=LINE+two')).map(({ code }) => code)).toEqual([codes[7] ?? ''])
   expect(await exported('?q=nothing&tag=spring')).toEqual([])
   const all = await exported('?q=page-')
   expect(all.map(({ code }) => code)).toEqual(codes.toReversed())
 })
+
+test.each(['=cmd|calc', '+1+1', '-1+1', '@SUM(A1)', '＝1'])(
+  'a spreadsheet shows the title, tag and note %s as text and does not evaluate it',
+  async (text) => {
+    await using app = await testApp()
+    const member = await makeMember(app, 'free@example.com')
+    const { code } = await app.shorten('https://example.com/')
+    const json = { title: text, tags: [text], note: text }
+    const { status } = await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
+    const [row] = rowsOf((await member.get(EXPORT)).text)
+    expect({ status, row }).toMatchObject({
+      status: 200,
+      row: { title: `'${text}`, tags: `'${text.toLowerCase()}`, note: `'${text}` },
+    })
+  },
+)
 
 test('a client that stops reading stops the export: no further links are read', async () => {
   await using app = await testApp()

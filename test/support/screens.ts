@@ -23,8 +23,8 @@ const KNOWN_OF_DOCS = /^nested-interactive/
 export interface Watched extends AsyncDisposable {
   page: Page
   /**
-   * Whatever the browser has said, of any kind, but for the status of a form or a page that is
-   * refused, and that the visitor was at a field before the page could offer one.
+   * Each console message, violation of the policy, exception and failed request, except the status
+   * of a form or page that is refused, and that a field had the focus before the page's autofocus.
    */
   said: string[]
 }
@@ -48,6 +48,11 @@ export async function watch(
     said.push(`${message.type()}: ${message.text()} (${message.location().url})`)
   })
   onScriptError(page, (message) => said.push(`thrown: ${message}`))
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText
+    // A page that is left, a search that is replaced and a download end requests of their own.
+    if (reason !== 'net::ERR_ABORTED') said.push(`failed: ${request.url()} (${reason})`)
+  })
   // Nothing comes from other hosts.
   page.on('request', (request) => {
     if (!request.url().startsWith(app.url)) said.push(`elsewhere: ${request.url()}`)

@@ -16,8 +16,13 @@ const SECTIONS: readonly { name: Section; label: string; isForOwner: boolean }[]
   { name: 'service', label: 'Service', isForOwner: true },
 ]
 
-/** htmx adds no styles and evaluates no text. Responses to bad forms are shown. */
+/**
+ * htmx adds no styles and evaluates no text. It does not copy attributes from a replaced element to
+ * the new one: the policy forbids the `style` that browsers and their extensions set, for example
+ * on a resized text field. Responses to bad forms are shown.
+ */
 const HTMX_CONFIG = JSON.stringify({
+  attributesToSettle: [],
   includeIndicatorStyles: false,
   allowEval: false,
   allowScriptTags: false,
