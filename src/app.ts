@@ -106,7 +106,7 @@ function routes(service: Service) {
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
     .use(redirectRoutes(redirectFollower(service)))
     .use(dashboardRoutes(dashboard))
-    .use(openapiRoutes(config, (): InternalRoute[] => http.routes))
+    .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
   return http
 }
 

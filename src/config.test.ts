@@ -32,6 +32,7 @@ test('every setting has its documented default', () => {
     valkeyUrl: undefined,
     hitFlushMs: 250,
     signUp: 'closed',
+    signUpsPerDay: 500,
     sessionIdleMinutes: 30,
     sessionMaxHours: 12,
     logLevel: 'info',

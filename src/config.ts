@@ -168,6 +168,9 @@ const Environment = z.object({
     .enum(['closed', 'open'], 'must be closed or open')
     .default('closed')
     .describe('With open, anybody can create a Free account in the dashboard.'),
+  SIGNUPS_PER_DAY: wholeNumber(1, 1_000_000)
+    .default(500)
+    .describe('Accounts that all people together can create per day with SIGNUP=open.'),
   SESSION_IDLE_MINUTES: wholeNumber(1, 7 * 24 * 60)
     .default(30)
     .describe('A dashboard session expires after this time without use, unless it is a long one.'),
@@ -272,6 +275,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     valkeyUrl: env.VALKEY_URL,
     hitFlushMs: env.HIT_FLUSH_MS,
     signUp: env.SIGNUP,
+    signUpsPerDay: env.SIGNUPS_PER_DAY,
     sessionIdleMinutes: env.SESSION_IDLE_MINUTES,
     sessionMaxHours: env.SESSION_MAX_HOURS,
     logLevel: env.LOG_LEVEL,

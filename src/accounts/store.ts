@@ -46,7 +46,8 @@ export interface NewKey {
 export interface NewAccount {
   email: string
   plan: Plan
-  key: NewKey
+  /** Its first API key. */
+  key?: NewKey
   now: number
   /** Without a password, the account signs in to the dashboard by a one-time link. */
   passwordHash?: string | null
@@ -146,7 +147,7 @@ export class AccountStore {
         })
         .returning({ id: accounts.id })
         .get()
-      this.addKey(id, key, now)
+      if (key) this.addKey(id, key, now)
       return id
     })
   }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { AppError, retryAfter } from '../errors.ts'
-import { MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
+import { DAY, MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
 import { script } from '../lib/valkey.ts'
 import type { VerifyHooks } from './passwords.ts'
 import releaseScript from './release.lua' with { type: 'text' }
@@ -35,9 +35,14 @@ const ALLOWANCES = {
   codeDevice: { burst: 5, everyMs: MINUTE },
   /** New accounts from one address, where registration is open. */
   registration: { burst: 5, everyMs: 10 * MINUTE },
-} as const satisfies Record<string, Allowance>
+  /** The same from one network, whose addresses cost nothing. */
+  registrationNetwork: { burst: 20, everyMs: 10 * MINUTE },
+  /** The same of the whole service. `SIGNUPS_PER_DAY` sets it. */
+  registrations: { burst: 500, everyMs: DAY / 500 },
+} satisfies Record<string, Allowance>
 
 export type Gate = keyof typeof ALLOWANCES
+type Allowances = Readonly<Record<Gate, Allowance>>
 export interface Attempt {
   gate: Gate
   key: string
@@ -48,6 +53,12 @@ const SHARED_GATES: readonly Gate[] = ['address', 'network', 'account']
 
 /** Keys per gate. Beyond this the least recently used ones are dropped. */
 const KEYS_MAX = 50_000
+
+interface ThrottleOptions {
+  shared?: SharedStore | undefined
+  /** At least 1. */
+  signUpsPerDay?: number
+}
 
 /**
  * Limits guessing, in bounded memory. Each key has a time up to which its failures reach, as in
@@ -63,9 +74,13 @@ export class Throttle {
   readonly #shared: SharedStore | undefined
   readonly #reach = new Map<Gate, LRUCache<string, number>>()
 
-  constructor(clock: MonotonicClock, shared?: SharedStore) {
+  readonly #allowances: Allowances
+
+  constructor(clock: MonotonicClock, { shared, signUpsPerDay }: ThrottleOptions = {}) {
     this.#clock = clock
     this.#shared = shared
+    const registrations = signUpsPerDay && { burst: signUpsPerDay, everyMs: DAY / signUpsPerDay }
+    this.#allowances = registrations ? { ...ALLOWANCES, registrations } : ALLOWANCES
   }
 
   /**
@@ -83,7 +98,7 @@ export class Throttle {
     const now = this.#clock()
     let waitMs = 0
     for (const { gate, key } of attempts) {
-      const { burst, everyMs } = ALLOWANCES[gate]
+      const { burst, everyMs } = this.#allowances[gate]
       const reach = this.#of(gate).get(key) ?? 0
       waitMs = Math.max(waitMs, reach - (burst - 1) * everyMs - now)
     }
@@ -99,7 +114,7 @@ export class Throttle {
     const closed = [...sharedClosed]
     for (const { gate, key } of attempts) {
       const keys = this.#of(gate)
-      const { burst, everyMs } = ALLOWANCES[gate]
+      const { burst, everyMs } = this.#allowances[gate]
       const before = Math.max(keys.get(key) ?? 0, now)
       const refusedFrom = now + (burst - 1) * everyMs
       keys.set(key, before + everyMs)
@@ -137,8 +152,8 @@ export class Throttle {
 
   async #reserve(shared: SharedStore, attempts: readonly Attempt[]): Promise<Gate[]> {
     const allowances = attempts.flatMap(({ gate }) => [
-      ALLOWANCES[gate].burst,
-      ALLOWANCES[gate].everyMs,
+      this.#allowances[gate].burst,
+      this.#allowances[gate].everyMs,
     ])
     const [waitMs = 0, ...closed] =
       (await shared.run(RESERVE, keysOf(shared, attempts), allowances)) ?? []

@@ -101,6 +101,9 @@ function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
 
     /** Undefined if the e-mail address has an account already. */
     createAccount: (account: NewAccount): AccountId | undefined => accounts.create(account),
+
+    /** The same without an API key, which its owner can create in the dashboard. */
+    signUp: (account: NewAccount): AccountId | undefined => accounts.create(account),
   }
 }
 

@@ -52,7 +52,10 @@ export function openDashboard(options: DashboardOptions): DashboardDeps {
       idleMs: config.sessionIdleMinutes * MINUTE,
       maxMs: config.sessionMaxHours * HOUR,
     }),
-    throttle: new Throttle(shared.monotonic, options.sharedStore),
+    throttle: new Throttle(shared.monotonic, {
+      shared: options.sharedStore,
+      signUpsPerDay: config.signUpsPerDay,
+    }),
     security: new SecurityLog(log),
     oneTimeLinks: new OneTimeLinkStore(db),
     recoveryCodes: new RecoveryCodeReads(db),

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import { findAsset } from './assets.ts'
+import { anonymously } from './auth/guard.ts'
 import type { DashboardDeps } from './deps.ts'
 import { accountPages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
@@ -26,11 +27,7 @@ import { twoFactorPages } from './pages/two-factor.ts'
 /** The dashboard at `/app`. */
 export const dashboardRoutes = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard' })
-    .get('/app/assets/:file', ({ params, request }) => {
-      const asset = findAsset(params.file, request.headers.get('accept-encoding'))
-      if (!asset) throw new AppError('page_not_found')
-      return asset
-    })
+    .use(assetFiles(deps))
     .use(sitePages(deps))
     .use(signInPages(deps))
     .use(signInCodePages(deps))
@@ -53,3 +50,13 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(serviceAccountsPages(deps))
     .use(serviceAccountPages(deps))
     .use(serviceLinksPages(deps))
+
+/** Each is charged like a page without a session: browsers load it once. */
+const assetFiles = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.assets' })
+    .use(anonymously(deps))
+    .get('/app/assets/:file', ({ params, request }) => {
+      const asset = findAsset(params.file, request.headers.get('accept-encoding'))
+      if (!asset) throw new AppError('page_not_found')
+      return asset
+    })

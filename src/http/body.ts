@@ -53,9 +53,9 @@ export class RequestBodies {
     const hold = this.#holdFor(expected, limits)
     try {
       const bytes =
-        declared === undefined
-          ? await readUndeclared(request, expected, hold)
-          : await readDeclared(request, declared, hold)
+        declared === undefined || declared > SMALL_BODY_MAX
+          ? await readChunks(request, { declared, bytesMax: expected, hold })
+          : await readSmall(request, hold)
       return { bytes, [Symbol.dispose]: () => hold[Symbol.dispose]() }
     } catch (error) {
       hold[Symbol.dispose]()
@@ -94,18 +94,32 @@ function requireUncompressed({ headers }: Request): void {
   if (encoding !== '' && encoding !== 'identity') throw new AppError('unsupported_encoding')
 }
 
-/** Bun collects the body in one piece, which takes half the memory of chunks. */
-async function readDeclared(request: Request, bytes: number, hold: Hold): Promise<Uint8Array> {
-  hold.take(bytes)
-  return await request.bytes()
+/**
+ * Only bytes that have arrived count: anybody can declare a body and never send it. Until then, the
+ * limits of connections bound the memory (decision 025): at most 256 bodies arrive at once.
+ */
+async function readSmall(request: Request, hold: Hold): Promise<Uint8Array> {
+  const bytes = await request.bytes()
+  hold.take(bytes.byteLength)
+  return bytes
+}
+
+interface ChunkOptions {
+  declared: number | undefined
+  bytesMax: number
+  hold: Hold
 }
 
 /**
- * Counts a body of undeclared length as it arrives. Each chunk is copied into one buffer at once: a
- * body sent byte by byte would take gigabytes as separate chunks.
+ * Counts a body as it arrives. Each chunk is copied into one buffer at once: a body sent byte by
+ * byte would take gigabytes as separate chunks. Pages of the buffer that nothing was written to use
+ * no memory.
  */
-async function readUndeclared(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {
-  const whole = new Bun.ArrayBufferSink()
+async function readChunks(
+  request: Request,
+  { declared, bytesMax, hold }: ChunkOptions,
+): Promise<Uint8Array> {
+  const whole = declared === undefined ? new Bun.ArrayBufferSink() : wholeBuffer(declared)
   let length = 0
   for await (const chunk of request.body ?? []) {
     length += chunk.byteLength
@@ -114,6 +128,19 @@ async function readUndeclared(request: Request, bytesMax: number, hold: Hold): P
     whole.write(chunk)
   }
   return new Uint8Array(whole.end() as ArrayBuffer)
+}
+
+/** Like a sink, for a body whose length is known: a sink would copy it while it grows. */
+function wholeBuffer(bytes: number) {
+  const whole = new Uint8Array(bytes)
+  let length = 0
+  return {
+    write(chunk: Uint8Array): void {
+      whole.set(chunk, length)
+      length += chunk.byteLength
+    },
+    end: () => whole.buffer,
+  }
 }
 
 /** `application/json` in any letter case, with or without parameters. */

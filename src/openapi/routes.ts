@@ -4,6 +4,7 @@ import bundle from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
 import type { Config } from '../config.ts'
 import { ASSET_PATHS, THEME_STYLE } from '../dashboard/assets.ts'
 import { Cookies, type Theme } from '../dashboard/auth/cookies.ts'
+import { type GuardDeps, publicly } from '../http/guard.ts'
 import { attributes, html } from '../lib/html.ts'
 import ownStyle from './docs.css' with { type: 'text' }
 import type { Route } from './document.ts'
@@ -55,15 +56,42 @@ const css = { 'content-type': 'text/css; charset=utf-8' }
 
 const json = { 'content-type': 'application/json;charset=utf-8' }
 
+interface Deps extends GuardDeps {
+  config: Config
+}
+
+/** Large files, compressed at their first request. */
+const gzipped = new Map<string, Promise<Uint8Array<ArrayBuffer>>>()
+
+const gzip = async (file: string) => Bun.gzipSync(await Bun.file(file).bytes())
+
+/** With its length, so that it is sent at the pace of its reader (`countUnsent`). */
+async function fileResponse({ headers }: Request, file: string, type: object): Promise<Response> {
+  const isGzip = /\bgzip\b/.test(headers.get('accept-encoding') ?? '')
+  const bytes = isGzip
+    ? await gzipped.getOrInsertComputed(file, gzip)
+    : await Bun.file(file).bytes()
+  return new Response(bytes, {
+    headers: {
+      ...type,
+      'content-length': String(bytes.length),
+      vary: 'accept-encoding',
+      ...(isGzip && { 'content-encoding': 'gzip' }),
+    },
+  })
+}
+
 /**
  * `/docs/json`, the OpenAPI document of `routes`; `/docs`, a page that shows it. The code for the
  * document is loaded at the first request: otherwise the service would use a third more memory.
  */
-export function openapiRoutes(config: Config, routes: () => readonly Route[]) {
+export function openapiRoutes(deps: Deps, routes: () => readonly Route[]) {
+  const { config } = deps
   let published: Promise<string> | undefined
   const publish = async () => (await import('./document.ts')).publish(routes(), config)
   const cookies = new Cookies(config)
   return new Elysia({ name: 'openapi' })
+    .use(publicly(deps, { budget: 'read', duringMaintenance: true }))
     .get('/docs/json', async () => {
       published ??= publish()
       return new Response(await published, { headers: json })
@@ -73,7 +101,7 @@ export function openapiRoutes(config: Config, routes: () => readonly Route[]) {
       return new Response(page, { headers: PAGE_HEADERS })
     })
     .get('/docs/start.js', () => new Response(start, { headers: script }))
-    .get('/docs/bundle.js', () => new Response(Bun.file(bundle), { headers: script }))
-    .get('/docs/swagger.css', () => new Response(Bun.file(style), { headers: css }))
+    .get('/docs/bundle.js', ({ request }) => fileResponse(request, bundle, script))
+    .get('/docs/swagger.css', ({ request }) => fileResponse(request, style, css))
     .get('/docs/style.css', () => new Response(STYLE, { headers: css }))
 }

@@ -315,14 +315,35 @@ test('a connection is idle between requests, and not during one', async () => {
   client.send(FOLLOW)
   await client.answers(1)
   const [connection] = context.limits.connections as Set<Connection>
-  expect([connection?.isIdle, connection?.isTimed]).toEqual([true, true])
+  const late = (ms: number) => {
+    context.now += ms
+    return connection?.isOverdue
+  }
+  expect([connection?.isIdle, late(29_000)]).toEqual([true, false])
   client.send(head('GET /other'))
   await eventually('it is busy', () => connection?.isIdle === false)
-  expect(connection?.isTimed).toBe(false)
+  expect(late(60_000)).toBe(false)
   resolve(new Response('late'))
   expect((await client.answers(2))[1]?.text).toBe('late')
-  expect([connection?.isIdle, connection?.isTimed]).toEqual([true, true])
+  expect([connection?.isIdle, late(31_000)]).toEqual([true, true])
   client.send('GET /half')
   await eventually('half a head waits', () => connection?.isIdle === false)
-  expect(connection?.isTimed).toBe(true)
+  expect([late(29_000), late(2000)]).toEqual([false, true])
+})
+
+test('a client that stops sending a body is overdue after seconds', async () => {
+  const { url, context } = serve(async (request) => new Response(await request.text()))
+  using client = await connect(url)
+  client.send(head('POST /', 'Content-Length: 10'))
+  await eventually('it is forwarded', () => [...context.limits.connections][0]?.hasRequest === true)
+  const [connection] = context.limits.connections as Set<Connection>
+  context.now += 7000
+  expect(connection?.isOverdue).toBe(false)
+  client.send('hello')
+  await eventually('it arrives', () => connection?.lastActive === context.now)
+  context.now += 9000
+  expect(connection?.isOverdue).toBe(true)
+  client.send('world')
+  expect((await client.answers(1))[0]?.text).toBe('helloworld')
+  expect(connection?.isOverdue).toBe(false)
 })

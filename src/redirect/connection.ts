@@ -1,5 +1,6 @@
 import type { Socket } from 'bun'
 import { type ClientAddress, clientIp, type Peer } from '../hot/client-address.ts'
+import { SECOND } from '../lib/clock.ts'
 import type { AddressUsage, ConnectionLimits, LimitedConnection } from './connection-limits.ts'
 import { ControlLink, type LinkContext, type LinkOwner, Outgoing, release } from './control-link.ts'
 import { bodyLengthOf, isHeadStart, PlainRequest } from './plain-request.ts'
@@ -20,6 +21,10 @@ const WAITING_MAX = 16 * 1024
 
 /** A piece of a body or a response after which other clients are served. */
 const LARGE_BYTES = 64 * 1024
+
+const IDLE_MAX_MS = 30 * SECOND
+/** A client that has begun to send a body sends some of it within this time. */
+const BODY_IDLE_MAX_MS = 8 * SECOND
 
 const GET = Buffer.from('GET ')
 
@@ -117,9 +122,12 @@ export class Connection implements LimitedConnection, LinkOwner {
     return !this.hasRequest && !this.#input && !this.#out.isBlocked
   }
 
-  /** The control thread decides how long a request may take. */
-  get isTimed(): boolean {
-    return !this.#control || !this.hasRequest
+  /** It has waited too long for its client. The control thread decides how long an answer takes. */
+  get isOverdue(): boolean {
+    const idle = this.#context.now - this.lastActive
+    if (!this.#control || !this.hasRequest) return idle > IDLE_MAX_MS
+    const lacksBody = this.#forwarded !== undefined && this.#forwarded.bodyLeft > 0
+    return lacksBody && idle > BODY_IDLE_MAX_MS
   }
 
   get hasLink(): boolean {

@@ -62,7 +62,6 @@ export interface RedirectSettings {
 
 /** The page cache of the operating system holds the rest of the database. */
 const CACHE_KIB = 4096
-const IDLE_TIMEOUT_MS = 30 * SECOND
 /** Interval at which a stop checks whether all connections are closed. */
 const STOP_POLL_MS = 20
 /** Maximum number of notes of one kind per second: clients cause them. */
@@ -159,9 +158,7 @@ export class RedirectThread {
     context.date = new Date().toUTCString()
     this.#noted = { codesWanted: 0, descriptorsExhausted: 0, exception: 0 }
     for (const connection of limits.connections) {
-      if (connection.isTimed && now - connection.lastActive > IDLE_TIMEOUT_MS) {
-        connection.terminate()
-      }
+      if (connection.isOverdue) connection.terminate()
     }
     limits.check(now)
     this.#counters.set('bytesHeld', limits.bytes)

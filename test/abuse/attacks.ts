@@ -1,8 +1,8 @@
 import type { Attack } from './attacked.ts'
 import { bodies, csv, parked } from './byte-attacks.ts'
-import { halfSent, idle, unread } from './connection-attacks.ts'
+import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, pages, search } from './data-attacks.ts'
-import { addresses, codes, signIns } from './network-attacks.ts'
+import { addresses, codes, signIns, signUps, staticFiles } from './network-attacks.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
 export const ATTACKS: readonly Attack[] = [
@@ -14,9 +14,12 @@ export const ATTACKS: readonly Attack[] = [
   pages,
   crowds,
   signIns,
+  signUps,
+  staticFiles,
   addresses,
   codes,
   idle,
   halfSent,
   unread,
+  unsentBodies,
 ]

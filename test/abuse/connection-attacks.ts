@@ -161,3 +161,46 @@ export const unread: Attack = {
     ]
   },
 }
+
+const DECLARED = [
+  'POST /app/sign-in HTTP/1.1',
+  'Host: hop.test',
+  'Content-Type: application/x-www-form-urlencoded',
+  'Content-Length: 65536',
+  '',
+  '',
+].join('\r\n')
+
+export const unsentBodies: Attack = {
+  name: 'unsent bodies',
+  about: '256 requests from each of four /24 networks declare a body of 64 KiB and send none',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program)
+    const { port, service, victim } = attacked
+    const sockets = new Map<number, Socket>()
+    const open = (i: number) => {
+      const from = `127.0.${1 + (i % 4)}.${1 + (Math.floor(i / 4) % 64)}`
+      sockets.set(i, sender(port, from, DECLARED))
+    }
+    for (let i = 0; i < 1024; i++) open(i)
+    let refused = 0
+    const rounds = isShort ? 20 : 160
+    for (let round = 0; round < rounds; round++) {
+      const body = JSON.stringify({ url: `https://victim.example/${round}` })
+      if ((await attacked.post('/api/shorten', victim, body)).status !== 201) refused++
+      const form = new URLSearchParams({ email: 'a@example.com', password: 'eleven silent bees' })
+      const headers = { 'sec-fetch-site': 'same-origin', 'x-forwarded-for': '192.0.2.9' }
+      const { status } = await service.fetch('/app/sign-in', {
+        method: 'POST',
+        headers,
+        body: form,
+      })
+      if (status === 503) refused++
+      // What was closed comes back.
+      for (const [i, socket] of sockets) if (socket.destroyed) open(i)
+      await Bun.sleep(100)
+    }
+    for (const socket of sockets.values()) socket.destroy()
+    return [structure(`requests that were refused, of ${2 * rounds}`, refused, 0)]
+  },
+}

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
 import { freshIpv4, ipv6Networks, scan } from './addresses.ts'
-import { type Attack, Attacked, structure } from './attacked.ts'
+import { type Attack, Attacked, structure, timing } from './attacked.ts'
 
 /** Attacks from many addresses, and guesses. */
 
@@ -178,5 +178,50 @@ export const signIns: Attack = {
       structure(`sign-ins from other networks that were refused, of ${times}`, refusedAnew, 0),
       structure(`sign-ins of a known browser that were refused, of ${times}`, refusedKnown, 0),
     ]
+  },
+}
+
+export const staticFiles: Attack = {
+  name: 'static files',
+  about: 'the largest file of the service, read on four connections without a pause',
+  async run(program, { isShort }) {
+    const ANONYMOUS_READS_PER_MINUTE = isShort ? '20' : '300'
+    await using attacked = await Attacked.start(program, { ANONYMOUS_READS_PER_MINUTE })
+    let answered = 0
+    let bytes = 0
+    const observed = await attacked.observe(async () => {
+      const until = performance.now() + (isShort ? 1000 : 8000)
+      const read = async (_: unknown, i: number) => {
+        const headers = { 'x-forwarded-for': `192.0.2.${i}`, 'accept-encoding': 'identity' }
+        while (performance.now() < until) {
+          const response = await attacked.service.fetch('/docs/bundle.js', { headers })
+          if (response.status === 200) answered++
+          bytes += (await response.arrayBuffer()).byteLength
+        }
+      }
+      await Promise.all([0, 1, 2, 3].map(read))
+    })
+    return [
+      structure('files that were sent', answered, isShort ? 80 : 1200),
+      structure('redirects that failed', observed.failed, 0),
+      timing('bytes per second', bytes / 8 / 1024 ** 2, 256, 'MiB'),
+    ]
+  },
+}
+
+export const signUps: Attack = {
+  name: 'sign-ups',
+  about: 'accounts from 200 networks /64 of one /48, where anybody can sign up',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program, { SIGNUP: 'open' })
+    const count = isShort ? 40 : 200
+    let created = 0
+    for (let i = 0; i < count; i++) {
+      const visitor = new Visitor(attacked.service, { from: `2001:db8:aa:${i.toString(16)}::1` })
+      const sent = { email: `user${i}@example.com`, password: PASSWORD }
+      const { status } = await visitor.post('/app/sign-up', sent)
+      if (status < 400) created++
+    }
+    return [structure(`accounts, of ${count} attempts`, created, 20)]
   },
 }

@@ -124,8 +124,67 @@ test('registration is closed unless SIGNUP opens it, and then begins on the Free
   expect(refused.status).toBe(404)
   await using open = await testApp({ env: { SIGNUP: 'open' } })
   const ann = new Visitor(open)
-  expect((await ann.post('/app/sign-up', sent)).text).toContain('hop_')
+  const signedUp = await ann.post('/app/sign-up', sent)
+  expect([signedUp.status, signedUp.location]).toEqual([303, '/app/sign-in?done=signed-up'])
+  expect((await ann.signIn(sent.email)).status).toBe(303)
   expect((await ann.get('/app/account')).text).toContain('Free')
+  expect((await ann.get('/app/keys')).text).toContain('No API key')
+})
+
+test('sign-up answers alike whether or not the address has an account, and changes none', async () => {
+  await using app = await testApp({ env: { SIGNUP: 'open' } })
+  const email = 'ann@example.com'
+  const answers = await Promise.all(
+    [PASSWORD, 'eleven silent bees'].map(async (password, i) => {
+      await Bun.sleep(i * 50)
+      const { status, location, text, headers } = await new Visitor(app).post('/app/sign-up', {
+        email,
+        password,
+      })
+      return { status, location, text, names: [...headers.keys()] }
+    }),
+  )
+  expect(answers[1]).toEqual(answers[0] as (typeof answers)[0])
+  const statuses = await Promise.all(
+    [PASSWORD, 'eleven silent bees'].map(async (password) => {
+      return (await new Visitor(app).signIn(email, password)).status
+    }),
+  )
+  expect(statuses.toSorted()).toEqual([303, 401])
+})
+
+/** New accounts, each from an address of its own. */
+async function signUpFrom(app: TestApp, addresses: readonly string[]): Promise<number[]> {
+  const statuses: number[] = []
+  for (const from of addresses) {
+    const email = `user${statuses.length}@example.com`
+    const { status } = await new Visitor(app, { from }).post('/app/sign-up', {
+      email,
+      password: PASSWORD,
+    })
+    statuses.push(status)
+  }
+  return statuses
+}
+
+test('one network creates 20 accounts at once, however many addresses it has', async () => {
+  await using app = await testApp({ env: { SIGNUP: 'open', TRUSTED_PROXIES: '127.0.0.1' } })
+  const networks = [(i: number) => `2001:db8:1:${i.toString(16)}::1`, (i: number) => `192.0.2.${i}`]
+  for (const addressOf of networks) {
+    const addresses = Array.from({ length: 22 }, (_, i) => addressOf(i + 1))
+    const statuses = await signUpFrom(app, addresses)
+    expect(statuses.filter((status) => status === 303)).toHaveLength(20)
+    expect(statuses.slice(20)).toEqual([429, 429])
+  }
+  app.advance(10 * MINUTE)
+  expect(await signUpFrom(app, ['192.0.2.99'])).toEqual([303])
+})
+
+test('the whole service creates as many accounts per day as the operator allows', async () => {
+  const env = { SIGNUP: 'open', SIGNUPS_PER_DAY: '3', TRUSTED_PROXIES: '127.0.0.1' }
+  await using app = await testApp({ env })
+  const addresses = [1, 2, 3, 4].map((i) => `198.51.${i}.1`)
+  expect(await signUpFrom(app, addresses)).toEqual([303, 303, 303, 429])
 })
 
 const weak = [

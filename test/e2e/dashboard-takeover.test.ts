@@ -16,7 +16,12 @@ const linkIn = ({ text }: Seen): string => /value="http:\/\/hop\.test([^"]+)"/.e
 /** Somebody who signs up with the owner's address before the owner does. */
 async function signUpAs(app: TestApp, email: string, password: string) {
   const eve = new Visitor(app, { from: '192.0.2.66' })
-  const seen = await eve.post('/app/sign-up', { email, password })
+  await eve.signUp(email, password)
+  const seen = await eve.post(
+    '/app/keys/new',
+    { name: 'Eve', scope: 'write' },
+    { from: '/app/keys' },
+  )
   return { eve, key: keyIn(seen) }
 }
 

@@ -279,7 +279,7 @@ test('the owner is offered it at the end of the set-up, and sees who has it', as
 test('set-up over an account with two-factor sign-in still asks for its code', async () => {
   await using app = await testApp({ env: { ...ENV, SIGNUP: 'open' } })
   const ann = new Visitor(app)
-  await ann.post('/app/sign-up', { email: ANN, password: PASSWORD })
+  await ann.signUp(ANN)
   const { key } = await enableTwoFactor(app, ann)
   app.advance(30 * SECOND)
   const operator = new Visitor(app)

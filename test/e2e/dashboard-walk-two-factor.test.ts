@@ -28,7 +28,7 @@ testInBrowser(
   async () => {
     await using app = await testApp({ env: { ...ENV, SIGNUP: 'open' } })
     const ann = new Visitor(app)
-    await ann.post('/app/sign-up', { email: OWNER, password: PASSWORD })
+    await ann.signUp(OWNER)
     await using watched = await watch(browser(), app)
     const { page, said } = watched
     const faults: string[] = []

@@ -197,14 +197,17 @@ test('a flood from other addresses neither fills nor frees the budget of one', a
 })
 
 // design: 3 addresses outside the spec
-test('what is outside the spec takes no budget and has no X-RateLimit headers', async () => {
+test('probes and stored images take no budget and have no X-RateLimit headers, and the API page is charged as a read', async () => {
   await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
   const { code } = await app.shorten('https://example.com/')
   const image = join(app.dataDir, 'cdn', 'qr', `${code}.png`)
   await eventually('the image is stored', () => existsSync(image))
   expect(await remaining(app)).toBe(0)
   expect((await app.call('GET', '/api/status')).status).toBe(429)
-  for (const path of ['/docs', '/docs/json', '/-/live', '/-/ready', `/cdn/qr/${code}.png`]) {
+  for (const path of ['/docs', '/docs/json', '/docs/bundle.js']) {
+    expect((await app.call('GET', path)).status).toBe(429)
+  }
+  for (const path of ['/-/live', '/-/ready', `/cdn/qr/${code}.png`]) {
     const { status, headers } = await app.call('GET', path)
     expect({ path, status, limit: headers.get('x-ratelimit-limit') }).toEqual({
       path,

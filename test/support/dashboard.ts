@@ -42,6 +42,12 @@ export class Visitor {
     return this.#send(path, { method: 'POST', headers, body: new URLSearchParams(fields) })
   }
 
+  /** For a service with open sign-up, which answers alike if the address has an account already. */
+  async signUp(email: string, password = PASSWORD): Promise<Seen> {
+    await this.post('/app/sign-up', { email, password })
+    return this.signIn(email, password)
+  }
+
   signIn(email: string, password = PASSWORD): Promise<Seen> {
     return this.post('/app/sign-in', { email, password })
   }

@@ -3,6 +3,7 @@ import type { issueKey } from '../../accounts/keys.ts'
 import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-links.ts'
 import type { AccountId } from '../../accounts/store.ts'
 import type { JoinResult } from '../../accounts/writes.ts'
+import { networkOf } from '../../hot/client-address.ts'
 import type { DashboardDeps } from '../deps.ts'
 import type { Form } from '../ui/form.ts'
 import type { ClientOrigin } from './guard.ts'
@@ -53,7 +54,11 @@ export function parseJoin(
 
 /** Throws `too_many_attempts`. */
 export async function countRegistration(deps: DashboardDeps, origin: ClientOrigin): Promise<void> {
-  const registration = [{ gate: 'registration', key: origin.address }] as const
+  const registration = [
+    { gate: 'registration', key: origin.address },
+    { gate: 'registrationNetwork', key: networkOf(origin.address) },
+    { gate: 'registrations', key: 'all' },
+  ] as const
   const closed = await deps.throttle.admit(registration)
   // Without an await before the count, so that parallel requests are all counted.
   deps.throttle.require(registration)
@@ -92,16 +97,19 @@ interface Newcomer {
   provedHash: string | null
 }
 
+/** Undefined if the address has an account already, which nobody else may learn. */
+export const storeSignUp = (
+  { writer, clock }: DashboardDeps,
+  account: { email: string; passwordHash: string },
+): Promise<AccountId | undefined> =>
+  writer.call('signUp', { ...account, plan: 'free', now: clock() })
+
 export async function storeJoin(
   { writer, hasher, clock }: DashboardDeps,
-  at: JoinRequest,
+  at: Exclude<JoinRequest, { flow: 'sign-up' }>,
   { provedHash, ...newcomer }: Newcomer,
 ): Promise<JoinResult> {
   const now = clock()
-  if (at.flow === 'sign-up') {
-    const accountId = await writer.call('createAccount', { ...newcomer, plan: 'free', now })
-    return accountId === undefined ? { refused: 'email_taken' } : { accountId, hasNewKey: true }
-  }
   const tokenHash = hasher.hash('one-time-link', at.token)
   if (at.flow === 'setup') {
     return writer.call('setUpOwner', { ...newcomer, provedHash, tokenHash, now })

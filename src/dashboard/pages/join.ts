@@ -16,6 +16,7 @@ import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import {
   anonymously,
+  type ClientOrigin,
   type CurrentUser,
   originOf,
   type RequestContext,
@@ -32,6 +33,7 @@ import {
   parseJoin,
   proveExisting,
   storeJoin,
+  storeSignUp,
 } from '../auth/join.ts'
 import { askForCode, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -105,6 +107,22 @@ function requireOpen({ signUp }: DashboardDeps): void {
   if (signUp !== 'open') throw new AppError('page_not_found')
 }
 
+/** Answers alike, and takes as long, whether or not the address has an account already. */
+async function signUp(
+  deps: DashboardDeps,
+  origin: ClientOrigin,
+  { email, password }: { email: string; password: string },
+): Promise<Response> {
+  await countRegistration(deps, origin)
+  const by: Requester = { queue: 'anonymous', key: networkOf(origin.address) }
+  const passwordHash = await deps.passwords.hash(password, by)
+  const accountId = await storeSignUp(deps, { email, passwordHash })
+  if (accountId !== undefined) {
+    logJoin(deps, origin, { flow: 'sign-up', link: undefined, accountId, isNew: true })
+  }
+  return seeOther('/app/sign-in?done=signed-up')
+}
+
 /** Validates the form, stores the account or its password, and signs in. */
 async function join(
   deps: DashboardDeps,
@@ -121,15 +139,13 @@ async function join(
   if ('errors' in parsed) return again(parsed.errors)
   const { email, password } = parsed
 
-  if (flow === 'sign-up') await countRegistration(deps, origin)
+  if (at.flow === 'sign-up' || !link) return signUp(deps, origin, { email, password })
   const proved =
-    flow === 'setup' && link
+    flow === 'setup'
       ? await proveExisting(deps, { link, origin, email, current: sent.raw('current') })
       : { hash: null }
   if ('errors' in proved) return again(proved.errors)
-  const by: Requester = link
-    ? { queue: 'oneTimeLink', key: String(link.id) }
-    : { queue: 'anonymous', key: networkOf(origin.address) }
+  const by: Requester = { queue: 'oneTimeLink', key: String(link.id) }
   const passwordHash = await deps.passwords.hash(password, by)
   const { key, stored } = issueKey(deps)
   const newcomer = { email, passwordHash, key: stored, provedHash: proved.hash }

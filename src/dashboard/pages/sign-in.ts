@@ -60,6 +60,8 @@ const isSignedIn = ({ cookies, sessions }: DashboardDeps, request: Request): boo
 const DONE = {
   out: 'You are signed out.',
   late: 'More than five minutes have passed, or the password was changed. Sign in again.',
+  'signed-up':
+    'If this address had no account, it has one now. Sign in with the password that you chose.',
   deleted: 'The account is deleted, and its links are being removed.',
 }
 
