@@ -12,6 +12,7 @@ import { Thread } from '../lib/thread.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
 import { limitsPerThread } from './connection-limits.ts'
+import { withPortLock } from './port-lock.ts'
 import type { RedirectFunctions, RedirectSettings, ThreadNote } from './thread.ts'
 
 /** Calls to one thread: only this class makes them. */
@@ -108,8 +109,10 @@ export class RedirectThreads {
     const answer = async (request: Request) => (await control).answer(request)
     this.#control = new ControlServer(answer, log)
     try {
-      if (address.port !== 0) refusePortInUse(address)
-      this.#threads = [await this.#start(1, address)]
+      this.#threads = await withPortLock(address.port, async () => {
+        if (address.port !== 0) refusePortInUse(address)
+        return [await this.#start(1, address)]
+      })
     } catch (error) {
       throw new ListenError(address.hostname, address.port, error)
     }

@@ -2,8 +2,10 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { eventually } from '../support/app.ts'
 import { binary, command, makeAccount, Service } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { freePort } from '../support/ports.ts'
 import { testWith } from '../support/tools.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
@@ -165,6 +167,30 @@ test('a bad setting, a port in use and a damaged file each end the start with on
   const refused = await command(['serve'], { DATA_DIR: damaged.path })
   expect(refused.code).toBe(1)
   expect(refused.err).toContain(`${damaged.path}/hopcode.db is damaged`)
+})
+
+test('of services that start at the same time on one port, one listens and the others end', async () => {
+  const program = await binary()
+  for (let round = 0; round < 3; round++) {
+    using folder = temporaryFolder()
+    const PORT = String(freePort())
+    const services = ['0.0.0.0', '127.0.0.1', '127.0.0.1', '127.0.0.1'].map((HOST, i) =>
+      Bun.spawn([program, 'serve'], {
+        env: { DATA_DIR: join(folder.path, String(i)), HOST, PORT },
+        stdout: 'ignore',
+        stderr: 'pipe',
+      }),
+    )
+    const ended = () => services.filter(({ exitCode }) => exitCode !== null)
+    await eventually('all but one have ended', () => ended().length >= 3)
+    await eventually('one answers', async () => {
+      return (await fetch(`http://127.0.0.1:${PORT}/-/live`).catch(() => undefined))?.ok === true
+    })
+    expect(ended().map(({ exitCode }) => exitCode)).toEqual([1, 1, 1])
+    for (const { stderr } of ended()) expect(await stderr.text()).toContain('cannot listen on')
+    for (const service of services) service.kill('SIGKILL')
+    await Promise.all(services.map(({ exited }) => exited))
+  }
 })
 
 test('a second service on one data folder is refused, naming the first; a killed one leaves no lock', async () => {
