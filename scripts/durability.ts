@@ -26,8 +26,6 @@ export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'test/mutations.test.ts': { MUTATION_RUNS: '1' },
   'src/hot/sliding-window.oracle.test.ts': { WINDOW_RUNS: '2000' },
   'src/limits/budgets.test.ts': { LIMITER_RUNS: '1000' },
-  'src/limits/api-limits.test.ts': { LIMITER_RUNS: '1000' },
-  'test/e2e/shared-limits.test.ts': { LIMITER_RUNS: '200' },
   'src/qr/render.test.ts': { QR_RUNS: '300' },
   'test/durability/cluster.test.ts': { CLUSTER_ROUNDS: '300' },
 }

@@ -86,7 +86,7 @@ function routes(service: Service) {
     .use(
       errorResponses({
         ...service,
-        refuseUnmatched: (unmatched): Promise<never> => refuseUnmatched(service, http, unmatched),
+        refuseUnmatched: (unmatched): never => refuseUnmatched(service, http, unmatched),
         findPage: (failed) =>
           isDashboardPath(failed.path) ? errorPage(dashboard, failed) : undefined,
       }),
@@ -129,6 +129,6 @@ function operatorRoutes(service: Service): Elysia {
   return operators as unknown as Elysia
 }
 
-async function refuseUnknown(): Promise<never> {
+function refuseUnknown(): never {
   throw new AppError('path_not_found')
 }

@@ -147,11 +147,6 @@ const Environment = z.object({
     .regex(/^[\w.-]{1,100}$/, 'must be 1 to 100 letters, digits, dots, dashes or underscores')
     .optional()
     .describe('Name of this host in the list of the hosts of CLUSTER_URL.'),
-  VALKEY_URL: z
-    .string()
-    .refine(isValkeyUrl, 'must be redis://host:port, or rediss:// for TLS')
-    .optional()
-    .describe('Valkey or Redis server with which several hosts count limits together.'),
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
     .default(250)
     .describe('How often hits move from the journal to the database, in milliseconds.'),
@@ -272,7 +267,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
     hostName: env.HOST_NAME ?? hostname(),
-    valkeyUrl: env.VALKEY_URL,
     hitFlushMs: env.HIT_FLUSH_MS,
     signUp: env.SIGNUP,
     signUpsPerDay: env.SIGNUPS_PER_DAY,
@@ -330,19 +324,6 @@ function findClusterUrlProblem(text: string): string | undefined {
 function isPlainAddress(text: string): boolean {
   const url = URL.parse(text)
   return isWebUrl(url) && url.search === '' && url.hash === ''
-}
-
-/** `redis://user:password@host:port/database`; `rediss` and `valkeys` use TLS. */
-function isValkeyUrl(text: string): boolean {
-  const url = URL.parse(text)
-  return (
-    url !== null &&
-    /^(redis|valkey)s?:$/.test(url.protocol) &&
-    url.hostname !== '' &&
-    /^(\/\d{0,5})?$/.test(url.pathname) &&
-    url.search === '' &&
-    url.hash === ''
-  )
 }
 
 /** Throws ConfigError for a page that redirects to itself: the root, or an unknown short link. */

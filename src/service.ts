@@ -2,7 +2,6 @@ import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { KeyUses } from './accounts/keys.ts'
 import type { SecretHasher } from './accounts/secrets.ts'
-import { SharedStore } from './accounts/shared-store.ts'
 import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
 import { Cluster, OtherChanges } from './cluster/cluster.ts'
@@ -21,8 +20,6 @@ import { RequestIds } from './http/context.ts'
 import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
 import type { Code } from './lib/code.ts'
-import { Valkey } from './lib/valkey.ts'
-import { ApiLimits } from './limits/api-limits.ts'
 import { Pace } from './limits/pace.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/delayed-deletion.ts'
@@ -63,7 +60,6 @@ export async function openService(redirecting: Redirecting) {
   const { lock, hasher, fresh, setupLink } = prepared
   const base = { ...redirecting, db, hasher, writer, threads }
   const guards = openGuards(base)
-  await guards.valkey?.tried
   const links = openLinks({ ...base, ...guards })
   const { hits, images, reads, effects } = links
   const flusher = new HitFlusher({ ...base, flushMs: config.hitFlushMs })
@@ -84,7 +80,6 @@ export async function openService(redirecting: Redirecting) {
       rankings,
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
-    sharedStore: guards.shared,
     startPasswords: () => startPasswords(base),
   })
   const metrics = new Metrics({
@@ -163,17 +158,10 @@ interface Base extends Redirecting {
 
 /** Admission of requests: accounts, limits, maintenance, memory in flight. */
 function openGuards(base: Base) {
-  const { config, clock, monotonic, random, log, db, hasher, writer, limiter } = base
-  const timeoutMs = base.sharedLimitsTimeoutMs
-  const { baseUrl, valkeyUrl: url } = config
-  const valkey = url === undefined ? undefined : new Valkey({ url, log, timeoutMs })
-  const shared = valkey && new SharedStore({ valkey, hasher, baseUrl })
+  const { config, clock, random, db, writer } = base
   return {
     accounts: new AccountStore(db),
     keyUses: new KeyUses(writer),
-    valkey,
-    shared,
-    limits: new ApiLimits({ limiter, shared, clock, monotonic }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     address: new ClientAddress(config.trustedProxies),
     requestIds: new RequestIds(random),
@@ -253,11 +241,10 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
  */
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { threads, db, writer, lock, log, qrTrials, redirects, valkey } = service
+  const { threads, db, writer, lock, log, qrTrials, redirects } = service
   const { cluster, otherChanges, journal } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
-  valkey?.close()
   await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
   const unlessHitsCanWait = (error: unknown) => {
     const reason = cluster?.problem

@@ -23,8 +23,6 @@ export interface Outside {
   journalEntries?: number
   /** Maximum number of addresses that the limiter counts at once. */
   addressesMax?: number
-  /** How long a request waits for the limits that hosts share. */
-  sharedLimitsTimeoutMs?: number | undefined
   /** `clock` and `monotonic` for other threads: see `clocksIn`. Default: the machine's. */
   time?: SharedArrayBuffer
   /** Starts a thread. Default: a new Worker. */

@@ -71,7 +71,7 @@ export interface Requester {
  */
 export interface VerifyHooks {
   /** Runs when the password is next in its queue. A refused attempt throws, and takes no time. */
-  before: () => Promise<void> | undefined | void
+  before: () => void
   after: (fits: boolean) => void
 }
 

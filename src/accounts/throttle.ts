@@ -1,14 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { AppError, retryAfter } from '../errors.ts'
 import { DAY, MINUTE, type MonotonicClock, SECOND } from '../lib/clock.ts'
-import { script } from '../lib/valkey.ts'
 import type { VerifyHooks } from './passwords.ts'
-import releaseScript from './release.lua' with { type: 'text' }
-import reserveScript from './reserve.lua' with { type: 'text' }
-import type { SharedStore } from './shared-store.ts'
-
-const RESERVE = script(reserveScript)
-const RELEASE = script(releaseScript)
 
 /** `burst` failures at once, then one more each `everyMs`. */
 interface Allowance {
@@ -55,7 +48,6 @@ const SHARED_GATES: readonly Gate[] = ['address', 'network', 'account']
 const KEYS_MAX = 50_000
 
 interface ThrottleOptions {
-  shared?: SharedStore | undefined
   /** At least 1. */
   signUpsPerDay?: number
 }
@@ -64,33 +56,17 @@ interface ThrottleOptions {
  * Limits guessing, in bounded memory. Each key has a time up to which its failures reach, as in
  * the generic cell rate algorithm (ITU-T I.371): a failure adds `everyMs` to it, and an attempt is
  * refused while it lies `burst` steps ahead.
- *
- * Hosts with a shared store also count there. An attempt is counted as a failure before it is
- * decided, so guesses sent to several hosts at once are all counted, and taken back if it succeeds.
- * An attempt must pass the gates of this host too: while the store is unavailable, they decide.
  */
 export class Throttle {
   readonly #clock: MonotonicClock
-  readonly #shared: SharedStore | undefined
   readonly #reach = new Map<Gate, LRUCache<string, number>>()
 
   readonly #allowances: Allowances
 
-  constructor(clock: MonotonicClock, { shared, signUpsPerDay }: ThrottleOptions = {}) {
+  constructor(clock: MonotonicClock, { signUpsPerDay }: ThrottleOptions = {}) {
     this.#clock = clock
-    this.#shared = shared
     const registrations = signUpsPerDay && { burst: signUpsPerDay, everyMs: DAY / signUpsPerDay }
     this.#allowances = registrations ? { ...ALLOWANCES, registrations } : ALLOWANCES
-  }
-
-  /**
-   * Like `require`, also for the gates that hosts share: then the attempt must be decided and
-   * passed to `count` or `clear`. Returns the shared gates that a failure closes. Other attempts
-   * may fail meanwhile: call `require` again, without an `await` before the decision.
-   */
-  admit(attempts: readonly Attempt[]): Promise<Gate[]> | undefined {
-    this.require(attempts)
-    return this.#shared && this.#reserve(this.#shared, attempts)
   }
 
   /** Throws `too_many_attempts` with the time to wait if any of the gates is closed. */
@@ -105,21 +81,17 @@ export class Throttle {
     if (waitMs > 0) throw tooManyAttempts(waitMs)
   }
 
-  /**
-   * Counts one more failure for each. Returns the gates that this has closed. `sharedClosed`: what
-   * `admit` has returned.
-   */
-  count(attempts: readonly Attempt[], sharedClosed: readonly Gate[] = []): Gate[] {
+  /** Counts one more failure for each. Returns the gates that this has closed. */
+  count(attempts: readonly Attempt[]): Gate[] {
     const now = this.#clock()
-    const closed = [...sharedClosed]
+    const closed: Gate[] = []
     for (const { gate, key } of attempts) {
       const keys = this.#of(gate)
       const { burst, everyMs } = this.#allowances[gate]
       const before = Math.max(keys.get(key) ?? 0, now)
       const refusedFrom = now + (burst - 1) * everyMs
       keys.set(key, before + everyMs)
-      if (before > refusedFrom || before + everyMs <= refusedFrom) continue
-      if (!closed.includes(gate)) closed.push(gate)
+      if (before <= refusedFrom && before + everyMs > refusedFrom) closed.push(gate)
     }
     return closed
   }
@@ -129,7 +101,6 @@ export class Throttle {
     for (const { gate, key } of attempts) {
       if (!SHARED_GATES.includes(gate)) this.#of(gate).delete(key)
     }
-    if (this.#shared) this.#release(this.#shared, attempts)
   }
 
   /**
@@ -137,36 +108,13 @@ export class Throttle {
    * gate that the failure has closed.
    */
   hooks(attempts: readonly Attempt[], onClosed: (gate: Gate) => void): VerifyHooks {
-    let sharedClosed: Gate[] = []
     return {
-      before: () =>
-        this.admit(attempts)?.then((closed) => {
-          sharedClosed = closed
-        }),
+      before: () => this.require(attempts),
       after: (fits) => {
         if (fits) this.clear(attempts)
-        else this.count(attempts, sharedClosed).forEach(onClosed)
+        else this.count(attempts).forEach(onClosed)
       },
     }
-  }
-
-  async #reserve(shared: SharedStore, attempts: readonly Attempt[]): Promise<Gate[]> {
-    const allowances = attempts.flatMap(({ gate }) => [
-      this.#allowances[gate].burst,
-      this.#allowances[gate].everyMs,
-    ])
-    const [waitMs = 0, ...closed] =
-      (await shared.run(RESERVE, keysOf(shared, attempts), allowances)) ?? []
-    if (waitMs > 0) throw tooManyAttempts(waitMs)
-    return closed.flatMap((index) => attempts[index]?.gate ?? [])
-  }
-
-  /** In the background: the commands of this host are executed in order. */
-  #release(shared: SharedStore, attempts: readonly Attempt[]): void {
-    const everyMs = attempts.map(({ gate }) =>
-      SHARED_GATES.includes(gate) ? ALLOWANCES[gate].everyMs : 0,
-    )
-    void shared.run(RELEASE, keysOf(shared, attempts), everyMs)
   }
 
   #of(gate: Gate): LRUCache<string, number> {
@@ -183,6 +131,3 @@ function tooManyAttempts(waitMs: number): AppError {
   const seconds = Math.max(1, Math.ceil(waitMs / SECOND))
   return new AppError('too_many_attempts', String(seconds), retryAfter(seconds))
 }
-
-const keysOf = (shared: SharedStore, attempts: readonly Attempt[]): string[] =>
-  attempts.map(({ gate, key }) => shared.key(`sign-in:${gate}`, key))

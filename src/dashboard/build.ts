@@ -4,7 +4,6 @@ import { type PasswordFunctions, Passwords } from '../accounts/passwords.ts'
 import { RecoveryCodeReads } from '../accounts/second-factor.ts'
 import { SecurityLog } from '../accounts/security-log.ts'
 import { SessionReads, Sessions } from '../accounts/sessions.ts'
-import type { SharedStore } from '../accounts/shared-store.ts'
 import { Throttle } from '../accounts/throttle.ts'
 import type { Config } from '../config.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
@@ -18,8 +17,6 @@ interface DashboardOptions {
   db: Database
   shared: SharedDeps
   writer: DashboardDeps['writer']
-  /** Counts that several hosts share; undefined without `VALKEY_URL`. */
-  sharedStore: SharedStore | undefined
   startPasswords: () => Promise<Thread<PasswordFunctions>>
 }
 
@@ -52,10 +49,7 @@ export function openDashboard(options: DashboardOptions): DashboardDeps {
       idleMs: config.sessionIdleMinutes * MINUTE,
       maxMs: config.sessionMaxHours * HOUR,
     }),
-    throttle: new Throttle(shared.monotonic, {
-      shared: options.sharedStore,
-      signUpsPerDay: config.signUpsPerDay,
-    }),
+    throttle: new Throttle(shared.monotonic, { signUpsPerDay: config.signUpsPerDay }),
     security: new SecurityLog(log),
     oneTimeLinks: new OneTimeLinkStore(db),
     recoveryCodes: new RecoveryCodeReads(db),

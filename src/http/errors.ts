@@ -20,8 +20,7 @@ interface Failure {
 interface ErrorDeps {
   log: Log
   requestIds: RequestIds
-  /** Always rejects. */
-  refuseUnmatched: (unmatched: UnmatchedRequest) => Promise<never>
+  refuseUnmatched: (unmatched: UnmatchedRequest) => never
   /** The page for a failure under a path that has pages; undefined for JSON. */
   findPage?: (failure: Failure) => Response | undefined
 }
@@ -31,14 +30,13 @@ interface ErrorDeps {
  * internal error is logged here, once.
  */
 export const errorResponses = ({ log, requestIds, refuseUnmatched, findPage }: ErrorDeps) =>
-  new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, async ({ error, code, ...all }) => {
+  new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, ({ error, code, ...all }) => {
     const { path, request } = all
     const set = all.set as ResponseState & { status?: number }
     const { headers } = set
-    const refusal =
-      code === 'NOT_FOUND'
-        ? toRefusal(await refuseUnmatched({ request, path, set }).catch((thrown) => thrown))
-        : toRefusal(error)
+    const refusal = toRefusal(
+      code === 'NOT_FOUND' ? thrownBy(() => refuseUnmatched({ request, path, set })) : error,
+    )
     headers[REQUEST_ID] ??= requestIds.next()
     const requestId = String(headers[REQUEST_ID])
     if (refusal.code === 'internal') {
@@ -57,6 +55,14 @@ export const errorResponses = ({ log, requestIds, refuseUnmatched, findPage }: E
       ? { error: refusal.message, request_id: requestId, ...refusal.fields }
       : { error: refusal.message }
   })
+
+function thrownBy(run: () => never): unknown {
+  try {
+    return run()
+  } catch (error) {
+    return error
+  }
+}
 
 const toRefusal = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('internal')

@@ -6,7 +6,6 @@ import type { Decider } from '../db/writer.ts'
 import { AppError, degradedError, retryAfter } from '../errors.ts'
 import type { ClientAddress } from '../hot/client-address.ts'
 import { isoTime, type MonotonicClock } from '../lib/clock.ts'
-import type { ApiLimits } from '../limits/api-limits.ts'
 import type { Budget, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
 import {
@@ -20,7 +19,6 @@ import type { UnmatchedRequest } from './errors.ts'
 
 export interface GuardDeps extends KeyCheckDeps {
   limiter: RateLimiter
-  limits: ApiLimits
   maintenance: MaintenanceMode
   address: ClientAddress
   requestIds: RequestIds
@@ -42,14 +40,14 @@ interface GuardOptions {
 /**
  * Throws the refusals that do not depend on the request's content, in the order of the API: 503
  * maintenance, then 429. Charges the caller's budget and sets the `X-RateLimit-*` headers. Returns
- * the account of a valid key, as a promise if the limits are shared.
+ * the account of a valid key.
  */
 export function admit(
   deps: GuardDeps,
   context: RequestContext,
   { budget: group, duringMaintenance = false, reportsState = false }: GuardOptions,
-): Account | undefined | Promise<Account | undefined> {
-  const { limits, address, requestIds } = deps
+): Account | undefined {
+  const { limiter, address, requestIds } = deps
   const { request, set } = context
   set.headers[REQUEST_ID] = requestIds.next()
   let isReadable = true
@@ -63,15 +61,12 @@ export function admit(
     }
   }
   const account = read(() => findAccount(deps, request.headers.get('x-api-key')))
-  const decide = (budget: Budget) => {
-    describeBudget(budget, set)
-    if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
-    if (!budget.allowed) throw rateLimited(budget)
-    if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
-    return account
-  }
-  const budget = limits.charge(group, account, clientOf(address, request))
-  return budget instanceof Promise ? budget.then(decide) : decide(budget)
+  const budget = limiter.take(group, account, clientOf(address, request))
+  describeBudget(budget, set)
+  if (!duringMaintenance) read(() => refuseDuringMaintenance(deps))
+  if (!budget.allowed) throw rateLimited(budget)
+  if (!isReadable) throw degradedError('unhealthy', { database: 'error' })
+  return account
 }
 
 /** Sets the `X-RateLimit-*` headers. */
@@ -96,11 +91,11 @@ export function refuseDuringMaintenance({ maintenance, clock }: GuardDeps): void
  * Refuses a path without a route for this method. A path of the API that has another method is
  * charged to that method's budget, and `Allow` lists its methods.
  */
-export async function refuseUnmatched(
+export function refuseUnmatched(
   deps: GuardDeps,
   { routes }: Pick<Elysia, 'routes'>,
   { request, path, set }: UnmatchedRequest,
-): Promise<never> {
+): never {
   const allowed = methodsOf(routes, path)
   if (allowed.length === 0) {
     if (path.startsWith('/api/')) refuseDuringMaintenance(deps)
@@ -109,7 +104,7 @@ export async function refuseUnmatched(
   if (!/^\/(app|docs|cdn|-)?(\/|$)/.test(path)) {
     const budget = allowed.includes('POST') ? 'write' : 'read'
     const duringMaintenance = !path.startsWith('/api/')
-    await admit(deps, { request, set }, { budget, duringMaintenance })
+    admit(deps, { request, set }, { budget, duringMaintenance })
   }
   throw new AppError('method_not_allowed', request.method, {
     headers: { allow: allowed.join(', ') },
@@ -149,25 +144,18 @@ const segments = (path: string) => path.replace(/\/$/, '').split('/').slice(1)
 
 /** For endpoints that need no API key. */
 export function publicly(deps: GuardDeps, options: GuardOptions) {
-  const enter = (request: Request, set: object) =>
-    admit(deps, { request, set: set as ResponseState }, options)
   return new Elysia({ name: 'guard.publicly', seed: options }).derive(
     { as: 'scoped' },
-    whenAsync(
-      deps.limits.isShared,
-      async ({ request, set }) => {
-        await enter(request, set)
-      },
-      ({ request, set }) => {
-        enter(request, set)
-      },
-    ),
+    ({ request, set }) => {
+      admit(deps, { request, set: set as ResponseState }, options)
+    },
   )
 }
 
 /**
  * For endpoints of an account: provides `account`. Throws 401, and 403 for a change with a
- * read-only key, before the body is read.
+ * read-only key, before the body is read: Elysia reads it before a hook whose parameter is not
+ * destructured.
  */
 export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
   const enter = (request: Request, set: object) =>
@@ -175,41 +163,18 @@ export function requireKey(deps: GuardDeps, budget: BudgetGroup) {
   const requireAccount = (account: Account | undefined) => {
     if (!account) throw new AppError('invalid_api_key')
     if (budget === 'write' && account.keyScope === 'read') throw new AppError('read_only_key')
-    return account
+    return { account }
   }
   const find = (request: Request) => findAccount(deps, request.headers.get('x-api-key'))
-  const mayWait = deps.limits.isShared || (budget === 'write' && deps.writer.isInCluster)
+  const decides = budget === 'write' && deps.writer.isInCluster
   return new Elysia({ name: 'guard.requireKey', seed: budget }).derive(
     { as: 'scoped' },
-    whenAsync(
-      mayWait,
-      async ({ request, set }) => {
-        const found = await enter(request, set)
-        if (budget !== 'write') return { account: requireAccount(found) }
-        const again = () => requireAccount(find(request))
-        return { account: await deps.writer.decide(() => requireAccount(found), again) }
-      },
-      ({ request, set }) => {
-        const account = requireAccount(enter(request, set) as Account | undefined)
-        return { account }
-      },
-    ),
+    decides
+      ? async ({ request, set }) => {
+          const found = enter(request, set)
+          const again = () => requireAccount(find(request))
+          return await deps.writer.decide(() => requireAccount(found), again)
+        }
+      : ({ request, set }) => requireAccount(enter(request, set)),
   )
 }
-
-interface ElysiaContext {
-  request: Request
-  set: { headers: object }
-}
-
-type Hook<Result> = (context: ElysiaContext) => Result
-
-/**
- * Elysia waits for hooks that are asynchronous functions. It reads the body before a hook whose
- * parameter is not destructured.
- */
-const whenAsync = <Result>(
-  isAsync: boolean,
-  asynchronous: Hook<Promise<Result>>,
-  synchronous: Hook<Result>,
-): Hook<Result | Promise<Result>> => (isAsync ? asynchronous : synchronous)

@@ -23,10 +23,8 @@ interface FairQueueOptions extends Pace {
   time?: Time | undefined
 }
 
-type Admit = () => Promise<void> | undefined | void
-
 interface Job {
-  admit: Admit
+  admit: () => void
   work: () => Promise<unknown>
   resolve: (result: unknown) => void
   reject: (error: unknown) => void
@@ -57,7 +55,7 @@ export class FairQueue {
    * Returns the job's result. Throws the job's error, or `full()`. `admit` runs when the job is
    * next; if it throws, the job is refused and does not count for the pace.
    */
-  run<Result>(key: string, work: () => Promise<Result>, admit: Admit = () => {}): Promise<Result> {
+  run<Result>(key: string, work: () => Promise<Result>, admit = () => {}): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const own = this.#waiting.get(key) ?? []
     if (this.#size >= this.#options.places && !this.#displace(own.length + 1)) {
@@ -90,8 +88,7 @@ export class FairQueue {
     this.#isRunning = true
     for (let job = this.#next(); job; job = this.#next()) {
       try {
-        const admitted = job.admit()
-        if (admitted) await admitted
+        job.admit()
         await this.#pace()
         job.resolve(await job.work())
       } catch (error) {

@@ -61,16 +61,6 @@ export interface Budget {
   readonly retryAfter: number
 }
 
-/** Identifies the window of a caller, and its limit. */
-export interface BudgetWindow {
-  callers: 'account' | 'address'
-  budget: BudgetGroup | 'page'
-  /** 0: no limit. */
-  limit: number
-  keyHigh: number
-  keyLow: number
-}
-
 /** What a request may be charged to. A redirect of an account is charged to its reads. */
 type Charge = BudgetGroup | 'redirect'
 
@@ -162,45 +152,22 @@ export class RateLimiter {
 
   /** Spends one request of the caller's budget; a refused request spends nothing. */
   take(charge: Charge, account: Account | undefined, { keyHigh, keyLow }: Client): Budget {
-    const { plans, anonymous } = this.memory
-    if (!account) return this.#takeFrom(this.#addresses[charge], anonymous[charge], keyHigh, keyLow)
-    const group = charge === 'redirect' ? 'read' : charge
-    return this.#takeFrom(this.#accounts[group], plans[account.plan][group], 0, account.id)
+    if (account) return this.takeOf(account, charge === 'redirect' ? 'read' : charge)
+    const limit = this.memory.anonymous[charge]
+    return this.#takeFrom(this.#addresses[charge], limit, keyHigh, keyLow)
   }
 
-  /** The window to which a request of the API is charged. */
-  windowOf(budget: BudgetGroup, account: Account | undefined, client: Client): BudgetWindow {
-    const { plans, anonymous } = this.memory
-    return account
-      ? budgetWindow('account', budget, plans[account.plan][budget], {
-          keyHigh: 0,
-          keyLow: account.id,
-        })
-      : budgetWindow('address', budget, anonymous[budget], client)
+  /** Spends one request of the account's budget. */
+  takeOf({ id, plan }: Account, group: BudgetGroup): Budget {
+    return this.#takeFrom(this.#accounts[group], this.memory.plans[plan][group], 0, id)
   }
 
-  /** The window of a dashboard request: of the session's account, or of an address without one. */
-  pageWindowOf(account: AccountId | undefined, client: Client): BudgetWindow {
+  /** Spends one dashboard request: of the session's account, or of an address without a session. */
+  takePage(account: AccountId | undefined, { keyHigh, keyLow }: Client): Budget {
     const { pagesPerMinute } = this.memory
     return account === undefined
-      ? budgetWindow('address', 'page', pagesPerMinute, client)
-      : budgetWindow('account', 'page', pagesPerMinute, { keyHigh: 0, keyLow: account })
-  }
-
-  /** Spends one request of this window; a refused request spends nothing. */
-  takeOf({ callers, budget, limit, keyHigh, keyLow }: BudgetWindow): Budget {
-    return this.#takeFrom(this.#windowsOf(callers)[budget], limit, keyHigh, keyLow)
-  }
-
-  /** How long this window alone refuses a request; 0 if it does not. Spends nothing. */
-  refusesForMs({ callers, budget, limit, keyHigh, keyLow }: BudgetWindow): number {
-    const now = Math.floor(this.#thread.monotonic())
-    const decision = this.#windowsOf(callers)[budget].peek(keyHigh, keyLow, limit, now)
-    return decision.allowed ? 0 : decision.resetAfterMs
-  }
-
-  #windowsOf(callers: BudgetWindow['callers']): OfAccounts<SlidingWindow> {
-    return callers === 'account' ? this.#accounts : this.#addresses
+      ? this.#takeFrom(this.#addresses.page, pagesPerMinute, keyHigh, keyLow)
+      : this.#takeFrom(this.#accounts.page, pagesPerMinute, 0, account)
   }
 
   /** `limit` 0: no limit. */
@@ -234,13 +201,6 @@ export function describe(
   budget.retryAfter = Math.max(1, Math.ceil(decision.resetAfterMs / 1000))
   return budget
 }
-
-const budgetWindow = (
-  callers: BudgetWindow['callers'],
-  budget: BudgetWindow['budget'],
-  limit: number,
-  { keyHigh, keyLow }: Client,
-): BudgetWindow => ({ callers, budget, limit, keyHigh, keyLow })
 
 function mapValues<Name extends string, From, To>(
   from: Record<Name, From>,

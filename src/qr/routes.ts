@@ -132,9 +132,9 @@ export const qrFileRoutes = (deps: QrDeps) =>
     // Copied, because other requests arrive during the wait.
     const client = clientOf(deps.address, request)
     const caller = { client, set: set as ResponseState }
-    let image = await deps.images.find(await getFileCode(deps, name, caller))
+    let image = await deps.images.find(getFileCode(deps, name, caller))
     if (!image) {
-      await spendRead(deps, caller)
+      spendRead(deps, caller)
       // Checked again after the wait: the image of a code deleted meanwhile would stay forever.
       image = await deps.images.create(getCode(deps, name))
     }
@@ -149,19 +149,19 @@ interface FileCaller {
 }
 
 /** An existing code, at no cost to the budget. Throws `code_not_found` or `rate_limited`. */
-async function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Promise<Code> {
+function getFileCode(deps: QrDeps, text: string, caller: FileCaller): Code {
   const { destinations, codes } = deps
   const code = toCode(text)
   if (code !== undefined && codes.mayExist(code)) {
     if (exists(destinations.find(code))) return code
     codes.prepare()
   }
-  await spendRead(deps, caller)
+  spendRead(deps, caller)
   throw new AppError('code_not_found', text.toUpperCase())
 }
 
-async function spendRead({ limits }: QrDeps, { client, set }: FileCaller): Promise<void> {
-  const budget = await limits.charge('read', undefined, client)
+function spendRead({ limiter }: QrDeps, { client, set }: FileCaller): void {
+  const budget = limiter.take('read', undefined, client)
   describeBudget(budget, set)
   if (!budget.allowed) throw rateLimited(budget)
 }

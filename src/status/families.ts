@@ -1,4 +1,3 @@
-import type { SharedStore } from '../accounts/shared-store.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { HitFlusher } from '../hits/flush.ts'
@@ -6,7 +5,6 @@ import type { HitJournal } from '../hot/journal.ts'
 import type { RequestTally } from '../http/requests.ts'
 import type { Histogram } from '../lib/histogram.ts'
 import { VERSION } from '../lib/version.ts'
-import type { ApiLimits } from '../limits/api-limits.ts'
 import type { LimiterWindow, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
 import { SAMPLED_ONE_IN } from '../redirect/observe.ts'
@@ -28,9 +26,6 @@ export interface MetricsSources {
   tally: Pick<RequestTally, 'counts' | 'times'>
   redirects: Pick<RedirectThreads, 'totals'>
   limiter: Pick<RateLimiter, 'windows'>
-  limits: Pick<ApiLimits, 'refused'>
-  /** Undefined without `VALKEY_URL`. */
-  shared: Pick<SharedStore, 'isUp' | 'unavailable'> | undefined
   journal: Pick<HitJournal, 'head' | 'tail' | 'pending' | 'overflow' | 'entries'>
   flusher: Pick<HitFlusher, 'seconds' | 'failures'>
   threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
@@ -151,18 +146,6 @@ export const FAMILIES = {
   hopcode_limiter_resets_total: counter(
     'Parts of windows that were emptied because a thread ended while it changed them.',
     eachWindow(({ resets }) => resets),
-  ),
-  hopcode_shared_limits_up: gauge(
-    '1 while limits are shared with the other hosts through VALKEY_URL.',
-    ({ shared }) => shared?.isUp,
-  ),
-  hopcode_shared_limits_local_total: counter(
-    'Requests and sign-ins that this host alone decided because VALKEY_URL did not answer.',
-    ({ shared }) => shared?.unavailable,
-  ),
-  hopcode_shared_limits_refusals_total: counter(
-    'Requests over the budget that their caller shares between the hosts.',
-    ({ shared, limits }) => shared && limits.refused,
   ),
 
   hopcode_hits_appended_total: counter(

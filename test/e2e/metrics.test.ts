@@ -296,7 +296,7 @@ test('a service that is about to stop is alive and not ready', async () => {
 })
 
 test('the dashboard and the alerts speak only of series that the page has', async () => {
-  await using app = await testApp({ env: { VALKEY_URL: 'redis://127.0.0.1:1' } })
+  await using app = await testApp()
   await useEverything(app)
   await awaitValue(app, 'hopcode_accounts{plan="free"}', 1)
   const page = await scrape(app)

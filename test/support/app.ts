@@ -52,8 +52,6 @@ interface TestAppOptions {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
-  /** Default: so long that a busy machine does not make hosts decide alone. */
-  sharedLimitsTimeoutMs?: number
   /** Starts a thread of the service. Default: one that an earlier service has closed, if any. */
   openWorker?: (url: URL) => Worker
   /** Hashes passwords at their real cost, 55 ms of CPU each. */
@@ -116,7 +114,6 @@ async function startHost(
     journalEntries: options.journalEntries ?? 4096,
     openWorker: options.openWorker ?? (options.realPasswords ? openReusedWorker : openQuickWorker),
     addressesMax: options.addressesMax ?? 10_000,
-    sharedLimitsTimeoutMs: options.sharedLimitsTimeoutMs ?? 20_000,
   })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return app

@@ -12,19 +12,17 @@ interface OneHost {
 
 const LIST: readonly OneHost[] = [
   {
-    reason: 'starts clusters, or services that share something, itself',
+    reason: 'starts clusters itself',
     tests: {
       cluster: [],
       'cluster-commands': [],
       'cluster-tls': [],
       'dashboard-cluster': [],
       'load-balancer': [],
-      'shared-limits': [],
-      'shared-throttle': [],
     },
   },
   {
-    reason: 'each host has limits of its own, without client affinity and without VALKEY_URL',
+    reason: 'each host has limits of its own, without client affinity',
     tests: {
       limits: [],
       'limits-charges': [],

@@ -32,7 +32,6 @@ const TOOLS = {
   nginx: program('nginx', 'nginx-light'),
   curl: program('curl'),
   haproxy: program('haproxy'),
-  redis: program('redis-server'),
   wrk: program('wrk'),
   postgres: {
     isThere: () => {

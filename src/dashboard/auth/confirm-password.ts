@@ -1,5 +1,4 @@
 import type { Requester } from '../../accounts/passwords.ts'
-import type { Gate } from '../../accounts/throttle.ts'
 import { AppError } from '../../errors.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { html } from '../../lib/html.ts'
@@ -35,12 +34,9 @@ export async function verifyOwnPassword(
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
   throttle.require(attempts)
   const hash = accounts.find(account.id)?.passwordHash
-  let closed: Gate[] | undefined
   return passwords.verify(password, hash, requesterOf(user), {
-    before: async () => {
-      closed = await throttle.admit(attempts)
-    },
-    after: () => countAttempts(deps, attempts, { origin, accountId: account.id, closed }),
+    before: () => throttle.require(attempts),
+    after: () => countAttempts(deps, attempts, { origin, accountId: account.id }),
   })
 }
 

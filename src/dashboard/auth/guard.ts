@@ -75,7 +75,7 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       // One page request per tick of the event loop, so that many of them do not delay redirects.
       if (session) await pageSlices.next()
       // Before the form is read, which is the most expensive part.
-      await spendPage(deps, request, session?.accountId)
+      spendPage(deps, request, session?.accountId)
       if (isForm(request)) await deps.writer.catchUp()
       const early = requireSession(session ?? deps.sessions.find(token), owner)
       const account = { id: early.accountId, plan: early.plan }
@@ -83,7 +83,7 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       if (isCharged) {
         requireSameOrigin(request, deps.baseUrl)
         deps.unsent.requireRoom(account.id)
-        await spendWrite(deps, account)
+        spendWrite(deps, account)
       }
       const bytesMax = bulk ? bulkFormBytesMax(deps, account) : SMALL_BODY_MAX
       const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
@@ -96,12 +96,9 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
 
 /** For pages without a session, like the sign-in: charges the client's address. */
 export const anonymously = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle(
-    { as: 'scoped' },
-    async ({ request }) => {
-      await spendPage(deps, request)
-    },
-  )
+  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle({ as: 'scoped' }, ({ request }) => {
+    spendPage(deps, request)
+  })
 
 function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
   if (!session) throw new AppError('sign_in_needed')
@@ -143,12 +140,12 @@ export function originOf(deps: DashboardDeps, { request, set }: RequestContext):
 }
 
 /** Charges a request to its account, or without one to its address. Throws `rate_limited`. */
-async function spendPage(
-  { limits, address }: DashboardDeps,
+function spendPage(
+  { limiter, address }: DashboardDeps,
   request: Request,
   accountId?: AccountId,
-): Promise<void> {
-  const budget = await limits.chargePage(accountId, clientOf(address, request))
+): void {
+  const budget = limiter.takePage(accountId, clientOf(address, request))
   if (!budget.allowed) throw rateLimited(budget)
 }
 
@@ -156,9 +153,9 @@ async function spendPage(
  * Charges a change of links to the account's write budget, which its API keys share. Throws
  * `maintenance` or `rate_limited`.
  */
-export async function spendWrite(deps: DashboardDeps, account: Account): Promise<void> {
+export function spendWrite(deps: DashboardDeps, account: Account): void {
   refuseDuringMaintenance(deps)
-  const budget = await deps.limits.chargeAccount('write', account)
+  const budget = deps.limiter.takeOf(account, 'write')
   if (!budget.allowed) throw rateLimited(budget)
 }
 
@@ -169,7 +166,7 @@ export function tryWrite<Result>(
   change: () => Promise<Result>,
 ): Promise<{ done: Result } | { error: AppError }> {
   return catchFormError(async () => {
-    await spendWrite(deps, account)
+    spendWrite(deps, account)
     return change()
   })
 }

@@ -53,16 +53,15 @@ export function parseJoin(
 }
 
 /** Throws `too_many_attempts`. */
-export async function countRegistration(deps: DashboardDeps, origin: ClientOrigin): Promise<void> {
+export function countRegistration(deps: DashboardDeps, origin: ClientOrigin): void {
   const registration = [
     { gate: 'registration', key: origin.address },
     { gate: 'registrationNetwork', key: networkOf(origin.address) },
     { gate: 'registrations', key: 'all' },
   ] as const
-  const closed = await deps.throttle.admit(registration)
   // Without an await before the count, so that parallel requests are all counted.
   deps.throttle.require(registration)
-  countAttempts(deps, registration, { origin, closed })
+  countAttempts(deps, registration, { origin })
 }
 
 /**

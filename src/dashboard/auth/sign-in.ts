@@ -7,7 +7,7 @@ import {
 import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
 import { newDeviceToken, type SignIn, signIn } from '../../accounts/sign-in.ts'
 import type { AccountId, AccountRow } from '../../accounts/store.ts'
-import type { Attempt, Gate } from '../../accounts/throttle.ts'
+import type { Attempt } from '../../accounts/throttle.ts'
 import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
@@ -74,36 +74,33 @@ export async function startSession(
 interface CountOptions {
   origin: CurrentUser['origin']
   accountId?: AccountId | undefined
-  /** The result of `throttle.admit`. */
-  closed?: Gate[] | undefined
 }
 
 /** Counts attempts, and logs each limit that they reach. */
 export function countAttempts(
   { throttle, security }: DashboardDeps,
   attempts: readonly Attempt[],
-  { origin, accountId, closed }: CountOptions,
+  { origin, accountId }: CountOptions,
 ): void {
-  for (const gate of throttle.count(attempts, closed)) {
+  for (const gate of throttle.count(attempts)) {
     security.record('throttle.engaged', origin, { accountId, fields: { gate } })
   }
 }
 
 /**
  * The result of `check`, which is undefined for a wrong guess. Counts a wrong guess. Throws
- * `too_many_attempts`. There is no await between the last check of the throttle and the count, so
+ * `too_many_attempts`. There is no await between the check of the throttle and the count, so
  * parallel guesses are all counted.
  */
-export async function tryGuess<Result>(
+export function tryGuess<Result>(
   deps: DashboardDeps,
   attempts: readonly Attempt[],
-  by: Pick<CountOptions, 'origin' | 'accountId'>,
+  by: CountOptions,
   check: () => Result | undefined,
-): Promise<Result | undefined> {
-  const closed = await deps.throttle.admit(attempts)
+): Result | undefined {
   deps.throttle.require(attempts)
   const result = check()
-  if (result === undefined) countAttempts(deps, attempts, { ...by, closed })
+  if (result === undefined) countAttempts(deps, attempts, by)
   else deps.throttle.clear(attempts)
   return result
 }
@@ -142,10 +139,10 @@ interface SentCode {
 }
 
 /** The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. */
-export async function checkCode(
+export function checkCode(
   deps: DashboardDeps,
   { account, origin, request, text }: SentCode,
-): Promise<Factor | undefined> {
+): Factor | undefined {
   const { security, hasher, cookies, clock } = deps
   const accountId = account.id
   const logRefusal = (reason: string) =>
@@ -153,7 +150,7 @@ export async function checkCode(
   const deviceToken = cookies.find('known', request)
   const attempts = codeAttempts(hasher, account, { address: origin.address, deviceToken })
   try {
-    return await tryGuess(deps, attempts, { origin, accountId }, () => {
+    return tryGuess(deps, attempts, { origin, accountId }, () => {
       const factor = findFactor(deps, account, text, clock())
       if (!factor) logRefusal('code')
       return factor

@@ -37,7 +37,7 @@ export const analyticsPages = (deps: DashboardDeps) =>
     .get('/analytics', async ({ request, user, query }) => {
       const chart = await accountChart(deps, user, parseRange(query))
       if (!wantsFragment(request)) return analyticsPage(deps, user, chart)
-      const limits = await budgets(deps, user)
+      const limits = budgets(deps, user)
       return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', limits)}`)
     })
     .get('/analytics/:code', ({ request, user, params, query }) => {
@@ -136,8 +136,8 @@ async function readChart(
 }
 
 /** The limits of the plan, and their usage in the last minute. */
-async function budgets({ limits, plans }: DashboardDeps, { account }: CurrentUser): Promise<Html> {
-  const { read, write } = await limits.usage(account)
+function budgets({ limiter, plans }: DashboardDeps, { account }: CurrentUser): Html {
+  const { read, write } = limiter.usage(account)
   return html`
     ${meter('Changes', 'write', write)}
     ${meter('Reads', 'read', read)}
@@ -176,7 +176,7 @@ async function analyticsPage(
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
           ${planName(account.plan)} plan allows. Redirects of your links do not count.</p>`,
-        html`<div id="budgets" class="limits">${await budgets(deps, user)}</div>`,
+        html`<div id="budgets" class="limits">${budgets(deps, user)}</div>`,
       ])}`,
   })
 }

@@ -37,7 +37,7 @@ export const batchPages = (deps: DashboardDeps) =>
       const codes = selectedCodes(form)
       const n = String(codes.length)
       const result = await catchListError(async () => {
-        await spendWrite(deps, user.account)
+        spendWrite(deps, user.account)
         await undoDeletion(deps, user.account, codes)
       })
       if ('done' in result) return seeOther(listPathWith(query, { done: 'restored', n }))
@@ -84,7 +84,7 @@ async function runAction(
     return action === 'qr' ? qrZip(deps, user, links) : exportSome(deps, links)
   }
   const n = String(codes.length)
-  await spendWrite(deps, account)
+  spendWrite(deps, account)
   switch (action) {
     case 'delete':
       await scheduleDeletion(deps, account, codes)
@@ -109,12 +109,14 @@ async function runAction(
 
 /** Each image costs one read of the account's budget. */
 async function qrZip(
-  { images, limits, clock }: DashboardDeps,
+  { images, limiter, clock }: DashboardDeps,
   { account }: CurrentUser,
   links: readonly Link[],
 ): Promise<Response> {
-  const budget = await limits.chargeAccount('read', account, links.length)
-  if (!budget.allowed) throw rateLimited(budget)
+  for (const _ of links) {
+    const budget = limiter.takeOf(account, 'read')
+    if (!budget.allowed) throw rateLimited(budget)
+  }
   const codes = links.map(({ code }) => code)
   const found = await images.renderMany(codes, parseQrOptions({}), account.id)
   const files = Object.fromEntries(found.map(({ code, image }) => [`${code}.png`, image]))

@@ -22,7 +22,7 @@ export const bulkPages = (deps: DashboardDeps) =>
       const pasted = keptText(form, deps.plans[user.account.plan].bulkMax)
       const sent = await catchFormError(async () => {
         // First, because reading a file is the most expensive part.
-        if (!isCharged) await spendWrite(deps, user.account)
+        if (!isCharged) spendWrite(deps, user.account)
         return shortenAll(deps, user, form)
       })
       if ('error' in sent) return bulkPage(deps, user, { pasted, error: sent.error })

@@ -113,7 +113,7 @@ async function signUp(
   origin: ClientOrigin,
   { email, password }: { email: string; password: string },
 ): Promise<Response> {
-  await countRegistration(deps, origin)
+  countRegistration(deps, origin)
   const by: Requester = { queue: 'anonymous', key: networkOf(origin.address) }
   const passwordHash = await deps.passwords.hash(password, by)
   const accountId = await storeSignUp(deps, { email, passwordHash })

@@ -133,7 +133,7 @@ async function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: s
   if (typed === '') return html``
   const code = toCode(typed)
   if (!code) return html`${CODE_RULE}`
-  const budget = await deps.limits.chargeAccount('read', account)
+  const budget = deps.limiter.takeOf(account, 'read')
   if (!budget.allowed) throw rateLimited(budget)
   // Also finds codes without a link that the operator has disabled.
   const isTaken = deps.destinations.find(code) !== undefined

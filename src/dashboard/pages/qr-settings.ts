@@ -41,7 +41,7 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
       return seeOther(`${QR_SETTINGS_PATH}?done=logo`)
     })
     .post('/logo/remove', async ({ user }) => {
-      await spendWrite(deps, user.account)
+      spendWrite(deps, user.account)
       await deps.writer.call('removeQrLogo', { accountId: user.account.id })
       return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
     })
@@ -53,7 +53,7 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
       return seeOther(`${QR_SETTINGS_PATH}?done=preset`)
     })
     .post('/presets/delete', async ({ user, form }) => {
-      await spendWrite(deps, user.account)
+      spendWrite(deps, user.account)
       const id = Number(form.text('preset'))
       if (Number.isSafeInteger(id)) {
         await deps.writer.call('deleteQrPreset', { accountId: user.account.id, id })

@@ -132,7 +132,7 @@ export const signInCodePages = (deps: DashboardDeps) =>
       const isLong = sent.text('stay') === '1'
       const account = findAccount(deps, request)
       if (!account) return startAgain()
-      const factor = await checkCode(deps, { account, origin, request, text: sent.text('code') })
+      const factor = checkCode(deps, { account, origin, request, text: sent.text('code') })
       if (!factor) {
         const problem = 'This code is wrong, too old, or used already.'
         return codePage(deps, request, { next, isLong, problem })

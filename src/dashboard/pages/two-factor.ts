@@ -63,7 +63,7 @@ async function confirm(deps: DashboardDeps, user: CurrentUser, code: string): Pr
   if (!account.totpSecret || hasSecondFactor(account)) return seeOther(PATH)
   const secret = openSecret(hasher, accountId, account.totpSecret)
   const now = clock()
-  const step = await tryCode(deps, user, () => findStep(secret, code.replace(/\s/g, ''), now))
+  const step = tryCode(deps, user, () => findStep(secret, code.replace(/\s/g, ''), now))
   if (step === undefined) {
     const problem = 'This code is wrong. It changes every 30 seconds: is your clock right?'
     return secretPage(deps, user, secret, problem)
@@ -88,7 +88,7 @@ function tryCode<Result>(
   deps: DashboardDeps,
   { session, account, origin }: CurrentUser,
   check: () => Result | undefined,
-): Promise<Result | undefined> {
+): Result | undefined {
   const attempts = [{ gate: 'session', key: `code ${session.id}` }] as const
   return tryGuess(deps, attempts, { origin, accountId: account.id }, check)
 }
@@ -110,7 +110,7 @@ async function disable(
   const now = clock()
   const account = requireAccount(deps, user)
   const accountId = account.id
-  const factor = await tryCode(deps, user, () => findFactor(deps, account, sent.code, now))
+  const factor = tryCode(deps, user, () => findFactor(deps, account, sent.code, now))
   if (!factor) return { code: WRONG_CODE }
   const left = recoveryCodes.countUnused(accountId) - 1
   if (!(await writer.call('disableTotp', { accountId, factor, now }))) return { code: WRONG_CODE }

@@ -1,4 +1,0 @@
-declare module '*.lua' {
-  const text: string
-  export = text
-}
