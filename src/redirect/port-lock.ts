@@ -3,7 +3,8 @@ const RETRY_MS = 20
 /**
  * Runs `listen` while no other process of this machine does so for the port: two starts at the same
  * time would both find the port free, and then share it. The lock is an abstract Unix socket
- * (unix(7)), which the kernel releases however the process ends. Other systems than Linux have none.
+ * (unix(7)), which the kernel releases however the process ends. Other systems than Linux have
+ * none.
  */
 export async function withPortLock<Result>(
   port: number,
