@@ -58,6 +58,7 @@ export const MUTATIONS: readonly Mutation[] = [
   { name: 'hits-without-a-position', test: 'src/hits/shared-store.test.ts' },
   { name: 'refuse-with-old-data', test: 'test/cluster/refusals.test.ts' },
   { name: 'append-twice', test: CLUSTER, env: CLUSTER_ROUNDS },
+  { name: 'append-without-a-deadline', test: 'test/durability/cluster-outage.test.ts' },
   { name: 'one-position-of-hits', test: CLUSTER, env: CLUSTER_ROUNDS },
   { name: 'redraw-at-random', test: CLUSTER, env: CLUSTER_ROUNDS },
 ]

@@ -63,10 +63,12 @@ async function append(folder: CommandFolder, batch: string, call: LoggedCall): P
   const log = new PostgresLog({ url: folder.url, host: commandHost(folder.host) })
   const entry = { batch, version: versionNeeded([call]), calls: encodeCalls([call]) }
   try {
-    await repeated(APPENDS, () => log.append(entry))
+    await log.head()
+    const deadline = log.deadlineAfter(APPENDS.ms)
+    await repeated(APPENDS, () => log.append(entry, deadline))
   } catch (error) {
     throw new DataError(
-      `PostgreSQL has not confirmed the change, which may apply later: ${messageOf(error)}`,
+      `PostgreSQL has not confirmed the change, which may have happened: ${messageOf(error)}`,
       { cause: error },
     )
   } finally {

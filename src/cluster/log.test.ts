@@ -90,3 +90,29 @@ testLog('a subscription that PostgreSQL does not confirm fails', async () => {
   proxy.restore()
   await log.close()
 })
+
+testLog('PostgreSQL adds no entry after its deadline, and finds one that it added', async () => {
+  await using cluster = await newLog()
+  const { log, run } = cluster
+  await log.head()
+  const entry = (batch: string) => ({ batch, version: 1, calls: Buffer.from('[]') })
+  const place = await log.append(entry('a'), log.deadlineAfter(60_000))
+  expect(place.seq).toBe(1)
+  const over = log.deadlineAfter(-1)
+  await expect(log.append(entry('b'), over)).rejects.toThrow('too late')
+  // Its first answer was lost.
+  expect(await log.append(entry('a'), over)).toEqual(place)
+  // The deadline passes while another entry is added.
+  await run(async (sql) => {
+    const deadline = log.deadlineAfter(200)
+    let appended: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await tx`UPDATE hopcode.cluster SET seq = seq`
+      appended = log.append(entry('c'), deadline).catch((error: Error) => error.message)
+      await tx`SELECT pg_sleep(greatest(0, ${deadline} / 1000 - extract(epoch FROM clock_timestamp())))`
+      await tx`SELECT pg_sleep(0.05)`
+    })
+    expect(await appended).toContain('too late')
+  })
+  expect((await log.head()).head).toBe(1)
+})

@@ -1,4 +1,5 @@
 import { SQL } from 'bun'
+import { assert } from '../lib/assert.ts'
 import { within } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 
@@ -88,6 +89,8 @@ export class PostgresLog {
   readonly #append: Connection
   readonly #read: Connection
   readonly #report: Connection
+  /** PostgreSQL's clock in epoch ms, and an instant of `performance.now()` after it was read. */
+  #clock: { now: number; readBefore: number } | undefined
 
   constructor(options: PostgresLogOptions) {
     this.#options = options
@@ -98,37 +101,64 @@ export class PostgresLog {
   }
 
   /**
-   * Adds an entry and returns its place. With a batch that the log has already, nothing is added:
-   * a batch whose outcome is unknown can be appended again.
+   * A time of PostgreSQL's clock that is over when `ms` have passed here, by the last answer of
+   * `head` or `report`.
    */
-  async append(entry: Pick<Entry, 'batch' | 'version' | 'calls'>): Promise<Place> {
+  deadlineAfter(ms: number): number {
+    assert(this.#clock, 'the clock of PostgreSQL was read')
+    const { now, readBefore } = this.#clock
+    return now + performance.now() - readBefore + ms
+  }
+
+  /**
+   * Adds an entry and returns its place. With a batch that the log has already, nothing is added:
+   * a batch whose outcome is unknown can be appended again. After `deadline`, PostgreSQL adds
+   * nothing: a statement that was on its way for longer could replace a newer change.
+   */
+  async append(
+    entry: Pick<Entry, 'batch' | 'version' | 'calls'>,
+    deadline: number,
+  ): Promise<Place> {
     const { batch, version, calls } = entry
     const { host } = this.#options
-    try {
-      const [row] = await this.#append.run(
+    const added = await this.#append
+      .run(
+        // The time is compared when the row of the head is locked.
         (sql) => sql`
           WITH new AS (SELECT ${calls}::bytea AS calls),
+          locked AS (SELECT id FROM hopcode.cluster FOR UPDATE),
           head AS (
             UPDATE hopcode.cluster SET seq = seq + 1, chain = sha256(chain || new.calls)
-            FROM new RETURNING cluster.seq, cluster.chain, new.calls
+            FROM new, locked WHERE extract(epoch FROM clock_timestamp()) * 1000 < ${deadline}
+            RETURNING cluster.seq, cluster.chain, new.calls
           )
           INSERT INTO hopcode.log (seq, host, batch, version, chain, calls)
           SELECT seq, ${host}, ${batch}, ${version}, chain, calls FROM head
           RETURNING seq, chain, pg_notify('hopcode_log', host)`,
       )
-      return placeOf(row)
-    } catch (error) {
-      if (!isDuplicate(error)) throw error
-      const [row] = await this.#append.run(
-        (sql) => sql`SELECT seq, chain FROM hopcode.log WHERE host = ${host} AND batch = ${batch}`,
-      )
-      return placeOf(row)
-    }
+      .catch((error: unknown): Row[] => {
+        if (isDuplicate(error)) return []
+        throw error
+      })
+    const [row] = added.length > 0 ? added : await this.#find(batch)
+    if (!row) throw new Error('PostgreSQL received the change too late')
+    return { seq: Number(row.seq), chain: row.chain as Buffer }
+  }
+
+  #find(batch: string): Promise<Row[]> {
+    const { host } = this.#options
+    return this.#append.run(
+      (sql) => sql`SELECT seq, chain FROM hopcode.log WHERE host = ${host} AND batch = ${batch}`,
+    )
   }
 
   /** The random name of the cluster, and the last entry. */
   async head(): Promise<Pick<LogState, 'cluster' | 'head'>> {
-    const [row] = await this.#read.run((sql) => sql`SELECT name, seq FROM hopcode.cluster`)
+    const [row] = await this.#read.run(
+      (sql) => sql`
+        SELECT name, seq, extract(epoch FROM clock_timestamp()) * 1000 AS now FROM hopcode.cluster`,
+    )
+    this.#noteClock(row)
     return { cluster: String(row?.name), head: Number(row?.seq) }
   }
 
@@ -156,7 +186,8 @@ export class PostgresLog {
             program = ${VERSION}
           WHERE id = ${host} RETURNING id
         )
-        SELECT name, seq, (SELECT count(*) FROM own) AS own, (
+        SELECT name, seq, extract(epoch FROM clock_timestamp()) * 1000 AS now,
+          (SELECT count(*) FROM own) AS own, (
           SELECT coalesce(json_agg(json_build_object(
             'id', id, 'applied', applied, 'version', version,
             'isLive', problem IS NULL AND seen > now() - ${LEASE_MS} * interval '1 millisecond'
@@ -164,6 +195,7 @@ export class PostgresLog {
         ) AS hosts FROM hopcode.cluster`,
     )
     if (!row || Number(row.own) === 0) throw new HostRemoved()
+    this.#noteClock(row)
     const hosts = (typeof row.hosts === 'string' ? JSON.parse(row.hosts) : row.hosts) as OtherHost[]
     return { cluster: String(row.name), head: Number(row.seq), hosts }
   }
@@ -254,6 +286,10 @@ export class PostgresLog {
     return { close }
   }
 
+  #noteClock(row: Row | undefined): void {
+    this.#clock = { now: Number(row?.now), readBefore: performance.now() }
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#append.close(), this.#read.close(), this.#report.close()])
   }
@@ -269,11 +305,6 @@ export interface Listener {
 export class HostRemoved extends Error {
   override readonly name = 'HostRemoved'
   override readonly message = 'this host was removed from the cluster'
-}
-
-function placeOf(row: Row | undefined): Place {
-  if (!row) throw new Error('the log has no head: run "hopcode cluster init"')
-  return { seq: Number(row.seq), chain: row.chain as Buffer }
 }
 
 export const NOT_ANSWERING = 'PostgreSQL does not answer'

@@ -185,8 +185,10 @@ export class SharedOrder implements Order {
     const entry = { batch, version, calls: encodeCalls(calls) }
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
-      // mutate append-twice: s/entry\)/$&.catch(() => log.append({ ...entry, batch: batch + 2 }))/
-      const place = await repeated(APPENDS, () => log.append(entry))
+      // mutate append-without-a-deadline: s/APPEND_MS/1e9/
+      const deadline = log.deadlineAfter(APPEND_MS)
+      // mutate append-twice: s/entry,/{ ...entry, batch: crypto.randomUUID() },/
+      const place = await repeated(APPENDS, () => log.append(entry, deadline))
       // Usually no other host has appended in between, so the entry need not be read from the log.
       if (place.seq === this.place + 1) this.#apply([{ ...entry, ...place, host }])
       else void this.#follow()

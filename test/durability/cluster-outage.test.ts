@@ -169,6 +169,28 @@ testCluster('a host that is cut off from PostgreSQL is not ready, and catches up
   expect(cluster.difference()).toBeUndefined()
 })
 
+testCluster('a change that was answered 500 is not applied later over a newer one', async () => {
+  await using cluster = await start(2)
+  const { key } = cluster
+  const [one, two] = [cluster.host(0), cluster.host(1)]
+  const created = await one.service.post('/api/shorten', key, { url: 'https://example.com/first' })
+  const { code, passcode } = (await created.json()) as { code: string; passcode: string }
+  const update = async (host: TestHost, url: string) =>
+    (await host.service.post('/api/update', key, { code, passcode, url })).status
+  expect(await update(one, 'https://example.com/second')).toBe(200)
+  // What host one sends now arrives, but only after it has given up.
+  one.proxy.stall('up')
+  expect(await update(one, 'https://example.com/third')).toBe(500)
+  expect(await update(two, 'https://example.com/fourth')).toBe(200)
+  one.proxy.restore()
+  await one.proxy.delivered()
+  await cluster.rest()
+  for (const host of [one, two]) {
+    const { headers } = await host.fetch(`/${code}`)
+    expect(headers.get('location')).toBe('https://example.com/fourth')
+  }
+})
+
 testCluster('without PostgreSQL a stop succeeds, and the next start counts the hits', async () => {
   await using cluster = await start(1)
   const host = cluster.host(0)

@@ -36,7 +36,8 @@ async function ownerOf(cluster: TestCluster) {
 async function appendUnknownCall({ clusterUrl }: { clusterUrl: string }): Promise<void> {
   const log = new PostgresLog({ url: clusterUrl, host: 'test' })
   const calls = encodeCalls([{ name: MARKUP, args: {} }])
-  await log.append({ batch: 'unknown', version: 1, calls })
+  await log.head()
+  await log.append({ batch: 'unknown', version: 1, calls }, log.deadlineAfter(1000))
   await log.close()
 }
 

@@ -1,9 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A TCP proxy on 127.0.0.1 whose connections a test can cut, refuse, stall and delay. */
+/** A TCP proxy on 127.0.0.1 whose connections a test can cut, refuse, stall, delay and limit. */
 
 /** `up`: from the client to the server. */
 type Direction = 'up' | 'down'
+
+/** Bytes of one connection that wait for a limited line. */
+const BUFFER_BYTES = 16 * 1024
 
 const DIRECTIONS: readonly Direction[] = ['up', 'down']
 
@@ -14,6 +17,10 @@ export class TcpProxy implements AsyncDisposable {
   readonly #abandoned = new WeakSet<Socket>()
   readonly #stalled = new Set<Direction>()
   readonly #delayMs: Record<Direction, number> = { up: 0, down: 0 }
+  /** The transfers so far, of all connections. */
+  readonly #busyUntil: Record<Direction, number> = { up: 0, down: 0 }
+  #bytesPerMs = Number.POSITIVE_INFINITY
+  readonly #onTheWay = new Set<Promise<void>>()
   #isRefusing = false
   #holding: string | undefined
   #resume: (() => void)[] = []
@@ -71,12 +78,23 @@ export class TcpProxy implements AsyncDisposable {
     }
   }
 
-  /** Ends `disconnect`, `stall`, `holdAfter` and `delay`. */
+  /** All connections share one line of this speed in each direction. */
+  limit(bitsPerSecond: number): void {
+    this.#bytesPerMs = bitsPerSecond / 8000
+  }
+
+  /** Resolves when all bytes that the proxy has now are delivered, after `restore` in any case. */
+  async delivered(): Promise<void> {
+    await Promise.all(this.#onTheWay)
+  }
+
+  /** Ends `disconnect`, `stall`, `holdAfter`, `delay` and `limit`. */
   restore(): void {
     this.#isRefusing = false
     this.#holding = undefined
     this.#stalled.clear()
     this.delay(0)
+    this.limit(Number.POSITIVE_INFINITY)
     for (const resume of this.#resume.splice(0)) resume()
   }
 
@@ -105,22 +123,42 @@ export class TcpProxy implements AsyncDisposable {
 
   #pass(from: Socket, to: Socket, direction: Direction): void {
     let last = Promise.resolve()
+    let waiting = 0
     from.on('data', (bytes) => {
       if (this.#holding && direction === 'up' && bytes.includes(this.#holding)) this.stall('up')
       const due = performance.now() + this.#delayMs[direction]
+      // As on a slow line, the sender has to wait.
+      waiting += bytes.length
+      if (waiting > BUFFER_BYTES && this.#bytesPerMs < Number.POSITIVE_INFINITY) from.pause()
       last = last.then(async () => {
         const rest = due - performance.now()
         if (rest > 0) await Bun.sleep(rest)
         while (this.#stalled.has(direction)) {
           await new Promise<void>((resolve) => this.#resume.push(resolve))
         }
-        if (!to.destroyed && !this.#abandoned.has(from)) to.write(bytes)
+        if (!to.destroyed && !this.#abandoned.has(from)) {
+          await this.#transfer(bytes.length, direction)
+          to.write(bytes)
+        }
+        waiting -= bytes.length
+        if (waiting <= BUFFER_BYTES) from.resume()
       })
+      const sent = last
+      this.#onTheWay.add(sent)
+      void sent.then(() => this.#onTheWay.delete(sent))
     })
     from.on('close', () => {
       last = last.then(() => {
         if (!this.#abandoned.has(from)) to.end()
       })
     })
+  }
+
+  /** Resolves when the line has carried these bytes, after those of earlier calls. */
+  async #transfer(bytes: number, direction: Direction): Promise<void> {
+    if (this.#bytesPerMs === Number.POSITIVE_INFINITY) return
+    const begin = Math.max(performance.now(), this.#busyUntil[direction])
+    this.#busyUntil[direction] = begin + bytes / this.#bytesPerMs
+    await Bun.sleep(this.#busyUntil[direction] - performance.now())
   }
 }
