@@ -6,11 +6,11 @@ import { openDataFolder } from '../data-folder.ts'
 import { HOUR } from '../lib/clock.ts'
 import { secureRandom } from '../lib/random.ts'
 import { createAccount, revoke, rotate, setupLink } from './accounts.ts'
-import { CommandError } from './args.ts'
+import { CommandError } from './errors.ts'
 import { localWriter } from './writer.ts'
 
 const EMAIL = 'ann@example.com'
-const KEY = { email: EMAIL, name: '', now: false, json: true }
+const KEY = { email: EMAIL, now: false, json: true }
 
 /** An account with the keys `Default` and those named. */
 async function open(path: string, ...more: [name: string, scope: KeyScope][]) {

@@ -1,3 +1,4 @@
+import type { Command } from '@commander-js/extra-typings'
 import {
   findKeyByName,
   hasNoExpiry,
@@ -10,24 +11,103 @@ import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow, KeyRow } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
-import { CommandError } from './args.ts'
-import type { CommandWriter } from './writer.ts'
+import { type Administration, administer } from './administration.ts'
+import { CommandError } from './errors.ts'
+import { EMAIL, type Flag, JSON_LINES, PLAN, parseText } from './options.ts'
 
-/** Commands on accounts and keys. Each returns what it prints. */
-
-interface CommandDeps extends KeyDeps {
-  writer: CommandWriter
+export function addAccountCommands(program: Command): void {
+  const account = program.command('account').description('accounts and their owner')
+  account
+    .command('create')
+    .description('create an account and show its API key')
+    .requiredOption(...EMAIL)
+    .addOption(PLAN)
+    .option(...JSON_LINES)
+    .action((options) => administer((deps) => createAccount(deps, options), { creates: true }))
+  account
+    .command('list')
+    .description('list the accounts with their plans')
+    .option(...JSON_LINES)
+    .action((options) => administer((deps) => listAccounts(deps, options), { reads: true }))
+  account
+    .command('set-plan')
+    .description('change the plan of an account')
+    .requiredOption(...EMAIL)
+    .addOption(PLAN)
+    .action((options) => administer((deps) => setPlan(deps, options)))
+  account
+    .command('reset-password')
+    .description('show a link that sets a new password, once')
+    .requiredOption(...EMAIL)
+    .option(...JSON_LINES)
+    .action((options) => administer((deps) => resetPassword(deps, options)))
+  account
+    .command('reset-two-factor')
+    .description('turn two-factor sign-in off if the device is lost')
+    .requiredOption(...EMAIL)
+    .action((options) => administer((deps) => resetTwoFactor(deps, options)))
+  account
+    .command('setup-link')
+    .description('show a link that creates the owner account, once')
+    .option('--another', 'create a further owner account beside the existing one')
+    .option(...JSON_LINES)
+    .action((options) => administer((deps) => setupLink(deps, options), { creates: true }))
+  account
+    .command('disable')
+    .description('refuse the API keys and the sign-in of an account')
+    .requiredOption(...EMAIL)
+    .option('--links', 'disable its links too: visitors get 410')
+    .action((options) => administer((deps) => disableAccount(deps, options)))
+  account
+    .command('enable')
+    .description('accept its keys and sign-in again; its links work too')
+    .requiredOption(...EMAIL)
+    .action((options) => administer((deps) => enableAccount(deps, options)))
 }
 
-export interface LinkDeps extends CommandDeps {
-  /** Without a slash at its end. */
-  baseUrl: string
+const KEY_NAME = [
+  '--name <N>',
+  'the name of the API key; needed if the account has several',
+  parseText,
+] as const
+const NOW = ['--now', 'the old key expires immediately, not in 24 hours'] as const
+const ANY_KEY =
+  'With several keys, --name chooses one; without it the command changes nothing and lists the ' +
+  'names. With one key, --name is not needed.'
+
+export function addKeyCommands(program: Command): void {
+  const key = program.command('key').description('API keys of accounts')
+  key
+    .command('rotate')
+    .summary('show a new API key; the old one works for 24 more hours')
+    .description(
+      'Show a new API key with the name and the access of the old one, which works for 24 more ' +
+        `hours. ${ANY_KEY}`,
+    )
+    .requiredOption(...EMAIL)
+    .option(...KEY_NAME)
+    .option(...NOW)
+    .option(...JSON_LINES)
+    .action((options) => administer((deps) => rotate(deps, options)))
+  key
+    .command('revoke')
+    .summary('let an API key expire in 24 hours, without a new one')
+    .description(`Let an API key expire in 24 hours, without a new one. ${ANY_KEY}`)
+    .requiredOption(...EMAIL)
+    .option(...KEY_NAME)
+    .option(...NOW)
+    .action((options) => administer((deps) => revoke(deps, options)))
 }
+
+/** What the commands run. Each function returns what is printed. */
+
+type CommandDeps = Pick<Administration, keyof KeyDeps | 'writer'>
+type LinkDeps = Pick<Administration, keyof KeyDeps | 'writer' | 'baseUrl'>
 
 /** Creates an account and shows its first key, which is never shown again. */
 export async function createAccount(
   deps: CommandDeps,
-  { email, plan, json }: { email: string; plan: Plan; json: boolean },
+  { email, plan, json }: { email: string; plan: Plan; json?: Flag },
 ): Promise<string> {
   const { key, stored } = issueKey(deps)
   const account = { email, plan, key: stored, now: deps.clock() }
@@ -40,7 +120,7 @@ export async function createAccount(
 /** One line per account. */
 export function listAccounts(
   { accounts }: Pick<KeyDeps, 'accounts'>,
-  { json }: { json: boolean },
+  { json }: { json?: Flag },
 ): string {
   const lines = accounts.list().map(({ id, email, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
@@ -63,7 +143,7 @@ export async function setPlan(
 /** Creates a one-time link that sets the account's password. Earlier links stop working. */
 export async function resetPassword(
   deps: LinkDeps,
-  { email, json }: { email: string; json: boolean },
+  { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
   const { id: accountId } = getAccount(deps, email)
   const { link, ends_at } = await addLink(deps, { purpose: 'reset', accountId })
@@ -85,7 +165,7 @@ export async function resetTwoFactor(
 /** Creates a one-time link that creates the owner account. Earlier links stop working. */
 export async function setupLink(
   deps: LinkDeps,
-  { another, json }: { another: boolean; json: boolean },
+  { another, json }: { another?: Flag; json?: Flag },
 ): Promise<string> {
   const owner = deps.accounts.list().find(({ isOwner, disabledAt }) => isOwner && !disabledAt)
   if (owner && !another) {
@@ -111,7 +191,7 @@ async function addLink(
 /** The new key has the name and the access of the old one. */
 export async function rotate(
   deps: CommandDeps,
-  { email, name, now, json }: { email: string; name: string; now: boolean; json: boolean },
+  { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
 ): Promise<string> {
   const account = getAccount(deps, email)
   const old = chooseKey(deps, account, name)
@@ -130,7 +210,7 @@ export async function rotate(
 
 export async function revoke(
   deps: CommandDeps,
-  { email, name, now }: { email: string; name: string; now: boolean },
+  { email, name, now }: { email: string; name?: string | undefined; now?: Flag },
 ): Promise<string> {
   const account = getAccount(deps, email)
   const old = { accountId: account.id, name: chooseKey(deps, account, name)?.name }
@@ -145,11 +225,11 @@ export async function revoke(
 function chooseKey(
   { accounts, clock }: KeyDeps,
   { id, email }: AccountRow,
-  name: string,
+  name: string | undefined,
 ): KeyRow | undefined {
   const keys = accounts.listKeys(id, clock()).filter(hasNoExpiry)
   const names = keys.map(keyName).join(', ')
-  if (name === '') {
+  if (name === undefined) {
     if (keys.length <= 1) return keys[0]
     throw new CommandError(`${email} has ${keys.length} keys. Choose one with --name: ${names}`)
   }
@@ -159,22 +239,22 @@ function chooseKey(
   throw new CommandError(`${email} has no key with the name ${name}. ${known}`)
 }
 
-function expiryAt({ clock }: KeyDeps, now: boolean): { endsAt: number; now: number } {
+function expiryAt({ clock }: KeyDeps, now: Flag): { endsAt: number; now: number } {
   const time = clock()
   return { endsAt: now ? time : time + KEY_OVERLAP_MS, now: time }
 }
 
-function expiry({ clock }: KeyDeps, now: boolean): string {
+function expiry({ clock }: KeyDeps, now: Flag): string {
   return now ? 'has expired' : `works until ${isoTime(clock() + KEY_OVERLAP_MS)}`
 }
 
 /** Refuses the account's keys and ends its sessions. With `links`, its links answer 410. */
 export async function disableAccount(
   deps: CommandDeps,
-  { email, links }: { email: string; links: boolean },
+  { email, links }: { email: string; links?: Flag },
 ): Promise<string> {
   const { id: accountId } = getAccount(deps, email)
-  const command = { accountId, links, now: deps.clock() }
+  const command = { accountId, links: links === true, now: deps.clock() }
   if (!(await deps.writer.call('disableAccount', command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
   }

@@ -1,27 +1,53 @@
 import { appendFileSync, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import type { Command } from '@commander-js/extra-typings'
 import { type Manifest, type Sink, writeBackup } from '../backup/backup-file.ts'
 import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { formatBytes } from '../lib/bytes.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
+import { print, printError } from '../lib/log.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
-import { CommandError } from './args.ts'
+import { CommandError } from './errors.ts'
+import { readConfigOfFolder } from './folder.ts'
+import type { Flag } from './options.ts'
 import { Progress } from './progress.ts'
 
 /** Stands for standard output or standard input. */
 export const STREAM = '-'
 
+export function addBackupCommand(program: Command): void {
+  program
+    .command('backup')
+    .summary('write a backup (safe while running); - is standard output')
+    .description(
+      'Write a backup of DATA_DIR (safe while running). The file contains the secret key: keep ' +
+        'it as safe as the service.',
+    )
+    .argument('<FILE>', 'a new file; - is standard output')
+    .option(
+      '--for-join',
+      'for “hopcode cluster join”: the copy continues with the log of the cluster',
+    )
+    .action(async (file, { forJoin }) => {
+      const { dataDir } = readConfigOfFolder()
+      const summary = await backup(dataDir, { file, forJoin }, wallClock)
+      // Standard output may be the backup itself.
+      if (file === STREAM) printError(summary)
+      else print(summary)
+    })
+}
+
 /**
  * Writes a backup of the data folder to a new file or to standard output. Returns a summary for a
  * person.
  */
-export async function backup(
+async function backup(
   dataDir: string,
-  { file: target, forJoin }: { file: string; forJoin: boolean },
+  { file: target, forJoin }: { file: string; forJoin: Flag },
   clock: Clock,
 ): Promise<string> {
   // A running service has priority.
@@ -29,7 +55,7 @@ export async function backup(
   const began = clock()
   using progress = new Progress()
   const bytes = databaseBytes(dataDir)
-  const job = { dataDir, bytes, began, forJoin, progress }
+  const job = { dataDir, bytes, began, forJoin: forJoin === true, progress }
   if (target === STREAM) {
     if (process.stdout.isTTY) {
       throw new CommandError('standard output is a terminal: name a file, or use a pipe')

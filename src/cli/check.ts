@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Command } from '@commander-js/extra-typings'
 import {
   FOREIGN_ADVICE,
   foreignKey,
@@ -24,12 +25,28 @@ import { journalFile } from '../hits/hits.ts'
 import { findJournalPosition } from '../hits/store.ts'
 import { JournalDamaged, JournalFile } from '../hot/journal-file.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
+import { print } from '../lib/log.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { messageOf } from '../lib/thread.ts'
 import { imageFolder } from '../qr/files.ts'
+import { ProblemsFound } from './errors.ts'
+import { readConfigOfFolder } from './folder.ts'
+import { type Flag, JSON_LINES } from './options.ts'
 import { Progress } from './progress.ts'
 
 const CACHE_KIB = 16_384
+
+export function addCheckCommand(program: Command): void {
+  program
+    .command('check')
+    .description('check data integrity (safe while running)')
+    .option(...JSON_LINES)
+    .action(async (options) => {
+      const { ok, text } = await check(readConfigOfFolder().dataDir, options)
+      print(text)
+      if (!ok) throw new ProblemsFound()
+    })
+}
 
 interface Report {
   ok: boolean
@@ -38,7 +55,7 @@ interface Report {
 }
 
 /** Checks the data folder without changing it, also while a service uses it. */
-export async function check(dataDir: string, { json }: { json: boolean }): Promise<Report> {
+async function check(dataDir: string, { json }: { json?: Flag }): Promise<Report> {
   setThreadPriority('background')
   const findings = await findAll(dataDir)
   const isOk = !findings.some(isProblem)

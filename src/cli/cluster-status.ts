@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { Command } from '@commander-js/extra-typings'
 import { LOST_TAIL } from '../cluster/apply.ts'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
 import { usingPostgres } from '../cluster/setup.ts'
@@ -7,16 +8,40 @@ import type { Config } from '../config.ts'
 import { formatBytes } from '../lib/bytes.ts'
 import { HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
-import { requireClusterUrl } from './cluster.ts'
+import { print } from '../lib/log.ts'
+import { CommandError, ProblemsFound } from './errors.ts'
+import { readConfigOfFolder } from './folder.ts'
+import { type Flag, JSON_LINES } from './options.ts'
 import { findPositionOf } from './restore.ts'
 
 /** Entries that a live host may be behind without advice. */
 const LAG_MAX = 10_000
 
+export function addClusterStatus(cluster: Command): void {
+  cluster
+    .command('status')
+    .summary('show the hosts of the cluster, its log, and what to do')
+    .description(
+      'Show the hosts of the cluster, its log, and what to do. Exit 1 if something needs ' +
+        'attention.',
+    )
+    .option(...JSON_LINES)
+    .action(async (options) => {
+      const { ok, text } = await clusterStatus(readConfigOfFolder(), options)
+      print(text)
+      if (!ok) throw new ProblemsFound()
+    })
+}
+
+export function requireClusterUrl({ clusterUrl }: Config): string {
+  if (clusterUrl) return clusterUrl
+  throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
+}
+
 /** `ok`: nothing needs attention. */
-export async function clusterStatus(
+async function clusterStatus(
   config: Config,
-  { json }: { json: boolean },
+  { json }: { json?: Flag },
 ): Promise<{ ok: boolean; text: string }> {
   const url = requireClusterUrl(config)
   const state = await usingPostgres(url, readCluster).catch((error: unknown) => {

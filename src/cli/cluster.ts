@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
+import type { Command } from '@commander-js/extra-typings'
 import { AccountStore } from '../accounts/store.ts'
 import { applyLog } from '../cluster/catch-up.ts'
 import { hostIdFile, hostIdOf } from '../cluster/host-id.ts'
@@ -21,20 +22,59 @@ import { createDataFolder, openDataFolder, requireDatabase } from '../data-folde
 import { FolderLock } from '../db/lock.ts'
 import { closeWritable, databaseFile } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
-import { type Clock, MINUTE, SECOND } from '../lib/clock.ts'
+import { type Clock, MINUTE, SECOND, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { print } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { isRestoredOnly } from '../qr/remake.ts'
 import { loggedWrites } from '../writes.ts'
-import { CommandError } from './args.ts'
 import { STREAM } from './backup.ts'
+import { addClusterStatus, requireClusterUrl } from './cluster-status.ts'
+import { CommandError } from './errors.ts'
+import { readConfigOfFolder } from './folder.ts'
+import { type Flag, parseText } from './options.ts'
 import { findPositionOf, readFolder, requireOrigin, restoreFiles } from './restore.ts'
 import { localAddress } from './service.ts'
 
-/** Commands on a cluster and its hosts. Each returns what it prints. */
+export function addClusterCommands(program: Command): void {
+  const cluster = program.command('cluster').description('several hosts with the same links')
+  cluster
+    .command('init')
+    .summary('create a cluster with the data of this host')
+    .description(
+      'Create a cluster with the data of this host: the tables in the PostgreSQL database of ' +
+        'CLUSTER_URL. Run it again after an upgrade that says so. Stop the service first.',
+    )
+    .action(async () => print(await init(readConfigOfFolder())))
+  cluster
+    .command('join')
+    .summary('add this host to a cluster, with a copy of another host')
+    .description(
+      'Add this host to a cluster, with a copy of another host. On the new host: ' +
+        'ssh HOST hopcode backup --for-join - | hopcode cluster join. DATA_DIR is empty, or the ' +
+        'host belongs to the cluster: then its database is replaced. Stop its service first.',
+    )
+    .argument('[FILE]', 'a backup; - is standard input', STREAM)
+    .action(async (source) => print(await join(readConfigOfFolder(), source, wallClock)))
+  addClusterStatus(cluster)
+  cluster
+    .command('leave')
+    .summary('remove this host, or a lost one, from its cluster')
+    .description(
+      'Remove this host, or a lost one, from its cluster. This host keeps its data and works ' +
+        'alone again: stop its service first, and start it without CLUSTER_URL. If PostgreSQL is ' +
+        'lost, run it without CLUSTER_URL.',
+    )
+    .option('--host <ID>', 'remove a lost host instead of this one, by its id or name', parseText)
+    .option('--force', 'with --host: also if it was in contact in the last ten minutes')
+    .action(async ({ host, force }) => {
+      const config = readConfigOfFolder()
+      print(host === undefined ? await leave(config) : await removeLost(config, { host, force }))
+    })
+}
 
 /** Creates a cluster with the data of this folder, or upgrades the tables of its cluster. */
-export async function init(config: Config): Promise<string> {
+async function init(config: Config): Promise<string> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
   // A refused command must not leave a database in an empty folder.
@@ -54,14 +94,9 @@ export async function init(config: Config): Promise<string> {
  * Fills this folder with a copy of a host of the cluster. A folder that belongs to the cluster
  * already gets a new database, and keeps its id and the hits that are not counted yet.
  */
-export async function join(
-  config: Config,
-  { source }: { source: string },
-  clock: Clock,
-): Promise<string> {
+async function join(config: Config, origin: string, clock: Clock): Promise<string> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
-  const origin = source === '' ? STREAM : source
   requireOrigin(origin)
   createDataFolder(dataDir)
   using _lock = FolderLock.claim(dataDir)
@@ -104,7 +139,7 @@ function requireReplaceable(dataDir: string, name: string): void {
 }
 
 /** Makes this host a single service again, with the data of the cluster. */
-export async function leave(config: Config): Promise<string> {
+async function leave(config: Config): Promise<string> {
   const { dataDir, clusterUrl } = config
   requireDatabase(dataDir)
   return withFolder(dataDir, async ({ db }) => {
@@ -136,9 +171,9 @@ const LEAVE_ANYWAY =
 const LOST_MS = 10 * MINUTE
 
 /** Removes a lost host from the cluster. `id`: its id or name. */
-export async function removeLost(
+async function removeLost(
   config: Config,
-  { host: id, force }: { host: string; force: boolean },
+  { host: id, force }: { host: string; force?: Flag },
 ): Promise<string> {
   const host = await usingPostgres(requireClusterUrl(config), async (sql) => {
     const { hosts } = await readCluster(sql)
@@ -170,11 +205,6 @@ function requireHost(hosts: readonly HostState[], id: string): HostState {
   const known = hosts.map((host) => `${host.id} (${host.name}, ${host.address})`).join(', ')
   const problem = found.length === 0 ? 'No host has' : 'Several hosts have'
   throw new DataError(`${problem} the id or name ${id}. The hosts: ${known || 'none'}`)
-}
-
-export function requireClusterUrl({ clusterUrl }: Config): string {
-  if (clusterUrl) return clusterUrl
-  throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
 }
 
 /** Of this host, for people: all hosts have the same BASE_URL. */

@@ -1,9 +1,50 @@
 import { writeFile } from 'node:fs/promises'
+import type { Command } from '@commander-js/extra-typings'
 import { Hopcode, HopcodeError, HopcodeNetworkError } from '../client/client.ts'
+import { readConfig } from '../config.ts'
+import { print, printError } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import { CommandError } from './args.ts'
+import { CommandError } from './errors.ts'
+import { type Flag, JSON_LINES, parseText } from './options.ts'
+import { findRunning } from './running.ts'
+
+const REMOTE =
+  'It calls the service at HOPCODE_URL with the API key HOPCODE_API_KEY. Without HOPCODE_URL, it ' +
+  'calls the service that uses DATA_DIR on this machine.'
 
 /** Commands that call a running service, here or elsewhere, with an API key. */
+export function addRemoteCommands(program: Command): void {
+  program
+    .command('shorten')
+    .summary('shorten a URL with a service')
+    .description(`Shorten a URL with a service. ${REMOTE}`)
+    .argument('<URL>', 'the destination; https:// may be absent')
+    .option(...JSON_LINES)
+    .action(async (url, options) => print(await shorten(target(), url, options)))
+  program
+    .command('links')
+    .summary('list your links, or those that contain the text')
+    .description(`List your links, or those that contain the text. ${REMOTE}`)
+    .argument('[TEXT]', 'part of a code, a URL or a tag')
+    .option(...JSON_LINES)
+    .action((text, options) => links(target(), text, options))
+  program
+    .command('qr')
+    .summary('save the QR code as CODE.png')
+    .description(`Save the QR code as CODE.png. ${REMOTE}`)
+    .argument('<CODE>', 'of the link')
+    .option(
+      '--out <FILE>',
+      'the file to write: PNG, or SVG if it ends with .svg; - is standard output',
+      parseText,
+    )
+    .action(async (code, { out }) => printError(await saveQr(target(), code, out)))
+}
+
+function target(): Target {
+  const { dataDir, remote, baseUrl } = readConfig()
+  return { ...remote, url: remote.url ?? findRunning(dataDir)?.address ?? baseUrl }
+}
 
 interface Target {
   url: string
@@ -14,10 +55,7 @@ interface Target {
 const RETRIES_MAX = 2
 
 /** Returns the short URL and the passcode, or the whole answer as JSON. */
-export async function shorten(
-  service: Target,
-  { url, json }: { url: string; json: boolean },
-): Promise<string> {
+async function shorten(service: Target, url: string, { json }: { json?: Flag }): Promise<string> {
   const link = await explained(service.url, keyHolder(service).shorten(withScheme(url)))
   if (json) return JSON.stringify(link)
   if (link.reused) return link.short_url
@@ -25,10 +63,10 @@ export async function shorten(
 }
 
 /** Prints one line for each link, the newest first. */
-export async function links(
+async function links(
   service: Target,
-  { text, json }: { text: string; json: boolean },
-  print: (line: string) => void,
+  text: string | undefined,
+  { json }: { json?: Flag },
 ): Promise<void> {
   const all = keyHolder(service).listAll(text ? { search: text } : {})
   for (let count = 0; ; count++) {
@@ -44,11 +82,11 @@ export async function links(
 }
 
 /** Saves the image, as SVG if the name ends with `.svg`. Returns the message to print. */
-export async function saveQr(
+async function saveQr(
   service: Target,
-  { code, out }: { code: string; out: string },
+  code: string,
+  file = `${code.toUpperCase()}.png`,
 ): Promise<string> {
-  const file = out || `${code.toUpperCase()}.png`
   const hopcode = new Hopcode({ url: service.url, retriesMax: RETRIES_MAX })
   const format = file.toLowerCase().endsWith('.svg') ? 'svg' : 'png'
   const { bytes } = await explained(service.url, hopcode.qr(code, { format }))

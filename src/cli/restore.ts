@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Command } from '@commander-js/extra-typings'
 import type { Manifest } from '../backup/backup-file.ts'
 import { requireRoom } from '../backup/disk.ts'
 import {
@@ -15,21 +16,35 @@ import { findLogPosition, type LogPosition } from '../cluster/position.ts'
 import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
+import { print } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import { CommandError } from './args.ts'
 import { contents, STREAM } from './backup.ts'
+import { CommandError } from './errors.ts'
+import { readConfigOfFolder } from './folder.ts'
 import { Progress } from './progress.ts'
 
 /** The new hit journal that the restored database gets. */
 const JOURNAL_BYTES = 33 * 1024 * 1024
 
+export function addRestoreCommand(program: Command): void {
+  program
+    .command('restore')
+    .summary('restore a backup; - is standard input')
+    .description(
+      'Restore a backup. Stop the service first. The old files of DATA_DIR are kept in a folder ' +
+        'of their own.',
+    )
+    .argument('<FILE>', 'a backup; - is standard input')
+    .action(async (file) => print(await restore(readConfigOfFolder().dataDir, file, wallClock)))
+}
+
 /**
  * Restores a backup from a file or standard input. The old files of the data folder are kept in a
  * folder of their own. Returns a summary for a person.
  */
-export async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
+async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
   requireOrigin(origin)
   createDataFolder(dataDir)
   using _lock = FolderLock.claim(dataDir)

@@ -1,10 +1,44 @@
-import { type Config, urlHost } from '../config.ts'
-import { type Clock, isoTime } from '../lib/clock.ts'
-import { type MaintenanceMode, maintenanceSetting } from '../maintenance/mode.ts'
-import { CommandError, parseUntil } from './args.ts'
-import type { CommandWriter } from './writer.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { type Config, readConfig, urlHost } from '../config.ts'
+import { SettingStore } from '../db/settings.ts'
+import { isoTime, wallClock } from '../lib/clock.ts'
+import { print } from '../lib/log.ts'
+import { MaintenanceMode, maintenanceSetting } from '../maintenance/mode.ts'
+import { type Administration, administer } from './administration.ts'
+import { CommandError } from './errors.ts'
+import { untilParser } from './options.ts'
+import { findRunning } from './running.ts'
 
-/** Commands on the service as a whole. Each returns what it prints. */
+export function addMaintenanceCommands(program: Command): void {
+  const maintenance = program.command('maintenance').description('planned maintenance of the API')
+  maintenance
+    .command('on')
+    .description('answer API requests with 503; short links still work')
+    .requiredOption(
+      '--until <T>',
+      'an ISO 8601 time, or 30m, 2h, 1d from now',
+      untilParser(wallClock),
+    )
+    .action(({ until }) => administer((deps) => beginMaintenance(deps, until)))
+  maintenance
+    .command('off')
+    .description('end maintenance')
+    .action(() => administer(endMaintenance))
+  maintenance
+    .command('status')
+    .description('show whether maintenance is on')
+    .action(() => administer(showMaintenance, { reads: true }))
+}
+
+export function addHealthCommand(program: Command): void {
+  program
+    .command('health')
+    .description('exit 0 if the service on this machine is ready')
+    .action(async () => {
+      const config = readConfig()
+      print(await health(config, findRunning(config.dataDir)?.address))
+    })
+}
 
 const TIMEOUT_MS = 3000
 
@@ -18,7 +52,7 @@ export function localAddress(host: string, port: number): string {
  * Whether the service on this machine is ready: for a container's health check. `address`: the one
  * that a running service has recorded.
  */
-export async function health({ host, port }: Config, address?: string): Promise<string> {
+async function health({ host, port }: Config, address?: string): Promise<string> {
   const url = `${address ?? localAddress(host, port)}/-/ready`
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const response = await fetch(url, { signal }).catch((cause) => {
@@ -31,21 +65,17 @@ export async function health({ host, port }: Config, address?: string): Promise<
   return 'ready'
 }
 
-export async function beginMaintenance(
-  { writer, clock }: { writer: CommandWriter; clock: Clock },
-  { until }: { until: string },
-): Promise<string> {
-  const end = parseUntil(until, clock())
-  await writer.call('saveSetting', maintenanceSetting(end))
-  return `Maintenance until ${isoTime(end)}: the API answers 503. Short links still work.`
+async function beginMaintenance({ writer }: Administration, until: number): Promise<string> {
+  await writer.call('saveSetting', maintenanceSetting(until))
+  return `Maintenance until ${isoTime(until)}: the API answers 503. Short links still work.`
 }
 
-export async function endMaintenance({ writer }: { writer: CommandWriter }): Promise<string> {
+async function endMaintenance({ writer }: Administration): Promise<string> {
   await writer.call('saveSetting', maintenanceSetting(undefined))
   return 'No maintenance.'
 }
 
-export function showMaintenance(mode: MaintenanceMode): string {
-  const until = mode.until()
+function showMaintenance({ db, clock }: Administration): string {
+  const until = new MaintenanceMode(new SettingStore(db), clock).until()
   return until === undefined ? 'No maintenance.' : `Maintenance until ${isoTime(until)}.`
 }

@@ -116,12 +116,6 @@ test('commands on links refuse what makes no sense, and say what is wrong', asyn
   await using app = await testApp()
   const { code } = await app.claim('PHISH01')
   await expect(disable(app, 'NOBODYS1')).rejects.toThrow('no link has the code NOBODYS1')
-  await expect(disable(app, 'NO-CODE')).rejects.toThrow('a code has 6 to 20 letters and digits')
-  await expect(disable(app, code, ' ')).rejects.toThrow(
-    '--reason must be one line of 1 to 200 characters',
-  )
-  await expect(disable(app, code, 'a\nb')).rejects.toThrow('--reason must be one line')
-  await expect(disable(app, code, 'x'.repeat(201))).rejects.toThrow('--reason must be one line')
   await expect(enable(app, code)).rejects.toThrow(`${code} is not disabled`)
   await disable(app, code, 'first')
   await disable(app, code, 'second')
