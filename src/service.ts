@@ -29,7 +29,6 @@ import { KnownCodes } from './links/known-codes.ts'
 import { PublicUrls } from './links/link.ts'
 import { LinkPages } from './links/lists.ts'
 import { PropertyReads } from './links/properties.ts'
-import { Rankings } from './links/rankings.ts'
 import { LinkReads } from './links/read.ts'
 import { HitLimits } from './links/rules.ts'
 import { SearchIndexer } from './links/search-index.ts'
@@ -54,7 +53,7 @@ export type Service = Awaited<ReturnType<typeof openService>>
 
 /** Opens everything that exists once per process, except what redirects need. Throws DataError. */
 export async function openService(redirecting: Redirecting) {
-  const { clock, monotonic, config, log, prepared, redirects } = redirecting
+  const { clock, config, log, prepared, redirects } = redirecting
   const data = await openData(redirecting)
   const { threads, watch, dataWatch, cluster, writer, db } = data
   const { lock, hasher, fresh, setupLink } = prepared
@@ -68,7 +67,6 @@ export async function openService(redirecting: Redirecting) {
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
   const tally = new RequestTally()
   const deps = { ...base, ...guards, ...links, health, series, tally, cluster }
-  const rankings = new Rankings({ reader: threads.reader, monotonic })
   const dashboard = openDashboard({
     config,
     db,
@@ -76,8 +74,7 @@ export async function openService(redirecting: Redirecting) {
     shared: {
       ...deps,
       reader: threads.reader,
-      top: new TopLinks({ reader: threads.reader, rankings }),
-      rankings,
+      top: new TopLinks({ reader: threads.reader, pages: links.pages }),
       vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
     },
     startPasswords: () => startPasswords(base),

@@ -11,9 +11,7 @@ import { inTransaction, openReadonly, openWritable } from '../../src/db/open.ts'
 import { hitRange, type Preset } from '../../src/hits/range.ts'
 import { dayOf, HitSeries, hourOf, seriesReads } from '../../src/hits/series.ts'
 import { Thread } from '../../src/lib/thread.ts'
-import { linkLists } from '../../src/links/lists.ts'
-import { Rankings } from '../../src/links/rankings.ts'
-import { topReads } from '../../src/links/top.ts'
+import { LinkPages, linkLists } from '../../src/links/lists.ts'
 import { printMachine } from '../lib/micro.ts'
 
 const LINKS = 1_000_000
@@ -96,9 +94,8 @@ async function measure(
   const clock = () => NOW
   const counts = { ofLink: () => 0 }
   const series = new HitSeries({ reader: Thread.inProcess(seriesReads(db)), counts, clock })
-  const reads = { ...topReads(db), ...linkLists(db), ...rangeTopReads(db) }
-  const reader = Thread.inProcess(reads)
-  const top = new TopLinks({ reader, rankings: new Rankings({ reader }) })
+  const reader = Thread.inProcess({ ...linkLists(db), ...rangeTopReads(db) })
+  const top = new TopLinks({ reader, pages: new LinkPages(reader) })
   const owner = { accountId: 1 }
   const firstHit = (dayOf(hourOf(NOW)) - DAYS) * 24
   let isExact = false

@@ -2,8 +2,8 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import { HOURS_OF_DAY, LINK, type Step } from '../hits/series.ts'
 import type { Caller } from '../lib/thread.ts'
-import { mostHitsFirst, type Ranked } from '../links/ranked.ts'
-import type { Rankings } from '../links/rankings.ts'
+import type { LinkPages } from '../links/lists.ts'
+import { mostHitsFirst, type Ranked } from '../links/ranking.ts'
 
 /** Candidates: this many links with the most hits of all time, and this many of the newest. */
 const CANDIDATES_MAX = 1000
@@ -29,7 +29,7 @@ interface RangeTop {
 
 interface TopOptions {
   reader: Caller<RangeTopReads>
-  rankings: Rankings
+  pages: Pick<LinkPages, 'rank'>
   /** Tests pass small ones. */
   candidatesMax?: number
   lookupsMax?: number
@@ -57,11 +57,11 @@ export class TopLinks {
 
   /** Leaves out hits that are not counted yet, and links without hits in the range. */
   async find(query: TopQuery): Promise<RangeTop> {
-    const { reader, rankings } = this.#options
+    const { reader, pages } = this.#options
     const { candidatesMax = CANDIDATES_MAX, lookupsMax = LOOKUPS_MAX } = this.#options
     const { accountId, from, to, limit } = query
-    const ranked = await rankings.find({ accountId }, candidatesMax)
-    const ranking = ranked.slice(0, candidatesMax).filter(({ count }) => count > 0)
+    const ranked = await pages.rank({ accountId, limit: candidatesMax })
+    const ranking = ranked.filter(({ count }) => count > 0)
     const isWhole = ranking.length < candidatesMax
     const newest = isWhole
       ? []

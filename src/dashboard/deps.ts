@@ -21,10 +21,8 @@ import type { DestinationReads } from '../links/destination.ts'
 import type { ExportReads } from '../links/export.ts'
 import type { LinkLists } from '../links/lists.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
-import type { Rankings } from '../links/rankings.ts'
 import type { ReadDeps } from '../links/read.ts'
 import type { TagReads } from '../links/tags.ts'
-import type { TopReads } from '../links/top.ts'
 import type { UpdateDeps } from '../links/update.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
@@ -40,7 +38,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
-  reader: Caller<LinkLists & TagReads & ExportReads & TopReads & OverviewReads>
+  reader: Caller<LinkLists & TagReads & ExportReads & OverviewReads>
   destinations: Pick<DestinationReads, 'find'>
   images: Pick<QrImages, 'render' | 'renderMany' | 'renderText'>
   qrStore: QrStore
@@ -50,7 +48,6 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   vitals: () => Vitals
   series: HitSeries
   top: TopLinks
-  rankings: Rankings
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log
 }

@@ -13,6 +13,7 @@ import linkProperties from '../../drizzle/0008_link_properties.sql' with { type:
 import cluster from '../../drizzle/0009_cluster.sql' with { type: 'text' }
 import linkColumns from '../../drizzle/0010_link_columns.sql' with { type: 'text' }
 import noIndex from '../../drizzle/0011_no_index.sql' with { type: 'text' }
+import hitsOfAccounts from '../../drizzle/0012_hits_of_accounts.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -32,6 +33,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0009_cluster', sql: cluster },
   { name: '0010_link_columns', sql: linkColumns },
   { name: '0011_no_index', sql: noIndex },
+  { name: '0012_hits_of_accounts', sql: hitsOfAccounts },
 ]
 
 /** The number of migrations applied to the file, in SQLite's `user_version`. */

@@ -170,12 +170,17 @@ export const disabledCodes = sqliteTable('disabled_codes', {
  * Redirects served and committed. A link without a row has none. Kept apart so that a flush touches
  * few pages.
  */
-export const hits = sqliteTable('hits', {
-  linkId: integer('link_id').primaryKey(),
-  /** The account of the link, so that a flush does not read the links. */
-  accountId: integer('account_id').notNull(),
-  count: integer().notNull(),
-})
+export const hits = sqliteTable(
+  'hits',
+  {
+    linkId: integer('link_id').primaryKey(),
+    /** The account of the link, so that a flush does not read the links. */
+    accountId: integer('account_id').notNull(),
+    count: integer().notNull(),
+  },
+  // Without the count: it changes with every flush.
+  (table) => [index('hits_account').on(table.accountId)],
+)
 
 /** Redirects of all links of an account, including deleted ones. */
 export const accountHits = sqliteTable('account_hits', {

@@ -31,11 +31,6 @@ export interface LinkSource {
   ids(range: IdRange): readonly number[]
 }
 
-export interface FilteredSource extends LinkSource {
-  /** Those of the ids that match, in no order. */
-  among(ids: readonly number[]): number[]
-}
-
 interface Chunk extends IdRange {
   /** Undefined: not counted yet, or a link of the chunk has changed since. */
   counted: Counted | undefined

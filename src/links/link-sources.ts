@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { FilteredSource, LinkSource } from './count-index.ts'
+import type { LinkSource } from './count-index.ts'
 import { type SEARCH_SIZES, searches } from './search.ts'
 
 /** Selects links of an account. An absent field selects all. */
@@ -54,16 +54,14 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
   )
   const searchLinks = searches(db, search)
 
-  return (filter: AccountFilter): FilteredSource => {
+  return (filter: AccountFilter): LinkSource => {
     const { accountId, search: text = '', inProperties = false, tag } = filter
     const tagged = (ids: readonly number[]) =>
       tag === undefined || ids.length === 0
         ? [...ids]
         : among.all(accountId, tag, JSON.stringify(ids)).map(({ id }) => id)
     if (text === '') {
-      const counted =
-        tag === undefined ? accountLinks(accountId, null) : taggedLinks(accountId, tag)
-      return { ...counted, among: tagged }
+      return tag === undefined ? accountLinks(accountId, null) : taggedLinks(accountId, tag)
     }
     const source = searchLinks({ accountId, text, inProperties })
     if (tag === undefined) return source
@@ -74,7 +72,6 @@ export function linkSources(db: Database, { chunkLinks = CHUNK_LINKS, search }: 
         return { upTo: part.upTo, count: ids.length, ids, bytes: part.bytes }
       },
       ids: (range) => tagged(source.ids(range)),
-      among: (ids) => tagged(source.among(ids)),
     }
   }
 }

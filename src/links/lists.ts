@@ -2,9 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
+import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import { type CHUNK_SIZES, CountIndex, ID_MAX, type IsOver } from './count-index.ts'
+import { type CHUNK_SIZES, CountIndex, type IsOver } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
 import {
   type AccountFilter,
@@ -14,7 +15,7 @@ import {
   type LinkFilter,
   linkSources,
 } from './link-sources.ts'
-import type { Ranked, RankedSlice, RankSlice } from './ranked.ts'
+import { type Ranked, Ranking, rankParts, TOP_MAX } from './ranking.ts'
 import { isSearchable, type SEARCH_SIZES } from './search.ts'
 
 export interface ListQuery extends AccountFilter {
@@ -22,9 +23,15 @@ export interface ListQuery extends AccountFilter {
   offset: number
   /** The page begins below this id, in place of the offset. `total` counts all matches. */
   below?: number | undefined
+  /** Most hits first, then newest first, up to the rank `TOP_MAX`. Not together with `below`. */
+  byHits?: boolean | undefined
 }
 
-export type RankMatches = RankSlice & LinkFilter
+export interface RankQuery {
+  accountId: AccountId
+  /** At most `TOP_MAX`. */
+  limit: number
+}
 
 export interface Matches {
   total: number
@@ -35,9 +42,10 @@ export interface Matches {
 const WALK_MAX = 20 * CHUNK_LINKS
 /** Time slice of a call. Calls of other accounts wait for at most one. */
 const SLICE_MS = 3
-/** Matches whose hits are read together, in a few milliseconds. */
-const RANKED_AT_ONCE = 4096
-const NOTHING_RANKED: RankedSlice = { best: [], next: undefined }
+/** A ranking that took more than one slice is used again for this long. */
+const RANKING_KEPT_MS = 10_000
+/** Of at most 10,000 links each. */
+const RANKINGS_MAX = 64
 /** Maximum number of lists in memory, and of numbers in all of them: about 20 MB. */
 const LISTS_MAX = 256
 const NUMBERS_MAX = 2_500_000
@@ -49,6 +57,8 @@ interface ListOptions {
   sliceMs?: number
   search?: typeof SEARCH_SIZES
   chunk?: typeof CHUNK_SIZES
+  rankAtOnce?: number
+  monotonic?: MonotonicClock
 }
 
 interface CountedList {
@@ -75,18 +85,11 @@ export function linkLists(db: Database, options: ListOptions = {}) {
       return reader.list(query, () => performance.now() >= endsAt)
     },
 
-    /**
-     * The next matches of a filter by their hits, newest links first. Undefined if there is more to
-     * count than fits a time slice: the next call continues from there.
-     */
-    rankMatchesSlice(query: RankMatches): RankedSlice | undefined {
+    /** The first links of an account by their hits. Undefined as above. */
+    rankedLinksSlice({ accountId, limit }: RankQuery): Ranked[] | undefined {
       const endsAt = performance.now() + sliceMs
-      return reader.rank(query, () => performance.now() >= endsAt)
+      return reader.rank(accountId, () => performance.now() >= endsAt)?.slice(0, limit)
     },
-
-    /** Those of some links of the account that match a filter, in no order. */
-    matchesAmong: ({ ids, ...filter }: AccountFilter & { ids: readonly number[] }): number[] =>
-      sources(filter).among(ids),
 
     /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
     codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
@@ -110,8 +113,15 @@ class ListReader {
     sizeCalculation: ({ index }) => index.size + 1,
   })
 
+  /** Rankings that took more than one slice. */
+  readonly #rankings = new LRUCache<string, Ranking>({ max: RANKINGS_MAX })
+  readonly #rankParts
+  readonly #monotonic: MonotonicClock
+
   constructor(db: Database, sources: ReturnType<typeof linkSources>, options: ListOptions) {
     this.#db = db
+    this.#rankParts = rankParts(db, options.rankAtOnce)
+    this.#monotonic = options.monotonic ?? monotonicClock
     this.#statements = prepare(db)
     this.#walkMax = options.walkMax ?? WALK_MAX
     this.#indexSizes = options.chunk
@@ -122,30 +132,68 @@ class ListReader {
   list(query: ListQuery, isOver: IsOver): Matches | undefined {
     return this.#db.transaction(() => {
       this.#invalidateChanged()
-      if (!isFiltered(query)) return this.#listAll(query, isOver)
-      return canMatch(query) ? this.#find(query, isOver) : { total: 0, links: [] }
+      if (!canMatch(query)) return { total: 0, links: [] }
+      if (query.byHits) return this.#listByHits(query, isOver)
+      return isFiltered(query) ? this.#find(query, isOver) : this.#listAll(query, isOver)
     })()
   }
 
-  rank(query: RankMatches, isOver: IsOver): RankedSlice | undefined {
-    return this.#db.transaction(() => {
-      this.#invalidateChanged()
-      if (!canMatch(query)) return NOTHING_RANKED
-      const { index, total } = this.#count(query, isOver)
-      if (total === undefined) return undefined
-      const ids = index.pageBelow(query.below ?? ID_MAX + 1, RANKED_AT_ONCE)
-      const best = this.#statements.best.all(JSON.stringify(ids), query.floor ?? -1, query.keep)
-      return { best, next: ids.length === RANKED_AT_ONCE ? ids.at(-1) : undefined }
-    })()
+  /** All links of an account, up to the rank `TOP_MAX`. */
+  rank(accountId: AccountId, isOver: IsOver): readonly Ranked[] | undefined {
+    return this.#db.transaction(() => this.#rank({ accountId }, undefined, isOver))()
+  }
+
+  #listByHits(query: ListQuery, isOver: IsOver): Matches | undefined {
+    const { accountId, limit, offset } = query
+    const { index, total } = isFiltered(query)
+      ? this.#count(query, isOver)
+      : { index: undefined, total: this.#linkCount(accountId) }
+    if (total === undefined) return undefined
+    const end = Math.min(offset + limit, TOP_MAX)
+    if (offset >= Math.min(end, total)) return { total, links: [] }
+    const ids = this.#rank(query, index, isOver)
+      ?.slice(offset, end)
+      .map(({ id }) => id)
+    if (!ids) return undefined
+    const found = this.#statements.byIds.all(JSON.stringify(ids))
+    // A link was deleted after the ranking: the next call ranks the others again.
+    if (found.length < ids.length && this.#rankings.delete(keyOf(query))) return undefined
+    const links = new Map(found.map((link) => [link.id, link]))
+    return { total, links: ids.flatMap((id) => links.get(id) ?? []) }
+  }
+
+  /** `index`: that of a filter, which has counted its matches; undefined for all links. */
+  #rank(
+    filter: AccountFilter,
+    index: CountIndex | undefined,
+    isOver: IsOver,
+  ): readonly Ranked[] | undefined {
+    const { accountId } = filter
+    const key = keyOf(filter)
+    const now = this.#monotonic()
+    const kept = this.#rankings.get(key)
+    const ranking = kept && now - kept.at < RANKING_KEPT_MS ? kept : new Ranking(now)
+    const ranked = ranking.find(
+      (below, floor) =>
+        index
+          ? this.#rankParts.ofIds(index, below, floor)
+          : this.#rankParts.ofAccount(accountId, below, floor),
+      isOver,
+    )
+    if (!ranked) this.#rankings.set(key, ranking)
+    return ranked
+  }
+
+  #linkCount(accountId: AccountId): number {
+    return this.#statements.linkCount.get(accountId)?.total ?? 0
   }
 
   #listAll(query: ListQuery, isOver: IsOver): Matches | undefined {
     const { accountId, limit, offset } = query
-    const { linkCount, walk } = this.#statements
-    const total = linkCount.get(accountId)?.total ?? 0
+    const total = this.#linkCount(accountId)
     if (offset >= total) return { total, links: [] }
     if (query.below === undefined && offset <= this.#walkMax)
-      return { total, links: walk.all(accountId, limit, offset) }
+      return { total, links: this.#statements.walk.all(accountId, limit, offset) }
     return this.#find(query, isOver)
   }
 
@@ -195,11 +243,6 @@ function prepare(db: Database) {
     byIds: db.prepare<Link, [string]>(
       `SELECT ${LINK_COLUMNS} FROM links WHERE id IN (SELECT value FROM json_each(?))
        ORDER BY id DESC`,
-    ),
-    best: db.prepare<Ranked, [string, number, number]>(
-      `SELECT value AS id, coalesce(hits.count, 0) AS count
-       FROM json_each(?1) LEFT JOIN hits ON hits.link_id = value
-       WHERE coalesce(hits.count, 0) > ?2 ORDER BY count DESC, id DESC LIMIT ?3`,
     ),
     newest: db.prepare<{ id: number | null }, [AccountId]>(
       'SELECT max(id) AS id FROM links WHERE account_id = ?',
@@ -261,7 +304,7 @@ export class LinkPages {
   readonly #deadlineMs: number
   readonly #requireRoom: (accountId: AccountId) => void
   /** The latest page of each account that has one running or waiting. */
-  readonly #latest = new Map<AccountId, Promise<Matches>>()
+  readonly #latest = new Map<AccountId, Promise<unknown>>()
 
   constructor(
     reader: Caller<LinkLists>,
@@ -277,9 +320,23 @@ export class LinkPages {
    * share of an account does not grow with its requests. Throws `search_timeout`, also when
    * `signal` is aborted.
    */
-  async find(query: ListQuery, signal?: AbortSignal): Promise<Matches> {
-    const { accountId } = query
-    const own = this.#findAfter(this.#latest.get(accountId), query, signal)
+  find(query: ListQuery, signal?: AbortSignal): Promise<Matches> {
+    // A list without a filter takes one slice, nearly always: it runs before every search.
+    const background = isFiltered(query) || query.byHits === true
+    return this.#inOrder(query.accountId, { background, signal }, (options) =>
+      this.#reader.call('listLinksSlice', query, options),
+    )
+  }
+
+  /** The first links of an account by their hits. Throws like `find`. */
+  rank(query: RankQuery): Promise<Ranked[]> {
+    return this.#inOrder(query.accountId, { background: true }, (options) =>
+      this.#reader.call('rankedLinksSlice', query, options),
+    )
+  }
+
+  async #inOrder<T>(accountId: AccountId, options: PageOptions, slice: Slice<T>): Promise<T> {
+    const own = this.#findAfter(this.#latest.get(accountId), { accountId, options, slice })
     this.#latest.set(accountId, own)
     try {
       return await own
@@ -288,23 +345,35 @@ export class LinkPages {
     }
   }
 
-  async #findAfter(
-    earlier: Promise<Matches> | undefined,
-    query: ListQuery,
-    signal: AbortSignal | undefined,
-  ): Promise<Matches> {
+  async #findAfter<T>(
+    earlier: Promise<unknown> | undefined,
+    { accountId, options, slice }: SlicedRead<T>,
+  ): Promise<T> {
     const endsAt = performance.now() + this.#deadlineMs
     await earlier?.catch(() => {})
-    this.#requireRoom(query.accountId)
-    // A list without a filter takes one slice, nearly always: it runs before every search.
-    let background = isFiltered(query)
-    while (performance.now() < endsAt && !signal?.aborted) {
-      const matches = await this.#reader.call('listLinksSlice', query, { background })
-      if (matches) return matches
+    this.#requireRoom(accountId)
+    let { background } = options
+    while (performance.now() < endsAt && !options.signal?.aborted) {
+      const result = await slice({ background })
+      if (result) return result
       background = true
     }
     throw searchTimeout()
   }
+}
+
+interface PageOptions {
+  background: boolean
+  signal?: AbortSignal | undefined
+}
+
+/** Undefined if the slice was over first. */
+type Slice<T> = (options: { background: boolean }) => Promise<T | undefined>
+
+interface SlicedRead<T> {
+  accountId: AccountId
+  options: PageOptions
+  slice: Slice<T>
 }
 
 export const searchTimeout = (): AppError =>

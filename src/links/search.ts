@@ -1,13 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Code } from '../lib/code.ts'
-import {
-  type Counted,
-  type FilteredSource,
-  ID_MAX,
-  type IdRange,
-  type IsOver,
-} from './count-index.ts'
+import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from './count-index.ts'
 import type { Link } from './link.ts'
 
 /**
@@ -117,7 +111,7 @@ interface SearchText {
 /** Searches of one connection. */
 export function searches(db: Database, sizes = SEARCH_SIZES) {
   const statements = prepare(db, sizes)
-  return (search: SearchText): FilteredSource => new Search(statements, sizes, search)
+  return (search: SearchText): LinkSource => new Search(statements, sizes, search)
 }
 
 type Statements = ReturnType<typeof prepare>
@@ -182,7 +176,7 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
   }
 }
 
-class Search implements FilteredSource {
+class Search implements LinkSource {
   readonly #statements: Statements
   readonly #sizes: typeof SEARCH_SIZES
   readonly #accountId: AccountId
@@ -242,10 +236,6 @@ class Search implements FilteredSource {
       at = part.upTo
     }
     return ids
-  }
-
-  among(ids: readonly number[]): number[] {
-    return this.#compare(this.#statements.byIds.all(JSON.stringify(ids))).ids
   }
 
   #countByRow({ after, upTo }: IdRange): Part {

@@ -8,7 +8,6 @@ import { type ExportReads, exportReads } from '../links/export.ts'
 import { type CodeReads, codeReads } from '../links/known-codes.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
 import { type TagReads, tagReads } from '../links/tags.ts'
-import { type TopReads, topReads } from '../links/top.ts'
 import { type StatusReads, statusReads } from '../status/store.ts'
 
 /** Reads of many rows. */
@@ -17,7 +16,6 @@ export type Reads = LinkLists &
   TagReads &
   StatusReads &
   SeriesReads &
-  TopReads &
   RangeTopReads &
   ExportReads &
   OverviewReads
@@ -32,7 +30,6 @@ serveThread(({ file }: { file: string }) => {
     ...tagReads(db),
     ...statusReads(db),
     ...seriesReads(db),
-    ...topReads(db),
     ...rangeTopReads(db),
     ...exportReads(db),
     ...overviewReads(db),

@@ -280,7 +280,7 @@ test('most hits first puts the most followed link on top', async () => {
   await eventually('the hits are counted', async () => codesOf(await byHits())[0] === oldest)
   const seen = await byHits()
   expect(codesOf(seen)).toEqual([oldest, codes[2] ?? '', codes[1] ?? ''])
-  expect(seen.text).toContain('Hits of the last few seconds')
+  expect(seen.text).toContain('Hits of the last ten seconds')
 })
 
 test('a search match is marked where it is, also far behind the host of a long URL', async () => {

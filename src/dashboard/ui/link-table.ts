@@ -6,9 +6,8 @@ import type { LinkFilter } from '../../links/link-sources.ts'
 import { type DetailedLink, withDetails } from '../../links/properties.ts'
 import { Tag } from '../../links/property-models.ts'
 import { type LinkProperties, TAG_MAX } from '../../links/property-table.ts'
-import { TOP_MAX } from '../../links/rankings.ts'
+import { TOP_MAX } from '../../links/ranking.ts'
 import { SEARCH_MAX } from '../../links/schema.ts'
-import { topLinks } from '../../links/top.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
@@ -90,12 +89,14 @@ export async function loadTable(
   signal?: AbortSignal,
 ): Promise<LinkTable> {
   const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
-  const { total, links } = await findLinks(deps, account, { query, linkCount, signal })
-  if (links.length > 0 || total === 0 || query.page === 1) {
+  const { page, byHits } = query
+  const part = { ...filterOf(query), limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE, byHits }
+  const { total, links } = await deps.pages.find({ accountId: account.id, ...part }, signal)
+  if (links.length > 0 || total === 0 || page === 1) {
     return { ...query, total, linkCount, rows: await renderRows(deps, links, query.search) }
   }
-  const page = Math.min(lastPage(reachable({ ...query, total })), query.page - 1)
-  return loadTable(deps, account, { ...query, page }, signal)
+  const earlier = Math.min(lastPage(reachable({ ...query, total })), page - 1)
+  return loadTable(deps, account, { ...query, page: earlier }, signal)
 }
 
 /** The matches on all pages: the order by hits ends at a rank. */
@@ -108,29 +109,6 @@ export const filterOf = ({ search, tag }: Pick<TableQuery, 'search' | 'tag'>): L
   inProperties: true,
   tag: tag === '' ? undefined : tag,
 })
-
-interface LoadOptions {
-  query: TableQuery
-  linkCount: number
-  signal: AbortSignal | undefined
-}
-
-async function findLinks(
-  deps: DashboardDeps,
-  { id: accountId }: Account,
-  { query, linkCount, signal }: LoadOptions,
-): Promise<{ total: number; links: Link[] }> {
-  const { page, byHits } = query
-  const filter = { accountId, ...filterOf(query) }
-  const part = { ...filter, limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE }
-  if (byHits) {
-    const { total } = isFiltered(query)
-      ? await deps.pages.find({ ...filter, limit: 1, offset: 0 }, signal)
-      : { total: linkCount }
-    return { total, links: await topLinks(deps, part, signal) }
-  }
-  return deps.pages.find(part, signal)
-}
 
 /** Rows rendered in one time slice, so that redirects do not wait for a whole page. */
 const ROWS_AT_ONCE = 5
@@ -342,7 +320,10 @@ function list(table: LinkTable): Html {
         <tbody>${rows}</tbody>
       </table>
       <input type="hidden" name="at" value="${queryText(table)}">
-      ${table.byHits && orderHint(table)}
+      ${
+        table.byHits &&
+        html`<p class="hint">Hits of the last ten seconds may not be included in this order.</p>`
+      }
       ${pager(page, reachable(table), (to) => pathOf({ ...table, page: to }))}
     </div>`
 }
@@ -366,7 +347,3 @@ const batchBar = (tags: readonly string[]): Html => html`
 
 const batchButton = (value: string, label: string, extra: Record<string, boolean> = {}): Html =>
   parts.button(label, value === 'delete' ? 'danger' : 'plain', { name: 'action', value, ...extra })
-
-const orderHint = ({ linkCount }: LinkTable): Html => html`
-  <p class="hint">Hits of the last ${linkCount > TOP_MAX ? 'minute' : 'few seconds'} may not be
-    included in this order.</p>`

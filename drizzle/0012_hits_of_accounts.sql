@@ -1,0 +1,1 @@
+CREATE INDEX `hits_account` ON `hits` (`account_id`);
