@@ -59,7 +59,7 @@ test('every line becomes a link with a passcode that works; failed lines come fi
   expect(text).toContain(`value="http://hop.test/${had.code}"`)
   const passcodes = [...text.matchAll(/passcode">([A-Z0-9]{24})</g)].map(([, found]) => found ?? '')
   expect(passcodes).toHaveLength(2)
-  const code = /id="created-0" value="http:\/\/hop.test\/([A-Z0-9]+)"/.exec(text)?.[1]
+  const code = /id="result-0" value="http:\/\/hop.test\/([A-Z0-9]+)"/.exec(text)?.[1]
   const json = { code, passcode: passcodes[0], url: 'https://c.example/' }
   expect((await app.call('POST', '/api/update', { key: 'free', json })).status).toBe(200)
   expect(app.log.join()).not.toContain(passcodes[0] ?? '?')

@@ -40,7 +40,7 @@ export async function verifyOwnPassword(
   })
 }
 
-interface GuardedAction {
+export interface PasswordAction {
   /** The path of the form, which is sent again with the password. Begins with its section. */
   path: `/app/${Section}/${string}`
   /** The button's label, for example `Rotate the key`. */
@@ -50,33 +50,34 @@ interface GuardedAction {
 }
 
 /**
- * Asks for the password before an action that a stolen cookie must not permit. Returns the page to
- * answer with, or undefined if the password was entered in this session within the last ten minutes
- * or came with this form. The page sends the original form again with the password added: it works
- * without scripts, and no URL contains a secret.
+ * Runs an action that a stolen cookie must not permit: if the password was entered in this session
+ * within the last ten minutes, or comes with this form. Otherwise answers with a page that asks for
+ * it. That page sends the original form again with the password added: it works without scripts,
+ * and no URL contains a secret.
  */
-export async function askForPassword(
+export async function withPassword(
   deps: DashboardDeps,
   user: CurrentUser,
   form: Form,
-  action: GuardedAction,
-): Promise<Response | undefined> {
+  action: PasswordAction,
+  run: () => Promise<Response>,
+): Promise<Response> {
   const { session, account } = user
   const sinceMs = deps.clock() - session.provedAt
   // Negative if the clock was set back, which proves nothing.
-  if (sinceMs >= 0 && sinceMs < PROOF_LIFE_MS) return undefined
+  if (sinceMs >= 0 && sinceMs < PROOF_LIFE_MS) return run()
   const password = form.raw('current')
-  if (password === '') return confirmPage(user, action)
+  if (password === '') return passwordPage(user, action)
   if (!(await verifyOwnPassword(deps, user, password))) {
-    return confirmPage(user, action, WRONG_PASSWORD)
+    return passwordPage(user, action, WRONG_PASSWORD)
   }
   const proof = { id: session.id, accountId: account.id, provedAt: deps.clock() }
   // The session may have ended while the password was verified.
   if (!(await deps.writer.call('proveSession', proof))) throw new AppError('sign_in_needed')
-  return undefined
+  return run()
 }
 
-function confirmPage(user: CurrentUser, action: GuardedAction, error?: string): Response {
+function passwordPage(user: CurrentUser, action: PasswordAction, error?: string): Response {
   const { path, label, values = {} } = action
   const section = path.split('/')[2] as Section
   return page(user, {
@@ -86,15 +87,11 @@ function confirmPage(user: CurrentUser, action: GuardedAction, error?: string): 
     main: html`<div class="card">
       <p>Nothing has been changed yet. Enter your password to continue. You will not be asked again
         for ten minutes.</p>
-      ${parts.form({
-        action: path,
-        csrf: user.csrf,
-        children: [
-          parts.hiddenFields(values),
-          parts.currentPassword(user, { error, extra: { autofocus: true } }),
-          parts.button(label),
-        ],
-      })}
+      ${parts.form(user, path, [
+        parts.hiddenFields(values),
+        parts.currentPassword(user, { error, extra: { autofocus: true } }),
+        parts.button(label),
+      ])}
       <p class="hint after"><a href="/app/${section}">Cancel</a></p>
     </div>`,
   })

@@ -13,6 +13,7 @@ import { cookieSeconds } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { confirmPage } from '../ui/confirm.ts'
 import { page } from '../ui/layout.ts'
 import { zoneForm } from '../ui/zone-form.ts'
 import { zoneOf } from './analytics.ts'
@@ -118,9 +119,10 @@ function accountPage(
   return page(user, {
     title: 'Account',
     current: 'account',
-    status: errors.current || errors.password ? 422 : 200,
+    messages: DONE,
+    done,
+    isRefused: Boolean(errors.current || errors.password),
     main: html`
-      ${parts.flash(DONE, done)}
       <div class="cards">
         ${parts.card('You', accountFacts(deps, account))}
         ${parts.card('Password', passwordForm(user, errors))}
@@ -163,19 +165,15 @@ const twoFactor = (account: AccountRow): Html =>
         ${parts.linkButton('Set it up…', `${PATH}/two-factor`)}`
 
 const passwordForm = (user: CurrentUser, errors: PasswordErrors): Html =>
-  parts.form({
-    action: `${PATH}/password`,
-    csrf: user.csrf,
-    children: [
-      parts.currentPassword(user, { label: 'Current password', error: errors.current }),
-      parts.newPassword({
-        label: 'New password',
-        hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
-        error: errors.password,
-      }),
-      parts.button('Change the password'),
-    ],
-  })
+  parts.form(user, `${PATH}/password`, [
+    parts.currentPassword(user, { label: 'Current password', error: errors.current }),
+    parts.newPassword({
+      label: 'New password',
+      hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
+      error: errors.password,
+    }),
+    parts.button('Change the password'),
+  ])
 
 const stayingUntil = ({ createdAt }: SessionView): Html => html`<br>
   <span class="hint">stays signed in until ${parts.time(createdAt + LONG_SESSION_MS)}</span>`
@@ -183,32 +181,28 @@ const stayingUntil = ({ createdAt }: SessionView): Html => html`<br>
 function sessionsCard(deps: DashboardDeps, user: CurrentUser): Html {
   const sessions = deps.sessions.list(user.account.id)
   const isThis = ({ id }: SessionView) => id === user.session.id
-  const rows = sessions.map((session) => [
-    html`${browserName(session.agent)}${isThis(session) ? html` <strong>(this one)</strong>` : ''}`,
-    session.address,
-    html`${parts.time(session.createdAt)}${session.isLong === 1 && stayingUntil(session)}`,
-    parts.time(session.seenAt),
-    isThis(session)
-      ? ''
-      : parts.buttonForm(user, `${PATH}/sessions/end`, 'End', {
-          values: { session: session.id },
-          title: `End the session from ${session.address}`,
-        }),
-  ])
-  const columns = [
-    'Browser',
-    'Address',
-    'Signed in',
-    'Last seen',
-    { label: 'End it', isHidden: true },
-  ]
   return parts.card('Sessions', [
-    parts.table({ caption: 'Where you are signed in', columns, rows }),
-    sessions.length > 1
-      ? parts.buttonForm(user, `${PATH}/sessions/end-others`, 'End all others')
-      : '',
+    parts.table('Where you are signed in', sessions, {
+      Browser: (session) =>
+        html`${browserName(session.agent)}${isThis(session) && html` <strong>(this one)</strong>`}`,
+      Address: ({ address }) => address,
+      'Signed in': (session) =>
+        html`${parts.time(session.createdAt)}${session.isLong === 1 && stayingUntil(session)}`,
+      'Last seen': ({ seenAt }) => parts.time(seenAt),
+      'End it': {
+        cell: (session) => (isThis(session) ? '' : endButton(user, session)),
+        isHidden: true,
+      },
+    }),
+    sessions.length > 1 && parts.buttonForm(user, `${PATH}/sessions/end-others`, 'End all others'),
   ])
 }
+
+const endButton = (user: CurrentUser, { id, address }: SessionView): Html =>
+  parts.buttonForm(user, `${PATH}/sessions/end`, 'End', {
+    values: { session: id },
+    title: `End the session from ${address}`,
+  })
 
 /** The common name of a browser and its system, from `User-Agent`. */
 function browserName(agent: string): string {
@@ -221,40 +215,27 @@ function browserName(agent: string): string {
 
 function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Response {
   const { id, linkCount } = requireAccount(deps, user)
+  const frame = {
+    title: 'Delete the account',
+    current: 'account',
+    back: { href: PATH, label: 'Account' },
+  } as const
+  if (deps.accounts.isLastOwner(id)) {
+    const reason = 'This account is the only owner of the service: it cannot be deleted.'
+    return page(user, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
+  }
   const links = parts.plural(linkCount, 'link')
-  const isLastOwner = deps.accounts.isLastOwner(id)
   const loss =
     linkCount === 0
       ? 'The account has no links.'
       : `${links} of the account stop working, also their printed QR codes.`
-  const main = isLastOwner
-    ? parts.notice(
-        'note',
-        html`<p>This account is the only owner of the service: it cannot be deleted.</p>`,
-      )
-    : html`<div class="card">
-        ${parts.notice(
-          'bad',
-          html`<p><strong>${loss}</strong>
-          Anybody can then claim its codes. This cannot be undone.</p>`,
-        )}
-        ${parts.form({
-          action: `${PATH}/delete`,
-          csrf: user.csrf,
-          children: [
-            parts.currentPassword(user, { error }),
-            parts.button(
-              linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
-              'danger',
-            ),
-          ],
-        })}
-      </div>`
-  return page(user, {
-    title: 'Delete the account',
-    current: 'account',
-    back: { href: PATH, label: 'Account' },
-    status: error && !isLastOwner ? 422 : 200,
-    main,
+  return confirmPage(user, {
+    ...frame,
+    isRefused: error !== undefined,
+    warning: html`<strong>${loss}</strong> Anybody can then claim its codes. This cannot be
+      undone.`,
+    action: `${PATH}/delete`,
+    fields: parts.currentPassword(user, { error }),
+    label: linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
   })
 }

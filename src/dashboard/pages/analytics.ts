@@ -202,20 +202,20 @@ async function topCard({ top }: DashboardDeps, { id }: AccountRow, chart: HitCha
 /** A bar behind each row shows its share of the first row. */
 function topTable(links: readonly RangeTopLink[], period: string): Html {
   const most = Math.max(...links.map(({ hits }) => hits))
-  const rows = links.map(({ code, url, title, hits }) => {
+  const linkCell = ({ code, url, title, hits }: RangeTopLink) => {
     const { start, host, rest } = shownUrl(url ?? '')
     const width = `${Math.round((hits / most) * 1000) / 10}%`
-    return [
-      html`<svg class="share" aria-hidden="true">
-          <rect ${attributes({ width, height: '100%' })} />
-        </svg>
-        <a class="code" href="${linkPath(code)}">${code}</a>${title && html` ${title}`}
-        <div class="hint cut">${url === null ? 'reserved' : start + host + rest}</div>`,
-      parts.count(hits),
-    ]
-  })
-  const columns = ['Link', { label: 'Hits', isNumber: true }]
+    return html`<svg class="share" aria-hidden="true">
+        <rect ${attributes({ width, height: '100%' })} />
+      </svg>
+      <a class="code" href="${linkPath(code)}">${code}</a>${title && html` ${title}`}
+      <div class="hint cut">${url === null ? 'reserved' : start + host + rest}</div>`
+  }
+  const columns = {
+    Link: linkCell,
+    Hits: { cell: ({ hits }: RangeTopLink) => parts.count(hits), isNumber: true },
+  }
   const caption = `The links with the most hits ${period}`
-  const table = parts.table({ caption, columns, rows, isNarrow: true })
+  const table = parts.table(caption, links, columns, { isNarrow: true })
   return html`<div class="top-links">${table}</div>`
 }

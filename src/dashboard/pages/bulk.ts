@@ -7,7 +7,7 @@ import { withScheme } from '../../links/url.ts'
 import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
 import { CSV_TYPE, linesOf, parseUrlFile, type UrlLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, errorOptions, fileResponse, isTemporary } from '../responses.ts'
+import { catchFormError, fileResponse, isTemporary } from '../responses.ts'
 import { type BulkItem, bulkCsv, fitsPage, groupItems, resultCards } from '../ui/bulk-result.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
@@ -38,17 +38,17 @@ const bytesOf = (markup: Html): number => Buffer.byteLength(markup.toString())
  * A page if it has room for every result, else a file: a file has no size limit, and every passcode
  * must be shown. If all lines failed, a page shows the first ones.
  */
-async function resultResponse(
+function resultResponse(
   deps: DashboardDeps,
   user: CurrentUser,
   items: BulkItem[],
   isFileWanted: boolean,
-): Promise<Response> {
+): Response {
   const failed = items.filter(({ view }) => !view.ok)
   const pasted = failed.map(({ text }) => text).join('\n')
   const haveAllFailed = failed.length === items.length
   if (haveAllFailed || (!isFileWanted && fitsPage(items))) {
-    const cards = await resultCards(groupItems(items))
+    const cards = resultCards(groupItems(items))
     const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
     if (haveAllFailed || hasRoom) return bulkPage(deps, user, { items, cards, pasted })
   }
@@ -152,10 +152,9 @@ function bulkPage(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
     title: 'Bulk create',
     current: 'links',
     back: { href: '/app/links', label: 'All links' },
-    status: hasFailed ? 422 : 200,
-    ...(error && errorOptions(error)),
+    error,
+    isRefused: hasFailed,
     main: html`
-      ${parts.errorNotice(error?.message)}
       ${cards}
       <section class="card">
         ${
@@ -172,11 +171,10 @@ function bulkForm(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
   const { pasted = '', problem, field, error } = props
   const errorOf = (name: string) => (field === name ? problem : undefined)
   const { bulkMax } = deps.plans[user.account.plan]
-  return parts.form({
-    action: '/app/links/bulk',
-    csrf: user.csrf,
-    extra: { enctype: 'multipart/form-data', 'data-may-download': true },
-    children: [
+  return parts.form(
+    user,
+    '/app/links/bulk',
+    [
       parts.field({
         name: 'urls',
         label: 'URLs, one per line',
@@ -207,5 +205,6 @@ function bulkForm(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
       <p class="hint after">Each new link has a passcode that is shown once: on the next page, or in
       the file. Results for more than about a hundred URLs always come as a file.</p>`,
     ],
-  })
+    { enctype: 'multipart/form-data', 'data-may-download': true },
+  )
 }

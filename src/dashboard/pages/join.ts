@@ -208,19 +208,19 @@ type JoinPageProps = JoinRequest & {
 }
 
 function joinPage(deps: DashboardDeps, request: Request, props: JoinPageProps): Response {
-  const { csrf, cookies } = anonymousForm(deps, request)
+  const sender = anonymousForm(deps, request)
   const { flow, link, errors = {} } = props
   const { title, lead, button: label } = TEXTS[flow]
+  const path = props.flow === 'sign-up' ? '/app/sign-up' : oneTimePath(props.flow, props.token)
   return authPage(deps, request, {
     title,
-    cookies,
-    status: errors.email || errors.password || errors.current ? 422 : 200,
+    cookies: sender.cookies,
+    isRefused: Boolean(errors.email || errors.password || errors.current),
     main: html`<p>${lead}</p>
-      ${parts.form({
-        action: props.flow === 'sign-up' ? '/app/sign-up' : oneTimePath(props.flow, props.token),
-        csrf,
-        children: [joinFields(props, findAddress(deps, flow, link)), parts.button(label)],
-      })}
+      ${parts.form(sender, path, [
+        joinFields(props, findAddress(deps, flow, link)),
+        parts.button(label),
+      ])}
       <p class="hint after">Have an account? <a href="/app/sign-in">Sign in</a></p>`,
   })
 }

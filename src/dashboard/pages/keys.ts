@@ -13,11 +13,12 @@ import type { KeyRow, KeyScope } from '../../accounts/store.ts'
 import { KEYS_MAX } from '../../accounts/writes.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { askForPassword } from '../auth/confirm-password.ts'
+import { type PasswordAction, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { confirmPage } from '../ui/confirm.ts'
 import { firstRequest } from '../ui/first-request.ts'
 import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
@@ -35,33 +36,48 @@ export const keyPages = (deps: DashboardDeps) =>
       const key = findKey(deps, user, query.key)
       return key && hasNoExpiry(key) ? revokePage(user, key) : seeOther(PATH)
     })
-    .post('/revoke', async ({ user, form }) => {
-      const { id: keyId } = requireKey(deps, user, form)
-      const values = { key: String(keyId) }
-      const action = { path: `${PATH}/revoke`, label: 'Revoke it in 24 hours', values } as const
-      const asked = await askForPassword(deps, user, form, action)
-      if (asked) return asked
-      const now = deps.clock()
-      const command = { accountId: user.account.id, keyId, endsAt: now + KEY_OVERLAP_MS, now }
-      // A key that was replaced since the page was shown expires already.
-      if (!(await deps.writer.call('revokeKey', command))) return seeOther(`${PATH}?done=ending`)
-      log(deps, user, 'key.revoked', keyId)
-      return seeOther(`${PATH}?done=revoked`)
+    .post('/revoke', ({ user, form }) => {
+      const key = requireKey(deps, user, form)
+      return withPassword(deps, user, form, actionOn(key, 'revoke'), async () => {
+        const now = deps.clock()
+        const command = { ...commandOn(user, key, now), endsAt: now + KEY_OVERLAP_MS }
+        // A key that was replaced since the page was shown expires already.
+        if (!(await deps.writer.call('revokeKey', command))) return seeOther(`${PATH}?done=ending`)
+        log(deps, user, 'key.revoked', key.id)
+        return seeOther(`${PATH}?done=revoked`)
+      })
     })
     .get('/end', ({ user, query }) => {
       const key = findKey(deps, user, query.key)
       return key ? endPage(user, key) : seeOther(PATH)
     })
-    .post('/end', async ({ user, form }) => {
-      const { id: keyId } = requireKey(deps, user, form)
-      const values = { key: String(keyId) }
-      const action = { path: `${PATH}/end`, label: 'Revoke the key now', values } as const
-      const asked = await askForPassword(deps, user, form, action)
-      if (asked) return asked
-      const command = { accountId: user.account.id, keyId, now: deps.clock() }
-      if (await deps.writer.call('expireKey', command)) log(deps, user, 'key.ended', keyId)
-      return seeOther(`${PATH}?done=ended`)
+    .post('/end', ({ user, form }) => {
+      const key = requireKey(deps, user, form)
+      return withPassword(deps, user, form, actionOn(key, 'end'), async () => {
+        const isEnded = await deps.writer.call('expireKey', commandOn(user, key, deps.clock()))
+        if (isEnded) log(deps, user, 'key.ended', key.id)
+        return seeOther(`${PATH}?done=ended`)
+      })
     })
+
+const LABELS = {
+  rotate: 'Rotate the key',
+  revoke: 'Revoke it in 24 hours',
+  end: 'Revoke the key now',
+} as const
+
+/** The form that does something with a key. */
+const actionOn = ({ id }: KeyRow, name: keyof typeof LABELS): PasswordAction => ({
+  path: `${PATH}/${name}`,
+  label: LABELS[name],
+  values: { key: String(id) },
+})
+
+const commandOn = ({ account }: CurrentUser, { id: keyId }: KeyRow, now: number) => ({
+  accountId: account.id,
+  keyId,
+  now,
+})
 
 /** Without the name of the key, which may be an e-mail address. */
 const log = (
@@ -92,44 +108,40 @@ async function createKey(deps: DashboardDeps, user: CurrentUser, form: Form): Pr
   if (name === undefined) return refuse('Enter a name of 1 to 60 characters.')
   if (findKeyByName(listKeys(deps, user), name)) return refuse(PROBLEMS.name_taken)
   const scope = scopeOf(draft.scope)
-  const values = { name, scope }
-  const action = { path: `${PATH}/new`, label: 'Create the key', values } as const
-  const asked = await askForPassword(deps, user, form, action)
-  if (asked) return asked
-  const { key: secret, stored } = issueKey(deps, values)
-  const command = { accountId: user.account.id, key: stored, now: deps.clock() }
-  const result = await deps.writer.call('createKey', command)
-  if ('refused' in result) {
-    const problem = PROBLEMS[result.refused]
-    return result.refused === 'name_taken' ? refuse(problem) : keysPage(deps, user, { problem })
-  }
-  log(deps, user, 'key.created', result.keyId)
-  return keysPage(deps, user, { created: { secret, ...values } })
+  const label = { name, scope }
+  const action = { path: `${PATH}/new`, label: 'Create the key', values: label } as const
+  return withPassword(deps, user, form, action, async () => {
+    const { key: secret, stored } = issueKey(deps, label)
+    const command = { accountId: user.account.id, key: stored, now: deps.clock() }
+    const result = await deps.writer.call('createKey', command)
+    if ('refused' in result) {
+      const problem = PROBLEMS[result.refused]
+      return result.refused === 'name_taken' ? refuse(problem) : keysPage(deps, user, { problem })
+    }
+    log(deps, user, 'key.created', result.keyId)
+    return keysPage(deps, user, { created: { secret, ...label } })
+  })
 }
 
 /** A form that was tampered with creates a key that can do less, not more. */
 const scopeOf = (text: string): KeyScope => (text === 'write' ? 'write' : 'read')
 
 /** The form sent twice creates one key: the old key can be replaced only once. */
-async function rotateKey(deps: DashboardDeps, user: CurrentUser, form: Form): Promise<Response> {
+function rotateKey(deps: DashboardDeps, user: CurrentUser, form: Form): Promise<Response> {
   const old = requireKey(deps, user, form)
-  const values = { key: String(old.id) }
-  const action = { path: `${PATH}/rotate`, label: 'Rotate the key', values } as const
-  const asked = await askForPassword(deps, user, form, action)
-  if (asked) return asked
-  const { key: secret, stored } = issueKey(deps, old)
-  const now = deps.clock()
-  const result = await deps.writer.call('rotateKey', {
-    accountId: user.account.id,
-    keyId: old.id,
-    next: stored,
-    endsAt: now + KEY_OVERLAP_MS,
-    now,
+  return withPassword(deps, user, form, actionOn(old, 'rotate'), async () => {
+    const { key: secret, stored } = issueKey(deps, old)
+    const now = deps.clock()
+    const result = await deps.writer.call('rotateKey', {
+      ...commandOn(user, old, now),
+      next: stored,
+      endsAt: now + KEY_OVERLAP_MS,
+    })
+    if ('refused' in result) return keysPage(deps, user, { problem: PROBLEMS[result.refused] })
+    log(deps, user, 'key.rotated', result.keyId)
+    const { name, scope } = old
+    return keysPage(deps, user, { created: { secret, name, scope, isReplacement: true } })
   })
-  if ('refused' in result) return keysPage(deps, user, { problem: PROBLEMS[result.refused] })
-  log(deps, user, 'key.rotated', result.keyId)
-  const { name, scope } = old
-  return keysPage(deps, user, { created: { secret, name, scope, isReplacement: true } })
 }
 
 const PROBLEMS = {
@@ -164,10 +176,11 @@ function keysPage(deps: DashboardDeps, user: CurrentUser, props: KeysPageProps):
   return page(user, {
     title: 'Keys',
     current: 'keys',
-    status: problem || nameError ? 422 : 200,
+    messages: DONE,
+    done,
+    error: problem,
+    isRefused: nameError !== undefined,
     main: html`
-      ${parts.flash(DONE, done)}
-      ${parts.errorNotice(problem)}
       ${created && newKeyCard(deps, created)}
       <p>Use an API key in the <code>X-API-Key</code> header to create and change links from your
         own code. All keys share the limits of your account.
@@ -193,32 +206,28 @@ const newKeyCard = (
 const newKeyForm = (user: CurrentUser, { draft, nameError }: KeysPageProps): Html =>
   parts.card(
     'Create a key',
-    parts.form({
-      action: `${PATH}/new`,
-      csrf: user.csrf,
-      children: [
-        parts.field({
-          name: 'name',
-          label: 'Name',
-          value: draft?.name,
-          hint: 'The program that uses it, for example “Website”.',
-          error: nameError,
-          required: true,
-          autocomplete: 'off',
-          extra: { maxlength: 60, autofocus: Boolean(nameError) },
-        }),
-        parts.radios({
-          name: 'scope',
-          legend: 'Access',
-          value: draft?.scope === 'read' ? 'read' : 'write',
-          choices: [
-            { value: 'write', label: 'Read and write: create, change and delete links' },
-            { value: 'read', label: 'Read only: list links and their hits' },
-          ],
-        }),
-        parts.button('Create the key'),
-      ],
-    }),
+    parts.form(user, `${PATH}/new`, [
+      parts.field({
+        name: 'name',
+        label: 'Name',
+        value: draft?.name,
+        hint: 'The program that uses it, for example “Website”.',
+        error: nameError,
+        required: true,
+        autocomplete: 'off',
+        extra: { maxlength: 60, autofocus: Boolean(nameError) },
+      }),
+      parts.radios({
+        name: 'scope',
+        legend: 'Access',
+        value: draft?.scope === 'read' ? 'read' : 'write',
+        choices: [
+          { value: 'write', label: 'Read and write: create, change and delete links' },
+          { value: 'read', label: 'Read only: list links and their hits' },
+        ],
+      }),
+      parts.button('Create the key'),
+    ]),
   )
 
 const maskedKey = ({ prefix, lastFour }: KeyRow): string => `${prefix ?? 'hop_'}…${lastFour}`
@@ -228,28 +237,23 @@ const SCOPES: Readonly<Record<KeyScope, string>> = { write: 'read and write', re
 const keyCard = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html =>
   parts.card('API keys', [keyTable(user, keys, now), WHAT_CHANGES])
 
-function keyTable(user: CurrentUser, keys: readonly KeyRow[], now: number): Html {
-  const rows = keys.map((key) => [
-    html`<strong>${keyName(key)}</strong><br><span class="code">${maskedKey(key)}</span>`,
-    SCOPES[key.scope],
-    parts.time(key.createdAt),
-    key.lastUsedAt === null ? 'never' : parts.time(key.lastUsedAt),
-    key.endsAt === null
-      ? html`<strong>active</strong>`
-      : html`expires in ${parts.countdown(key.endsAt, now)}
-        <span class="hint">(${parts.time(key.endsAt)})</span>`,
-    hasNoExpiry(key) ? renewableActions(user, key) : endLink(key),
-  ])
-  const columns = [
-    'Key',
-    'Access',
-    'Created',
-    'Last used',
-    'State',
-    { label: 'Change it', isHidden: true },
-  ]
-  return parts.table({ caption: 'The API keys that work', columns, rows })
-}
+const keyTable = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html =>
+  parts.table('The API keys that work', keys, {
+    Key: (key) =>
+      html`<strong>${keyName(key)}</strong><br><span class="code">${maskedKey(key)}</span>`,
+    Access: ({ scope }) => SCOPES[scope],
+    Created: ({ createdAt }) => parts.time(createdAt),
+    'Last used': ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : parts.time(lastUsedAt)),
+    State: ({ endsAt }) =>
+      endsAt === null
+        ? html`<strong>active</strong>`
+        : html`expires in ${parts.countdown(endsAt, now)}
+          <span class="hint">(${parts.time(endsAt)})</span>`,
+    'Change it': {
+      cell: (key) => (hasNoExpiry(key) ? renewableActions(user, key) : endLink(key)),
+      isHidden: true,
+    },
+  })
 
 const WHAT_CHANGES = html`<p class="hint">Rotate creates a new key with the same name. The old key
   works for 24 more hours, so that you can replace it without an interruption. Revoke lets a key
@@ -275,44 +279,32 @@ const noKey = (isOneExpiring: boolean): Html =>
     html`<p>You need a key to create links from your own code. The dashboard does not use it.</p>`,
   ])
 
+/** The key in a warning. */
+const named = (key: KeyRow): Html =>
+  html`The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span>`
+
 const revokePage = (user: CurrentUser, key: KeyRow): Response =>
-  page(user, {
+  confirmPage(user, {
     title: 'Revoke the key',
-    current: 'keys',
-    main: html`<div class="card">
-      ${parts.notice(
-        'note',
-        html`<p><strong>The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span>
-          expires in 24 hours.</strong> Requests with it then get 401, and no other key replaces it.
-          Your links and their QR codes keep working.</p>`,
-      )}
-      ${confirmRow(user, key, { path: 'revoke', label: 'Revoke it in 24 hours' })}
-      <p class="hint after">Has it leaked?
-        <a href="${`${PATH}/end?key=${key.id}`}">Revoke it immediately</a> instead.</p>
-    </div>`,
+    ...confirmationOf(key, 'revoke'),
+    kind: 'note',
+    warning: html`<strong>${named(key)} expires in 24 hours.</strong> Requests with it then get 401,
+      and no other key replaces it. Your links and their QR codes keep working.`,
+    after: html`<p class="hint after">Has it leaked?
+      <a href="${`${PATH}/end?key=${key.id}`}">Revoke it immediately</a> instead.</p>`,
   })
 
 const endPage = (user: CurrentUser, key: KeyRow): Response =>
-  page(user, {
+  confirmPage(user, {
     title: 'Revoke the key now',
-    current: 'keys',
-    main: html`<div class="card">
-      ${parts.notice(
-        'bad',
-        html`<p><strong>The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span> stops
-          working immediately.</strong> Requests with it get 401. This cannot be undone.
-          ${hasNoExpiry(key) && 'To continue with a new key, rotate it first.'}</p>`,
-      )}
-      ${confirmRow(user, key, { path: 'end', label: 'Revoke the key now' })}
-    </div>`,
+    ...confirmationOf(key, 'end'),
+    warning: html`<strong>${named(key)} stops working immediately.</strong> Requests with it get
+      401. This cannot be undone.
+      ${hasNoExpiry(key) && 'To continue with a new key, rotate it first.'}`,
   })
 
-const confirmRow = (
-  user: CurrentUser,
-  key: KeyRow,
-  { path, label }: { path: string; label: string },
-): Html => html`
-  <div class="row">
-    ${parts.buttonForm(user, `${PATH}/${path}`, label, { look: 'danger', values: { key: key.id } })}
-    ${parts.linkButton('Keep the key', PATH)}
-  </div>`
+const confirmationOf = (key: KeyRow, name: 'revoke' | 'end') => {
+  const { path, label, values } = actionOn(key, name)
+  const cancel = { label: 'Keep the key', href: PATH }
+  return { current: 'keys', action: path, label, values, cancel } as const
+}

@@ -157,7 +157,7 @@ interface PropertiesFormProps {
   sent?: SentProperties | undefined
 }
 
-export function propertiesForm({ csrf }: CurrentUser, props: PropertiesFormProps): Html {
+export function propertiesForm(user: CurrentUser, props: PropertiesFormProps): Html {
   const { link, properties, sent } = props
   const zone = sent?.zone ?? props.zone
   const stored = storedTexts(properties, zone)
@@ -169,17 +169,17 @@ export function propertiesForm({ csrf }: CurrentUser, props: PropertiesFormProps
   })
   return parts.card(
     'Properties',
-    parts.form({
+    parts.form(
+      user,
       action,
-      csrf,
-      extra: { id: 'properties', ...replacesMain(action) },
-      children: [
+      [
         parts.hiddenFields({ ...Object.fromEntries(hidden), zone }),
         aboutFields(texts, errors, props.tags),
         ruleFields(texts, errors, zone),
         parts.button('Save', link.url === null ? 'plain' : 'primary', { id: 'save-properties' }),
       ],
-    }),
+      { id: 'properties', ...replacesMain(action) },
+    ),
   )
 }
 

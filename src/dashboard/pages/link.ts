@@ -11,6 +11,7 @@ import { type CurrentUser, type Query, requireAccount, signedIn, tryWrite } from
 import type { DashboardDeps } from '../deps.ts'
 import { errorOptions, isTemporary, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { confirmPage } from '../ui/confirm.ts'
 import { page } from '../ui/layout.ts'
 import {
   destinationPart,
@@ -38,32 +39,31 @@ export const linkPages = (deps: DashboardDeps) =>
     .get('/:code', ({ user, params, query }) =>
       linkPage(deps, user, { link: requireOwnedLink(deps, user.account, params.code), query }),
     )
-    .post('/:code', async ({ user, params, form }) => {
-      const link = requireOwnedLink(deps, user.account, params.code)
+    .post('/:code', ({ user, params, form }) => {
       const text = form.text('url')
-      const changed = await tryWrite(deps, user, () => {
-        const { url } = parseWith(ShortenBody, { url: withScheme(text) })
-        return updateOwnedLink(deps, user.account, { code: link.code, url })
+      return changeLink(deps, user, params.code, {
+        change: ({ code }) => {
+          const { url } = parseWith(ShortenBody, { url: withScheme(text) })
+          return updateOwnedLink(deps, user.account, { code, url })
+        },
+        done: 'changed',
+        typed: { url: text },
       })
-      if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=changed`)
-      return linkPage(deps, user, { link, query: {}, error: changed.error, url: text })
     })
-    .post('/:code/properties', async ({ user, params, form }) => {
-      const link = requireOwnedLink(deps, user.account, params.code)
+    .post('/:code/properties', ({ user, params, form }) => {
       const sent = readProperties(form, zoneOf(requireAccount(deps, user)))
-      const saved = await tryWrite(deps, user, () => saveProperties(deps, user, link, sent))
-      if ('done' in saved) return seeOther(`${linkPath(link.code)}?done=saved`)
-      return linkPage(deps, user, { link, query: {}, error: saved.error, sent })
+      return changeLink(deps, user, params.code, {
+        change: (link) => saveProperties(deps, user, link, sent),
+        done: 'saved',
+        typed: { sent },
+      })
     })
-    .post('/:code/pause', async ({ user, params, form }) => {
-      const link = requireOwnedLink(deps, user.account, params.code)
+    .post('/:code/pause', ({ user, params, form }) => {
       const paused = form.text('paused') === '1'
-      const changed = await tryWrite(deps, user, () =>
-        changeProperties(deps, user.account, [link.code], { paused }),
-      )
-      const done = paused ? 'paused' : 'resumed'
-      if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=${done}`)
-      return linkPage(deps, user, { link, query: {}, error: changed.error })
+      return changeLink(deps, user, params.code, {
+        change: ({ code }) => changeProperties(deps, user.account, [code], { paused }),
+        done: paused ? 'paused' : 'resumed',
+      })
     })
     .get('/:code/delete', ({ user, params }) =>
       deletePage(deps, user, requireOwnedLink(deps, user.account, params.code)),
@@ -76,12 +76,33 @@ export const linkPages = (deps: DashboardDeps) =>
       if ('done' in deleted) return seeOther(`/app/links?done=deleted&undo=${link.code}`)
       return deletePage(deps, user, link, deleted.error)
     })
-    .post('/:code/undo-delete', async ({ user, params }) => {
-      const link = requireOwnedLink(deps, user.account, params.code)
-      const kept = await tryWrite(deps, user, () => undoDeletion(deps, user.account, [link.code]))
-      if ('done' in kept) return seeOther(`${linkPath(link.code)}?done=kept`)
-      return linkPage(deps, user, { link, query: {}, error: kept.error })
-    })
+    .post('/:code/undo-delete', ({ user, params }) =>
+      changeLink(deps, user, params.code, {
+        change: ({ code }) => undoDeletion(deps, user.account, [code]),
+        done: 'kept',
+      }),
+    )
+
+interface LinkChange {
+  change: (link: Link) => Promise<unknown>
+  /** A name in `DONE`. */
+  done: keyof typeof DONE
+  /** What the page shows again if it is refused. */
+  typed?: Pick<LinkPageProps, 'url' | 'sent'>
+}
+
+/** Changes a link of the account, and shows its page. */
+async function changeLink(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  text: string,
+  { change, done, typed }: LinkChange,
+): Promise<Response> {
+  const link = requireOwnedLink(deps, user.account, text)
+  const changed = await tryWrite(deps, user, () => change(link))
+  if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=${done}`)
+  return linkPage(deps, user, { link, query: {}, error: changed.error, ...typed })
+}
 
 const DONE = {
   changed:
@@ -119,12 +140,13 @@ async function linkPage(
   return page(user, {
     title: properties.title ?? link.code,
     current: 'links',
-    ...(error && errorOptions(error)),
     back: { href: '/app/links', label: 'All links' },
     heading: html``,
+    messages: DONE,
+    done: query.done,
+    error: isFieldError ? undefined : error,
+    ...(isFieldError && error && errorOptions(error)),
     main: html`
-      ${parts.flash(DONE, query.done)}
-      ${error && !isFieldError && parts.errorNotice(error.message)}
       ${deletionNotice(user, state)}
       ${stoppedNotice(deps, link, disabled)}
       <section class="card link-head">
@@ -212,28 +234,22 @@ function deletePage(
 ): Response {
   const { code, url } = link
   const path = linkPath(code)
-  return page(user, {
+  return confirmPage(user, {
     title: `Delete ${code}`,
     current: 'links',
     back: { href: path, label: code },
-    ...(error && errorOptions(error)),
-    main: html`<div class="card">
-      ${parts.errorNotice(error?.message)}
-      ${parts.notice(
-        'bad',
-        html`<p><strong>${deps.addresses.short(code)} stops working immediately.</strong>
-        You can undo this for 30 seconds. Anybody can then claim the code ${code} and choose the
-        destination of every link and printed QR code with it.</p>`,
-      )}
+    error,
+    warning: html`<strong>${deps.addresses.short(code)} stops working immediately.</strong> You can
+      undo this for 30 seconds. Anybody can then claim the code ${code} and choose the destination
+      of every link and printed QR code with it.`,
+    about: html`
       ${parts.facts([
         ['Destination', url === null ? 'none yet' : destination(url, path)],
         ['Hits', `${parts.count(deps.hits.ofLink(link.id))}, deleted with the link`],
       ])}
-      <p>To send visitors elsewhere, <a href="${path}">change the destination</a> instead.</p>
-      <div class="row">
-        ${parts.buttonForm(user, `${path}/delete`, `Delete ${code}`, { look: 'danger' })}
-        ${parts.linkButton('Keep it', path)}
-      </div>
-    </div>`,
+      <p>To send visitors elsewhere, <a href="${path}">change the destination</a> instead.</p>`,
+    action: `${path}/delete`,
+    label: `Delete ${code}`,
+    cancel: { label: 'Keep it', href: path },
   })
 }

@@ -178,7 +178,7 @@ export async function linksPage(
     heading: html`<h1 class="visually-hidden">Links</h1>`,
     ...(refusal && errorOptions(refusal)),
     main: html`
-      ${parts.errorNotice(shown?.message)}
+      ${shown && parts.errorNotice(shown.message)}
       ${createForm(user, form)}
       <div id="toasts">${created ? createdToast(user, created) : doneToast(user, done)}</div>
       ${listSection(user, table, { tags })}

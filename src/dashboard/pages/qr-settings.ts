@@ -5,7 +5,7 @@ import { parseQrOptions, qrQueryOf } from '../../qr/options.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
 import { type CurrentUser, type Query, signedIn, spendWrite, tryWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { errorOptions, fileResponse, seeOther } from '../responses.ts'
+import { fileResponse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
@@ -129,11 +129,11 @@ function settingsPage(deps: DashboardDeps, user: CurrentUser, props: SettingsPag
     title: 'QR codes',
     current: 'account',
     back: { href: '/app/account', label: 'Account' },
-    status: logoError || presetError ? 422 : 200,
-    ...(error && errorOptions(error)),
+    messages: DONE,
+    done: query.done,
+    error,
+    isRefused: Boolean(logoError || presetError),
     main: html`
-      ${parts.flash(DONE, query.done)}
-      ${parts.errorNotice(error?.message)}
       <div class="cards">
         ${logoCard(deps, user, logoError)}
         ${presetsCard(deps, user)}
@@ -151,11 +151,10 @@ function logoCard({ qrStore }: DashboardDeps, user: CurrentUser, error?: string)
     hasLogo &&
       html`<div class="qr-current"><img ${attributes(image)}>
         ${parts.buttonForm(user, `${QR_SETTINGS_PATH}/logo/remove`, 'Remove')}</div>`,
-    parts.form({
-      action: `${QR_SETTINGS_PATH}/logo`,
-      csrf: user.csrf,
-      extra: { enctype: 'multipart/form-data' },
-      children: [
+    parts.form(
+      user,
+      `${QR_SETTINGS_PATH}/logo`,
+      [
         parts.field({
           name: 'logo',
           label: hasLogo ? 'Replace it' : 'File',
@@ -168,25 +167,26 @@ function logoCard({ qrStore }: DashboardDeps, user: CurrentUser, error?: string)
         }),
         parts.button('Upload'),
       ],
-    }),
+      { enctype: 'multipart/form-data' },
+    ),
   ])
 }
 
 function presetsCard({ qrStore }: DashboardDeps, user: CurrentUser): Html {
   const presets = qrStore.listPresets(user.account.id)
-  const rows = presets.map(({ id, name, options }) => [
-    name,
-    describeOptions(options),
+  const deleteButton = ({ id, name }: { id: number; name: string }) =>
     parts.buttonForm(user, `${QR_SETTINGS_PATH}/presets/delete`, 'Delete', {
       values: { preset: id },
       title: `Delete the preset ${name}`,
-    }),
-  ])
-  const columns = ['Name', 'Options', { label: 'Delete it', isHidden: true }]
+    })
   return parts.card(
     'Presets',
-    rows.length > 0
-      ? parts.table({ caption: 'Your presets', columns, rows })
+    presets.length > 0
+      ? parts.table('Your presets', presets, {
+          Name: ({ name }) => name,
+          Options: ({ options }) => describeOptions(options),
+          'Delete it': { cell: deleteButton, isHidden: true },
+        })
       : html`<p>A preset keeps your colors, logo and caption under a name. Create the first one
           below, or from the QR section of a link.</p>`,
   )
@@ -202,23 +202,19 @@ function newPresetCard(
   const warning = scanWarning(choice.options)
   return parts.card('New preset', [
     warning && parts.notice('note', html`<p>${warning}</p>`),
-    parts.form({
-      action: `${QR_SETTINGS_PATH}/presets`,
-      csrf: user.csrf,
-      children: [
-        parts.field({
-          name: 'name',
-          label: 'Name',
-          value: query.name,
-          required: true,
-          autocomplete: 'off',
-          hint: 'A preset with the same name is replaced.',
-          error,
-          extra: { maxlength: NAME_LENGTH_MAX },
-        }),
-        qrFields(choice, qrStore.hasLogo(user.account.id)),
-        parts.button('Save preset'),
-      ],
-    }),
+    parts.form(user, `${QR_SETTINGS_PATH}/presets`, [
+      parts.field({
+        name: 'name',
+        label: 'Name',
+        value: query.name,
+        required: true,
+        autocomplete: 'off',
+        hint: 'A preset with the same name is replaced.',
+        error,
+        extra: { maxlength: NAME_LENGTH_MAX },
+      }),
+      qrFields(choice, qrStore.hasLogo(user.account.id)),
+      parts.button('Save preset'),
+    ]),
   ])
 }

@@ -5,11 +5,12 @@ import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { askForPassword } from '../auth/confirm-password.ts'
+import { withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { confirmPage } from '../ui/confirm.ts'
 import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
@@ -30,17 +31,17 @@ export const serviceAccountPages = (deps: DashboardDeps) =>
       log(deps, user, 'account.plan_changed', { account, plan })
       return seeOther(`${pathOf(account)}?done=plan`)
     })
-    .post('/reset', async ({ user, params, form }) => {
+    .post('/reset', ({ user, params, form }) => {
       const account = requireAccount(deps, params.id)
       if (account.disabledAt !== null) return seeOther(pathOf(account))
       // The link gives access to any account, also this one: a stolen cookie must not permit that.
       const action = { path: `${pathOf(account)}/reset`, label: 'Create a reset link' } as const
-      const asked = await askForPassword(deps, user, form, action)
-      if (asked) return asked
-      const about = { purpose: 'reset', accountId: account.id } as const
-      const link = issueOneTimeLink(deps, about, deps.clock())
-      await deps.writer.call('addOneTimeLink', link.stored)
-      return accountPage(deps, user, { account, link: deps.baseUrl + link.path })
+      return withPassword(deps, user, form, action, async () => {
+        const about = { purpose: 'reset', accountId: account.id } as const
+        const link = issueOneTimeLink(deps, about, deps.clock())
+        await deps.writer.call('addOneTimeLink', link.stored)
+        return accountPage(deps, user, { account, link: deps.baseUrl + link.path })
+      })
     })
     .get('/disable', ({ user, params }) => disablePage(deps, user, requireAccount(deps, params.id)))
     .post('/disable', async ({ user, params, form }) => {
@@ -112,18 +113,18 @@ function accountPage(deps: DashboardDeps, user: CurrentUser, props: AccountPageP
     title: account.email,
     current: 'service',
     back: { href: ACCOUNTS, label: 'All accounts' },
+    messages: DONE,
+    done,
     main: html`
-      ${parts.flash(DONE, done)}
       ${link && resetLinkCard(link, account)}
       <div class="cards two">
         ${parts.card('The account', accountFacts(deps, account))}
         ${parts.card(
           'Plan',
-          parts.form({
-            action: `${pathOf(account)}/plan`,
-            csrf: user.csrf,
-            children: [planSelect(account.plan), parts.button('Change the plan')],
-          }),
+          parts.form(user, `${pathOf(account)}/plan`, [
+            planSelect(account.plan),
+            parts.button('Change the plan'),
+          ]),
         )}
         ${parts.card('Password', password(user, account))}
         ${parts.card('Access', access(user, account))}
@@ -192,33 +193,26 @@ function disablePage(
   account: AccountRow,
 ): Response {
   const path = pathOf(account)
-  const isOwn = account.id === user.account.id
-  const main = accounts.isLastOwner(account.id)
-    ? parts.notice(
-        'note',
-        html`<p>${account.email} is the only owner of the service: it cannot be disabled.</p>`,
-      )
-    : html`<div class="card">
-        ${parts.notice(
-          'bad',
-          html`<p><strong>${account.email} loses access immediately.</strong>
-            Its API keys are refused with 401 and its sessions end. Its
-            ${parts.plural(account.linkCount, 'link')} and their QR codes keep working, unless you
-            select the option below. You can enable it again.
-            ${isOwn && html` <strong>This is your own account.</strong>`}</p>`,
-        )}
-        ${parts.form({
-          action: `${path}/disable`,
-          csrf: user.csrf,
-          children: [
-            parts.checkbox({ name: 'links', label: 'Disable its links too: visitors get 410' }),
-            html`<div class="row">
-              ${parts.button('Disable the account', 'danger')}
-              ${parts.linkButton('Cancel', path)}
-            </div>`,
-          ],
-        })}
-      </div>`
-  const back = { href: path, label: account.email }
-  return page(user, { title: 'Disable an account', current: 'service', back, main })
+  const { id, email, linkCount } = account
+  const frame = {
+    title: 'Disable an account',
+    current: 'service',
+    back: { href: path, label: email },
+  } as const
+  if (accounts.isLastOwner(id)) {
+    const reason = `${email} is the only owner of the service: it cannot be disabled.`
+    return page(user, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
+  }
+  const isOwn = id === user.account.id
+  return confirmPage(user, {
+    ...frame,
+    warning: html`<strong>${email} loses access immediately.</strong>
+      Its API keys are refused with 401 and its sessions end. Its ${parts.plural(linkCount, 'link')}
+      and their QR codes keep working, unless you select the option below. You can enable it again.
+      ${isOwn && html` <strong>This is your own account.</strong>`}`,
+    action: `${path}/disable`,
+    fields: parts.checkbox({ name: 'links', label: 'Disable its links too: visitors get 410' }),
+    label: 'Disable the account',
+    cancel: { label: 'Cancel', href: path },
+  })
 }

@@ -91,10 +91,11 @@ async function accountsPage(
   return page(user, {
     title: 'Accounts',
     current: 'service',
-    status: problem ? 422 : 200,
+    tabs: serviceTabs('Accounts'),
+    messages: DONE,
+    done: query.done,
+    isRefused: problem !== undefined,
     main: html`
-      ${serviceTabs('Accounts')}
-      ${parts.flash(DONE, query.done)}
       ${link && invitationCard(link)}
       <div class="cards">
         ${parts.card('Invite someone', inviteForm(user, props))}
@@ -118,65 +119,52 @@ const noAccounts = (isPastEnd: boolean, search: string): Html => html`
   <p>${isPastEnd ? 'There is no such page.' : html`No accounts match “${search}”.`}
     <a href="${PATH}">Show all accounts</a></p>`
 
-function accountTable(items: readonly AccountOverview[]): Html {
-  const rows = items.map((account) => [
-    html`<a href="${`${PATH}/${account.id}`}">${shortEmail(account.email)}</a>${
-      account.isOwner === 1 && html` <span class="hint">owner</span>`
-    }`,
-    planName(account.plan),
-    parts.count(account.linkCount),
-    formatBytes(account.urlBytes),
-    parts.time(account.createdAt),
-    account.seenAt === null ? 'not recently' : parts.time(account.seenAt),
-    account.disabledAt === null ? 'active' : html`<strong>disabled</strong>`,
-  ])
-  const columns = [
-    'Account',
-    'Plan',
-    { label: 'Links', isNumber: true },
-    { label: 'Stored URLs', isNumber: true },
-    'Since',
-    'Last seen',
-    'State',
-  ]
-  return html`${parts.table({ caption: 'Accounts, newest first', columns, rows })}
-    <p class="hint">Last seen: the latest use of an API key or a session that is still stored.</p>`
-}
+const accountTable = (items: readonly AccountOverview[]): Html => html`
+  ${parts.table('Accounts, newest first', items, {
+    Account: ({ id, email, isOwner }) =>
+      html`<a href="${`${PATH}/${id}`}">${shortEmail(email)}</a>${
+        isOwner === 1 && html` <span class="hint">owner</span>`
+      }`,
+    Plan: ({ plan }) => planName(plan),
+    Links: { cell: ({ linkCount }) => parts.count(linkCount), isNumber: true },
+    'Stored URLs': { cell: ({ urlBytes }) => formatBytes(urlBytes), isNumber: true },
+    Since: ({ createdAt }) => parts.time(createdAt),
+    'Last seen': ({ seenAt }) => (seenAt === null ? 'not recently' : parts.time(seenAt)),
+    State: ({ disabledAt }) => (disabledAt === null ? 'active' : html`<strong>disabled</strong>`),
+  })}
+  <p class="hint">Last seen: the latest use of an API key or a session that is still stored.</p>`
 
 const inviteForm = (user: CurrentUser, { sent, problem }: AccountsPageProps): Html =>
-  parts.form({
-    action: `${PATH}/invites`,
-    csrf: user.csrf,
-    children: [
-      parts.emailField({
-        label: 'E-mail address (optional)',
-        value: sent?.text('email'),
-        hint: 'Nothing is sent: you get a link to share. Without an address, the guest enters one.',
-        error: problem,
-      }),
-      planSelect(sent?.text('plan') || 'free'),
-      parts.button('Create an invitation'),
-    ],
-  })
+  parts.form(user, `${PATH}/invites`, [
+    parts.emailField({
+      label: 'E-mail address (optional)',
+      value: sent?.text('email'),
+      hint: 'Nothing is sent: you get a link to share. Without an address, the guest enters one.',
+      error: problem,
+    }),
+    planSelect(sent?.text('plan') || 'free'),
+    parts.button('Create an invitation'),
+  ])
 
 function pendingInvites({ oneTimeLinks, clock }: DashboardDeps, user: CurrentUser): Html {
   const now = clock()
   const pending = oneTimeLinks.listInvites(now)
   if (pending.length === 0) return html`<p>No pending invitations.</p>`
-  const rows = pending.map((link) => [
-    link.email
-      ? html`<span class="long">${shortEmail(link.email)}</span>`
-      : html`<span class="quiet">anyone with the link</span>`,
-    planName(link.plan ?? 'free'),
-    parts.countdown(link.endsAt, now),
+  const withdrawButton = (link: OneTimeLinkRow) =>
     parts.buttonForm(user, `${PATH}/invites/end`, 'Withdraw', {
       look: 'danger',
       values: { invite: link.id },
       title: `Withdraw the invitation of ${guestOf(link)}`,
-    }),
-  ])
-  const columns = ['For', 'Plan', 'Expires in', { label: 'Withdraw', isHidden: true }]
-  return parts.table({ caption: 'Pending invitations', columns, rows })
+    })
+  return parts.table('Pending invitations', pending, {
+    For: ({ email }) =>
+      email
+        ? html`<span class="long">${shortEmail(email)}</span>`
+        : html`<span class="quiet">anyone with the link</span>`,
+    Plan: ({ plan }) => planName(plan ?? 'free'),
+    'Expires in': ({ endsAt }) => parts.countdown(endsAt, now),
+    Withdraw: { cell: withdrawButton, isHidden: true },
+  })
 }
 
 const guestOf = ({ email, id }: OneTimeLinkRow): string =>

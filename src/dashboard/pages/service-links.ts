@@ -79,9 +79,9 @@ function listPage(
   return page(user, {
     title: 'Links of all accounts',
     current: 'service',
-    status: error ? 422 : 200,
+    tabs: serviceTabs('Links'),
+    isRefused: error !== undefined,
     main: html`
-      ${serviceTabs('Links')}
       ${parts.card(
         'Find a link',
         parts.searchForm(PATH, {
@@ -100,15 +100,12 @@ function listPage(
   })
 }
 
-function disabledTable(items: readonly DisabledCode[]): Html {
-  const rows = items.map(({ code, reason, disabledAt }) => [
-    html`<a class="code short-text" href="${`${PATH}/${code}`}">${code}</a>`,
-    html`<span class="long">${reason}</span>`,
-    parts.time(disabledAt),
-  ])
-  const columns = ['Code', 'Reason', 'Since']
-  return parts.table({ caption: 'Disabled codes, newest first', columns, rows })
-}
+const disabledTable = (items: readonly DisabledCode[]): Html =>
+  parts.table('Disabled codes, newest first', items, {
+    Code: ({ code }) => html`<a class="code short-text" href="${`${PATH}/${code}`}">${code}</a>`,
+    Reason: ({ reason }) => html`<span class="long">${reason}</span>`,
+    Since: ({ disabledAt }) => parts.time(disabledAt),
+  })
 
 const DONE = {
   disabled: 'The link is disabled. Visitors get 410 from now on.',
@@ -128,9 +125,10 @@ function linkPage(deps: DashboardDeps, user: CurrentUser, props: LinkPageProps):
     title: found.code,
     current: 'service',
     back: { href: PATH, label: 'Links of all accounts' },
-    status: badReason === undefined ? 200 : 422,
+    messages: DONE,
+    done,
+    isRefused: badReason !== undefined,
     main: html`
-      ${parts.flash(DONE, done)}
       <div class="cards two">
         ${parts.card('The link', linkFacts(deps, found))}
         ${found.disabled ? enableCard(user, found) : disableCard(user, found, badReason)}
@@ -172,25 +170,21 @@ function stateOf(
   return 'active'
 }
 
-const disableCard = ({ csrf }: CurrentUser, { code }: FoundLink, badReason?: string): Html =>
+const disableCard = (user: CurrentUser, { code }: FoundLink, badReason?: string): Html =>
   parts.card('Disable the link', [
     html`<p>Visitors get 410 immediately. The account sees the reason, and cannot undo it.</p>`,
-    parts.form({
-      action: `${PATH}/${code}/disable`,
-      csrf,
-      children: [
-        parts.field({
-          name: 'reason',
-          label: 'Reason',
-          value: badReason,
-          error: badReason === undefined ? undefined : `The reason ${BAD_REASON}.`,
-          required: true,
-          autocomplete: 'off',
-          extra: { maxlength: REASON_LENGTH_MAX },
-        }),
-        parts.button('Disable the link', 'danger'),
-      ],
-    }),
+    parts.form(user, `${PATH}/${code}/disable`, [
+      parts.field({
+        name: 'reason',
+        label: 'Reason',
+        value: badReason,
+        error: badReason === undefined ? undefined : `The reason ${BAD_REASON}.`,
+        required: true,
+        autocomplete: 'off',
+        extra: { maxlength: REASON_LENGTH_MAX },
+      }),
+      parts.button('Disable the link', 'danger'),
+    ]),
   ])
 
 const enableCard = (user: CurrentUser, { code, link }: FoundLink): Html =>

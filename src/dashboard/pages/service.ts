@@ -78,10 +78,11 @@ const servicePage = (deps: DashboardDeps, user: CurrentUser, props: ServicePageP
   page(user, {
     title: 'Service',
     current: 'service',
-    status: props.problem ? 422 : 200,
+    tabs: serviceTabs('Health'),
+    messages: DONE,
+    done: props.done,
+    isRefused: props.problem !== undefined,
     main: html`
-      ${serviceTabs('Health')}
-      ${parts.flash(DONE, props.done)}
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>
       <div class="cards">
         ${parts.card('Maintenance', maintenance(deps, user, props))}
@@ -188,29 +189,25 @@ function maintenance(
   return html`
     <p><strong>Off.</strong></p>
     ${explanation}
-    ${parts.form({
-      action: `${PATH}/maintenance`,
-      csrf: user.csrf,
-      children: [
-        parts.select({
-          name: 'length',
-          label: 'Duration',
-          value: sent?.text('length') ?? '30m',
-          choices: [...LENGTHS, { value: 'at', label: 'Until another time' }],
-        }),
-        parts.field({
-          name: 'at',
-          label: 'Until',
-          type: 'datetime-local',
-          value: sent?.text('at'),
-          hint: html`<span data-without-script>In UTC, where it is ${hour} now.</span>`,
-          error: problem,
-          extra: { 'data-utc': 'utc' },
-        }),
-        html`<input type="hidden" name="utc" id="utc">`,
-        parts.button('Start maintenance', 'danger'),
-      ],
-    })}`
+    ${parts.form(user, `${PATH}/maintenance`, [
+      parts.select({
+        name: 'length',
+        label: 'Duration',
+        value: sent?.text('length') ?? '30m',
+        choices: [...LENGTHS, { value: 'at', label: 'Until another time' }],
+      }),
+      parts.field({
+        name: 'at',
+        label: 'Until',
+        type: 'datetime-local',
+        value: sent?.text('at'),
+        hint: html`<span data-without-script>In UTC, where it is ${hour} now.</span>`,
+        error: problem,
+        extra: { 'data-utc': 'utc' },
+      }),
+      html`<input type="hidden" name="utc" id="utc">`,
+      parts.button('Start maintenance', 'danger'),
+    ])}`
 }
 
 function blocklist(deps: DashboardDeps): Html {
@@ -220,19 +217,21 @@ function blocklist(deps: DashboardDeps): Html {
       these hosts are refused.</p>`
   }
   const failing = files.filter(({ error }) => error !== null).length
-  const rows = files.map(({ file, entries, loadedAt, error }) => [
-    html`<span class="code">${file}</span>
-      ${error !== null && html`<div class="error">Not active in its current form: ${error}</div>`}`,
-    parts.count(entries),
-    loadedAt === null ? 'never' : parts.time(loadedAt),
-  ])
-  const columns = ['File', { label: 'Hosts', isNumber: true }, 'Loaded']
   return html`
     <p>${parts.plural(entries, 'blocked host')} from ${parts.plural(files.length, 'file')}. Changed
       files are loaded automatically, and links to a blocked host stop redirecting.</p>
-    ${parts.errorNotice(
+    ${
       failing > 0 &&
+      parts.errorNotice(
         `${parts.plural(failing, 'file')} failed: the last loaded version stays active.`,
-    )}
-    ${parts.table({ caption: 'Files of the blocklist', columns, rows })}`
+      )
+    }
+    ${parts.table('Files of the blocklist', files, {
+      File: ({ file, error }) => html`<span class="code">${file}</span>
+        ${
+          error !== null && html`<div class="error">Not active in its current form: ${error}</div>`
+        }`,
+      Hosts: { cell: ({ entries }) => parts.count(entries), isNumber: true },
+      Loaded: ({ loadedAt }) => (loadedAt === null ? 'never' : parts.time(loadedAt)),
+    })}`
 }

@@ -78,38 +78,35 @@ interface SignInPageProps {
 }
 
 function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProps): Response {
-  const { csrf, cookies } = anonymousForm(deps, request)
+  const sender = anonymousForm(deps, request)
   const { next, isLong, email, problem, done } = props
   return authPage(deps, request, {
     title: 'Sign in',
     status: problem ? 401 : 200,
-    cookies,
+    cookies: sender.cookies,
+    messages: DONE,
+    done,
     main: html`
-      ${parts.flash(DONE, done)}
-      ${parts.form({
-        action: '/app/sign-in',
-        csrf,
-        children: [
-          next && parts.hiddenFields({ next }),
-          parts.emailField({
-            value: email,
-            required: true,
-            autocomplete: 'username',
-            extra: { autofocus: !email },
-          }),
-          parts.field({
-            name: 'password',
-            label: 'Password',
-            type: 'password',
-            required: true,
-            autocomplete: 'current-password',
-            error: problem,
-            extra: { autofocus: Boolean(email) },
-          }),
-          stayBox(isLong),
-          parts.button('Sign in'),
-        ],
-      })}
+      ${parts.form(sender, '/app/sign-in', [
+        next && parts.hiddenFields({ next }),
+        parts.emailField({
+          value: email,
+          required: true,
+          autocomplete: 'username',
+          extra: { autofocus: !email },
+        }),
+        parts.field({
+          name: 'password',
+          label: 'Password',
+          type: 'password',
+          required: true,
+          autocomplete: 'current-password',
+          error: problem,
+          extra: { autofocus: Boolean(email) },
+        }),
+        stayBox(isLong),
+        parts.button('Sign in'),
+      ])}
       <p class="hint after">
         ${deps.signUp === 'open' && html`No account yet? <a href="/app/sign-up">Create one</a>. `}
         Forgot your password? Ask the administrator for a reset link.
@@ -157,28 +154,24 @@ function codePage(
   request: Request,
   { next, isLong, problem }: Pick<SignInPageProps, 'next' | 'isLong' | 'problem'>,
 ): Response {
-  const { csrf, cookies } = anonymousForm(deps, request)
+  const sender = anonymousForm(deps, request)
   return authPage(deps, request, {
     title: 'Enter your code',
-    cookies,
+    cookies: sender.cookies,
     status: problem ? 401 : 200,
     main: html`
       <p>Your password is correct. This account has two-factor sign-in: open your authenticator
         app.</p>
-      ${parts.form({
-        action: CODE_PAGE,
-        csrf,
-        children: [
-          next && parts.hiddenFields({ next }),
-          parts.codeField({
-            hint: 'The six digits in your app, or one of your recovery codes.',
-            error: problem,
-            extra: { autofocus: true, autocapitalize: 'characters' },
-          }),
-          stayBox(isLong),
-          parts.button('Sign in'),
-        ],
-      })}
+      ${parts.form(sender, CODE_PAGE, [
+        next && parts.hiddenFields({ next }),
+        parts.codeField({
+          hint: 'The six digits in your app, or one of your recovery codes.',
+          error: problem,
+          extra: { autofocus: true, autocapitalize: 'characters' },
+        }),
+        stayBox(isLong),
+        parts.button('Sign in'),
+      ])}
       <p class="hint after">Neither available? Ask the administrator to turn two-factor sign-in off
         for you. <a href="/app/sign-in">Sign in to another account</a></p>`,
   })

@@ -13,7 +13,7 @@ import {
 } from '../../accounts/second-factor.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'
-import { askForPassword, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
+import { verifyOwnPassword, WRONG_PASSWORD, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
 import { tryGuess } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -29,14 +29,14 @@ export const twoFactorPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.twoFactor', prefix: PATH })
     .use(signedIn(deps))
     .get('', ({ user, query }) => statePage(deps, user, { done: query.done }))
-    .post('/begin', async ({ user, form }) => {
+    .post('/begin', ({ user, form }) => {
       const action = { path: `${PATH}/begin`, label: 'Set it up' } as const
-      return (await askForPassword(deps, user, form, action)) ?? begin(deps, user)
+      return withPassword(deps, user, form, action, () => begin(deps, user))
     })
-    .post('/confirm', async ({ user, form }) => {
+    .post('/confirm', ({ user, form }) => {
       const code = form.text('code').slice(0, parts.CODE_LENGTH_MAX)
       const action = { path: `${PATH}/confirm`, label: 'Turn it on', values: { code } } as const
-      return (await askForPassword(deps, user, form, action)) ?? confirm(deps, user, code)
+      return withPassword(deps, user, form, action, () => confirm(deps, user, code))
     })
     .post('/disable', async ({ user, form }) => {
       const errors = await disable(deps, user, {
@@ -131,18 +131,17 @@ function statePage(
   user: CurrentUser,
   { done, errors }: StatePageProps,
 ): Response {
-  const account = requireAccount(deps, user)
-  const isOff = done === 'off' && !hasSecondFactor(account)
+  const isOn = hasSecondFactor(requireAccount(deps, user))
   return page(user, {
     title: 'Two-factor sign-in',
     current: 'account',
     back: { href: '/app/account', label: 'Account' },
-    status: errors ? 422 : 200,
-    main: html`
-      ${isOff && parts.notice('good', html`<p>Two-factor sign-in is off.</p>`)}
-      <div class="card">
-        ${hasSecondFactor(account) ? disableForm(deps, user, errors) : beginForm(user)}
-      </div>`,
+    messages: isOn ? {} : { off: 'Two-factor sign-in is off.' },
+    done,
+    isRefused: errors !== undefined,
+    main: html`<div class="card">
+      ${isOn ? disableForm(deps, user, errors) : beginForm(user)}
+    </div>`,
   })
 }
 
@@ -159,18 +158,14 @@ function disableForm(deps: DashboardDeps, user: CurrentUser, errors: DisableErro
       ${parts.plural(left, 'recovery code')} of ${RECOVERY_CODES} ${left === 1 ? 'is' : 'are'} left.
       To get new ones, turn it off and on again.</p>
     <h2>Turn it off</h2>
-    ${parts.form({
-      action: `${PATH}/disable`,
-      csrf: user.csrf,
-      children: [
-        parts.currentPassword(user, { error: errors.current }),
-        parts.codeField({
-          hint: 'The six digits in your app, or a recovery code.',
-          error: errors.code,
-        }),
-        parts.button('Turn two-factor sign-in off', 'danger'),
-      ],
-    })}`
+    ${parts.form(user, `${PATH}/disable`, [
+      parts.currentPassword(user, { error: errors.current }),
+      parts.codeField({
+        hint: 'The six digits in your app, or a recovery code.',
+        error: errors.code,
+      }),
+      parts.button('Turn two-factor sign-in off', 'danger'),
+    ])}`
 }
 
 async function secretPage(
@@ -193,21 +188,17 @@ async function secretPage(
   return page(user, {
     title: 'Set up two-factor sign-in',
     current: 'account',
-    status: problem ? 422 : 200,
+    isRefused: problem !== undefined,
     main: html`<div class="card">
       <p>1. Scan this with your authenticator app.</p>
       <p><img src="data:image/svg+xml;base64,${base64}" ${picture}></p>
       <p>No camera? Type this key into the app:
         <span class="code" id="totp-key">${grouped}</span></p>
       <p>2. Enter the code that the app shows. Every other session then ends.</p>
-      ${parts.form({
-        action: `${PATH}/confirm`,
-        csrf: user.csrf,
-        children: [
-          parts.codeField({ hint: 'Six digits.', error: problem }),
-          parts.button('Turn it on'),
-        ],
-      })}
+      ${parts.form(user, `${PATH}/confirm`, [
+        parts.codeField({ hint: 'Six digits.', error: problem }),
+        parts.button('Turn it on'),
+      ])}
       <p class="hint after"><a href="/app/account">Leave it off</a></p>
     </div>`,
   })

@@ -12,6 +12,7 @@ const THEMES: readonly { value: string; label: string; iconName: IconName }[] = 
 /** The menu under the e-mail address. The browser opens and closes it, also without scripts. */
 export function accountMenu(user: CurrentUser): Html {
   const { email } = user.account
+  const signOut = html`<button class="menu-item">${icon('log-out')} Sign out</button>`
   return html`
     <div class="current-user">
       <button type="button" class="current-user-button" popovertarget="account-menu">
@@ -24,33 +25,24 @@ export function accountMenu(user: CurrentUser): Html {
         <a class="menu-item" href="/app/account">${icon('user')} Account</a>
         <a class="menu-item" href="/app/account#security">${icon('shield')} Security</a>
         ${themeForm(user)}
-        ${form({
-          action: '/app/sign-out',
-          csrf: user.csrf,
-          extra: { class: 'menu-last' },
-          children: html`<button class="menu-item">${icon('log-out')} Sign out</button>`,
-        })}
+        ${form(user, '/app/sign-out', signOut, { class: 'menu-last' })}
       </div>
     </div>`
 }
 
-function themeForm({ csrf, path, theme }: CurrentUser): Html {
+function themeForm(user: CurrentUser): Html {
+  const { path, theme } = user
   const choices = THEMES.map(({ value, label, iconName }) => {
     const isChosen = value === (theme ?? 'system')
     return html`<button name="theme" value="${value}"
       aria-pressed="${String(isChosen)}">${icon(iconName)} ${label}</button>`
   })
-  return form({
-    action: '/app/theme',
-    csrf,
-    extra: {
-      class: 'theme',
-      role: 'group',
-      'aria-label': 'Theme',
-      'data-theme-form': true,
-      'hx-post': '/app/theme',
-      'hx-swap': 'none',
-    },
-    children: [path !== undefined && hiddenFields({ next: path }), choices],
+  return form(user, '/app/theme', [path !== undefined && hiddenFields({ next: path }), choices], {
+    class: 'theme',
+    role: 'group',
+    'aria-label': 'Theme',
+    'data-theme-form': true,
+    'hx-post': '/app/theme',
+    'hx-swap': 'none',
   })
 }

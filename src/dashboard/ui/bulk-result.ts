@@ -1,5 +1,4 @@
 import { type Html, html } from '../../lib/html.ts'
-import { batchSlices } from '../../lib/time-slices.ts'
 import type { BulkItemView } from '../../links/schema.ts'
 import { csvLine } from '../csv.ts'
 import * as parts from './components.ts'
@@ -16,18 +15,27 @@ export interface BulkItem {
 
 type OkView = Extract<BulkItemView, { ok: true }>
 
+interface ResultRow<View = BulkItemView> {
+  /** Unique on the page. */
+  id: string
+  place: string
+  text: string
+  view: View
+}
+
 interface BulkGroups {
-  failed: { place: string; text: string; error: string }[]
-  created: { place: string; view: OkView }[]
-  reused: { place: string; view: OkView }[]
+  failed: ResultRow<Extract<BulkItemView, { ok: false }>>[]
+  created: ResultRow<OkView>[]
+  reused: ResultRow<OkView>[]
 }
 
 export function groupItems(items: readonly BulkItem[]): BulkGroups {
   const groups: BulkGroups = { failed: [], created: [], reused: [] }
-  for (const { place, text, view } of items) {
-    if (!view.ok) groups.failed.push({ place, text, error: view.error })
-    else if (view.reused) groups.reused.push({ place, view })
-    else groups.created.push({ place, view })
+  for (const [at, { view, ...item }] of items.entries()) {
+    const row = { id: `result-${at}`, ...item }
+    if (!view.ok) groups.failed.push({ ...row, view })
+    else if (view.reused) groups.reused.push({ ...row, view })
+    else groups.created.push({ ...row, view })
   }
   return groups
 }
@@ -57,7 +65,7 @@ export function bulkCsv(items: readonly BulkItem[]): string {
 }
 
 /** Failed lines first, then new links with their passcodes, then links that already existed. */
-export async function resultCards({ failed, created, reused }: BulkGroups): Promise<Html> {
+export function resultCards({ failed, created, reused }: BulkGroups): Html {
   const summary = [
     created.length > 0 && `${parts.plural(created.length, 'new link')}.`,
     reused.length > 0 && `${parts.plural(reused.length, 'URL')} already had a link.`,
@@ -66,29 +74,22 @@ export async function resultCards({ failed, created, reused }: BulkGroups): Prom
   const kind = failed.length === 0 ? 'good' : created.length + reused.length > 0 ? 'note' : 'bad'
   return html`
     ${parts.notice(kind, html`<p>${summary.join(' ')}</p>`)}
-    ${failed.length > 0 && (await failedCard(failed))}
-    ${created.length > 0 && (await createdCard(created))}
-    ${reused.length > 0 && (await reusedCard(reused))}`
+    ${failed.length > 0 && failedCard(failed)}
+    ${created.length > 0 && createdCard(created)}
+    ${reused.length > 0 && reusedCard(reused)}`
 }
 
-/** Rows rendered in one time slice. */
-const ROWS_AT_ONCE = 100
-
-const failedCard = async (failed: BulkGroups['failed']): Promise<Html> =>
+const failedCard = (failed: BulkGroups['failed']): Html =>
   parts.card('Failed', [
-    parts.table({
-      caption: 'Lines that failed',
-      columns: ['Source', 'Reason', 'URL'],
-      rows: await batchSlices.map(failed.slice(0, ROWS_MAX), ROWS_AT_ONCE, (row) => [
-        breakable(row.place),
-        row.error,
-        html`<span class="code">${beginning(row.text)}</span>`,
-      ]),
+    parts.table('Lines that failed', failed.slice(0, ROWS_MAX), {
+      Source: ({ place }) => breakable(place),
+      Reason: ({ view }) => view.error,
+      URL: ({ text }) => html`<span class="code">${beginning(text)}</span>`,
     }),
     failed.length > ROWS_MAX && html`<p class="hint">The first ${ROWS_MAX} are shown.</p>`,
   ])
 
-const createdCard = async (created: BulkGroups['created']): Promise<Html> =>
+const createdCard = (created: BulkGroups['created']): Html =>
   parts.card('New links', [
     html`<p>Copy the passcodes now. You won’t see them again. Programs need them to change or delete
       a code through the API; the dashboard does not.</p>`,
@@ -97,36 +98,25 @@ const createdCard = async (created: BulkGroups['created']): Promise<Html> =>
     )}</pre>
       <p><button type="button" class="button primary" hidden data-needs-script
         data-save="created-csv" data-name="hopcode-new-links.csv">Download as CSV</button></p>`,
-    parts.table({
-      caption: 'New links',
-      columns: [...LINK_COLUMNS, 'Passcode'],
-      rows: await batchSlices.map(created, ROWS_AT_ONCE, ({ place, view }, at) => [
-        ...linkCells(place, view, `created-${at}`),
-        html`<span class="code passcode">${view.passcode}</span>`,
-      ]),
+    parts.table('New links', created, {
+      ...LINK_COLUMNS,
+      Passcode: ({ view }) => html`<span class="code passcode">${view.passcode}</span>`,
     }),
   ])
 
-const reusedCard = async (reused: BulkGroups['reused']): Promise<Html> =>
+const reusedCard = (reused: BulkGroups['reused']): Html =>
   parts.card('Existing links', [
     html`<p>You already had links for these URLs. Their passcodes were shown when they were
       created.</p>`,
-    parts.table({
-      caption: 'Existing links',
-      columns: LINK_COLUMNS,
-      rows: await batchSlices.map(reused, ROWS_AT_ONCE, ({ place, view }, at) =>
-        linkCells(place, view, `reused-${at}`),
-      ),
-    }),
+    parts.table('Existing links', reused, LINK_COLUMNS),
   ])
 
-const LINK_COLUMNS = ['Source', 'Short URL', 'Destination']
-
-const linkCells = (place: string, { code, short_url, url }: OkView, id: string) => [
-  breakable(place),
-  shortUrl(short_url, { id, href: linkPath(code) }),
-  destination(url, linkPath(code)),
-]
+const LINK_COLUMNS = {
+  Source: ({ place }: ResultRow<OkView>) => breakable(place),
+  'Short URL': ({ id, view }: ResultRow<OkView>) =>
+    shortUrl(view.short_url, { id, href: linkPath(view.code) }),
+  Destination: ({ view }: ResultRow<OkView>) => destination(view.url, linkPath(view.code)),
+}
 
 const LINE_SHOWN_MAX = 100
 const beginning = (text: string): string =>

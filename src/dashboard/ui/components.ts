@@ -10,16 +10,16 @@ import type { CurrentUser } from '../auth/guard.ts'
 
 type Extra = Readonly<Record<string, string | number | boolean>>
 
-interface FormProps {
-  action: string
-  /** Of the current user, or of a form without a session. */
-  csrf: string
-  children: Value
-  /** Further attributes, like `hx-post` or `enctype`. */
-  extra?: Extra
-}
+/** Who sends a form: the current user, or a browser without a session. */
+type Sender = Pick<CurrentUser, 'csrf'>
 
-export const form = ({ action, csrf, children, extra = {} }: FormProps): Html => html`
+/** A form that changes something. `extra`: further attributes, like `hx-post` or `enctype`. */
+export const form = (
+  { csrf }: Sender,
+  action: string,
+  children: Value,
+  extra: Extra = {},
+): Html => html`
   <form method="post" ${attributes({ action, class: 'form', ...extra })}>
     <input type="hidden" name="csrf" value="${csrf}">
     ${children}
@@ -224,17 +224,17 @@ interface ButtonFormOptions {
 
 /** A button that changes something: a form of its own, so that it works without scripts. */
 export const buttonForm = (
-  { csrf }: Pick<CurrentUser, 'csrf'>,
+  sender: Sender,
   action: string,
   label: string,
   { look = 'plain', values = {}, title }: ButtonFormOptions = {},
 ): Html =>
-  form({
+  form(
+    sender,
     action,
-    csrf,
-    extra: { class: 'inline' },
-    children: [hiddenFields(values), button(label, look, title ? { 'aria-label': title } : {})],
-  })
+    [hiddenFields(values), button(label, look, title ? { 'aria-label': title } : {})],
+    { class: 'inline' },
+  )
 
 /** A search form. It is sent to the page's own path. */
 export const searchForm = (action: string, props: Omit<FieldProps, 'type'>): Html => html`
@@ -285,13 +285,8 @@ export function notice(kind: 'good' | 'note' | 'bad', children: Value): Html {
   return html`<div class="notice ${kind}" role="${role}">${children}</div>`
 }
 
-/** The message for a page's `?done=`. */
-export const flash = (messages: Readonly<Record<string, string>>, done = ''): Html | false =>
-  Object.hasOwn(messages, done) && notice('good', html`<p>${messages[done]}</p>`)
-
 /** An error that belongs to no field. */
-export const errorNotice = (message: string | false | undefined): Html | false =>
-  Boolean(message) && notice('bad', html`<p>${message}</p>`)
+export const errorNotice = (message: string): Html => notice('bad', html`<p>${message}</p>`)
 
 /** In place of an empty list: its purpose, and the first step. */
 export const emptyState = (title: string, children: Value): Html =>
@@ -321,35 +316,46 @@ export function storedFacts(
   ]
 }
 
-interface TableProps {
-  caption: string
-  columns: readonly (string | { label: string; isNumber?: boolean; isHidden?: boolean })[]
-  /** One value a column. */
-  rows: readonly (readonly Value[])[]
+interface Column<Item> {
+  cell: (item: Item) => Value
+  isNumber?: boolean
+  /** Its label is for screen readers, like that of buttons. */
+  isHidden?: boolean
+}
+
+/** Columns by their labels. A function alone is the cell of an item. */
+type Columns<Item> = Readonly<Record<string, Column<Item> | ((item: Item) => Value)>>
+
+interface TableOptions {
   /** Its columns fit a narrow screen. */
   isNarrow?: boolean
 }
 
 /** A table that becomes a list of cards on narrow screens, unless it is narrow itself. */
-export function table({ caption, columns, rows, isNarrow = false }: TableProps): Html {
-  const all = columns.map((column) => {
-    const { label, isNumber, isHidden } = typeof column === 'string' ? { label: column } : column
-    return { label, isHidden, className: isNumber ? 'number' : undefined }
-  })
-  const heads = all.map(({ label, className, isHidden }) => {
+export function table<Item>(
+  caption: string,
+  items: readonly Item[],
+  columns: Columns<Item>,
+  { isNarrow = false }: TableOptions = {},
+): Html {
+  const all = Object.entries(columns).map(([label, column]) => {
+    const { cell, isNumber, isHidden }: Column<Item> =
+      typeof column === 'function' ? { cell: column } : column
     const shown = isHidden ? html`<span class="visually-hidden">${label}</span>` : label
-    return html`<th scope="col" ${attributes({ class: className })}>${shown}</th>`
+    const className = isNumber && 'number'
+    const head = html`<th scope="col" ${attributes({ class: className })}>${shown}</th>`
+    const extra = attributes({ class: className, 'data-label': !isHidden && label })
+    return { head, cell, extra }
   })
-  const cells = (row: readonly Value[]) =>
-    all.map(({ label, className, isHidden }, i) => {
-      const cell = attributes({ class: className, 'data-label': isHidden ? undefined : label })
-      return html`<td ${cell}>${row[i] === '' ? '' : html`<div>${row[i]}</div>`}</td>`
-    })
+  const cellOf = (value: Value, extra: Html) =>
+    html`<td ${extra}>${value === '' ? '' : html`<div>${value}</div>`}</td>`
   return html`
     <table class="${isNarrow ? 'table' : 'table stacked'}">
       <caption class="visually-hidden">${caption}</caption>
-      <thead><tr>${heads}</tr></thead>
-      <tbody>${rows.map((row) => html`<tr>${cells(row)}</tr>`)}</tbody>
+      <thead><tr>${all.map(({ head }) => head)}</tr></thead>
+      <tbody>${items.map(
+        (item) => html`<tr>${all.map(({ cell, extra }) => cellOf(cell(item), extra))}</tr>`,
+      )}</tbody>
     </table>`
 }
 

@@ -27,26 +27,17 @@ export interface CreateFormProps {
   isFragment?: boolean
 }
 
-export function createForm({ csrf }: CurrentUser, props: CreateFormProps): Html {
+export function createForm(user: CurrentUser, props: CreateFormProps): Html {
   const { url, code, error, field, isFragment = false } = props
   const errorOf = (name: string) =>
     error && field === name && !isTemporary(error) ? error.message : undefined
   const focus = (name: string) => ({
     autofocus: error ? field === name : isFragment && name === 'url',
   })
-  return parts.form({
-    action: '/app/links',
-    csrf,
-    extra: {
-      id: 'create',
-      class: 'create',
-      'hx-post': '/app/links',
-      'hx-target': 'this',
-      'hx-swap': 'outerHTML',
-      // A second Enter must not replace the response with the passcode.
-      'hx-sync': 'this:drop',
-    },
-    children: [
+  return parts.form(
+    user,
+    '/app/links',
+    [
       parts.urlField({
         name: 'url',
         label: 'Shorten a URL',
@@ -76,7 +67,16 @@ export function createForm({ csrf }: CurrentUser, props: CreateFormProps): Html 
       parts.button('Shorten'),
       html`<p id="code-status" role="status"></p>`,
     ],
-  })
+    {
+      id: 'create',
+      class: 'create',
+      'hx-post': '/app/links',
+      'hx-target': 'this',
+      'hx-swap': 'outerHTML',
+      // A second Enter must not replace the response with the passcode.
+      'hx-sync': 'this:drop',
+    },
+  )
 }
 
 const TITLES = {

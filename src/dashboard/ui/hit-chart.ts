@@ -234,17 +234,13 @@ function describe({ unit }: HitRange, bars: readonly Bar[]): string {
 function dataTable(chart: HitChart): Html {
   const { range, previous } = chart
   const first = { hour: 'Hour', day: 'Day', week: 'Week' }[range.unit]
-  const rows = barsOf(chart)
-    .toReversed()
-    .map((bar) => [
-      bar.label,
-      html`${parts.count(bar.value)}${bar.isOpen ? ' so far' : ''}`,
-      ...(previous ? [parts.count(bar.previous ?? 0)] : []),
-    ])
-  const columns = [
-    { label: `${first} (${zoneName(range.zone)})` },
-    { label: 'Hits', isNumber: true },
-    ...(previous ? [{ label: 'Period before', isNumber: true }] : []),
-  ]
-  return parts.table({ caption: `Hits ${periodOf(chart)}`, columns, rows, isNarrow: true })
+  const hitCell = ({ value, isOpen }: Bar) => `${parts.count(value)}${isOpen ? ' so far' : ''}`
+  const beforeCell = ({ previous = 0 }: Bar) => parts.count(previous)
+  const columns = {
+    [`${first} (${zoneName(range.zone)})`]: ({ label }: Bar) => label,
+    Hits: { cell: hitCell, isNumber: true },
+    ...(previous && { 'Period before': { cell: beforeCell, isNumber: true } }),
+  }
+  const isNarrow = true
+  return parts.table(`Hits ${periodOf(chart)}`, barsOf(chart).toReversed(), columns, { isNarrow })
 }

@@ -1,9 +1,11 @@
+import { AppError } from '../../errors.ts'
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import { ASSET_PATHS } from '../assets.ts'
 import type { Cookies, Theme } from '../auth/cookies.ts'
 import type { CurrentUser } from '../auth/guard.ts'
-import { htmlResponse, isHtmx, type ResponseOptions } from '../responses.ts'
+import { errorOptions, htmlResponse, isHtmx, type ResponseOptions } from '../responses.ts'
 import { accountMenu } from './account-menu.ts'
+import { errorNotice, notice } from './components.ts'
 import { icon } from './icons.ts'
 
 /** Pages of `account` are reached from the account menu. */
@@ -36,20 +38,32 @@ const HTMX_CONFIG = JSON.stringify({
   ],
 })
 
-interface PageProps extends ResponseOptions {
+interface Content extends ResponseOptions {
   title: string
+  /** What an earlier action did: a name in `messages`, from `?done=`. */
+  done?: string | undefined
+  messages?: Readonly<Record<string, string>>
+  /** Why the form was refused, if no field is wrong. */
+  error?: AppError | string | undefined
+  /** A field of the form is wrong, and shows its error. */
+  isRefused?: boolean
+  main: Value
+}
+
+export interface PageProps extends Content {
   /** Marked in the navigation. */
   current?: Section
   /** The page above this one. */
   back?: { href: string; label: string }
   /** In place of the title as a heading. */
   heading?: Html
-  main: Value
+  /** Below the heading: the navigation between pages of a section. */
+  tabs?: Html
 }
 
 /** A page with the navigation, for a signed-in user. */
 export function page(user: CurrentUser, props: PageProps): Response {
-  const { title, current, back, heading, main, ...response } = props
+  const { title, current, back, heading, tabs } = props
   const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || user.account.isOwner).map(
     ({ name, label }) => {
       const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
@@ -62,8 +76,25 @@ export function page(user: CurrentUser, props: PageProps): Response {
       <nav class="sections" aria-label="Main"><ul>${items}</ul></nav>
       ${accountMenu(user)}
     </header>`
-  const body = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${main}`
-  return documentOf({ title, top, main: body, width: 'wide', theme: user.theme }, response)
+  const main = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}
+    ${contentOf(props)}`
+  return documentOf({ title, top, main, width: 'wide', theme: user.theme }, responseOf(props))
+}
+
+/** What a page says about the last action, and its own content. */
+const contentOf = ({ done = '', messages = {}, error, main }: Content): Html => html`
+  ${Object.hasOwn(messages, done) && notice('good', html`<p>${messages[done]}</p>`)}
+  ${error && errorNotice(typeof error === 'string' ? error : error.message)}
+  ${main}`
+
+function responseOf({ error, isRefused, cookies, headers, status }: Content): ResponseOptions {
+  const usual = isRefused || error ? 422 : 200
+  const failed = error instanceof AppError ? errorOptions(error) : {}
+  return {
+    status: status ?? failed.status ?? usual,
+    headers: { ...headers, ...failed.headers },
+    ...(cookies && { cookies }),
+  }
 }
 
 const backLink = ({ href, label }: { href: string; label: string }): Html =>
@@ -73,13 +104,14 @@ const backLink = ({ href, label }: { href: string; label: string }): Html =>
 export function authPage(
   { cookies }: { cookies: Cookies },
   request: Request,
-  { title, main, ...response }: Omit<PageProps, 'current' | 'back' | 'heading'>,
+  props: Content,
 ): Response {
+  const { title } = props
   const brand = html`<a class="brand" href="/app">${logo()}Hopcode</a>`
   const top = html`<header class="top auth">${brand}</header>`
-  const body = html`<div class="card auth"><h1>${title}</h1>${main}</div>`
+  const main = html`<div class="card auth"><h1>${title}</h1>${contentOf(props)}</div>`
   const theme = cookies.findTheme(request)
-  return documentOf({ title, top, main: body, width: 'narrow', theme }, response)
+  return documentOf({ title, top, main, width: 'narrow', theme }, responseOf(props))
 }
 
 /** Whether htmx requests a part of the page. */

@@ -49,14 +49,10 @@ function menu(user: CurrentUser, { code }: Link, properties: LinkProperties): Ht
     <button type="button" class="button plain link-more" popovertarget="link-menu"
       aria-label="More actions">${icon('ellipsis')}</button>
     <div id="link-menu" class="menu" popover>
-      ${parts.form({
-        action: `${path}/pause`,
-        csrf: user.csrf,
-        children: [
-          parts.hiddenFields({ paused }),
-          html`<button class="menu-item">${icon(iconName)} ${label}</button>`,
-        ],
-      })}
+      ${parts.form(user, `${path}/pause`, [
+        parts.hiddenFields({ paused }),
+        html`<button class="menu-item">${icon(iconName)} ${label}</button>`,
+      ])}
       <a class="menu-item" href="${path}/delete">${icon('trash-2')} Delete…</a>
     </div>`
 }
@@ -75,17 +71,16 @@ interface DestinationProps {
 }
 
 /** The destination, and the form that changes it. */
-export function destinationPart({ csrf }: CurrentUser, props: DestinationProps): Html {
+export function destinationPart(user: CurrentUser, props: DestinationProps): Html {
   const { link, typed, error } = props
   const path = linkPath(link.code)
   const isFirst = link.url === null
   const isOpen = props.isOpen || isFirst || error !== undefined
   const label = isFirst ? 'Set the destination' : 'Change the destination'
-  const form = parts.form({
-    action: path,
-    csrf,
-    extra: { class: 'form link-url', ...replacesMain(path) },
-    children: [
+  const form = parts.form(
+    user,
+    path,
+    [
       parts.urlField({
         name: 'url',
         label: 'Destination',
@@ -97,7 +92,8 @@ export function destinationPart({ csrf }: CurrentUser, props: DestinationProps):
       }),
       parts.button(label, isFirst ? 'primary' : 'plain'),
     ],
-  })
+    { class: 'form link-url', ...replacesMain(path) },
+  )
   if (link.url === null) return html`<div class="link-to">${form}</div>`
   return html`
     <div class="link-to">

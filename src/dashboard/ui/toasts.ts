@@ -36,7 +36,7 @@ const DONE: Readonly<Record<string, string>> = {
 }
 
 export function doneToast(
-  { csrf }: Pick<CurrentUser, 'csrf'>,
+  user: Pick<CurrentUser, 'csrf'>,
   { done = '', n, undo = '' }: DoneQuery,
 ): Html | false {
   const verb = Object.hasOwn(DONE, done) && DONE[done]
@@ -48,11 +48,11 @@ export function doneToast(
   const number = /^\d{1,2}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
   const text = html`<span>${parts.plural(number, 'link')} ${verb}.</span>`
   if (done !== 'deleted' || codes.length === 0) return message(text)
-  const undoForm = parts.form({
-    action: '/app/links/undo',
-    csrf,
-    extra: { class: 'inline' },
-    children: [codes.map((code) => parts.hiddenFields({ code })), parts.button('Undo', 'plain')],
-  })
+  const undoForm = parts.form(
+    user,
+    '/app/links/undo',
+    [codes.map((code) => parts.hiddenFields({ code })), parts.button('Undo', 'plain')],
+    { class: 'inline' },
+  )
   return message([text, undoForm])
 }

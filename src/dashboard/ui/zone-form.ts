@@ -8,12 +8,11 @@ import { zoneName } from './hit-chart.ts'
 const ACTION = '/app/account/time-zone'
 
 /** The form of the account page. The script suggests the browser's time zone. */
-export const zoneForm = ({ csrf }: CurrentUser, zone: string): Html =>
-  parts.form({
-    action: ACTION,
-    csrf,
-    extra: { id: 'time-zone' },
-    children: [
+export const zoneForm = (user: CurrentUser, zone: string): Html =>
+  parts.form(
+    user,
+    ACTION,
+    [
       parts.select({
         name: 'zone',
         label: 'Days of the analytics begin at midnight in',
@@ -23,17 +22,18 @@ export const zoneForm = ({ csrf }: CurrentUser, zone: string): Html =>
       html`<p class="hint" data-zone-hint hidden></p>`,
       parts.button('Set the time zone', 'plain'),
     ],
-  })
+    { id: 'time-zone' },
+  )
 
 /** Offers the browser's time zone to an account without one. Shown by the script. */
-export const zoneSuggestion = ({ csrf }: CurrentUser): Html =>
-  parts.form({
-    action: ACTION,
-    csrf,
-    extra: { class: 'form zone', 'data-zone-suggestion': true, hidden: true },
-    children: [
+export const zoneSuggestion = (user: CurrentUser): Html =>
+  parts.form(
+    user,
+    ACTION,
+    [
       parts.hiddenFields({ zone: '', next: 'analytics' }),
       html`<p>Days begin at midnight UTC. Your browser is in <strong data-zone></strong>.</p>`,
       parts.button('Use this time zone', 'plain'),
     ],
-  })
+    { class: 'form zone', 'data-zone-suggestion': true, hidden: true },
+  )
