@@ -51,6 +51,21 @@ test('batches count exactly what each of two servers has served, and the servers
   expect(cpuSeconds).toBeGreaterThan(0)
 })
 
+test('batches end after a number of requests, however fast the server is', async () => {
+  using server = serveCounted()
+  const { figures } = await batchLoop({
+    hostname: '127.0.0.1',
+    servers: [{ port: server.port, targets: TARGETS }],
+    connections: 3,
+    pipelineDepth: 5,
+    seconds: 30,
+    sliceSeconds: 30,
+    requestsMax: 42,
+  })
+  expect(figures[0]?.requests).toBe(45)
+  expect(sum(server.counts())).toBe(45)
+})
+
 test('an open loop of batches sends every request that falls due, target by target', async () => {
   using server = serveCounted()
   const load = { hostname: '127.0.0.1', targets: TARGETS, ratePerSecond: 1000, seconds: 0.2 }

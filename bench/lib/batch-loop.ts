@@ -14,6 +14,8 @@ interface BatchLoopOptions {
   /** Duration of all time slices of all servers together. */
   seconds: number
   sliceSeconds: number
+  /** To each server: the load ends after as many, rounded up to whole batches. */
+  requestsMax?: number
 }
 
 interface BatchServer {
@@ -80,16 +82,15 @@ class BatchLoad {
   readonly port: number
   readonly #batches: Batch[]
   readonly #pipelineDepth: number
+  readonly #batchesMax: number
   readonly #latency = new Histogram()
   #connections: BatchConnection[] = []
   #sent = 0
   #seconds = 0
 
-  static async open(
-    server: BatchServer,
-    { hostname, connections, pipelineDepth }: BatchLoopOptions,
-  ): Promise<BatchLoad> {
-    const load = new BatchLoad(server, hostname, pipelineDepth)
+  static async open(server: BatchServer, options: BatchLoopOptions): Promise<BatchLoad> {
+    const load = new BatchLoad(server, options)
+    const { hostname, connections } = options
     const { port } = server
     load.#connections = await Promise.all(
       Array.from({ length: connections }, () => BatchConnection.open(hostname, port)),
@@ -97,9 +98,13 @@ class BatchLoad {
     return load
   }
 
-  private constructor({ port, targets }: BatchServer, hostname: string, pipelineDepth: number) {
+  private constructor(
+    { port, targets }: BatchServer,
+    { hostname, pipelineDepth, requestsMax = Number.POSITIVE_INFINITY }: BatchLoopOptions,
+  ) {
     this.port = port
     this.#pipelineDepth = pipelineDepth
+    this.#batchesMax = requestsMax / pipelineDepth
     const requests = targets.map((target) => new RequestBytes(target, `${hostname}:${port}`).marked)
     this.#batches = requests.map((_, first) => {
       const numbers = Array.from({ length: pipelineDepth }, (_, n) => first * pipelineDepth + n)
@@ -111,7 +116,7 @@ class BatchLoad {
     const startedAt = Bun.nanoseconds()
     const endsAt = startedAt + seconds * 1e9
     const drive = async (connection: BatchConnection) => {
-      for (let now = startedAt; now < endsAt; ) {
+      for (let now = startedAt; now < endsAt && this.#sent < this.#batchesMax; ) {
         await connection.send(this.#batches[this.#sent++ % this.#batches.length] as Batch)
         const answeredAt = Bun.nanoseconds()
         this.#latency.record(answeredAt - now)

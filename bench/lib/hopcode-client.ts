@@ -50,6 +50,12 @@ export class HopcodeClient {
     return links
   }
 
+  /** Changes properties of a link. */
+  async patchLink(code: string, properties: object): Promise<void> {
+    const body = JSON.stringify(properties)
+    await this.#call(`/api/links/${code}`, { method: 'PATCH', body })
+  }
+
   /** `hit_count` of each code, in their order. */
   async hitCounts(codes: readonly string[]): Promise<number[]> {
     const counts: number[] = []

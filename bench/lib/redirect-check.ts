@@ -36,19 +36,17 @@ export async function followLink(server: Server, { code, url }: Link): Promise<H
   throw new Error(`${server.name}: /${code} is not the agreed redirect: ${status} ${text}`)
 }
 
-/** Throws Error unless the headers state the largest budget, partly spent. */
+/** Throws Error unless the headers state a budget. */
 export function requireBudget(name: string, headers: Headers): void {
-  const remaining = Number(headers.get('x-ratelimit-remaining') ?? -1)
-  const reset = Number(headers.get('x-ratelimit-reset') ?? 0)
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((part) =>
+    Number(headers.get(`x-ratelimit-${part}`) ?? Number.NaN),
+  )
   const isRight =
-    headers.get('x-ratelimit-limit') === String(BUDGET_MAX) &&
-    Number.isInteger(remaining) &&
-    remaining >= 0 &&
-    remaining < BUDGET_MAX &&
-    Number.isInteger(reset) &&
-    reset > 0
+    [limit, remaining, reset].every((value) => Number.isInteger(value)) &&
+    Number(remaining) >= 0 &&
+    Number(remaining) <= Number(limit)
   if (isRight) return
-  throw new Error(`${name}: not the agreed budget: ${JSON.stringify(Object.fromEntries(headers))}`)
+  throw new Error(`${name}: no budget: ${JSON.stringify(Object.fromEntries(headers))}`)
 }
 
 /** Throws Error for additional headers: the responses would not be comparable. */

@@ -8,7 +8,7 @@ import { followLink, HitCheck, requireBudget, requireNoOtherHeaders } from './re
 import type { Figures, RoundResult } from './rounds.ts'
 import type { LoadOptions, Metric, ScenarioReport } from './scenario.ts'
 import { HOSTNAME, type Launch, type Server, startServer } from './server.ts'
-import { BUDGET_MAX, hopcode, type Link } from './variants.ts'
+import { BUDGET_MAX, hopcode, type Link, WITHOUT_LIMITS } from './variants.ts'
 
 /** The metrics of a round of redirects of a hundred cached links. */
 export const REDIRECT_METRICS: Metric[] = [
@@ -24,8 +24,11 @@ export const REDIRECT_METRICS: Metric[] = [
 const CODES = 100
 /** Pipelined requests: the generator then needs much less CPU than the server. */
 const PIPELINE_DEPTH = 50
-/** A longer load would use up the budget of the limiter. */
+/** A longer load gives no better figure. */
 const BATCH_SECONDS_MAX = 1
+
+/** With the limiter, each of the three loads uses at most this part of the budget. */
+const LIMITED_MAX = BUDGET_MAX / 4
 
 /** One server to measure. */
 export interface Contender {
@@ -36,6 +39,10 @@ export interface Contender {
   apiKey?: string
   /** Whether its responses must have no other headers. */
   sameHeaders: boolean
+  /** Sent with each request, and forwarded to the destination. */
+  query?: string
+  /** The limiter counts: the closed loop, which would use up the budget, is left out. */
+  isLimited?: boolean
 }
 
 /** The service `program` with the new folder `dataDir`, one account and a hundred links. */
@@ -45,7 +52,7 @@ export async function hopcodeContender(
   dataDir: string,
 ): Promise<Contender & { apiKey: string }> {
   const apiKey = createAccount(program, dataDir)
-  const launch = { ...hopcode(program, dataDir), name }
+  const launch = { ...hopcode(program, dataDir, WITHOUT_LIMITS), name }
   await using server = await startServer(launch)
   const urls = Array.from(
     { length: CODES },
@@ -56,62 +63,104 @@ export async function hopcodeContender(
   return { name, launch, links, apiKey, sameHeaders: true }
 }
 
-/** A new process: verified, warmed up, measured with both loops, checked and stopped. */
+/** The same service with its limits on: all requests of the open loop are one caller's. */
+export const withLimiter = (
+  contender: Contender,
+  program: string[],
+  dataDir: string,
+): Contender => ({
+  ...contender,
+  name: 'with limiter',
+  launch: { ...hopcode(program, dataDir, { REDIRECT_THREADS: '1' }), name: 'with limiter' },
+  isLimited: true,
+})
+
+/** A new process: verified, warmed up, measured with all loops, checked and stopped. */
 export async function measureRedirects(
-  { launch, links, apiKey, sameHeaders }: Contender,
+  { launch, links, apiKey, sameHeaders, query, isLimited = false }: Contender,
   options: LoadOptions,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
-  const hits = apiKey && new HitCheck(new HopcodeClient(server.origin, apiKey), links)
-  if (hits) await hits.start()
+  const hits = apiKey ? new HitCheck(new HopcodeClient(server.origin, apiKey), links) : undefined
+  await hits?.start()
   for (const link of links) {
     const headers = await followLink(server, link)
     requireBudget(server.name, headers)
     if (sameHeaders) requireNoOtherHeaders(server.name, headers)
   }
-  const { connections, seconds, warmUp } = options
-  const targets = targetsOf(links)
-  if (warmUp > 0) await sendClosed(server, { targets, connections, seconds: warmUp })
-
-  if (hits) await hits.begin()
-  const closed = await measureClosed(server, { targets, connections, seconds })
-  if (hits) await hits.requireBetween(closed.requests, closed.requests + connections)
-
-  if (hits) await hits.begin()
-  const batchSeconds = Math.min(seconds, BATCH_SECONDS_MAX)
-  const load = { targets, connections, seconds: batchSeconds }
-  const batches = await measureBatches(server, load)
-  if (hits) await hits.requireBetween(batches.requests, batches.requests)
-
-  if (hits) await hits.begin()
-  const cpuBefore = server.cpuSeconds()
-  const rated = { targets, connections, seconds, ratePerSecond: options.rate }
-  const open = await measureOpen(server, rated)
-  const openCpuMicros = ((server.cpuSeconds() - cpuBefore) / open.result.answered) * 1e6
-  if (hits) await hits.requireExactly(open.result.rightByTarget)
-
-  const residentMebibytes = server.memory().resident
+  const targets = targetsOf(links, query)
+  const loops = { targets, hits, options }
+  const closed = isLimited ? await measureLimited(server, loops) : await measureLoops(server, loops)
+  const open = await measureRated(server, loops)
   const [anyLink] = links
-  if (hits && anyLink) await hits.requireCountedByLimiter(server, anyLink)
+  if (isLimited && anyLink) await hits?.requireCountedByLimiter(server, anyLink)
   await server.stop()
-  const figures = {
-    ...closed.figures,
-    ...batches.figures,
-    ...open.figures,
-    openCpuMicros,
-    residentMebibytes,
-  }
-  return { figures, latency: open.latency }
+  return { figures: { ...closed, ...open.figures }, latency: open.latency }
+}
+
+interface Loops {
+  targets: Target[]
+  hits: HitCheck | undefined
+  options: LoadOptions
+}
+
+/** As many requests as the server answers, one at a time and in batches. */
+async function measureLoops(server: Server, { targets, hits, options }: Loops): Promise<Figures> {
+  const { connections, seconds, warmUp } = options
+  if (warmUp > 0) await sendClosed(server, { targets, connections, seconds: warmUp })
+  await hits?.begin()
+  const closed = await measureClosed(server, { targets, connections, seconds })
+  await hits?.requireBetween(closed.requests, closed.requests + connections)
+  await hits?.begin()
+  const batchSeconds = Math.min(seconds, BATCH_SECONDS_MAX)
+  const batches = await measureBatches(server, { targets, connections, seconds: batchSeconds })
+  await hits?.requireBetween(batches.requests, batches.requests)
+  return { ...closed.figures, ...batches.figures }
+}
+
+/** Only batches, and twice: the first ones warm up. */
+async function measureLimited(
+  server: Server,
+  { targets, options: { connections, seconds } }: Loops,
+): Promise<Figures> {
+  const load = { targets, connections, seconds, requestsMax: LIMITED_MAX }
+  await measureBatches(server, load)
+  return (await measureBatches(server, load)).figures
+}
+
+/** The same number of requests per second on every machine. */
+async function measureRated(server: Server, { targets, hits, options }: Loops) {
+  const { connections, rate } = options
+  const seconds = Math.min(options.seconds, LIMITED_MAX / rate)
+  await hits?.begin()
+  const cpuBefore = server.cpuSeconds()
+  const open = await measureOpen(server, { targets, connections, seconds, ratePerSecond: rate })
+  const openCpuMicros = ((server.cpuSeconds() - cpuBefore) / open.result.answered) * 1e6
+  await hits?.requireExactly(open.result.rightByTarget)
+  const residentMebibytes = server.memory().resident
+  return { latency: open.latency, figures: { ...open.figures, openCpuMicros, residentMebibytes } }
+}
+
+interface BatchLoad {
+  targets: Target[]
+  connections: number
+  seconds: number
+  requestsMax?: number
 }
 
 async function measureBatches(
   server: Server,
-  { targets, connections, seconds }: { targets: Target[]; connections: number; seconds: number },
+  { targets, ...load }: BatchLoad,
 ): Promise<{ figures: Figures; requests: number }> {
   const { port } = server
-  const load = { connections, pipelineDepth: PIPELINE_DEPTH, seconds, sliceSeconds: seconds }
   const cpuBefore = server.cpuSeconds()
-  const result = await batchLoop({ hostname: HOSTNAME, servers: [{ port, targets }], ...load })
+  const result = await batchLoop({
+    hostname: HOSTNAME,
+    servers: [{ port, targets }],
+    pipelineDepth: PIPELINE_DEPTH,
+    sliceSeconds: load.seconds,
+    ...load,
+  })
   const cpu = server.cpuSeconds() - cpuBefore
   const { requests, seconds: taken } = result.figures[0] as BatchLoopFigures
   const figures = {
@@ -122,8 +171,12 @@ async function measureBatches(
   return { figures, requests }
 }
 
-export const targetsOf = (links: readonly Link[]): Target[] =>
-  links.map(({ code, url }) => ({ path: `/${code}`, status: 302, location: url }))
+export const targetsOf = (links: readonly Link[], query = ''): Target[] =>
+  links.map(({ code, url }) => ({
+    path: `/${code}${query}`,
+    status: 302,
+    location: query === '' ? url : `${url}&${query.slice(1)}`,
+  }))
 
 /** Settings, notes and plot title of a report with such rounds. */
 export const redirectFacts = (
@@ -145,7 +198,7 @@ export const redirectFacts = (
     'Each round is a fresh process, and the codes are warm.',
     `Closed loop: ${connections} connections, as fast as the server answers.`,
     `Open loop: ${rate} requests/s whatever the server does, measured from when each was due.`,
-    `The limiter is on: it counts all requests as one caller's, with ${BUDGET_MAX} a minute.`,
+    'Without limits, so that no figure depends on the speed of the machine. One variant has them.',
     'Every hit_count was compared with the redirects received, after every round.',
   ],
 })

@@ -8,6 +8,7 @@ import {
   measureRedirects,
   REDIRECT_METRICS,
   redirectFacts,
+  withLimiter,
 } from '../lib/redirect-round.ts'
 import { alternate, medianOf, medianRatio, type Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
@@ -39,6 +40,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     { name: 'bare', launch: bare(temporaryPath, links), links, sameHeaders: true },
     { ...withThreads(1), name: 'hopcode' },
     ...threadCounts().map(withThreads),
+    withLimiter(service, program, dataDir),
   ]
   if (isInstalled('nginx')) {
     const launch = nginx(temporaryPath, links)
@@ -94,6 +96,12 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         unit: '×',
         digits: 2,
         target: { sense: '≥', value: 1.3, stretch: 1.5 },
+      },
+      {
+        label: 'CPU per redirect in batches with the limiter, beside without',
+        value: medianRatio(variants, 'with limiter', 'hopcode', 'batchMicros'),
+        unit: '×',
+        digits: 2,
       },
       {
         label: `p99 of redirects at ${options.rate} requests/s`,

@@ -12,6 +12,7 @@ import { mixed } from './mixed.ts'
 import { qr } from './qr.ts'
 import { redirect } from './redirect.ts'
 import { redirectCold } from './redirect-cold.ts'
+import { rules } from './rules.ts'
 import { scan } from './scan.ts'
 import { signIn } from './sign-in.ts'
 import { soak } from './soak.ts'
@@ -19,6 +20,7 @@ import { start } from './start.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
   redirect,
+  rules,
   redirectCold,
   scan,
   create,
