@@ -1,5 +1,5 @@
 import { Elysia, type InternalRoute } from 'elysia'
-import { hitRoutes } from './analytics/routes.ts'
+import { hitRoutes, visitRoutes } from './analytics/routes.ts'
 import type { Config } from './config.ts'
 import { errorPage, isDashboardPath } from './dashboard/errors.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
@@ -98,6 +98,7 @@ function routes(service: Service) {
     .use(linkLookupRoutes(service))
     .use(linkPropertyRoutes(service))
     .use(hitRoutes(service))
+    .use(visitRoutes(service))
     .use(qrApiRoutes(service))
     .use(qrRedirectRoutes(service))
     .use(qrFileRoutes(service))
@@ -115,6 +116,7 @@ function redirectFollower(service: Service) {
   return controlFollower({
     ...service,
     counters: redirects.controlCounters,
+    visits: redirects.controlVisits,
     notFoundUrl: config.notFoundUrl,
   })
 }

@@ -150,6 +150,19 @@ const Environment = z.object({
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
     .default(250)
     .describe('How often hits move from the journal to the database, in milliseconds.'),
+  VISIT_DETAILS: z
+    .enum(['on', 'off'], 'must be on or off')
+    .default('on')
+    .describe('Whether referrer, country, device and bots of redirects are counted.'),
+  COUNTRY_FILE: z
+    .string()
+    .optional()
+    .describe('File with the countries of addresses: an .mmdb, or geoip of tor-geoipdb.'),
+  COUNTRY_HEADER: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, 'must be the name of a header, such as CF-IPCountry')
+    .optional()
+    .describe('Header in which a trusted proxy sends the country of a visitor.'),
   LOG_REQUESTS: z
     .enum(LOG_REQUESTS, `must be one of ${LOG_REQUESTS.join(', ')}`)
     .default('none')
@@ -268,6 +281,9 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     clusterUrl: env.CLUSTER_URL,
     hostName: env.HOST_NAME ?? hostname(),
     hitFlushMs: env.HIT_FLUSH_MS,
+    visitDetails: env.VISIT_DETAILS === 'on',
+    countryFile: env.COUNTRY_FILE,
+    countryHeader: env.COUNTRY_HEADER,
     signUp: env.SIGNUP,
     signUpsPerDay: env.SIGNUPS_PER_DAY,
     sessionIdleMinutes: env.SESSION_IDLE_MINUTES,

@@ -4,6 +4,7 @@ import { KeyUses } from './accounts/keys.ts'
 import type { SecretHasher } from './accounts/secrets.ts'
 import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
+import { VisitDetails } from './analytics/visits.ts'
 import { Cluster, OtherChanges } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/build.ts'
@@ -41,13 +42,14 @@ import { Remake } from './qr/remake.ts'
 import { QrStore } from './qr/store.ts'
 import { QrTrials } from './qr/trials.ts'
 import type { Redirecting } from './start-redirects.ts'
-import { startPasswords, startThreads, type Threads } from './start-threads.ts'
+import { startPasswords, startThreads, startVisits, type Threads } from './start-threads.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
 import type { ClusterSettings, Writes } from './threads/writer.ts'
+import { VisitFlusher } from './visits/flush.ts'
 
 export type Service = Awaited<ReturnType<typeof openService>>
 
@@ -62,11 +64,13 @@ export async function openService(redirecting: Redirecting) {
   const links = openLinks({ ...base, ...guards })
   const { hits, images, reads, effects } = links
   const flusher = new HitFlusher({ ...base, flushMs: config.hitFlushMs })
-  const allThreads = { ...threads, redirect: redirects }
+  const visits = await openVisits(base)
+  const allThreads = { ...threads, redirect: redirects, ...(visits && { visits: visits.thread }) }
   const health = new Health({ hits, writer, threads: allThreads, watch, cluster })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
+  const visitDetails = new VisitDetails({ reader: threads.reader, series })
   const tally = new RequestTally()
-  const deps = { ...base, ...guards, ...links, health, series, tally, cluster }
+  const deps = { ...base, ...guards, ...links, health, series, visitDetails, tally, cluster }
   const dashboard = openDashboard({
     config,
     db,
@@ -84,6 +88,7 @@ export async function openService(redirecting: Redirecting) {
     lists: threads.reader,
     threads: allThreads,
     flusher,
+    visits: visits?.flusher,
     writerWork: data.writerWork,
     watch,
     databaseFile: databaseFile(config.dataDir),
@@ -102,6 +107,7 @@ export async function openService(redirecting: Redirecting) {
     dashboard,
     metrics,
     flusher,
+    visits,
     remake,
     timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
     otherChanges: data.ports && new OtherChanges({ port: data.ports.applied, effects }),
@@ -144,6 +150,19 @@ function openClusterPorts({ clusterUrl, hostName }: Config, host: string | undef
     applied: applied.port2,
   }
   return { state: state.port1, applied: applied.port1, ofWriter }
+}
+
+/** The thread that counts details of redirects; undefined with VISIT_DETAILS=off. */
+async function openVisits(base: Base) {
+  const { config, redirects, time, prepared, writer, log, openWorker, visitFlushMs } = base
+  const rings = redirects.visitRings
+  if (!rings) return undefined
+  const { countryFile, countryHeader } = config
+  const settings = { rings, countryFile, countryHeader, time }
+  const thread = await startVisits({ log, openWorker }, settings)
+  const host = prepared.hostId ?? ''
+  const flushMs = visitFlushMs
+  return { thread, flusher: new VisitFlusher({ collector: thread, writer, host, log, flushMs }) }
 }
 
 interface Base extends Redirecting {
@@ -239,7 +258,7 @@ const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
 export async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
   const { threads, db, writer, lock, log, qrTrials, redirects } = service
-  const { cluster, otherChanges, journal } = service
+  const { cluster, otherChanges, journal, visits } = service
   for (const timer of timers) timer.close()
   qrTrials.close()
   await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
@@ -252,9 +271,13 @@ export async function closeService(service: Service, graceMs?: number): Promise<
   const background = Promise.all([images.close(), dashboard.passwords.close()])
   try {
     await redirects.close()
-    await Promise.all([remake?.close(), flusher.close().catch(unlessHitsCanWait)])
+    await Promise.all([
+      remake?.close(),
+      flusher.close().catch(unlessHitsCanWait),
+      visits?.flusher.close(),
+    ])
   } finally {
-    await threads.reader.close()
+    await Promise.all([threads.reader.close(), visits?.thread.close()])
     db.close()
     // Last, because only a writing connection can merge the write-ahead log when it closes.
     await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })

@@ -12,6 +12,7 @@ import { RateLimiter } from './limits/budgets.ts'
 import { prepare } from './prepare.ts'
 import { type Control, RedirectThreads } from './redirect/threads.ts'
 import type { OpenWorker } from './start-threads.ts'
+import { visitHeaders } from './visits/classify.ts'
 
 /** Dependencies on the outside world: tests pass their own. */
 export interface Outside {
@@ -25,6 +26,8 @@ export interface Outside {
   addressesMax?: number
   /** `clock` and `monotonic` for other threads: see `clocksIn`. Default: the machine's. */
   time?: SharedArrayBuffer
+  /** How often details of visits are written. */
+  visitFlushMs?: number | undefined
   /** Starts a thread. Default: a new Worker. */
   openWorker?: OpenWorker
   /** Lines that the log could not write. */
@@ -75,6 +78,7 @@ export async function startRedirects(config: Config, outside: Outside, control: 
       versions: versions.memory,
       time,
     },
+    visitHeaders: config.visitDetails ? visitHeaders(config.countryHeader) : undefined,
     limiter,
     journal,
     blocklist,

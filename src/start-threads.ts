@@ -10,6 +10,7 @@ import type { Renderer } from './qr/renderer.ts'
 import type { WriterWork } from './status/metrics.ts'
 import type { Reads } from './threads/reader.ts'
 import type { ClusterSettings, Writes } from './threads/writer.ts'
+import type { CollectorFunctions, CollectorSettings } from './visits/collector.ts'
 
 export type OpenWorker = (url: URL) => Worker
 
@@ -64,6 +65,14 @@ export async function startThreads(options: ThreadsOptions) {
     }),
   ])
   return { writer, reader, qr }
+}
+
+export function startVisits(
+  host: ThreadHost,
+  settings: CollectorSettings,
+): Promise<RestartingThread<CollectorFunctions>> {
+  const url = new URL('./threads/visits.ts', import.meta.url)
+  return startRestartingThread(host, { name: 'visits', url, settings })
 }
 
 export function startPasswords(host: ThreadHost): Promise<Thread<PasswordFunctions>> {

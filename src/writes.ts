@@ -8,6 +8,7 @@ import { sharedHitWrites } from './hits/shared-store.ts'
 import { linkWrites } from './links/store.ts'
 import { moderationWrites } from './moderation/moderation.ts'
 import { qrWrites } from './qr/store.ts'
+import { visitWrites } from './visits/store.ts'
 
 /**
  * The changes that all hosts of a cluster apply. They run inside a transaction of the caller, on a
@@ -23,6 +24,7 @@ export function sharedWrites(db: Database) {
     ...moderationWrites(db),
     ...qrWrites(db),
     ...bucketWrites(db),
+    ...visitWrites(db),
   }
 }
 

@@ -118,6 +118,7 @@ test('the packages in the program have permissive licences', () => {
     'MIT',
     'ISC',
     '0BSD',
+    'Unlicense',
     'Apache-2.0',
     'BSD-3-Clause',
     'BlueOak-1.0.0',

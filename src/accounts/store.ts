@@ -2,8 +2,9 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, count, desc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
-import { accounts, apiKeys, qrLogos, qrPresets, recoveryCodes } from '../db/schema.ts'
+import { accounts, apiKeys, qrLogos, qrPresets, recoveryCodes, visitsByDay } from '../db/schema.ts'
 import { DAY } from '../lib/clock.ts'
+
 import type { Plan } from './plans.ts'
 
 /** Minimum retention of expired keys, for the last-used column of the account list. */
@@ -163,11 +164,13 @@ export class AccountStore {
     this.#orm.delete(recoveryCodes).where(eq(recoveryCodes.accountId, id)).run()
   }
 
-  /** Deletes the account, its keys, logo and QR presets. Its links must be deleted first. */
+  /** Deletes the account and all that belongs to it. Its links must be deleted first. */
   remove(id: AccountId): void {
     this.#orm.delete(apiKeys).where(eq(apiKeys.accountId, id)).run()
     this.#orm.delete(qrLogos).where(eq(qrLogos.accountId, id)).run()
     this.#orm.delete(qrPresets).where(eq(qrPresets.accountId, id)).run()
+    const ofAccount = and(eq(visitsByDay.scope, 1), eq(visitsByDay.id, id))
+    this.#orm.delete(visitsByDay).where(ofAccount).run()
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
   }
 

@@ -32,7 +32,7 @@ export async function hitsOverTime(
 const USUAL_DAYS = { hour: 1, day: 30 } as const
 
 /** The range of a query, widened to whole hours or UTC days. */
-function parseSpan({ from, to, by }: HitsQuery, now: number): SeriesQuery {
+export function parseSpan({ from, to, by }: HitsQuery, now: number): SeriesQuery {
   const length = STEP_MS[by]
   const day = STEP_MS.day
   const refusal = (message: string) => new AppError('invalid_value', `Invalid range: ${message}`)

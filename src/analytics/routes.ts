@@ -1,14 +1,26 @@
 import { Elysia } from 'elysia'
-import type { HitSeries } from '../hits/series.ts'
+import type { HitOwner, HitSeries } from '../hits/series.ts'
 import { parseWith } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
+import { DAY } from '../lib/clock.ts'
+import { CSV_TYPE } from '../lib/csv.ts'
 import { requireOwnedLink, type UpdateDeps } from '../links/update.ts'
-import { hitsOverTime } from './read.ts'
-import { HitsQuery, HitsView, LinkHitsView } from './schema.ts'
+import { hitsOverTime, parseSpan } from './read.ts'
+import {
+  HitsQuery,
+  HitsView,
+  LinkHitsView,
+  LinkVisitsView,
+  VisitsQuery,
+  VisitsView,
+} from './schema.ts'
+import type { VisitDetails } from './visits.ts'
+import { visitsCsv, visitsView } from './visits-view.ts'
 
 interface Deps extends GuardDeps, Pick<UpdateDeps, 'reads'> {
   series: HitSeries
+  visitDetails: VisitDetails
 }
 
 const DESCRIPTION = [
@@ -57,3 +69,67 @@ export const hitRoutes = (deps: Deps) =>
         }),
       },
     )
+
+const VISITS_DESCRIPTION = [
+  'Redirects of UTC days by one property of their visitors: at most 400 days, of the last 400.',
+  'Details of redirects may be missing; `known` says how many have them. Those of the last 10',
+  'seconds are not in the answer yet.',
+].join(' ')
+
+export const visitRoutes = (deps: Deps) =>
+  new Elysia({ name: 'analytics.visits', prefix: '/api' })
+    .use(requireKey(deps, 'read'))
+    .get(
+      '/visits',
+      ({ account, query }) =>
+        answer(deps, { accountId: account.id }, parseWith(VisitsQuery, query)),
+      {
+        detail: operation({
+          id: 'visits',
+          summary: "Where the visitors of all the account's links come from, and what they use",
+          description: VISITS_DESCRIPTION,
+          tag: 'Links',
+          key: true,
+          query: VisitsQuery,
+          answers: { 200: { description: 'The values.', view: VisitsView, binary: ['text/csv'] } },
+          refusals: [400, 401, 503],
+        }),
+      },
+    )
+    .get(
+      '/links/:code/visits',
+      ({ account, params, query }) => {
+        const wanted = parseWith(VisitsQuery, query)
+        const link = requireOwnedLink(deps, account, params.code)
+        return answer(deps, { linkId: link.id }, wanted, { code: link.code })
+      },
+      {
+        detail: operation({
+          id: 'linkVisits',
+          summary: 'Where the visitors of a code come from, and what they use',
+          description: VISITS_DESCRIPTION,
+          tag: 'Links',
+          key: true,
+          code: true,
+          query: VisitsQuery,
+          answers: {
+            200: { description: 'The values.', view: LinkVisitsView, binary: ['text/csv'] },
+          },
+          refusals: [400, 401, 404, 503],
+        }),
+      },
+    )
+
+async function answer(
+  { visitDetails, clock }: Deps,
+  owner: HitOwner,
+  { by, limit, format, from, to }: VisitsQuery,
+  link: { code?: string } = {},
+) {
+  const span = parseSpan({ from, to, by: 'day' }, clock())
+  const days = { from: span.from / DAY, to: span.to / DAY }
+  const view = visitsView(await visitDetails.of(owner, days), { by, limit: Number(limit), days })
+  if (format === 'json') return { ...link, ...view }
+  const headers = { 'content-type': CSV_TYPE }
+  return new Response(visitsCsv(view.values), { headers })
+}

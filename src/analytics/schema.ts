@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DAYS_KEPT } from '../hits/series.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
+import { VISIT_KINDS } from '../visits/values.ts'
 
 /** The API's hits over time: what requests may contain, and responses. */
 
@@ -20,9 +21,13 @@ const when = (name: 'from' | 'to', description: string) =>
     .optional()
     .meta({ description, example: '2026-03-01' })
 
-export const HitsQuery = z.object({
+const SPAN = {
   from: when('from', 'The first day (UTC) or time. Default: 30 days or 24 hours before `to`.'),
   to: when('to', 'The last day (UTC), or the time before which the range ends. Default: now.'),
+}
+
+export const HitsQuery = z.object({
+  ...SPAN,
   by: z
     .enum(['hour', 'day'], 'Invalid by: must be hour or day')
     .default('day')
@@ -47,3 +52,56 @@ export type HitsView = z.infer<typeof HitsView>
 
 export const LinkHitsView = z.object({ code: z.string().regex(CODE_PATTERN), ...HitsView.shape })
 export type LinkHitsView = z.infer<typeof LinkHitsView>
+
+const VALUES_MAX = 1000
+
+export const VisitsQuery = z.object({
+  by: z
+    .enum(VISIT_KINDS, `Invalid by: must be one of ${VISIT_KINDS.join(', ')}`)
+    .default('referrer')
+    .meta({ description: 'What the redirects are counted by.' }),
+  ...SPAN,
+  limit: z
+    .string()
+    .regex(
+      /^(?:[1-9]\d{0,2}|1000)$/,
+      `Invalid limit: must be an integer between 1 and ${VALUES_MAX}`,
+    )
+    .default('10')
+    .meta({ description: 'How many values are listed.', example: '10' }),
+  format: z
+    .enum(['json', 'csv'], 'Invalid format: must be json or csv')
+    .default('json')
+    .meta({ description: 'CSV contains the columns value, name and hits.' }),
+})
+export type VisitsQuery = z.infer<typeof VisitsQuery>
+
+export const VisitsView = z.object({
+  by: z.enum(VISIT_KINDS),
+  from: Time.meta({ description: 'When the first UTC day begins.' }),
+  to: Time.meta({ description: 'When the last UTC day ends.' }),
+  hits: Count.meta({ description: 'All redirects of these days: exact, bots included.' }),
+  known: Count.meta({ description: 'Redirects with details.' }),
+  estimated: z
+    .boolean()
+    .meta({ description: 'Under much load, the sums are made from a part of the redirects.' }),
+  people: Count.meta({ description: 'Redirects of people, of those with details.' }),
+  bots: Count.meta({ description: 'Redirects of bots and previews, of those with details.' }),
+  values: z
+    .array(
+      z.object({
+        value: z.string().meta({ description: 'A stable key.', example: 'google.com' }),
+        name: z.string().meta({ example: 'Google' }),
+        hits: Count,
+      }),
+    )
+    .meta({ description: 'The most frequent first; of people, unless `by` is `bot`.' }),
+  other: Count.meta({ description: 'Redirects with values that are not listed.' }),
+})
+export type VisitsView = z.infer<typeof VisitsView>
+
+export const LinkVisitsView = z.object({
+  code: z.string().regex(CODE_PATTERN),
+  ...VisitsView.shape,
+})
+export type LinkVisitsView = z.infer<typeof LinkVisitsView>

@@ -2,7 +2,7 @@
 
 import type { operations } from './openapi.gen.ts'
 
-type Query<Operation extends 'list' | 'hits' | 'qr'> = NonNullable<
+type Query<Operation extends 'list' | 'hits' | 'visits' | 'qr'> = NonNullable<
   operations[Operation]['parameters']['query']
 >
 
@@ -21,6 +21,10 @@ export interface CallOptions {
 
 export interface ListOptions extends CallOptions, Query<'list'> {}
 export interface HitsOptions extends CallOptions, Query<'hits'> {}
+export interface VisitsOptions extends CallOptions, Omit<Query<'visits'>, 'format' | 'limit'> {
+  /** How many values are listed, 1 to 1000. */
+  limit?: number
+}
 
 export interface QrOptions extends CallOptions, Omit<Query<'qr'>, 'logo'> {
   /** The logo of the code's account in the middle. The level is then H. */
@@ -68,6 +72,8 @@ export interface LinkChange extends Omit<Patch, 'tags'> {
 
 export type Hits = Result<'hits'>
 export type LinkHits = Result<'linkHits'>
+export type Visits = Result<'visits'>
+export type LinkVisits = Result<'linkVisits'>
 
 export interface QrImage {
   /** `image/png` or `image/svg+xml`. */

@@ -20,6 +20,7 @@ import type {
   LinkChange,
   LinkHits,
   LinkPage,
+  LinkVisits,
   ListedLink,
   ListOptions,
   OwnLink,
@@ -30,6 +31,8 @@ import type {
   ReusedLink,
   ServiceStatus,
   UpdatedLink,
+  Visits,
+  VisitsOptions,
 } from './api.ts'
 
 export type * from './api.ts'
@@ -216,6 +219,20 @@ export class Hopcode {
   /** Hits of all the account's links over time, deleted links included. */
   hits({ from, to, by, ...options }: HitsOptions = {}): Promise<Hits> {
     return this.#json('GET', '/api/hits', { ...options, query: { from, to, by } })
+  }
+
+  /** Where the visitors of one of the account's links come from, and what they use. */
+  linkVisits(
+    code: string,
+    { by, from, to, limit, ...options }: VisitsOptions = {},
+  ): Promise<LinkVisits> {
+    const path = `/api/links/${encodeURIComponent(code)}/visits`
+    return this.#json('GET', path, { ...options, query: { by, from, to, limit } })
+  }
+
+  /** The same for all the account's links. */
+  visits({ by, from, to, limit, ...options }: VisitsOptions = {}): Promise<Visits> {
+    return this.#json('GET', '/api/visits', { ...options, query: { by, from, to, limit } })
   }
 
   /** The QR image of a code's short URL. Needs no API key. */

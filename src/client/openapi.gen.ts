@@ -32,6 +32,12 @@ export interface paths {
   "/api/links/{code}/hits": {
     get: operations["linkHits"];
   };
+  "/api/visits": {
+    get: operations["visits"];
+  };
+  "/api/links/{code}/visits": {
+    get: operations["linkVisits"];
+  };
   "/api/qr/{code}": {
     get: operations["qr"];
   };
@@ -563,6 +569,129 @@ export interface operations {
                 hits: number;
               }[];
           };
+        };
+      };
+    };
+  };
+  visits: {
+    parameters: {
+      query?: {
+        /** @description What the redirects are counted by. */
+        by?: "referrer" | "country" | "device" | "browser" | "os" | "bot";
+        /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */
+        from?: string;
+        /** @description The last day (UTC), or the time before which the range ends. Default: now. */
+        to?: string;
+        /** @description How many values are listed. */
+        limit?: string;
+        /** @description CSV contains the columns value, name and hits. */
+        format?: "json" | "csv";
+      };
+    };
+    responses: {
+      /** @description The values. */
+      200: {
+        content: {
+          "application/json": {
+            /** @enum {string} */
+            by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
+            /**
+             * Format: date-time
+             * @description When the first UTC day begins.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description When the last UTC day ends.
+             */
+            to: string;
+            /** @description All redirects of these days: exact, bots included. */
+            hits: number;
+            /** @description Redirects with details. */
+            known: number;
+            /** @description Under much load, the sums are made from a part of the redirects. */
+            estimated: boolean;
+            /** @description Redirects of people, of those with details. */
+            people: number;
+            /** @description Redirects of bots and previews, of those with details. */
+            bots: number;
+            /** @description The most frequent first; of people, unless `by` is `bot`. */
+            values: {
+                /**
+                 * @description A stable key.
+                 * @example google.com
+                 */
+                value: string;
+                /** @example Google */
+                name: string;
+                hits: number;
+              }[];
+            /** @description Redirects with values that are not listed. */
+            other: number;
+          };
+          "text/csv": string;
+        };
+      };
+    };
+  };
+  linkVisits: {
+    parameters: {
+      query?: {
+        /** @description What the redirects are counted by. */
+        by?: "referrer" | "country" | "device" | "browser" | "os" | "bot";
+        /** @description The first day (UTC) or time. Default: 30 days or 24 hours before `to`. */
+        from?: string;
+        /** @description The last day (UTC), or the time before which the range ends. Default: now. */
+        to?: string;
+        /** @description How many values are listed. */
+        limit?: string;
+        /** @description CSV contains the columns value, name and hits. */
+        format?: "json" | "csv";
+      };
+    };
+    responses: {
+      /** @description The values. */
+      200: {
+        content: {
+          "application/json": {
+            code: string;
+            /** @enum {string} */
+            by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
+            /**
+             * Format: date-time
+             * @description When the first UTC day begins.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description When the last UTC day ends.
+             */
+            to: string;
+            /** @description All redirects of these days: exact, bots included. */
+            hits: number;
+            /** @description Redirects with details. */
+            known: number;
+            /** @description Under much load, the sums are made from a part of the redirects. */
+            estimated: boolean;
+            /** @description Redirects of people, of those with details. */
+            people: number;
+            /** @description Redirects of bots and previews, of those with details. */
+            bots: number;
+            /** @description The most frequent first; of people, unless `by` is `bot`. */
+            values: {
+                /**
+                 * @description A stable key.
+                 * @example google.com
+                 */
+                value: string;
+                /** @example Google */
+                name: string;
+                hits: number;
+              }[];
+            /** @description Redirects with values that are not listed. */
+            other: number;
+          };
+          "text/csv": string;
         };
       };
     };

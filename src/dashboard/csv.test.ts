@@ -2,7 +2,8 @@ import { expect, spyOn, test } from 'bun:test'
 import { parse } from 'csv-parse/sync'
 import * as fc from 'fast-check'
 import { emptyLines, oneCharacterCsv, separatorsCsv } from '../../test/abuse/bodies.ts'
-import { csvLine, linesOf, parseUrlFile } from './csv.ts'
+import { csvLine } from '../lib/csv.ts'
+import { linesOf, parseUrlFile } from './csv.ts'
 
 const fileOf = (content: string | Uint8Array<ArrayBuffer>) => new Blob([content])
 

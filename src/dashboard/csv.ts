@@ -3,24 +3,7 @@ import { CsvError, parse } from 'csv-parse'
 import { batchSlices } from '../lib/time-slices.ts'
 import { URL_MAX_LENGTH } from '../links/url.ts'
 
-/** CSV: writes RFC 4180, and reads what spreadsheets write. */
-
-export const CSV_TYPE = 'text/csv; charset=utf-8'
-
-/** The start of a formula in a spreadsheet, also in full width (OWASP, "CSV Injection"). */
-const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
-
-/** One line with CRLF. A cell that a spreadsheet would evaluate gets the prefix `'`. */
-export function csvLine(cells: readonly (string | number | null)[]): string {
-  return `${cells.map(csvCell).join(',')}\r\n`
-}
-
-function csvCell(value: string | number | null): string {
-  if (typeof value === 'number') return String(value)
-  const text = value ?? ''
-  const safe = FORMULA.test(text) ? `'${text}` : text
-  return /[",;\t\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
+/** Reads the CSV that spreadsheets write. */
 
 /** A URL to shorten, from pasted text or a file. */
 export interface UrlLine {

@@ -14,6 +14,7 @@ import cluster from '../../drizzle/0009_cluster.sql' with { type: 'text' }
 import linkColumns from '../../drizzle/0010_link_columns.sql' with { type: 'text' }
 import noIndex from '../../drizzle/0011_no_index.sql' with { type: 'text' }
 import hitsOfAccounts from '../../drizzle/0012_hits_of_accounts.sql' with { type: 'text' }
+import visits from '../../drizzle/0013_visits.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -34,6 +35,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0010_link_columns', sql: linkColumns },
   { name: '0011_no_index', sql: noIndex },
   { name: '0012_hits_of_accounts', sql: hitsOfAccounts },
+  { name: '0013_visits', sql: visits },
 ]
 
 /** The number of migrations applied to the file, in SQLite's `user_version`. */

@@ -213,6 +213,30 @@ export const hitsByDay = sqliteTable(
   (table) => [primaryKey({ columns: [table.day, table.scope, table.id, table.dimension] })],
 )
 
+/**
+ * Details of the redirects of one UTC day: how many had which referrer, country and so on. `scope`
+ * and `id` as in `hits_by_day`. See `visits/parts.ts`. WITHOUT ROWID.
+ */
+export const visitsByDay = sqliteTable(
+  'visits_by_day',
+  {
+    scope: integer().notNull(),
+    id: integer().notNull(),
+    day: integer().notNull(),
+    parts: bytes().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.scope, table.id, table.day] }),
+    index('visits_by_day_day').on(table.day),
+  ],
+)
+
+/** The last batch of details that each host has added: it is added once. */
+export const visitBatches = sqliteTable('visit_batches', {
+  host: text().primaryKey(),
+  batch: text().notNull(),
+})
+
 /** One row: the counted part of the hit journal, and the number of all redirects. */
 export const hitTotals = sqliteTable('hit_totals', {
   id: integer().primaryKey(),

@@ -58,12 +58,18 @@ export function bucketWrites(db: Database) {
     )
   const pruneHours = prune('hour')
   const pruneDays = prune('day')
+  const pruneVisits = db.prepare<null, [number, number]>(
+    `DELETE FROM visits_by_day WHERE (scope, id, day) IN (
+       SELECT scope, id, day FROM visits_by_day WHERE day < ?1
+       ORDER BY day, scope, id LIMIT ?2)`,
+  )
   return {
     /** Removes at most `max` expired rows of each table. Returns whether more may be left. */
     pruneBuckets({ now, max }: { now: number; max: number }): boolean {
       const hours = pruneHours.run(oldestDay('hour', now) * HOURS_OF_DAY, max).changes
       const days = pruneDays.run(oldestDay('day', now), max).changes
-      return Math.max(hours, days) >= max
+      const visits = pruneVisits.run(oldestDay('day', now), max).changes
+      return Math.max(hours, days, visits) >= max
     },
   }
 }

@@ -16,12 +16,17 @@ const FORWARDED_MAX = 64
  * bits, IPv4 (also as ::ffff:0:0/96) ffff0001 and the address. A peer that is no IP address is
  * ffff0002 and 0.
  */
-export interface Client {
+export interface ClientKey {
   readonly keyHigh: number
   readonly keyLow: number
 }
 
-const UNKNOWN: Client = { keyHigh: KEY_HIGH_UNKNOWN, keyLow: 0 }
+export interface Client extends ClientKey {
+  /** A trusted proxy has forwarded the request: its other headers can be believed too. */
+  readonly isForwarded: boolean
+}
+
+const UNKNOWN: Client = { keyHigh: KEY_HIGH_UNKNOWN, keyLow: 0, isForwarded: false }
 
 /** The other end of a connection: a client, or a trusted proxy. */
 export interface Peer {
@@ -44,7 +49,8 @@ export class ClientAddress {
   parsePeer(address: string): Peer {
     const parsed = parseAddress(address)
     if (!parsed) return { client: UNKNOWN, isProxy: false }
-    return { client: clientAt(parsed), isProxy: this.#isTrusted(parsed) }
+    const isProxy = this.#isTrusted(parsed)
+    return { client: clientAt(parsed, isProxy), isProxy }
   }
 
   /**
@@ -61,7 +67,7 @@ export class ClientAddress {
       const comma = forwardedFor.lastIndexOf(',', end - 1)
       const address = parseAddress(forwardedFor.slice(comma + 1, end))
       if (!address) return found
-      found = clientAt(address)
+      found = clientAt(address, true)
       // mutate leftmost-forwarded-address: s/.*//
       if (!this.#isTrusted(address)) return found
       end = comma
@@ -76,23 +82,26 @@ export class ClientAddress {
   }
 }
 
-function clientAt(address: Address): Client {
+function clientAt(address: Address, isForwarded: boolean): Client {
   const bytes = address.toByteArray()
   const isIpv4 = bytes.length === 4
   return {
     keyHigh: isIpv4 ? KEY_HIGH_IPV4 : wordAt(bytes, 0),
     keyLow: wordAt(bytes, isIpv4 ? 0 : 4),
+    isForwarded,
   }
 }
 
 const wordAt = (bytes: readonly number[], at: number): number =>
   bytes.slice(at, at + 4).reduce((word, byte) => word * 256 + byte, 0)
 
+export const isIpv4 = ({ keyHigh }: ClientKey): boolean => keyHigh === KEY_HIGH_IPV4
+
 /**
  * The client's IPv4 address, or the /64 of its IPv6 address, as text: `192.0.2.1`,
  * `2001:db8:0:1::/64`. Clients with different keys in the limiter have different texts.
  */
-export function clientIp({ keyHigh, keyLow }: Client): string {
+export function clientIp({ keyHigh, keyLow }: ClientKey): string {
   if (keyHigh === KEY_HIGH_UNKNOWN) return 'unknown'
   if (keyHigh === KEY_HIGH_IPV4) {
     return [24, 16, 8, 0].map((shift) => (keyLow >>> shift) & 255).join('.')

@@ -110,11 +110,13 @@ function answerOf({ description, view, binary, headers = {} }: Answer) {
         ]),
       ),
     },
-    ...(view && { content: json(schemaOf(view, 'output')) }),
-    ...(binary && {
-      content: Object.fromEntries(
-        binary.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
-      ),
+    ...((view || binary) && {
+      content: {
+        ...(view && json(schemaOf(view, 'output'))),
+        ...Object.fromEntries(
+          (binary ?? []).map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
+        ),
+      },
     }),
   }
 }

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type Code, newCode } from '../lib/code.ts'
+import { visitRemover } from '../visits/store.ts'
 import { accountCounts } from './account-counts.ts'
 import {
   type Author,
@@ -167,6 +168,7 @@ function deletion(db: Database) {
     `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${STORED_BYTES} AS urlBytes`,
   )
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
+  const removeVisits = visitRemover(db)
   const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
     'SELECT id FROM links WHERE account_id = ? ORDER BY id LIMIT ?',
   )
@@ -181,6 +183,7 @@ function deletion(db: Database) {
     const { urlBytes, ...link } = removed
     index.remove(link.accountId, id)
     removeHits.run(id)
+    removeVisits(id)
     accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
     return link
   }

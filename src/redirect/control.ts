@@ -1,6 +1,7 @@
 import { findAccount } from '../accounts/keys.ts'
 import type { Account } from '../accounts/store.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
+import type { VisitRecorder } from '../hot/visit-ring.ts'
 import { clientOf } from '../http/context.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { Log } from '../lib/log.ts'
@@ -14,6 +15,7 @@ interface ControlDeps extends GuardDeps, ResponseDeps {
   destinations: DestinationReads
   hitLimits: HitLimits
   journal: { append(linkId: number): void }
+  visits: VisitRecorder | undefined
   log: Log
   counters: Pick<RedirectCounters, 'add'>
 }

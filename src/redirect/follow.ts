@@ -2,6 +2,7 @@ import type { Account } from '../accounts/store.ts'
 import type { Client } from '../hot/client-address.ts'
 import type { Destination } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
+import type { VisitRecorder } from '../hot/visit-ring.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Code, toCode } from '../lib/code.ts'
@@ -15,6 +16,8 @@ interface FollowDeps extends ResponseDeps {
   /** Only on the control thread: see `HitLimits`. */
   hitLimits?: HitLimits
   journal: { append(linkId: number): void }
+  /** Absent with VISIT_DETAILS=off. */
+  visits: Pick<VisitRecorder, 'record'> | undefined
   limiter: Pick<RateLimiter, 'take'>
   clock: Clock
   counters: Pick<RedirectCounters, 'add'>
@@ -26,6 +29,8 @@ export interface FollowRequest extends RequestHeaders {
   readonly text: string
   /** Without its question mark. */
   readonly query: string
+  /** The request as it was received, where that is known. */
+  readonly head?: string
   /** Whether a redirect counts: not for HEAD. */
   readonly isHit: boolean
 }
@@ -45,7 +50,7 @@ const NO_RULES: LinkRules = {}
  * code, and links with `max_hits`, to the control thread.
  */
 export function follower(deps: FollowDeps): Follow {
-  const { find, hitLimits, journal, limiter, clock, counters } = deps
+  const { find, hitLimits, journal, visits, limiter, clock, counters } = deps
   const answers = new Answers(deps)
 
   return (request, client, account) => {
@@ -79,6 +84,7 @@ export function follower(deps: FollowDeps): Follow {
     else {
       if (isLimited) hitLimits?.add(code)
       journal.append(link.id)
+      visits?.record(link.id, client, request)
     }
     const target = rules.forward_query ? withQuery(location, request.query) : location
     return answers.redirect(target, budget, rules, code)

@@ -36,10 +36,10 @@ export class PlainRequest implements FollowRequest {
   readonly isHit = true
   /** The connection ends after the response. */
   readonly isLast: boolean
-  readonly #head: string
+  readonly head: string
 
   private constructor(head: string, match: RegExpExecArray) {
-    this.#head = head
+    this.head = head
     this.text = match[1] as string
     this.query = match[2] ?? ''
     this.isLast = match[3] === '0' || CLOSE.test(head)
@@ -54,7 +54,7 @@ export class PlainRequest implements FollowRequest {
 
   /** As that of `Headers`: several lines of one name are joined. `name`: in lower case. */
   get(name: string): string | null {
-    const lines = [...this.#head.matchAll(lineOf(name))]
+    const lines = [...this.head.matchAll(lineOf(name))]
     return lines.length === 0 ? null : lines.map(([, value]) => value).join(', ')
   }
 }

@@ -7,6 +7,7 @@ import type { Destination } from '../hot/destination-cache.ts'
 import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
 import { PassedPeers } from '../hot/passed-peers.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
+import { VisitRecorder } from '../hot/visit-ring.ts'
 import { RequestIds } from '../http/context.ts'
 import { type Clocks, clocksIn, SECOND } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
@@ -31,6 +32,12 @@ export type ThreadNote =
   | { descriptorsExhausted: true }
   | { exception: string; requestId: string }
 
+/** Memory of a `VisitRecorder`, and the headers that it keeps of a long request. */
+export interface VisitRecording {
+  ring: SharedArrayBuffer
+  headers: readonly string[]
+}
+
 /** The settings of a redirect thread. */
 export interface RedirectSettings {
   hostname: string
@@ -47,6 +54,8 @@ export interface RedirectSettings {
   trustedProxies: readonly string[]
   notFoundUrl: string | undefined
   logsRequests: boolean
+  /** Where details of redirects are recorded; undefined with VISIT_DETAILS=off. */
+  visits: VisitRecording | undefined
   limiter: LimiterMemory
   journal: SharedJournal
   lists: BlockedLists
@@ -165,11 +174,12 @@ export class RedirectThread {
   }
 
   #follower(): ConnectionContext['follow'] {
-    const { notFoundUrl, limiter, journal, thread } = this.#settings
+    const { notFoundUrl, limiter, journal, visits, thread } = this.#settings
     const counters = this.#counters
     const follow = follower({
       find: this.#finder(),
       journal: new JournalAppender(journal),
+      visits: visits && new VisitRecorder(visits.ring, visits.headers),
       limiter: new RateLimiter(limiter, { ...this.#clocks, thread }),
       clock: this.#clocks.clock,
       counters,

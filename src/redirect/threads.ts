@@ -2,6 +2,7 @@ import type { Blocklist } from '../blocklist/watch.ts'
 import type { HitJournal } from '../hot/journal.ts'
 import { CONTROL_THREAD } from '../hot/lock.ts'
 import { RedirectCounters, sumCounters } from '../hot/redirect-counters.ts'
+import { allocateVisitRing, VisitRecorder } from '../hot/visit-ring.ts'
 import { ControlServer } from '../http/control-server.ts'
 import { MINUTE } from '../lib/clock.ts'
 import { descriptorsMax } from '../lib/descriptors.ts'
@@ -13,7 +14,7 @@ import type { RateLimiter } from '../limits/budgets.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
 import { limitsPerThread } from './connection-limits.ts'
 import { withPortLock } from './port-lock.ts'
-import type { RedirectFunctions, RedirectSettings, ThreadNote } from './thread.ts'
+import type { RedirectFunctions, RedirectSettings, ThreadNote, VisitRecording } from './thread.ts'
 
 /** Calls to one thread: only this class makes them. */
 const CALLS_MAX = 100
@@ -35,6 +36,8 @@ interface RedirectThreadsOptions {
   openWorker: () => Worker
   log: Log
   settings: CommonSettings
+  /** Headers that details of redirects are read from; undefined with VISIT_DETAILS=off. */
+  visitHeaders: readonly string[] | undefined
   limiter: Pick<RateLimiter, 'memory' | 'releaseLocksOf'>
   journal: Pick<HitJournal, 'attach' | 'detach'>
   blocklist: Pick<Blocklist, 'lists'>
@@ -57,6 +60,7 @@ interface Address {
 export class RedirectThreads {
   readonly #options: RedirectThreadsOptions
   readonly #counters: RedirectCounters[]
+  readonly #visits: VisitRecording[] | undefined
   #control: ControlServer | undefined
   #threads: RestartingThread<RedirectFunctions>[] = []
   #port: number | undefined
@@ -67,6 +71,8 @@ export class RedirectThreads {
     this.#options = options
     // The first is for the redirects that the control thread answers.
     this.#counters = Array.from({ length: options.count + 1 }, () => new RedirectCounters())
+    const { visitHeaders: headers } = options
+    this.#visits = headers && this.#counters.map(() => ({ ring: allocateVisitRing(), headers }))
   }
 
   /** The public port; undefined before `listen`. */
@@ -77,6 +83,17 @@ export class RedirectThreads {
   /** The counters of the control thread itself. */
   get controlCounters(): RedirectCounters {
     return this.#counters[0] as RedirectCounters
+  }
+
+  /** For the redirects that the control thread answers; undefined with VISIT_DETAILS=off. */
+  get controlVisits(): VisitRecorder | undefined {
+    const own = this.#visits?.[0]
+    return own && new VisitRecorder(own.ring, own.headers)
+  }
+
+  /** Where all threads record details of redirects. */
+  get visitRings(): SharedArrayBuffer[] | undefined {
+    return this.#visits?.map(({ ring }) => ring)
   }
 
   /** The counts of all threads together. */
@@ -197,6 +214,7 @@ export class RedirectThreads {
         this.#options.count,
       ),
       peers: server.peers.memory,
+      visits: this.#visits?.[thread],
       limiter: limiter.memory,
       journal: journal.attach(),
       lists: blocklist.lists,

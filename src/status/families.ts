@@ -9,6 +9,7 @@ import type { LimiterWindow, RateLimiter } from '../limits/budgets.ts'
 import type { MaintenanceMode } from '../maintenance/mode.ts'
 import { SAMPLED_ONE_IN } from '../redirect/observe.ts'
 import type { RedirectThreads } from '../redirect/threads.ts'
+import type { VisitFlusher } from '../visits/flush.ts'
 import { familiesOf, type Sample, samples } from './exposition.ts'
 import type { Health } from './health.ts'
 import type { Totals } from './store.ts'
@@ -28,6 +29,8 @@ export interface MetricsSources {
   limiter: Pick<RateLimiter, 'windows'>
   journal: Pick<HitJournal, 'head' | 'tail' | 'pending' | 'overflow' | 'entries'>
   flusher: Pick<HitFlusher, 'seconds' | 'failures'>
+  /** Undefined with VISIT_DETAILS=off. */
+  visits: Pick<VisitFlusher, 'state'> | undefined
   threads: Readonly<Record<string, { readonly pending: number; readonly isDead: boolean }>>
   watch: Pick<ThreadWatch, 'isHanging'>
   writerWork: { readonly batchSize: Histogram; readonly seconds: Histogram }
@@ -172,6 +175,19 @@ export const FAMILIES = {
   hopcode_hits_flush_failures_total: counter(
     'Flushes that the disk refused; the hits stay in the journal.',
     ({ flusher }) => flusher.failures,
+  ),
+
+  hopcode_visit_details_total: counter(
+    'Hits by what is known of their visitors; observed: how many were read for that.',
+    ({ visits }) => {
+      if (!visits?.state) return undefined
+      const { recorded, observed, skipped, declined } = visits.state
+      return samples('result', { recorded, observed, skipped, declined })
+    },
+  ),
+  hopcode_visit_details_lag_seconds: gauge(
+    'The longest time between two readings of details since the last second.',
+    ({ visits }) => visits?.state?.lagSeconds,
   ),
 
   hopcode_thread_running: gauge(

@@ -9,6 +9,7 @@ import { type CodeReads, codeReads } from '../links/known-codes.ts'
 import { type LinkLists, linkLists } from '../links/lists.ts'
 import { type TagReads, tagReads } from '../links/tags.ts'
 import { type StatusReads, statusReads } from '../status/store.ts'
+import { type VisitReads, visitReads } from '../visits/store.ts'
 
 /** Reads of many rows. */
 export type Reads = LinkLists &
@@ -18,7 +19,8 @@ export type Reads = LinkLists &
   SeriesReads &
   RangeTopReads &
   ExportReads &
-  OverviewReads
+  OverviewReads &
+  VisitReads
 
 /** Reads many rows on a thread of its own, so that no redirect waits for a search. */
 serveThread(({ file }: { file: string }) => {
@@ -33,6 +35,7 @@ serveThread(({ file }: { file: string }) => {
     ...rangeTopReads(db),
     ...exportReads(db),
     ...overviewReads(db),
+    ...visitReads(db),
   }
   return functionService(functions, () => db.close())
 })

@@ -42,6 +42,8 @@ test('the client reaches every endpoint', async () => {
 
   const day = { from: '2026-03-01', to: '2026-03-01' }
   expect(await hopcode.linkHits(code, { ...day, by: 'hour' })).toMatchObject({ code, total: 1 })
+  expect(await hopcode.linkVisits(code, { by: 'os', limit: 5 })).toMatchObject({ code, by: 'os' })
+  expect(await hopcode.visits()).toMatchObject({ by: 'referrer' })
   expect((await hopcode.hits(day)).buckets).toHaveLength(1)
 
   const image = await hopcode.qr(code, { size: 256, dark: '#000000' })

@@ -105,9 +105,9 @@ test('every answer is as documented, and every documented answer can happen', as
     const options = hasBody(endpoint) ? { json: endpoint.method === 'POST' ? json : {} } : {}
     await see(nameOf(endpoint), options, pathOf(endpoint, 'UNCACHED'))
   }
-  // The one failure of the status that can be brought about is a 503, and the hits of an account
-  // are in pages that the reader thread has in memory.
-  const unseen = ['GET /api/hits 500', 'GET /api/status 500']
+  // The one failure of the status that can be brought about is a 503, and the hits and
+  // visits of an account are in pages that the reader thread has in memory.
+  const unseen = ['GET /api/hits 500', 'GET /api/status 500', 'GET /api/visits 500']
   expect({ faults, unseen: api.unseen().sort() }).toEqual({ faults: [], unseen })
 })
 
@@ -133,6 +133,11 @@ async function seeSuccesses(see: See): Promise<void> {
   for (const query of ['', '?by=hour&from=2026-02-28T10:00:00Z']) {
     await see('GET /api/hits', {}, `/api/hits${query}`)
     await see('GET /api/links/{code}/hits', {}, `/api/links/${code}/hits${query}`)
+  }
+  for (const format of ['json', 'csv']) {
+    const query = `?by=device&format=${format}`
+    await see('GET /api/visits', {}, `/api/visits${query}`)
+    await see('GET /api/links/{code}/visits', {}, `/api/links/${code}/visits${query}`)
   }
   await see('GET /api/status')
   const json = { code, passcode: reserved.passcode, url: 'https://example.com/now' }
@@ -187,4 +192,7 @@ async function seeRefusals(see: See): Promise<void> {
   await see('GET /api/hits', {}, '/api/hits?by=week')
   await see('GET /api/links/{code}/hits', {}, '/api/links/UNKNOWN1/hits?by=week')
   await see('GET /api/links/{code}/hits', {}, '/api/links/UNKNOWN1/hits')
+  await see('GET /api/visits', {}, '/api/visits?by=ip')
+  await see('GET /api/links/{code}/visits', {}, '/api/links/UNKNOWN1/visits?by=ip')
+  await see('GET /api/links/{code}/visits', {}, '/api/links/UNKNOWN1/visits?by=os')
 }

@@ -55,10 +55,13 @@ test('the document names exactly the twelve endpoints and those beyond the spec,
   }
 })
 
+const VISITS_QUERY = ['query by', 'query format', 'query from', 'query limit', 'query to']
 const QUERIES: Record<string, string[]> = {
   'GET /api/list': ['query limit', 'query offset', 'query search'],
   'GET /api/hits': ['query by', 'query from', 'query to'],
   'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],
+  'GET /api/visits': VISITS_QUERY,
+  'GET /api/links/{code}/visits': VISITS_QUERY,
   'GET /api/qr/{code}': [
     'query caption',
     'query dark',
@@ -170,6 +173,8 @@ const STATUSES: Record<string, number[]> = {
   'PATCH /api/links/{code}': [200, 400, 401, 403, 404, 413, 415, 422, 429, 500, 503],
   'GET /api/hits': [200, 400, 401, 429, 500, 503],
   'GET /api/links/{code}/hits': [200, 400, 401, 404, 429, 500, 503],
+  'GET /api/visits': [200, 400, 401, 429, 500, 503],
+  'GET /api/links/{code}/visits': [200, 400, 401, 404, 429, 500, 503],
 }
 
 // spec: POST /api/shorten | Errors

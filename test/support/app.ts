@@ -52,6 +52,8 @@ interface TestAppOptions {
   journalEntries?: number
   /** Addresses that the limiter tells apart at once. */
   addressesMax?: number
+  /** How often details of visits are written. */
+  visitFlushMs?: number
   /** Starts a thread of the service. Default: one that an earlier service has closed, if any. */
   openWorker?: (url: URL) => Worker
   /** Hashes passwords at their real cost, 55 ms of CPU each. */
@@ -114,6 +116,7 @@ async function startHost(
     journalEntries: options.journalEntries ?? 4096,
     openWorker: options.openWorker ?? (options.realPasswords ? openReusedWorker : openQuickWorker),
     addressesMax: options.addressesMax ?? 10_000,
+    visitFlushMs: options.visitFlushMs,
   })
   app.operators?.listen({ hostname: '127.0.0.1', port: 0 })
   return app

@@ -56,6 +56,8 @@ export const BEYOND_THE_SPEC: readonly Endpoint[] = [
   { ...write('/api/links/{code}'), method: 'PATCH' },
   read('/api/links/{code}/hits', { needsKey: true }),
   read('/api/hits', { needsKey: true }),
+  read('/api/links/{code}/visits', { needsKey: true }),
+  read('/api/visits', { needsKey: true }),
 ]
 
 /** The path with a code in it. */

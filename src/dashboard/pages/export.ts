@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Hold } from '../../http/byte-budget.ts'
 import { isoTime } from '../../lib/clock.ts'
+import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { exportLinks } from '../../links/export.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
 import { type DetailedLink, withDetails } from '../../links/properties.ts'
@@ -10,7 +11,6 @@ import {
   SETTABLE_PROPERTIES,
 } from '../../links/property-table.ts'
 import { signedIn } from '../auth/guard.ts'
-import { CSV_TYPE, csvLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
 import { filterOf, parseTableQuery } from '../ui/link-table.ts'

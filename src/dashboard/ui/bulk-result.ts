@@ -1,6 +1,6 @@
+import { csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { BulkItemView } from '../../links/schema.ts'
-import { csvLine } from '../csv.ts'
 import * as parts from './components.ts'
 import { destination, linkPath, shortUrl } from './link-parts.ts'
 

@@ -1,0 +1,95 @@
+import { type HitOwner, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
+import type { Caller } from '../lib/thread.ts'
+import { groupOf, nameOf } from '../visits/names.ts'
+import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
+import type { VisitReads } from '../visits/store.ts'
+import { kindOf, VISIT_KINDS, type VisitKind, visitValue } from '../visits/values.ts'
+
+/** UTC days since 1970 began, `to` exclusive. */
+export interface DayRange {
+  from: number
+  to: number
+}
+
+export interface VisitValue {
+  /** A stable key, such as `google.com`, `DE` or `phone`. */
+  value: string
+  name: string
+  hits: number
+}
+
+/** What is known of the redirects of some days. */
+export interface Visits {
+  /** All redirects: exact. */
+  hits: number
+  /** Redirects with details: at most `hits`. */
+  known: number
+  /** The sums were made from a part of the redirects. */
+  isEstimated: boolean
+  people: number
+  bots: number
+  /** The most frequent first, equal ones in the order of their keys. */
+  values: Record<VisitKind, VisitValue[]>
+}
+
+/** Days that are read at once: other lists wait for some milliseconds at most. */
+const DAYS_AT_ONCE = 50
+
+interface VisitDetailsOptions {
+  reader: Caller<VisitReads>
+  series: Pick<HitSeries, 'bars'>
+}
+
+/** Details of redirects, from the database. */
+export class VisitDetails {
+  readonly #options: VisitDetailsOptions
+
+  constructor(options: VisitDetailsOptions) {
+    this.#options = options
+  }
+
+  async of(owner: HitOwner, { from, to }: DayRange): Promise<Visits> {
+    const { reader, series } = this.#options
+    const sums = emptySums()
+    for (let day = from; day < to; day += DAYS_AT_ONCE) {
+      const range = { from: day, to: Math.min(to, day + DAYS_AT_ONCE) }
+      addSums(sums, decodeSums(await reader.call('visitSums', { owner, ...range })))
+    }
+    // Afterwards, so that there are no more details than hits.
+    const { counts } = await series.bars(owner, [from * HOURS_OF_DAY, to * HOURS_OF_DAY])
+    return visitsOf(sums, counts[0] ?? 0)
+  }
+}
+
+function visitsOf(sums: VisitSums, counted: number): Visits {
+  // Hits of the last quarter of a second may not be counted yet.
+  const hits = Math.max(counted, sums.observed)
+  const values = Object.fromEntries(
+    VISIT_KINDS.map((kind) => [kind, valuesOf(sums, kind)]),
+  ) as Visits['values']
+  const bots = sumOf(values.bot)
+  return {
+    hits,
+    known: Math.min(sums.known, hits),
+    isEstimated: sums.known !== sums.observed,
+    // Each redirect of a person has one device.
+    people: sumOf(values.device),
+    bots,
+    values,
+  }
+}
+
+function valuesOf({ counts }: VisitSums, kind: VisitKind): VisitValue[] {
+  const grouped = new Map<string, number>()
+  for (const [key, count] of counts) {
+    if (kindOf(key) !== kind) continue
+    const value = groupOf(kind, visitValue(key))
+    grouped.set(value, (grouped.get(value) ?? 0) + count)
+  }
+  return [...grouped]
+    .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
+    .map(([value, count]) => ({ value, name: nameOf(kind, value), hits: count }))
+}
+
+const sumOf = (values: readonly VisitValue[]): number =>
+  values.reduce((sum, { hits }) => sum + hits, 0)

@@ -1,0 +1,96 @@
+import type { RecordedVisit } from '../hot/visit-ring.ts'
+import { agentClassifier } from './agents.ts'
+import type { Countries } from './country.ts'
+import { DIRECT, UNKNOWN_COUNTRY, type VisitKey, visitKey } from './values.ts'
+
+/** The headers that are read, besides that of `COUNTRY_HEADER`. */
+const HEADERS = ['user-agent', 'referer', 'purpose', 'sec-purpose', 'dnt', 'sec-gpc'] as const
+
+/** All headers that the classifier reads, in lower case. */
+export const visitHeaders = (countryHeader: string | undefined): string[] => [
+  ...HEADERS,
+  ...(countryHeader === undefined ? [] : [countryHeader.toLowerCase()]),
+]
+
+interface ClassifierOptions {
+  /** Undefined without a file of countries. */
+  countries: Pick<Countries, 'find'> | undefined
+  countryHeader: string | undefined
+}
+
+const PREFETCH = /\bprefetch\b|\bprerender\b/i
+const QUERY = /^[A-Z]+ [^ ?]*\?([^ ]*)/
+/** Parameters of a short link that name its source, the most specific first. */
+const SOURCES = ['utm_source', 'source', 'ref']
+const SOURCE_MAX = 64
+const HOST_MAX = 64
+const COUNTRY = /^[A-Z]{2}$/
+
+/**
+ * Returns the values of a redirect: those of a person, or that of a bot. Undefined for a visitor
+ * who asks not to be tracked (`DNT: 1`, `Sec-GPC: 1`).
+ */
+export function visitClassifier({ countries, countryHeader }: ClassifierOptions) {
+  const agentKeys = agentClassifier()
+  const patterns = new Map(visitHeaders(countryHeader).map((name) => [name, lineOf(name)]))
+  const hasCountries = countries !== undefined || countryHeader !== undefined
+
+  return (visit: RecordedVisit): readonly VisitKey[] | undefined => {
+    const { head } = visit
+    const get = (name: string): string => patterns.get(name)?.exec(head)?.[1] ?? ''
+    if (get('dnt') === '1' || get('sec-gpc') === '1') return undefined
+    const agent = agentKeys(get('user-agent'))
+    if (agent.length === 1) return agent
+    if (PREFETCH.test(get('sec-purpose') + get('purpose'))) return [visitKey('bot', 'prefetch')]
+    const referrer = sourceIn(head) ?? hostOf(get('referer')) ?? DIRECT
+    const keys = [visitKey('referrer', referrer), ...agent]
+    if (hasCountries) keys.push(visitKey('country', countryOf(visit, get)))
+    return keys
+  }
+
+  function countryOf({ client }: RecordedVisit, get: (name: string) => string): string {
+    // Anybody can send the header; only a trusted proxy replaces it.
+    if (countryHeader !== undefined && client.isForwarded) {
+      const country = get(countryHeader.toLowerCase()).toUpperCase()
+      // Cloudflare sends XX for unknown and T1 for Tor.
+      return COUNTRY.test(country) && country !== 'XX' ? country : UNKNOWN_COUNTRY
+    }
+    return countries?.find(client) ?? UNKNOWN_COUNTRY
+  }
+}
+
+const lineOf = (name: string): RegExp => new RegExp(`\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i')
+
+/** The first source that the query names; undefined without one. */
+function sourceIn(head: string): string | undefined {
+  const query = QUERY.exec(head)?.[1]
+  if (query === undefined || !/(?:utm_source|source|ref)=/.test(query)) return undefined
+  const parameters = new URLSearchParams(query)
+  for (const name of SOURCES) {
+    const text = clean(parameters.get(name) ?? '')
+    if (text !== '') return text
+  }
+  return undefined
+}
+
+/** Small letters, at most 64 characters, without control, formatting and unpaired characters. */
+const clean = (text: string): string =>
+  [...text.toWellFormed().replace(/[\p{C}\p{Z}\uFFFD]+/gu, ' ')]
+    .slice(0, SOURCE_MAX)
+    .join('')
+    .trim()
+    .toLowerCase()
+
+/** The host of a referrer without `www.`, or the name of an Android app; never its path. */
+function hostOf(referrer: string): string | undefined {
+  const url = URL.parse(referrer)
+  if (!url || !/^(?:https?|android-app|ios-app):$/.test(url.protocol)) return undefined
+  const host = url.hostname
+    .toLowerCase()
+    .replace(/^www\./, '')
+    .replace(/\.$/, '')
+  return host !== '' && host.length <= HOST_MAX && !isAddress(host) ? host : undefined
+}
+
+/** Addresses are those of machines and perhaps of people: none is stored. */
+const isAddress = (host: string): boolean => host.includes(':') || /^[\d.]+$/.test(host)

@@ -1,0 +1,198 @@
+import { type RecordedVisit, RING_SLOTS, SHIFT_MAX, VisitReader } from '../hot/visit-ring.ts'
+import { type Clock, clocksIn, DAY, SECOND } from '../lib/clock.ts'
+import { visitClassifier } from './classify.ts'
+import { Countries } from './country.ts'
+import { emptySums, encodeLinks, type VisitSums } from './parts.ts'
+
+export interface CollectorSettings {
+  rings: readonly SharedArrayBuffer[]
+  countryFile: string | undefined
+  countryHeader: string | undefined
+  /** See `clocksIn`. */
+  time: SharedArrayBuffer | undefined
+}
+
+/** The details of some links on one UTC day, for one write. */
+export interface VisitBatch {
+  /** Days since 1970 began. */
+  day: number
+  /** See `encodeLinks`. */
+  links: Uint8Array
+}
+
+export interface CollectorState {
+  /** Hits with details since the start: an estimate under much load. */
+  recorded: number
+  /** Hits whose details were read. */
+  observed: number
+  /** Hits without details, because there was no room or too much load. */
+  skipped: number
+  /** Hits without details, because their visitors asked for it. */
+  declined: number
+  /** The longest time that a visit waited since the last state, in seconds. */
+  lagSeconds: number
+  /** Why `COUNTRY_FILE` is not in use. */
+  countryProblem: string | undefined
+}
+
+const PASS_MS = 100
+/** Visits that are classified per second: about a tenth of a core. */
+const BUDGET_PER_SECOND = 20_000
+/** Visits that are classified without a pause. */
+const SLICE_MAX = 512
+/** Values of all links that wait to be written. Visits that would add more are skipped. */
+const VALUES_WAITING_MAX = 50_000
+/** So many are written before their time. */
+const VALUES_FLUSHED = 20_000
+/** Links in one write: about 5 ms of the writer thread. */
+const LINKS_PER_BATCH = 250
+const COUNTRY_CHECK_MS = 60 * SECOND
+
+/** Reads the rings, classifies visits and adds them up. Runs on a thread of its own. */
+export class VisitCollector {
+  readonly #readers: readonly VisitReader[]
+  readonly #countries: Countries | undefined
+  readonly #classify: ReturnType<typeof visitClassifier>
+  readonly #clock: Clock
+  readonly #timers: Timer[]
+  #sums = new Map<number, VisitSums>()
+  #day = 0
+  #values = 0
+  /** Batches of days that have ended. */
+  #ended: VisitBatch[] = []
+  #recorded = 0
+  #observed = 0
+  #tooMany = 0
+  #declined = 0
+  #passedAt = performance.now()
+  #lagMs = 0
+  #passing: Promise<void> | undefined
+
+  constructor({ rings, countryFile, countryHeader, time }: CollectorSettings) {
+    this.#readers = rings.map((ring) => new VisitReader(ring))
+    this.#countries = countryFile === undefined ? undefined : new Countries(countryFile)
+    this.#classify = visitClassifier({ countries: this.#countries, countryHeader })
+    this.#clock = clocksIn(time).clock
+    this.#timers = [
+      setInterval(() => void this.#pass(), PASS_MS),
+      setInterval(() => this.#countries?.refresh(), COUNTRY_CHECK_MS),
+    ]
+  }
+
+  readonly functions = {
+    /**
+     * Returns what was collected since the last call, if `isDue` or there is much of it. The caller
+     * writes the batches.
+     */
+    takeVisits: async ({ isDue }: { isDue: boolean }) => {
+      await this.#pass()
+      const batches = isDue || this.#values >= VALUES_FLUSHED ? this.#take() : []
+      return { batches, state: this.#state() }
+    },
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  #pass(): Promise<void> {
+    this.#passing ??= this.#readAll().finally(() => {
+      this.#passing = undefined
+    })
+    return this.#passing
+  }
+
+  /** Reads what is in the rings, and adapts how many hits the redirect threads keep. */
+  async #readAll(): Promise<void> {
+    const now = performance.now()
+    const elapsed = Math.max(1, now - this.#passedAt)
+    this.#passedAt = now
+    this.#lagMs = Math.max(this.#lagMs, elapsed)
+    const day = Math.floor(this.#clock() / DAY)
+    if (day !== this.#day) this.#ended.push(...this.#takeDay())
+    this.#day = day
+    const fills = this.#readers.map(({ fill }) => fill)
+    let hits = 0
+    let read = 0
+    for (const [at, reader] of this.#readers.entries()) {
+      // What was there at the beginning: under load, a ring is never empty.
+      let left = Math.ceil((fills[at] as number) * RING_SLOTS)
+      for (let visit = reader.next(); visit; visit = left > 0 ? reader.next() : undefined) {
+        left--
+        hits += visit.weight
+        this.#add(visit)
+        if (++read % SLICE_MAX === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    this.#adapt(hits / (elapsed / 1000), fills)
+  }
+
+  #adapt(hitsPerSecond: number, fills: readonly number[]): void {
+    const wanted = Math.max(0, Math.ceil(Math.log2(hitsPerSecond / BUDGET_PER_SECOND)))
+    for (const [at, reader] of this.#readers.entries()) {
+      const isCrowded = (fills[at] as number) > 0.5
+      // One step down at a time: the rate of a short pause tells little.
+      const least = isCrowded ? reader.shift + 1 : reader.shift - 1
+      reader.shift = Math.min(SHIFT_MAX, Math.max(wanted, least))
+    }
+  }
+
+  #add(visit: RecordedVisit): void {
+    const keys = this.#classify(visit)
+    const { linkId, weight } = visit
+    if (!keys) {
+      this.#declined += weight
+      return
+    }
+    let sums = this.#sums.get(linkId)
+    const added = keys.filter((key) => !sums?.counts.has(key)).length
+    if (this.#values + added > VALUES_WAITING_MAX) {
+      this.#tooMany += weight
+      return
+    }
+    this.#values += added
+    if (!sums) {
+      sums = emptySums()
+      this.#sums.set(linkId, sums)
+    }
+    sums.known += weight
+    sums.observed++
+    for (const key of keys) sums.counts.set(key, (sums.counts.get(key) ?? 0) + weight)
+    this.#recorded += weight
+    this.#observed++
+  }
+
+  #take(): VisitBatch[] {
+    const batches = [...this.#ended, ...this.#takeDay()]
+    this.#ended = []
+    return batches
+  }
+
+  #takeDay(): VisitBatch[] {
+    const links = [...this.#sums].sort(([a], [b]) => a - b)
+    this.#sums = new Map()
+    this.#values = 0
+    const batches: VisitBatch[] = []
+    for (let at = 0; at < links.length; at += LINKS_PER_BATCH) {
+      const some = links.slice(at, at + LINKS_PER_BATCH)
+      batches.push({ day: this.#day, links: encodeLinks(some) })
+    }
+    return batches
+  }
+
+  #state(): CollectorState {
+    const skipped = this.#readers.reduce((sum, reader) => sum + reader.skipped, this.#tooMany)
+    const lagSeconds = this.#lagMs / 1000
+    this.#lagMs = 0
+    return {
+      recorded: this.#recorded,
+      observed: this.#observed,
+      skipped,
+      declined: this.#declined,
+      lagSeconds,
+      countryProblem: this.#countries?.problem,
+    }
+  }
+}
+
+export type CollectorFunctions = VisitCollector['functions']

@@ -1,0 +1,157 @@
+import {
+  kindOf,
+  NUMBERED,
+  OTHER,
+  VALUES_MAX,
+  VISIT_KINDS,
+  type VisitKey,
+  visitKey,
+  visitValue,
+} from './values.ts'
+
+/** What is known about some hits of one link or account. */
+export interface VisitSums {
+  /** Hits with details; an estimate if it is not `observed`. */
+  known: number
+  /** Hits whose details were read. Each stands for one hit or, under much load, for several. */
+  observed: number
+  /** Hits by value. */
+  counts: Map<VisitKey, number>
+}
+
+export const emptySums = (): VisitSums => ({ known: 0, observed: 0, counts: new Map() })
+
+/**
+ * The stored form: a version, `known`, `observed`, and each value with its count, all as varints
+ * (LEB128). A value is its kind in the low three bits and above them its place in `NUMBERED`,
+ * counted from 1; with place 0, the length and the bytes of a text follow.
+ */
+const VERSION = 1
+const KIND_BITS = 8
+
+const PLACES = VISIT_KINDS.map(
+  (kind) => new Map(NUMBERED[kind].map((value, at) => [value, at + 1])),
+)
+
+export function encodeSums({ known, observed, counts }: VisitSums): Uint8Array {
+  const out: number[] = [VERSION]
+  pushVarint(out, known)
+  pushVarint(out, observed)
+  // Sorted: the same sums are the same bytes on all hosts.
+  for (const key of [...counts.keys()].sort()) {
+    const kind = Number(key[0])
+    const place = PLACES[kind]?.get(visitValue(key)) ?? 0
+    pushVarint(out, place * KIND_BITS + kind)
+    if (place === 0) {
+      const text = Buffer.from(visitValue(key))
+      pushVarint(out, text.length)
+      for (const byte of text) out.push(byte)
+    }
+    pushVarint(out, counts.get(key) as number)
+  }
+  return Uint8Array.from(out)
+}
+
+/** Throws RangeError for bytes that `encodeSums` did not return. */
+export function decodeSums(bytes: Uint8Array): VisitSums {
+  const input = new VarintReader(bytes)
+  if (input.next() !== VERSION) throw new RangeError('the form of these sums is unknown')
+  const sums: VisitSums = { known: input.next(), observed: input.next(), counts: new Map() }
+  while (!input.isAtEnd) {
+    const code = input.next()
+    const kind = VISIT_KINDS[code % KIND_BITS]
+    const place = Math.floor(code / KIND_BITS)
+    const value = place === 0 ? input.text(input.next()) : kind && NUMBERED[kind][place - 1]
+    if (!kind || value === undefined) throw new RangeError('a value of these sums is unknown')
+    sums.counts.set(visitKey(kind, value), input.next())
+  }
+  return sums
+}
+
+/**
+ * Adds `more` to `sums`. New values beyond the limits of an owner count as `other`; the order of
+ * the keys decides which, so that all hosts agree.
+ */
+export function addSums(sums: VisitSums, more: VisitSums, owner?: 'link' | 'account'): void {
+  sums.known += more.known
+  sums.observed += more.observed
+  const sizes = owner && sizesOf(sums.counts)
+  for (const key of [...more.counts.keys()].sort()) {
+    let target = key
+    if (owner && sizes && !sums.counts.has(key)) {
+      const kind = kindOf(key)
+      const size = sizes.get(kind) ?? 0
+      if (size >= VALUES_MAX[kind][owner]) target = visitKey(kind, OTHER)
+      else sizes.set(kind, size + 1)
+    }
+    const count = more.counts.get(key) as number
+    sums.counts.set(target, (sums.counts.get(target) ?? 0) + count)
+  }
+}
+
+function sizesOf(counts: ReadonlyMap<VisitKey, number>) {
+  const sizes = new Map<ReturnType<typeof kindOf>, number>()
+  for (const key of counts.keys()) sizes.set(kindOf(key), (sizes.get(kindOf(key)) ?? 0) + 1)
+  return sizes
+}
+
+/** Sums of several links, one after the other: the id, the length and the bytes of each. */
+export function encodeLinks(links: readonly (readonly [number, VisitSums])[]): Uint8Array {
+  const pieces: Uint8Array[] = []
+  for (const [linkId, sums] of links) {
+    const bytes = encodeSums(sums)
+    const head: number[] = []
+    pushVarint(head, linkId)
+    pushVarint(head, bytes.length)
+    pieces.push(Uint8Array.from(head), bytes)
+  }
+  return Buffer.concat(pieces)
+}
+
+/** Throws RangeError. */
+export function decodeLinks(bytes: Uint8Array): [number, VisitSums][] {
+  const input = new VarintReader(bytes)
+  const links: [number, VisitSums][] = []
+  while (!input.isAtEnd) links.push([input.next(), decodeSums(input.bytes(input.next()))])
+  return links
+}
+
+function pushVarint(out: number[], value: number): void {
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out.push((rest % 0x80) + 0x80)
+  out.push(rest)
+}
+
+class VarintReader {
+  readonly #bytes: Uint8Array
+  #at = 0
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length
+  }
+
+  next(): number {
+    let value = 0
+    for (let scale = 1; ; scale *= 0x80) {
+      const byte = this.#bytes[this.#at++]
+      if (byte === undefined || scale > 2 ** 49) throw new RangeError('a number is incomplete')
+      value += (byte % 0x80) * scale
+      if (byte < 0x80) return value
+    }
+  }
+
+  bytes(length: number): Uint8Array {
+    const piece = this.#bytes.subarray(this.#at, this.#at + length)
+    if (piece.length < length) throw new RangeError('a text is incomplete')
+    this.#at += length
+    return piece
+  }
+
+  text(length: number): string {
+    return Buffer.from(this.bytes(length)).toString()
+  }
+}

@@ -1,0 +1,105 @@
+import type { Database } from 'bun:sqlite'
+import { ACCOUNT, LINK } from '../hits/series.ts'
+import { addSums, decodeLinks, decodeSums, emptySums, encodeSums, type VisitSums } from './parts.ts'
+
+type Scope = typeof LINK | typeof ACCOUNT
+export type VisitOwner = { linkId: number } | { accountId: number }
+
+interface AddVisits {
+  /** The host that answered the redirects; empty for a host alone. */
+  host: string
+  /** Random: the same batch is added once. */
+  batch: string
+  /** UTC days since 1970 began. */
+  day: number
+  /** See `encodeLinks`. */
+  links: Uint8Array
+}
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function visitWrites(db: Database) {
+  const addToRow = rowAdder(db)
+  const lastBatch = db.prepare<{ batch: string }, [string]>(
+    'SELECT batch FROM visit_batches WHERE host = ?',
+  )
+  const setBatch = db.prepare<null, [string, string]>(
+    `INSERT INTO visit_batches (host, batch) VALUES (?1, ?2)
+     ON CONFLICT (host) DO UPDATE SET batch = ?2`,
+  )
+  const accountOf = db.prepare<{ accountId: number }, [number]>(
+    'SELECT account_id AS accountId FROM links WHERE id = ?',
+  )
+  return {
+    /**
+     * Adds details of redirects to the rows of their links and accounts. Details of deleted links
+     * are dropped. False, and nothing is added, for the last batch of a host once more.
+     */
+    addVisits({ host, batch, day, links }: AddVisits): boolean {
+      if (lastBatch.get(host)?.batch === batch) return false
+      setBatch.run(host, batch)
+      const byAccount = new Map<number, VisitSums>()
+      for (const [linkId, sums] of decodeLinks(links)) {
+        const accountId = accountOf.get(linkId)?.accountId
+        if (accountId === undefined) continue
+        addToRow(LINK, linkId, day, sums)
+        const ofAccount = byAccount.get(accountId) ?? emptySums()
+        addSums(ofAccount, sums)
+        byAccount.set(accountId, ofAccount)
+      }
+      for (const [accountId, sums] of byAccount) addToRow(ACCOUNT, accountId, day, sums)
+      return true
+    },
+  }
+}
+
+export type VisitWrites = ReturnType<typeof visitWrites>
+
+function rowAdder(db: Database) {
+  const find = db.prepare<{ parts: Uint8Array }, [Scope, number, number]>(
+    'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day = ?',
+  )
+  const set = db.prepare<null, [Scope, number, number, Uint8Array]>(
+    `INSERT INTO visits_by_day (scope, id, day, parts) VALUES (?1, ?2, ?3, ?4)
+     ON CONFLICT (scope, id, day) DO UPDATE SET parts = ?4`,
+  )
+  return (scope: Scope, id: number, day: number, sums: VisitSums): void => {
+    const row = find.get(scope, id, day)
+    const total = row ? decodeSums(row.parts) : emptySums()
+    addSums(total, sums, scope === LINK ? 'link' : 'account')
+    set.run(scope, id, day, encodeSums(total))
+  }
+}
+
+/** Removes the details of a deleted link. */
+export function visitRemover(db: Database): (linkId: number) => void {
+  const remove = db.prepare<null, [number]>(
+    `DELETE FROM visits_by_day WHERE scope = ${LINK} AND id = ?`,
+  )
+  return (linkId) => void remove.run(linkId)
+}
+
+interface VisitQuery {
+  owner: VisitOwner
+  /** UTC days since 1970 began, `to` exclusive. */
+  from: number
+  to: number
+}
+
+/** Runs on the reader thread. */
+export function visitReads(db: Database) {
+  const rows = db.prepare<{ parts: Uint8Array }, [Scope, number, number, number]>(
+    'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day >= ? AND day < ?',
+  )
+  return {
+    /** The sums of some days, as `encodeSums`. */
+    visitSums({ owner, from, to }: VisitQuery): Uint8Array {
+      const [scope, id] =
+        'linkId' in owner ? ([LINK, owner.linkId] as const) : ([ACCOUNT, owner.accountId] as const)
+      const total = emptySums()
+      for (const { parts } of rows.all(scope, id, from, to)) addSums(total, decodeSums(parts))
+      return encodeSums(total)
+    },
+  }
+}
+
+export type VisitReads = ReturnType<typeof visitReads>
