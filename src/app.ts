@@ -10,11 +10,13 @@ import { refuseUnmatched } from './http/guard.ts'
 import { closingConnections, securityHeaders } from './http/headers.ts'
 import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
+import { decodePath } from './links/aliases.ts'
 import { linkPropertyRoutes } from './links/property-routes.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
 import { controlFollower } from './redirect/control.ts'
+import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
 import { closeService, openService, type Service } from './service.ts'
@@ -76,6 +78,7 @@ export async function startApp(config: Config, outside: Outside): Promise<App> {
 /** Every endpoint of the public port. */
 function routes(service: Service) {
   const { config, dashboard, metrics, health } = service
+  const follow = redirectFollower(service)
   const http = new Elysia({
     // Without this a request with a short Host header reaches the wrong route.
     handler: { standardHostname: false },
@@ -86,6 +89,7 @@ function routes(service: Service) {
     .use(
       errorResponses({
         ...service,
+        answerUnmatched: (request, path) => answerAlias(service, follow, { request, path }),
         refuseUnmatched: (unmatched): never => refuseUnmatched(service, http, unmatched),
         findPage: (failed) =>
           isDashboardPath(failed.path) ? errorPage(dashboard, failed) : undefined,
@@ -105,9 +109,10 @@ function routes(service: Service) {
     .use(statusRoutes(service))
     .use(probeRoutes({ health, admits: isLocal }))
     .use(config.localMetrics ? metricsRoutes({ metrics, admits: isLocal }) : new Elysia())
-    .use(redirectRoutes(redirectFollower(service)))
+    .use(redirectRoutes(follow))
     .use(dashboardRoutes(dashboard))
     .use(openapiRoutes(service, (): InternalRoute[] => http.routes))
+  service.aliasRules.reserve(http.routes)
   return http
 }
 
@@ -119,6 +124,18 @@ function redirectFollower(service: Service) {
     visits: redirects.controlVisits,
     notFoundUrl: config.notFoundUrl,
   })
+}
+
+/** The response of an alias with several segments, for which there is no route. */
+function answerAlias(
+  { aliases }: Service,
+  follow: ReturnType<typeof redirectFollower>,
+  { request, path }: { request: Request; path: string },
+): Response | undefined {
+  if (!/^(GET|HEAD)$/.test(request.method)) return undefined
+  const text = decodePath(path.slice(1))
+  const isAlias = text !== undefined && aliases.find(text) !== undefined
+  return isAlias ? toResponse(follow(text, request)) : undefined
 }
 
 /** Metrics and probes on the address of `METRICS_LISTEN`. */

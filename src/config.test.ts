@@ -18,6 +18,7 @@ test('every setting has its documented default', () => {
     enterpriseWritesPerMinute: 6000,
     enterpriseReadsPerMinute: 30_000,
     enterpriseBulkMax: 5000,
+    importAliases: 'owners',
     dashboardRequestsPerMinute: 600,
     quotas: {
       free: { linksMax: 100_000, urlBytesMax: 32 * 1024 * 1024 },
@@ -79,6 +80,7 @@ const bad: Record<string, string>[] = [
   { ANONYMOUS_READS_PER_MINUTE: '1.5' },
   { ANONYMOUS_REDIRECTS_PER_MINUTE: '1000001' },
   { ENTERPRISE_BULK_MAX: '0' },
+  { IMPORT_ALIASES: 'some' },
   { HIT_FLUSH_MS: '0' },
   { FREE_LINKS_MAX: '-1' },
   { PRO_URL_BYTES_MAX: '1 GiB' },

@@ -116,6 +116,12 @@ const Environment = z.object({
   ENTERPRISE_BULK_MAX: wholeNumber(1, 100_000)
     .default(5000)
     .describe('URLs in one bulk request of an Enterprise account.'),
+  IMPORT_ALIASES: z
+    .enum(['owners', 'all'], 'must be owners or all')
+    .default('owners')
+    .describe(
+      'Accounts that can add aliases, which are short paths of the whole domain: owners or all.',
+    ),
   DASHBOARD_REQUESTS_PER_MINUTE: wholeNumber(0, BUDGET_MAX)
     .default(600)
     .describe('Dashboard requests per account, or per address without a session. 0: no limit.'),
@@ -266,6 +272,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     enterpriseWritesPerMinute: env.ENTERPRISE_WRITES_PER_MINUTE,
     enterpriseReadsPerMinute: env.ENTERPRISE_READS_PER_MINUTE,
     enterpriseBulkMax: env.ENTERPRISE_BULK_MAX,
+    importAliases: env.IMPORT_ALIASES,
     dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
     quotas: {
       free: { linksMax: env.FREE_LINKS_MAX, urlBytesMax: env.FREE_URL_BYTES_MAX },

@@ -22,6 +22,7 @@ import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
 import type { Code } from './lib/code.ts'
 import { Pace } from './limits/pace.ts'
+import { AliasReads, AliasRules } from './links/aliases.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
 import { DelayedDeletion } from './links/delayed-deletion.ts'
 import { DestinationReads } from './links/destination.ts'
@@ -187,13 +188,14 @@ function openGuards(base: Base) {
 }
 
 interface LinkOptions extends Base {
+  accounts: AccountStore
   unsent: UnsentResponses
 }
 
 /** Links, their images and their hits. */
 function openLinks(options: LinkOptions) {
   const { config, clock, monotonic, log, db, journal, writer, threads } = options
-  const { versions, redirects, blocklist, unsent } = options
+  const { versions, redirects, blocklist, unsent, accounts } = options
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
   const codes = new KnownCodes({
@@ -221,6 +223,8 @@ function openLinks(options: LinkOptions) {
     addresses,
     reads,
     properties,
+    aliases: new AliasReads(db),
+    aliasRules: new AliasRules({ ...config, accounts }),
     hitLimits,
     destinations: new DestinationReads(db, blocklist),
     codes,

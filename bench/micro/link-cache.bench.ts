@@ -2,7 +2,7 @@
 // bun bench/micro/link-cache.bench.ts
 
 import { LRUCache } from 'lru-cache'
-import { CodeVersions } from '../../src/hot/code-versions.ts'
+import { CodeVersions, encodeCode } from '../../src/hot/code-versions.ts'
 import { type Destination, DestinationCache } from '../../src/hot/destination-cache.ts'
 import type { Code } from '../../src/lib/code.ts'
 import { newCode } from '../../src/lib/code.ts'
@@ -24,7 +24,11 @@ interface Cache {
 
 const VARIANTS = {
   hopcode: (): Cache => {
-    const cache = new DestinationCache({ max: HELD, versions: CodeVersions.allocate() })
+    const cache = new DestinationCache<Code>({
+      max: HELD,
+      versions: CodeVersions.allocate(),
+      encode: encodeCode,
+    })
     return {
       find: (code) => cache.find(code),
       set: (code, what) => cache.set(code, what, cache.versionOf(code)),

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { MIGRATIONS, versionOf } from '../db/migrate.ts'
 import { RUN_RESTORE } from '../lib/data-error.ts'
 import { messageOf } from '../lib/thread.ts'
-import { STORED_BYTES } from '../links/property-table.ts'
+import { OWN_BYTES, STORED_BYTES } from '../links/property-table.ts'
 import { urlKey } from '../links/url.ts'
 
 /** The result of one check. `advice` is what to do about a problem. */
@@ -34,6 +34,21 @@ interface Invariant {
   until?: number
   sql: string
 }
+
+const BYTES_RULE = {
+  okMessage: "every account's byte count is that of its URLs, titles, notes, tags and aliases",
+  problem: 'accounts whose byte count is not that of their URLs, titles, notes, tags and aliases',
+}
+
+const unequalBytes = (bytes: string): string =>
+  `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
+     SELECT coalesce(sum(${bytes}), 0) FROM links WHERE account_id = accounts.id)`
+
+const badHits = (total: string): string =>
+  `SELECT (SELECT count(*) FROM hits WHERE count < 1
+             OR NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
+        + max(0, (SELECT coalesce(sum(count), 0) FROM hits)
+               - coalesce((SELECT ${total} FROM hit_totals WHERE id = 1), 0)) AS n`
 
 const INVARIANTS: readonly Invariant[] = [
   {
@@ -80,11 +95,28 @@ const INVARIANTS: readonly Invariant[] = [
   },
   {
     check: 'stored bytes',
-    okMessage: "every account's byte count is that of its URLs, titles, notes and tags",
-    problem: 'accounts whose byte count is not that of their URLs, titles, notes and tags',
+    ...BYTES_RULE,
     since: 11,
-    sql: `SELECT count(*) AS n FROM accounts WHERE url_bytes <> (
-            SELECT coalesce(sum(${STORED_BYTES}), 0) FROM links WHERE account_id = accounts.id)`,
+    until: 15,
+    sql: unequalBytes(OWN_BYTES),
+  },
+  {
+    check: 'stored bytes',
+    ...BYTES_RULE,
+    since: 15,
+    sql: unequalBytes(STORED_BYTES),
+  },
+  {
+    check: 'aliases',
+    okMessage: 'every alias belongs to a link, and closes the code of its form',
+    problem: 'aliases without a link, or of the form of a code that is not closed or in use',
+    since: 15,
+    sql: `SELECT count(*) AS n FROM aliases
+          WHERE link_id NOT IN (SELECT id FROM links)
+             OR folded IN (SELECT code FROM links)
+             OR (any_case = 1 AND path GLOB '*[A-Z]*')
+             OR folded IS NOT iif(path NOT GLOB '*[^A-Za-z0-9]*'
+                                  AND length(path) BETWEEN 6 AND 20, upper(path), NULL)`,
   },
   {
     check: 'tags',
@@ -103,10 +135,15 @@ const INVARIANTS: readonly Invariant[] = [
     okMessage: 'every hit belongs to a link, and the total is at least their sum',
     problem: 'hits without a link, or above the total',
     since: 1,
-    sql: `SELECT (SELECT count(*) FROM hits WHERE count < 1
-                    OR NOT EXISTS (SELECT 1 FROM links WHERE id = link_id))
-               + max(0, (SELECT coalesce(sum(count), 0) FROM hits)
-                      - coalesce((SELECT redirects FROM hit_totals WHERE id = 1), 0)) AS n`,
+    until: 15,
+    sql: badHits('redirects'),
+  },
+  {
+    check: 'hits',
+    okMessage: 'every hit belongs to a link, and the totals are at least their sum',
+    problem: 'hits without a link, or above the totals',
+    since: 15,
+    sql: badHits('redirects + imported'),
   },
   {
     check: 'hits of accounts',

@@ -65,9 +65,11 @@ type Patch = operations['patchLink']['requestBody']['content']['application/json
 /** A link of the account with its optional properties. */
 export type OwnLink = Result<'getLink'>
 /** Properties that `patchLink` can change. Null clears one; an absent one stays. */
-export interface LinkChange extends Omit<Patch, 'tags'> {
+export interface LinkChange extends Omit<Patch, 'tags' | 'aliases'> {
   /** At most 20, each of 1 to 40 characters without a comma. Stored in small letters. */
   tags?: readonly string[] | null
+  /** All further paths of the link, in exact case, without the first slash: at most 20. */
+  aliases?: readonly string[] | null
 }
 
 export type Hits = Result<'hits'>

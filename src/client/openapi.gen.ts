@@ -394,6 +394,7 @@ export interface operations {
              * @example 2026-03-01T12:00:00.000Z
              */
             delete_at: string | null;
+            aliases: string[];
           };
         };
       };
@@ -437,6 +438,13 @@ export interface operations {
           forward_query?: boolean | null;
           /** @description Redirects have the header `X-Robots-Tag: noindex`. */
           no_index?: boolean | null;
+          /**
+           * @description All further paths that lead to the link, in exact case, without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
+           * @example [
+           *   "spring-sale"
+           * ]
+           */
+          aliases?: string[] | null;
         };
       };
     };
@@ -481,6 +489,7 @@ export interface operations {
              * @example 2026-03-01T12:00:00.000Z
              */
             delete_at: string | null;
+            aliases: string[];
           };
         };
       };

@@ -14,6 +14,7 @@ export function nextDigest(digest: string, outcomes: readonly Outcome[]): string
 const SUMS = `SELECT json_array(
   (SELECT count(*) FROM links), (SELECT count(*) FROM api_keys), (SELECT count(*) FROM sessions),
   (SELECT count(*) FROM disabled_codes), (SELECT count(*) FROM link_tags),
+  (SELECT count(*) FROM aliases),
   (SELECT total(link_count) FROM accounts), (SELECT total(url_bytes) FROM accounts),
   (SELECT total(count) FROM account_hits), (SELECT total(redirects) FROM hit_totals)
 ) AS sums`

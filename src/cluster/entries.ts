@@ -9,9 +9,9 @@ export interface LoggedCall {
 }
 
 /** The last set of calls that differs from the one before it in more than a property of links. */
-const BASE_VERSION = 3
+const BASE_VERSION = 5
 /** The number of properties in that set. Each further property adds a version. */
-const BASE_PROPERTIES = 9
+const BASE_PROPERTIES = 10
 
 /**
  * The set of calls that this program knows, as a number that increases with each call and each
@@ -21,7 +21,11 @@ const BASE_PROPERTIES = 9
 export const CALLS_VERSION = BASE_VERSION + SETTABLE_PROPERTIES.length - BASE_PROPERTIES
 
 /** The first set that contains a call, for calls that were added after the first set. */
-const SINCE: Readonly<Record<string, number>> = { patchLinks: 2, signUp: 3 }
+const SINCE: Readonly<Record<string, number>> = {
+  patchLinks: 2,
+  signUp: 3,
+  setAliases: 5,
+}
 
 /** The smallest set that contains all of the calls and the properties that they set. */
 export function versionNeeded(calls: readonly LoggedCall[]): number {

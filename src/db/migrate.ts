@@ -15,6 +15,7 @@ import linkColumns from '../../drizzle/0010_link_columns.sql' with { type: 'text
 import noIndex from '../../drizzle/0011_no_index.sql' with { type: 'text' }
 import hitsOfAccounts from '../../drizzle/0012_hits_of_accounts.sql' with { type: 'text' }
 import visits from '../../drizzle/0013_visits.sql' with { type: 'text' }
+import aliases from '../../drizzle/0014_aliases.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -36,6 +37,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0011_no_index', sql: noIndex },
   { name: '0012_hits_of_accounts', sql: hitsOfAccounts },
   { name: '0013_visits', sql: visits },
+  { name: '0014_aliases', sql: aliases },
 ]
 
 /** The number of migrations applied to the file, in SQLite's `user_version`. */

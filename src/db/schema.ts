@@ -132,6 +132,27 @@ export const linkTags = sqliteTable(
   ],
 )
 
+/**
+ * Further paths of links, in exact case: those that another service has printed, or that the owner
+ * has added. See `links/aliases.ts`. WITHOUT ROWID.
+ */
+export const aliases = sqliteTable(
+  'aliases',
+  {
+    /** Decoded, without its first slash. */
+    path: text().primaryKey(),
+    linkId: integer('link_id').notNull(),
+    /** The code that would have this path, which nobody can claim; null if none would. */
+    folded: text(),
+    /** 1: `path` is in small letters and is found in any case. */
+    anyCase: integer('any_case').notNull().default(0),
+  },
+  (table) => [
+    index('aliases_link').on(table.linkId),
+    index('aliases_folded').on(table.folded).where(sql`folded IS NOT NULL`),
+  ],
+)
+
 /** The logo in the middle of an account's QR codes. */
 export const qrLogos = sqliteTable('qr_logos', {
   accountId: integer('account_id').primaryKey(),
@@ -167,7 +188,7 @@ export const disabledCodes = sqliteTable('disabled_codes', {
 })
 
 /**
- * Redirects served and committed. A link without a row has none. Kept apart so that a flush touches
+ * Hits of links, committed. A link without a row has none. Kept apart so that a flush touches
  * few pages.
  */
 export const hits = sqliteTable(
@@ -177,6 +198,8 @@ export const hits = sqliteTable(
     /** The account of the link, so that a flush does not read the links. */
     accountId: integer('account_id').notNull(),
     count: integer().notNull(),
+    /** How many of `count` another service has served: they have no dates. */
+    imported: integer().notNull().default(0),
   },
   // Without the count: it changes with every flush.
   (table) => [index('hits_account').on(table.accountId)],
@@ -245,6 +268,8 @@ export const hitTotals = sqliteTable('hit_totals', {
   /** Every journal entry before this one is in `hits` and in `redirects`. */
   position: integer().notNull(),
   redirects: integer().notNull(),
+  /** Hits of links that other services have served: not in `redirects`. */
+  imported: integer().notNull().default(0),
 })
 
 export const settings = sqliteTable('settings', {

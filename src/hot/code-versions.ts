@@ -20,6 +20,30 @@ export function encodeCode(code: Code, words: Int32Array): void {
   }
 }
 
+export const ALIAS_KEY_MAX = 20
+/** An alias that a cache can hold. */
+const ALIAS_KEY = /^[A-Za-z0-9_-]{1,20}$/
+
+/** Signs of an alias by their character code: 6 bits each. */
+const SIGNS = new Uint8Array(128)
+const SIGNS_IN_ORDER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-'
+for (let i = 0; i < SIGNS_IN_ORDER.length; i++) SIGNS[SIGNS_IN_ORDER.charCodeAt(i)] = i
+
+/**
+ * Writes the words of a path that matches `ALIAS_KEY`. No two paths have the same: the two bits of
+ * each word that no sign uses contain the length.
+ */
+export function encodeAlias(path: string, words: Int32Array): void {
+  let i = 0
+  for (let word = 0; word < CODE_WORDS; word++) {
+    let bits = 0
+    for (const end = Math.min(i + CHARS_PER_WORD, path.length); i < end; i++) {
+      bits = (bits << CHAR_BITS) | (SIGNS[path.charCodeAt(i)] as number)
+    }
+    words[word] = bits | ((path.length >> (2 * word)) << (CHARS_PER_WORD * CHAR_BITS))
+  }
+}
+
 /** A signed 32-bit hash of the code at `at` in `words`. */
 export function hashCode(words: Int32Array, at: number, seed: number): number {
   let hash = seed
@@ -67,12 +91,23 @@ export class CodeVersions {
   /** The code was created, changed or deleted. */
   change(code: Code): void {
     encodeCode(code, this.#code)
-    Atomics.add(this.#words, COUNTERS + (hashCode(this.#code, 0, this.seed) & MASK), 1)
+    this.#increment()
+  }
+
+  /** The same for an alias. Others than `ALIAS_KEY` are in no cache. */
+  changeAlias(path: string): void {
+    if (!ALIAS_KEY.test(path)) return
+    encodeAlias(path, this.#code)
+    this.#increment()
   }
 
   /** What is disabled or blocked has changed, which may concern any code. */
   changeAll(): void {
     Atomics.add(this.#words, ALL, 1)
+  }
+
+  #increment(): void {
+    Atomics.add(this.#words, COUNTERS + (hashCode(this.#code, 0, this.seed) & MASK), 1)
   }
 
   /** The version of the codes with this hash. Read it before the database. */

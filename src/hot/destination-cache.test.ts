@@ -1,19 +1,19 @@
 import { expect, test } from 'bun:test'
 import { seededRandom } from '../../bench/lib/realistic-urls.ts'
 import type { Code } from '../lib/code.ts'
-import { CodeVersions } from './code-versions.ts'
+import { CODE_WORDS, CodeVersions, encodeAlias, encodeCode } from './code-versions.ts'
 import { type Destination, DestinationCache } from './destination-cache.ts'
 
 const ring = (max: number) => {
   const versions = CodeVersions.allocate((length) => new Uint8Array(length).fill(7))
-  return new TestCache({ max, versions })
+  return new TestCache({ max, versions, encode: encodeCode })
 }
 
 /** Stores each destination with the present version of its code. */
 class TestCache extends DestinationCache {
   readonly versions: CodeVersions
 
-  constructor(options: { max: number; versions: CodeVersions }) {
+  constructor(options: ConstructorParameters<typeof DestinationCache<Code>>[0]) {
     super(options)
     this.versions = options.versions
   }
@@ -192,4 +192,20 @@ test('long locations, all asked for again and again, never overwrite one another
     }
   }
   expect(cache.size).toBeGreaterThan(10)
+})
+
+test('no two aliases share a key, whatever their letter case and length', () => {
+  const words = new Int32Array(CODE_WORDS)
+  const keyOf = (path: string) => {
+    encodeAlias(path, words)
+    return words.join()
+  }
+  const signs = 'AaPp0pZz9-_'
+  const paths = new Set(['A', 'AA', 'AAA', 'AAAAA', 'AAAAAA', 'A'.repeat(19), 'A'.repeat(20)])
+  const random = seededRandom(7)
+  while (paths.size < 20_000) {
+    const length = 1 + Math.floor(random() * 20)
+    paths.add(Array.from({ length }, () => signs[Math.floor(random() * signs.length)]).join(''))
+  }
+  expect(new Set([...paths].map(keyOf)).size).toBe(paths.size)
 })

@@ -1,6 +1,6 @@
 import { assert } from '../lib/assert.ts'
 import type { Code } from '../lib/code.ts'
-import { CODE_WORDS, type CodeVersions, encodeCode, hashCode } from './code-versions.ts'
+import { CODE_WORDS, type CodeVersions, hashCode } from './code-versions.ts'
 
 /** The id of a disabled code whose link was deleted. */
 export const NO_LINK = 0
@@ -45,6 +45,13 @@ const RING_BYTES_MIN = 2 ** 18
 /** Maximum number of entries that one call moves to the front, so that no redirect takes long. */
 const CHANCES = 8
 
+interface CacheOptions<Key> {
+  max: number
+  versions: CodeVersions
+  /** Writes the words of a key: no two keys have the same. */
+  encode: (key: Key, words: Int32Array) => void
+}
+
 /**
  * HOT PATH. Code to destination in flat memory: a garbage collection has no objects to visit. Holds
  * at most `max` entries, of at most 192 bytes on average.
@@ -54,7 +61,7 @@ const CHANCES = 8
  * Experiment with the Multics System", 1968). The index is open addressing with linear probing, at
  * most three quarters full, and deletion by shifting back (Knuth, volume 3, 6.4, algorithm R).
  */
-export class DestinationCache {
+export class DestinationCache<Key extends string = Code> {
   readonly #max: number
   readonly #words: Int32Array
   readonly #bytes: Buffer
@@ -66,12 +73,13 @@ export class DestinationCache {
   #head = 0
   #tail = 0
   #size = 0
+  readonly #encodeKey: (key: Key, words: Int32Array) => void
   /** The last encoded code, and its hash. */
   readonly #code = new Int32Array(CODE_WORDS)
   #hash = 0
 
   /** `max`: 1 to 16,777,216. The versions have a random seed: no client can fill one bucket. */
-  constructor({ max, versions }: { max: number; versions: CodeVersions }) {
+  constructor({ max, versions, encode }: CacheOptions<Key>) {
     assert(max >= 1 && max <= 2 ** 24, 'the cache holds 1 to 16,777,216 links')
     const units = Math.ceil(Math.max(RING_BYTES_MIN, max * BYTES_PER_ENTRY) / UNIT_BYTES)
     const buckets = 2 ** Math.ceil(Math.log2((max + 1) / 0.75))
@@ -81,6 +89,7 @@ export class DestinationCache {
     this.#buckets = new Int32Array(buckets)
     this.#mask = buckets - 1
     this.#versions = versions
+    this.#encodeKey = encode
   }
 
   get size(): number {
@@ -88,7 +97,7 @@ export class DestinationCache {
   }
 
   /** Undefined if it is not in the cache, or if the code has changed since it was read. */
-  find(code: Code): Destination | undefined {
+  find(code: Key): Destination | undefined {
     const at = this.#locate(code)
     if (at < 0 || this.#words[at + VERSION] !== this.#versions.of(this.#hash)) return undefined
     const state = this.#words[at + STATE] as number
@@ -105,13 +114,13 @@ export class DestinationCache {
   }
 
   /** The version to store with a destination: read it before the database. */
-  versionOf(code: Code): number {
+  versionOf(code: Key): number {
     this.#encode(code)
     return this.#versions.of(this.#hash)
   }
 
   /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */
-  set(code: Code, { id, location, isDisabled, rules }: Destination, version: number): void {
+  set(code: Key, { id, location, isDisabled, rules }: Destination, version: number): void {
     this.delete(code)
     const text = rules === '' ? (location ?? '') : `${location}\n${rules}`
     const length = text.length
@@ -131,13 +140,13 @@ export class DestinationCache {
     this.#size++
   }
 
-  delete(code: Code): void {
+  delete(code: Key): void {
     const at = this.#locate(code)
     if (at >= 0) this.#drop(at)
   }
 
   /** The entry's first word; -1 if the code is not in the cache. */
-  #locate(code: Code): number {
+  #locate(code: Key): number {
     const words = this.#words
     const wanted = this.#code
     this.#encode(code)
@@ -154,8 +163,8 @@ export class DestinationCache {
     }
   }
 
-  #encode(code: Code): void {
-    encodeCode(code, this.#code)
+  #encode(code: Key): void {
+    this.#encodeKey(code, this.#code)
     this.#hash = hashCode(this.#code, 0, this.#versions.seed)
   }
 

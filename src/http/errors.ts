@@ -20,6 +20,8 @@ interface Failure {
 interface ErrorDeps {
   log: Log
   requestIds: RequestIds
+  /** The response to a request without a route, if it has one. */
+  answerUnmatched?: (request: Request, path: string) => Response | undefined
   refuseUnmatched: (unmatched: UnmatchedRequest) => never
   /** The page for a failure under a path that has pages; undefined for JSON. */
   findPage?: (failure: Failure) => Response | undefined
@@ -29,11 +31,17 @@ interface ErrorDeps {
  * Turns everything that is thrown into the spec's JSON. The only `onError` that responds: an
  * internal error is logged here, once.
  */
-export const errorResponses = ({ log, requestIds, refuseUnmatched, findPage }: ErrorDeps) =>
+export const errorResponses = (deps: ErrorDeps) =>
   new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, ({ error, code, ...all }) => {
+    const { log, requestIds, answerUnmatched, refuseUnmatched, findPage } = deps
     const { path, request } = all
     const set = all.set as ResponseState & { status?: number }
     const { headers } = set
+    const answer = code === 'NOT_FOUND' ? answerUnmatched?.(request, path) : undefined
+    if (answer) {
+      set.status = answer.status
+      return answer
+    }
     const refusal = toRefusal(
       code === 'NOT_FOUND' ? thrownBy(() => refuseUnmatched({ request, path, set })) : error,
     )

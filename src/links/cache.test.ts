@@ -19,6 +19,7 @@ function cacheOver(rows: Map<string, Destination>) {
         return rows.get(asked)
       },
     },
+    aliases: { find: () => undefined },
     versions,
     counters,
     max: 100,

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import type { CodeVersions } from '../hot/code-versions.ts'
+import { type CodeVersions, encodeAlias, encodeCode } from '../hot/code-versions.ts'
 import { type Destination, DestinationCache } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
+import type { Alias, AliasReads } from './aliases.ts'
 import type { DestinationReads } from './destination.ts'
 
 /** Few unknown codes are requested repeatedly: typing errors and deleted links. */
@@ -11,8 +12,9 @@ const UNKNOWN_MAX = 10_000
 interface LinkCacheOptions {
   counters: Pick<RedirectCounters, 'add' | 'set'>
   reads: Pick<DestinationReads, 'find'>
+  aliases: Pick<AliasReads, 'find'>
   versions: CodeVersions
-  /** Maximum number of links in memory. */
+  /** Maximum number of links in memory, and of aliases. */
   max: number
 }
 
@@ -26,13 +28,18 @@ export class LinkCache {
   readonly #reads: Pick<DestinationReads, 'find'>
   readonly #counters: LinkCacheOptions['counters']
   readonly #known: DestinationCache
+  readonly #aliasReads: Pick<AliasReads, 'find'>
+  /** The code of each alias in the place of a location: no collection visits it. */
+  readonly #aliases: DestinationCache<string>
   /** Unknown codes with their version. */
   readonly #unknown = new LRUCache<Code, number>({ max: UNKNOWN_MAX })
 
-  constructor({ reads, versions, counters, max }: LinkCacheOptions) {
+  constructor({ reads, aliases, versions, counters, max }: LinkCacheOptions) {
     this.#counters = counters
     this.#reads = reads
-    this.#known = new DestinationCache({ max, versions })
+    this.#aliasReads = aliases
+    this.#known = new DestinationCache({ max, versions, encode: encodeCode })
+    this.#aliases = new DestinationCache({ max, versions, encode: encodeAlias })
   }
 
   /** Null if the code is unknown; undefined if only the database can tell. */
@@ -52,6 +59,22 @@ export class LinkCache {
     this.#counters.add(found ? 'foundInDatabase' : 'notInDatabase')
     this.#counters.set('known', this.#known.size)
     this.#counters.set('unknown', this.#unknown.size)
+    return found
+  }
+
+  /** `path` matches `ALIAS_KEY`. The link may have been deleted since: compare its id. */
+  findAliasInMemory(path: string): Alias | undefined {
+    const found = this.#aliases.find(path)
+    return found && { linkId: found.id, code: found.location as Code }
+  }
+
+  /** Reads the database. Undefined if there is no such alias. */
+  lookUpAlias(path: string): Alias | undefined {
+    const version = this.#aliases.versionOf(path)
+    const found = this.#aliasReads.find(path)
+    if (!found) return undefined
+    const { linkId: id, code: location } = found
+    this.#aliases.set(path, { id, location, isDisabled: false, rules: '' }, version)
     return found
   }
 }

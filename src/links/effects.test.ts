@@ -21,13 +21,17 @@ const change = { id: 1, url: 'http://a/', urlKey: new Uint8Array(16), quota, aut
 /** A writer thread whose every call gives `result`, and what followed its calls. */
 function setUp(result: () => unknown) {
   const effects: string[] = []
-  const note = (what: string) => (of?: Code) => {
+  const note = (what: string) => (of?: string) => {
     effects.push(of ? `${what} ${of}` : what)
   }
   const links = new LinkWriter({
     writer: { call: async () => result() } as unknown as Caller<LinkWrites>,
     effects: new LinkEffects({
-      versions: { change: note('change'), changeAll: note('change all') },
+      versions: {
+        change: note('change'),
+        changeAlias: note('change'),
+        changeAll: note('change all'),
+      },
       codes: { add: note('add') },
       hitLimits: { drop: note('drop hits of'), clear: note('drop all hits') },
       images: { prepare: note('prepare'), remove: note('remove') },
@@ -68,6 +72,19 @@ const committed = [
     result: link,
     run: (links: LinkWriter) => links.changeUrl(change),
     effects: ['change SPRING', 'drop hits of SPRING'],
+  },
+  {
+    name: 'other aliases, one of them in any case',
+    result: { changed: ['old-path', 'Spring'], isAnyCase: true },
+    run: (links: LinkWriter) => links.setAliases({ id: 1, paths: ['Spring'], quota, author }),
+    effects: [
+      'add old-path',
+      'change old-path',
+      'add Spring',
+      'add SPRING',
+      'change Spring',
+      'change all',
+    ],
   },
   {
     name: 'a deletion',

@@ -1,5 +1,6 @@
 import type { CodeVersions } from '../hot/code-versions.ts'
-import type { Code } from '../lib/code.ts'
+import { type Code, toCode } from '../lib/code.ts'
+import type { AliasChange } from './alias-store.ts'
 import type { KnownCodes } from './known-codes.ts'
 import type { CreatedLink, Link } from './link.ts'
 import type { HitLimits } from './rules.ts'
@@ -14,7 +15,7 @@ export interface CodeImages {
 }
 
 interface LinkEffectsOptions {
-  versions: Pick<CodeVersions, 'change' | 'changeAll'>
+  versions: Pick<CodeVersions, 'change' | 'changeAlias' | 'changeAll'>
   codes: Pick<KnownCodes, 'add'>
   hitLimits: Pick<HitLimits, 'drop' | 'clear'>
   images: CodeImages
@@ -26,6 +27,7 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   createEncoded: (effects, value) => effects.created(createdLinks(value)),
   reserveCode: (effects, value) => effects.created(linksIn(value).map(asNew)),
   changeUrl: (effects, value) => effects.changed(linksIn(value).map(codeOf)),
+  setAliases: (effects, value) => effects.aliasesChanged(value as Partial<AliasChange> | undefined),
   deleteLink: (effects, value) => effects.deleted(linksIn(value).map(codeOf)),
   patchLinks: (effects, value) => effects.changed(codesIn(value)),
   changeProperties: (effects, value) => effects.changed(codesIn(value)),
@@ -96,6 +98,18 @@ export class LinkEffects {
 
   changed(codes: readonly Code[]): void {
     for (const code of codes) this.#drop(code)
+  }
+
+  /** Not needed for the aliases of a deleted link: a cache finds no link with the same id. */
+  aliasesChanged({ changed = [], isAnyCase = false }: Partial<AliasChange> = {}): void {
+    const { codes, versions } = this.#options
+    for (const path of changed) {
+      codes.add(path)
+      const folded = toCode(path)
+      if (folded !== undefined) codes.add(folded)
+      versions.changeAlias(path)
+    }
+    if (isAnyCase) versions.changeAll()
   }
 
   deleted(codes: readonly Code[]): void {

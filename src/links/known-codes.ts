@@ -37,8 +37,8 @@ export class KnownCodes {
     return !this.#isComplete || this.#filter?.has(code) !== false
   }
 
-  /** The code has a link now. */
-  add(code: Code): void {
+  /** The code or alias has a link now. */
+  add(code: string): void {
     this.#filter?.add(code)
   }
 
@@ -64,7 +64,7 @@ export class KnownCodes {
   async #readAll(filter: CodeFilter): Promise<void> {
     const { reader, onComplete } = this.#options
     const { memory } = filter
-    for (let after: number | undefined = 0; after !== undefined; ) {
+    for (let after: number | string | undefined = 0; after !== undefined; ) {
       after = await reader.call('addCodes', { memory, after, max: CHUNK }, { background: true })
     }
     this.#isComplete = true
@@ -75,8 +75,8 @@ export class KnownCodes {
 interface AddCodes {
   /** Memory of a `CodeFilter`. */
   memory: SharedArrayBuffer
-  /** Starts after the link with this id. */
-  after: number
+  /** Starts after the link with this id, or after this alias. */
+  after: number | string
   max: number
 }
 
@@ -86,19 +86,32 @@ export function codeReads(db: Database) {
     'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
   )
   const disabled = db.prepare<{ code: Code }, []>('SELECT code FROM disabled_codes')
+  const nextAliases = db.prepare<{ path: string; folded: Code | null }, [string, number]>(
+    'SELECT path, folded FROM aliases WHERE path > ? ORDER BY path LIMIT ?',
+  )
   return {
     /**
-     * Adds the codes of the next `max` links to a filter, and after the last link the disabled
-     * codes: a link that was deleted before it was read here may have been disabled before. Returns
-     * the last link's id; undefined if that was all.
+     * Adds the codes of the next `max` links to a filter, after the last link the disabled codes,
+     * and then the aliases: a link that was deleted before it was read here may have been disabled
+     * before. Returns the last link's id or the last alias; undefined if that was all.
      */
-    addCodes({ memory, after, max }: AddCodes): number | undefined {
+    addCodes({ memory, after, max }: AddCodes): number | string | undefined {
       const filter = new CodeFilter(memory)
+      if (typeof after === 'string') {
+        const aliases = nextAliases.all(after, max)
+        for (const { path, folded } of aliases) {
+          filter.add(path)
+          // A redirect thread looks for an alias of this form after its code.
+          if (folded !== null) filter.add(folded)
+        }
+        return aliases.at(-1)?.path
+      }
       const links = next.all(after, max)
       for (const { code } of links) filter.add(code)
       const last = links.at(-1)
-      if (!last) for (const { code } of disabled.all()) filter.add(code)
-      return last?.id
+      if (last) return last.id
+      for (const { code } of disabled.all()) filter.add(code)
+      return ''
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
+import type { AliasReads, AliasRules } from './aliases.ts'
 import { DELETION_DELAY_MS } from './delayed-deletion.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { PropertiesView } from './property-models.ts'
@@ -65,7 +66,13 @@ export function withDetails(
 
 type ChangeDeps = Pick<UpdateDeps, 'links' | 'reads' | 'writer' | 'blocklist' | 'plans' | 'clock'>
 
-export interface PropertiesDeps extends UpdateDeps {
+export interface AliasDeps
+  extends Pick<UpdateDeps, 'links' | 'reads' | 'writer' | 'plans' | 'clock'> {
+  aliases: AliasReads
+  aliasRules: AliasRules
+}
+
+export interface PropertiesDeps extends UpdateDeps, AliasDeps {
   properties: PropertyReads
   hits: HitCounts
 }
@@ -95,6 +102,27 @@ export async function changeProperties(
     quota: deps.plans[owner.plan],
     author: authorOf(owner, deps.clock()),
   })
+}
+
+/**
+ * Sets all aliases of a link, which are well-formed. Throws `code_not_found`, `alias_not_allowed`,
+ * `path_taken`, `quota_exceeded`.
+ */
+export async function changeAliases(
+  deps: AliasDeps,
+  owner: Account,
+  { code, paths }: { code: string; paths: readonly string[] },
+): Promise<void> {
+  const { aliases, aliasRules, links, plans, clock, writer } = deps
+  const { id } = await writer.decide(() => requireOwnedLink(deps, owner, code))
+  const before = aliases.ofLink(id)
+  const added = paths.filter((path) => !before.includes(path))
+  if (added.length > 0 && !aliasRules.mayAdd(owner.id)) throw new AppError('alias_not_allowed')
+  const reserved = added.find(aliasRules.isReserved)
+  if (reserved !== undefined) throw new AppError('path_taken', reserved)
+  const author = authorOf(owner, clock())
+  const isDone = await links.setAliases({ id, paths, quota: plans[owner.plan], author })
+  if (!isDone) throw new AppError('code_not_found', code.toUpperCase())
 }
 
 /**
@@ -136,7 +164,10 @@ function ownedIds(
   return codes.map((code) => requireOwnedLink(deps, owner, code).id)
 }
 
-function viewOf({ properties, hits, addresses }: PropertiesDeps, link: Link): PropertiesView {
+function viewOf(
+  { properties, aliases, hits, addresses }: PropertiesDeps,
+  link: Link,
+): PropertiesView {
   const { id, code, url, createdAt } = link
   return {
     code,
@@ -146,5 +177,6 @@ function viewOf({ properties, hits, addresses }: PropertiesDeps, link: Link): Pr
     created_at: isoTime(createdAt),
     hit_count: hits.ofLink(id),
     ...propertiesView(properties.propertiesOf(id)),
+    aliases: aliases.ofLink(id),
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
+import { ALIASES_MAX, findPathProblem } from './aliases.ts'
 import {
   type Kind,
   MAX_HITS_MAX,
@@ -101,14 +102,40 @@ const bodies = Object.fromEntries(
   SETTABLE_PROPERTIES.map((property) => [property.name, BODIES[property.kind](property)]),
 ) as Bodies
 
-const FIELD_NAMES = Object.keys(bodies).join(', ')
+const strictBody = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return 'Invalid properties: must be a JSON object'
+      const name = String(issue.keys[0]).slice(0, 100)
+      return `Unknown field: ${name}. The fields are ${Object.keys(shape).join(', ')}.`
+    },
+  })
 
 /** Null clears a property; an absent one stays. */
-export const PropertiesBody = z.strictObject(bodies, {
-  error: (issue) =>
-    issue.code === 'unrecognized_keys'
-      ? `Unknown field: ${String(issue.keys[0]).slice(0, 100)}. The fields are ${FIELD_NAMES}.`
-      : 'Invalid properties: must be a JSON object',
+export const PropertiesBody = strictBody(bodies)
+
+const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
+
+/** A path, decoded and without its first slash. */
+export const AliasPath = z.string(BAD_ALIASES).superRefine((path, context) => {
+  const problem = findPathProblem(path)
+  if (problem) context.addIssue({ code: 'custom', message: `Invalid alias: ${problem}` })
+})
+
+/** Properties of a link and all of its aliases. */
+export const LinkBody = strictBody({
+  ...bodies,
+  aliases: z
+    .array(AliasPath, BAD_ALIASES)
+    .max(ALIASES_MAX, BAD_ALIASES)
+    .meta({
+      description:
+        'All further paths that lead to the link, in exact case, without the first slash. Only ' +
+        'owners of the service can add some, unless IMPORT_ALIASES is `all`.',
+      example: ['spring-sale'],
+    })
+    .nullish()
+    .transform((paths) => (paths === null ? [] : paths)),
 })
 
 const VIEWS: Readonly<Record<Kind, z.ZodType>> = {
@@ -127,5 +154,6 @@ export const PropertiesView = LookupView.extend({
   short_url: AddressField,
   qr_url: AddressField,
   ...(Object.fromEntries(PROPERTIES.map(({ name, kind }) => [name, VIEWS[kind]])) as Views),
+  aliases: z.array(z.string()),
 })
 export type PropertiesView = z.infer<typeof PropertiesView>

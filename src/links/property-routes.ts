@@ -2,8 +2,13 @@ import { Elysia } from 'elysia'
 import { type RequestBodies, readBody } from '../http/body.ts'
 import { type GuardDeps, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
-import { changeProperties, getProperties, type PropertiesDeps } from './properties.ts'
-import { PropertiesBody, PropertiesView } from './property-models.ts'
+import {
+  changeAliases,
+  changeProperties,
+  getProperties,
+  type PropertiesDeps,
+} from './properties.ts'
+import { LinkBody, PropertiesView } from './property-models.ts'
 
 interface Deps extends PropertiesDeps, GuardDeps {
   bodies: RequestBodies
@@ -35,22 +40,29 @@ const changeRoutes = (deps: Deps) =>
     .patch(
       '/links/:code',
       async ({ request, account, params: { code } }) => {
-        const change = await readBody(deps.bodies, request, PropertiesBody, account.id)
+        const { aliases: paths, ...change } = await readBody(
+          deps.bodies,
+          request,
+          LinkBody,
+          account.id,
+        )
         await changeProperties(deps, account, [code], change)
+        if (paths) await changeAliases(deps, account, { code, paths })
         return getProperties(deps, account, code)
       },
       {
         detail: operation({
           id: 'patchLink',
-          summary: 'Change properties of a link',
+          summary: 'Change properties and aliases of a link',
           description:
-            'Null clears a property; an absent one stays. `update` changes the destination.',
+            'Null clears a property; an absent one stays. `update` changes the destination. ' +
+            'Aliases are changed last: if they are refused, the properties are changed.',
           tag: 'Links',
           key: true,
           code: true,
-          body: PropertiesBody,
+          body: LinkBody,
           answers: { 200: { description: 'The changed link.', view: PropertiesView } },
-          refusals: [400, 401, 403, 404, 413, 415, 422, 503],
+          refusals: [400, 401, 403, 404, 409, 413, 415, 422, 503],
         }),
       },
     )

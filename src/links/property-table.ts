@@ -203,11 +203,15 @@ export const startsAfterExpiry = ({
 
 const TEXTS = PROPERTIES.filter(({ kind }) => kind === 'line' || kind === 'text' || kind === 'url')
 
-/** SQL: UTF-8 bytes of a link's URL and properties, which count towards the account's quota. */
-export const STORED_BYTES = [
+/** SQL: UTF-8 bytes of a link's URL and properties. */
+export const OWN_BYTES = [
   ...['url', ...TEXTS.map(({ name }) => name)].map((name) => `coalesce(octet_length(${name}), 0)`),
   '(SELECT coalesce(sum(octet_length(value)), 0) FROM json_each(tags))',
 ].join(' + ')
+
+/** SQL: those bytes and the bytes of its aliases, which count towards the account's quota. */
+export const STORED_BYTES = `${OWN_BYTES} +
+  (SELECT coalesce(sum(octet_length(path)), 0) FROM aliases WHERE link_id = links.id)`
 
 /** The same bytes of the properties. */
 export const bytesOfProperties = (properties: LinkProperties): number =>

@@ -70,7 +70,7 @@ function setUp(
     now += ms
   }
   const setHits = (id: number, count: number) =>
-    db.run('INSERT OR REPLACE INTO hits VALUES (?, 1, ?)', [id, count])
+    db.run('INSERT OR REPLACE INTO hits (link_id, account_id, count) VALUES (?, 1, ?)', [id, count])
   return { links, page, ids, wait, setHits, sliceCount: () => slices, lists }
 }
 

@@ -4,6 +4,7 @@ import type { Quota } from '../config.ts'
 import { type Code, newCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
 import { accountCounts } from './account-counts.ts'
+import { aliasRows, aliasWrites, foldedCodes } from './alias-store.ts'
 import {
   type Author,
   type CreatedLink,
@@ -51,6 +52,7 @@ export const linkWrites = (db: Database) => ({
   ...change(db),
   ...deletion(db),
   ...propertyWrites(db),
+  ...aliasWrites(db),
 })
 
 export type LinkWrites = ReturnType<typeof linkWrites>
@@ -115,10 +117,11 @@ function reservation(db: Database) {
   const accounts = accountCounts(db)
   const isInUse = db.prepare<{ code: Code }, [Code]>(
     `SELECT code FROM links WHERE code = ?1
-     UNION ALL SELECT code FROM disabled_codes WHERE code = ?1`,
+     UNION ALL SELECT code FROM disabled_codes WHERE code = ?1
+     UNION ALL SELECT folded FROM aliases WHERE folded = ?1`,
   )
   return {
-    /** Undefined if the code is in use or disabled. */
+    /** Undefined if the code is in use, disabled or closed by an alias. */
     reserveCode(command: ReserveCode): Link | 'not_active' | QuotaName | undefined {
       const { accountId, createdAt, item, quota } = command
       if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
@@ -167,6 +170,7 @@ function deletion(db: Database) {
   const removeLink = db.prepare<Link & { urlBytes: number }, [number]>(
     `DELETE FROM links WHERE id = ? RETURNING ${LINK_COLUMNS}, ${STORED_BYTES} AS urlBytes`,
   )
+  const aliases = aliasRows(db)
   const removeHits = db.prepare<null, [number]>('DELETE FROM hits WHERE link_id = ?')
   const removeVisits = visitRemover(db)
   const idsOf = db.prepare<{ id: number }, [AccountId, number]>(
@@ -184,6 +188,7 @@ function deletion(db: Database) {
     index.remove(link.accountId, id)
     removeHits.run(id)
     removeVisits(id)
+    aliases.removeAllOf(id)
     accounts.add(link.accountId, { links: -1, urlBytes: -urlBytes })
     return link
   }
@@ -220,17 +225,18 @@ function nextCode(code: Code): Code {
 
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
 
-/** Inserts a link; undefined if its code is in use or disabled. */
+/** Inserts a link; undefined if its code is in use, disabled or closed by an alias. */
 function linkInserter(db: Database) {
   const names = Object.keys(INSERTED_COLUMNS) as (keyof typeof INSERTED_COLUMNS)[]
   const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
+  const isClosed = foldedCodes(db)
   // A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
   const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
     `INSERT INTO links (${Object.values(INSERTED_COLUMNS).join(', ')})
      VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (code) DO NOTHING`,
   )
   return (item: NewLink, accountId: AccountId, createdAt: number): Link | undefined => {
-    if (isDisabled.get(item.code)) return undefined
+    if (isDisabled.get(item.code) || isClosed.get(item.code)) return undefined
     const row = { ...item, accountId, createdAt }
     const { changes, lastInsertRowid } = insert.run(...names.map((name) => row[name]))
     if (changes === 0) return undefined

@@ -1,6 +1,7 @@
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../lib/thread.ts'
+import type { SetAliases } from './alias-store.ts'
 import type { LinkEffects } from './effects.ts'
 import {
   type Author,
@@ -65,6 +66,14 @@ export class LinkWriter {
     if (codes === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
     if (codes === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
     if (typeof codes === 'string') throw quotaError(codes, command.quota)
+  }
+
+  /** False if the link was deleted. Throws `invalid_api_key`, `path_taken`, `quota_exceeded`. */
+  async setAliases(command: SetAliases): Promise<boolean> {
+    const result = requireActive(await this.#call('setAliases', command))
+    if (typeof result === 'string') throw quotaError(result, command.quota)
+    if (result && 'taken' in result) throw new AppError('path_taken', result.taken)
+    return result !== undefined
   }
 
   /** Throws `invalid_api_key`. */

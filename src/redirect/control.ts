@@ -4,15 +4,18 @@ import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { VisitRecorder } from '../hot/visit-ring.ts'
 import { clientOf } from '../http/context.ts'
 import type { GuardDeps } from '../http/guard.ts'
+import type { Code } from '../lib/code.ts'
 import type { Log } from '../lib/log.ts'
+import type { AliasReads } from '../links/aliases.ts'
 import type { DestinationReads } from '../links/destination.ts'
 import type { HitLimits } from '../links/rules.ts'
-import { follower } from './follow.ts'
+import { type AliasedLink, follower } from './follow.ts'
 import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 
 interface ControlDeps extends GuardDeps, ResponseDeps {
   requestIds: GuardDeps['requestIds']
   destinations: DestinationReads
+  aliases: AliasReads
   hitLimits: HitLimits
   journal: { append(linkId: number): void }
   visits: VisitRecorder | undefined
@@ -25,9 +28,15 @@ interface ControlDeps extends GuardDeps, ResponseDeps {
  * with `max_hits`, in an unusual form, and during a failure of the database.
  */
 export function controlFollower(deps: ControlDeps): (text: string, request: Request) => Answer {
-  const { destinations, limiter, address, counters } = deps
+  const { destinations, aliases, limiter, address, counters } = deps
   const answers = new Answers(deps)
-  const follow = follower({ ...deps, find: (code) => destinations.find(code) ?? null })
+  const findAlias = (path: string): AliasedLink | null => {
+    const alias = aliases.find(path)
+    const link = alias && destinations.find(alias.code)
+    return link ? { code: alias.code, link } : null
+  }
+  const find = (code: Code) => destinations.find(code) ?? null
+  const follow = follower({ ...deps, find, findAlias })
 
   return (text, request) => {
     const { headers, method } = request

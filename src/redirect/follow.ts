@@ -13,6 +13,8 @@ import { type Answer, Answers, type ResponseDeps } from './responses.ts'
 interface FollowDeps extends ResponseDeps {
   /** Null if no link has the code; undefined if only the control thread can tell. */
   find(code: Code): Destination | null | undefined
+  /** Called if no link has the path as its code. Null and undefined as above. */
+  findAlias(path: string): AliasedLink | null | undefined
   /** Only on the control thread: see `HitLimits`. */
   hitLimits?: HitLimits
   journal: { append(linkId: number): void }
@@ -21,6 +23,12 @@ interface FollowDeps extends ResponseDeps {
   limiter: Pick<RateLimiter, 'take'>
   clock: Clock
   counters: Pick<RedirectCounters, 'add'>
+}
+
+/** The link to which an alias resolves. */
+export interface AliasedLink {
+  code: Code
+  link: Destination
 }
 
 /** A request for a short link. */
@@ -46,17 +54,21 @@ const NO_RULES: LinkRules = {}
 
 /**
  * HOT PATH. Answers GET /{code}. No schema, no hooks, no await, no exceptions, no needless object:
- * bench/load/redirect.ts and rules.ts guard its cost. A redirect thread leaves texts that are no
- * code, and links with `max_hits`, to the control thread.
+ * bench/load/redirect.ts and rules.ts guard its cost. A redirect thread leaves texts that are
+ * neither a code nor an alias, and links with `max_hits`, to the control thread.
  */
 export function follower(deps: FollowDeps): Follow {
-  const { find, hitLimits, journal, visits, limiter, clock, counters } = deps
+  const { find, findAlias, hitLimits, journal, visits, limiter, clock, counters } = deps
   const answers = new Answers(deps)
 
   return (request, client, account) => {
-    const code = toCode(request.text)
-    const link = code === undefined ? undefined : find(code)
-    if (!hitLimits && link === undefined) return undefined
+    const named = toCode(request.text)
+    const direct = named === undefined ? null : find(named)
+    const alias = direct === null ? findAlias(request.text) : null
+    const code = alias ? alias.code : named
+    const link = alias ? alias.link : direct
+    const isUncertain = link === undefined || alias === undefined || code === undefined
+    if (!hitLimits && isUncertain) return undefined
     const rules = link?.rules ? (JSON.parse(link.rules) as LinkRules) : NO_RULES
     const isLimited = code !== undefined && link && rules.max_hits !== undefined
     if (!hitLimits && isLimited) return undefined

@@ -10,7 +10,7 @@ const FORWARDED_HEAD_MAX = 16 * 1024
  */
 const HEADERS = String.raw`(?:[\w!#$%&'*+.^\x60|~-]{1,64}:[\t -~\x80-\xff]*\r\n){1,64}\r\n$`
 const PLAIN = new RegExp(
-  String.raw`^GET /([A-Za-z0-9]+)(?:\?([!-~]*))? HTTP/1\.([01])\r\n${HEADERS}`,
+  String.raw`^GET /([A-Za-z0-9_-]+)(?:\?([!-~]*))? HTTP/1\.([01])\r\n${HEADERS}`,
 )
 /** With one of these, the request has a body, belongs to an account or is no simple one. */
 const UNUSUAL = unusual(

@@ -2,7 +2,7 @@ import { BlockedHosts, type BlockedLists } from '../blocklist/blocked-hosts.ts'
 import { OwnAddress } from '../blocklist/own-address.ts'
 import { openReadonly } from '../db/open.ts'
 import { ClientAddress } from '../hot/client-address.ts'
-import { CodeVersions } from '../hot/code-versions.ts'
+import { ALIAS_KEY_MAX, CodeVersions } from '../hot/code-versions.ts'
 import type { Destination } from '../hot/destination-cache.ts'
 import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
 import { PassedPeers } from '../hot/passed-peers.ts'
@@ -14,12 +14,13 @@ import type { Code } from '../lib/code.ts'
 import { stackOf } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
+import { AliasReads } from '../links/aliases.ts'
 import { LinkCache } from '../links/cache.ts'
 import { CodeFilter } from '../links/code-filter.ts'
 import { DestinationReads } from '../links/destination.ts'
 import { type Connection, type ConnectionContext, listenForClients } from './connection.ts'
 import { ConnectionLimits, type ThreadLimits } from './connection-limits.ts'
-import { follower } from './follow.ts'
+import { type AliasedLink, follower } from './follow.ts'
 import { logged, timed } from './observe.ts'
 import { type Answer, internalError } from './responses.ts'
 
@@ -177,7 +178,7 @@ export class RedirectThread {
     const { notFoundUrl, limiter, journal, visits, thread } = this.#settings
     const counters = this.#counters
     const follow = follower({
-      find: this.#finder(),
+      ...this.#finder(),
       journal: new JournalAppender(journal),
       visits: visits && new VisitRecorder(visits.ring, visits.headers),
       limiter: new RateLimiter(limiter, { ...this.#clocks, thread }),
@@ -196,30 +197,47 @@ export class RedirectThread {
     return (request, peer) => observed(request, this.#address.resolve(peer, request))
   }
 
-  /** Undefined while the database fails. */
-  #finder(): (code: Code) => Destination | null | undefined {
+  /** Both return undefined while the database fails. */
+  #finder() {
     const { versions, cacheMax: max } = this.#settings
     const reads = new DestinationReads(this.#db, {
       isBlocked: (url) => this.#blocked.isBlocked(url),
     })
     const cache = new LinkCache({
       reads,
+      aliases: new AliasReads(this.#db),
       versions: new CodeVersions(versions),
       counters: this.#counters,
       max,
     })
-    return (code) => {
-      const found = cache.findInMemory(code)
-      if (found !== undefined) return found
-      if (this.#codes?.has(code) === false) return null
+    const lookUp = <Found>(read: () => Found | undefined): Found | null | undefined => {
       try {
-        const stored = cache.lookUp(code)
+        const stored = read()
         if (!stored && !this.#codes) this.#noteSome({ codesWanted: true })
         return stored ?? null
       } catch {
         return undefined
       }
     }
+    const find = (code: Code): Destination | null | undefined => {
+      const found = cache.findInMemory(code)
+      if (found !== undefined) return found
+      if (this.#codes?.has(code) === false) return null
+      return lookUp(() => cache.lookUp(code))
+    }
+    const findAlias = (path: string): AliasedLink | null | undefined => {
+      if (path.length > ALIAS_KEY_MAX) return null
+      let alias = cache.findAliasInMemory(path) ?? null
+      if (!alias && this.#codes?.mayHaveAlias(path) !== false) {
+        const stored = lookUp(() => cache.lookUpAlias(path))
+        if (stored === undefined) return undefined
+        alias = stored
+      }
+      const link = alias && find(alias.code)
+      // The link of a remembered alias may be gone, and its code may be that of another one.
+      return link && link.id === alias?.linkId ? { code: alias.code, link } : link && null
+    }
+    return { find, findAlias }
   }
 
   #blockedIn(lists: BlockedLists): BlockedHosts {

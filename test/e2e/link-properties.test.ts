@@ -31,6 +31,7 @@ const PLAIN = {
   forward_query: false,
   no_index: false,
   delete_at: null,
+  aliases: [],
 }
 
 test('a link without properties has none of them', async () => {
@@ -78,7 +79,7 @@ const TAGS = 'Invalid tags: must be a list of at most 20'
 const HITS = 'Invalid max_hits: must be an integer between 1 and 1000000000'
 const STARTS = 'Invalid starts_at: must be a time such as 2026-03-01T12:00:00.000Z'
 const FIELDS =
-  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index.'
+  'The fields are title, tags, note, paused, starts_at, expires_at, max_hits, expired_url, forward_query, no_index, aliases.'
 
 const REFUSED: [json: unknown, error: string][] = [
   [[], 'Invalid properties: must be a JSON object'],

@@ -85,6 +85,7 @@ const FIELDS: Record<string, string[]> = {
 /** Fields of a body in which none is required. */
 const OPTIONAL_FIELDS: Record<string, string[]> = {
   'PATCH /api/links/{code}': [
+    'aliases',
     'expired_url',
     'expires_at',
     'forward_query',
@@ -170,7 +171,7 @@ const STATUSES: Record<string, number[]> = {
   'GET /{code}': [302, 404, 410, 429, 500],
   'GET /api/status': [200, 429, 500, 503],
   'GET /api/links/{code}': [200, 401, 404, 429, 500, 503],
-  'PATCH /api/links/{code}': [200, 400, 401, 403, 404, 413, 415, 422, 429, 500, 503],
+  'PATCH /api/links/{code}': [200, 400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503],
   'GET /api/hits': [200, 400, 401, 429, 500, 503],
   'GET /api/links/{code}/hits': [200, 400, 401, 404, 429, 500, 503],
   'GET /api/visits': [200, 400, 401, 429, 500, 503],

@@ -48,12 +48,12 @@ test('what belongs to one host is no difference', () => {
     [two, 'b'],
   ] as const) {
     const position = id.charCodeAt(0)
-    change(file, `INSERT INTO hit_totals VALUES (1, '${id}', ${position}, 7)`)
+    change(file, `INSERT INTO hit_totals VALUES (1, '${id}', ${position}, 7, 0)`)
   }
   change(one, 'UPDATE search_progress SET indexed_to = 1')
   change(one, "INSERT INTO links_search (rowid, text) VALUES (1, 'indexed')")
   expect(firstDifference(one, two)).toBeUndefined()
   expect([...sharedRows(one)].filter((row) => row.startsWith('hit_totals'))).toEqual([
-    'hit_totals {"id":1,"redirects":7}',
+    'hit_totals {"id":1,"redirects":7,"imported":0}',
   ])
 })

@@ -24,6 +24,7 @@ import { destination, linkPath } from '../ui/link-parts.ts'
 import { badgesOf, offeredTags } from '../ui/link-table.ts'
 import { exactTime } from '../ui/local-time.ts'
 import { HIT_COUNT_ID, linkHits, zoneOf } from './analytics.ts'
+import { aliasCard, saveAliases } from './link-aliases.ts'
 import {
   propertiesForm,
   readProperties,
@@ -58,6 +59,13 @@ export const linkPages = (deps: DashboardDeps) =>
         typed: { sent },
       })
     })
+    .post('/:code/aliases', ({ user, params, form }) =>
+      changeLink(deps, user, params.code, {
+        change: (link) => saveAliases(deps, user, link, form),
+        done: 'aliases',
+        typed: { alias: form.text('add') },
+      }),
+    )
     .post('/:code/pause', ({ user, params, form }) => {
       const paused = form.text('paused') === '1'
       return changeLink(deps, user, params.code, {
@@ -88,7 +96,7 @@ interface LinkChange {
   /** A name in `DONE`. */
   done: keyof typeof DONE
   /** What the page shows again if it is refused. */
-  typed?: Pick<LinkPageProps, 'url' | 'sent'>
+  typed?: Pick<LinkPageProps, 'url' | 'alias' | 'sent'>
 }
 
 /** Changes a link of the account, and shows its page. */
@@ -108,6 +116,7 @@ const DONE = {
   changed:
     'The destination is changed. It takes effect immediately, also for QR codes already printed.',
   saved: 'The properties are saved. They take effect immediately.',
+  aliases: 'The aliases are saved. They take effect immediately.',
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
   kept: 'The link is not deleted.',
@@ -119,6 +128,8 @@ interface LinkPageProps {
   error?: AppError
   /** The destination that was refused. */
   url?: string
+  /** The alias that was refused. */
+  alias?: string
   /** The properties that were refused. */
   sent?: SentProperties
 }
@@ -128,7 +139,7 @@ async function linkPage(
   user: CurrentUser,
   props: LinkPageProps,
 ): Promise<Response> {
-  const { link, query, error, url, sent } = props
+  const { link, query, error, url, alias, sent } = props
   const properties = deps.properties.propertiesOf(link.id)
   const zone = zoneOf(requireAccount(deps, user))
   const disabled = deps.moderation.reads.find(link.code)?.reason
@@ -166,6 +177,7 @@ async function linkPage(
         ${factsLine(deps, state)}
       </section>
       ${propertiesForm(user, { link, properties, zone, tags, sent })}
+      ${aliasCard(deps, user, { link, typed: alias })}
       ${await linkHits(deps, user, { link, query })}
       ${qrCard(deps, link, query)}`,
   })

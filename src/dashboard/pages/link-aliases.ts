@@ -1,0 +1,78 @@
+import { parseWith } from '../../http/body.ts'
+import { type Html, html, visible } from '../../lib/html.ts'
+import { ALIASES_MAX, decodePath } from '../../links/aliases.ts'
+import type { Link } from '../../links/link.ts'
+import { changeAliases } from '../../links/properties.ts'
+import { AliasPath } from '../../links/property-models.ts'
+import type { CurrentUser } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
+import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
+import { linkPath } from '../ui/link-parts.ts'
+
+/** Adds the alias in `add`, or removes the one in `remove`. Throws the refusals of the API. */
+export async function saveAliases(
+  deps: DashboardDeps,
+  { account }: CurrentUser,
+  { id, code }: Link,
+  form: Form,
+): Promise<void> {
+  const before = deps.aliases.ofLink(id)
+  const added = form.text('add')
+  const paths = added === '' ? before : [...before, pathOf(deps, added)]
+  const removed = form.text('remove')
+  await changeAliases(deps, account, { code, paths: paths.filter((path) => path !== removed) })
+}
+
+/** A path, or the whole short URL that is printed somewhere. */
+function pathOf({ baseUrl }: DashboardDeps, typed: string): string {
+  const path = typed.startsWith(`${baseUrl}/`) ? typed.slice(baseUrl.length) : typed
+  const decoded = path === typed ? path : (decodePath(path) ?? path)
+  return parseWith(AliasPath, decoded.replace(/^\//, ''))
+}
+
+interface AliasCardProps {
+  link: Link
+  /** The alias that was refused. */
+  typed?: string | undefined
+}
+
+/** Absent for an account that cannot have aliases. */
+export function aliasCard(
+  { aliases, aliasRules, baseUrl }: DashboardDeps,
+  user: CurrentUser,
+  { link, typed }: AliasCardProps,
+): Html | false {
+  const paths = aliases.ofLink(link.id)
+  const mayAdd = aliasRules.mayAdd(user.account.id)
+  if (paths.length === 0 && !mayAdd) return false
+  const action = `${linkPath(link.code)}/aliases`
+  return parts.card(
+    'Aliases',
+    html`<p class="hint">Further addresses that lead here, for example printed ones of another
+        service. Letter case matters.</p>
+      ${paths.map(
+        (path) => html`<div class="row">
+          <code>${baseUrl}/${visible(path)}</code>
+          ${parts.buttonForm(user, action, 'Remove', {
+            values: { remove: path },
+            title: `Remove ${path}`,
+          })}
+        </div>`,
+      )}
+      ${
+        mayAdd &&
+        paths.length < ALIASES_MAX &&
+        parts.form(user, action, [
+          parts.field({
+            name: 'add',
+            label: 'New alias',
+            value: typed ?? '',
+            autocomplete: 'off',
+            extra: { maxlength: 1000, placeholder: 'spring-sale', spellcheck: 'false' },
+          }),
+          parts.button('Add', 'plain'),
+        ])
+      }`,
+  )
+}

@@ -1,0 +1,97 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+import type { Code } from '../lib/code.ts'
+
+/**
+ * Aliases: further paths of a link that cannot be codes, because of their length or signs or
+ * because another path differs in letter case only. An alias resolves to a code and nothing else,
+ * after no link was found with its path as the code.
+ */
+
+/** Maximum number of aliases of one link. */
+export const ALIASES_MAX = 20
+const PATH_BYTES_MAX = 255
+
+/** Why a decoded path, without its first slash, cannot be an alias; undefined if it can. */
+export function findPathProblem(path: string): string | undefined {
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) return `must have at most ${PATH_BYTES_MAX} bytes`
+  if (!path.isWellFormed() || /[\p{Cc}\p{Zl}\p{Zp}\\?#]/u.test(path)) {
+    return 'must not contain control characters, \\, ? or #'
+  }
+  if (path.split('/').some((segment) => /^\.{0,2}$/.test(segment))) {
+    return 'must not be empty, or have a segment that is empty, . or ..'
+  }
+  return undefined
+}
+
+/** Decodes a path of a URL once. Undefined if it is malformed. */
+export function decodePath(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return undefined
+  }
+}
+
+const firstSegment = (path: string): string => path.split('/', 2)[1] ?? ''
+
+interface AliasRulesOptions {
+  /** Who may add aliases: a short path of the whole domain is the operator's to give away. */
+  importAliases: 'owners' | 'all'
+  accounts: { find(id: AccountId): { isOwner: number } | undefined }
+}
+
+/** Which aliases may be added. */
+export class AliasRules {
+  readonly #options: AliasRulesOptions
+  #reserved: ReadonlySet<string> = new Set()
+
+  constructor(options: AliasRulesOptions) {
+    this.#options = options
+  }
+
+  /** The routes of the service: no alias begins like one of them. */
+  reserve(routes: readonly { path: string }[]): void {
+    const names = routes.map(({ path }) => firstSegment(path))
+    this.#reserved = new Set(names.filter((name) => !/^[:*]|^$/.test(name)))
+  }
+
+  isReserved = (path: string): boolean => this.#reserved.has(firstSegment(`/${path}`))
+
+  mayAdd(accountId: AccountId): boolean {
+    const { importAliases, accounts } = this.#options
+    return importAliases === 'all' || accounts.find(accountId)?.isOwner === 1
+  }
+}
+
+export interface Alias {
+  linkId: number
+  code: Code
+}
+
+/** Reads on any thread. */
+export class AliasReads {
+  readonly #byPath
+  readonly #ofLink
+
+  constructor(db: Database) {
+    const select = `SELECT link_id AS linkId, code FROM aliases JOIN links ON links.id = link_id`
+    this.#byPath = db.prepare<Alias, [string, string]>(
+      `${select} WHERE path = ?1 UNION ALL ${select} WHERE path = ?2 AND any_case = 1 LIMIT 1`,
+    )
+    this.#ofLink = db.prepare<{ path: string }, [number]>(
+      'SELECT path FROM aliases WHERE link_id = ? ORDER BY path',
+    )
+  }
+
+  /** `path`: decoded. The exact one comes before one in any case. */
+  find(path: string): Alias | undefined {
+    if (path === '' || path.length > PATH_BYTES_MAX) return undefined
+    return this.#byPath.get(path, path.toLowerCase()) ?? undefined
+  }
+
+  /** The aliases of a link, in alphabetical order. */
+  ofLink(linkId: number): string[] {
+    return this.#ofLink.all(linkId).map(({ path }) => path)
+  }
+}

@@ -1,0 +1,172 @@
+import { expect, test } from 'bun:test'
+import { checkDatabase } from '../../src/backup/invariants.ts'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+
+/** Aliases: further paths of a link, in exact case. */
+
+const CODE = 'SPRING26'
+const URL = 'https://example.com/landing'
+const ALL = { env: { IMPORT_ALIASES: 'all' } }
+
+const patch = (app: TestApp, aliases: unknown, code = CODE, key = 'free') =>
+  app.call('PATCH', `/api/links/${code}`, { key, json: { aliases } })
+const follow = (app: TestApp, path: string) => app.call('GET', `/${path}`)
+
+/** Every problem that `hopcode check` would report. */
+function problemsOf(app: TestApp) {
+  using db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
+  return [...checkDatabase(db)].filter(({ status }) => status === 'problem')
+}
+
+const WELL_FORMED = [
+  'a',
+  'spring-sale',
+  'Under_Score',
+  'abc',
+  'AbCdEf',
+  'exactly-20-signs-now',
+  'one-and-twenty-signs-x',
+  'campaign/2026/spring',
+  'file.name.html',
+  'grüße/wörld',
+  'emoji-🎉',
+  'x'.repeat(255),
+  '100%',
+  'a b',
+]
+
+test('an alias redirects as its link does, under its code, and counts there', async () => {
+  await using app = await testApp(ALL)
+  await app.claim(CODE, URL)
+  for (const path of WELL_FORMED) {
+    expect(await patch(app, [path])).toMatchObject({ status: 200, body: { aliases: [path] } })
+    const encoded = path.split('/').map(encodeURIComponent).join('/')
+    for (let time = 0; time < 2; time++) {
+      const answer = await follow(app, encoded)
+      expect([path, answer.status, answer.headers.get('location')]).toEqual([path, 302, URL])
+      expect(answer.headers.get('x-service-code')).toBe(CODE)
+    }
+  }
+  const { body } = await app.call('GET', `/api/links/${CODE}`, { key: 'free' })
+  expect(body.hit_count).toBe(2 * WELL_FORMED.length)
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('an alias that was removed is unknown from the next request on', async () => {
+  await using app = await testApp(ALL)
+  await app.claim(CODE, URL)
+  await patch(app, ['one-way', 'other-way', 'AbCdEf'])
+  for (const path of ['one-way', 'other-way', 'AbCdEf']) {
+    expect((await follow(app, path)).status).toBe(302)
+  }
+  expect((await patch(app, ['other-way'])).body.aliases).toEqual(['other-way'])
+  for (const path of ['one-way', 'AbCdEf']) expect((await follow(app, path)).status).toBe(404)
+  expect((await follow(app, 'other-way')).status).toBe(302)
+  expect((await patch(app, null)).body.aliases).toEqual([])
+  expect((await follow(app, 'other-way')).status).toBe(404)
+})
+
+test('two paths that differ in case only lead to different links, and close the code of their form', async () => {
+  await using app = await testApp(ALL)
+  const upper = await app.shorten('https://example.com/upper')
+  const lower = await app.shorten('https://example.com/lower')
+  await patch(app, ['AbCdEf'], upper.code)
+  await patch(app, ['abcdef'], lower.code)
+  const destinations = async () => {
+    const answers = await Promise.all(['AbCdEf', 'abcdef'].map((path) => follow(app, path)))
+    return answers.map(({ headers }) => headers.get('location'))
+  }
+  expect(await destinations()).toEqual(['https://example.com/upper', 'https://example.com/lower'])
+  for (const path of ['ABCDEF', 'aBcDeF']) expect((await follow(app, path)).status).toBe(404)
+  const refused = await app.call('POST', '/api/reserve', { key: 'pro', json: { code: 'ABCDEF' } })
+  expect(refused).toMatchObject({ status: 409, body: { error: 'Code already in use: ABCDEF' } })
+  expect(await destinations()).toEqual(['https://example.com/upper', 'https://example.com/lower'])
+  await patch(app, [], upper.code)
+  await patch(app, [], lower.code)
+  expect(await app.reserve('ABCDEF')).toMatchObject({ code: 'ABCDEF' })
+})
+
+test('the aliases of a deleted link are gone, and never lead to the next link of its code', async () => {
+  await using app = await testApp(ALL)
+  const { passcode } = await app.claim(CODE, URL)
+  await patch(app, ['printed-path', 'PRINTed'])
+  expect((await follow(app, 'printed-path')).status).toBe(302)
+  expect((await follow(app, 'PRINTed')).status).toBe(302)
+  await app.call('POST', '/api/delete', { key: 'free', json: { code: CODE, passcode } })
+  expect((await follow(app, 'printed-path')).status).toBe(404)
+  await app.claim(CODE, 'https://evil.example/', 'pro')
+  expect((await follow(app, CODE)).status).toBe(302)
+  for (const path of ['printed-path', 'PRINTed']) expect((await follow(app, path)).status).toBe(404)
+  expect(await patch(app, ['printed-path'], CODE, 'pro')).toMatchObject({ status: 200 })
+  expect((await follow(app, 'printed-path')).headers.get('location')).toBe('https://evil.example/')
+  expect(problemsOf(app)).toEqual([])
+})
+
+test('an alias has the rules of its link', async () => {
+  await using app = await testApp(ALL)
+  await app.claim(CODE, URL)
+  await patch(app, ['with-rules'])
+  const set = (json: object) => app.call('PATCH', `/api/links/${CODE}`, { key: 'free', json })
+  await set({ paused: true })
+  expect((await follow(app, 'with-rules')).status).toBe(404)
+  await set({ paused: false, max_hits: 1 })
+  expect((await follow(app, 'with-rules')).status).toBe(302)
+  expect((await follow(app, 'with-rules')).status).toBe(410)
+  await set({ max_hits: null, forward_query: true })
+  expect((await follow(app, 'with-rules?a=1')).headers.get('location')).toBe(`${URL}?a=1`)
+})
+
+const REFUSED: [aliases: unknown, status: number, error: string | RegExp][] = [
+  ['x', 400, 'Invalid aliases: must be a list of at most 20 paths'],
+  [[5], 400, 'Invalid aliases: must be a list of at most 20 paths'],
+  [Array.from({ length: 21 }, (_, n) => `a-${n}`), 400, /at most 20/],
+  [[''], 400, /must not be empty/],
+  [['a//b'], 400, /must not be empty/],
+  [['../../etc/passwd'], 400, /must not be empty/],
+  [['a/.'], 400, /must not be empty/],
+  [['a\u0000'], 400, /control characters/],
+  [['a?b'], 400, /control characters/],
+  [['\ud800'], 400, /control characters/],
+  [['x'.repeat(256)], 400, /255 bytes/],
+  [['ü'.repeat(128)], 400, /255 bytes/],
+  [['api/anything'], 409, 'Path already in use: api/anything'],
+  [['app'], 409, 'Path already in use: app'],
+  [['docs'], 409, 'Path already in use: docs'],
+  [['qr/SPRING'], 409, 'Path already in use: qr/SPRING'],
+  [['cdn/x'], 409, 'Path already in use: cdn/x'],
+  [['-/ready'], 409, 'Path already in use: -/ready'],
+  [['free-1', 'spring26'], 409, 'Path already in use: spring26'],
+  [['free-1', 'Taken-1'], 409, 'Path already in use: Taken-1'],
+]
+test.each(REFUSED)('%j is refused, and nothing is changed', async (aliases, status, error) => {
+  await using app = await testApp(ALL)
+  await app.claim(CODE, URL)
+  await app.claim('OTHER26')
+  await patch(app, ['Taken-1'], 'OTHER26')
+  const answer = await patch(app, aliases)
+  expect(answer).toMatchObject({ status, body: { error: expect.stringMatching(error) } })
+  expect((await app.call('GET', `/api/links/${CODE}`, { key: 'free' })).body.aliases).toEqual([])
+  expect((await follow(app, 'free-1')).status).toBe(404)
+})
+
+test('accounts that are not owners can remove aliases, and add none', async () => {
+  await using app = await testApp()
+  await app.claim(CODE, URL)
+  expect(await patch(app, ['spring-sale'])).toMatchObject({
+    status: 403,
+    body: { error: 'Only owners of the service can add aliases' },
+  })
+  app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 1'))
+  expect(await patch(app, ['spring-sale', 'b-b'])).toMatchObject({ status: 200 })
+  app.administer(({ db }) => db.run('UPDATE accounts SET is_owner = 0'))
+  expect((await patch(app, ['b-b'])).body.aliases).toEqual(['b-b'])
+})
+
+test('aliases count towards the bytes that an account may store', async () => {
+  await using app = await testApp({ env: { IMPORT_ALIASES: 'all', FREE_URL_BYTES_MAX: '100' } })
+  await app.claim(CODE, URL)
+  expect(await patch(app, ['x'.repeat(100)])).toMatchObject({ status: 422 })
+  expect(await patch(app, ['x'.repeat(70)])).toMatchObject({ status: 200 })
+  expect(problemsOf(app)).toEqual([])
+})
