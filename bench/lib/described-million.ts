@@ -113,11 +113,12 @@ function addHits(db: Database): void {
   for (let hour = (today - DAYS_OF_HOURS + 1) * HOURS_OF_DAY; dayOf(hour) <= today; hour++) {
     add(hour, HITS_AN_HOUR, true)
   }
-  db.run(`INSERT INTO hits (link_id, account_id, count) SELECT id, ${ACCOUNT}, sum(count) FROM hits_by_day WHERE scope = 0
-          GROUP BY id`)
+  db.run(`INSERT INTO hits (link_id, account_id, count)
+          SELECT id, ${ACCOUNT}, sum(count) FROM hits_by_day WHERE scope = 0 GROUP BY id`)
   // Hits of the other links are older than the stored days.
   const earlier = db.prepare<null, [number, number, number]>(
-    'INSERT INTO hits (link_id, account_id, count) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET count = count + ?3',
+    `INSERT INTO hits (link_id, account_id, count) VALUES (?1, ?2, ?3)
+     ON CONFLICT DO UPDATE SET count = count + ?3`,
   )
   for (let n = 0; n < LINKS_WITH_HITS; n++) {
     earlier.run(scatteredId(n), ACCOUNT, 1 + Math.floor(LINKS_WITH_HITS / (n + 1)))

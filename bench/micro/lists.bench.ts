@@ -37,7 +37,8 @@ function describeLinks(path: string): void {
   inTransaction(db, () => {
     db.run("UPDATE links SET tags = json_array('half') WHERE id % 2 = 0")
     db.run(
-      'INSERT INTO hits (link_id, account_id, count) SELECT id, account_id, id * 7919 % 1000 + 1 FROM links WHERE id % 3 = 0',
+      `INSERT INTO hits (link_id, account_id, count)
+       SELECT id, account_id, id * 7919 % 1000 + 1 FROM links WHERE id % 3 = 0`,
     )
     for (let n = 0; n < TITLED; n++) {
       patchLinks({ ids: [n * (MILLION / TITLED) + 1], patch, quota, author })

@@ -3,8 +3,8 @@ export const BYTES_PER_CODE = 2
 const HASHES = 4
 
 /**
- * A set of codes and aliases in shared memory: a Bloom filter (B. Bloom, "Space/Time Trade-offs in Hash Coding
- * with Allowable Errors", 1970).
+ * A set of codes and aliases in shared memory: a Bloom filter (B. Bloom, "Space/Time Trade-offs in
+ * Hash Coding with Allowable Errors", 1970).
  */
 export class CodeFilter {
   readonly memory: SharedArrayBuffer

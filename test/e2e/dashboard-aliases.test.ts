@@ -22,7 +22,7 @@ test('an account that may have aliases adds and removes them on the page of a li
   expect(text).toContain('http://hop.test/&lt;i&gt;&amp;')
   expect(text).not.toContain('<i>')
   const refused = await change({ add: 'app/links' })
-  expect(refused.status).toBe(409)
+  expect(refused.status).toBe(422)
   expect(refused.text).toContain('Path already in use: app/links')
   expect((await change({ remove: '<i>&"' })).status).toBe(303)
   expect(await aliases()).toEqual(['grüße', 'spring-sale'])
