@@ -100,9 +100,8 @@ const SMALL = {
   search: {
     rowsAtOnce: 16,
     candidatesMax: 12,
-    rowsBetween: 48,
+    scannedIds: 48,
     span: 60,
-    spanMin: 20,
     countBytes: 5000,
     bytesMax: 3000,
   },
