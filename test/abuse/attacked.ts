@@ -44,6 +44,8 @@ export interface Attack {
 
 export const median = (sorted: readonly number[]): number =>
   sorted[Math.floor(sorted.length / 2)] ?? 0
+export const p99 = (sorted: readonly number[]): number =>
+  sorted[Math.floor(sorted.length * 0.99)] ?? 0
 export const highest = (values: readonly number[]): number => Math.max(0, ...values)
 
 /** Distinct URLs, of which each ends as `tail` says. */

@@ -2,7 +2,15 @@ import type { Attack } from './attacked.ts'
 import { bodies, csv, parked } from './byte-attacks.ts'
 import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, pages, search } from './data-attacks.ts'
-import { addresses, codes, signIns, signUps, staticFiles } from './network-attacks.ts'
+import {
+  addresses,
+  codes,
+  impostors,
+  queries,
+  signIns,
+  signUps,
+  staticFiles,
+} from './network-attacks.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
 export const ATTACKS: readonly Attack[] = [
@@ -18,6 +26,8 @@ export const ATTACKS: readonly Attack[] = [
   staticFiles,
   addresses,
   codes,
+  impostors,
+  queries,
   idle,
   halfSent,
   unread,

@@ -1,7 +1,10 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { connect } from 'node:net'
+import { mainThreadSecondsOf } from '../../bench/lib/process-stats.ts'
+import { Conversation } from '../support/conversation.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
 import { freshIpv4, ipv6Networks, scan } from './addresses.ts'
-import { type Attack, Attacked, structure, timing } from './attacked.ts'
+import { type Attack, Attacked, p99, structure, timing } from './attacked.ts'
 
 /** Attacks from many addresses, and guesses. */
 
@@ -205,6 +208,7 @@ export const staticFiles: Attack = {
       structure('files that were sent', answered, isShort ? 80 : 1200),
       structure('redirects that failed', observed.failed, 0),
       timing('bytes per second', bytes / 8 / 1024 ** 2, 256, 'MiB'),
+      timing('p99 of redirects meanwhile', p99(observed.latencies), 50, 'ms'),
     ]
   },
 }
@@ -223,5 +227,109 @@ export const signUps: Attack = {
       if (status < 400) created++
     }
     return [structure(`accounts, of ${count} attempts`, created, 20)]
+  },
+}
+
+/** A TCP socket of this machine: its local port, and that of its peer. */
+interface TcpSocket {
+  port: number
+  peerPort: number
+  inode: string
+}
+
+function tcpSockets(): TcpSocket[] {
+  const [, ...lines] = readFileSync('/proc/net/tcp', 'latin1').trim().split('\n')
+  return lines.map((line) => {
+    const [, local = '', peer = '', , , , , , , inode = ''] = line.trim().split(/\s+/)
+    const portOf = (address: string) => Number.parseInt(address.split(':')[1] ?? '', 16)
+    return { port: portOf(local), peerPort: portOf(peer), inode }
+  })
+}
+
+/** The TCP sockets of a process. */
+function socketsOf(pid: number): TcpSocket[] {
+  const folder = `/proc/${pid}/fd`
+  const links = readdirSync(folder).map((name) => readlinkSync(`${folder}/${name}`))
+  return tcpSockets().filter(({ inode }) => links.includes(`socket:[${inode}]`))
+}
+
+export const impostors: Attack = {
+  name: 'impostors',
+  about: 'a process on the same machine uses the ports of connections between the threads',
+  async run(program) {
+    await using attacked = await Attacked.start(program)
+    const { port, service } = attacked
+    const request = 'GET /api/status HTTP/1.1\r\nHost: hop.test\r\n\r\n'
+    const remaining = async (visitor: Conversation, count: number) => {
+      visitor.send(request)
+      const answers = await visitor.answers(count)
+      return Number(answers.at(-1)?.headers.get('x-ratelimit-remaining'))
+    }
+    using visitor = await Conversation.open(service.url)
+    const before = await remaining(visitor, 1)
+    const sockets = socketsOf(service.pid)
+    const listening = sockets.filter(({ peerPort }) => peerPort === 0)
+    const controlPort = listening.find((one) => one.port !== port)?.port ?? 0
+    const links = sockets.filter(({ peerPort }) => peerPort === controlPort)
+    let answered = 0
+    for (const { port: localPort } of links) {
+      const socket = connect({
+        host: '127.0.0.1',
+        port: controlPort,
+        localAddress: '127.0.0.2',
+        localPort,
+      })
+      socket.on('data', () => answered++)
+      socket.end(request.repeat(20))
+      await new Promise((resolve) => socket.on('error', () => {}).on('close', resolve))
+    }
+    const spent = before - (await remaining(visitor, 2)) - 1
+    return [
+      structure('connections that were not found', links.length > 0 && answered > 0 ? 0 : 1, 0),
+      structure('requests of a visitor that the process spent', spent, 0),
+    ]
+  },
+}
+
+export const queries: Attack = {
+  name: 'queries',
+  about: 'queries of a thousand parameters to a link that forwards them to a URL of two thousand',
+  async run(program, { isShort }) {
+    await using attacked = await Attacked.start(program)
+    const { attacker, service } = attacked
+    const url = `https://example.com/?${'%61&'.repeat(2000)}`
+    const code = await service.shorten(attacker.key, url)
+    const changed = await service.fetch(`/api/links/${code}`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': attacker.key, 'content-type': 'application/json' },
+      body: JSON.stringify({ forward_query: true }),
+    })
+    if (changed.status !== 200) throw new Error(`the link cannot be changed: ${changed.status}`)
+    const forwardedBytes = async (query: string) => {
+      const { headers } = await service.fetch(`/${code}?${query}`)
+      return headers.get('location')?.endsWith(query) ? query.length : 0
+    }
+    const forwarded = await forwardedBytes('%62&'.repeat(1900))
+    const path = `/${code}?${'%62&'.repeat(1024)}`
+    let asked = 0
+    const controlBefore = mainThreadSecondsOf(service.pid)
+    const observed = await attacked.observe(async () => {
+      const until = performance.now() + (isShort ? 1000 : 8000)
+      const ask = async () => {
+        while (performance.now() < until) {
+          await service.fetch(path)
+          asked++
+        }
+      }
+      await Promise.all([ask(), ask(), ask(), ask()])
+    })
+    const controlMs = ((mainThreadSecondsOf(service.pid) - controlBefore) * 1000) / asked
+    const { latencies, failed } = observed
+    return [
+      structure('bytes that were forwarded of a query of 7,600', forwarded, 4096),
+      structure('redirects that failed', failed, 0),
+      timing('time of the control thread per request', controlMs, 0.2, 'ms'),
+      timing('p99 of redirects meanwhile', p99(latencies), 50, 'ms'),
+    ]
   },
 }
