@@ -3,17 +3,12 @@ import inter from '@fontsource-variable/inter/files/inter-latin-wght-normal.woff
   type: 'file',
 }
 import htmx from 'htmx.org/dist/htmx.min.js' with { type: 'text' }
-import chartStyle from './assets/charts.css' with { type: 'text' }
 import chartScript from './assets/charts.js' with { type: 'text' }
 import style from './assets/dashboard.css' with { type: 'text' }
 import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
-import keysStyle from './assets/keys.css' with { type: 'text' }
-import linkStyle from './assets/link.css' with { type: 'text' }
 import linkScript from './assets/link.js' with { type: 'text' }
-import listStyle from './assets/list.css' with { type: 'text' }
 import listScript from './assets/list.js' with { type: 'text' }
-import qrStyle from './assets/qr.css' with { type: 'text' }
 import theme from './assets/theme.css' with { type: 'text' }
 
 interface Asset {
@@ -39,8 +34,8 @@ const fontFace = `@font-face {
 /** The design's variables and typeface, also for the API page. */
 export const THEME_STYLE = fontFace + theme
 
+const STYLES = [THEME_STYLE, style]
 /** In this order. Each part of the dashboard has a file of its own. */
-const STYLES = [THEME_STYLE, style, chartStyle, keysStyle, linkStyle, listStyle, qrStyle]
 const SCRIPTS = [script, chartScript, linkScript, listScript]
 
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */

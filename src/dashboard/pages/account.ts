@@ -123,7 +123,7 @@ function accountPage(
     done,
     isRefused: Boolean(errors.current || errors.password),
     main: html`
-      <div class="cards">
+      <div class="columns cards">
         ${parts.card('You', accountFacts(deps, account))}
         ${parts.card('Password', passwordForm(user, errors))}
       </div>

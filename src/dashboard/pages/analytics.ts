@@ -176,7 +176,7 @@ async function analyticsPage(
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
           ${planName(account.plan)} plan allows. Redirects of your links do not count.</p>`,
-        html`<div id="budgets" class="limits">${budgets(deps, user)}</div>`,
+        html`<div id="budgets" class="columns limits">${budgets(deps, user)}</div>`,
       ])}`,
   })
 }

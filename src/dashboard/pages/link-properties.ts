@@ -206,7 +206,7 @@ const RULES = SETTABLE_PROPERTIES.filter(({ isRule }) => isRule)
 function aboutFields(texts: Texts, errors: Errors, tags: readonly string[]): Html {
   const options = tags.map((tag) => html`<option value="${tag}"></option>`)
   return html`
-    <div class="about-fields">
+    <div class="columns about-fields">
       ${ABOUT.map((property) => textField(texts, errors, property))}
       <datalist id="tags">${options}</datalist>
     </div>`
@@ -218,11 +218,11 @@ function ruleFields(texts: Texts, errors: Errors, zone: string): Html {
   const flags = RULES.filter(({ kind }) => kind === 'flag')
   const others = RULES.filter(({ kind }) => kind !== 'flag')
   const fields = html`
-    <div class="rule-fields">
+    <div class="columns rule-fields">
       ${others.map((property) => textField(texts, errors, property))}
     </div>
     <p class="hint">Times in ${zoneName(zone)}. <a href="/app/account">Change the time zone</a></p>
-    <div class="rule-flags">
+    <div class="row rule-flags">
       ${flags.map(({ name, label }) => {
         return parts.checkbox({ name, label, isChecked: texts[name] === '1' })
       })}

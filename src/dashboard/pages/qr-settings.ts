@@ -134,7 +134,7 @@ function settingsPage(deps: DashboardDeps, user: CurrentUser, props: SettingsPag
     error,
     isRefused: Boolean(logoError || presetError),
     main: html`
-      <div class="cards">
+      <div class="columns cards">
         ${logoCard(deps, user, logoError)}
         ${presetsCard(deps, user)}
       </div>
@@ -149,7 +149,7 @@ function logoCard({ qrStore }: DashboardDeps, user: CurrentUser, error?: string)
     html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
       with <code>logo=1</code> in the API.</p>`,
     hasLogo &&
-      html`<div class="qr-current"><img ${attributes(image)}>
+      html`<div class="row qr-current"><img ${attributes(image)}>
         ${parts.buttonForm(user, `${QR_SETTINGS_PATH}/logo/remove`, 'Remove')}</div>`,
     parts.form(
       user,

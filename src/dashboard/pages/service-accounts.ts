@@ -97,7 +97,7 @@ async function accountsPage(
     isRefused: problem !== undefined,
     main: html`
       ${link && invitationCard(link)}
-      <div class="cards">
+      <div class="columns cards">
         ${parts.card('Invite someone', inviteForm(user, props))}
         ${parts.card('Pending invitations', pendingInvites(deps, user))}
       </div>

@@ -84,7 +84,7 @@ const servicePage = (deps: DashboardDeps, user: CurrentUser, props: ServicePageP
     isRefused: props.problem !== undefined,
     main: html`
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>
-      <div class="cards">
+      <div class="columns cards">
         ${parts.card('Maintenance', maintenance(deps, user, props))}
         ${parts.card('Blocklist', blocklist(deps))}
       </div>`,
@@ -128,7 +128,7 @@ function health(deps: DashboardDeps): Html {
         ? parts.notice('good', html`<p><strong>Healthy.</strong></p>`)
         : parts.notice('bad', html`<p><strong>Needs attention.</strong> ${problem}</p>`)
     }
-    <div class="cards small">
+    <div class="columns cards small">
       ${factsCard('Database', [
         ['State', isWriteFailing ? 'writes fail' : isDatabaseHealthy ? 'healthy' : 'no response'],
         ['Size', formatBytes(disk.database)],

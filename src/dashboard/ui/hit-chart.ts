@@ -83,12 +83,12 @@ export function hitSection({ path, live, csv }: SectionPaths, chart: HitChart): 
   return html`
     <section class="card" id="hits-section">
       <h2>Hits</h2>
-      <div class="ranges">
+      <div class="row ranges">
         <nav class="tabs" aria-label="Time range of the chart"><ul>${tabs}</ul></nav>
         ${dateForm(path, chart)}
       </div>
       <div ${liveRegion('hits', `${live}?${chosen.query}`)}>${summary(chart)}</div>
-      <div class="chart-foot">
+      <div class="row chart-foot">
         <details class="data">
           <summary>Show as table</summary>
           <div id="hits-table">${dataTable(chart)}</div>
@@ -110,7 +110,7 @@ function dateForm(path: string, { chosen, range, now }: HitChart): Html {
     const all = { type: 'date', id: `range-${name}`, name, value, max, required: true, ...about }
     return html`<label for="range-${name}">${label}</label><input ${attributes(all)}>`
   }
-  return html`<form class="dates" method="get" action="${path}#hits-section">
+  return html`<form class="row dates" method="get" action="${path}#hits-section">
     ${date('from', 'From', from)}
     ${date('to', 'to', to)}
     ${parts.button('Show', 'plain')}

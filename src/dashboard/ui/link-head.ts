@@ -24,7 +24,7 @@ export function linkNames(user: CurrentUser, props: HeadProps): Html {
   const heading = attributes({ class: properties.title === null && 'visually-hidden' })
   const host = bare(shortUrl).slice(0, -link.code.length - 1)
   return html`
-    <div class="link-names">
+    <div class="row link-names">
       <h1 ${heading}>${properties.title ?? link.code}</h1>${badges.map(badge)}
       ${properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)}
     </div>
@@ -94,9 +94,9 @@ export function destinationPart(user: CurrentUser, props: DestinationProps): Htm
     ],
     { class: 'form link-url', ...replacesMain(path) },
   )
-  if (link.url === null) return html`<div class="link-to">${form}</div>`
+  if (link.url === null) return html`<div class="row link-to">${form}</div>`
   return html`
-    <div class="link-to">
+    <div class="row link-to">
       ${destination(link.url, `${path}?edit=url#field-url`)}
       <details ${attributes({ open: isOpen })}>
         <summary class="button plain small">${icon('pencil')} Edit

@@ -72,11 +72,11 @@ export function qrFields({ options, texts, errors }: QrChoice, hasLogo: boolean)
       hint: `${SIZE_MIN_PX} to ${SIZE_MAX_PX}. An SVG is sharp at every size.`,
       extra: { min: SIZE_MIN_PX, max: SIZE_MAX_PX, step: 1 },
     })}
-    <div class="qr-pair">
+    <div class="columns qr-pair">
       ${parts.field({ name: 'dark', label: 'Foreground', type: 'color', value: options.dark })}
       ${parts.field({ name: 'light', label: 'Background', type: 'color', value: options.light })}
     </div>
-    <div class="qr-pair">
+    <div class="columns qr-pair">
       ${parts.field({
         name: 'margin',
         label: 'Margin (modules)',
