@@ -102,7 +102,7 @@ test('the destination is edited without scripts, and https:// is added', async (
   await using app = await testApp()
   const free = await freeWithLink(app)
   const details = async (query: string) =>
-    /<div class="link-to">[\s\S]*?<details([^>]*)>/.exec(
+    /class="row link-to">[\s\S]*?<details([^>]*)>/.exec(
       (await free.get(`${pathOf('SPRING26')}${query}`)).text,
     )?.[1]
   expect(await details('')).not.toContain('open')
