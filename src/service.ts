@@ -69,7 +69,12 @@ export async function openService(redirecting: Redirecting) {
   const allThreads = { ...threads, redirect: redirects, ...(visits && { visits: visits.thread }) }
   const health = new Health({ hits, writer, threads: allThreads, watch, cluster })
   const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
-  const visitDetails = new VisitDetails({ reader: threads.reader, series })
+  const visitDetails = new VisitDetails({
+    reader: threads.reader,
+    series,
+    isOn: config.visitDetails,
+    hasCountries: config.countryFile !== undefined || config.countryHeader !== undefined,
+  })
   const tally = new RequestTally()
   const deps = { ...base, ...guards, ...links, health, series, visitDetails, tally, cluster }
   const dashboard = openDashboard({

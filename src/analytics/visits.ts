@@ -36,6 +36,10 @@ export interface Visits {
 const DAYS_AT_ONCE = 50
 
 interface VisitDetailsOptions {
+  /** Whether details are recorded now. */
+  isOn: boolean
+  /** Whether there is a source of countries. */
+  hasCountries: boolean
   reader: Caller<VisitReads>
   series: Pick<HitSeries, 'bars'>
 }
@@ -46,6 +50,14 @@ export class VisitDetails {
 
   constructor(options: VisitDetailsOptions) {
     this.#options = options
+  }
+
+  get isOn(): boolean {
+    return this.#options.isOn
+  }
+
+  get hasCountries(): boolean {
+    return this.#options.hasCountries
   }
 
   async of(owner: HitOwner, { from, to }: DayRange): Promise<Visits> {

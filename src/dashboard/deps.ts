@@ -7,6 +7,7 @@ import type { OverviewReads } from '../accounts/store.ts'
 import type { Throttle } from '../accounts/throttle.ts'
 import type { AccountWrites } from '../accounts/writes.ts'
 import type { TopLinks } from '../analytics/top.ts'
+import type { VisitDetails } from '../analytics/visits.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { SettingWrites } from '../db/settings.ts'
 import type { Decider } from '../db/writer.ts'
@@ -47,6 +48,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   moderation: Moderation
   vitals: () => Vitals
   series: HitSeries
+  visitDetails: VisitDetails
   top: TopLinks
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log

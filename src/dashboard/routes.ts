@@ -23,6 +23,7 @@ import { signInCodePages, signInPages, signOutPages } from './pages/sign-in.ts'
 import { sitePages } from './pages/site.ts'
 import { themePages } from './pages/theme.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
+import { visitPages } from './pages/visits.ts'
 
 /** The dashboard at `/app`. */
 export const dashboardRoutes = (deps: DashboardDeps) =>
@@ -44,6 +45,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(accountPages(deps))
     .use(twoFactorPages(deps))
     .use(keyPages(deps))
+    .use(visitPages(deps))
     .use(analyticsPages(deps))
     .use(hitFiles(deps))
     .use(servicePages(deps))

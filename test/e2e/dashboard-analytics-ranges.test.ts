@@ -112,7 +112,7 @@ test('days are those of the account’s time zone, also in its files and its top
   const { text } = await owner.get(`/app/${path}`)
   expect(sumOf(text)).toEqual(['110', 'on 10 Feb 2026'])
   expect(text).toContain('Hours in Europe/Berlin')
-  expect(text.split('class="top-links"')[1]).toMatch(/data-label="Hits"><div>110</)
+  expect(text.split('Top links')[1]).toMatch(/data-label="Hits"><div>110</)
   expect(await csvOf(owner, '/app/analytics.csv?from=2026-02-09&to=2026-02-11&by=day')).toEqual({
     '2026-02-09': 1,
     '2026-02-10': 110,

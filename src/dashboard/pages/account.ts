@@ -15,8 +15,7 @@ import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { confirmPage } from '../ui/confirm.ts'
 import { page } from '../ui/layout.ts'
-import { zoneForm } from '../ui/zone-form.ts'
-import { zoneOf } from './analytics.ts'
+import { zoneForm, zoneOf } from '../ui/zone-form.ts'
 
 const PATH = '/app/account'
 /** The response waits for the deletion of this many links; more are deleted in the background. */

@@ -3,7 +3,7 @@ import { planName } from '../../accounts/plans.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import type { RangeTopLink } from '../../analytics/top.ts'
 import { AppError } from '../../errors.ts'
-import { hitRange, isTimeZone } from '../../hits/range.ts'
+import { hitRange } from '../../hits/range.ts'
 import type { HitOwner } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
@@ -25,7 +25,8 @@ import {
 import { page, wantsFragment } from '../ui/layout.ts'
 import { linkPath } from '../ui/link-parts.ts'
 import { shownUrl } from '../ui/shown-url.ts'
-import { zoneSuggestion } from '../ui/zone-form.ts'
+import { zoneOf, zoneSuggestion } from '../ui/zone-form.ts'
+import { visitPanels } from './visits.ts'
 
 const PATH = '/app/analytics'
 const TOP_ROWS = 10
@@ -61,7 +62,9 @@ export async function linkHits(
 ): Promise<Html> {
   const path = linkPath(link.code)
   const paths = { path, live: `${PATH}/${link.code}`, csv: `${path}/hits.csv` }
-  return hitSection(paths, await linkChart(deps, user, link, parseRange(query)))
+  const chart = await linkChart(deps, user, link, parseRange(query))
+  return html`${hitSection(paths, chart)}
+    ${await visitPanels(deps, { owner: { linkId: link.id }, path, ...chart })}`
 }
 
 /** The element of a link's page whose number is refreshed with its chart. */
@@ -85,10 +88,6 @@ async function refreshedLink(
     return htmlResponse(html``, { status: error.status, headers: { 'hx-redirect': path } })
   }
 }
-
-/** The time zone of the account's days. */
-export const zoneOf = ({ timeZone }: AccountRow): string =>
-  timeZone !== null && isTimeZone(timeZone) ? timeZone : 'UTC'
 
 function accountChart(
   deps: DashboardDeps,
@@ -172,6 +171,7 @@ async function analyticsPage(
     main: html`
       ${account.timeZone === null && zoneSuggestion(user)}
       ${hitSection(paths, chart)}
+      ${await visitPanels(deps, { owner: { accountId: account.id }, path: PATH, ...chart })}
       ${chart.total > 0 && (await topCard(deps, account, chart))}
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
@@ -204,10 +204,7 @@ function topTable(links: readonly RangeTopLink[], period: string): Html {
   const most = Math.max(...links.map(({ hits }) => hits))
   const linkCell = ({ code, url, title, hits }: RangeTopLink) => {
     const { start, host, rest } = shownUrl(url ?? '')
-    const width = `${Math.round((hits / most) * 1000) / 10}%`
-    return html`<svg class="share" aria-hidden="true">
-        <rect ${attributes({ width, height: '100%' })} />
-      </svg>
+    return html`${parts.shareBar(hits / most)}
       <a class="code" href="${linkPath(code)}">${code}</a>${title && html` ${title}`}
       <div class="hint cut">${url === null ? 'reserved' : start + host + rest}</div>`
   }
@@ -217,5 +214,5 @@ function topTable(links: readonly RangeTopLink[], period: string): Html {
   }
   const caption = `The links with the most hits ${period}`
   const table = parts.table(caption, links, columns, { isNarrow: true })
-  return html`<div class="top-links">${table}</div>`
+  return html`<div class="shares">${table}</div>`
 }

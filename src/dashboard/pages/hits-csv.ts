@@ -9,7 +9,7 @@ import { type CurrentUser, type Query, requireAccount, signedIn } from '../auth/
 import type { DashboardDeps } from '../deps.ts'
 import { fileResponse } from '../responses.ts'
 import { parseRange } from '../ui/hit-chart.ts'
-import { zoneOf } from './analytics.ts'
+import { zoneOf } from '../ui/zone-form.ts'
 
 /** The series of a chart as a file: hours or days of the account's time zone. */
 export const hitFiles = (deps: DashboardDeps) =>

@@ -23,7 +23,8 @@ import {
 import { destination, linkPath } from '../ui/link-parts.ts'
 import { badgesOf, offeredTags } from '../ui/link-table.ts'
 import { exactTime } from '../ui/local-time.ts'
-import { HIT_COUNT_ID, linkHits, zoneOf } from './analytics.ts'
+import { zoneOf } from '../ui/zone-form.ts'
+import { HIT_COUNT_ID, linkHits } from './analytics.ts'
 import { aliasCard, saveAliases } from './link-aliases.ts'
 import {
   propertiesForm,

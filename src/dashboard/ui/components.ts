@@ -359,6 +359,12 @@ export function table<Item>(
     </table>`
 }
 
+/** A bar behind a row of a table in `.shares`. `share`: of the longest bar, 0 to 1. */
+export const shareBar = (share: number): Html => {
+  const size = attributes({ width: `${Math.round(share * 1000) / 10}%`, height: '100%' })
+  return html`<svg class="share" aria-hidden="true"><rect ${size} /></svg>`
+}
+
 export const count = (n: number): string => n.toLocaleString('en')
 
 export const plural = (n: number, one: string, many = `${one}s`): string =>

@@ -150,8 +150,11 @@ function summary(chart: HitChart): Html {
   const unit = { hour: 'Hours', day: 'Days', week: 'Weeks from Monday' }[range.unit]
   const current = { hour: 'this hour', day: 'today', week: 'this week' }[range.unit]
   return html`
-    <p class="sum"><strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
-    <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time</p>
+    <div class="sums">
+      <p class="sum">
+        <strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
+      <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time</p>
+    </div>
     ${barChart({
       id: 'chart',
       bars,

@@ -1,8 +1,13 @@
-import { TIME_ZONES } from '../../hits/range.ts'
+import type { AccountRow } from '../../accounts/store.ts'
+import { isTimeZone, TIME_ZONES } from '../../hits/range.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { zoneName } from './hit-chart.ts'
+
+/** The time zone of the account's days. */
+export const zoneOf = ({ timeZone }: AccountRow): string =>
+  timeZone !== null && isTimeZone(timeZone) ? timeZone : 'UTC'
 
 /** The path that sets the account's time zone. */
 const ACTION = '/app/account/time-zone'
