@@ -10,6 +10,7 @@ import { refuseUnmatched } from './http/guard.ts'
 import { closingConnections, securityHeaders } from './http/headers.ts'
 import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
+import { importRoutes } from './import/routes.ts'
 import { decodePath } from './links/aliases.ts'
 import { linkPropertyRoutes } from './links/property-routes.ts'
 import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
@@ -101,6 +102,7 @@ function routes(service: Service) {
     .use(linkListRoutes(service))
     .use(linkLookupRoutes(service))
     .use(linkPropertyRoutes(service))
+    .use(importRoutes({ ...service, reader: service.threads.reader }))
     .use(hitRoutes(service))
     .use(visitRoutes(service))
     .use(qrApiRoutes(service))

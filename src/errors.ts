@@ -25,7 +25,10 @@ export const REFUSALS = {
   alias_not_allowed: fixed(403, 'Only owners of the service can add aliases'),
   invalid_utf8: fixed(400, 'Invalid JSON: the request body is not valid UTF-8'),
   body_too_large: detailed(413, (limit) => `Request body too large: at most ${limit}`),
-  unsupported_media_type: fixed(415, 'Unsupported media type: send Content-Type: application/json'),
+  unsupported_media_type: detailed(
+    415,
+    (type) => `Unsupported media type: send Content-Type: ${type || 'application/json'}`,
+  ),
   unsupported_charset: fixed(415, 'Unsupported charset: send the request body in UTF-8'),
   unsupported_encoding: fixed(
     415,

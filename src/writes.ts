@@ -5,6 +5,7 @@ import { accountWrites } from './accounts/writes.ts'
 import { settingWrites } from './db/settings.ts'
 import { bucketWrites } from './hits/series.ts'
 import { sharedHitWrites } from './hits/shared-store.ts'
+import { importWrites } from './import/store.ts'
 import { linkWrites } from './links/store.ts'
 import { moderationWrites } from './moderation/moderation.ts'
 import { qrWrites } from './qr/store.ts'
@@ -17,6 +18,7 @@ import { visitWrites } from './visits/store.ts'
 export function sharedWrites(db: Database) {
   return {
     ...linkWrites(db),
+    ...importWrites(db),
     ...settingWrites(db),
     ...accountWrites(db),
     ...sessionWrites(db),

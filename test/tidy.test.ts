@@ -31,7 +31,7 @@ const COLUMNS_MAX = 100
 const LAYERS: readonly string[] =
   `
   lib errors config hot db accounts data-folder limits maintenance
-  http blocklist hits visits links analytics moderation cluster redirect qr status
+  http blocklist hits visits links import analytics moderation cluster redirect qr status
   dashboard openapi client backup writes prepare threads start-threads start-redirects
   service app cli main
 `.match(/\S+/g) ?? []

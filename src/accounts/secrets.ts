@@ -10,6 +10,7 @@ import { writeOnce } from '../lib/write-once.ts'
 type SecretPurpose =
   | 'api-key'
   | 'passcode'
+  | 'import'
   | 'session'
   | 'one-time-link'
   | 'form'

@@ -72,6 +72,15 @@ export interface LinkChange extends Omit<Patch, 'tags' | 'aliases'> {
   aliases?: readonly string[] | null
 }
 
+/** A line of an export. */
+export type ImportedLink =
+  operations['importLinks']['requestBody']['content']['application/x-ndjson']
+export type ImportResult = Result<'importLinks'>
+export interface ImportOptions extends CallOptions {
+  /** Nothing is written. The sums of the results of earlier dry runs, for quotas. */
+  dryRun?: { links: number; bytes: number } | undefined
+}
+
 export type Hits = Result<'hits'>
 export type LinkHits = Result<'linkHits'>
 export type Visits = Result<'visits'>

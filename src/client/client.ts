@@ -1,6 +1,5 @@
 /**
- * Client of the Hopcode API for Node 20 and later, Bun, Deno and browsers. It imports nothing but
- * types.
+ * Client of the Hopcode API for Node 20 and later, Bun, Deno and browsers. It uses no package.
  *
  * ```ts
  * const hopcode = new Hopcode({ url: 'https://hop.example', apiKey: 'hop_…' })
@@ -13,9 +12,11 @@ import type {
   CallOptions,
   CreatedLink,
   DeletedCode,
-  ErrorKind,
   Hits,
   HitsOptions,
+  ImportedLink,
+  ImportOptions,
+  ImportResult,
   Link,
   LinkChange,
   LinkHits,
@@ -34,8 +35,10 @@ import type {
   Visits,
   VisitsOptions,
 } from './api.ts'
+import { HopcodeError, HopcodeNetworkError } from './errors.ts'
 
 export type * from './api.ts'
+export { HopcodeError, HopcodeNetworkError } from './errors.ts'
 
 export interface HopcodeOptions {
   /** Base URL of the service, such as `https://hop.example`. */
@@ -56,50 +59,6 @@ export interface HopcodeOptions {
   now?: () => number
 }
 
-const KINDS: Readonly<Record<number, ErrorKind>> = {
-  400: 'invalid_request',
-  401: 'invalid_api_key',
-  403: 'invalid_passcode',
-  404: 'not_found',
-  409: 'code_in_use',
-  410: 'disabled',
-  413: 'too_large',
-  415: 'invalid_request',
-  422: 'not_allowed',
-  429: 'rate_limited',
-  500: 'internal',
-  502: 'unavailable',
-  503: 'unavailable',
-  504: 'unavailable',
-}
-
-/** The service answered with an error. `message` is the service's own text. */
-export class HopcodeError extends Error {
-  override readonly name = 'HopcodeError'
-  readonly status: number
-  readonly kind: ErrorKind
-  /** Names the request in the service's log. With 5xx responses only. */
-  readonly requestId: string | undefined
-  /** Seconds after which the service suggests the next attempt. */
-  readonly retryAfter: number | undefined
-
-  constructor(
-    message: string,
-    about: { status: number; requestId?: string | undefined; retryAfter?: number | undefined },
-  ) {
-    super(message)
-    this.status = about.status
-    this.kind = KINDS[about.status] ?? 'unexpected'
-    this.requestId = about.requestId
-    this.retryAfter = about.retryAfter
-  }
-}
-
-/** No answer: the service cannot be reached, or an attempt took longer than `timeoutMs`. */
-export class HopcodeNetworkError extends Error {
-  override readonly name = 'HopcodeNetworkError'
-}
-
 const RETRIED: readonly number[] = [429, 500, 502, 503, 504]
 const FIRST_DELAY_MS = 1000
 const DELAY_MAX_MS = 30_000
@@ -110,7 +69,10 @@ const JITTER = 0.25
 const TIMER_MAX_MS = 2 ** 31 - 1
 
 interface RequestOptions extends CallOptions {
-  body?: object
+  /** JSON, or lines of it as one text. */
+  body?: object | string
+  /** The body of the response may take any time, and is not retried. */
+  isStream?: boolean
   query?: Readonly<Record<string, string | number | undefined>>
   /** Statuses other than 2xx that are not errors. */
   accept?: readonly number[]
@@ -188,6 +150,32 @@ export class Hopcode {
   patchLink(code: string, change: LinkChange, options: CallOptions = {}): Promise<OwnLink> {
     const path = `/api/links/${encodeURIComponent(code)}`
     return this.#json('PATCH', path, { ...options, body: change })
+  }
+
+  /**
+   * Creates links with their codes, dates and hits: one result for each, in order. What exists is
+   * not changed. At most as many at once as `bulkShorten` accepts.
+   */
+  importLinks(
+    links: readonly ImportedLink[],
+    { dryRun, ...options }: ImportOptions = {},
+  ): Promise<ImportResult> {
+    const body = links.map((link) => JSON.stringify(link)).join('\n')
+    const planned = dryRun && { planned_links: dryRun.links, planned_bytes: dryRun.bytes }
+    const query = planned && { dry_run: 'true', ...planned }
+    return this.#json('POST', '/api/import', { ...options, body, ...(query && { query }) })
+  }
+
+  /** All links of the account as one file: JSON Lines for `importLinks`, or CSV. */
+  async exportLinks({
+    format,
+    ...options
+  }: CallOptions & { format?: 'jsonl' | 'csv' } = {}): Promise<
+    ReadableStream<Uint8Array<ArrayBuffer>>
+  > {
+    const about = { ...options, query: { format }, isStream: true }
+    const { body } = await this.#request('GET', '/api/export', about)
+    return body ?? new ReadableStream()
   }
 
   /** Needs no API key. Does not count a hit. */
@@ -307,7 +295,7 @@ export class Hopcode {
   async #attempt(
     method: string,
     path: string,
-    { body, query = {}, accept = [], signal }: RequestOptions,
+    { body, query = {}, accept = [], signal, isStream = false }: RequestOptions,
   ): Promise<Response | HopcodeError | HopcodeNetworkError> {
     signal?.throwIfAborted()
     const search = new URLSearchParams()
@@ -315,20 +303,23 @@ export class Hopcode {
       if (value !== undefined) search.set(name, String(value))
     }
     const url = `${this.#url}${path}${search.size > 0 ? `?${search}` : ''}`
-    const timeout = AbortSignal.timeout(this.#timeoutMs)
+    const isText = typeof body === 'string'
+    const timeout = isStream ? undefined : AbortSignal.timeout(this.#timeoutMs)
+    const signals = [signal, timeout].filter((one) => one !== undefined)
     try {
       const response = await this.#fetch(url, {
         method,
         redirect: 'manual',
-        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+        signal: AbortSignal.any(signals),
         headers: {
           accept: 'application/json, image/*',
           ...(this.#apiKey !== undefined && { 'x-api-key': this.#apiKey }),
-          ...(body && { 'content-type': 'application/json' }),
+          ...(body && { 'content-type': isText ? 'application/x-ndjson' : 'application/json' }),
         },
-        ...(body && { body: JSON.stringify(body) }),
+        ...(body && { body: isText ? body : JSON.stringify(body) }),
       })
       if (!response.ok && !accept.includes(response.status)) return await this.#error(response)
+      if (isStream) return response
       // A connection that breaks in the middle of the body is retried too.
       const { status, headers } = response
       const bytes = status === 204 || status === 302 ? null : await response.arrayBuffer()

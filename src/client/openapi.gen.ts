@@ -26,6 +26,12 @@ export interface paths {
     get: operations["getLink"];
     patch: operations["patchLink"];
   };
+  "/api/import": {
+    post: operations["importLinks"];
+  };
+  "/api/export": {
+    get: operations["exportLinks"];
+  };
   "/api/hits": {
     get: operations["hits"];
   };
@@ -491,6 +497,109 @@ export interface operations {
             delete_at: string | null;
             aliases: string[];
           };
+        };
+      };
+    };
+  };
+  importLinks: {
+    parameters: {
+      query?: {
+        /** @description True: the results are those of the import, and nothing is written. */
+        dry_run?: "true" | "false";
+        /** @description For quotas: links that earlier dry runs of one file would create. */
+        planned_links?: number;
+        /** @description The bytes of those links. */
+        planned_bytes?: number;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/x-ndjson": {
+          /** @description The code that the link gets. Absent: one is generated. */
+          code?: string | null;
+          /**
+           * @description Null for a reserved code.
+           * @example https://example.com/spring?from=poster
+           */
+          url: string | null;
+          /** @description Further paths, in exact case. */
+          aliases?: string[] | null;
+          /** @description Further paths, in any case. */
+          aliases_any_case?: string[] | null;
+          /** Format: date-time */
+          created_at?: string | null;
+          hits?: number | null;
+          /**
+           * @description Shown in the dashboard only.
+           * @example Poster
+           */
+          title?: string | null;
+          /** @description Stored in small letters. */
+          tags?: string[] | null;
+          /** @description Shown in the dashboard only. */
+          note?: string | null;
+          /** @description Visitors get 404. The code stays reserved. */
+          paused?: boolean | null;
+          /**
+           * Format: date-time
+           * @description Visitors get 404 before this time.
+           * @example 2026-03-01T12:00:00.000Z
+           */
+          starts_at?: string | null;
+          /**
+           * Format: date-time
+           * @description From this time on visitors get 410, or `expired_url`.
+           * @example 2026-03-01T12:00:00.000Z
+           */
+          expires_at?: string | null;
+          /** @description After so many hits visitors get 410, or `expired_url`. */
+          max_hits?: number | null;
+          /**
+           * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
+           * @example https://example.com/spring?from=poster
+           */
+          expired_url?: string | null;
+          /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
+          forward_query?: boolean | null;
+          /** @description Redirects have the header `X-Robots-Tag: noindex`. */
+          no_index?: boolean | null;
+        };
+      };
+    };
+    responses: {
+      /** @description One result a line, in order. */
+      200: {
+        content: {
+          "application/json": {
+            count: number;
+            /** @description Links that were created. */
+            links: number;
+            /** @description What they add to the bytes that the account stores. */
+            bytes: number;
+            results: ({
+                /** @enum {string} */
+                outcome: "created" | "created_alias" | "created_paused" | "exists" | "kept" | "left_out" | "other_domain" | "path_taken" | "reserved_path" | "invalid_path" | "invalid_url" | "blocked" | "quota" | "not_allowed" | "bad_row";
+                code: string | null;
+                message: string;
+              })[];
+          };
+        };
+      };
+    };
+  };
+  exportLinks: {
+    parameters: {
+      query?: {
+        /** @description csv: for spreadsheets, without rules and aliases. */
+        format?: "jsonl" | "csv";
+      };
+    };
+    responses: {
+      /** @description The file. */
+      200: {
+        content: {
+          "application/x-ndjson": string;
+          "text/csv": string;
         };
       };
     };

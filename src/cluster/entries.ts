@@ -25,6 +25,7 @@ const SINCE: Readonly<Record<string, number>> = {
   patchLinks: 2,
   signUp: 3,
   setAliases: 5,
+  importLinks: 5,
 }
 
 /** The smallest set that contains all of the calls and the properties that they set. */

@@ -24,6 +24,8 @@ interface Description {
   /** The path has a `{code}`. */
   code?: boolean
   body?: z.ZodType
+  /** Default: JSON. For another one, `body` describes an item. */
+  bodyType?: string
   query?: z.ZodObject
   answers: Record<number, Answer>
   /** Statuses of refusals in addition to 429 and 500, which every route has. */
@@ -72,7 +74,10 @@ function operationOf(about: Description): DocumentDecoration {
       ...(about.query ? queryParameters(about.query) : []),
     ],
     ...(about.body && {
-      requestBody: { required: true, content: json(schemaOf(about.body, 'input')) },
+      requestBody: {
+        required: true,
+        content: { [about.bodyType ?? JSON_TYPE]: { schema: schemaOf(about.body, 'input') } },
+      },
     }),
     responses: {
       ...Object.fromEntries(
@@ -121,7 +126,8 @@ function answerOf({ description, view, binary, headers = {} }: Answer) {
   }
 }
 
-const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
+const JSON_TYPE = 'application/json'
+const json = (schema: JsonSchema) => ({ [JSON_TYPE]: { schema } })
 
 function queryParameters(query: z.ZodObject) {
   const { properties = {}, required = [] } = schemaOf(query, 'input') as {

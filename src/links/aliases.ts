@@ -69,15 +69,26 @@ export interface Alias {
   code: Code
 }
 
+export interface StoredAlias {
+  path: string
+  /** 1: found in any case. */
+  anyCase: number
+}
+
 /** Reads on any thread. */
 export class AliasReads {
   readonly #byPath
+  readonly #ofLinks
   readonly #ofLink
 
   constructor(db: Database) {
     const select = `SELECT link_id AS linkId, code FROM aliases JOIN links ON links.id = link_id`
     this.#byPath = db.prepare<Alias, [string, string]>(
       `${select} WHERE path = ?1 UNION ALL ${select} WHERE path = ?2 AND any_case = 1 LIMIT 1`,
+    )
+    this.#ofLinks = db.prepare<StoredAlias & { linkId: number }, [string]>(
+      `SELECT link_id AS linkId, path, any_case AS anyCase FROM aliases
+       WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY path`,
     )
     this.#ofLink = db.prepare<{ path: string }, [number]>(
       'SELECT path FROM aliases WHERE link_id = ? ORDER BY path',
@@ -88,6 +99,17 @@ export class AliasReads {
   find(path: string): Alias | undefined {
     if (path === '' || path.length > PATH_BYTES_MAX) return undefined
     return this.#byPath.get(path, path.toLowerCase()) ?? undefined
+  }
+
+  /** The aliases of links, by their ids. */
+  ofLinks(linkIds: readonly number[]): Map<number, StoredAlias[]> {
+    const found = new Map<number, StoredAlias[]>()
+    for (const { linkId, ...alias } of this.#ofLinks.all(JSON.stringify(linkIds))) {
+      const others = found.get(linkId)
+      if (others) others.push(alias)
+      else found.set(linkId, [alias])
+    }
+    return found
   }
 
   /** The aliases of a link, in alphabetical order. */

@@ -39,6 +39,7 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   enableCode: (effects) => effects.rulesChanged(),
   disableAccount: (effects) => effects.rulesChanged(),
   enableAccount: (effects) => effects.rulesChanged(),
+  importLinks: (effects, value) => effects.imported(importedLinks(value)),
   addHits: (effects) => effects.hitsCounted(),
 }
 
@@ -47,12 +48,23 @@ const createdLinks = (value: unknown): CreatedLink[] =>
     ? (JSON.parse(value) as Creation[]).filter((link) => typeof link !== 'string')
     : []
 
+/** The links that an import has created. */
+const importedLinks = (value: unknown): ImportedLink[] =>
+  value === undefined
+    ? []
+    : (JSON.parse((value as { results: string }).results) as ImportedLink[]).filter(
+        ([what]) => what === 'created',
+      )
+
 /** A result that is a link; empty for undefined and for the name of a refusal. */
 const linksIn = (value: unknown): Link[] =>
   typeof value === 'object' && value !== null ? [value as Link] : []
 
 /** A result that is an array of codes; empty for the name of a refusal. */
 const codesIn = (value: unknown): Code[] => (Array.isArray(value) ? (value as Code[]) : [])
+
+/** See `StoredResult` in `import/store.ts`. */
+type ImportedLink = [what: string, code: Code, aliases: string[]]
 
 const codeOf = ({ code }: Link): Code => code
 const asNew = ({ code }: Link) => ({ code, reused: false })
@@ -84,6 +96,16 @@ export class LinkEffects {
       if (!reused) images.prepare(code)
     }
     indexer.wake()
+  }
+
+  /** QR images are created on request: an import would keep their thread busy for minutes. */
+  imported(links: readonly ImportedLink[]): void {
+    for (const [, code, aliases] of links) {
+      this.#options.codes.add(code)
+      this.#drop(code)
+      this.aliasesChanged({ changed: aliases })
+    }
+    this.#options.indexer.wake()
   }
 
   /** Disabled codes, disabled accounts or the blocklist have changed. */

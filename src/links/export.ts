@@ -7,7 +7,10 @@ import { isFiltered, type LinkFilter } from './link-sources.ts'
 import type { LinkPages } from './lists.ts'
 import { type DetailDeps, type DetailedLink, withDetails } from './properties.ts'
 
-interface ExportDeps extends DetailDeps {
+/** Memory of an export whose client does not read: about two chunks. */
+export const EXPORT_BYTES = 2 * 1024 * 1024
+
+export interface ExportDeps extends DetailDeps {
   reader: Caller<ExportReads>
   pages: Pick<LinkPages, 'find'>
 }
@@ -28,6 +31,19 @@ export async function* exportLinks(
     yield withDetails(deps, links)
     if (isLast) return
     below = links.at(-1)?.id ?? 0
+  }
+}
+
+/** Every link of an account, oldest first, in the same way. */
+export async function* exportAll(
+  deps: Omit<ExportDeps, 'pages'>,
+  accountId: AccountId,
+): AsyncGenerator<DetailedLink[], void, undefined> {
+  for (let above = 0, isLast = false; !isLast; ) {
+    const rows = await deps.reader.call('linksAbove', { accountId, above }, { background: true })
+    yield withDetails(deps, rows.links)
+    isLast = rows.isLast
+    above = rows.links.at(-1)?.id ?? above
   }
 }
 
@@ -65,23 +81,32 @@ const URL_LENGTHS_MAX = 256 * 1024
 
 /** Runs on the reader thread. */
 export function exportReads(db: Database) {
-  const next = db.prepare<Link, [AccountId, number, number]>(
-    `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-  )
+  const below = piecesOf(db, 'id < ? ORDER BY id DESC')
+  const above = piecesOf(db, 'id > ? ORDER BY id')
   return {
     /** The next links of an account, newest first. */
-    linksBelow({ accountId, below }: Piece): ExportedRows {
-      const links: Link[] = []
-      let length = 0
-      while (links.length < LINKS_MAX && length < URL_LENGTHS_MAX) {
-        const lowest = links.at(-1)?.id ?? below
-        const found = next.all(accountId, lowest, LINKS_PER_STATEMENT)
-        links.push(...found)
-        for (const { url } of found) length += url?.length ?? 0
-        if (found.length < LINKS_PER_STATEMENT) return { links, isLast: true }
-      }
-      return { links, isLast: false }
-    },
+    linksBelow: (piece: Piece): ExportedRows => below(piece.accountId, piece.below),
+
+    /** The next links of an account, oldest first. */
+    linksAbove: (piece: { accountId: AccountId; above: number }): ExportedRows =>
+      above(piece.accountId, piece.above),
+  }
+}
+
+function piecesOf(db: Database, range: string) {
+  const next = db.prepare<Link, [AccountId, number, number]>(
+    `SELECT ${LINK_COLUMNS} FROM links WHERE account_id = ? AND ${range} LIMIT ?`,
+  )
+  return (accountId: AccountId, start: number): ExportedRows => {
+    const links: Link[] = []
+    let length = 0
+    while (links.length < LINKS_MAX && length < URL_LENGTHS_MAX) {
+      const found = next.all(accountId, links.at(-1)?.id ?? start, LINKS_PER_STATEMENT)
+      links.push(...found)
+      for (const { url } of found) length += url?.length ?? 0
+      if (found.length < LINKS_PER_STATEMENT) return { links, isLast: true }
+    }
+    return { links, isLast: false }
   }
 }
 

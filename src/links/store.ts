@@ -58,7 +58,7 @@ export const linkWrites = (db: Database) => ({
 export type LinkWrites = ReturnType<typeof linkWrites>
 
 function creation(db: Database) {
-  const insert = linkInserter(db)
+  const insertGenerated = generatedInserter(db)
   const accounts = accountCounts(db)
   const cancelDeletion = deletionCanceler(db)
   // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
@@ -67,17 +67,6 @@ function creation(db: Database) {
     `SELECT ${LINK_COLUMNS} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-
-  /** A generated code that is in use is replaced: of a million links, that is one. */
-  const insertGenerated = (item: NewLink, accountId: AccountId, createdAt: number): Link => {
-    let candidate = item
-    for (let tried = 0; tried < CANDIDATES_MAX; tried++) {
-      const link = insert(candidate, accountId, createdAt)
-      if (link) return link
-      candidate = { ...candidate, code: nextCode(candidate.code) }
-    }
-    throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
-  }
 
   /** One link per item, in order: a new one, or the one that the account has for the URL. */
   const create = ({ accountId, createdAt, items, quota }: CreateLinks): Creation[] => {
@@ -224,6 +213,20 @@ function nextCode(code: Code): Code {
 }
 
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
+
+/** Inserts links. A generated code that is in use is replaced: of a million links, that is one. */
+export function generatedInserter(db: Database) {
+  const insert = linkInserter(db)
+  return (item: NewLink, accountId: AccountId, createdAt: number): Link => {
+    let candidate = item
+    for (let tried = 0; tried < CANDIDATES_MAX; tried++) {
+      const link = insert(candidate, accountId, createdAt)
+      if (link) return link
+      candidate = { ...candidate, code: nextCode(candidate.code) }
+    }
+    throw new Error(`${CANDIDATES_MAX} generated codes were in use`)
+  }
+}
 
 /** Inserts a link; undefined if its code is in use, disabled or closed by an alias. */
 function linkInserter(db: Database) {

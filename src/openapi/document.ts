@@ -68,7 +68,7 @@ const responses = {
   409: refusal('The code is in use.'),
   410: refusal('The link has expired, or the operator has disabled it.'),
   413: refusal('The request body is too large: over 64 KiB, or too large for a batch.'),
-  415: refusal(REFUSALS.unsupported_media_type.message()),
+  415: refusal('The content type is not the one of the body above.'),
   422: refusal(REFUSALS.url_blocked.message()),
   429: refusal('The budget of the last 60 seconds is spent.', ErrorView, ['Retry-After']),
   500: refusal(REFUSALS.internal.message(), FailureView),

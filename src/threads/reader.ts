@@ -2,6 +2,7 @@ import { type OverviewReads, overviewReads } from '../accounts/store.ts'
 import { type RangeTopReads, rangeTopReads } from '../analytics/top.ts'
 import { openReadonly } from '../db/open.ts'
 import { type SeriesReads, seriesReads } from '../hits/series.ts'
+import { type ImportReads, importReads } from '../import/store.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { functionService, serveThread } from '../lib/thread.ts'
 import { type ExportReads, exportReads } from '../links/export.ts'
@@ -19,6 +20,7 @@ export type Reads = LinkLists &
   SeriesReads &
   RangeTopReads &
   ExportReads &
+  ImportReads &
   OverviewReads &
   VisitReads
 
@@ -34,6 +36,7 @@ serveThread(({ file }: { file: string }) => {
     ...seriesReads(db),
     ...rangeTopReads(db),
     ...exportReads(db),
+    ...importReads(db),
     ...overviewReads(db),
     ...visitReads(db),
   }

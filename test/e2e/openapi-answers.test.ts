@@ -66,12 +66,14 @@ test('every answer is as documented, and every documented answer can happen', as
     ENTERPRISE_READS_PER_MINUTE: '1',
     LINK_CACHE_MAX: '1',
     FREE_LINKS_MAX: '2',
+    IMPORT_ALIASES: 'all',
   }
   await using app = await testApp({ env })
   const api = await describeApi(app)
   const faults: string[] = []
   const see = async (name: string, options: CallOptions = {}, path = name.split(' ')[1]) => {
-    const answer = await app.call(name.split(' ')[0] ?? '', path ?? '', { key: 'pro', ...options })
+    const sent = name === 'POST /api/import' ? asLine(options) : options
+    const answer = await app.call(name.split(' ')[0] ?? '', path ?? '', { key: 'pro', ...sent })
     faults.push(...api.faultsOf(name, answer))
     return answer.body
   }
@@ -113,6 +115,13 @@ test('every answer is as documented, and every documented answer can happen', as
 
 type See = (name: string, options?: CallOptions, path?: string) => Promise<Record<string, unknown>>
 
+/** The body as a line of JSON. */
+const asLine = ({ json, ...options }: CallOptions): CallOptions => ({
+  headers: { 'content-type': 'application/x-ndjson' },
+  ...(json !== undefined && { raw: JSON.stringify(json) }),
+  ...options,
+})
+
 async function seeSuccesses(see: See): Promise<void> {
   const created = await see('POST /api/shorten', { json: { url } })
   await see('POST /api/shorten', { json: { url } })
@@ -139,6 +148,8 @@ async function seeSuccesses(see: See): Promise<void> {
     await see('GET /api/visits', {}, `/api/visits${query}`)
     await see('GET /api/links/{code}/visits', {}, `/api/links/${code}/visits${query}`)
   }
+  await see('POST /api/import', { json: { url, aliases: ['not-allowed'] } })
+  for (const query of ['', '?format=csv']) await see('GET /api/export', {}, `/api/export${query}`)
   await see('GET /api/status')
   const json = { code, passcode: reserved.passcode, url: 'https://example.com/now' }
   await see('POST /api/update', { json })
@@ -148,6 +159,7 @@ async function seeSuccesses(see: See): Promise<void> {
   await see('PATCH /api/links/{code}', { json: PROPERTIES }, path)
   await see('GET /api/links/{code}', {}, path)
   await see('PATCH /api/links/{code}', { json: { expired_url: 'http://blocked.example/' } }, path)
+  await see('PATCH /api/links/{code}', { json: { aliases: ['api/status'] } }, path)
   await see('POST /api/delete', { json })
 }
 
@@ -188,6 +200,12 @@ async function seeRefusals(see: See): Promise<void> {
   }
   await see('GET /api/qr/{code}', {}, '/api/qr/UNKNOWN1?size=1')
   await see('GET /api/list', {}, '/api/list?limit=0')
+  await see('GET /api/export', {}, '/api/export?format=xml')
+  await see('POST /api/import', { raw: '' })
+  await see('POST /api/import', {
+    raw: ' '.repeat(32 * 1024 * 1024 + 1),
+    headers: { 'content-type': 'application/x-ndjson' },
+  })
   await see('GET /api/links/{code}', {}, '/api/links/UNKNOWN1')
   await see('GET /api/hits', {}, '/api/hits?by=week')
   await see('GET /api/links/{code}/hits', {}, '/api/links/UNKNOWN1/hits?by=week')

@@ -55,6 +55,8 @@ export const BEYOND_THE_SPEC: readonly Endpoint[] = [
   read('/api/links/{code}', { needsKey: true }),
   { ...write('/api/links/{code}'), method: 'PATCH' },
   read('/api/links/{code}/hits', { needsKey: true }),
+  write('/api/import'),
+  read('/api/export', { needsKey: true }),
   read('/api/hits', { needsKey: true }),
   read('/api/links/{code}/visits', { needsKey: true }),
   read('/api/visits', { needsKey: true }),

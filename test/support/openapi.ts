@@ -41,6 +41,7 @@ const PLAIN_HEADERS = [
   'content-length',
   'date',
   'connection',
+  'transfer-encoding',
   'vary',
   'x-content-type-options',
 ]

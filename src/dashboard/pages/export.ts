@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import type { Hold } from '../../http/byte-budget.ts'
+import { generatedBody } from '../../http/generated-body.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
-import { exportLinks } from '../../links/export.ts'
+import { EXPORT_BYTES, exportLinks } from '../../links/export.ts'
 import type { Link, PublicUrls } from '../../links/link.ts'
 import { type DetailedLink, withDetails } from '../../links/properties.ts'
 import {
@@ -19,11 +19,11 @@ import { filterOf, parseTableQuery } from '../ui/link-table.ts'
 export const exportPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.export', prefix: '/app/links' })
     .use(signedIn(deps))
-    .get('/export.csv', ({ user, query }) => {
+    .get('/export.csv', async ({ user, query }) => {
       const hold = deps.unsent.hold(user.account.id)
       hold.take(EXPORT_BYTES)
       const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
-      return csvResponse(deps, csvOf(deps, chunks, hold))
+      return csvResponse(deps, await generatedBody(csvOf(deps, chunks), hold))
     })
 
 /** A file with a few links. */
@@ -37,9 +37,6 @@ function csvResponse(
   const day = isoTime(clock()).slice(0, 10)
   return fileResponse(body, { name: `hopcode-links-${day}.csv`, type: CSV_TYPE })
 }
-
-/** Memory of an export whose client does not read: about two chunks. */
-const EXPORT_BYTES = 2 * 1024 * 1024
 
 type CellOf = (link: DetailedLink, addresses: PublicUrls) => string | number | null
 
@@ -71,37 +68,13 @@ const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[])
     })
     .join('')
 
-/** Reads a chunk when the previous one has been sent, so that they do not accumulate. */
-function csvOf(
+async function* csvOf(
   deps: DashboardDeps,
   chunks: AsyncGenerator<DetailedLink[], void, undefined>,
-  hold: Hold,
-): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  const next = async () => {
-    let isLast = true
-    try {
-      const chunk = await chunks.next()
-      isLast = chunk.done === true
-      return chunk
-    } finally {
-      // Also after a failed read, which ends the stream.
-      if (isLast) hold[Symbol.dispose]()
-    }
+): AsyncGenerator<string, void, undefined> {
+  let head = HEAD
+  for await (const links of chunks) {
+    yield head + linkLines(deps, links)
+    head = ''
   }
-  return new ReadableStream<Uint8Array>(
-    {
-      start: (controller) => controller.enqueue(encoder.encode(HEAD)),
-      async pull(controller) {
-        const { done, value } = await next()
-        if (done) return controller.close()
-        controller.enqueue(encoder.encode(linkLines(deps, value)))
-      },
-      async cancel() {
-        hold[Symbol.dispose]()
-        await chunks.return()
-      },
-    },
-    { highWaterMark: 1 },
-  )
 }

@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import type { AppError } from '../errors.ts'
+import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
+import { ALIASES_MAX } from '../links/aliases.ts'
+import type { ParsedUrl } from '../links/location.ts'
+import { AliasPath, PropertiesBody } from '../links/property-models.ts'
+import type { PropertiesChange } from '../links/property-table.ts'
+import { Url } from '../links/url.ts'
+import type { Outcome, RowResult } from './outcomes.ts'
+
+/**
+ * Hopcode's own format: one line of JSON for each link, in exports and imports. An unknown field is
+ * ignored; the first line of an export says what it is.
+ */
+
+/** Hits of one link. */
+export const HITS_MAX = 1_000_000_000_000
+/** Characters of one line: the longest URL, texts and aliases, with each character escaped. */
+const LINE_LENGTH_MAX = 256 * 1024
+
+const BAD_CODE = 'Invalid code: must be 6-20 alphanumeric characters'
+const BAD_HITS = `Invalid hits: must be an integer between 0 and ${HITS_MAX}`
+const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
+const BAD_TIME = 'Invalid created_at: must be a time such as 2026-03-01T12:00:00.000Z'
+
+const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
+
+export const ImportLine = z.object(
+  {
+    code: z
+      .string(BAD_CODE)
+      .regex(CODE_PATTERN, BAD_CODE)
+      .nullish()
+      .meta({ description: 'The code that the link gets. Absent: one is generated.' }),
+    url: Url.nullable().meta({ description: 'Null for a reserved code.' }),
+    aliases: Aliases.meta({ description: 'Further paths, in exact case.' }),
+    aliases_any_case: Aliases.meta({ description: 'Further paths, in any case.' }),
+    created_at: z.iso
+      .datetime({ offset: true, error: BAD_TIME })
+      .transform((text) => Date.parse(text))
+      .nullish(),
+    hits: z.int(BAD_HITS).min(0, BAD_HITS).max(HITS_MAX, BAD_HITS).nullish(),
+    ...PropertiesBody.shape,
+  },
+  'Invalid line: must be a JSON object',
+)
+
+export interface ImportRow {
+  code: Code | null
+  /** Null for a reserved code. */
+  url: ParsedUrl | null
+  aliases: readonly string[]
+  /** In small letters. */
+  aliasesAnyCase: readonly string[]
+  createdAt: number | null
+  hits: number
+  properties: PropertiesChange
+}
+
+/** Which outcome an invalid field has; any other is `bad_row`. */
+const OUTCOME_OF: Readonly<Record<string, Outcome>> = {
+  url: 'invalid_url',
+  code: 'invalid_path',
+  aliases: 'invalid_path',
+  aliases_any_case: 'invalid_path',
+}
+
+const refused = (outcome: Outcome, message: string): RowResult => ({ outcome, code: null, message })
+
+/** The row, or why the line is none. */
+export function parseLine(text: string): ImportRow | RowResult {
+  if (text.length > LINE_LENGTH_MAX) {
+    return refused('bad_row', `Invalid line: must have at most ${LINE_LENGTH_MAX} characters`)
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refused('bad_row', 'Invalid line: must be JSON')
+  }
+  if (isHeader(value)) return refused('left_out', 'The first line of an export')
+  const { data, error } = ImportLine.safeParse(value)
+  if (data) return rowOf(data)
+  const [issue] = error.issues
+  return refused(OUTCOME_OF[String(issue?.path[0])] ?? 'bad_row', issue?.message ?? '')
+}
+
+function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
+  const { code, url, aliases, aliases_any_case, created_at, hits, ...properties } = line
+  if (url === null && !code) return refused('invalid_url', 'Invalid URL: a code is missing too')
+  return {
+    code: (code && toCode(code)) || null,
+    url,
+    aliases: aliases ?? [],
+    aliasesAnyCase: (aliases_any_case ?? []).map((path) => path.toLowerCase()),
+    createdAt: created_at ?? null,
+    hits: hits ?? 0,
+    properties,
+  }
+}
+
+export const HEADER_FIELD = 'hopcode_export'
+const isHeader = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && HEADER_FIELD in value
+
+/** The result of a line that a refusal of the API describes. */
+export const resultOf = (outcome: Outcome, { message }: AppError): RowResult =>
+  refused(outcome, message)

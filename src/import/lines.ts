@@ -1,0 +1,205 @@
+import type { Account } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import { newCode } from '../lib/code.ts'
+import type { Caller } from '../lib/thread.ts'
+import { batchSlices } from '../lib/time-slices.ts'
+import type { Pace } from '../limits/pace.ts'
+import type { AliasRules } from '../links/aliases.ts'
+import type { WriteDeps } from '../links/create.ts'
+import type { LinkEffects } from '../links/effects.ts'
+import { authorOf, quotaError, type Stored } from '../links/link.ts'
+import { BAD_TIMES } from '../links/property-models.ts'
+import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
+import { urlKey } from '../links/url.ts'
+import { type ImportRow, parseLine, resultOf } from './line.ts'
+import type { RowResult } from './outcomes.ts'
+import {
+  type ImportMessage,
+  type ImportReads,
+  type ImportResult,
+  type ImportWrites,
+  packSecrets,
+  type StoredResult,
+  type StoredRow,
+} from './store.ts'
+
+export interface ImportDeps extends Pick<WriteDeps, 'blocklist' | 'clock' | 'hasher' | 'plans'> {
+  aliasRules: AliasRules
+  effects: Pick<LinkEffects, 'after'>
+  pace: Pace
+  /** Reads of many rows. */
+  reader: Caller<ImportReads>
+  writer: Caller<ImportWrites>
+}
+
+interface ImportOptions {
+  /** Nothing is written. `planned`: what the lines before these would have stored. */
+  dryRun?: { planned: Stored } | undefined
+}
+
+interface Imported {
+  /** One for each line, in their order. */
+  results: RowResult[]
+  /** What was stored, or would be. */
+  stored: Stored
+}
+
+/** Rows of one call of the writer: up to 70 ms, during which other writes wait. */
+const ROWS_PER_CALL = 1000
+/** Lines per time slice: about a millisecond. */
+const LINES_AT_ONCE = 50
+
+/**
+ * Creates a link for each line that is new; a bad one fails alone. The same lines again change
+ * nothing. Throws `invalid_api_key` if the account or the key is not active.
+ */
+export async function importLines(
+  deps: ImportDeps,
+  owner: Account,
+  lines: readonly string[],
+  { dryRun }: ImportOptions = {},
+): Promise<Imported> {
+  const mayAdd = deps.aliasRules.mayAdd(owner.id)
+  const checked = await batchSlices.map(lines, LINES_AT_ONCE, (line) =>
+    checkRow(deps, parseLine(line), mayAdd),
+  )
+  const good = checked.filter((row) => !('outcome' in row)) as ImportRow[]
+  const stored = { links: dryRun?.planned.links ?? 0, urlBytes: dryRun?.planned.urlBytes ?? 0 }
+  const before = { ...stored }
+  const results: RowResult[] = []
+  for (let at = 0; at < good.length; at += ROWS_PER_CALL) {
+    const rows = good.slice(at, at + ROWS_PER_CALL)
+    const message = await messageOf(deps, owner, rows)
+    const result = dryRun
+      ? await deps.reader.call('planImport', { ...message, planned: stored }, { background: true })
+      : await write(deps, message)
+    const found = JSON.parse(result.results) as StoredResult[]
+    results.push(...found.map((one, i) => rowResult(deps, owner, rows[i] as ImportRow, one)))
+    stored.links += result.stored.links
+    stored.urlBytes += result.stored.urlBytes
+  }
+  let next = 0
+  return {
+    results: checked.map((row) => ('outcome' in row ? row : (results[next++] as RowResult))),
+    stored: {
+      links: stored.links - before.links,
+      urlBytes: stored.urlBytes - before.urlBytes,
+    },
+  }
+}
+
+/** A background call: other writes come first, and in a cluster no other host is waited for. */
+async function write(
+  { effects, pace, writer }: ImportDeps,
+  message: ImportMessage,
+): Promise<ImportResult> {
+  await pace.wait(message.author.accountId, message.rows.length)
+  const result = await writer.call('importLinks', message, { background: true })
+  effects.after('importLinks', result)
+  if (!result) throw new AppError('invalid_api_key')
+  return result
+}
+
+/** The row if it may be stored, or else its result. */
+function checkRow(
+  { aliasRules, blocklist }: ImportDeps,
+  row: ImportRow | RowResult,
+  mayAdd: boolean,
+): ImportRow | RowResult {
+  if ('outcome' in row) return row
+  const { url, properties } = row
+  const paths = [...row.aliases, ...row.aliasesAnyCase]
+  const reserved = paths.find(aliasRules.isReserved)
+  if (reserved !== undefined) {
+    return refused('reserved_path', `The service itself has pages at /${reserved}`)
+  }
+  if (paths.length > 0 && !mayAdd) return resultOf('not_allowed', new AppError('alias_not_allowed'))
+  if (url && blocklist.isBlocked(url)) return resultOf('blocked', new AppError('url_blocked'))
+  const { expired_url: expired } = properties
+  if (expired && blocklist.isBlocked(expired)) {
+    return resultOf('blocked', new AppError('url_blocked'))
+  }
+  return startsAfterExpiry(propertiesOf(row)) ? refused('bad_row', BAD_TIMES) : row
+}
+
+const refused = (outcome: RowResult['outcome'], message: string): RowResult => ({
+  outcome,
+  code: null,
+  message,
+})
+
+function propertiesOf({ properties: { expired_url: expired, ...rest } }: ImportRow) {
+  const set = Object.entries(rest).filter(([, value]) => value !== undefined)
+  const tags = [...new Set(rest.tags ?? [])].sort()
+  const expired_url = expired?.text ?? null
+  return { ...NO_PROPERTIES, ...Object.fromEntries(set), tags, expired_url } as LinkProperties
+}
+
+async function messageOf(
+  { clock, hasher, plans }: ImportDeps,
+  owner: Account,
+  rows: readonly ImportRow[],
+): Promise<ImportMessage> {
+  const now = clock()
+  const prepared = await batchSlices.map(rows, LINES_AT_ONCE, (row) => {
+    const { code, url, aliases, aliasesAnyCase, createdAt, hits } = row
+    const name = code ?? aliases[0] ?? aliasesAnyCase[0] ?? url?.href ?? ''
+    // It follows from the row, so that a row that is sent again has it too. No passcode has it.
+    const hash = hasher.hash('import', `${owner.id} ${name}`)
+    const hasProperties = Object.values(row.properties).some((value) => value !== undefined)
+    const stored: StoredRow = {
+      code,
+      candidate: newCode((length) => hash.subarray(0, length)),
+      url: url?.text ?? null,
+      aliases,
+      aliasesAnyCase,
+      createdAt: createdAt !== null && createdAt > 0 && createdAt <= now ? createdAt : now,
+      hits,
+      properties: hasProperties ? propertiesOf(row) : undefined,
+    }
+    return { stored, secrets: { urlKey: url && urlKey(url), passcodeHash: hash } }
+  })
+  return {
+    author: authorOf(owner, now),
+    quota: plans[owner.plan],
+    rows: JSON.stringify(prepared.map(({ stored }) => stored)),
+    secrets: packSecrets(prepared.map(({ secrets }) => secrets)),
+  }
+}
+
+function rowResult(
+  { clock, plans }: ImportDeps,
+  owner: Account,
+  row: ImportRow,
+  [what, code, created, taken]: StoredResult,
+): RowResult {
+  switch (what) {
+    case 'created': {
+      const isPaused = row.properties.paused === true
+      const outcome = isPaused ? 'created_paused' : created.length > 0 ? 'created_alias' : 'created'
+      return { outcome, code, message: notesOf(row, taken, clock()) }
+    }
+    case 'exists':
+      return { outcome: 'exists', code, message: '' }
+    case 'kept':
+      return { outcome: 'kept', code, message: 'Your link at this address has another URL' }
+    case 'path_taken':
+      return refused('path_taken', 'The address is in use')
+    default:
+      return resultOf('quota', quotaError(what, plans[owner.plan]))
+  }
+}
+
+function notesOf({ createdAt }: ImportRow, taken: readonly string[], now: number): string {
+  const notes = taken.map((path) => `The alias ${path} is in use and was left out`)
+  const isDated = createdAt === null || (createdAt > 0 && createdAt <= now)
+  if (!isDated) notes.push('The date of creation is not plausible: the time of the import is used')
+  return notes.join('. ')
+}
+
+/** How many rows have each outcome. */
+export function countOutcomes(results: readonly RowResult[]) {
+  const counts: Partial<Record<RowResult['outcome'], number>> = {}
+  for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1
+  return counts
+}

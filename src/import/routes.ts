@@ -1,0 +1,162 @@
+import { Elysia } from 'elysia'
+import { z } from 'zod'
+import { AppError } from '../errors.ts'
+import { parseWith, type RequestBodies } from '../http/body.ts'
+import { generatedBody } from '../http/generated-body.ts'
+import { type GuardDeps, requireKey } from '../http/guard.ts'
+import { operation } from '../http/operation.ts'
+import { longJson, type UnsentResponses } from '../http/unsent.ts'
+import { CSV_TYPE } from '../lib/csv.ts'
+import { bulkBytesMax } from '../links/create.ts'
+import { EXPORT_BYTES } from '../links/export.ts'
+import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
+import { ImportLine } from './line.ts'
+import { type ImportDeps, importLines } from './lines.ts'
+import { OUTCOMES } from './outcomes.ts'
+
+interface Deps extends ImportDeps, Omit<ExportFileDeps, 'reader'>, Omit<GuardDeps, 'writer'> {
+  bodies: RequestBodies
+  unsent: UnsentResponses
+  reader: ImportDeps['reader'] & ExportFileDeps['reader']
+  writer: ImportDeps['writer'] & GuardDeps['writer']
+}
+
+export const importRoutes = (deps: Deps) =>
+  new Elysia({ name: 'import' }).use(postRoute(deps)).use(exportRoute(deps))
+
+const LINES_TYPE = 'application/x-ndjson'
+/** Its other names. */
+const LINES_TYPES = /^(application|text)\/(x-)?(ndjson|jsonl|json-lines)[\t ]*(;|$)/i
+
+const number = (description: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'Invalid query: must be whole numbers')
+    .default('0')
+    .meta({ type: 'integer', description })
+    .transform(Number)
+
+const ImportQuery = z.object({
+  dry_run: z
+    .enum(['true', 'false'], 'Invalid dry_run: must be true or false')
+    .default('false')
+    .meta({ description: 'True: the results are those of the import, and nothing is written.' }),
+  planned_links: number('For quotas: links that earlier dry runs of one file would create.'),
+  planned_bytes: number('The bytes of those links.'),
+})
+
+export const ImportView = z.object({
+  /** Lines. */
+  count: z.int().min(0),
+  links: z.int().min(0).meta({ description: 'Links that were created.' }),
+  bytes: z
+    .int()
+    .min(0)
+    .meta({ description: 'What they add to the bytes that the account stores.' }),
+  results: z.array(
+    z.object({
+      outcome: z.enum(OUTCOMES),
+      code: z.string().nullable(),
+      message: z.string(),
+    }),
+  ),
+})
+export type ImportView = z.infer<typeof ImportView>
+
+const postRoute = (deps: Deps) =>
+  new Elysia({ name: 'import.post', prefix: '/api' }).use(requireKey(deps, 'write')).post(
+    '/import',
+    async ({ request, account, query }) => {
+      const options = parseWith(ImportQuery, query)
+      deps.unsent.requireRoom(account.id)
+      const { bulkMax } = deps.plans[account.plan]
+      const lines = await readLines(deps, request, { owner: account.id, linesMax: bulkMax })
+      const planned = { links: options.planned_links, urlBytes: options.planned_bytes }
+      const dryRun = options.dry_run === 'true' ? { planned } : undefined
+      const { results, stored } = await importLines(deps, account, lines, { dryRun })
+      const { links, urlBytes: bytes } = stored
+      return longJson({ count: results.length, links, bytes, results } satisfies ImportView)
+    },
+    {
+      // The type is none that Elysia knows: the handler reads the body.
+      parse: 'none',
+      detail: operation({
+        id: 'importLinks',
+        summary: 'Create links with their codes, dates and hits',
+        description: [
+          'The body has one JSON object a line, at most as many as a bulk request has URLs. Each',
+          'line has one result, in their order; empty lines have none. What exists is not changed,',
+          'so that the same lines can be sent again. `hopcode export` writes this format. No',
+          'passcodes are issued.',
+        ].join(' '),
+        tag: 'Links',
+        key: true,
+        query: ImportQuery,
+        body: ImportLine,
+        bodyType: LINES_TYPE,
+        answers: { 200: { description: 'One result a line, in order.', view: ImportView } },
+        refusals: [400, 401, 403, 413, 415, 503],
+      }),
+    },
+  )
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+async function readLines(
+  { bodies }: Deps,
+  request: Request,
+  { owner, linesMax }: { owner: number; linesMax: number },
+): Promise<string[]> {
+  if (!LINES_TYPES.test(request.headers.get('content-type') ?? '')) {
+    throw new AppError('unsupported_media_type', LINES_TYPE)
+  }
+  using body = await bodies.read(request, { owner, bytesMax: bulkBytesMax(linesMax) })
+  let text: string
+  try {
+    text = decoder.decode(body.bytes)
+  } catch {
+    throw new AppError('invalid_utf8')
+  }
+  // One more than allowed, and the empty text after the last line break.
+  const lines = text.split('\n', 2 * linesMax + 2).filter((line) => line.trim() !== '')
+  if (lines.length >= 1 && lines.length <= linesMax) return lines
+  throw new AppError('invalid_value', `The body must have between 1 and ${linesMax} lines`)
+}
+
+const ExportQuery = z.object({
+  format: z
+    .enum(EXPORT_FORMATS, `Invalid format: must be ${EXPORT_FORMATS.join(' or ')}`)
+    .default('jsonl')
+    .meta({ description: 'csv: for spreadsheets, without rules and aliases.' }),
+})
+
+const exportRoute = (deps: Deps) =>
+  new Elysia({ name: 'import.export', prefix: '/api' }).use(requireKey(deps, 'read')).get(
+    '/export',
+    async ({ account, query }) => {
+      const { format } = parseWith(ExportQuery, query)
+      const hold = deps.unsent.hold(account.id)
+      hold.take(EXPORT_BYTES)
+      const chunks = exportFile(deps, account.id, { format, now: deps.clock() })
+      const type = format === 'csv' ? CSV_TYPE : LINES_TYPE
+      const body = await generatedBody(chunks, hold)
+      return new Response(body, { headers: { 'content-type': type } })
+    },
+    {
+      detail: operation({
+        id: 'exportLinks',
+        summary: 'All links of the account as one file',
+        description: [
+          'JSON Lines: a first line about the file, then everything about one link a line, oldest',
+          'first, in the format of `POST /api/import`. Passcodes are not in it.',
+        ].join(' '),
+        tag: 'Links',
+        key: true,
+        query: ExportQuery,
+        answers: {
+          200: { description: 'The file.', binary: [LINES_TYPE, 'text/csv'] },
+        },
+        refusals: [400, 401, 503],
+      }),
+    },
+  )

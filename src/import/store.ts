@@ -1,0 +1,249 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
+import { type Code, toCode } from '../lib/code.ts'
+import { accountCounts } from '../links/account-counts.ts'
+import { aliasRows, bytesOfPaths, foldedCodes } from '../links/alias-store.ts'
+import { type Author, exceededQuota, type QuotaName, type Stored } from '../links/link.ts'
+import {
+  bytesOfProperties,
+  cellsOf,
+  type LinkProperties,
+  PROPERTIES,
+} from '../links/property-table.ts'
+import { generatedInserter } from '../links/store.ts'
+
+/** A row as it goes to the writer. */
+export interface StoredRow {
+  /** Null: the link gets `candidate`, or a code that follows from it. */
+  code: Code | null
+  candidate: Code
+  url: string | null
+  aliases: readonly string[]
+  /** In small letters. */
+  aliasesAnyCase: readonly string[]
+  createdAt: number
+  hits: number
+  /** Absent: none is set. */
+  properties?: LinkProperties | undefined
+}
+
+export interface ImportMessage {
+  author: Author
+  quota: Quota
+  /** JSON of `StoredRow[]`: as plain objects, their structured clone takes longer. */
+  rows: string
+  /** URL key and passcode hash of each row. */
+  secrets: Uint8Array
+  /** What the rows before these would have stored, in a dry run. */
+  planned?: Stored | undefined
+}
+
+/**
+ * The result of a row, as other hosts of a cluster see it too: what happened, the code of the link,
+ * the aliases that were created, and those that were taken.
+ */
+export type StoredResult = [
+  what: 'created' | 'exists' | 'kept' | 'path_taken' | QuotaName,
+  code: Code | null,
+  created: string[],
+  taken: string[],
+]
+
+export interface ImportResult {
+  /** JSON of `StoredResult[]`. */
+  results: string
+  stored: Stored
+}
+
+const URL_KEY_BYTES = 16
+const HASH_BYTES = 32
+const SECRET_BYTES = URL_KEY_BYTES + HASH_BYTES
+
+interface Secrets {
+  /** Null for a reserved code. */
+  urlKey: Uint8Array | null
+  passcodeHash: Uint8Array
+}
+
+export function packSecrets(rows: readonly Secrets[]): Uint8Array {
+  const packed = new Uint8Array(rows.length * SECRET_BYTES)
+  for (const [i, { urlKey, passcodeHash }] of rows.entries()) {
+    packed.set(urlKey ?? [], i * SECRET_BYTES)
+    packed.set(passcodeHash, i * SECRET_BYTES + URL_KEY_BYTES)
+  }
+  return packed
+}
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function importWrites(db: Database) {
+  const accounts = accountCounts(db)
+  const decideAll = rowsDecider(db)
+  const insert = rowInserter(db)
+  return {
+    /**
+     * Creates the links of the rows that are new. Nothing that exists is changed, so that the same
+     * call again changes nothing. Undefined if the account or the key is not active.
+     */
+    importLinks(message: ImportMessage): ImportResult | undefined {
+      const { author } = message
+      if (!accounts.isActive(author)) return undefined
+      const result = decideAll(message, (row, secrets, aliases) =>
+        insert(row, secrets, { accountId: author.accountId, aliases }),
+      )
+      accounts.add(author.accountId, result.stored)
+      return result
+    },
+  }
+}
+
+export type ImportWrites = ReturnType<typeof importWrites>
+
+/** Runs on the reader thread. */
+export function importReads(db: Database) {
+  const decideAll = rowsDecider(db)
+  return {
+    /** The results that `importLinks` would have. The codes of new links are not known. */
+    planImport: (message: ImportMessage): ImportResult => decideAll(message, ({ code }) => code),
+  }
+}
+
+export type ImportReads = ReturnType<typeof importReads>
+
+type Store = (row: StoredRow, secrets: Secrets, aliases: readonly string[]) => Code | null
+
+/** Decides about each row, and passes those to `store` that are new and fit the quota. */
+function rowsDecider(db: Database) {
+  const accounts = accountCounts(db)
+  const decide = rowDecider(db)
+  return (message: ImportMessage, store: Store): ImportResult => {
+    const { author, quota, rows, secrets, planned = { links: 0, urlBytes: 0 } } = message
+    const before = accounts.stored(author.accountId)
+    const stored: Stored = { links: 0, urlBytes: 0 }
+    const results = (JSON.parse(rows) as StoredRow[]).map((row, i): StoredResult => {
+      const own = unpackSecrets(secrets, i, row)
+      const decided = decide(row, own.urlKey, author.accountId)
+      if (decided.what !== 'created') return [decided.what, decided.code, [], []]
+      const bytes = bytesOf(row) + bytesOfPaths(decided.free)
+      const next = {
+        links: before.links + planned.links + stored.links + 1,
+        urlBytes: before.urlBytes + planned.urlBytes + stored.urlBytes + bytes,
+      }
+      const exceeded = exceededQuota(next, quota)
+      if (exceeded) return [exceeded, null, [], []]
+      stored.links++
+      stored.urlBytes += bytes
+      return ['created', store(row, own, decided.free), decided.free, decided.taken]
+    })
+    return { results: JSON.stringify(results), stored }
+  }
+}
+
+function unpackSecrets(secrets: Uint8Array, i: number, { url }: StoredRow): Secrets {
+  const at = i * SECRET_BYTES
+  return {
+    urlKey: url === null ? null : secrets.subarray(at, at + URL_KEY_BYTES),
+    passcodeHash: secrets.subarray(at + URL_KEY_BYTES, at + SECRET_BYTES),
+  }
+}
+
+const bytesOf = ({ url, properties }: StoredRow): number =>
+  Buffer.byteLength(url ?? '') + (properties ? bytesOfProperties(properties) : 0)
+
+type Decision =
+  | { what: 'created'; free: string[]; taken: string[] }
+  | { what: 'exists' | 'kept' | 'path_taken'; code: Code | null }
+
+/** Whether a row is new. Its address is its code, or else its first alias, or else its URL. */
+function rowDecider(db: Database) {
+  const rows = aliasRows(db)
+  type Found = { accountId: AccountId; urlKey: Uint8Array | null; code: Code }
+  const columns = 'account_id AS accountId, url_key AS urlKey, code'
+  const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
+  const byAlias = db.prepare<Found, [string]>(
+    `SELECT ${columns} FROM links JOIN aliases ON link_id = id WHERE path = ?`,
+  )
+  const byUrl = db.prepare<Found, [AccountId, Uint8Array]>(
+    `SELECT ${columns} FROM links INDEXED BY links_url
+     WHERE account_id = ? AND url_key = ? LIMIT 1`,
+  )
+  const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
+  const isClosed = foldedCodes(db)
+
+  return (row: StoredRow, urlKey: Uint8Array | null, accountId: AccountId): Decision => {
+    const aliases = [...row.aliases, ...row.aliasesAnyCase]
+    const [first] = aliases
+    const compared = (found: Found): Decision => {
+      const { code } = found
+      if (found.accountId !== accountId) return { what: 'path_taken', code: null }
+      return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code }
+    }
+    const free = aliases.filter((path, i) => !rows.isTaken(path) && aliases.indexOf(path) === i)
+    const created = (): Decision => {
+      return { what: 'created', free, taken: aliases.filter((path) => !free.includes(path)) }
+    }
+    if (row.code !== null) {
+      const found = byCode.get(row.code)
+      if (found) return compared(found)
+      const isFree = !isDisabled.get(row.code) && !isClosed.get(row.code)
+      return isFree ? created() : { what: 'path_taken', code: null }
+    }
+    if (first === undefined) {
+      const found = urlKey && byUrl.get(accountId, urlKey)
+      return found ? { what: 'exists', code: found.code } : created()
+    }
+    const code = toCode(first)
+    const found = byAlias.get(first) ?? (code && byCode.get(code))
+    if (found) return compared(found)
+    return free.includes(first) ? created() : { what: 'path_taken', code: null }
+  }
+}
+
+const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
+  one === null || other === null ? one === other : Buffer.compare(one, other) === 0
+
+interface NewRow {
+  accountId: AccountId
+  aliases: readonly string[]
+}
+
+function rowInserter(db: Database) {
+  const insert = generatedInserter(db)
+  const rows = aliasRows(db)
+  // The triggers on `links` keep the index of tags.
+  const setProperties = db.prepare<null, (string | number | null)[]>(
+    `UPDATE links SET ${PROPERTIES.map(({ name }) => `${name} = ?`).join(', ')} WHERE id = ?`,
+  )
+  const addHits = importedHits(db)
+  return (row: StoredRow, secrets: Secrets, { accountId, aliases }: NewRow): Code => {
+    const { candidate, url, createdAt, properties } = row
+    const { id, code } = insert(
+      { code: row.code ?? candidate, url, ...secrets },
+      accountId,
+      createdAt,
+    )
+    if (properties) setProperties.run(...cellsOf(properties), id)
+    for (const path of aliases) rows.add(id, path, row.aliasesAnyCase.includes(path))
+    if (row.hits > 0) addHits(id, accountId, row.hits)
+    return code
+  }
+}
+
+/** Hits without a date: in the counts of the link and its account, and in no series. */
+function importedHits(db: Database) {
+  const toLink = db.prepare<null, [number, AccountId, number]>(
+    'INSERT INTO hits (link_id, account_id, count, imported) VALUES (?1, ?2, ?3, ?3)',
+  )
+  const toAccount = db.prepare<null, [AccountId, number]>(
+    `INSERT INTO account_hits (account_id, count) VALUES (?1, ?2)
+     ON CONFLICT (account_id) DO UPDATE SET count = count + ?2`,
+  )
+  const toTotals = db.prepare<null, [number]>(
+    'UPDATE hit_totals SET imported = imported + ? WHERE id = 1',
+  )
+  return (linkId: number, accountId: AccountId, hits: number): void => {
+    toLink.run(linkId, accountId, hits)
+    toAccount.run(accountId, hits)
+    toTotals.run(hits)
+  }
+}
