@@ -172,12 +172,13 @@ class ListReader {
     const key = keyOf(filter)
     const now = this.#monotonic()
     const kept = this.#rankings.get(key)
-    const ranking = kept && now - kept.at < RANKING_KEPT_MS ? kept : new Ranking(now)
+    const ranking = kept && now - kept.readAt < RANKING_KEPT_MS ? kept : new Ranking()
     const ranked = ranking.find(
       (below, floor) =>
         index
           ? this.#rankParts.ofIds(index, below, floor)
           : this.#rankParts.ofAccount(accountId, below, floor),
+      now,
       isOver,
     )
     if (!ranked) this.#rankings.set(key, ranking)

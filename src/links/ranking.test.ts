@@ -106,7 +106,7 @@ test('a ranking has the first 10,000 links, also where many have as many hits', 
   using folder = temporaryFolder()
   using db = openEmpty(folder.path)
   db.run('PRAGMA synchronous = OFF')
-  const counts = Array.from({ length: 31_000 }, (_, i) => (i * 7919) % 5)
+  const counts = Array.from({ length: 45_000 }, (_, i) => (i * 7919) % 5)
   const { links, lists } = setUp(db, counts, { rankAtOnce: 1000, sliceMs: 60_000 })
   const expected = links
     .filter(({ accountId }) => accountId === 1)
@@ -154,6 +154,18 @@ test('a ranking of several slices is used again for ten seconds', async () => {
     wait(1)
     expect(await ids(filter)).toEqual([1, 4, 3, 2])
   }
+})
+
+test('a ranking that takes longer than ten seconds continues where it was', async () => {
+  using folder = temporaryFolder()
+  using db = openEmpty(folder.path)
+  const { ids, wait, sliceCount, lists } = setUp(db, [1, 2, 3, 4], { rankAtOnce: 1 })
+  for (let n = 0; n < 3; n++) {
+    lists.rankedLinksSlice({ accountId: 1, limit: 10 })
+    wait(9000)
+  }
+  expect(await ids()).toEqual([4, 3, 2, 1])
+  expect(sliceCount()).toBe(2)
 })
 
 test('a ranking of one slice is not kept, so that a new link is in the list', async () => {

@@ -30,20 +30,17 @@ type ReadPart = (below: number, floor: number) => RankedPart
 
 /** The links with the most hits, found in time slices. */
 export class Ranking {
-  /** When it began. */
-  readonly at: number
+  /** When its last links were read. */
+  readAt = 0
   #links: Ranked[] = []
   #below: number | undefined = ID_MAX + 1
   /** Links with fewer hits, or with as many and older, are not among the first ones. */
   #floor = -1
 
-  constructor(at: number) {
-    this.at = at
-  }
-
   /** The first `TOP_MAX` links, or undefined if the slice was over first: call it again then. */
-  find(readPart: ReadPart, isOver: IsOver): readonly Ranked[] | undefined {
+  find(readPart: ReadPart, now: number, isOver: IsOver): readonly Ranked[] | undefined {
     while (this.#below !== undefined) {
+      this.readAt = now
       const { links, next } = readPart(this.#below, this.#floor)
       this.#links.push(...links)
       this.#below = next
