@@ -100,8 +100,9 @@ const SMALL = {
   search: {
     rowsAtOnce: 16,
     candidatesMax: 12,
-    scannedIds: 48,
+    rowsBetween: 48,
     span: 60,
+    spanMin: 20,
     countBytes: 5000,
     bytesMax: 3000,
   },

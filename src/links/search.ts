@@ -74,10 +74,11 @@ export const SEARCH_SIZES = {
   rowsAtOnce: 128,
   /** Candidates of one statement. */
   candidatesMax: 1024,
-  /** Ids whose rows are read without the index after it excluded less than three quarters. */
-  scannedIds: 65_536,
-  /** Ids that a statement on the index covers: it takes some milliseconds at most. */
+  /** Rows that are read without the index after it excluded less than three quarters of them. */
+  rowsBetween: 65_536,
+  /** Ids that the first statement on the index covers; adapted, so that it takes 1 to 4 ms. */
   span: 65_536,
+  spanMin: 8192,
   /** Bytes of rows after which a call ends, so that its range is cheap to count again. */
   countBytes: 128 * 1024,
   /** Bytes of rows after which the other candidates of a statement are left for the next one. */
@@ -92,9 +93,11 @@ const LIKE_ROW_BYTES_MAX = 1024
  * Kelvin sign with `k`, and the capital I with a dot with `i`.
  */
 const LIKE_INEXACT = /[ik]/
+const STATEMENT_FAST_MS = 1
+const STATEMENT_SLOW_MS = 4
 /** A row's own fields and its share of the pages. */
 const ROW_BYTES = 128
-/** A statement on the index takes as long as reading about this many bytes of rows. */
+/** A statement on the index takes 1 to 4 ms, as long as reading about so many bytes of rows. */
 const STATEMENT_BYTES = 256 * 1024
 
 interface SearchText {
@@ -113,7 +116,7 @@ export function searches(db: Database, sizes = SEARCH_SIZES) {
 
 type Statements = ReturnType<typeof prepare>
 
-interface CountedByLike {
+interface Compared {
   /** A JSON array of the ids that match, in order. */
   ids: string
   /** A JSON array of the ids whose URL LIKE may miss. */
@@ -122,7 +125,7 @@ interface CountedByLike {
   urlBytes: number
 }
 
-const NONE_COUNTED: CountedByLike = { ids: '[]', others: '[]', rows: 0, urlBytes: 0 }
+const NONE_COMPARED: Compared = { ids: '[]', others: '[]', rows: 0, urlBytes: 0 }
 
 type Row = Pick<Link, 'id' | 'code' | 'url'>
 
@@ -146,13 +149,21 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
       `SELECT id, code, url FROM links WHERE account_id = ?1 AND id > ?2 AND id <= ?3
        ORDER BY id LIMIT ${rowsAtOnce}`,
     ),
-    /** Without the index on accounts, with which a link takes 1.5 times as long. */
-    likeById: db.prepare<CountedByLike, [AccountId, number, number, string, number]>(
+    /** The same without the index on accounts, with which a link takes 1.5 times as long. */
+    nextById: db.prepare<Row, [AccountId, number, number]>(
+      `SELECT id, code, url FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3
+       ORDER BY id`,
+    ),
+    likeById: db.prepare<Compared, [AccountId, number, number, string, number]>(
       `SELECT json_group_array(id) FILTER (WHERE url LIKE ?4 ESCAPE '\\'
          OR code LIKE ?4 ESCAPE '\\') AS ids,
          json_group_array(id) FILTER (WHERE ?5 AND octet_length(url) <> length(url)) AS others,
          count(*) AS rows, coalesce(sum(octet_length(url)), 0) AS urlBytes
        FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3`,
+    ),
+    /** Number ?3, counted from 0, of the links after the id ?2. */
+    nth: db.prepare<{ id: number }, [AccountId, number, number]>(
+      'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3',
     ),
     properties: db.prepare<PropertyRow, [string]>(
       `SELECT id, ${PROPERTY_TEXT} AS text FROM links
@@ -174,12 +185,14 @@ class Search implements LinkSource {
   /** The text in upper case, for comparison with codes. */
   readonly #code: string
   readonly #query: string | undefined
-  /** Up to this id, rows are read without the index. */
-  #scannedTo = 0
-  /** Most links around the last ones are of this account, as those of a bulk are, and are short. */
+  #span: number
+  /** Rows to read before the index is used again. */
+  #rowsLeft = 0
+  /** Most links around the last ones are of this account, as those of a bulk are. */
   #isClustered = false
   /** Undefined if the text is too long for LIKE, or is not printable ASCII without spaces. */
   readonly #like: string | undefined
+  #areRowsShort = false
 
   constructor(
     statements: Statements,
@@ -189,6 +202,7 @@ class Search implements LinkSource {
     const folded = inProperties ? foldSpaced(text) : fold(text)
     this.#statements = statements
     this.#sizes = sizes
+    this.#span = sizes.span
     this.#accountId = accountId
     this.#folded = folded
     this.#inProperties = inProperties
@@ -203,11 +217,10 @@ class Search implements LinkSource {
     const ids: number[] = []
     let [at, bytes] = [after, 0]
     do {
-      const isIndexed = at >= this.#scannedTo && at < indexedTo
-      const part =
-        isIndexed && this.#query !== undefined
-          ? this.#countByIndex(this.#query, { after: at, upTo: Math.min(upTo, indexedTo) })
-          : this.#countByRow({ after: at, upTo })
+      const isIndexed = this.#query !== undefined && this.#rowsLeft <= 0 && at < indexedTo
+      const part = isIndexed
+        ? this.#countByIndex({ after: at, upTo: Math.min(upTo, indexedTo) })
+        : this.#countByRow({ after: at, upTo })
       for (const id of part.ids) ids.push(id)
       at = part.upTo
       bytes += part.bytes
@@ -226,17 +239,13 @@ class Search implements LinkSource {
   }
 
   #countByRow({ after, upTo }: IdRange): Part {
-    if (this.#isClustered && this.#like !== undefined) {
+    if (this.#isClustered && this.#areRowsShort && this.#like !== undefined) {
       return this.#countByLike({ after, upTo }, this.#like)
     }
-    const { rowsAtOnce } = this.#sizes
-    const rows = this.#statements.next.all(this.#accountId, after, upTo)
-    const last = rows.at(-1)?.id ?? upTo
-    const isWhole = rows.length < rowsAtOnce
-    const compared = this.#compare(rows)
-    const areShort = compared.bytes <= rows.length * LIKE_ROW_BYTES_MAX
-    this.#isClustered = areShort && !isWhole && last - after < 2 * rowsAtOnce
-    return { ...compared, upTo: isWhole ? upTo : last }
+    const { rows, end } = this.#nextRows({ after, upTo })
+    const { ids, bytes } = this.#compare(rows)
+    this.#noteRows(rows.length, bytes)
+    return { ids, bytes, upTo: end }
   }
 
   #countByLike({ after, upTo }: IdRange, like: string): Part {
@@ -245,39 +254,77 @@ class Search implements LinkSource {
     const { likeById, byIds, nextProperties } = this.#statements
     const isInexact = LIKE_INEXACT.test(like) ? 1 : 0
     const found = likeById.get(this.#accountId, after, end, like, isInexact)
-    const { ids, others, rows, urlBytes } = found ?? NONE_COUNTED
+    const { ids, others, rows, urlBytes } = found ?? NONE_COMPARED
+    this.#isClustered = rows > rowsAtOnce / 2
     const matching = JSON.parse(ids) as number[]
-    const compared = others === '[]' ? [] : this.#compare(byIds.all(others)).ids
+    const missed = others === '[]' ? [] : this.#compare(byIds.all(others)).ids
     const properties = this.#inProperties ? nextProperties.all(this.#accountId, after, end) : []
     const byProperty = this.#compareProperties(properties)
     const bytes = rows * ROW_BYTES + urlBytes + byProperty.bytes
-    this.#isClustered = rows > rowsAtOnce / 2 && bytes <= rows * LIKE_ROW_BYTES_MAX
-    const more = [...compared, ...byProperty.ids]
+    this.#noteRows(rows, bytes)
+    const more = [...missed, ...byProperty.ids]
     const all = more.length > 0 ? inOrder([...matching, ...more]) : matching
     return { ids: all, bytes, upTo: end }
   }
 
-  #countByIndex(query: string, { after, upTo }: IdRange): Part {
-    const { candidatesMax, rowsAtOnce, bytesMax, span, scannedIds } = this.#sizes
-    const { candidates, byIds } = this.#statements
-    const part: Part = { ids: [], bytes: STATEMENT_BYTES, upTo: Math.min(upTo, after + span) }
-    const found = candidates.all(this.#accountId, query, after, part.upTo).map(({ id }) => id)
-    if (found.length === candidatesMax) {
-      part.upTo = found.at(-1) ?? part.upTo
-      if (part.upTo - after < 4 * candidatesMax) this.#scannedTo = part.upTo + scannedIds
+  #noteRows(rows: number, bytes: number): void {
+    this.#rowsLeft -= rows
+    this.#areRowsShort = bytes <= rows * LIKE_ROW_BYTES_MAX
+  }
+
+  /** The next rows, and the id up to which they are complete. */
+  #nextRows({ after, upTo }: IdRange): { rows: Row[]; end: number } {
+    const { rowsAtOnce } = this.#sizes
+    if (this.#isClustered) {
+      const end = Math.min(upTo, after + rowsAtOnce)
+      const rows = this.#statements.nextById.all(this.#accountId, after, end)
+      this.#isClustered = rows.length > rowsAtOnce / 2
+      return { rows, end }
     }
-    for (let at = 0; at < found.length; at += rowsAtOnce) {
-      const some = found.slice(at, at + rowsAtOnce)
-      const { ids, bytes } = this.#compare(byIds.all(JSON.stringify(some)))
+    const rows = this.#statements.next.all(this.#accountId, after, upTo)
+    const last = rows.at(-1)?.id
+    if (rows.length < rowsAtOnce || last === undefined) return { rows, end: upTo }
+    this.#isClustered = last - after < 2 * rowsAtOnce
+    return { rows, end: last }
+  }
+
+  #countByIndex({ after, upTo }: IdRange): Part {
+    const { candidatesMax, rowsAtOnce, rowsBetween } = this.#sizes
+    const part: Part = { ids: [], bytes: STATEMENT_BYTES, upTo: Math.min(upTo, after + this.#span) }
+    const candidates = this.#findCandidates({ after, upTo: part.upTo })
+    if (candidates.length === candidatesMax) {
+      part.upTo = candidates.at(-1) ?? part.upTo
+      if (this.#isDense({ after, upTo: part.upTo })) this.#rowsLeft = rowsBetween
+    }
+    for (let at = 0; at < candidates.length; at += rowsAtOnce) {
+      const some = candidates.slice(at, at + rowsAtOnce)
+      const { ids, bytes } = this.#compare(this.#statements.byIds.all(JSON.stringify(some)))
       part.ids.push(...ids)
       part.bytes += bytes
       // Reached with long rows only: then the next statement continues after these candidates.
-      if (part.bytes > bytesMax && at + rowsAtOnce < found.length) {
+      if (part.bytes > this.#sizes.bytesMax && at + rowsAtOnce < candidates.length) {
         part.upTo = some.at(-1) ?? part.upTo
         break
       }
     }
     return part
+  }
+
+  #findCandidates({ after, upTo }: IdRange): number[] {
+    const startedAt = performance.now()
+    const found = this.#statements.candidates.all(this.#accountId, this.#query ?? '', after, upTo)
+    const tookMs = performance.now() - startedAt
+    if (tookMs < STATEMENT_FAST_MS) this.#span = Math.min(this.#span * 4, ID_MAX)
+    else if (tookMs > STATEMENT_SLOW_MS)
+      this.#span = Math.max(Math.ceil(this.#span / 2), this.#sizes.spanMin)
+    return found.map(({ id }) => id)
+  }
+
+  /** Whether at least a quarter of the account's links in the range are candidates. */
+  #isDense({ after, upTo }: IdRange): boolean {
+    const links = 4 * this.#sizes.candidatesMax
+    const beyond = this.#statements.nth.get(this.#accountId, after, links)?.id
+    return beyond === undefined || beyond > upTo
   }
 
   #compare(rows: readonly Row[]): Compare {
