@@ -29,8 +29,6 @@ export const MUTATIONS: readonly Mutation[] = [
     title: 'as it is, no acknowledged write is lost',
     env: { POWER_LOSS_ROUNDS: '1', POWER_LOSS_TORN_DISKS: '0' },
   },
-  { name: 'late-lock-of-a-batch', test: 'src/db/writer.busy.test.ts' },
-  { name: 'late-lock-of-a-transaction', test: 'src/db/writer.busy.test.ts' },
   {
     name: 'hash-known-codes-only',
     test: 'test/e2e/timing-403.test.ts',

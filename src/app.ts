@@ -42,6 +42,11 @@ export interface App {
    * stop.
    */
   beginStop(): Promise<void>
+  /** What commands on the data use. */
+  administration: Pick<
+    Service,
+    'accounts' | 'hasher' | 'writer' | 'moderation' | 'maintenance' | 'clock' | 'random'
+  >
   /** Hits not counted in the database yet. */
   hitsWaiting(): number
   /** See `closeService`. */
@@ -66,6 +71,7 @@ export async function startApp(config: Config, outside: Outside): Promise<App> {
     operators: config.metricsListen ? operatorRoutes(service) : undefined,
     fresh,
     setupLink,
+    administration: service,
     async beginStop() {
       health.beginStop()
       void dashboard.passwords.close()

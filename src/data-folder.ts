@@ -45,7 +45,7 @@ const NAMES = [
   'host.id',
   'serving.lock',
   'serving.pid',
-  'serving.json',
+  'serving.sock',
   '.restore-decided',
   'cdn',
   'cdn/qr',

@@ -48,7 +48,7 @@ export async function prepare(config: Config, options: PrepareOptions) {
   createDataFolder(dataDir)
   const closed = closeOpenFiles(dataDir)
   if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
-  const lock = FolderLock.claim(dataDir)
+  const lock = await FolderLock.claimAfterCommand(dataDir)
   try {
     unlessRefused(log, 'the removal of an unfinished restore', () => discardRestore(dataDir))
     // Before anything is created: what a refused start left would be in the way of a join.

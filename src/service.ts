@@ -115,7 +115,7 @@ export async function openService(redirecting: Redirecting) {
     flusher,
     visits,
     remake,
-    timers: [dataWatch, metrics, watch, links.indexer, links.moderation, pruner, delayedDeletion],
+    timers: [dataWatch, metrics, watch, links.indexer, pruner, delayedDeletion],
     otherChanges: data.ports && new OtherChanges({ port: data.ports.applied, effects }),
   }
 }
@@ -222,7 +222,6 @@ function openLinks(options: LinkOptions) {
   const properties = new PropertyReads(db)
   const hitLimits = new HitLimits(hits)
   const effects = new LinkEffects({ versions, codes, hitLimits, images, indexer })
-  const moderationReads = new ModerationReads(db)
   const requireRoom = (account: number) => unsent.requireRoom(account)
   return {
     addresses,
@@ -242,14 +241,7 @@ function openLinks(options: LinkOptions) {
     links: new LinkWriter({ writer, effects }),
     pages: new LinkPages(threads.reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
-    moderation: new Moderation({
-      reads: moderationReads,
-      writer,
-      effects,
-      blocklist,
-      publishLists: () => redirects.setLists(),
-      clock,
-    }),
+    moderation: new Moderation({ reads: new ModerationReads(db), writer, effects, clock }),
   }
 }
 

@@ -62,6 +62,8 @@ export async function startRedirects(config: Config, outside: Outside, control: 
     thread: new URL('./threads/blocklist.ts', import.meta.url),
     ownHosts: [config.baseUrl, config.cdnUrl],
     ownAddress: new OwnAddress({ host: config.host, port: () => redirects.port }),
+    // The cached destinations have passed the old lists.
+    onChange: () => void redirects.setLists().then(() => versions.changeAll()),
     log,
   })
   const { journal } = prepared

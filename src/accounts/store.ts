@@ -108,9 +108,16 @@ export class AccountStore {
     return account?.isOwner === 1 && account.disabledAt === null && this.countOwners() === 1
   }
 
-  list(): AccountRow[] {
-    const exists = isNull(accounts.deletedAt)
-    return this.#orm.select().from(accounts).where(exists).orderBy(asc(accounts.id)).all()
+  /** The oldest first. `after`: an id. */
+  list({ after, limit }: { after: number; limit: number }): AccountRow[] {
+    const isListed = and(isNull(accounts.deletedAt), gt(accounts.id, after))
+    const query = this.#orm.select().from(accounts).where(isListed)
+    return query.orderBy(asc(accounts.id)).limit(limit).all()
+  }
+
+  findOwner(): AccountRow | undefined {
+    const isActiveOwner = and(eq(accounts.isOwner, 1), isNull(accounts.disabledAt))
+    return this.#orm.select().from(accounts).where(isActiveOwner).limit(1).get()
   }
 
   /** Accounts whose deletion has begun and is not finished. */

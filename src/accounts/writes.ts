@@ -1,7 +1,6 @@
 /** Changes to accounts, their keys and one-time links, on the writer thread. */
 
 import type { Database } from 'bun:sqlite'
-import { moderationCounter } from '../db/settings.ts'
 import { findKeyByName, hasNoExpiry, keyName } from './keys.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
@@ -25,7 +24,6 @@ interface Stores {
   accounts: AccountStore
   links: OneTimeLinkStore
   sessions: SessionWrites
-  noteModeration: () => void
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
@@ -34,7 +32,6 @@ export function accountWrites(db: Database) {
     accounts: new AccountStore(db),
     links: new OneTimeLinkStore(db),
     sessions: sessionWrites(db),
-    noteModeration: moderationCounter(db),
   }
   return {
     ...joinWrites(stores),
@@ -47,7 +44,7 @@ export function accountWrites(db: Database) {
 export type AccountWrites = ReturnType<typeof accountWrites>
 
 /** Invitations, the set-up, and new accounts. */
-function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
+function joinWrites({ accounts, links, sessions }: Stores) {
   return {
     /** False, and nothing is stored, for an invitation by a disabled or deleted account. */
     addOneTimeLink(link: NewOneTimeLink): boolean {
@@ -78,7 +75,6 @@ function joinWrites({ accounts, links, sessions, noteModeration }: Stores) {
       if (existing) {
         setPassword({ accounts, links }, existing.id, account.passwordHash, now)
         accounts.change(existing.id, { isOwner: 1, disabledAt: null, linksDisabledAt: null })
-        noteModeration()
         accounts.revokeKeys(existing.id, now)
         sessions.endSessions({ accountId: existing.id })
         links.endAll('invite', existing.id)
@@ -146,7 +142,7 @@ function passwordWrites({ accounts, links, sessions }: Stores) {
   }
 }
 
-function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
+function stateWrites({ accounts, links, sessions }: Stores) {
   const endAccess = (accountId: AccountId) => {
     sessions.endSessions({ accountId })
     links.endAll('reset', accountId)
@@ -168,7 +164,6 @@ function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
       const disabledAt = account?.disabledAt ?? now
       const linksDisabledAt = account?.linksDisabledAt ?? (withLinks ? now : null)
       accounts.change(accountId, { disabledAt, linksDisabledAt })
-      noteModeration()
       endAccess(accountId)
       return true
     },
@@ -176,7 +171,6 @@ function stateWrites({ accounts, links, sessions, noteModeration }: Stores) {
     enableAccount({ accountId }: { accountId: AccountId }): void {
       if (accounts.find(accountId)?.deletedAt !== null) return
       accounts.change(accountId, { disabledAt: null, linksDisabledAt: null })
-      noteModeration()
     },
 
     /**

@@ -10,6 +10,8 @@ interface BlocklistOptions extends Pick<BlockedLists, 'ownHosts'> {
   files: readonly string[]
   /** The addresses on which the service listens; absent: none. */
   ownAddress?: Pick<OwnAddress, 'isOwn'>
+  /** The lists have changed since `open`. */
+  onChange?: () => void
   log: Log
   /** The module of the thread that reads the files: `threads/blocklist.ts`. */
   thread: URL
@@ -57,11 +59,17 @@ export class Blocklist {
   #timer: Timer | undefined
   #refreshing: Promise<void> = Promise.resolve()
   #isClosed = false
-  #version = 0
+  #hasChanged = false
   #blocked: BlockedHosts
 
   private constructor(options: BlocklistOptions) {
-    this.#options = { intervalMs: SECOND, clock: wallClock, ownAddress: NOWHERE, ...options }
+    this.#options = {
+      intervalMs: SECOND,
+      clock: wallClock,
+      ownAddress: NOWHERE,
+      onChange() {},
+      ...options,
+    }
     this.#files = [...new Set(options.files)].map((file) => ({
       file,
       entries: 0,
@@ -81,6 +89,7 @@ export class Blocklist {
     const blocklist = new Blocklist(options)
     if (options.files.length > 0) {
       await blocklist.reload()
+      blocklist.#hasChanged = false
       blocklist.#watch()
     }
     return blocklist
@@ -94,11 +103,6 @@ export class Blocklist {
   get lists(): BlockedLists {
     const lists = this.#files.flatMap(({ packed }) => packed ?? [])
     return { ownHosts: this.#options.ownHosts, lists }
-  }
-
-  /** Changes whenever a list is loaded. */
-  get version(): number {
-    return this.#version
   }
 
   state(): BlocklistState {
@@ -140,6 +144,8 @@ export class Blocklist {
     if (this.#isClosed) return
     this.#timer = setTimeout(async () => {
       await this.checkFiles()
+      if (this.#hasChanged) this.#options.onChange()
+      this.#hasChanged = false
       this.#watch()
     }, this.#options.intervalMs).unref()
   }
@@ -190,7 +196,7 @@ export class Blocklist {
     list.entries = loaded.blocked.size
     list.packed = { blocked: loaded.blocked, exempt: loaded.exempt }
     this.#blocked = new BlockedHosts(this.lists, this.#options.ownAddress)
-    this.#version++
+    this.#hasChanged = true
     list.loadedAt = this.#options.clock()
     list.error = null
     list.reported = ''

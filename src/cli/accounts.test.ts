@@ -1,30 +1,20 @@
 import { expect, test } from 'bun:test'
+import { administrationOf } from '../../test/support/administration.ts'
 import { temporaryFolder } from '../../test/support/folder.ts'
 import { findAccount, issueKey } from '../accounts/keys.ts'
 import type { KeyScope } from '../accounts/store.ts'
-import { openDataFolder } from '../data-folder.ts'
 import { HOUR } from '../lib/clock.ts'
-import { secureRandom } from '../lib/random.ts'
 import { createAccount, revoke, rotate, setupLink } from './accounts.ts'
 import { CommandError } from './errors.ts'
-import { localWriter } from './writer.ts'
 
 const EMAIL = 'ann@example.com'
 const KEY = { email: EMAIL, now: false, json: true }
 
 /** An account with the keys `Default` and those named. */
 async function open(path: string, ...more: [name: string, scope: KeyScope][]) {
-  const { db, accounts, hasher } = openDataFolder(path)
   let now = Date.UTC(2026, 2, 1)
-  const deps = {
-    accounts,
-    hasher,
-    random: secureRandom,
-    clock: () => now,
-    keyUses: { note() {} },
-    writer: localWriter(db),
-    baseUrl: 'https://hop.test',
-  }
+  const deps = { ...administrationOf(path, () => now), keyUses: { note() {} } }
+  const { db, accounts } = deps
   const keys = new Map([['Default', keyIn(await createAccount(deps, { ...KEY, plan: 'free' }))]])
   for (const [name, scope] of more) {
     const { key, stored } = issueKey(deps, { name, scope })

@@ -11,7 +11,14 @@ import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow, KeyRow } from '../accounts/store.ts'
 import { isoTime } from '../lib/clock.ts'
-import { type Administration, administer } from './administration.ts'
+import {
+  type Administration,
+  PAGE,
+  type Page,
+  type PageOptions,
+  printing,
+  printPages,
+} from './administration.ts'
 import { CommandError } from './errors.ts'
 import { EMAIL, type Flag, JSON_LINES, PLAN, parseText } from './options.ts'
 
@@ -23,46 +30,46 @@ export function addAccountCommands(program: Command): void {
     .requiredOption(...EMAIL)
     .addOption(PLAN)
     .option(...JSON_LINES)
-    .action((options) => administer((deps) => createAccount(deps, options), { creates: true }))
+    .action((options) => run('createAccount', options, { creates: true }))
   account
     .command('list')
     .description('list the accounts with their plans')
     .option(...JSON_LINES)
-    .action((options) => administer((deps) => listAccounts(deps, options), { reads: true }))
+    .action((options) => printPages(accountCommands, 'listAccounts', options))
   account
     .command('set-plan')
     .description('change the plan of an account')
     .requiredOption(...EMAIL)
     .addOption(PLAN)
-    .action((options) => administer((deps) => setPlan(deps, options)))
+    .action((options) => run('setPlan', options))
   account
     .command('reset-password')
     .description('show a link that sets a new password, once')
     .requiredOption(...EMAIL)
     .option(...JSON_LINES)
-    .action((options) => administer((deps) => resetPassword(deps, options)))
+    .action((options) => run('resetPassword', options))
   account
     .command('reset-two-factor')
     .description('turn two-factor sign-in off if the device is lost')
     .requiredOption(...EMAIL)
-    .action((options) => administer((deps) => resetTwoFactor(deps, options)))
+    .action((options) => run('resetTwoFactor', options))
   account
     .command('setup-link')
     .description('show a link that creates the owner account, once')
     .option('--another', 'create a further owner account beside the existing one')
     .option(...JSON_LINES)
-    .action((options) => administer((deps) => setupLink(deps, options), { creates: true }))
+    .action((options) => run('setupLink', options, { creates: true }))
   account
     .command('disable')
     .description('refuse the API keys and the sign-in of an account')
     .requiredOption(...EMAIL)
     .option('--links', 'disable its links too: visitors get 410')
-    .action((options) => administer((deps) => disableAccount(deps, options)))
+    .action((options) => run('disableAccount', options))
   account
     .command('enable')
     .description('accept its keys and sign-in again; its links work too')
     .requiredOption(...EMAIL)
-    .action((options) => administer((deps) => enableAccount(deps, options)))
+    .action((options) => run('enableAccount', options))
 }
 
 const KEY_NAME = [
@@ -88,7 +95,7 @@ export function addKeyCommands(program: Command): void {
     .option(...KEY_NAME)
     .option(...NOW)
     .option(...JSON_LINES)
-    .action((options) => administer((deps) => rotate(deps, options)))
+    .action((options) => run('rotate', options))
   key
     .command('revoke')
     .summary('let an API key expire in 24 hours, without a new one')
@@ -96,13 +103,27 @@ export function addKeyCommands(program: Command): void {
     .requiredOption(...EMAIL)
     .option(...KEY_NAME)
     .option(...NOW)
-    .action((options) => administer((deps) => revoke(deps, options)))
+    .action((options) => run('revoke', options))
 }
 
 /** What the commands run. Each function returns what is printed. */
+export const accountCommands = {
+  createAccount,
+  listAccounts,
+  setPlan,
+  resetPassword,
+  resetTwoFactor,
+  setupLink,
+  rotate,
+  revoke,
+  disableAccount,
+  enableAccount,
+}
 
-type CommandDeps = Pick<Administration, keyof KeyDeps | 'writer'>
-type LinkDeps = Pick<Administration, keyof KeyDeps | 'writer' | 'baseUrl'>
+const run = printing(accountCommands)
+
+type CommandDeps = Omit<Administration, 'maintenance' | 'baseUrl'>
+type LinkDeps = Omit<Administration, 'maintenance'>
 
 /** Creates an account and shows its first key, which is never shown again. */
 export async function createAccount(
@@ -117,25 +138,27 @@ export async function createAccount(
   return `Account ${email} (${plan}).\nAPI key. Copy it now: you won't see it again.\n\n  ${key}\n`
 }
 
-/** One line per account. */
+/** One line per account, the oldest first. */
 export function listAccounts(
   { accounts }: Pick<KeyDeps, 'accounts'>,
-  { json }: { json?: Flag },
-): string {
-  const lines = accounts.list().map(({ id, email, plan, linkCount, createdAt }) => {
+  { json, after = 0 }: PageOptions,
+): Page {
+  const page = accounts.list({ after, limit: PAGE })
+  const lines = page.map(({ id, email, plan, linkCount, createdAt }) => {
     const created_at = isoTime(createdAt)
     return json
       ? JSON.stringify({ account_id: id, email, plan, links: linkCount, created_at })
       : `${email}  ${plan}  ${linkCount} links  since ${created_at}`
   })
-  return lines.length === 0 && !json ? 'No accounts.' : lines.join('\n')
+  const next = page.length === PAGE ? page.at(-1)?.id : undefined
+  return { text: lines.join('\n') || (json || after > 0 ? '' : 'No accounts.'), next }
 }
 
 export async function setPlan(
   deps: CommandDeps,
   { email, plan }: { email: string; plan: Plan },
 ): Promise<string> {
-  const { id: accountId } = getAccount(deps, email)
+  const { id: accountId } = await getAccount(deps, email)
   await deps.writer.call('setPlan', { accountId, plan })
   return `${email} is on the ${plan} plan.`
 }
@@ -145,7 +168,7 @@ export async function resetPassword(
   deps: LinkDeps,
   { email, json }: { email: string; json?: Flag },
 ): Promise<string> {
-  const { id: accountId } = getAccount(deps, email)
+  const { id: accountId } = await getAccount(deps, email)
   const { link, ends_at } = await addLink(deps, { purpose: 'reset', accountId })
   if (json) return JSON.stringify({ account_id: accountId, email, link, ends_at })
   return `Sets a new password for ${email}, once, until ${ends_at}:\n\n  ${link}\n`
@@ -156,7 +179,7 @@ export async function resetTwoFactor(
   deps: CommandDeps,
   { email }: { email: string },
 ): Promise<string> {
-  const account = getAccount(deps, email)
+  const account = await getAccount(deps, email)
   if (account.totpEnabledAt === null) return `Two-factor sign-in is not on for ${email}.`
   await deps.writer.call('resetTotp', { accountId: account.id })
   return `Two-factor sign-in is off for ${email}: the password alone is enough to sign in.`
@@ -167,7 +190,8 @@ export async function setupLink(
   deps: LinkDeps,
   { another, json }: { another?: Flag; json?: Flag },
 ): Promise<string> {
-  const owner = deps.accounts.list().find(({ isOwner, disabledAt }) => isOwner && !disabledAt)
+  await deps.writer.catchUp()
+  const owner = deps.accounts.findOwner()
   if (owner && !another) {
     throw new CommandError(
       `${owner.email} is the owner already. For a new password: hopcode account reset-password ` +
@@ -193,7 +217,7 @@ export async function rotate(
   deps: CommandDeps,
   { email, name, now, json }: { email: string; name?: string | undefined; now?: Flag; json?: Flag },
 ): Promise<string> {
-  const account = getAccount(deps, email)
+  const account = await getAccount(deps, email)
   const old = chooseKey(deps, account, name)
   const { key, stored } = issueKey(deps, old)
   const next = { accountId: account.id, name: old?.name, next: stored }
@@ -212,7 +236,7 @@ export async function revoke(
   deps: CommandDeps,
   { email, name, now }: { email: string; name?: string | undefined; now?: Flag },
 ): Promise<string> {
-  const account = getAccount(deps, email)
+  const account = await getAccount(deps, email)
   const old = { accountId: account.id, name: chooseKey(deps, account, name)?.name }
   await deps.writer.call('replaceKeys', Object.assign(old, expiryAt(deps, now)))
   return `The API key of ${email} ${expiry(deps, now)}.`
@@ -253,9 +277,8 @@ export async function disableAccount(
   deps: CommandDeps,
   { email, links }: { email: string; links?: Flag },
 ): Promise<string> {
-  const { id: accountId } = getAccount(deps, email)
-  const command = { accountId, links: links === true, now: deps.clock() }
-  if (!(await deps.writer.call('disableAccount', command))) {
+  const { id } = await getAccount(deps, email)
+  if (!(await deps.moderation.disableAccount(id, { links: links === true }))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
   }
   const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links still work.'
@@ -266,12 +289,16 @@ export async function enableAccount(
   deps: CommandDeps,
   { email }: { email: string },
 ): Promise<string> {
-  const { id: accountId } = getAccount(deps, email)
-  await deps.writer.call('enableAccount', { accountId })
+  const { id } = await getAccount(deps, email)
+  await deps.moderation.enableAccount(id)
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 
-function getAccount({ accounts }: Pick<KeyDeps, 'accounts'>, email: string): AccountRow {
+async function getAccount(
+  { accounts, writer }: Pick<Administration, 'accounts' | 'writer'>,
+  email: string,
+): Promise<AccountRow> {
+  await writer.catchUp()
   const account = accounts.findByEmail(email)
   if (!account) throw new CommandError(`no account has the e-mail address ${email}`)
   return account

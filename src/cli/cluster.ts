@@ -99,7 +99,7 @@ async function join(config: Config, origin: string, clock: Clock): Promise<strin
   const clusterUrl = requireClusterUrl(config)
   requireOrigin(origin)
   createDataFolder(dataDir)
-  using _lock = FolderLock.claim(dataDir)
+  using _lock = await FolderLock.claimAfterCommand(dataDir)
   // Before the copy is read, which may take minutes.
   const { name } = await usingPostgres(clusterUrl, readCluster)
   const isUnused = readFolder(dataDir, (db) => hasNeverServed(db, name)) === true
@@ -219,7 +219,7 @@ async function withFolder<Result>(
   dataDir: string,
   work: (folder: ReturnType<typeof openDataFolder>) => Promise<Result>,
 ): Promise<Result> {
-  using _lock = FolderLock.claim(dataDir)
+  using _lock = await FolderLock.claimAfterCommand(dataDir)
   const folder = openDataFolder(dataDir)
   try {
     return await work(folder)

@@ -1,12 +1,18 @@
 import type { Command } from '@commander-js/extra-typings'
 import { isoTime } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
-import { ModerationReads } from '../moderation/moderation.ts'
-import { type Administration, administer } from './administration.ts'
+import {
+  type Administration,
+  PAGE,
+  type Page,
+  type PageOptions,
+  printing,
+  printPages,
+} from './administration.ts'
 import { CommandError } from './errors.ts'
-import { type Flag, JSON_LINES, parseCode, parseReason } from './options.ts'
+import { JSON_LINES, parseCode, parseReason } from './options.ts'
 
-/** Commands that disable links. A running service applies them within a second. */
+/** Commands that disable links. */
 export function addLinkCommands(program: Command): void {
   const link = program.command('link').description('links that must not redirect')
   link
@@ -18,47 +24,50 @@ export function addLinkCommands(program: Command): void {
       'shown to the account of the link, not to visitors',
       parseReason,
     )
-    .action((code, { reason }) => administer((deps) => disable(deps, { code, reason })))
+    .action((code, { reason }) => run('disableCode', { code, reason }))
   link
     .command('enable')
     .description('redirect visitors of the code again')
     .argument('<CODE>', 'of the link', parseCode)
-    .action((code) => administer((deps) => enable(deps, { code })))
+    .action((code) => run('enableCode', { code }))
   link
     .command('disabled')
     .description('list the disabled codes with their reasons')
     .option(...JSON_LINES)
-    .action((options) => administer(({ db }) => list(db, options), { reads: true }))
+    .action((options) => printPages(linkCommands, 'listDisabled', options))
 }
 
-const LIST_MAX = 1_000_000
+/** What the commands run. Each function returns what is printed. */
+export const linkCommands = { disableCode, enableCode, listDisabled }
 
-export async function disable(
-  { writer, clock }: Pick<Administration, 'writer' | 'clock'>,
+const run = printing(linkCommands)
+
+type LinkDeps = Pick<Administration, 'moderation'>
+
+async function disableCode(
+  { moderation }: LinkDeps,
   { code, reason }: { code: Code; reason: string },
 ): Promise<string> {
-  const found = await writer.call('disableCode', { code, reason, now: clock() })
+  const found = await moderation.disableCode(code, reason)
   if (!found) throw new CommandError(`no link has the code ${code}`)
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
 }
 
-export async function enable(
-  { writer }: Pick<Administration, 'writer'>,
-  { code }: { code: Code },
-): Promise<string> {
-  const found = await writer.call('enableCode', { code })
+async function enableCode({ moderation }: LinkDeps, { code }: { code: Code }): Promise<string> {
+  const found = await moderation.enableCode(code)
   if (!found) throw new CommandError(`${code} is not disabled`)
   return `${code} is enabled.`
 }
 
 /** One line for each code, the newest first. */
-export function list(db: Administration['db'], { json }: { json?: Flag }): string {
-  const { items } = new ModerationReads(db).list({ limit: LIST_MAX, offset: 0 })
+function listDisabled({ moderation }: LinkDeps, { json, after = 0 }: PageOptions): Page {
+  const { items } = moderation.reads.list({ limit: PAGE, offset: after })
   const lines = items.map(({ code, reason, disabledAt }) => {
     const disabled_at = isoTime(disabledAt)
     return json
       ? JSON.stringify({ code, reason, disabled_at })
       : `${code}  since ${disabled_at}  ${reason}`
   })
-  return lines.length === 0 && !json ? 'No disabled codes.' : lines.join('\n')
+  const next = items.length === PAGE ? after + PAGE : undefined
+  return { text: lines.join('\n') || (json || after > 0 ? '' : 'No disabled codes.'), next }
 }

@@ -6,7 +6,7 @@ import { print, printError } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { CommandError } from './errors.ts'
 import { type Flag, JSON_LINES, parseText } from './options.ts'
-import { findRunning } from './running.ts'
+import { findService } from './socket.ts'
 
 const REMOTE =
   'It calls the service at HOPCODE_URL with the API key HOPCODE_API_KEY. Without HOPCODE_URL, it ' +
@@ -20,14 +20,14 @@ export function addRemoteCommands(program: Command): void {
     .description(`Shorten a URL with a service. ${REMOTE}`)
     .argument('<URL>', 'the destination; https:// may be absent')
     .option(...JSON_LINES)
-    .action(async (url, options) => print(await shorten(target(), url, options)))
+    .action(async (url, options) => print(await shorten(await target(), url, options)))
   program
     .command('links')
     .summary('list your links, or those that contain the text')
     .description(`List your links, or those that contain the text. ${REMOTE}`)
     .argument('[TEXT]', 'part of a code, a URL or a tag')
     .option(...JSON_LINES)
-    .action((text, options) => links(target(), text, options))
+    .action(async (text, options) => links(await target(), text, options))
   program
     .command('qr')
     .summary('save the QR code as CODE.png')
@@ -38,12 +38,12 @@ export function addRemoteCommands(program: Command): void {
       'the file to write: PNG, or SVG if it ends with .svg; - is standard output',
       parseText,
     )
-    .action(async (code, { out }) => printError(await saveQr(target(), code, out)))
+    .action(async (code, { out }) => printError(await saveQr(await target(), code, out)))
 }
 
-function target(): Target {
+async function target(): Promise<Target> {
   const { dataDir, remote, baseUrl } = readConfig()
-  return { ...remote, url: remote.url ?? findRunning(dataDir)?.address ?? baseUrl }
+  return { ...remote, url: remote.url ?? (await findService(dataDir))?.address ?? baseUrl }
 }
 
 interface Target {

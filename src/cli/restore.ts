@@ -47,7 +47,7 @@ export function addRestoreCommand(program: Command): void {
 async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
   requireOrigin(origin)
   createDataFolder(dataDir)
-  using _lock = FolderLock.claim(dataDir)
+  using _lock = await FolderLock.claimAfterCommand(dataDir)
   if (findPositionOf(dataDir)) {
     throw new CommandError(
       `${dataDir} belongs to a cluster, whose other hosts would keep their data. Run ` +

@@ -4,14 +4,17 @@ import { type Config, urlHost } from '../config.ts'
 import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
 import { within } from '../lib/deadline.ts'
 import { ListenError } from '../lib/listen-error.ts'
-import { createLog, print } from '../lib/log.ts'
+import { createLog, type Log, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
 import { setThreadPriority } from '../lib/priority.ts'
 import { secureRandom } from '../lib/random.ts'
 import { messageOf, shrinkAfterStart } from '../lib/thread.ts'
 import { VERSION } from '../lib/version.ts'
-import { forgetRunning, recordRunning } from './running.ts'
-import { localAddress } from './service.ts'
+import { accountCommands } from './accounts.ts'
+import type { Administration } from './administration.ts'
+import { linkCommands } from './links.ts'
+import { localAddress, maintenanceCommands } from './service.ts'
+import { type Functions, serveCommands } from './socket.ts'
 
 /** Time limit of the whole stop, regardless of clients and the disk. */
 const STOP_DEADLINE_MS = 9000
@@ -24,6 +27,8 @@ const KEEP_ALIVE_MS = 500
 const GRACE_MS = 5000
 /** Time for pending images and password checks, once the data is closed. */
 const BACKGROUND_MS = 2000
+/** Time for commands in progress. */
+const COMMANDS_MS = 500
 /** Time to write the last lines of the log. If standard error is blocked, they are dropped. */
 const LOG_DRAIN_MS = 500
 
@@ -45,10 +50,7 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   // Redirects have priority. Threads that are started later inherit this.
   setThreadPriority('normal')
   shrinkAfterStart()
-  recordRunning(config.dataDir, {
-    base_url: config.baseUrl,
-    address: localAddress(config.host, app.port),
-  })
+  const commands = openForCommands(config, app, log)
   welcome(config, app)
   log.info('service.started', {
     version: VERSION,
@@ -60,13 +62,35 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   })
   return async () => {
     log.info('service.stopping')
-    forgetRunning(config.dataDir)
+    await Promise.race([commands?.stop(), Bun.sleep(COMMANDS_MS)])
     const late = `not done after ${STOP_DEADLINE_MS} ms`
     const failure = await within(STOP_DEADLINE_MS, stop(app), late).then(() => undefined, messageOf)
     if (failure === undefined) log.info('service.stopped')
     else log.error('service.stop_failed', { hits_waiting: app.hitsWaiting() }, failure)
     await sink.drain(LOG_DRAIN_MS)
     return failure === undefined
+  }
+}
+
+const COMMANDS: Functions<Administration> = {
+  ...accountCommands,
+  ...linkCommands,
+  ...maintenanceCommands,
+}
+
+/** Without room on the disk for the socket, the service runs, and commands are refused. */
+function openForCommands({ dataDir, host, baseUrl }: Config, app: App, log: Log) {
+  try {
+    return serveCommands({
+      dataDir,
+      commands: COMMANDS,
+      deps: { ...app.administration, baseUrl },
+      greeting: { base_url: baseUrl, address: localAddress(host, app.port) },
+      log,
+    })
+  } catch (error) {
+    log.error('commands.refused', {}, error)
+    return undefined
   }
 }
 

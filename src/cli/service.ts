@@ -1,13 +1,12 @@
 import type { Command } from '@commander-js/extra-typings'
 import { type Config, readConfig, urlHost } from '../config.ts'
-import { SettingStore } from '../db/settings.ts'
 import { isoTime, wallClock } from '../lib/clock.ts'
 import { print } from '../lib/log.ts'
-import { MaintenanceMode, maintenanceSetting } from '../maintenance/mode.ts'
-import { type Administration, administer } from './administration.ts'
+import { maintenanceSetting } from '../maintenance/mode.ts'
+import { type Administration, printing } from './administration.ts'
 import { CommandError } from './errors.ts'
 import { untilParser } from './options.ts'
-import { findRunning } from './running.ts'
+import { findService } from './socket.ts'
 
 export function addMaintenanceCommands(program: Command): void {
   const maintenance = program.command('maintenance').description('planned maintenance of the API')
@@ -19,15 +18,15 @@ export function addMaintenanceCommands(program: Command): void {
       'an ISO 8601 time, or 30m, 2h, 1d from now',
       untilParser(wallClock),
     )
-    .action(({ until }) => administer((deps) => beginMaintenance(deps, until)))
+    .action(({ until }) => run('beginMaintenance', { until }))
   maintenance
     .command('off')
     .description('end maintenance')
-    .action(() => administer(endMaintenance))
+    .action(() => run('endMaintenance', undefined))
   maintenance
     .command('status')
     .description('show whether maintenance is on')
-    .action(() => administer(showMaintenance, { reads: true }))
+    .action(() => run('showMaintenance', undefined))
 }
 
 export function addHealthCommand(program: Command): void {
@@ -36,9 +35,14 @@ export function addHealthCommand(program: Command): void {
     .description('exit 0 if the service on this machine is ready')
     .action(async () => {
       const config = readConfig()
-      print(await health(config, findRunning(config.dataDir)?.address))
+      print(await health(config, (await findService(config.dataDir))?.address))
     })
 }
+
+/** What the commands run. Each function returns what is printed. */
+export const maintenanceCommands = { beginMaintenance, endMaintenance, showMaintenance }
+
+const run = printing(maintenanceCommands)
 
 const TIMEOUT_MS = 3000
 
@@ -65,7 +69,10 @@ async function health({ host, port }: Config, address?: string): Promise<string>
   return 'ready'
 }
 
-async function beginMaintenance({ writer }: Administration, until: number): Promise<string> {
+async function beginMaintenance(
+  { writer }: Administration,
+  { until }: { until: number },
+): Promise<string> {
   await writer.call('saveSetting', maintenanceSetting(until))
   return `Maintenance until ${isoTime(until)}: the API answers 503. Short links still work.`
 }
@@ -75,7 +82,7 @@ async function endMaintenance({ writer }: Administration): Promise<string> {
   return 'No maintenance.'
 }
 
-function showMaintenance({ db, clock }: Administration): string {
-  const until = new MaintenanceMode(new SettingStore(db), clock).until()
+function showMaintenance({ maintenance }: Administration): string {
+  const until = maintenance.until()
   return until === undefined ? 'No maintenance.' : `Maintenance until ${isoTime(until)}.`
 }

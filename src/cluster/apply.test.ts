@@ -5,14 +5,12 @@ import { temporaryFolderInMemory } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { settingWrites } from '../db/settings.ts'
-import { Applier, commandHost } from './apply.ts'
+import { Applier } from './apply.ts'
 import { FIRST_DIGEST } from './digest.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log.ts'
-import { findLogPosition, logPositionSetter } from './position.ts'
+import { logPositionSetter } from './position.ts'
 import { FIRST_CHAIN } from './schema.ts'
-
-const HOST = 'this host'
 
 /** A database of a cluster whose log is empty, and functions that fail when they are told to. */
 function setUp(path: string) {
@@ -28,7 +26,7 @@ function setUp(path: string) {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
     },
   }
-  const open = () => new Applier({ db, functions, host: HOST })
+  const open = () => new Applier({ db, functions })
   return { db, open, applier: open() }
 }
 
@@ -133,16 +131,4 @@ test('the digest depends on the results, and comparisons also on the rows', () =
   expect(theirs[999]).not.toBe(mine[999])
   here.db.close()
   there.db.close()
-})
-
-test('the results of a command of this host are kept for it, those of others are not', () => {
-  using folder = temporaryFolderInMemory()
-  const { db, applier } = setUp(folder.path)
-  const entries = entriesOf([[save('a')], [save('b')]])
-  const hosts = [commandHost(HOST), commandHost('another')]
-  for (const [at, entry] of entries.entries()) entry.host = hosts[at] ?? ''
-  expect([...applier.apply(entries)].flat()).toHaveLength(2)
-  expect(db.query('SELECT id FROM command_results').values()).toEqual([['1']])
-  expect(findLogPosition(db)?.seq).toBe(2)
-  db.close()
 })

@@ -9,8 +9,6 @@ import { findLogPosition, type LogPosition, logPositionSetter } from './position
 
 /** Calls of one transaction while many entries are applied. */
 const TRANSACTION_CALLS = 1000
-/** Maximum number of stored results: a killed command does not remove its own. */
-const RESULTS_KEPT = 100
 /** Entries between two comparisons of digests. */
 const DIGEST_ENTRIES = 1000
 
@@ -30,7 +28,6 @@ interface ApplierOptions {
   db: Database
   /** All functions that an entry may call. */
   functions: object
-  host: string
 }
 
 /**
@@ -40,8 +37,6 @@ interface ApplierOptions {
 export class Applier {
   readonly #options: ApplierOptions
   readonly #setPosition: (position: LogPosition) => void
-  readonly #storeResults
-  readonly #dropOldResults
   #position: LogPosition
   #problem: string | undefined
 
@@ -51,12 +46,6 @@ export class Applier {
     this.#options = options
     this.#position = position
     this.#setPosition = logPositionSetter(options.db)
-    this.#storeResults = options.db.prepare<null, [string, string]>(
-      'INSERT INTO command_results (id, results) VALUES (?, ?)',
-    )
-    this.#dropOldResults = options.db.prepare<null, []>(
-      `DELETE FROM command_results WHERE rowid <= last_insert_rowid() - ${RESULTS_KEPT}`,
-    )
   }
 
   get position(): LogPosition {
@@ -119,7 +108,6 @@ export class Applier {
       const { seq, chain } = entry
       // Calls have the same outcome on every host, except where a machine fails.
       const outcomes = calls.map(run)
-      this.#keepResults(entry, outcomes)
       const isCompared = seq % DIGEST_ENTRIES === 0
       const ofResults = nextDigest(position.digest, outcomes)
       const digest = isCompared ? withSums(db, ofResults) : ofResults
@@ -129,16 +117,7 @@ export class Applier {
     this.#setPosition(position)
     return { applied, position }
   }
-
-  #keepResults({ host, batch }: Entry, outcomes: readonly Outcome[]): void {
-    if (host !== commandHost(this.#options.host)) return
-    this.#storeResults.run(batch, JSON.stringify(outcomes))
-    this.#dropOldResults.run()
-  }
 }
-
-/** The author of entries that commands on a host append. */
-export const commandHost = (host: string): string => `command:${host}`
 
 /** SQLite failed for a reason of this machine. A violated constraint fails on every host alike. */
 function isFault(error: unknown): boolean {

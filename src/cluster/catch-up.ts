@@ -42,7 +42,7 @@ export async function applyLog(
   { db, url, host, functions }: LogFolder,
   contactMs = STATEMENT_MS,
 ): Promise<number> {
-  const applier = new Applier({ db, functions, host })
+  const applier = new Applier({ db, functions })
   const entries = new PostgresLog({ url, host })
   const first = applier.position.seq
   // The log is durable, so one flush to the disk is enough for many transactions.

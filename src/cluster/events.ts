@@ -2,7 +2,7 @@ import type { LogSize, OtherHost } from './log.ts'
 
 /** Messages from the writer thread of a host in a cluster to the control thread. */
 
-/** Calls of other hosts and of commands, applied up to `seq`, without those that failed. */
+/** Calls of other hosts, applied up to `seq`, without those that failed. */
 export interface AppliedEvent {
   /** Absent where no client waits for the calls. */
   seq?: number

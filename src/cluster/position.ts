@@ -30,7 +30,7 @@ export function logPositionSetter(db: Database): (position: LogPosition) => void
 
 /** The database belongs to no cluster any more. */
 export function removeLogPosition(db: Database): void {
-  for (const table of ['log_position', 'hit_positions', 'command_results']) {
+  for (const table of ['log_position', 'hit_positions']) {
     db.run(`DELETE FROM ${table}`)
   }
 }

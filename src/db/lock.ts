@@ -5,10 +5,13 @@ import { DataError } from '../lib/data-error.ts'
 import { diskRefusal } from '../lib/disk-refusal.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
 
+/** A command holds the lock for less, unless it restores a backup or waits for PostgreSQL. */
+const COMMAND_MS = 2000
+const RETRY_MS = 20
+
 /**
- * Allows one service per data folder, because two would write to one journal. It is SQLite's lock
- * on an empty file, so the kernel releases it however the process ends. Commands that run beside
- * the service do not claim it.
+ * Allows one process to write to a data folder: the service, or a command while no service runs. It
+ * is SQLite's lock on an empty file, so the kernel releases it however the process ends.
  */
 export class FolderLock implements Disposable {
   readonly #db: Database
@@ -17,14 +20,25 @@ export class FolderLock implements Disposable {
     this.#db = db
   }
 
-  /** Throws DataError, which names the process that already serves the folder. */
+  /** Throws DataError, which names the process that holds the lock. */
   static claim(dataDir: string): FolderLock {
     const lock = FolderLock.tryClaim(dataDir)
     if (lock) return lock
-    const pid = readPid(join(dataDir, 'serving.pid'))
     throw new DataError(
-      `${dataDir} is served by process ${pid} already: stop it, or choose another DATA_DIR.`,
+      `${dataDir} is served by process ${readHolder(dataDir)} already: stop it, or choose ` +
+        'another DATA_DIR.',
     )
+  }
+
+  /** Waits for a command that runs without the service. Throws DataError. */
+  static async claimAfterCommand(dataDir: string): Promise<FolderLock> {
+    const deadline = performance.now() + COMMAND_MS
+    while (performance.now() < deadline) {
+      const lock = FolderLock.tryClaim(dataDir)
+      if (lock) return lock
+      await Bun.sleep(RETRY_MS)
+    }
+    return FolderLock.claim(dataDir)
   }
 
   /** Undefined while another process holds the lock. Throws DataError if the disk refuses. */
@@ -80,9 +94,10 @@ function writePid(file: string): void {
   }
 }
 
-function readPid(file: string): string {
+/** The id of the process that has claimed the lock last. */
+export function readHolder(dataDir: string): string {
   try {
-    return readFileSync(file, 'utf8').trim() || 'unknown'
+    return readFileSync(join(dataDir, 'serving.pid'), 'utf8').trim() || 'unknown'
   } catch {
     return 'unknown'
   }

@@ -16,6 +16,7 @@ import noIndex from '../../drizzle/0011_no_index.sql' with { type: 'text' }
 import hitsOfAccounts from '../../drizzle/0012_hits_of_accounts.sql' with { type: 'text' }
 import visits from '../../drizzle/0013_visits.sql' with { type: 'text' }
 import aliases from '../../drizzle/0014_aliases.sql' with { type: 'text' }
+import dropCommandResults from '../../drizzle/0015_drop_command_results.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -38,6 +39,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0012_hits_of_accounts', sql: hitsOfAccounts },
   { name: '0013_visits', sql: visits },
   { name: '0014_aliases', sql: aliases },
+  { name: '0015_drop_command_results', sql: dropCommandResults },
 ]
 
 /** The number of migrations applied to the file, in SQLite's `user_version`. */
@@ -56,24 +58,22 @@ export function migrate(
   { isCopy = false }: { isCopy?: boolean } = {},
 ): void {
   refuseDamaged(db)
-  if (versionOf(db) === migrations.length) return
+  const found = versionOf(db)
+  if (found === migrations.length) return
+  if (found > migrations.length) {
+    throw new DataError(
+      `${db.filename} was written by a newer Hopcode (version ${found}; this one knows ` +
+        `${migrations.length}). Start the newer program, or run "hopcode restore" with the ` +
+        'copy that the upgrade left (hopcode.db.before-…) or with an older backup.',
+    )
+  }
+  if (found > 0 && !isCopy) copyBeside(db.filename, found)
   inTransaction(db, () => {
-    // Read again under the lock: another process may have migrated the same file.
-    const found = versionOf(db)
-    if (found > migrations.length) {
-      throw new DataError(
-        `${db.filename} was written by a newer Hopcode (version ${found}; this one knows ` +
-          `${migrations.length}). Start the newer program, or run "hopcode restore" with the ` +
-          'copy that the upgrade left (hopcode.db.before-…) or with an older backup.',
-      )
-    }
-    if (found > 0 && found < migrations.length && !isCopy) copyBeside(db.filename, found)
     for (const { sql } of migrations.slice(found)) db.run(sql)
     db.run(`PRAGMA user_version = ${migrations.length}`)
   })
 }
 
-/** The copy has a connection of its own, which sees the file as it was before the transaction. */
 function copyBeside(file: string, version: number): void {
   const copy = `${file}.before-${version + 1}-${fileTime(wallClock())}`
   // Only a complete copy gets the name: a full disk or a kill may interrupt it.

@@ -12,14 +12,14 @@ import { basename, dirname, join } from 'node:path'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
 
-/** How long a connection waits for the write of another process, such as a command. */
+/** How long a connection waits for a lock of another program. */
 export const BUSY_TIMEOUT_MS = 5000
 /** The write-ahead log is cut back to this size after a checkpoint. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 /** A larger cache saves no time: other pages are in the operating system's cache. */
 const WRITER_CACHE_KIB = 16_384
 
-/** A connection that another process opens or closes may lock the file for a moment. */
+/** A reader that opens or closes the database may lock the file for a moment. */
 const BUSY_PAUSE_MS = 10
 const CHECKPOINT_TRIES = 50
 
@@ -49,7 +49,7 @@ export function openWritable(file: string): Database {
     // mutate open-beside-connections: s/db =/refuseForeignFile(file); db =/
     db = new Database(file, { create: true, readwrite: true, strict: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    useWriteAheadLog(db)
+    db.run('PRAGMA journal_mode = WAL')
     // mutate unsynced-commits: s/FULL/NORMAL/
     db.run('PRAGMA synchronous = FULL')
     db.run(`PRAGMA journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`)
@@ -70,24 +70,6 @@ export function openWritable(file: string): Database {
     throw explain(error, file)
   }
   return db
-}
-
-/**
- * The change of a new file to WAL mode ignores `busy_timeout`: two processes that start together
- * would deadlock. So it is repeated until the deadline.
- */
-function useWriteAheadLog(db: Database): void {
-  const deadline = performance.now() + BUSY_TIMEOUT_MS
-  for (;;) {
-    try {
-      db.run('PRAGMA journal_mode = WAL')
-      return
-    } catch (error) {
-      const isLocked = (error as { code?: string }).code?.startsWith('SQLITE_BUSY')
-      if (!isLocked || performance.now() >= deadline) throw error
-      Bun.sleepSync(BUSY_PAUSE_MS)
-    }
-  }
 }
 
 /** Checkpoints and closes a writing connection: the database file alone is then complete. */
@@ -131,7 +113,6 @@ export function copyDatabase(file: string, to: string): void {
 
 /** Runs `work` as one transaction that has the write lock from its start. */
 export function inTransaction<Result>(db: Database, work: () => Result): Result {
-  // mutate late-lock-of-a-transaction: s/\.immediate//
   return db.transaction(work).immediate()
 }
 
@@ -212,11 +193,7 @@ export function refuseDamaged(db: Database): void {
   if (Bun.file(db.filename).size > CHECKED_BYTES_MAX) return
   let found: unknown
   try {
-    found = db.transaction(() => {
-      // Starts the snapshot: a table that another process creates meanwhile would fail the check.
-      db.query('PRAGMA schema_version').get()
-      return db.query<{ quick_check: string }, []>('PRAGMA quick_check(1)').get()?.quick_check
-    })()
+    found = db.query<{ quick_check: string }, []>('PRAGMA quick_check(1)').get()?.quick_check
   } catch (error) {
     throw explain(error, db.filename)
   }

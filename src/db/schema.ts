@@ -310,13 +310,6 @@ export const hitPositions = sqliteTable(
   (table) => [primaryKey({ columns: [table.host, table.journalId] })],
 )
 
-/** Results of the calls of commands, as JSON, until the command has read them. */
-export const commandResults = sqliteTable('command_results', {
-  /** The batch in the log. */
-  id: text().primaryKey(),
-  results: text().notNull(),
-})
-
 /** Sessions of the dashboard, with address and browser. */
 export const sessions = sqliteTable(
   'sessions',

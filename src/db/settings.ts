@@ -49,25 +49,3 @@ export function settingWrites(db: Database) {
 }
 
 export type SettingWrites = ReturnType<typeof settingWrites>
-
-const MODERATION_CHANGES = 'moderation_changes'
-
-/**
- * Counts a change to what is disabled (codes, and links of accounts) in the caller's transaction.
- * Commands change it in another process; a running service compares this counter instead of rows.
- */
-export function moderationCounter(db: Database): () => void {
-  const add = db.prepare<null, []>(
-    `INSERT INTO settings (name, value) VALUES ('${MODERATION_CHANGES}', '1')
-     ON CONFLICT (name) DO UPDATE SET value = value + 1`,
-  )
-  return () => void add.run()
-}
-
-/** A value that changes with every such change, in any process. */
-export function moderationCount(db: Database): () => string {
-  const find = db.prepare<{ value: string }, []>(
-    `SELECT value FROM settings WHERE name = '${MODERATION_CHANGES}'`,
-  )
-  return () => find.get()?.value ?? ''
-}

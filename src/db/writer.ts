@@ -172,7 +172,6 @@ export function inOneTransaction<Result>(
 }
 
 function commit<Result>(db: Database, work: () => Result): Result {
-  // mutate late-lock-of-a-batch: s/ IMMEDIATE//
   db.run('BEGIN IMMEDIATE')
   try {
     const result = work()

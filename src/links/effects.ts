@@ -40,6 +40,7 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   disableAccount: (effects) => effects.rulesChanged(),
   enableAccount: (effects) => effects.rulesChanged(),
   importLinks: (effects, value) => effects.imported(importedLinks(value)),
+  setUpOwner: (effects) => effects.rulesChanged(),
   addHits: (effects) => effects.hitsCounted(),
 }
 
@@ -108,7 +109,7 @@ export class LinkEffects {
     this.#options.indexer.wake()
   }
 
-  /** Disabled codes, disabled accounts or the blocklist have changed. */
+  /** Disabled codes or disabled accounts have changed. */
   rulesChanged(): void {
     this.#options.versions.changeAll()
   }

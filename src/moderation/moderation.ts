@@ -2,8 +2,7 @@
 
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { AccountWrites } from '../accounts/writes.ts'
-import { moderationCount, moderationCounter } from '../db/settings.ts'
+import type { AccountWrites, JoinResult } from '../accounts/writes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
@@ -36,8 +35,6 @@ export class ModerationReads {
   readonly #among
   readonly #list
   readonly #count
-  /** Differs after every change, made by any process. */
-  readonly changes: () => string
 
   constructor(db: Database) {
     this.#find = db.prepare<DisabledCode, [Code]>(
@@ -50,7 +47,6 @@ export class ModerationReads {
       `SELECT ${COLUMNS} FROM disabled_codes ORDER BY disabled_at DESC, code LIMIT ? OFFSET ?`,
     )
     this.#count = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM disabled_codes')
-    this.changes = moderationCount(db)
   }
 
   find(code: Code): DisabledCode | undefined {
@@ -72,7 +68,7 @@ export class ModerationReads {
   }
 }
 
-/** Runs on the writer thread, inside the transaction of its batch, or in a command's own. */
+/** Runs on the writer thread, inside the transaction of its batch. */
 export function moderationWrites(db: Database) {
   const isKnown = db.prepare<{ known: number }, [Code]>(
     `SELECT EXISTS (SELECT 1 FROM links WHERE code = ?1)
@@ -83,60 +79,40 @@ export function moderationWrites(db: Database) {
      ON CONFLICT (code) DO UPDATE SET reason = ?2`,
   )
   const enable = db.prepare<null, [Code]>('DELETE FROM disabled_codes WHERE code = ?')
-  const noteChange = moderationCounter(db)
 
   return {
     /** A second call changes the reason. False if no link has the code: it may be mistyped. */
     disableCode({ code, reason, now }: { code: Code; reason: string; now: number }): boolean {
       if (!isKnown.get(code)?.known) return false
       disable.run(code, reason, now)
-      noteChange()
       return true
     },
 
     /** False if the code is not disabled. */
-    enableCode({ code }: { code: Code }): boolean {
-      if (enable.run(code).changes === 0) return false
-      noteChange()
-      return true
-    },
+    enableCode: ({ code }: { code: Code }): boolean => enable.run(code).changes > 0,
   }
 }
 
 type ModerationWrites = ReturnType<typeof moderationWrites>
 
-/** A change by a command, which runs in another process, applies within this time. */
-const POLL_MS = 500
-
 interface ModerationOptions {
   reads: ModerationReads
   writer: Caller<ModerationWrites & AccountWrites>
   effects: { rulesChanged(): void }
-  /** `version` changes with every list that is loaded. */
-  blocklist: { readonly version: number }
-  /** Resolves when the lists that are active now apply to redirects. */
-  publishLists: () => Promise<void>
   clock: Clock
 }
 
 /**
- * Disables links for the owner of the service, and clears the cache of destinations when disabled
- * links or the blocklist have changed. Once a method here has resolved, no redirect follows the old
- * rules.
+ * Disables links for the owner of the service, and clears the cache of destinations. Once a method
+ * here has resolved, no redirect follows the old rules.
  */
 export class Moderation {
   readonly reads: ModerationReads
   readonly #options: ModerationOptions
-  readonly #timer: Timer
-  #seenChanges: string | undefined
-  #seenLists: number | undefined
 
   constructor(options: ModerationOptions) {
     this.reads = options.reads
     this.#options = options
-    this.poll()
-    this.#timer = setInterval(() => this.poll(), POLL_MS)
-    this.#timer.unref()
   }
 
   /** False if no link has the code. */
@@ -162,26 +138,9 @@ export class Moderation {
     this.#applied(await this.#options.writer.call('enableAccount', { accountId }))
   }
 
-  /** Runs at every interval. */
-  poll(): void {
-    const { reads, blocklist, publishLists, effects } = this.#options
-    if (blocklist.version !== this.#seenLists) {
-      this.#seenLists = blocklist.version
-      void publishLists().then(() => effects.rulesChanged())
-    }
-    let changes: string
-    try {
-      changes = reads.changes()
-    } catch {
-      // The database cannot be read, which the status page reports. The next poll compares again.
-      return
-    }
-    if (changes !== this.#seenChanges) effects.rulesChanged()
-    this.#seenChanges = changes
-  }
-
-  close(): void {
-    clearInterval(this.#timer)
+  /** Creates the owner account, or enables an existing account with its links and makes it one. */
+  async setUpOwner(command: Parameters<AccountWrites['setUpOwner']>[0]): Promise<JoinResult> {
+    return this.#applied(await this.#options.writer.call('setUpOwner', command))
   }
 
   /** No `await` between the writer's answer and this: a redirect could follow the old rules. */

@@ -207,6 +207,8 @@ async function prepare(dataDir: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<
   expect((await service.post('/api/bulk-shorten', key, { urls })).status).toBe(201)
   for (let i = 0; i < 5; i++) expect((await service.fetch('/DAMAGED')).status).toBe(302)
   await service.end(signal)
+  // A socket cannot be copied.
+  rmSync(join(dataDir, 'serving.sock'), { force: true })
 }
 
 async function serveAsNobody(dataDir: string) {

@@ -21,7 +21,6 @@ const CREATED = [
   'hopcode.db-shm',
   'hopcode.db-wal',
   'secret.key',
-  'serving.json',
   'serving.lock',
   'serving.pid',
 ]
@@ -69,7 +68,7 @@ test('files that an earlier release left open are closed by the next start, whic
   expect(checked.code).toBe(1)
   expect(checked.out).toContain(
     'PROBLEM  file modes: other users can read or write hopcode.db, hopcode.db-shm, hopcode.db-wal, ' +
-      `hopcode.db.before-5, secret.key in ${data}`,
+      `hopcode.db.before-5, secret.key, serving.lock, serving.pid in ${data}`,
   )
   {
     await using service = await Service.start(env)

@@ -46,7 +46,7 @@ const PLANTED = [
   'hopcode.db',
   'secret.key',
   'hits.journal',
-  'serving.json',
+  'serving.sock',
   'serving.lock',
   'serving.pid',
   '.restore-decided',
@@ -95,13 +95,16 @@ testAsRoot.each(['../elsewhere/taken', '../elsewhere', 'cdn', ''])(
       cpSync(join(env.DATA_DIR, name), join(decided, name))
     }
     writeFileSync(join(decided, 'aside'), aside)
-    const before = [contentsOf(elsewhere), contentsOf(env.DATA_DIR).map(([name]) => name)]
+    const data = () =>
+      contentsOf(env.DATA_DIR)
+        .map(([name = '']) => name)
+        .filter((name) => !name.startsWith('serving.'))
+    const before = [contentsOf(elsewhere), data()]
     const { code, err } = await command(['account', 'list'], env)
     expect(code).toBe(1)
     expect(err).toContain('does not name a folder for the old files')
     expect(err.trim().split('\n')).toHaveLength(1)
-    const after = contentsOf(env.DATA_DIR).filter(([name]) => !name?.startsWith('serving.'))
-    expect([contentsOf(elsewhere), after.map(([name]) => name)]).toEqual(before)
+    expect([contentsOf(elsewhere), data()]).toEqual(before)
   },
 )
 

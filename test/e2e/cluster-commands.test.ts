@@ -361,8 +361,6 @@ testCommands(
       [`restore ${forJoin}`, second, 'is for a further host of a cluster'],
       [`cluster join ${forJoin}`, folders.settings('single'), 'do not belong to this cluster'],
       [`backup --for-join ${forJoin}2`, single, 'belongs to no cluster'],
-      [lost, withoutUrl, 'belongs to a cluster: set CLUSTER_URL'],
-      [lost, away, 'PostgreSQL at 127.0.0.1:1'],
       ['cluster status', away, 'This host has applied entry '],
       ['cluster status', single, 'CLUSTER_URL is missing'],
       ['cluster leave --host nobody', first, 'No host has the id or name nobody'],
@@ -374,6 +372,9 @@ testCommands(
       expect(err).not.toContain('secret')
     }
     await service.end('SIGTERM')
+    // While the service runs, its settings count.
+    expect(await refusal(lost, withoutUrl)).toContain('belongs to a cluster: set CLUSTER_URL')
+    expect(await refusal(lost, away)).toContain('PostgreSQL')
     expect(await refusal(`restore ${ordinary}`, first)).toContain('belongs to a cluster')
     expect(await refusal('serve', withoutUrl)).toContain('belongs to a cluster: set CLUSTER_URL')
     expect(await run('account list', first)).toContain('a@example.com  free')

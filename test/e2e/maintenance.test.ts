@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { type CallOptions, START, type TestApp, testApp } from '../support/app.ts'
+import { maintenanceCommands } from '../../src/cli/service.ts'
+import { type CallOptions, START, testApp } from '../support/app.ts'
 
 /** The spec's row "503 planned maintenance", and design 4.13. */
 
@@ -191,29 +191,17 @@ test('maintenance outlives a restart of the service', async () => {
   expect((await again.call('GET', '/api/status')).status).toBe(200)
 })
 
-const MAIN = join(import.meta.dir, '..', '..', 'src', 'main.ts')
-
-/** What the program prints for `maintenance <words>` beside the running service. */
-async function command(app: TestApp, ...words: string[]): Promise<string> {
-  const { stdout, exited } = Bun.spawn([process.execPath, MAIN, 'maintenance', ...words], {
-    env: { DATA_DIR: app.dataDir, CLUSTER_URL: app.clusterUrl },
-    stderr: 'ignore',
-  })
-  const text = await new Response(stdout).text()
-  expect(await exited).toBe(0)
-  return text
-}
-
 // design: 2 maintenance on, off, status
-test('the command line begins, shows and ends maintenance of a running service', async () => {
+test('the commands begin, show and end maintenance of a running service', async () => {
   await using app = await testApp()
+  const { beginMaintenance, endMaintenance, showMaintenance } = maintenanceCommands
   const until = Date.UTC(2099, 0, 2, 3, 4, 5)
-  await command(app, 'on', '--until', '2099-01-02T03:04:05Z')
+  await beginMaintenance(app.administration, { until })
   const { status, body } = await app.call('GET', '/api/status')
   expect([status, body.error]).toEqual([503, message(until)])
-  expect(await command(app, 'status')).toContain('2099-01-02T03:04:05.000Z')
+  expect(showMaintenance(app.administration)).toContain('2099-01-02T03:04:05.000Z')
   expect((await app.call('GET', '/NOBODY1')).status).toBe(404)
-  await command(app, 'off')
+  await endMaintenance(app.administration)
   expect((await app.call('GET', '/api/status')).status).toBe(200)
-  expect(await command(app, 'status')).not.toContain('2099')
+  expect(showMaintenance(app.administration)).not.toContain('2099')
 })

@@ -3,6 +3,7 @@ import { issueKey, type KeyDeps } from '../../src/accounts/keys.ts'
 import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-links.ts'
 import type { Plan } from '../../src/accounts/plans.ts'
 import { type App, startApp } from '../../src/app.ts'
+import type { Administration } from '../../src/cli/administration.ts'
 import { readConfig } from '../../src/config.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
@@ -210,6 +211,11 @@ export class TestApp implements AsyncDisposable {
     return this.#setupLink
   }
 
+  /** What commands use in the running service. */
+  get administration(): Administration {
+    return { ...this.#anyApp().administration, baseUrl: 'http://hop.test' }
+  }
+
   /** Resolves when every host answers requests. */
   async untilReady(): Promise<void> {
     await eventually('every host is ready', async () => {
@@ -293,10 +299,8 @@ export class TestApp implements AsyncDisposable {
 
   /** Until an epoch time; undefined ends it. */
   maintenance(until: number | undefined): void {
-    this.administer(({ db }) => {
-      const { name, value } = maintenanceSetting(until)
-      new SettingStore(db).set(name, value)
-    })
+    const { name, value } = maintenanceSetting(until)
+    this.administer(({ db }) => new SettingStore(db).set(name, value))
   }
 
   /** A new active code of an account. */
@@ -349,14 +353,11 @@ export class TestApp implements AsyncDisposable {
     return id
   }
 
-  /** Changes the database beside the running service, as commands and other programs do. */
+  /** Changes the database beside the running service, as other programs do. */
   administer<Result>(work: (folder: DataFolder) => Result): Result {
     const folder = openDataFolder(this.dataDir)
-    try {
-      return onEveryHost(this.#inside.folders, folder.db, () => work(folder))
-    } finally {
-      folder.db.close()
-    }
+    using db = folder.db
+    return onEveryHost(this.#inside.folders, db, () => work(folder))
   }
 
   #administer<Result>(work: (deps: KeyDeps) => Result): Result {

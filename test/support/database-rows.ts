@@ -6,7 +6,7 @@ import { Database } from 'bun:sqlite'
  */
 
 /** Tables of one host only: the search index is filled in the background, by each for itself. */
-const OWN_TABLES = /^(host_settings|command_results|search_progress|links_search.*|sqlite_stat.*)$/
+const OWN_TABLES = /^(host_settings|search_progress|links_search.*|sqlite_stat.*)$/
 /** Columns of one host only. */
 const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   hit_totals: ['journal_id', 'position'],

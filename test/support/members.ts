@@ -7,13 +7,12 @@ import {
 import type { Plan } from '../../src/accounts/plans.ts'
 import { accountWrites } from '../../src/accounts/writes.ts'
 import { resetPassword, resetTwoFactor, setupLink } from '../../src/cli/accounts.ts'
-import { localWriter } from '../../src/cli/writer.ts'
 import type { DataFolder } from '../../src/data-folder.ts'
 import { secureRandom } from '../../src/lib/random.ts'
 import { eventually, type TestApp } from './app.ts'
 import { PASSWORD, Visitor } from './dashboard.ts'
 
-/** What the command line and the owner do to accounts, beside the running service. */
+/** What the command line and the owner do to accounts. */
 
 const administer = <Result>(app: TestApp, work: (folder: DataFolder) => Result): Result =>
   app.administer(work)
@@ -64,34 +63,24 @@ export const disable = (app: TestApp, email: string): void =>
     accountWrites(folder.db).disableAccount({ accountId: idOf(folder, email), now: app.now() })
   })
 
-const commandDeps = (app: TestApp, { db, accounts, hasher }: DataFolder) => ({
-  accounts,
-  hasher,
-  random: secureRandom,
-  clock: () => app.now(),
-  writer: localWriter(db),
-  baseUrl: app.url,
-})
-
 /** What `hopcode account reset-password --json` prints. */
 export const resetPasswordByCommand = (app: TestApp, email: string): Promise<string> =>
-  administer(app, (folder) => resetPassword(commandDeps(app, folder), { email, json: true }))
+  resetPassword(app.administration, { email, json: true })
 
 /** What `hopcode account reset-two-factor` prints. */
 export const resetTwoFactorByCommand = (app: TestApp, email: string): Promise<string> =>
-  administer(app, (folder) => resetTwoFactor(commandDeps(app, folder), { email }))
+  resetTwoFactor(app.administration, { email })
 
-/** The link that `hopcode account setup-link --another` prints. */
-export const setupLinkByCommand = (app: TestApp): Promise<string> =>
-  administer(app, async (folder) => {
-    const printed = await setupLink(commandDeps(app, folder), { another: true, json: true })
-    return JSON.parse(printed).link
-  })
+/** The link that `hopcode account setup-link --another` prints, with the test's address. */
+export const setupLinkByCommand = async (app: TestApp): Promise<string> => {
+  const administration = { ...app.administration, baseUrl: app.url }
+  return JSON.parse(await setupLink(administration, { another: true, json: true })).link
+}
 
 /** A further API key of an account. */
 export const addKey = (app: TestApp, email: string, label: KeyLabel): string =>
   administer(app, (folder) => {
-    const { key, stored } = issueKey(commandDeps(app, folder), label)
+    const { key, stored } = issueKey(app.administration, label)
     folder.accounts.addKey(idOf(folder, email), stored, app.now())
     return key
   })

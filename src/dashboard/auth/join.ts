@@ -104,14 +104,14 @@ export const storeSignUp = (
   writer.call('signUp', { ...account, plan: 'free', now: clock() })
 
 export async function storeJoin(
-  { writer, hasher, clock }: DashboardDeps,
+  { writer, moderation, hasher, clock }: DashboardDeps,
   at: Exclude<JoinRequest, { flow: 'sign-up' }>,
   { provedHash, ...newcomer }: Newcomer,
 ): Promise<JoinResult> {
   const now = clock()
   const tokenHash = hasher.hash('one-time-link', at.token)
   if (at.flow === 'setup') {
-    return writer.call('setUpOwner', { ...newcomer, provedHash, tokenHash, now })
+    return moderation.setUpOwner({ ...newcomer, provedHash, tokenHash, now })
   }
   if (at.flow === 'invite') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
   const { passwordHash } = newcomer

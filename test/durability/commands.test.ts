@@ -1,0 +1,168 @@
+import { expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FolderLock } from '../../src/db/lock.ts'
+import { command, makeAccount, Service } from '../support/binary.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { AS_NOBODY } from './lib/nobody.ts'
+
+/** Commands on the data, with and without a running service: one process writes the database. */
+
+const create = (email: string) => [
+  'account',
+  'create',
+  '--email',
+  email,
+  '--plan',
+  'free',
+  '--json',
+]
+
+const emailsIn = async (env: Record<string, string>): Promise<string[]> => {
+  const { out } = await command(['account', 'list', '--json'], env)
+  return out.split('\n').flatMap((line) => (line === '' ? [] : JSON.parse(line).email))
+}
+
+const KILLS = 4
+
+test('a change that a command has confirmed survives a kill of the service right after', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  const confirmed: string[] = []
+  for (let round = 0; round < KILLS; round++) {
+    await using service = await Service.start(env)
+    const running = Array.from({ length: 6 }, async (_, at) => {
+      const email = `${round}-${at}@example.com`
+      const { code, err } = await command(create(email), env)
+      if (code === 0) confirmed.push(email)
+      // Unknown is not refused: the change may have been made.
+      else expect(err).toContain('ended before it answered')
+      // In the middle of the others.
+      if (at === round) await service.end('SIGKILL')
+    })
+    await Promise.all(running)
+  }
+  expect(confirmed.length).toBeGreaterThanOrEqual(KILLS)
+  expect(await emailsIn(env)).toEqual(expect.arrayContaining(confirmed))
+}, 60_000)
+
+test('the socket is private, and a killed service leaves one that is in nobody’s way', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  const socket = join(folder.path, 'serving.sock')
+  {
+    await using service = await Service.start(env)
+    expect(statSync(socket).mode & 0o777).toBe(0o600)
+    await service.end('SIGKILL')
+  }
+  expect(existsSync(socket)).toBe(true)
+  expect((await command(create('a@example.com'), env)).code).toBe(0)
+  await using service = await Service.start(env)
+  expect((await command(create('b@example.com'), env)).code).toBe(0)
+  expect(await emailsIn(env)).toEqual(['a@example.com', 'b@example.com'])
+  await service.end('SIGTERM')
+  expect(existsSync(socket)).toBe(false)
+})
+
+test('a data folder with a longer path than a Unix socket may have', async () => {
+  using folder = temporaryFolder()
+  const deep = join(folder.path, 'd'.repeat(100), 'e'.repeat(100), 'f'.repeat(100))
+  mkdirSync(deep, { recursive: true })
+  const env = { DATA_DIR: deep }
+  await using service = await Service.start(env)
+  expect(existsSync(join(deep, 'serving.sock'))).toBe(true)
+  const key = await makeAccount(env)
+  const answer = await service.fetch('/api/list', { headers: { 'x-api-key': key } })
+  expect(answer.status).toBe(200)
+  expect((await command(['health'], env)).out).toBe('ready\n')
+})
+
+test('a command waits for a service that stops, and for one that starts', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await makeAccount(env)
+  const stopping = await Service.start(env)
+  const ended = stopping.end('SIGTERM')
+  const meanwhile = ['1', '2', '3', '4'].map(async (name) => {
+    const email = `${name}@example.com`
+    expect(await command(create(email), env)).toMatchObject({ code: 0, err: '' })
+    return email
+  })
+  expect(await ended).toBe(0)
+  await using _service = await Service.start(env)
+  expect(await emailsIn(env)).toEqual(expect.arrayContaining(await Promise.all(meanwhile)))
+}, 60_000)
+
+test('while another process holds the folder and does not answer, a command names it', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await makeAccount(env)
+  using _lock = FolderLock.claim(folder.path)
+  const { code, out, err } = await command(create('b@example.com'), env)
+  expect([code, out]).toEqual([1, ''])
+  expect(err).toContain(`Process ${process.pid} uses ${folder.path}`)
+  expect(err).toContain('Nothing is changed.')
+  expect(err.trim()).not.toContain('\n')
+}, 60_000)
+
+test('a service that does not answer its socket is named, and nothing is changed', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await using service = await Service.start(env)
+  process.kill(service.pid, 'SIGSTOP')
+  const { code, err } = await command(create('a@example.com'), env)
+  process.kill(service.pid, 'SIGCONT')
+  expect([code, err]).toEqual([
+    1,
+    `hopcode: The service that uses ${folder.path} does not answer.\n`,
+  ])
+  expect(await emailsIn(env)).toEqual([])
+}, 30_000)
+
+test('another user is refused with the advice to be the user of the service', async () => {
+  if (AS_NOBODY.length === 0) return
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await using _service = await Service.start(env)
+  const { code, err } = await command(create('a@example.com'), env, AS_NOBODY)
+  expect(code).toBe(1)
+  expect(err).toContain('run the command as the user of the service')
+  expect(err.trim()).not.toContain('\n')
+})
+
+test('a backup and a check beside a service write nothing into its folder', async () => {
+  using folder = temporaryFolder()
+  using outside = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await makeAccount(env)
+  await using _service = await Service.start(env)
+  const names = () => readdirSync(folder.path).sort()
+  const before = names()
+  const backup = join(outside.path, 'today.hopcode')
+  expect((await command(['backup', backup], env)).code).toBe(0)
+  expect((await command(['check'], env)).code).toBe(0)
+  expect(names()).toEqual(before)
+})
+
+test('a call that is longer than the service accepts, or unknown to it, is refused', async () => {
+  using folder = temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  await using service = await Service.start(env)
+  const unix = join(folder.path, 'serving.sock')
+  const post = (path: string, body: string) =>
+    fetch(`http://service${path}`, { unix, method: 'POST', body }).then(({ status }) => status)
+  expect(await post('/createAccount', 'x'.repeat(2 * 1024 * 1024))).toBe(413)
+  expect(await post('/constructor', '{}')).toBe(404)
+  expect(await post('/createAccount', '{')).toBe(422)
+  expect((await service.fetch('/-/ready')).status).toBe(200)
+})
+
+test('a socket that is no socket does not keep the service from starting', async () => {
+  using folder = temporaryFolder()
+  writeFileSync(join(folder.path, 'serving.sock'), 'not a socket')
+  const env = { DATA_DIR: folder.path }
+  expect((await command(create('a@example.com'), env)).code).toBe(0)
+  await using _service = await Service.start(env)
+  expect(await emailsIn(env)).toEqual(['a@example.com'])
+  rmSync(join(folder.path, 'serving.sock'))
+})
