@@ -106,8 +106,7 @@ test('a check of a folder without a service writes nothing but SQLite’s own co
   expect(empty.out).toContain(`${folder.path}/hopcode.db is missing`)
   expect(readdirSync(folder.path)).toEqual([])
   await makeAccount(env)
-  const names = ['hopcode.db', 'hopcode.db-shm', 'hopcode.db-wal', 'secret.key']
-  expect(names).toEqual(expect.arrayContaining(readdirSync(folder.path)))
+  const names = [...readdirSync(folder.path), 'hopcode.db-shm', 'hopcode.db-wal']
   const good = await command(['check'], env)
   expect(good).toMatchObject({ code: 0, err: '' })
   expect(names).toEqual(expect.arrayContaining(readdirSync(folder.path)))
