@@ -34,6 +34,7 @@ import { PropertyReads } from './links/properties.ts'
 import { LinkReads } from './links/read.ts'
 import { HitLimits } from './links/rules.ts'
 import { SearchIndexer } from './links/search-index.ts'
+import { SharedPageReads } from './links/shared-pages.ts'
 import { LinkWriter } from './links/writer.ts'
 import { MaintenanceMode } from './maintenance/mode.ts'
 import { Moderation, ModerationReads } from './moderation/moderation.ts'
@@ -235,6 +236,7 @@ function openLinks(options: LinkOptions) {
     effects,
     images,
     qrStore,
+    sharedPages: new SharedPageReads(db),
     qrTrials: new QrTrials({ command: OWN_COMMAND, text: addresses.short(LONGEST_CODE) }),
     indexer,
     hits,

@@ -3,9 +3,11 @@ import { secondFactorWrites } from './accounts/second-factor.ts'
 import { sessionWrites } from './accounts/sessions.ts'
 import { accountWrites } from './accounts/writes.ts'
 import { settingWrites } from './db/settings.ts'
+import type { RecentHits } from './hits/recent.ts'
 import { bucketWrites } from './hits/series.ts'
 import { sharedHitWrites } from './hits/shared-store.ts'
 import { importWrites } from './import/store.ts'
+import { sharedPageWrites } from './links/shared-pages.ts'
 import { linkWrites } from './links/store.ts'
 import { moderationWrites } from './moderation/moderation.ts'
 import { qrWrites } from './qr/store.ts'
@@ -18,6 +20,7 @@ import { visitWrites } from './visits/store.ts'
 export function sharedWrites(db: Database) {
   return {
     ...linkWrites(db),
+    ...sharedPageWrites(db),
     ...importWrites(db),
     ...settingWrites(db),
     ...accountWrites(db),
@@ -33,6 +36,6 @@ export function sharedWrites(db: Database) {
 export type SharedWrites = ReturnType<typeof sharedWrites>
 
 /** All functions that an entry of the log may call. `host`: this one. */
-export function loggedWrites(db: Database, host: string) {
-  return { ...sharedWrites(db), ...sharedHitWrites(db, host) }
+export function loggedWrites(db: Database, host: string, recent?: RecentHits) {
+  return { ...sharedWrites(db), ...sharedHitWrites(db, host, recent) }
 }

@@ -14,6 +14,7 @@ type SecretPurpose =
   | 'session'
   | 'one-time-link'
   | 'form'
+  | 'shared-page'
   | 'known-device'
   | 'database'
   | 'recovery-code'

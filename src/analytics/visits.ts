@@ -3,7 +3,7 @@ import type { Caller } from '../lib/thread.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
 import type { VisitReads } from '../visits/store.ts'
-import { kindOf, VISIT_KINDS, type VisitKind, visitValue } from '../visits/values.ts'
+import { kindOf, OTHER, VISIT_KINDS, type VisitKind, visitValue } from '../visits/values.ts'
 
 /** UTC days since 1970 began, `to` exclusive. */
 export interface DayRange {
@@ -71,6 +71,22 @@ export class VisitDetails {
     const { counts } = await series.bars(owner, [from * HOURS_OF_DAY, to * HOURS_OF_DAY])
     return visitsOf(sums, counts[0] ?? 0)
   }
+}
+
+/** Values with fewer hits could tell about single people. */
+const PUBLIC_HITS_MIN = 3
+
+/** Without values of few hits, which count as `other`: for a public page. */
+export function withFewHidden(visits: Visits): Visits {
+  const hide = (kind: VisitKind): VisitValue[] => {
+    const isFew = ({ value, hits }: VisitValue) => hits < PUBLIC_HITS_MIN || value === OTHER
+    const shown = visits.values[kind].filter((one) => !isFew(one))
+    const hits = sumOf(visits.values[kind].filter(isFew))
+    const other = { value: OTHER, name: nameOf(kind, OTHER), hits }
+    return hits === 0 ? shown : [...shown, other]
+  }
+  const values = Object.fromEntries(VISIT_KINDS.map((kind) => [kind, hide(kind)]))
+  return { ...visits, values: values as Visits['values'] }
 }
 
 function visitsOf(sums: VisitSums, counted: number): Visits {

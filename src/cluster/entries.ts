@@ -26,6 +26,9 @@ const SINCE: Readonly<Record<string, number>> = {
   signUp: 3,
   setAliases: 5,
   importLinks: 5,
+  addVisits: 5,
+  sharePage: 5,
+  unsharePage: 5,
 }
 
 /** The smallest set that contains all of the calls and the properties that they set. */

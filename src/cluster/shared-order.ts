@@ -32,7 +32,7 @@ const APPEND_MS = 2000
 const APPENDS = { ms: APPEND_MS, pauseMs: 50 }
 
 /** Calls that concern only this host and stay out of the log. */
-const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting'])
+const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits'])
 /** See `OrderCalls`. */
 const CATCH_UP = 'catchUp'
 /** Calls that no client waits for: they are confirmed with the next report. */

@@ -11,6 +11,7 @@ import type { VisitDetails } from '../analytics/visits.ts'
 import type { Blocklist } from '../blocklist/watch.ts'
 import type { SettingWrites } from '../db/settings.ts'
 import type { Decider } from '../db/writer.ts'
+import type { RecentHitReads } from '../hits/recent.ts'
 import type { HitSeries } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
@@ -23,6 +24,7 @@ import type { ExportReads } from '../links/export.ts'
 import type { LinkLists } from '../links/lists.ts'
 import type { PropertiesDeps } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
+import type { SharedPageReads, SharedPageWrites } from '../links/shared-pages.ts'
 import type { TagReads } from '../links/tags.ts'
 import type { UpdateDeps } from '../links/update.ts'
 import type { Moderation } from '../moderation/moderation.ts'
@@ -49,6 +51,7 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   vitals: () => Vitals
   series: HitSeries
   visitDetails: VisitDetails
+  sharedPages: SharedPageReads
   top: TopLinks
   blocklist: Pick<Blocklist, 'isBlocked' | 'state'>
   log: Log
@@ -72,5 +75,13 @@ export interface DashboardDeps extends SharedDeps {
   deletion: AccountDeletion
   /** Changes accounts, keys, sessions and settings. */
   writer: Decider &
-    Caller<AccountWrites & SessionWrites & SecondFactorWrites & SettingWrites & QrWrites>
+    Caller<
+      AccountWrites &
+        SessionWrites &
+        SecondFactorWrites &
+        SettingWrites &
+        QrWrites &
+        SharedPageWrites &
+        RecentHitReads
+    >
 }

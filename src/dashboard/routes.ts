@@ -19,6 +19,7 @@ import { servicePages } from './pages/service.ts'
 import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
+import { sharedPages, sharingPages } from './pages/shared.ts'
 import { signInCodePages, signInPages, signOutPages } from './pages/sign-in.ts'
 import { sitePages } from './pages/site.ts'
 import { themePages } from './pages/theme.ts'
@@ -46,6 +47,8 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(twoFactorPages(deps))
     .use(keyPages(deps))
     .use(visitPages(deps))
+    .use(sharingPages(deps))
+    .use(sharedPages(deps))
     .use(analyticsPages(deps))
     .use(hitFiles(deps))
     .use(servicePages(deps))

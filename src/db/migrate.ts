@@ -17,6 +17,7 @@ import hitsOfAccounts from '../../drizzle/0012_hits_of_accounts.sql' with { type
 import visits from '../../drizzle/0013_visits.sql' with { type: 'text' }
 import aliases from '../../drizzle/0014_aliases.sql' with { type: 'text' }
 import dropCommandResults from '../../drizzle/0015_drop_command_results.sql' with { type: 'text' }
+import sharedPages from '../../drizzle/0016_shared_pages.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -40,6 +41,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0013_visits', sql: visits },
   { name: '0014_aliases', sql: aliases },
   { name: '0015_drop_command_results', sql: dropCommandResults },
+  { name: '0016_shared_pages', sql: sharedPages },
 ]
 
 /** The number of migrations applied to the file, in SQLite's `user_version`. */

@@ -260,6 +260,19 @@ export const visitBatches = sqliteTable('visit_batches', {
   batch: text().notNull(),
 })
 
+/** Public pages with the numbers of a link. */
+export const sharedPages = sqliteTable(
+  'shared_pages',
+  {
+    linkId: integer('link_id').primaryKey(),
+    /** Keyed hash of the token in the address of the page. */
+    hash: bytes().notNull(),
+    /** 1: the page shows the destination. */
+    showsUrl: integer('shows_url').notNull(),
+  },
+  (table) => [uniqueIndex('shared_pages_hash').on(table.hash)],
+)
+
 /** One row: the counted part of the hit journal, and the number of all redirects. */
 export const hitTotals = sqliteTable('hit_totals', {
   id: integer().primaryKey(),

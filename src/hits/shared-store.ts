@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile } from '../hot/journal-file.ts'
 import type { Call, Outcome } from '../lib/thread.ts'
+import type { RecentHits } from './recent.ts'
 import { countAdder, countsOf, findJournalPosition, positionSetter } from './store.ts'
 
 /** Hits of one host's journal, as all hosts of a cluster count them. */
@@ -17,8 +18,8 @@ export interface AddHits {
 }
 
 /** Runs on the writer thread of every host, inside the transaction of an entry of the log. */
-export function sharedHitWrites(db: Database, ownHost: string) {
-  const addCounts = countAdder(db)
+export function sharedHitWrites(db: Database, ownHost: string, recent?: RecentHits) {
+  const addCounts = countAdder(db, recent)
   const setOwnPosition = positionSetter(db)
   const position = db.prepare<{ position: number }, [string, string]>(
     'SELECT position FROM hit_positions WHERE host = ? AND journal_id = ?',

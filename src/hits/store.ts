@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { JournalFile, JournalRange } from '../hot/journal-file.ts'
 import { wallClock } from '../lib/clock.ts'
+import type { RecentHits } from './recent.ts'
 import { ACCOUNT, bucketAdder, hourOf, LINK } from './series.ts'
 
 /** Every entry of the journal before `position` is counted. */
@@ -14,8 +15,11 @@ export interface JournalPosition {
  * inside a transaction of the caller: both or neither. Hits of deleted links count in the total
  * only.
  */
-export function hitAdder(db: Database): (range: JournalRange, now?: number) => void {
-  const addCounts = countAdder(db)
+export function hitAdder(
+  db: Database,
+  recent?: RecentHits,
+): (range: JournalRange, now?: number) => void {
+  const addCounts = countAdder(db, recent)
   const advance = positionSetter(db)
   return ({ linkIds, end }, now = wallClock()) => {
     addCounts(countsOf(linkIds), now)
@@ -34,7 +38,10 @@ export function positionSetter(db: Database): (position: number) => void {
 export type HitCountPairs = Uint32Array
 
 /** Adds hits, as those of the hour of `now`, to links, accounts, buckets and the total. */
-export function countAdder(db: Database): (counts: HitCountPairs, now: number) => void {
+export function countAdder(
+  db: Database,
+  recent?: RecentHits,
+): (counts: HitCountPairs, now: number) => void {
   const addToTotal = db.prepare<null, [number]>(
     'UPDATE hit_totals SET redirects = redirects + ? WHERE id = 1',
   )
@@ -56,11 +63,13 @@ export function countAdder(db: Database): (counts: HitCountPairs, now: number) =
       const accountId = addToLink(linkId, count)
       if (accountId === undefined) continue
       addToBuckets(LINK, linkId, hour, count)
+      recent?.add({ linkId }, count, now)
       byAccount.set(accountId, (byAccount.get(accountId) ?? 0) + count)
     }
     for (const [accountId, count] of byAccount) {
       addToAccount.run(accountId, count)
       addToBuckets(ACCOUNT, accountId, hour, count)
+      recent?.add({ accountId }, count, now)
     }
     addToTotal.run(total)
   }
@@ -114,8 +123,8 @@ export function countsOf(hits: Uint32Array): HitCountPairs {
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
-export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>) {
-  const add = hitAdder(db)
+export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>, recent?: RecentHits) {
+  const add = hitAdder(db, recent)
   const committed = db.prepare<{ position: number }, []>(
     'SELECT position FROM hit_totals WHERE id = 1',
   )

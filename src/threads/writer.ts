@@ -6,6 +6,7 @@ import { Checkpoints } from '../db/checkpoint.ts'
 import { closeWritable, openWritable } from '../db/open.ts'
 import { localOrder, type Order } from '../db/order.ts'
 import type { OrderCalls } from '../db/writer.ts'
+import { type RecentHitReads, RecentHits } from '../hits/recent.ts'
 import { hitCalls } from '../hits/shared-store.ts'
 import { type HitWrites, hitWrites } from '../hits/store.ts'
 import { JournalFile } from '../hot/journal-file.ts'
@@ -15,7 +16,7 @@ import { type SearchWrites, searchWrites } from '../links/search-index.ts'
 import { loggedWrites, type SharedWrites, sharedWrites } from '../writes.ts'
 
 /** The one thread that writes the database while the service runs. */
-export type Writes = SharedWrites & SearchWrites & HitWrites & OrderCalls
+export type Writes = SharedWrites & SearchWrites & HitWrites & RecentHitReads & OrderCalls
 
 /** How the writer thread of a host in a cluster orders writes. */
 export interface ClusterSettings {
@@ -40,15 +41,17 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
   const db = openWritable(file)
   const checkpoints = new Checkpoints(db)
   const journal = JournalFile.open(journalPath)
+  const recent = new RecentHits()
   const functions: Writes = {
     ...sharedWrites(db),
     ...searchWrites(db),
-    ...hitWrites(db, journal),
+    ...hitWrites(db, journal, recent),
+    ...recent.functions,
     // A host alone has every change.
     catchUp: () => {},
   }
   const order: Order = cluster
-    ? sharedOrder({ db, journal, checkpoints, cluster })
+    ? sharedOrder({ db, journal, recent, checkpoints, cluster })
     : localOrder(db, functions)
   return {
     answer: (calls) => order.submit(calls),
@@ -64,18 +67,19 @@ serveThread(({ file, journal: journalPath, cluster }: WriterSettings) => {
 
 interface SharedOrderParts {
   db: Database
+  recent: RecentHits
   journal: JournalFile
   checkpoints: Checkpoints
   cluster: ClusterSettings
 }
 
-function sharedOrder({ db, journal, checkpoints, cluster }: SharedOrderParts): Order {
+function sharedOrder({ db, journal, recent, checkpoints, cluster }: SharedOrderParts): Order {
   const { url, host, name, state, applied } = cluster
   // The log is durable: after a loss of power, its last entries are applied again.
   db.run('PRAGMA synchronous = NORMAL')
   const order = new SharedOrder({
     db,
-    functions: { ...searchWrites(db), ...loggedWrites(db, host) },
+    functions: { ...searchWrites(db), ...recent.functions, ...loggedWrites(db, host, recent) },
     host,
     log: new PostgresLog({ url, host, name }),
     prepare: hitCalls(db, journal, host),

@@ -96,7 +96,8 @@ function accountChart(
 ): Promise<HitChart> {
   const empty = html`<p>None of your links has been followed yet. Create one and share it: its hits
     appear here within seconds.</p>${parts.linkButton('Go to the links', '/app/links', 'primary')}`
-  return readChart(deps, user, { owner: { accountId: user.account.id }, chosen, empty })
+  const zone = zoneOf(requireAccount(deps, user))
+  return readChart(deps, { owner: { accountId: user.account.id }, zone, chosen, empty })
 }
 
 function linkChart(
@@ -109,29 +110,31 @@ function linkChart(
     link.url === null
       ? html`<p>This code is reserved. Set a destination to use it.</p>`
       : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`
-  return readChart(deps, user, { owner: { linkId: link.id }, chosen, empty })
+  const zone = zoneOf(requireAccount(deps, user))
+  return readChart(deps, { owner: { linkId: link.id }, zone, chosen, empty })
 }
 
 interface ChartOptions {
   owner: HitOwner
+  zone: string
   chosen: ChosenRange
   empty: Html
 }
 
-async function readChart(
+export async function readChart(
   deps: DashboardDeps,
-  user: CurrentUser,
-  { owner, chosen, empty }: ChartOptions,
+  { owner, zone, chosen, empty }: ChartOptions,
 ): Promise<HitChart> {
-  const { series, clock } = deps
+  const { series, clock, writer } = deps
   const now = clock()
-  const zone = zoneOf(requireAccount(deps, user))
   const isPreset = 'preset' in chosen.choice
   const firstHit = isPreset ? await series.firstHit(owner) : undefined
   const range = hitRange(chosen.choice, { zone, now, firstHit })
   const previous = range.previous && (await series.bars(owner, range.previous)).counts
   const { counts, total } = await series.bars(owner, range.bounds)
-  return { chosen, range, counts, previous, total, now, empty }
+  // Refused while the disk is: the page does without them.
+  const recent = await writer.call('recentHits', { owner, now }).catch(() => undefined)
+  return { chosen, range, counts, previous, total, now, recent, empty }
 }
 
 /** The limits of the plan, and their usage in the last minute. */

@@ -33,6 +33,7 @@ import {
   saveProperties,
 } from './link-properties.ts'
 import { qrCard } from './link-qr.ts'
+import { sharingCard } from './shared.ts'
 
 /** One link: its short URL, destination, properties, hits, QR code and deletion. */
 export const linkPages = (deps: DashboardDeps) =>
@@ -121,6 +122,7 @@ const DONE = {
   paused: 'The link is paused. Its code stays reserved for you.',
   resumed: 'The link is resumed.',
   kept: 'The link is not deleted.',
+  unshared: 'The public page is off. Its address no longer works.',
 }
 
 interface LinkPageProps {
@@ -180,7 +182,8 @@ async function linkPage(
       ${propertiesForm(user, { link, properties, zone, tags, sent })}
       ${aliasCard(deps, user, { link, typed: alias })}
       ${await linkHits(deps, user, { link, query })}
-      ${qrCard(deps, link, query)}`,
+      ${qrCard(deps, link, query)}
+      ${sharingCard(deps, user, link)}`,
   })
 }
 

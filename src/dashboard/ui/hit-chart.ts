@@ -13,6 +13,7 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { type Bar, barChart } from './chart.ts'
 import { longDate, shortDate, timeTicks } from './chart-ticks.ts'
 import * as parts from './components.ts'
+import { sparkline } from './sparkline.ts'
 
 /** Hits over time as a section of a page: ranges, the total, a chart and a table. */
 
@@ -58,6 +59,8 @@ export interface HitChart {
   /** Hits of the account or the link of all time. */
   total: number
   now: number
+  /** Hits per minute of the last half hour; undefined while they cannot be read. */
+  recent: readonly number[] | undefined
   /** Advice while there are no hits. */
   empty: Html
 }
@@ -65,10 +68,9 @@ export interface HitChart {
 interface SectionPaths {
   /** The page, which accepts `?range=`, or `?from=` and `?to=`. */
   path: string
-  /** The source of refreshes. */
-  live: string
-  /** The series as a file. */
-  csv: string
+  /** The source of refreshes, and the series as a file; absent on a public page. */
+  live?: string
+  csv?: string
 }
 
 /** The section with its ranges and its table. Only the content of `#hits` refreshes itself. */
@@ -80,6 +82,8 @@ export function hitSection({ path, live, csv }: SectionPaths, chart: HitChart): 
     const all = attributes({ href, 'aria-current': isCurrent ? 'true' : undefined })
     return html`<li><a ${all}>${LABELS[preset]}</a></li>`
   })
+  const id = 'hits'
+  const region = live ? liveRegion(id, `${live}?${chosen.query}`) : attributes({ id })
   return html`
     <section class="card" id="hits-section">
       <h2>Hits</h2>
@@ -87,13 +91,16 @@ export function hitSection({ path, live, csv }: SectionPaths, chart: HitChart): 
         <nav class="tabs" aria-label="Time range of the chart"><ul>${tabs}</ul></nav>
         ${dateForm(path, chart)}
       </div>
-      <div ${liveRegion('hits', `${live}?${chosen.query}`)}>${summary(chart)}</div>
+      <div ${region}>${summary(chart)}</div>
       <div class="row chart-foot">
         <details class="data">
           <summary>Show as table</summary>
           <div id="hits-table">${dataTable(chart)}</div>
         </details>
-        <p class="csv"><a href="${csv}?${chosen.query}" download>Download as CSV</a></p>
+        ${
+          csv &&
+          html`<p class="csv"><a href="${csv}?${chosen.query}" download>Download as CSV</a></p>`
+        }
       </div>
     </section>`
 }
@@ -154,6 +161,7 @@ function summary(chart: HitChart): Html {
       <p class="sum">
         <strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
       <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time</p>
+      ${chart.recent && lastMinutes(chart.recent)}
     </div>
     ${barChart({
       id: 'chart',
@@ -167,6 +175,11 @@ function summary(chart: HitChart): Html {
       ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
       ${hadHits && html` <span class="before-key">Line</span>: the period before.`}</p>`
 }
+
+/** How busy the link or the account is now. */
+const lastMinutes = (recent: readonly number[]): Html => html`<p class="hint recent">
+  <strong>${parts.count(sumOf(recent))}</strong> in the last ${recent.length} minutes
+  ${sparkline(recent, 'minute')}</p>`
 
 export const zoneName = (zone: string): string => zone.replaceAll('_', ' ')
 

@@ -114,6 +114,19 @@ export function authPage(
   return documentOf({ title, top, main, width: 'narrow', theme }, responseOf(props))
 }
 
+/** A page for everybody, without navigation. */
+export function publicPage(
+  { cookies }: { cookies: Cookies },
+  request: Request,
+  props: Content,
+): Response {
+  const { title } = props
+  const top = html`<header class="top"><span class="brand">${logo()}Hopcode</span></header>`
+  const main = html`<h1>${title}</h1>${contentOf(props)}`
+  const theme = cookies.findTheme(request)
+  return documentOf({ title, top, main, width: 'wide', theme }, responseOf(props))
+}
+
 /** Whether htmx requests a part of the page. */
 export const wantsFragment = (request: Request): boolean =>
   isHtmx(request) && request.headers.get('hx-history-restore-request') !== 'true'

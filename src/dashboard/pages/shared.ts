@@ -1,0 +1,131 @@
+import { Elysia } from 'elysia'
+import { withFewHidden } from '../../analytics/visits.ts'
+import { AppError } from '../../errors.ts'
+import { clientOf } from '../../http/context.ts'
+import { rateLimited } from '../../http/guard.ts'
+import { type Html, html } from '../../lib/html.ts'
+import { authorOf, type Link } from '../../links/link.ts'
+import { requireOwnedLink } from '../../links/update.ts'
+import { type CurrentUser, type Query, signedIn, tryWrite } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { seeOther } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import { hitSection, parseRange } from '../ui/hit-chart.ts'
+import { page, publicPage } from '../ui/layout.ts'
+import { destination, linkPath } from '../ui/link-parts.ts'
+import { visitSection } from '../ui/visit-panels.ts'
+import { readChart } from './analytics.ts'
+import { daysOf } from './visits.ts'
+
+/** The public page of a link: its numbers for everybody who has the secret address. */
+
+const TOKEN_BYTES = 16
+const TOKEN = /^[\w-]{22}$/
+
+/** Of the owner: switches the page on and off. */
+export const sharingPages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.sharing', prefix: '/app/links' })
+    .use(signedIn(deps))
+    .post('/:code/share', ({ user, params, form }) => {
+      const link = requireOwnedLink(deps, user.account, params.code)
+      return share(deps, user, link, form.text('url') === '1')
+    })
+    .post('/:code/unshare', async ({ user, params }) => {
+      const { id, code } = requireOwnedLink(deps, user.account, params.code)
+      const done = await tryWrite(deps, user, () => deps.writer.call('unsharePage', { linkId: id }))
+      if ('error' in done) throw done.error
+      return seeOther(`${linkPath(code)}?done=unshared`)
+    })
+
+/** Of everybody with the address. Charged like other reads without a key. */
+export const sharedPages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.shared', prefix: '/app/shared' })
+    .onBeforeHandle({ as: 'scoped' }, ({ request }) => {
+      const budget = deps.limiter.take('read', undefined, clientOf(deps.address, request))
+      if (!budget.allowed) throw rateLimited(budget)
+    })
+    .get('/:token', ({ request, params, query }) =>
+      sharedPage(deps, request, { token: params.token, query }),
+    )
+
+async function share(
+  deps: DashboardDeps,
+  user: CurrentUser,
+  { id, code }: Link,
+  showsUrl: boolean,
+): Promise<Response> {
+  const { hasher, random, clock, baseUrl } = deps
+  const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url')
+  const author = authorOf(user.account, clock())
+  const hash = hasher.hash('shared-page', token)
+  const done = await tryWrite(deps, user, () =>
+    deps.writer.call('sharePage', { author, linkId: id, hash, showsUrl }),
+  )
+  if ('error' in done) throw done.error
+  if (!done.done) throw new AppError('code_not_found', code)
+  const path = linkPath(code)
+  return page(user, {
+    title: 'Public page',
+    current: 'links',
+    back: { href: path, label: code },
+    main: html`<div class="card">
+      <p>Everybody with this address sees the hits and visitors of ${code}, and nothing else.</p>
+      ${parts.secretOnce('Address of the public page', `${baseUrl}/app/shared/${token}`)}
+    </div>`,
+  })
+}
+
+/** On the page of a link. */
+export function sharingCard({ sharedPages }: DashboardDeps, user: CurrentUser, link: Link): Html {
+  const path = linkPath(link.code)
+  const shared = sharedPages.ofLink(link.id)
+  const off = html`<p class="hint">Shows the hits and visitors of this link to everybody who has its
+    secret address. Search engines do not list it.</p>`
+  const on = html`<p>The page is on${
+    shared?.showsUrl === 1 && ', with the destination'
+  }. A new address replaces the present one.</p>`
+  return parts.card('Public page', [
+    shared ? on : off,
+    parts.form(user, `${path}/share`, [
+      parts.checkbox({
+        name: 'url',
+        label: 'Show the destination',
+        isChecked: shared?.showsUrl === 1,
+      }),
+      parts.button(shared ? 'New address' : 'Create the page', 'plain'),
+    ]),
+    shared && parts.buttonForm(user, `${path}/unshare`, 'Switch it off'),
+  ])
+}
+
+interface SharedProps {
+  token: string
+  query: Query
+}
+
+async function sharedPage(
+  deps: DashboardDeps,
+  request: Request,
+  { token, query }: SharedProps,
+): Promise<Response> {
+  const shared = TOKEN.test(token)
+    ? deps.sharedPages.find(deps.hasher.hash('shared-page', token))
+    : undefined
+  if (!shared || deps.moderation.reads.find(shared.code)) throw new AppError('page_not_found')
+  const owner = { linkId: shared.linkId }
+  const chosen = parseRange(query)
+  const empty = html`<p>This link has not been followed yet.</p>`
+  const chart = await readChart(deps, { owner, zone: 'UTC', chosen, empty })
+  const days = daysOf(chart.range)
+  const { isOn, hasCountries } = deps.visitDetails
+  const visits = withFewHidden(await deps.visitDetails.of(owner, days))
+  const path = `/app/shared/${token}`
+  return publicPage(deps, request, {
+    title: deps.addresses.short(shared.code).replace(/^https?:\/\//, ''),
+    main: html`
+      ${shared.showsUrl === 1 && shared.url !== null && html`<p>${destination(shared.url)}</p>`}
+      ${hitSection({ path }, chart)}
+      ${visitSection({ visits, days, isOn, hasCountries })}
+      <p class="hint">Values with fewer than three hits are shown as “Other”.</p>`,
+  })
+}

@@ -1,0 +1,116 @@
+import { expect, test } from 'bun:test'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { browserForTests, openAs, violations } from '../support/browser.ts'
+import { setUpOwner, Visitor } from '../support/dashboard.ts'
+import { testWith } from '../support/tools.ts'
+
+/** The public page of a link, and hits of the last half hour. */
+
+const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '20' }
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0'
+const DESTINATION = 'https://example.com/private-plans'
+
+const testInBrowser = testWith('browser')
+const browser = browserForTests()
+
+async function shared(app: TestApp, fields: Record<string, string> = {}) {
+  const { owner, key } = await setUpOwner(app)
+  const { code } = await app.shorten(DESTINATION, key)
+  for (let i = 0; i < 6; i++) {
+    const referer = i < 4 ? 'https://many.example/page' : `https://few-${i}.example/`
+    await app.call('GET', `/${code}`, { headers: { 'user-agent': FIREFOX, referer } })
+  }
+  await eventually('the details are counted', async () =>
+    (await owner.get('/app/analytics')).text.includes('all 6 hits'),
+  )
+  const path = `/app/links/${code}`
+  const { text, status } = await owner.post(`${path}/share`, fields, { from: path })
+  expect(status).toBe(200)
+  const [, token = ''] = /app\/shared\/([\w-]{22})"/.exec(text) ?? []
+  return { owner, code, path, token, address: `/app/shared/${token}` }
+}
+
+test('everybody with the address sees the numbers of the link, and not where it leads', async () => {
+  await using app = await testApp({ visitFlushMs: 20, env: ENV })
+  const { address, code } = await shared(app)
+  const { text, status, headers } = await new Visitor(app, { from: '192.0.2.77' }).get(address)
+  expect(status).toBe(200)
+  expect(text).toContain(`hop.test/${code}`)
+  expect(text).toContain('<strong>6</strong> hits')
+  expect(text).toContain('many.example')
+  expect(text).not.toContain('few-')
+  expect(text).not.toContain('private-plans')
+  expect(text).toContain('content="noindex"')
+  expect(headers.get('cache-control')).toBe('no-store')
+})
+
+test('the owner of a link can show its destination', async () => {
+  await using app = await testApp({ visitFlushMs: 20, env: ENV })
+  const { address } = await shared(app, { url: '1' })
+  expect((await new Visitor(app).get(address)).text).toContain('private-plans')
+})
+
+test('an address ends with the next one, when the page is switched off, and with the link', async () => {
+  await using app = await testApp({
+    visitFlushMs: 20,
+    env: { ...ENV, ANONYMOUS_READS_PER_MINUTE: '0' },
+  })
+  const { owner, path, address, code } = await shared(app)
+  const guest = new Visitor(app, { from: '192.0.2.78' })
+  const renewed = await owner.post(`${path}/share`, {}, { from: path })
+  const [, next = ''] = /(\/app\/shared\/[\w-]{22})"/.exec(renewed.text) ?? []
+  expect((await guest.get(address)).status).toBe(404)
+  expect((await guest.get(next)).status).toBe(200)
+  const off = await owner.post(`${path}/unshare`, {}, { from: path })
+  expect(off.location).toBe(`${path}?done=unshared`)
+  expect((await guest.get(next)).status).toBe(404)
+  const again = await owner.post(`${path}/share`, {}, { from: path })
+  const [, last = ''] = /(\/app\/shared\/[\w-]{22})"/.exec(again.text) ?? []
+  expect((await guest.get(last)).status).toBe(200)
+  await owner.post(`${path}/delete`, {}, { from: `${path}/delete` })
+  app.advance(60_000)
+  await eventually('the link is deleted', async () => (await guest.get(last)).status === 404)
+  expect((await owner.get(`/app/links/${code}`)).status).toBe(404)
+})
+
+test('a page that does not exist is a read, and reads are limited', async () => {
+  await using app = await testApp({ env: ENV })
+  const guest = new Visitor(app, { from: '192.0.2.79' })
+  const statuses = new Set<number>()
+  for (let i = 0; i < 30; i++) {
+    statuses.add((await guest.get(`/app/shared/${'x'.repeat(22)}`)).status)
+  }
+  expect([...statuses]).toEqual([404, 429])
+})
+
+test('nobody shares the link of another account', async () => {
+  await using app = await testApp({ visitFlushMs: 20, env: ENV })
+  const { owner } = await shared(app)
+  const { body } = await app.call('POST', '/api/shorten', {
+    key: 'free',
+    json: { url: 'https://example.com/' },
+  })
+  const path = `/app/links/${body.code}`
+  expect((await owner.post(`${path}/share`, {}, { from: '/app/links' })).status).toBe(404)
+  expect((await owner.post(`${path}/unshare`, {}, { from: '/app/links' })).status).toBe(404)
+})
+
+testInBrowser(
+  'the public page is accessible, and the chart says how busy the link is now',
+  async () => {
+    await using app = await testApp({
+      visitFlushMs: 20,
+      env: { ...ENV, ANONYMOUS_READS_PER_MINUTE: '0' },
+    })
+    const { owner, address, path } = await shared(app)
+    await using opened = await openAs(browser(), { app, visitor: owner })
+    const { page, problems } = opened
+    for (const place of [address, path, '/app/analytics']) {
+      await page.goto(app.url + place)
+      await page.getByText('6 in the last 30 minutes').waitFor()
+      await page.getByRole('img', { name: '6 hits in 30 minutes' }).waitFor()
+      expect(await violations(page)).toEqual([])
+    }
+    expect(problems).toEqual([])
+  },
+)
