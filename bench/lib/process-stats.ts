@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** Ticks a second of the times under /proc: fixed at 100 on every Linux that Bun runs on. */
 const TICKS_PER_SECOND = 100
@@ -12,11 +12,22 @@ export const cpuSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/stat`
 /** The same for the main thread, which in Hopcode is the control thread. */
 export const mainThreadSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/task/${pid}/stat`)
 
-function ticksIn(file: string): number {
+/** The same for all threads with the lowest niceness of the process. */
+export function usualThreadSecondsOf(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  const all = threads.map((id) => fieldsIn(`/proc/${pid}/task/${id}/stat`))
+  const lowest = Math.min(...all.map(([niceness]) => niceness))
+  return all.reduce((sum, [niceness, seconds]) => sum + (niceness === lowest ? seconds : 0), 0)
+}
+
+const ticksIn = (file: string): number => fieldsIn(file)[1]
+
+/** The niceness and the seconds of a process or thread. */
+function fieldsIn(file: string): [niceness: number, seconds: number] {
   const stat = readFileSync(file, 'latin1')
   // The program's name, in parentheses, may contain spaces: the fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  return [Number(fields[16]), (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND]
 }
 
 export interface Memory {

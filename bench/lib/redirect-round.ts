@@ -41,6 +41,8 @@ export interface Contender {
   sameHeaders: boolean
   /** Sent with each request, and forwarded to the destination. */
   query?: string
+  /** Headers of visitors, which take turns. */
+  visitors?: readonly Record<string, string>[]
   /** The limiter counts: the closed loop, which would use up the budget, is left out. */
   isLimited?: boolean
 }
@@ -77,7 +79,7 @@ export const withLimiter = (
 
 /** A new process: verified, warmed up, measured with all loops, checked and stopped. */
 export async function measureRedirects(
-  { launch, links, apiKey, sameHeaders, query, isLimited = false }: Contender,
+  { launch, links, apiKey, sameHeaders, query, visitors, isLimited = false }: Contender,
   options: LoadOptions,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
@@ -88,7 +90,10 @@ export async function measureRedirects(
     requireBudget(server.name, headers)
     if (sameHeaders) requireNoOtherHeaders(server.name, headers)
   }
-  const targets = targetsOf(links, query)
+  const plain = targetsOf(links, query)
+  const targets = visitors
+    ? visitors.map((headers, n) => ({ ...(plain[n % plain.length] as Target), headers }))
+    : plain
   const loops = { targets, hits, options }
   const closed = isLimited ? await measureLimited(server, loops) : await measureLoops(server, loops)
   const open = await measureRated(server, loops)
@@ -136,10 +141,16 @@ async function measureRated(server: Server, { targets, hits, options }: Loops) {
   const cpuBefore = server.cpuSeconds()
   const open = await measureOpen(server, { targets, connections, seconds, ratePerSecond: rate })
   const openCpuMicros = ((server.cpuSeconds() - cpuBefore) / open.result.answered) * 1e6
-  await hits?.requireExactly(open.result.rightByTarget)
+  await hits?.requireExactly(sumsByLink(open.result.rightByTarget))
   const residentMebibytes = server.memory().resident
   return { latency: open.latency, figures: { ...open.figures, openCpuMicros, residentMebibytes } }
 }
+
+/** Several targets are of one link: target `n` of link `n % CODES`. */
+const sumsByLink = (byTarget: readonly number[]): number[] =>
+  Array.from({ length: CODES }, (_, link) =>
+    byTarget.reduce((sum, count, n) => (n % CODES === link ? sum + count : sum), 0),
+  )
 
 interface BatchLoad {
   targets: Target[]

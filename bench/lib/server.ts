@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TemporaryFolder, tieToThisProcess } from './leftovers.ts'
-import { cpuSecondsOf, type Memory, mainThreadSecondsOf, memoryOf } from './process-stats.ts'
+import {
+  cpuSecondsOf,
+  type Memory,
+  mainThreadSecondsOf,
+  memoryOf,
+  usualThreadSecondsOf,
+} from './process-stats.ts'
 
 export const HOSTNAME = '127.0.0.1'
 
@@ -79,6 +85,11 @@ export class Server {
   /** User and system time so far, all threads. */
   cpuSeconds(): number {
     return cpuSecondsOf(this.pid)
+  }
+
+  /** The same for the threads with the usual priority, which in Hopcode are those of redirects. */
+  redirectThreadSeconds(): number {
+    return usualThreadSecondsOf(this.pid)
   }
 
   /** The same for the control thread only. */

@@ -17,10 +17,12 @@ import { scan } from './scan.ts'
 import { signIn } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { start } from './start.ts'
+import { visits } from './visits.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
   redirect,
   rules,
+  visits,
   redirectCold,
   scan,
   create,
