@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { command, makeAccount, Service, type Settings } from '../support/binary.ts'
 import { ENDPOINTS, pathOf } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { filesUnder, findSecrets, type Secrets } from '../support/secrets.ts'
 
 /**
  * Every endpoint and the dashboard are used, with the log as talkative as it gets; then all that
@@ -17,40 +18,6 @@ const KEY_FILE = 'secret.key'
 const JOURNAL_ENTRIES = 4096
 const PASSWORD = 'seven purple otters at rest'
 const EMAIL = 'owner@example.com'
-
-/** Texts that must stand nowhere, by what they are. */
-type Secrets = Map<string, string>
-
-function findSecrets(secrets: Secrets, places: ReadonlyMap<string, Uint8Array>): string[] {
-  const found: string[] = []
-  for (const [place, bytes] of places) {
-    const buffer = Buffer.from(bytes)
-    for (const [name, secret] of secrets) {
-      const spellings = {
-        plain: Buffer.from(secret),
-        'UTF-16': Buffer.from(secret, 'utf16le'),
-        base64: Buffer.from(
-          Buffer.from(secret)
-            .toString('base64')
-            .replace(/..?=*$/, ''),
-        ),
-        hex: Buffer.from(Buffer.from(secret).toString('hex')),
-        'as of a form': Buffer.from(encodeURIComponent(secret).replaceAll('%20', '+')),
-      }
-      for (const [spelling, text] of Object.entries(spellings)) {
-        if (spelling !== 'plain' && text.equals(spellings.plain)) continue
-        if (buffer.includes(text)) found.push(`${name} in ${place}, ${spelling}`)
-      }
-    }
-  }
-  return found
-}
-
-function filesUnder(folder: string): Map<string, Uint8Array> {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
-  const paths = entries.filter((entry) => entry.isFile()).map((it) => join(it.parentPath, it.name))
-  return new Map(paths.map((path) => [relative(folder, path), readFileSync(path)]))
-}
 
 /** A browser without scripts, against the compiled program. */
 class Browser {

@@ -143,7 +143,7 @@ export class PostgresServer implements AsyncDisposable {
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
     ]
-    const words = ['--no-sync', '--encoding=UTF8', '--locale=C', '-D', this.#data]
+    const words = ['--no-sync', '--encoding=UTF8', '--locale=C', '-D', this.data]
     const ran = Bun.spawnSync([...this.#wrap, program('initdb'), ...authentication, ...words], {
       cwd: this.#folder.path,
     })
@@ -155,9 +155,9 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   #writePrivate(name: string, text: string): void {
-    const file = join(this.#data, name)
+    const file = join(this.data, name)
     writeFileSync(file, text, { mode: 0o600 })
-    const { uid, gid } = statSync(this.#data)
+    const { uid, gid } = statSync(this.data)
     chownSync(file, uid, gid)
   }
 
@@ -171,13 +171,14 @@ export class PostgresServer implements AsyncDisposable {
     })
     const words = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const output = Bun.file(join(this.#folder.path, 'log'))
-    return Bun.spawn([...this.#wrap, program('postgres'), '-D', this.#data, ...words], {
+    return Bun.spawn([...this.#wrap, program('postgres'), '-D', this.data, ...words], {
       cwd: this.#folder.path,
       stdio: ['ignore', output, output],
     })
   }
 
-  get #data(): string {
+  /** The folder with its files. */
+  get data(): string {
     return join(this.#folder.path, 'data')
   }
 }
