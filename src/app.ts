@@ -20,8 +20,7 @@ import { controlFollower } from './redirect/control.ts'
 import { toResponse } from './redirect/responses.ts'
 import { redirectRoutes } from './redirect/routes.ts'
 import type { Control } from './redirect/threads.ts'
-import { closeService, openService, type Service } from './service.ts'
-import { type Outside, startRedirects } from './start-redirects.ts'
+import { type Outside, openService, type Service } from './service.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
 export interface App {
@@ -59,8 +58,7 @@ export interface App {
  */
 export async function startApp(config: Config, outside: Outside): Promise<App> {
   const control = Promise.withResolvers<Control>()
-  const redirecting = await startRedirects(config, outside, control.promise)
-  const service = await openService(redirecting)
+  const service = await openService(config, outside, control.promise)
   const http = routes(service)
   control.resolve({ answer: (request) => http.fetch(request), codes: service.codes })
   const { health, dashboard, journal, fresh, setupLink, redirects } = service
@@ -79,6 +77,44 @@ export async function startApp(config: Config, outside: Outside): Promise<App> {
     },
     hitsWaiting: () => journal.pending,
     close: (graceMs) => closeService(service, graceMs),
+  }
+}
+
+/**
+ * Stops background work, counts the last hits and closes the database. Images and password checks
+ * in progress may then take `graceMs` more. Throws if the disk refuses.
+ */
+async function closeService(service: Service, graceMs?: number): Promise<void> {
+  const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
+  const { threads, db, writer, lock, log, qrTrials, redirects } = service
+  const { cluster, otherChanges, journal, visits } = service
+  for (const part of background) part.close()
+  qrTrials.close()
+  await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
+  const unlessHitsCanWait = (error: unknown) => {
+    const reason = cluster?.problem
+    if (!reason) throw error
+    log.warn('hits.waiting', { hits: journal.pending, reason })
+  }
+  // These threads have the lowest priority: on a busy machine the data would wait for seconds.
+  const late = Promise.all([images.close(), dashboard.passwords.close()])
+  try {
+    await redirects.close()
+    await Promise.all([
+      remake?.close(),
+      flusher.close().catch(unlessHitsCanWait),
+      visits?.flusher.close(),
+    ])
+  } finally {
+    await Promise.all([threads.reader.close(), visits?.thread.close()])
+    db.close()
+    // Last, because only a writing connection can merge the write-ahead log when it closes.
+    await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })
+    cluster?.close()
+    otherChanges?.close()
+    await (graceMs === undefined ? late : Promise.race([late, Bun.sleep(graceMs)]))
+    lock.release()
+    log.close()
   }
 }
 
@@ -108,7 +144,7 @@ function routes(service: Service) {
     .use(linkListRoutes(service))
     .use(linkLookupRoutes(service))
     .use(linkPropertyRoutes(service))
-    .use(importRoutes({ ...service, reader: service.threads.reader }))
+    .use(importRoutes(service))
     .use(hitRoutes(service))
     .use(visitRoutes(service))
     .use(qrApiRoutes(service))

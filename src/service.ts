@@ -1,26 +1,36 @@
-import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { KeyUses } from './accounts/keys.ts'
-import type { SecretHasher } from './accounts/secrets.ts'
+import type { PasswordFunctions } from './accounts/passwords.ts'
+import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
 import { VisitDetails } from './analytics/visits.ts'
+import { OwnAddress } from './blocklist/own-address.ts'
+import { Blocklist } from './blocklist/watch.ts'
 import { Cluster, OtherChanges } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/build.ts'
+import { openForService, type ServiceFolder } from './data-folder.ts'
 import { databaseFile, openReadonly } from './db/open.ts'
 import { SettingStore } from './db/settings.ts'
 import { Writer } from './db/writer.ts'
 import { HitFlusher } from './hits/flush.ts'
-import { HitCounts } from './hits/hits.ts'
+import { HitCounts, journalFile } from './hits/hits.ts'
 import { BucketPruner, HitSeries } from './hits/series.ts'
 import { HitReads } from './hits/store.ts'
 import { ClientAddress } from './hot/client-address.ts'
+import { CodeVersions } from './hot/code-versions.ts'
 import { RequestBodies } from './http/body.ts'
 import { RequestIds } from './http/context.ts'
 import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
+import type { Clock, MonotonicClock } from './lib/clock.ts'
 import type { Code } from './lib/code.ts'
+import type { Log } from './lib/log.ts'
+import { limitLines } from './lib/log-limit.ts'
+import type { RandomBytes } from './lib/random.ts'
+import { ThreadStarter } from './lib/thread-starter.ts'
+import { RateLimiter } from './limits/budgets.ts'
 import { Pace } from './limits/pace.ts'
 import { AliasReads, AliasRules } from './links/aliases.ts'
 import { BULK_BYTES_PER_SECOND } from './links/create.ts'
@@ -41,107 +51,214 @@ import { Moderation, ModerationReads } from './moderation/moderation.ts'
 import { imageFolder } from './qr/files.ts'
 import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
+import type { Renderer } from './qr/renderer.ts'
 import { QrStore } from './qr/store.ts'
 import { QrTrials } from './qr/trials.ts'
-import type { Redirecting } from './start-redirects.ts'
-import { startPasswords, startThreads, startVisits, type Threads } from './start-threads.ts'
+import { type Control, RedirectThreads } from './redirect/threads.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Health } from './status/health.ts'
 import { Metrics, WriterWork } from './status/metrics.ts'
 import { ThreadWatch } from './status/thread-watch.ts'
 import { readVitals } from './status/vitals.ts'
+import type { Reads } from './threads/reader.ts'
 import type { ClusterSettings, Writes } from './threads/writer.ts'
+import { visitHeaders } from './visits/classify.ts'
+import type { CollectorFunctions, CollectorSettings } from './visits/collector.ts'
 import { VisitFlusher } from './visits/flush.ts'
+
+/** Dependencies on the outside world: tests pass their own. */
+export interface Outside {
+  clock: Clock
+  monotonic: MonotonicClock
+  random: RandomBytes
+  log: Log
+  /** Entries of the hit journal if it is created. */
+  journalEntries?: number
+  /** Maximum number of addresses that the limiter counts at once. */
+  addressesMax?: number
+  /** `clock` and `monotonic` for other threads: see `clocksIn`. Default: the machine's. */
+  time?: SharedArrayBuffer
+  /** How often details of visits are written. */
+  visitFlushMs?: number | undefined
+  /** Starts a thread. Default: a new Worker. */
+  openWorker?: (url: URL) => Worker
+  /** Lines that the log could not write. */
+  logLinesDropped?: () => number
+}
 
 export type Service = Awaited<ReturnType<typeof openService>>
 
-/** Opens everything that exists once per process, except what redirects need. Throws DataError. */
-export async function openService(redirecting: Redirecting) {
-  const { clock, config, log, prepared, redirects } = redirecting
-  const data = await openData(redirecting)
-  const { threads, watch, dataWatch, cluster, writer, db } = data
-  const { lock, hasher, fresh, setupLink } = prepared
-  const base = { ...redirecting, db, hasher, writer, threads }
-  const guards = openGuards(base)
-  const links = openLinks({ ...base, ...guards })
-  const { hits, images, reads, effects } = links
-  const flusher = new HitFlusher({ ...base, flushMs: config.hitFlushMs })
-  const visits = await openVisits(base)
-  const allThreads = { ...threads, redirect: redirects, ...(visits && { visits: visits.thread }) }
-  const health = new Health({ hits, writer, threads: allThreads, watch, cluster })
-  const series = new HitSeries({ reader: threads.reader, counts: hits, clock })
+/**
+ * Opens everything that exists once per process. Redirects are answered before the rest has
+ * started; all other requests wait for `control`. Throws DataError, and ListenError if the port
+ * cannot be opened.
+ */
+export async function openService(config: Config, outside: Outside, control: Promise<Control>) {
+  const { clock, monotonic, random } = outside
+  const log = limitLines(outside.log, monotonic)
+  const openWorker = outside.openWorker ?? ((url: URL) => new Worker(url))
+  const start = new ThreadStarter(log, (name) => openWorker(threadFile(name)))
+  const folder = await openForService(config, { ...outside, log })
+  const { journal, hasher, lock, fresh, setupLink } = folder
+  const base: Base = { config, outside, log, start, folder }
+  const front = await openFront(base, control).catch((error) => {
+    folder.db.close()
+    lock.release()
+    throw error
+  })
+  const { redirects } = front
+  const data = await openData(base)
+  const { db, writer, reader, cluster, watch } = data
+  const guards = openGuards(base, data)
+  const links = openLinks(base, { front, data, guards })
+  const visits = await openVisits(base, { redirects, writer })
+  const threads = { ...data.threads, redirect: redirects, ...(visits && { visits: visits.thread }) }
+  const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
+  const series = new HitSeries({ reader, counts: links.hits, clock })
+  const parts = { config, clock, monotonic, random, log, hasher, journal, series, health, visits }
   const visitDetails = new VisitDetails({
-    reader: threads.reader,
+    reader,
     series,
     isOn: config.visitDetails,
     hasCountries: config.countryFile !== undefined || config.countryHeader !== undefined,
   })
-  const tally = new RequestTally()
-  const deps = { ...base, ...guards, ...links, health, series, visitDetails, tally, cluster }
+  const service = { ...parts, ...front, ...data, ...guards, ...links, visitDetails }
   const dashboard = openDashboard({
     config,
     db,
     writer,
     shared: {
-      ...deps,
-      reader: threads.reader,
-      top: new TopLinks({ reader: threads.reader, pages: links.pages }),
-      vitals: () => readVitals({ ...deps, databaseFile: databaseFile(config.dataDir) }),
+      ...service,
+      top: new TopLinks({ reader, pages: links.pages }),
+      vitals: () => readVitals({ ...service, databaseFile: databaseFile(config.dataDir) }),
     },
-    startPasswords: () => startPasswords(base),
+    startPasswords: () => start.once<PasswordFunctions>('passwords', {}),
   })
+  const flusher = new HitFlusher({ journal, writer, clock, flushMs: config.hitFlushMs, log })
   const metrics = new Metrics({
-    ...deps,
-    lists: threads.reader,
-    threads: allThreads,
+    ...service,
+    lists: reader,
+    threads,
     flusher,
     visits: visits?.flusher,
-    writerWork: data.writerWork,
-    watch,
     databaseFile: databaseFile(config.dataDir),
-    logLinesDropped: redirecting.logLinesDropped ?? (() => 0),
+    logLinesDropped: outside.logLinesDropped ?? (() => 0),
   })
-  const remake = prepared.remakeImages
-    ? new Remake({ images, reads, lists: threads.reader, writer, baseUrl: config.baseUrl, log })
+  const remake = folder.remakeImages
+    ? new Remake({ ...links, lists: reader, writer, baseUrl: config.baseUrl, log })
     : undefined
-  const pruner = new BucketPruner({ writer, clock })
-  const delayedDeletion = new DelayedDeletion({ db, links: links.links, clock, log })
+  const background = [
+    metrics,
+    watch,
+    data.dataWatch,
+    links.indexer,
+    new BucketPruner({ writer, clock }),
+    new DelayedDeletion({ db, links: links.links, clock, log }),
+  ]
+  const otherChanges =
+    data.ports && new OtherChanges({ port: data.ports.applied, effects: links.effects })
   return {
-    ...deps,
+    ...service,
     lock,
     fresh,
     setupLink,
     dashboard,
     metrics,
     flusher,
-    visits,
     remake,
-    timers: [dataWatch, metrics, watch, links.indexer, pruner, delayedDeletion],
-    otherChanges: data.ports && new OtherChanges({ port: data.ports.applied, effects }),
+    background,
+    otherChanges,
   }
 }
 
-/** The other threads on the data folder, and a connection to read it. */
-async function openData(redirecting: Redirecting) {
-  const { config, log, prepared } = redirecting
-  const writerWork = new WriterWork()
-  const ports = openClusterPorts(config, prepared.hostId)
-  const threads = await startThreads({
-    config,
-    host: redirecting,
-    writerWork,
-    cluster: ports?.ofWriter,
+interface Base {
+  config: Config
+  outside: Outside
+  log: Log
+  start: ThreadStarter
+  folder: ServiceFolder
+}
+
+/** The public port: from now on redirects are answered. Throws ListenError. */
+async function openFront({ config, outside, log, start, folder }: Base, control: Promise<Control>) {
+  const { clock, monotonic, random, time, addressesMax } = outside
+  const plans = planLimits(config)
+  const limiter = new RateLimiter(
+    RateLimiter.allocate({
+      plans,
+      anonymous: anonymousBudgets(config),
+      pagesPerMinute: config.dashboardRequestsPerMinute,
+      addressesMax,
+    }),
+    { clock, monotonic },
+  )
+  const versions = CodeVersions.allocate(random)
+  const blocklist = await Blocklist.open({
+    files: config.blocklistFiles,
+    thread: threadFile('blocklist'),
+    ownHosts: [config.baseUrl, config.cdnUrl],
+    ownAddress: new OwnAddress({ host: config.host, port: () => redirects.port }),
+    // The cached destinations have passed the old lists.
+    onChange: () => void redirects.setLists().then(() => versions.changeAll()),
+    log,
   })
+  const redirects: RedirectThreads = new RedirectThreads({
+    count: config.redirectThreads,
+    openWorker: () => start.open('redirect'),
+    log,
+    settings: {
+      databaseFile: databaseFile(config.dataDir),
+      cacheMax: config.linkCacheMax,
+      trustedProxies: config.trustedProxies,
+      notFoundUrl: config.notFoundUrl,
+      logsRequests: config.logRequests === 'all',
+      versions: versions.memory,
+      time,
+    },
+    visitHeaders: config.visitDetails ? visitHeaders(config.countryHeader) : undefined,
+    limiter,
+    journal: folder.journal,
+    blocklist,
+    control,
+  })
+  try {
+    await redirects.listen({ hostname: config.host, port: config.port })
+  } catch (error) {
+    await redirects.close()
+    throw error
+  }
+  return { plans, limiter, versions, blocklist, redirects }
+}
+
+type Data = Awaited<ReturnType<typeof openData>>
+
+/** The threads on the data folder, and a connection to read it. */
+async function openData({ config, log, start, folder }: Base) {
+  const { dataDir } = config
+  const file = databaseFile(dataDir)
+  const writerWork = new WriterWork()
+  const ports = openClusterPorts(config, folder.hostId)
+  const settings = { file, journal: journalFile(dataDir), cluster: ports?.ofWriter }
+  const [ofWriter, reader, qr] = await Promise.all([
+    start.once<Writes>('writer', settings, {
+      batchMax: 1000,
+      observe: writerWork.observe,
+      transfer: ports ? [ports.ofWriter.state, ports.ofWriter.applied] : [],
+    }),
+    start.again<Reads>('reader', { file }),
+    start.again<Renderer>('qr', { dir: imageFolder(dataDir) }),
+  ])
   // The writer thread has the database open by now. Closing its last connection would merge the
   // whole write-ahead log that a crash left.
-  prepared.db.close()
+  folder.db.close()
+  const threads = { writer: ofWriter, reader, qr }
   const watch = new ThreadWatch({ threads, log })
-  const dataWatch = new DataWatch({ dataDir: config.dataDir, journal: prepared.journal, log })
+  const dataWatch = new DataWatch({ dataDir, journal: folder.journal, log })
   const isHanging = () => watch.isHanging('writer')
   const cluster = ports && new Cluster({ port: ports.state, log })
-  const writer = new Writer<Writes>(threads.writer, { data: dataWatch, isHanging }, cluster)
-  const db = openReadonly(databaseFile(config.dataDir), { cacheKiB: 8192 })
-  return { ports, threads, watch, dataWatch, cluster, writer, writerWork, db }
+  const writer = new Writer<Writes>(ofWriter, { data: dataWatch, isHanging }, cluster)
+  const db = openReadonly(file, { cacheKiB: 8192 })
+  return { ports, threads, reader, qr, watch, dataWatch, cluster, writer, writerWork, db }
 }
 
 /** The channels between the control thread and the writer thread of a host in a cluster. */
@@ -160,58 +277,54 @@ function openClusterPorts({ clusterUrl, hostName }: Config, host: string | undef
 }
 
 /** The thread that counts details of redirects; undefined with VISIT_DETAILS=off. */
-async function openVisits(base: Base) {
-  const { config, redirects, time, prepared, writer, log, openWorker, visitFlushMs } = base
+async function openVisits(
+  { config, outside, log, start, folder }: Base,
+  { redirects, writer }: { redirects: RedirectThreads; writer: Writer<Writes> },
+) {
   const rings = redirects.visitRings
   if (!rings) return undefined
   const { countryFile, countryHeader } = config
-  const settings = { rings, countryFile, countryHeader, time }
-  const thread = await startVisits({ log, openWorker }, settings)
-  const host = prepared.hostId ?? ''
-  const flushMs = visitFlushMs
+  const settings: CollectorSettings = { rings, countryFile, countryHeader, time: outside.time }
+  const thread = await start.again<CollectorFunctions>('visits', settings)
+  const host = folder.hostId ?? ''
+  const flushMs = outside.visitFlushMs
   return { thread, flusher: new VisitFlusher({ collector: thread, writer, host, log, flushMs }) }
 }
 
-interface Base extends Redirecting {
-  db: Database
-  hasher: SecretHasher
-  writer: Writer<Writes>
-  threads: Threads
-}
+/** Admission of requests: accounts, maintenance, memory in flight, counters. */
+const openGuards = ({ config, outside }: Base, { db, writer }: Data) => ({
+  accounts: new AccountStore(db),
+  keyUses: new KeyUses(writer),
+  maintenance: new MaintenanceMode(new SettingStore(db), outside.clock),
+  address: new ClientAddress(config.trustedProxies),
+  requestIds: new RequestIds(outside.random),
+  bodies: new RequestBodies(),
+  unsent: new UnsentResponses(),
+  tally: new RequestTally(),
+})
 
-/** Admission of requests: accounts, limits, maintenance, memory in flight. */
-function openGuards(base: Base) {
-  const { config, clock, random, db, writer } = base
-  return {
-    accounts: new AccountStore(db),
-    keyUses: new KeyUses(writer),
-    maintenance: new MaintenanceMode(new SettingStore(db), clock),
-    address: new ClientAddress(config.trustedProxies),
-    requestIds: new RequestIds(random),
-    bodies: new RequestBodies(),
-    unsent: new UnsentResponses(),
-  }
-}
-
-interface LinkOptions extends Base {
-  accounts: AccountStore
-  unsent: UnsentResponses
+interface LinkParts {
+  front: Pick<Awaited<ReturnType<typeof openFront>>, 'versions' | 'redirects' | 'blocklist'>
+  data: Pick<Data, 'db' | 'writer' | 'reader' | 'qr'>
+  guards: Pick<ReturnType<typeof openGuards>, 'accounts' | 'unsent'>
 }
 
 /** Links, their images and their hits. */
-function openLinks(options: LinkOptions) {
-  const { config, clock, monotonic, log, db, journal, writer, threads } = options
-  const { versions, redirects, blocklist, unsent, accounts } = options
+function openLinks({ config, outside, log, folder }: Base, { front, data, guards }: LinkParts) {
+  const { db, writer, reader, qr } = data
+  const { versions, redirects, blocklist } = front
+  const { accounts, unsent } = guards
+  const { clock, monotonic } = outside
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
   const codes = new KnownCodes({
     reads,
-    reader: threads.reader,
+    reader,
     onComplete: (memory) => redirects.setCodes(memory),
   })
   const qrStore = new QrStore(db)
   const images = new QrImages({
-    renderer: threads.qr,
+    renderer: qr,
     dir: imageFolder(config.dataDir),
     addresses,
     reads,
@@ -219,7 +332,7 @@ function openLinks(options: LinkOptions) {
     log,
   })
   const indexer = new SearchIndexer(writer)
-  const hits = new HitCounts(new HitReads(db), journal)
+  const hits = new HitCounts(new HitReads(db), folder.journal)
   const properties = new PropertyReads(db)
   const hitLimits = new HitLimits(hits)
   const effects = new LinkEffects({ versions, codes, hitLimits, images, indexer })
@@ -241,11 +354,14 @@ function openLinks(options: LinkOptions) {
     indexer,
     hits,
     links: new LinkWriter({ writer, effects }),
-    pages: new LinkPages(threads.reader, { requireRoom }),
+    pages: new LinkPages(reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
     moderation: new Moderation({ reads: new ModerationReads(db), writer, effects, clock }),
   }
 }
+
+/** The module of a thread. */
+const threadFile = (name: string): URL => new URL(`./threads/${name}.ts`, import.meta.url)
 
 /** Starts this program, compiled or not. */
 const OWN_COMMAND = import.meta.dir.startsWith('/$bunfs/')
@@ -253,41 +369,3 @@ const OWN_COMMAND = import.meta.dir.startsWith('/$bunfs/')
   : [process.execPath, join(import.meta.dir, 'main.ts')]
 
 const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
-
-/**
- * Stops background work, counts the last hits and closes the database. Images and password checks
- * in progress may then take `graceMs` more. Throws if the disk refuses.
- */
-export async function closeService(service: Service, graceMs?: number): Promise<void> {
-  const { timers, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { threads, db, writer, lock, log, qrTrials, redirects } = service
-  const { cluster, otherChanges, journal, visits } = service
-  for (const timer of timers) timer.close()
-  qrTrials.close()
-  await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
-  const unlessHitsCanWait = (error: unknown) => {
-    const reason = cluster?.problem
-    if (!reason) throw error
-    log.warn('hits.waiting', { hits: journal.pending, reason })
-  }
-  // These threads have the lowest priority: on a busy machine the data would wait for seconds.
-  const background = Promise.all([images.close(), dashboard.passwords.close()])
-  try {
-    await redirects.close()
-    await Promise.all([
-      remake?.close(),
-      flusher.close().catch(unlessHitsCanWait),
-      visits?.flusher.close(),
-    ])
-  } finally {
-    await Promise.all([threads.reader.close(), visits?.thread.close()])
-    db.close()
-    // Last, because only a writing connection can merge the write-ahead log when it closes.
-    await writer.close({ drop: ['indexLinks', 'pruneBuckets'] })
-    cluster?.close()
-    otherChanges?.close()
-    await (graceMs === undefined ? background : Promise.race([background, Bun.sleep(graceMs)]))
-    lock.release()
-    log.close()
-  }
-}

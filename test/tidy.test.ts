@@ -30,10 +30,9 @@ const COLUMNS_MAX = 100
 /** A file imports from its own layer or one above it in this list. */
 const LAYERS: readonly string[] =
   `
-  lib errors config hot db accounts data-folder limits maintenance
+  lib errors config hot db accounts limits maintenance
   http blocklist hits visits links import analytics moderation cluster redirect qr status
-  dashboard openapi client backup writes prepare threads start-threads start-redirects
-  service app cli main
+  dashboard openapi client backup writes data-folder threads service app cli main
 `.match(/\S+/g) ?? []
 
 const isTest = (path: string) => /\.test\.ts$/.test(path)

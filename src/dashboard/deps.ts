@@ -26,18 +26,16 @@ import type { PropertiesDeps } from '../links/properties.ts'
 import type { ReadDeps } from '../links/read.ts'
 import type { SharedPageReads, SharedPageWrites } from '../links/shared-pages.ts'
 import type { TagReads } from '../links/tags.ts'
-import type { UpdateDeps } from '../links/update.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
 import type { QrStore, QrWrites } from '../qr/store.ts'
 import type { QrTrials } from '../qr/trials.ts'
-import type { Health } from '../status/health.ts'
 import type { Vitals } from '../status/vitals.ts'
 import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
 
 /** Parts of the service that the pages use. */
-export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, PropertiesDeps, GuardDeps {
+export interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
@@ -46,7 +44,6 @@ export interface SharedDeps extends CreateDeps, UpdateDeps, ReadDeps, Properties
   images: Pick<QrImages, 'render' | 'renderMany' | 'renderText'>
   qrStore: QrStore
   qrTrials: QrTrials
-  health: Health
   moderation: Moderation
   vitals: () => Vitals
   series: HitSeries
