@@ -4,7 +4,8 @@ import { temporaryFolder } from '../../test/support/folder.ts'
 import { findAccount, issueKey } from '../accounts/keys.ts'
 import type { KeyScope } from '../accounts/store.ts'
 import { HOUR } from '../lib/clock.ts'
-import { createAccount, revoke, rotate, setupLink } from './accounts.ts'
+import { createAccount, listAccounts, revoke, rotate, setupLink } from './accounts.ts'
+import { PAGE } from './administration.ts'
 import { CommandError } from './errors.ts'
 
 const EMAIL = 'ann@example.com'
@@ -78,6 +79,22 @@ test('a name that no key has is refused with those that there are', async () => 
   await expect(run()).rejects.toThrow(`${EMAIL} has no key with the name Shop. Its keys: Default`)
   await revoke(account.deps, KEY)
   await expect(run()).rejects.toThrow('It has no active key.')
+})
+
+test('a list of accounts comes in pages, each account once', async () => {
+  using folder = temporaryFolder()
+  using account = await open(folder.path)
+  account.deps.db.run(`
+    INSERT INTO accounts (email, plan, created_at)
+    WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ${PAGE + 1})
+    SELECT i || '@example.com', 'free', 0 FROM n`)
+  const first = listAccounts(account.deps, { json: true })
+  expect(first.next).toBe(PAGE)
+  const last = listAccounts(account.deps, { json: true, after: PAGE })
+  expect(last.next).toBeUndefined()
+  const ids = `${first.text}\n${last.text}`.split('\n').map((line) => JSON.parse(line).account_id)
+  expect(ids).toEqual(Array.from({ length: PAGE + 1 }, (_, at) => at + 1))
+  expect(listAccounts(account.deps, { json: true, after: PAGE + 1 })).toEqual({ text: '' })
 })
 
 test('setup-link is refused where there is an owner, unless another is wanted', async () => {

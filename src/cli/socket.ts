@@ -126,6 +126,9 @@ export async function callService(
         'restart it.',
     )
   }
+  if (!response.ok && response.status !== REFUSED) {
+    throw new CommandError(`The service refuses the call (HTTP ${response.status}).`)
+  }
   const outcome = Answer.parse(await response.json())
   if ('error' in outcome) throw new CommandError(outcome.error)
   return outcome.value
