@@ -8,7 +8,7 @@ import { settingWrites } from '../db/settings.ts'
 import { Applier } from './apply.ts'
 import { FIRST_DIGEST } from './digest.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
-import type { Entry } from './log.ts'
+import type { Entry } from './log-reader.ts'
 import { logPositionSetter } from './position.ts'
 import { FIRST_CHAIN } from './schema.ts'
 

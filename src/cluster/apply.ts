@@ -4,11 +4,12 @@ import { machineFailure } from '../lib/disk-refusal.ts'
 import type { Outcome } from '../lib/thread.ts'
 import { nextDigest, withSums } from './digest.ts'
 import { CALLS_VERSION, decodeCalls, type LoggedCall } from './entries.ts'
-import type { Entry } from './log.ts'
+import type { Entry } from './log-reader.ts'
 import { findLogPosition, type LogPosition, logPositionSetter } from './position.ts'
 
-/** Calls of one transaction while many entries are applied. */
+/** Calls of one transaction, and their bytes in the log, while many entries are applied. */
 const TRANSACTION_CALLS = 1000
+const TRANSACTION_BYTES = 64 * 1024
 /** Entries between two comparisons of digests. */
 const DIGEST_ENTRIES = 1000
 
@@ -64,16 +65,19 @@ export class Applier {
   *apply(entries: readonly Entry[]): Generator<AppliedEntry[]> {
     let due: DueEntry[] = []
     let count = 0
+    let bytes = 0
     for (const entry of entries) {
       if (entry.seq <= this.#position.seq) continue
       const calls = this.#admit(entry, due.at(-1)?.entry ?? this.#position)
       if (!calls) break
       due.push({ entry, calls })
       count += calls.length
-      if (count < TRANSACTION_CALLS) continue
+      bytes += entry.calls.length
+      if (count < TRANSACTION_CALLS && bytes < TRANSACTION_BYTES) continue
       yield this.#commit(due)
       due = []
       count = 0
+      bytes = 0
     }
     if (due.length > 0) yield this.#commit(due)
   }

@@ -4,7 +4,8 @@ import { within } from '../lib/deadline.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { Applier, OTHER_CLUSTER } from './apply.ts'
-import { NOT_ANSWERING, PostgresLog, STATEMENT_MS } from './log.ts'
+import { NOT_ANSWERING, STATEMENT_MS } from './connection.ts'
+import { PostgresLog } from './log.ts'
 
 /** A start waits so long for PostgreSQL before it listens: redirects do not need it. */
 const CONTACT_MS = 500

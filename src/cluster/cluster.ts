@@ -1,7 +1,8 @@
 import type { Log } from '../lib/log.ts'
 import type { LinkEffects } from '../links/effects.ts'
+import { NOT_ANSWERING } from './connection.ts'
 import type { AppliedEvent, SeenMessage, StateEvent } from './events.ts'
-import { LEASE_MS, NOT_ANSWERING } from './log.ts'
+import { LEASE_MS } from './log.ts'
 
 /** How long the response to a change waits for the other hosts. */
 const WAIT_MS = 250
@@ -53,7 +54,7 @@ export class Cluster {
     const state = this.#state
     if (state?.problem) return state.problem
     if (!state || this.contactMs > LEASE_MS) return state?.contactProblem ?? NOT_ANSWERING
-    return state.isCaughtUp ? undefined : 'this host is still reading the log of the cluster'
+    return state.behind
   }
 
   /** Milliseconds since PostgreSQL answered. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { SETTABLE_PROPERTIES } from '../links/property-table.ts'
-import { CALLS_VERSION, decodeCalls, encodeCalls, versionNeeded } from './entries.ts'
+import { CALLS_VERSION, decodeCalls, encodeCalls, encodeEntry, versionNeeded } from './entries.ts'
 
 const value = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -40,6 +40,21 @@ test('what is encoded twice has the same bytes', () => {
 test('an entry of calls of the first set needs version 1', () => {
   expect(versionNeeded([])).toBe(1)
   expect(versionNeeded([{ name: 'changeUrl', args: {} }])).toBe(1)
+})
+
+test('large entries are compressed if every host can read them', () => {
+  const calls = [{ name: 'changeUrl', args: { urls: Array(1000).fill('https://example.com/') } }]
+  const plain = encodeCalls(calls)
+  const { version, calls: compressed } = encodeEntry(calls, CALLS_VERSION)
+  expect(compressed.length).toBeLessThan(plain.length / 10)
+  expect(decodeCalls(compressed)).toEqual(calls)
+  expect(encodeEntry(calls, version - 1)).toEqual({ version: 1, calls: plain })
+})
+
+test('an entry that a host of the cluster does not know is refused', () => {
+  const calls = [{ name: 'signUp', args: {} }]
+  expect(encodeEntry(calls, 3).version).toBe(3)
+  expect(() => encodeEntry(calls, 2)).toThrow('must be upgraded first (it knows calls 2)')
 })
 
 const patching = (patch: object) => [{ name: 'patchLinks', args: { ids: [1], patch } }]

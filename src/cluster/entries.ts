@@ -58,9 +58,34 @@ export function encodeCalls(calls: readonly LoggedCall[]): Buffer {
   )
 }
 
-/** Throws for bytes that `encodeCalls` did not write. */
+/** Since this set of calls, an entry may be compressed. */
+const COMPRESSED_SINCE = 5
+const COMPRESSED_FROM_BYTES = 1024
+
+/**
+ * Throws if a host does not know these calls. `oldest`: the smallest set of calls that a host of
+ * the cluster knows.
+ */
+export function encodeEntry(calls: readonly LoggedCall[], oldest: number) {
+  const version = versionNeeded(calls)
+  if (version > oldest) {
+    throw new Error(`a host of the cluster must be upgraded first (it knows calls ${oldest})`)
+  }
+  const encoded = encodeCalls(calls)
+  if (encoded.length < COMPRESSED_FROM_BYTES || oldest < COMPRESSED_SINCE) {
+    return { version, calls: encoded }
+  }
+  const compressed = Bun.zstdCompressSync(encoded)
+  return { version: Math.max(version, COMPRESSED_SINCE), calls: compressed }
+}
+
+/** The first byte of JSON. */
+const BRACKET = 0x5b
+
+/** Throws for bytes that `encodeEntry` did not write. */
 export function decodeCalls(bytes: Uint8Array): LoggedCall[] {
-  return JSON.parse(new TextDecoder().decode(bytes), (_, value: unknown) => {
+  const json = bytes[0] === BRACKET ? bytes : Bun.zstdDecompressSync(bytes)
+  return JSON.parse(new TextDecoder().decode(json), (_, value: unknown) => {
     const base64 = (value as { [BYTES]?: unknown } | null)?.[BYTES]
     return typeof base64 === 'string' ? Uint8Array.fromBase64(base64) : value
   }) as LoggedCall[]

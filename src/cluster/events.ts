@@ -20,8 +20,8 @@ export interface StateEvent {
   applied: number
   /** The other hosts. */
   hosts: OtherHost[]
-  /** This host has applied all entries since its start. */
-  isCaughtUp: boolean
+  /** Why this host does not have the newest data; undefined if it has. */
+  behind: string | undefined
   /** Why this host applies no entries. */
   problem: string | undefined
   /** Number of digests that were equal to those of the other hosts. */

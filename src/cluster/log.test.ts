@@ -1,4 +1,5 @@
 import { expect } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import type { SQL } from 'bun'
 import { eventually } from '../../test/support/app.ts'
 import { PostgresServer } from '../../test/support/postgres.ts'
@@ -6,6 +7,7 @@ import { shared } from '../../test/support/shared.ts'
 import { TcpProxy } from '../../test/support/tcp-proxy.ts'
 import { testWith } from '../../test/support/tools.ts'
 import { PostgresLog } from './log.ts'
+import type { Entry } from './log-reader.ts'
 import { createTables } from './schema.ts'
 
 const testLog = testWith('postgres')
@@ -77,18 +79,74 @@ testLog('pruning reads a part of the log only, however long it is', async () => 
   expect((await rowsRead()) - before).toBeLessThan(2000)
 })
 
-testLog('a subscription that PostgreSQL does not confirm fails', async () => {
+testLog('a subscription that PostgreSQL does not confirm is given up, and begun anew', async () => {
   await using cluster = await newLog()
   const { server, database } = cluster
   await using proxy = await TcpProxy.start(server.port)
   const log = new PostgresLog({ url: server.url(database, proxy.port), host: 'host' })
-  const on = { entry: () => {}, applied: () => {} }
-  const first = await log.listen(on)
-  first.close()
+  let confirmed = 0
+  const on = { entry: () => confirmed++, applied: () => {} }
+  log.subscribe(on)
+  await eventually('it is confirmed', () => confirmed === 1)
+  log.unsubscribe()
   proxy.holdAfter('LISTEN')
-  await expect(log.listen(on)).rejects.toThrow('does not answer')
+  log.subscribe(on)
+  await eventually('it waits', () => proxy.isHolding)
+  proxy.abandon()
   proxy.restore()
+  await eventually('another one is confirmed', () => {
+    log.subscribe(on)
+    return confirmed === 2
+  })
   await log.close()
+})
+
+testLog('entries are read in pieces, also those that are larger than one', async () => {
+  await using cluster = await newLog()
+  const { server, database, run } = cluster
+  const sizes = [10, 300_000, 20, 30_000, 5_000_000, 40]
+  for (const [at, size] of sizes.entries()) {
+    const calls = new Uint8Array(randomBytes(size))
+    await run(
+      (sql) => sql`INSERT INTO hopcode.log (seq, host, batch, version, chain, calls)
+        VALUES (${at + 1}, 'other', ${`${at}`}, 1, ${Bun.SHA256.hash(calls)}::bytea, ${calls}::bytea)`,
+    )
+  }
+  await using proxy = await TcpProxy.start(server.port)
+  const log = new PostgresLog({ url: server.url(database, proxy.port), host: 'host' })
+  const read: Entry[] = []
+  let errors = 0
+  for (let isAtEnd = false; !isAtEnd; ) {
+    // Connections are lost in the middle of entries.
+    if (errors < 3) setTimeout(() => proxy.cut(), 5 * errors)
+    const entries = await log.readAfter(read.length).catch(() => undefined)
+    if (entries) read.push(...entries)
+    else errors++
+    isAtEnd = entries?.length === 0
+  }
+  expect(read.map(({ seq, calls }) => [seq, calls.length])).toEqual(
+    sizes.map((size, at) => [at + 1, size]),
+  )
+  for (const { calls, chain } of read) expect(Bun.SHA256.hash(calls)).toEqual(new Uint8Array(chain))
+  await log.close()
+})
+
+testLog('a line of 1 Mbit/s and one of 300 ms read entries without an error', async () => {
+  await using cluster = await newLog()
+  const { server, database, run } = cluster
+  await run(fill(1, 3, 100_000, 0))
+  await using proxy = await TcpProxy.start(server.port)
+  for (const slow of [() => proxy.limit(1_000_000), () => proxy.delay(150)]) {
+    slow()
+    const log = new PostgresLog({ url: server.url(database, proxy.port), host: 'host' })
+    let seq = 0
+    for (let next: Entry[] = []; next.length > 0 || seq === 0; seq += next.length) {
+      next = await log.readAfter(seq)
+    }
+    expect(seq).toBe(3)
+    await log.close()
+    proxy.restore()
+  }
 })
 
 testLog('PostgreSQL adds no entry after its deadline, and finds one that it added', async () => {

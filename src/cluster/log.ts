@@ -2,39 +2,30 @@ import { SQL } from 'bun'
 import { assert } from '../lib/assert.ts'
 import { within } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
+import {
+  CONNECT_MS,
+  CONNECTION,
+  Connection,
+  isDuplicate,
+  NOT_ANSWERING,
+  type Row,
+  STATEMENT_MS,
+} from './connection.ts'
+import { type Entry, LogReader } from './log-reader.ts'
 
 /**
  * The ordered log of a cluster, in PostgreSQL 15 or later: plain rows and row locks. Each
  * connection has one role, so that a statement that waits does not delay another role.
  */
 
-/** A statement that takes longer fails, and its connection is replaced. */
-export const STATEMENT_MS = 2000
 /** Changes do not wait for a host that has not reported for longer. */
 export const LEASE_MS = 2000
-/**
- * Bytes of calls that one read returns, at least one entry: 16 Mbit/s are enough to transfer them
- * within `STATEMENT_MS`.
- */
-const PAGE_BYTES = 4 * 1024 * 1024
-const PAGE_ENTRIES = 500
 /** Retention of entries that all hosts have applied. */
 const KEPT = '7 days'
 /** Entries that one statement reads and may delete: more would delay the reports of the host. */
 const PRUNED_MAX = 1000
 /** Bytes of calls that one statement deletes, at least one entry. */
 const PRUNED_BYTES = 16 * 1024 * 1024
-
-export interface Entry {
-  seq: number
-  host: string
-  batch: string
-  /** The set of calls that it needs: see entries.ts. */
-  version: number
-  /** SHA-256 over the chain of the entry before it and `calls`. */
-  chain: Buffer
-  calls: Uint8Array
-}
 
 /** The state of a host, for the other hosts. */
 interface HostReport {
@@ -64,6 +55,8 @@ interface PrunedLog extends LogSize {
   deleted: number
 }
 
+export type NewEntry = Pick<Entry, 'batch' | 'version' | 'calls'>
+
 /** The state of the log as of one report. */
 export interface LogState {
   /** The random name of the cluster. */
@@ -88,7 +81,9 @@ export class PostgresLog {
   readonly #options: PostgresLogOptions
   readonly #append: Connection
   readonly #read: Connection
+  readonly #reader: LogReader
   readonly #report: Connection
+  #subscription: SQL | undefined
   /** PostgreSQL's clock in epoch ms, and an instant of `performance.now()` after it was read. */
   #clock: { now: number; readBefore: number } | undefined
 
@@ -96,6 +91,7 @@ export class PostgresLog {
     this.#options = options
     this.#append = new Connection(options.url)
     this.#read = new Connection(options.url)
+    this.#reader = new LogReader(this.#read)
     // A report is repeated soon: losing the last one does no harm.
     this.#report = new Connection(options.url, { synchronous_commit: 'off' })
   }
@@ -116,10 +112,10 @@ export class PostgresLog {
    * nothing: a statement that was on its way for longer could replace a newer change.
    */
   async append(
-    entry: Pick<Entry, 'batch' | 'version' | 'calls'>,
+    { batch, version, calls }: NewEntry,
     deadline: number,
+    ms = STATEMENT_MS,
   ): Promise<Place> {
-    const { batch, version, calls } = entry
     const { host } = this.#options
     const added = await this.#append
       .run(
@@ -135,6 +131,7 @@ export class PostgresLog {
           INSERT INTO hopcode.log (seq, host, batch, version, chain, calls)
           SELECT seq, ${host}, ${batch}, ${version}, chain, calls FROM head
           RETURNING seq, chain, pg_notify('hopcode_log', host)`,
+        ms,
       )
       .catch((error: unknown): Row[] => {
         if (isDuplicate(error)) return []
@@ -162,16 +159,9 @@ export class PostgresLog {
     return { cluster: String(row?.name), head: Number(row?.seq) }
   }
 
-  /** The next entries after `seq`, in order. Empty at the end of the log. */
-  async readAfter(seq: number): Promise<Entry[]> {
-    const rows = await this.#read.run(
-      (sql) => sql`
-        SELECT seq, host, batch, version, chain, calls FROM (
-          SELECT *, sum(length(calls)) OVER (ORDER BY seq) - length(calls) AS bytes_before
-          FROM hopcode.log WHERE seq > ${seq} ORDER BY seq LIMIT ${PAGE_ENTRIES}
-        ) AS next WHERE bytes_before < ${PAGE_BYTES} ORDER BY seq`,
-    )
-    return rows.map((row) => ({ ...row, seq: Number(row.seq) }) as unknown as Entry)
+  /** The next entries after `seq`, in order. Empty at the end of the log. One call at a time. */
+  readAfter(seq: number): Promise<Entry[]> {
+    return this.#reader.readAfter(seq)
   }
 
   /** Reports the state of this host, and returns that of the others. Throws `HostRemoved`. */
@@ -258,32 +248,35 @@ export class PostgresLog {
   }
 
   /**
-   * Calls back for each new entry of another host, and when another host has applied entries. A
-   * connection that is lost is restored; notifications sent meanwhile are lost, so poll as well.
+   * Calls back for each new entry of another host, and when another host has applied entries, unless
+   * it does already. A connection that is lost is restored; notifications sent meanwhile are lost,
+   * so poll as well.
    */
-  async listen(on: {
-    entry: () => void
-    applied: (host: string, seq: number) => void
-  }): Promise<Listener> {
-    const sql = new SQL(this.#options.url, { ...CONNECTION, max: 1 })
+  subscribe(on: Subscriber): void {
+    if (this.#subscription) return
+    const sql = new SQL(this.#options.url, CONNECTION)
+    this.#subscription = sql
+    void within(CONNECT_MS, this.#listen(sql, on), NOT_ANSWERING)
+      // Without a notification of entries that others have appended meanwhile.
+      .then(on.entry)
+      .catch(() => this.#subscription === sql && this.unsubscribe())
+  }
+
+  /** The connection may be dead without an error, because only the server writes to it. */
+  unsubscribe(): void {
+    void this.#subscription?.close({ timeout: 0 }).catch(() => {})
+    this.#subscription = undefined
+  }
+
+  async #listen(sql: SQL, on: Subscriber): Promise<void> {
     const { host } = this.#options
-    const close = () => void sql.close({ timeout: 0 }).catch(() => {})
-    const subscribe = async () => {
-      await sql.listen('hopcode_log', (author: string) => {
-        if (author !== host) on.entry()
-      })
-      await sql.listen('hopcode_applied', (payload: string) => {
-        const [seq = '', id = ''] = payload.split(' ', 2)
-        if (id !== host) on.applied(id, Number(seq))
-      })
-    }
-    try {
-      await within(STATEMENT_MS, subscribe(), NOT_ANSWERING)
-    } catch (error) {
-      close()
-      throw error
-    }
-    return { close }
+    await sql.listen('hopcode_log', (author: string) => {
+      if (author !== host) on.entry()
+    })
+    await sql.listen('hopcode_applied', (payload: string) => {
+      const [seq = '', id = ''] = payload.split(' ', 2)
+      if (id !== host) on.applied(id, Number(seq))
+    })
   }
 
   #noteClock(row: Row | undefined): void {
@@ -291,71 +284,20 @@ export class PostgresLog {
   }
 
   async close(): Promise<void> {
+    this.unsubscribe()
     await Promise.all([this.#append.close(), this.#read.close(), this.#report.close()])
   }
 }
 
 export type Place = Pick<Entry, 'seq' | 'chain'>
 
-export interface Listener {
-  close(): void
+interface Subscriber {
+  entry: () => void
+  applied: (host: string, seq: number) => void
 }
 
 /** The cluster no longer knows this host. */
 export class HostRemoved extends Error {
   override readonly name = 'HostRemoved'
   override readonly message = 'this host was removed from the cluster'
-}
-
-export const NOT_ANSWERING = 'PostgreSQL does not answer'
-
-/** What people read about a failed statement: a refusal, such as of the password, by its words. */
-function reasonOf(error: unknown): string {
-  const { code = '', message } = error as Error & { code?: string }
-  if (code.startsWith('ERR_POSTGRES_CONNECTION_') || message === NOT_ANSWERING) return NOT_ANSWERING
-  return `PostgreSQL: ${message}`
-}
-
-const isDuplicate = (error: unknown): boolean => (error as { errno?: string }).errno === '23505'
-
-type Row = Record<string, unknown>
-
-const CONNECTION = { idleTimeout: 0, maxLifetime: 0, connectionTimeout: STATEMENT_MS / 1000 }
-
-/** One connection, opened on first use. One that fails or hangs is replaced. */
-class Connection {
-  readonly #url: string
-  readonly #parameters: Record<string, string>
-  #sql: SQL | undefined
-
-  constructor(url: string, parameters: Record<string, string> = {}) {
-    this.#url = url
-    this.#parameters = { statement_timeout: String(STATEMENT_MS), ...parameters }
-  }
-
-  async run(statement: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
-    const sql = this.#open()
-    try {
-      return await within(STATEMENT_MS, statement(sql), NOT_ANSWERING)
-    } catch (error) {
-      if (isDuplicate(error)) throw error
-      this.#drop(sql)
-      throw new Error(reasonOf(error), { cause: error })
-    }
-  }
-
-  async close(): Promise<void> {
-    const closed = this.#sql?.close({ timeout: 0 })
-    if (closed) await within(STATEMENT_MS, closed, '').catch(() => {})
-  }
-
-  #open(): SQL {
-    this.#sql ??= new SQL(this.#url, { ...CONNECTION, max: 1, connection: this.#parameters })
-    return this.#sql
-  }
-
-  #drop(sql: SQL): void {
-    if (this.#sql === sql) this.#sql = undefined
-    void sql.close({ timeout: 0 }).catch(() => {})
-  }
 }

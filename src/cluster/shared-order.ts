@@ -5,31 +5,20 @@ import type { PreparedCall } from '../hits/shared-store.ts'
 import { repeated, within } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
 import { type AppliedEntry, Applier, divergedAt, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
-import {
-  CALLS_VERSION,
-  encodeCalls,
-  type LoggedCall,
-  splitCalls,
-  versionNeeded,
-} from './entries.ts'
+import { NOT_ANSWERING } from './connection.ts'
+import { CALLS_VERSION, encodeEntry, type LoggedCall, splitCalls } from './entries.ts'
 import type { AppliedEvent, StateEvent } from './events.ts'
-import {
-  type Entry,
-  HostRemoved,
-  LEASE_MS,
-  type Listener,
-  type LogSize,
-  type LogState,
-  NOT_ANSWERING,
-  type PostgresLog,
-} from './log.ts'
+import { HostRemoved, LEASE_MS, type LogSize, type LogState, type PostgresLog } from './log.ts'
+import type { Entry } from './log-reader.ts'
+import { NOT_CURRENT, Progress } from './progress.ts'
 
 /** Interval of polling the log and reporting that this host is live. */
 const REPORT_MS = 250
 const PRUNE_MS = 60_000
-/** An append is repeated for so long while its outcome is unknown. */
+/** An append is repeated for so long while its outcome is unknown, and longer if it is large. */
 const APPEND_MS = 2000
-const APPENDS = { ms: APPEND_MS, pauseMs: 50 }
+const APPEND_BYTES_PER_MS = 1024
+const APPEND_PAUSE_MS = 50
 
 /** Calls that concern only this host and stay out of the log. */
 const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits'])
@@ -72,11 +61,14 @@ export class SharedOrder implements Order {
   #problem: string | undefined
   /** Why this host could not apply an entry. It tries again. */
   #fault: string | undefined
-  #isCaughtUp = false
+  readonly #progress = new Progress()
+  /** Why the log could not be read. */
+  #readProblem: string | undefined
+  /** The problem in the last report. */
+  #reported: string | null | undefined
   #contactAt = Number.NEGATIVE_INFINITY
   /** Why the last report failed. */
   #contactProblem: string | undefined
-  #listener: Listener | undefined
   #following: Promise<void> | undefined
   /** Set by a notification during `#followAll`, which then reads the log once more. */
   #mustFollow = false
@@ -90,7 +82,7 @@ export class SharedOrder implements Order {
   #logSize: LogSize | undefined
   #digestsEqual = 0
   #isClosed = false
-  /** Calls during the start wait for it: without contact they would fail. */
+  /** Calls during the start wait for it: before, they would fail. */
   readonly #firstReport: Promise<void>
 
   constructor(options: SharedOrderOptions) {
@@ -98,7 +90,7 @@ export class SharedOrder implements Order {
     this.#applier = new Applier(options)
     this.#confirmed = this.place
     this.#posted = this.place
-    this.#firstReport = this.#report()
+    this.#firstReport = this.#report().then(() => this.#followFor(APPEND_MS))
   }
 
   get place(): number {
@@ -135,7 +127,6 @@ export class SharedOrder implements Order {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    this.#unsubscribe()
     await this.#options.log.leave().catch(() => {})
     await this.#options.log.close()
   }
@@ -143,12 +134,15 @@ export class SharedOrder implements Order {
   /** Applies the log up to its end as of this call. */
   async #catchUp(): Promise<Outcome> {
     const { log } = this.#options
+    const until = performance.now() + APPEND_MS
     try {
       await this.#firstReport
       this.#requireOrder()
       const { head } = await log.head()
       for (; this.place < head; this.#requireOrder()) {
-        this.#tryApply(await log.readAfter(this.place))
+        await this.#followFor(until - performance.now())
+        if (this.#readProblem) throw new Error(this.#readProblem)
+        if (performance.now() >= until) throw new Error(NOT_READ)
       }
       return { value: undefined }
     } catch (error) {
@@ -180,19 +174,22 @@ export class SharedOrder implements Order {
   async #append(calls: readonly LoggedCall[]): Promise<Outcome[]> {
     const { log, host } = this.#options
     const batch = crypto.randomUUID()
-    const version = versionNeeded(calls)
-    this.#requireKnown(version)
-    const entry = { batch, version, calls: encodeCalls(calls) }
+    const oldest = Math.min(CALLS_VERSION, ...(this.#state?.hosts ?? []).map((one) => one.version))
+    const entry = { batch, ...encodeEntry(calls, oldest) }
+    const ms = APPEND_MS + entry.calls.length / APPEND_BYTES_PER_MS
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
-      // mutate append-without-a-deadline: s/APPEND_MS/1e9/
-      const deadline = log.deadlineAfter(APPEND_MS)
+      // mutate append-without-a-deadline: s/ms/1e9/
+      const deadline = log.deadlineAfter(ms)
       // mutate append-twice: s/entry,/{ ...entry, batch: crypto.randomUUID() },/
-      const place = await repeated(APPENDS, () => log.append(entry, deadline))
+      const place = await repeated({ ms, pauseMs: APPEND_PAUSE_MS }, () =>
+        log.append(entry, deadline, ms),
+      )
       // Usually no other host has appended in between, so the entry need not be read from the log.
-      if (place.seq === this.place + 1) this.#apply([{ ...entry, ...place, host }])
-      else void this.#follow()
-      return await within(APPEND_MS, applied, 'the log could not be read in time')
+      const isNext = place.seq === this.place + 1
+      for (const _ of this.#apply(isNext ? [{ ...entry, ...place, host }] : []));
+      if (!isNext) void this.#follow()
+      return await within(APPEND_MS, applied, NOT_READ)
     } finally {
       this.#waiting.delete(batch)
     }
@@ -204,13 +201,14 @@ export class SharedOrder implements Order {
     if (performance.now() - this.#contactAt > LEASE_MS) {
       throw new Error(this.#contactProblem ?? NOT_ANSWERING)
     }
-    if (!this.#isCaughtUp) throw new Error('this host is still reading the log of the cluster')
+    const behind = this.#behind
+    if (behind) throw new Error(behind)
   }
 
-  #requireKnown(version: number): void {
-    const oldest = Math.min(CALLS_VERSION, ...(this.#state?.hosts ?? []).map((one) => one.version))
-    if (version <= oldest) return
-    throw new Error(`a host of the cluster must be upgraded first (it knows calls ${oldest})`)
+  /** Why this host lacks new entries, or the other hosts do not wait for it yet. */
+  get #behind(): string | undefined {
+    if (this.#progress.isCurrent && this.#reported === null) return undefined
+    return this.#readProblem ? `${NOT_CURRENT}: ${this.#readProblem}` : NOT_CURRENT
   }
 
   /** Repeats itself every `REPORT_MS`. */
@@ -230,37 +228,35 @@ export class SharedOrder implements Order {
     const applied = this.#confirmed
     // Entries may be appended and applied before the answer arrives.
     const { place } = this
-    const problem = this.#problem ?? this.#fault ?? null
+    const isBehind = this.#state !== undefined && !this.#progress.isCurrent
+    const problem = this.#problem ?? this.#fault ?? (isBehind ? this.#behind : undefined) ?? null
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
-    if (wasAway) this.#unsubscribe()
-    // Before the report, so that later changes arrive as notifications.
-    await this.#subscribe()
+    if (wasAway) log.unsubscribe()
+    // Without notifications, polls still bring all entries.
+    log.subscribe({
+      entry: () => void this.#follow(),
+      applied: (id, seq) => this.#noteApplied(id, seq),
+    })
+    const sentAt = performance.now()
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
     // So that the others wait for this host again before it receives requests.
-    if (wasAway) await log.confirm(applied)
+    if (problem === null && (wasAway || this.#reported !== null)) await log.confirm(applied)
+    this.#reported = problem
     this.#contactAt = performance.now()
     this.#contactProblem = undefined
     this.#checkState(this.#state, place)
-    await this.#follow()
-    if (this.#state.head <= this.place) this.#isCaughtUp = true
+    this.#progress.see(this.#state.head, sentAt)
+    this.#progress.reach(this.place, performance.now())
     this.#postState()
+    // Without waiting: the other hosts must know meanwhile that this one is live.
+    void this.#follow()
     if (performance.now() - this.#prunedAt >= PRUNE_MS) await this.#prune()
   }
 
-  /** Without notifications, polls still bring all entries. */
-  async #subscribe(): Promise<void> {
-    this.#listener ??= await this.#options.log
-      .listen({
-        entry: () => void this.#follow(),
-        applied: (id, seq) => this.#noteApplied(id, seq),
-      })
-      .catch(() => undefined)
-  }
-
-  /** The connection may be dead without an error, because only the server writes to it. */
-  #unsubscribe(): void {
-    this.#listener?.close()
-    this.#listener = undefined
+  #noteProgress(): void {
+    const before = this.#behind
+    this.#progress.reach(this.place, performance.now())
+    if (this.#behind !== before) this.#postState()
   }
 
   /** Runs again with the next report while old entries are left, unless it fails. */
@@ -292,7 +288,7 @@ export class SharedOrder implements Order {
       head: Math.max(this.#state?.head ?? 0, this.place),
       applied: this.place,
       hosts: this.#state?.hosts ?? [],
-      isCaughtUp: this.#isCaughtUp,
+      behind: this.#behind,
       problem: this.#problem ?? this.#fault,
       digestsEqual: this.#digestsEqual,
       log: this.#logSize,
@@ -308,30 +304,45 @@ export class SharedOrder implements Order {
     return this.#following
   }
 
+  /** Follows for `ms` at most; what is left is followed in the background. */
+  async #followFor(ms: number): Promise<void> {
+    await within(ms, this.#follow(), NOT_READ).catch(() => {})
+  }
+
   async #followAll(): Promise<void> {
     while (this.#mustFollow && !this.#problem && !this.#isClosed) {
       this.#mustFollow = false
-      const entries = await this.#options.log.readAfter(this.place).catch(() => [])
       // After a failure, the next poll tries again.
-      if (this.#tryApply(entries)) this.#mustFollow ||= entries.length > 0
+      if (await this.#applyNext()) this.#mustFollow = true
     }
   }
 
-  #tryApply(entries: readonly Entry[]): boolean {
+  /** False if there were no entries, or they could not be read or applied. */
+  async #applyNext(): Promise<boolean> {
+    const { log } = this.#options
+    const entries = await log.readAfter(this.place).catch((error: unknown) => {
+      this.#readProblem = messageOf(error)
+    })
+    if (!entries) return false
+    this.#readProblem = undefined
     try {
-      this.#apply(entries)
+      // Reports, and requests of this host, continue between two transactions.
+      for (const _ of this.#apply(entries)) await new Promise((resolve) => setImmediate(resolve))
       this.#fault = undefined
-      return true
     } catch (error) {
       this.#fault = `this host cannot apply the log: ${messageOf(error)}`
-      this.#isCaughtUp = false
       return false
     }
+    return entries.length > 0
   }
 
-  /** Throws if the disk refuses. */
-  #apply(entries: readonly Entry[]): void {
-    for (const applied of this.#applier.apply(entries)) this.#settle(applied)
+  /** Yields after each transaction. Throws if the disk refuses. */
+  *#apply(entries: readonly Entry[]): Generator<void> {
+    for (const applied of this.#applier.apply(entries)) {
+      this.#settle(applied)
+      this.#noteProgress()
+      yield
+    }
     if (this.#applier.problem) this.#stop(this.#applier.problem)
   }
 
@@ -378,9 +389,9 @@ export class SharedOrder implements Order {
 
   #stop(problem: string): void {
     this.#problem ??= problem
-    this.#isCaughtUp = false
     this.#postState()
   }
 }
 
 const NO_ANSWER: Outcome = { error: 'the log gave no answer' }
+const NOT_READ = 'the log could not be read in time'

@@ -72,6 +72,11 @@ export class TcpProxy implements AsyncDisposable {
     this.#holding = text
   }
 
+  /** The text of `holdAfter` has come. */
+  get isHolding(): boolean {
+    return this.#holding !== undefined && this.#stalled.has('up')
+  }
+
   delay(ms: number, ...directions: readonly Direction[]): void {
     for (const direction of directions.length > 0 ? directions : DIRECTIONS) {
       this.#delayMs[direction] = ms

@@ -134,8 +134,8 @@ class Victim implements AsyncDisposable {
   async #repeatedEntries(): Promise<string[]> {
     const rows = await this.#cluster.postgres.run(
       (sql) => sql`
-        SELECT convert_from(calls, 'UTF8') AS text FROM hopcode.log
-        WHERE convert_from(calls, 'UTF8') NOT LIKE '%noteKeyUses%'
+        SELECT encode(calls, 'escape') AS text FROM hopcode.log
+        WHERE position('noteKeyUses'::bytea IN calls) = 0
         GROUP BY host, calls HAVING count(*) > 1 LIMIT 1`,
       this.#cluster.database,
     )

@@ -1,0 +1,68 @@
+import { SQL } from 'bun'
+import { within } from '../lib/deadline.ts'
+
+/** A statement that takes longer fails, and its connection is replaced. */
+export const STATEMENT_MS = 2000
+/** With TLS, PostgreSQL accepts a connection after some eight round trips. */
+export const CONNECT_MS = 4000
+
+export type Row = Record<string, unknown>
+
+/** `max`: each connection has one role, so that no statement waits for that of another role. */
+export const CONNECTION = {
+  max: 1,
+  idleTimeout: 0,
+  maxLifetime: 0,
+  connectionTimeout: CONNECT_MS / 1000,
+}
+
+/** One connection, opened on first use. One that fails or hangs is replaced. */
+export class Connection {
+  readonly #url: string
+  readonly #parameters: Record<string, string>
+  #sql: SQL | undefined
+
+  constructor(url: string, parameters: Record<string, string> = {}) {
+    this.#url = url
+    this.#parameters = { statement_timeout: String(STATEMENT_MS), ...parameters }
+  }
+
+  async run(statement: (sql: SQL) => Promise<Row[]>, ms = STATEMENT_MS): Promise<Row[]> {
+    const sql = this.#open()
+    try {
+      await within(CONNECT_MS, sql.connect(), NOT_ANSWERING)
+      return await within(ms, statement(sql), NOT_ANSWERING)
+    } catch (error) {
+      if (isDuplicate(error)) throw error
+      this.#drop(sql)
+      throw new Error(reasonOf(error), { cause: error })
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = this.#sql?.close({ timeout: 0 })
+    if (closed) await within(STATEMENT_MS, closed, '').catch(() => {})
+  }
+
+  #open(): SQL {
+    this.#sql ??= new SQL(this.#url, { ...CONNECTION, connection: this.#parameters })
+    return this.#sql
+  }
+
+  #drop(sql: SQL): void {
+    if (this.#sql === sql) this.#sql = undefined
+    void sql.close({ timeout: 0 }).catch(() => {})
+  }
+}
+
+export const NOT_ANSWERING = 'PostgreSQL does not answer'
+
+/** What people read about a failed statement: a refusal, such as of the password, by its words. */
+function reasonOf(error: unknown): string {
+  const { code = '', message } = error as Error & { code?: string }
+  if (code.startsWith('ERR_POSTGRES_CONNECTION_') || message === NOT_ANSWERING) return NOT_ANSWERING
+  return `PostgreSQL: ${message}`
+}
+
+export const isDuplicate = (error: unknown): boolean =>
+  (error as { errno?: string }).errno === '23505'
