@@ -248,9 +248,9 @@ export class PostgresLog {
   }
 
   /**
-   * Calls back for each new entry of another host, and when another host has applied entries, unless
-   * it does already. A connection that is lost is restored; notifications sent meanwhile are lost,
-   * so poll as well.
+   * Calls back for each new entry of another host, and when another host has applied entries,
+   * unless it does already. A connection that is lost is restored; notifications sent meanwhile are
+   * lost, so poll as well.
    */
   subscribe(on: Subscriber): void {
     if (this.#subscription) return
