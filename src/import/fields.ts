@@ -1,0 +1,345 @@
+import { isoTime } from '../lib/clock.ts'
+import { decodePath } from '../links/aliases.ts'
+import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
+import { HITS_MAX } from './line.ts'
+import type { SourceRow } from './source.ts'
+
+/**
+ * The meaning of a source's values, by their names. One table for all sources: services use the
+ * same few names. Letter case, spaces, `_` and `-` make no difference; a name in an object follows
+ * that of the object.
+ */
+
+const NAMES = {
+  url: [
+    'longurl',
+    'destinationurl',
+    'destination',
+    'originalurl',
+    'longlink',
+    'target',
+    'targeturl',
+    'url',
+  ],
+  /** A short URL, or only its path. */
+  short: ['shorturl', 'shortlink', 'bitlink', 'tinyurl', 'link'],
+  path: [
+    'shortcode',
+    'slug',
+    'slashtag',
+    'path',
+    'keyword',
+    'alias',
+    'address',
+    'backhalf',
+    'key',
+    'code',
+    'source',
+    'short',
+  ],
+  secret: ['secretkey'],
+  otherPaths: ['custombitlinks'],
+  domain: ['domainfullname', 'domain', 'hostname'],
+  title: ['title'],
+  note: ['note', 'notes', 'comment', 'comments', 'description'],
+  tags: ['tags', 'tag'],
+  created: ['createdat', 'datecreated', 'creationdate', 'created', 'timestamp', 'date'],
+  hits: [
+    'visitssummarytotal',
+    'visitscount',
+    'visitcount',
+    'visits',
+    'totalclicks',
+    'clicks',
+    'clickcount',
+    'hitcount',
+    'hits',
+    'counter',
+  ],
+  starts: ['startsat', 'validsince', 'metavalidsince'],
+  expires: [
+    'expiresat',
+    'expirationdate',
+    'expiration',
+    'validuntil',
+    'metavaliduntil',
+    'expirein',
+    'expirytime',
+    'expires',
+  ],
+  maxHits: ['maxhits', 'maxvisits', 'metamaxvisits', 'clickslimit'],
+  expiredUrl: ['expiredurl'],
+  forwardQuery: ['forwardquery', 'redirectwithquery', 'forwardparameters'],
+  noIndex: ['noindex'],
+  disabled: ['paused', 'banned', 'disabled', 'isdisabled', 'disabledat', 'isdeleted', 'deleted'],
+  archived: ['archived'],
+  password: ['password', 'haspassword'],
+} as const satisfies Record<string, readonly string[]>
+
+type Field = keyof typeof NAMES
+
+/** What Hopcode does not have. */
+const LOST = [
+  'geo',
+  'ios',
+  'android',
+  'apple',
+  'google',
+  'cloaking',
+  'unsafe',
+  'deeplinks',
+  'rewrite',
+  'spliturl',
+  'androidurl',
+  'iphoneurl',
+  'hasredirectrules',
+]
+
+const FIELD_OF = new Map<string, Field>(
+  Object.entries(NAMES).flatMap(([field, names]) =>
+    names.map((name) => [name, field as Field] as const),
+  ),
+)
+/** The earlier name of a field comes first. */
+const RANK = new Map<string, number>(
+  Object.values(NAMES).flatMap((names) => names.map((name, i) => [name, i] as const)),
+)
+
+export const plainName = (name: string): string => name.toLowerCase().replace(/[\s_-]/g, '')
+
+/** Whether a row with these names has a destination. */
+export const hasUrl = (names: Iterable<string>): boolean =>
+  [...names].some((name) => FIELD_OF.get(plainName(name)) === 'url')
+
+/** How a source differs from what its names say. */
+export interface Dialect {
+  /** Paths lead to their link in any case. */
+  isAnyCase?: boolean
+  /** Links forward the query unless the row says otherwise. */
+  forwardsQuery?: boolean
+  dateFormat?: 'dmy' | 'mdy' | undefined
+}
+
+/** A link as its source describes it. */
+export interface SourceLink {
+  line: number
+  domain: string | undefined
+  /** Decoded, the main one first. Empty: the row names none. An empty text: the domain itself. */
+  paths: string[]
+  isAnyCase: boolean
+  url: string
+  /** The fields of `ImportLine` that need no decision. */
+  fields: Record<string, unknown>
+  hits: number
+  isDisabled: boolean
+  hasPassword: boolean
+  lost: string[]
+  /** What was changed. */
+  notes: string[]
+  /** Why the row cannot be imported. */
+  problem: { outcome: 'bad_row' | 'invalid_path'; message: string } | undefined
+}
+
+type Values = Partial<Record<Field, unknown>>
+
+export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): SourceLink {
+  const { values, lost } = readValues(raw)
+  const link: SourceLink = {
+    line,
+    ...placeOf(values),
+    isAnyCase: dialect.isAnyCase === true,
+    url: textOf(values.url),
+    fields: {},
+    hits: 0,
+    isDisabled: isTrue(values.disabled),
+    hasPassword: isTrue(values.password),
+    lost,
+    notes: [],
+    problem: undefined,
+  }
+  if (link.paths.includes('\0')) {
+    link.problem = { outcome: 'invalid_path', message: 'The short URL has a malformed % sign' }
+  }
+  setTexts(link, values)
+  setTimes(link, values, dialect)
+  setNumbers(link, values, dialect)
+  return link
+}
+
+function readValues(raw: SourceRow['values']): { values: Values; lost: string[] } {
+  const found = new Map<Field, [rank: number, value: unknown]>()
+  const lost: string[] = []
+  const read = (name: string, value: unknown) => {
+    if (value === null || value === undefined || value === '') return
+    const field = FIELD_OF.get(name)
+    const rank = RANK.get(name) ?? 0
+    if (field && rank < (found.get(field)?.[0] ?? Number.POSITIVE_INFINITY)) {
+      found.set(field, [rank, value])
+    }
+    if (LOST.includes(name) && isTrue(value)) lost.push(name)
+  }
+  for (const [name, value] of Object.entries(raw)) {
+    const plain = plainName(name)
+    if (!isObject(value) || LOST.includes(plain)) read(plain, value)
+    else for (const [inner, one] of Object.entries(value)) read(plain + plainName(inner), one)
+  }
+  const values = Object.fromEntries([...found].map(([field, [, value]]) => [field, value]))
+  return { values, lost }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value.trim() : typeof value === 'number' ? String(value) : ''
+
+/** A word for no, 0, an empty list or object, or nothing: false. A date: true. */
+function isTrue(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0
+  return !/^(|0|false|no|n|f|off|null|undefined)$/i.test(String(value ?? '').trim())
+}
+
+/** A short URL says the domain and the path; else the row has them apart. */
+function placeOf({ short, path, secret, otherPaths, domain }: Values) {
+  const named = textOf(domain).toLowerCase() || undefined
+  const own = textOf(path).replace(/^\/+|\/+$/g, '')
+  const place = shortPlace(textOf(short))
+  const further = Array.isArray(otherPaths) ? otherPaths.map((one) => shortPlace(textOf(one))) : []
+  const places = [place, ...further].filter((one) => one !== undefined)
+  // A domain of one's own can be moved here; that of the service itself cannot.
+  const domain = places.find((one) => one.domain !== SHARED_DOMAIN)?.domain ?? place?.domain
+  const [main = own, ...others] = places
+    .filter((one) => one.domain === domain)
+    .map((one) => one.path)
+  const ending = textOf(secret)
+  const paths = [ending === '' ? main : `${main}/${ending}`, ...others]
+  return { domain: domain ?? named, paths: places.length > 0 || own !== '' ? paths : [] }
+}
+
+const SHARED_DOMAIN = 'bit.ly'
+
+/** Undefined for an empty text. A path of `\0` is malformed. */
+function shortPlace(text: string): { domain: string | undefined; path: string } | undefined {
+  if (text === '') return undefined
+  const bare = text.replace(/^https?:\/\//i, '')
+  const slash = bare.indexOf('/')
+  if (slash < 0 && bare === text) return { domain: undefined, path: text }
+  const domain = (slash < 0 ? bare : bare.slice(0, slash)).toLowerCase()
+  const path =
+    slash < 0
+      ? ''
+      : bare
+          .slice(slash + 1)
+          .replace(/[?#].*$/s, '')
+          .replace(/\/$/, '')
+  return { domain: domain || undefined, path: decodePath(path) ?? '\0' }
+}
+
+const TITLE_MAX = 200
+const NOTE_MAX = 2000
+
+function setTexts(link: SourceLink, values: Values): void {
+  const { fields, notes } = link
+  const cut = (name: string, text: string, most: number) => {
+    const characters = [...text]
+    if (characters.length <= most) return text
+    notes.push(`the ${name} was cut to ${most} characters`)
+    return characters.slice(0, most).join('').trim()
+  }
+  const title = textOf(values.title)
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+  const note = textOf(values.note)
+    .toWellFormed()
+    .replace(/[^\P{Cc}\t\r\n]/gu, '')
+    .trim()
+  if (title !== '') fields.title = cut('title', title, TITLE_MAX)
+  if (note !== '') fields.note = cut('note', note, NOTE_MAX)
+  const tags = tagsOf(values.tags).map((tag) => cut('tag', tag, TAG_MAX))
+  if (isTrue(values.archived)) tags.push('archived')
+  if (tags.length > TAGS_MAX) notes.push(`only ${TAGS_MAX} of ${tags.length} tags were kept`)
+  if (tags.length > 0) fields.tags = [...new Set(tags)].slice(0, TAGS_MAX)
+  const expired = textOf(values.expiredUrl)
+  if (/^https?:/i.test(expired)) fields.expired_url = expired
+}
+
+/** A list of texts or of objects with names, or one text with `,`, `|` or `;`. */
+function tagsOf(value: unknown): string[] {
+  const list = Array.isArray(value)
+    ? value.map((one) => textOf(isObject(one) ? one.name : one))
+    : textOf(value).split([',', '|', ';'].find((sign) => textOf(value).includes(sign)) ?? ',')
+  return list
+    .map((tag) =>
+      tag
+        .toWellFormed()
+        .replace(/[,\p{Cc}]+/gu, ' ')
+        .replace(/\s+/gu, ' ')
+        .trim(),
+    )
+    .filter((tag) => tag !== '')
+}
+
+function setTimes(link: SourceLink, values: Values, { dateFormat }: Dialect): void {
+  const times = { created_at: values.created, starts_at: values.starts, expires_at: values.expires }
+  for (const [name, value] of Object.entries(times)) {
+    if (value === undefined || value === 0 || value === '0') continue
+    const time = parseDate(value, dateFormat)
+    if (time === 'ambiguous') {
+      const message = `${textOf(value)} has a day and a month in an unknown order: --date-format dmy or mdy`
+      link.problem ??= { outcome: 'bad_row', message }
+    } else if (time === undefined) link.notes.push(`${name} ${textOf(value)} is no date`)
+    else link.fields[name] = isoTime(time)
+  }
+}
+
+const DAY_FIRST = /^(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?:[ T,]+(\d\d:\d\d(?::\d\d)?))?/
+const ISO =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s*(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
+/** ISO 8601 has four digits of a year. */
+const TIME_MAX = Date.UTC(9999, 11, 31)
+
+/** Epoch ms; undefined if it is no date. Without a zone it is UTC. */
+export function parseDate(
+  value: unknown,
+  dateFormat?: 'dmy' | 'mdy',
+): number | undefined | 'ambiguous' {
+  const text = textOf(value)
+  if (/^\d{9,10}$/.test(text)) return Number(text) * 1000
+  if (/^\d{12,13}$/.test(text)) return Number(text)
+  const other = DAY_FIRST.exec(text)
+  if (other && !dateFormat) return 'ambiguous'
+  const iso = other ? reordered(other, dateFormat === 'dmy') : text
+  const [, day, time = '00:00', zone = 'Z'] = ISO.exec(iso) ?? []
+  if (!day) return undefined
+  const offset = zone.length === 3 ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')
+  const epoch = Date.parse(`${day}T${time}${offset.toUpperCase()}`)
+  return Number.isNaN(epoch) || epoch > TIME_MAX || epoch < 0 ? undefined : epoch
+}
+
+function reordered(
+  [, one = '', two = '', year, time = '00:00']: RegExpExecArray,
+  isDayFirst: boolean,
+) {
+  const [day, month] = isDayFirst ? [one, two] : [two, one]
+  return `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}T${time}`
+}
+
+const MAX_HITS_MAX = 1_000_000_000
+
+function setNumbers(link: SourceLink, values: Values, { forwardsQuery }: Dialect): void {
+  const { fields, notes } = link
+  const hits = wholeNumber(values.hits)
+  if (hits !== undefined && hits >= 0 && hits <= HITS_MAX) link.hits = hits
+  else if (values.hits !== undefined) notes.push(`${textOf(values.hits)} is no number of hits`)
+  const most = wholeNumber(values.maxHits)
+  if (most !== undefined && most >= 1) fields.max_hits = Math.min(most, MAX_HITS_MAX)
+  const forwards = values.forwardQuery
+  if (forwards === undefined ? forwardsQuery : isTrue(forwards)) fields.forward_query = true
+  if (isTrue(values.noIndex)) fields.no_index = true
+}
+
+function wholeNumber(value: unknown): number | undefined {
+  const text = textOf(value).replace(/(?<=\d)[,.\s](?=\d{3}\b)/g, '')
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined
+}

@@ -1,0 +1,145 @@
+import { type Dialect, hasUrl, plainName } from './fields.ts'
+import { HEADER_FIELD } from './line.ts'
+import { readCsv } from './read-csv.ts'
+import { readJson } from './read-json.ts'
+import { readSql } from './read-sql.ts'
+import { readSqlite } from './read-sqlite.ts'
+import { SourceError, type SourceFile, type SourceRow } from './source.ts'
+import { encodingOf } from './text.ts'
+
+interface Format extends Dialect {
+  label: string
+  /** Names of a row, as `plainName` writes them; a row with all names of a list is of the format. */
+  marks: readonly (readonly string[])[]
+  /** What an importer must know. */
+  note?: string
+}
+
+/** In the order in which a row is compared with them: those with fewer names come last. */
+const FORMATS = {
+  hopcode: { label: 'Hopcode', marks: [] },
+  shlink: {
+    label: 'Shlink',
+    marks: [['shortcode', 'longurl']],
+    forwardsQuery: true,
+    note: 'Its counts include bots.',
+  },
+  kutt: { label: 'Kutt', marks: [['address', 'target']] },
+  polr: { label: 'Polr', marks: [['shorturl', 'longurl', 'secretkey']] },
+  chhoto: {
+    label: 'Chhoto URL',
+    marks: [
+      ['shorturl', 'longurl', 'expirytime'],
+      ['shortlink', 'longlink'],
+    ],
+    note: 'It has no dates of creation.',
+  },
+  sink: {
+    label: 'Sink',
+    marks: [['slug', 'url', 'id']],
+    isAnyCase: true,
+    note: 'Its export has no counts. Paths lead to their links in any case, as in Sink.',
+  },
+  bitly: {
+    label: 'Bitly',
+    marks: [
+      ['link', 'longurl', 'id'],
+      ['bitlink', 'longurl'],
+    ],
+    note: 'Answers of its API have no counts.',
+  },
+  dub: {
+    label: 'Dub',
+    marks: [
+      ['key', 'url', 'domain'],
+      ['shortlink', 'destinationurl'],
+    ],
+  },
+  shortio: { label: 'Short.io', marks: [['originalurl', 'path']] },
+  rebrandly: { label: 'Rebrandly', marks: [['slashtag', 'destination']] },
+  tinyurl: { label: 'TinyURL', marks: [['tinyurl']], note: 'Its answers have no counts.' },
+  lstu: { label: 'Lstu', marks: [['short', 'url', 'counter']] },
+  yourls: {
+    label: 'YOURLS',
+    marks: [
+      ['keyword', 'url'],
+      ['shorturl', 'url', 'clicks'],
+      ['source', 'target', 'hits'],
+    ],
+    note: 'Its counts include bots and previews.',
+  },
+  csv: { label: 'CSV', marks: [] },
+} as const satisfies Record<string, Format>
+
+export type FormatName = keyof typeof FORMATS
+export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
+export const formatOf = (name: FormatName): Format => FORMATS[name]
+
+const START_BYTES = 64 * 1024
+const SQLITE = 'SQLite format 3\0'
+
+/** A file that can be read as often as needed. */
+export interface OpenSource {
+  format: FormatName
+  rows(): AsyncGenerator<SourceRow, void>
+}
+
+/**
+ * Recognizes the form of a file by its content, and its service by the names in its first row.
+ * Throws SourceError for a file that has no links.
+ */
+export async function openSource(
+  file: SourceFile,
+  named: FormatName | 'auto',
+): Promise<OpenSource> {
+  const start = await file.blob.slice(0, START_BYTES).arrayBuffer()
+  const rows = await readerOf(file, new Uint8Array(start))
+  if (rows === readLines) return { format: 'hopcode', rows: () => readLines(file) }
+  const [first] = await firstRow(rows(file))
+  const names = Object.keys(first?.values ?? {}).map(plainName)
+  if (first && !hasUrl(names)) {
+    const found = names.slice(0, 10).join(', ').slice(0, 200)
+    throw new SourceError(
+      `${file.name} has no column that Hopcode takes for a destination, such as “Long URL”. It has: ${found}.`,
+    )
+  }
+  const known = FORMAT_NAMES.find((name) =>
+    formatOf(name).marks.some((mark) => mark.every((one) => names.includes(one))),
+  )
+  return { format: named === 'auto' ? (known ?? 'csv') : named, rows: () => rows(file) }
+}
+
+async function firstRow(rows: AsyncGenerator<SourceRow, void>): Promise<SourceRow[]> {
+  for await (const row of rows) return [row]
+  return []
+}
+
+type Reader = (file: SourceFile) => AsyncGenerator<SourceRow, void>
+
+async function readerOf({ blob }: SourceFile, bytes: Uint8Array): Promise<Reader> {
+  const isSqlite = Buffer.from(bytes.subarray(0, SQLITE.length)).toString('latin1') === SQLITE
+  if (isSqlite) return readSqlite
+  const text = new TextDecoder(await encodingOf(blob)).decode(bytes).trimStart()
+  if (text.startsWith(`{"${HEADER_FIELD}"`)) return readLines
+  if (/^[[{]/.test(text)) return readJson
+  const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY )/i.test(text)
+  return isDump ? readSql : readCsv
+}
+
+const LINE_LENGTH_MAX = 1024 * 1024
+
+/** The lines of an export of Hopcode: each is one value, which needs no reading. */
+async function* readLines({ name, blob }: SourceFile): AsyncGenerator<SourceRow, void> {
+  let rest = ''
+  let line = 0
+  for await (const chunk of blob.stream().pipeThrough(new TextDecoderStream())) {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop() ?? ''
+    if (rest.length > LINE_LENGTH_MAX) throw new SourceError(`${name} has a line that is too long.`)
+    for (const text of parts) yield { line: ++line, values: { [LINE]: text } }
+  }
+  if (rest !== '') yield { line: ++line, values: { [LINE]: rest } }
+}
+
+/** The value of a line of Hopcode's own format. */
+export const LINE = 'line'

@@ -1,0 +1,365 @@
+import { CODE_PATTERN } from '../lib/code.ts'
+import { findPathProblem } from '../links/aliases.ts'
+import type { Stored } from '../links/link.ts'
+import { type Dialect, linkOf, type SourceLink } from './fields.ts'
+import { type FormatName, formatOf, LINE, type OpenSource, openSource } from './formats.ts'
+import { isCreated, isFine, type Outcome, type RowResult } from './outcomes.ts'
+import { SourceError, type SourceFile } from './source.ts'
+
+/** Options of an import, as the command line and the dashboard have them. */
+export interface ImportOptions {
+  format: FormatName | 'auto'
+  /** Rows of other domains are left out. With several, the first one wins a path. */
+  domains?: readonly string[] | undefined
+  withoutHits?: boolean | undefined
+  /** A link with a password becomes a paused one, is left out, or is open to all. */
+  passwords?: 'pause' | 'skip' | 'open' | undefined
+  skipDisabled?: boolean | undefined
+  dateFormat?: Dialect['dateFormat']
+}
+
+/** Sends lines to a service: see `importLines`. */
+export type SendLines = (
+  lines: readonly string[],
+  dryRun: Stored | undefined,
+) => Promise<{ results: readonly RowResult[]; stored: Stored }>
+
+/** What became of a row of a file. */
+export interface ImportedRow extends RowResult {
+  line: number
+  /** Empty where the row has none. */
+  path: string
+}
+
+export interface Summary {
+  format: FormatName
+  rows: number
+  counts: Partial<Record<Outcome, number>>
+  hits: number
+  /** How many links had each thing that Hopcode does not have. */
+  lost: Record<string, number>
+}
+
+/** Rows of one call. */
+const SENT_ROWS_MAX = 1000
+const SENT_CHARACTERS_MAX = 1_000_000
+/** Files of more rows are imported in their own order, because sorting needs them in memory. */
+const SORTED_ROWS_MAX = 100_000
+
+/** What the first reading of a file finds: its rows, domains and paths that clash. */
+export interface Scan {
+  sources: readonly OpenSource[]
+  format: FormatName
+  rows: number
+  /** Rows that cannot be imported, whatever the service has. */
+  bad: number
+  /** Rows by domain; those without one are under an empty name. */
+  domains: Map<string, number>
+  paths: PathKeys
+}
+
+/**
+ * The first pass, which writes nothing: reads the files as a whole. Throws SourceError if one cannot
+ * be read, or if the rows have several domains and none is named.
+ */
+export async function scan(
+  files: readonly SourceFile[],
+  options: ImportOptions,
+  onRow: (rows: number) => void = () => {},
+): Promise<Scan> {
+  const sources: OpenSource[] = []
+  for (const file of files) sources.push(await openSource(file, options.format))
+  const format = sources[0]?.format ?? 'csv'
+  const found: Scan = {
+    sources,
+    format,
+    rows: 0,
+    bad: 0,
+    domains: new Map(),
+    paths: new PathKeys(),
+  }
+  for await (const row of linksOf(found, options)) {
+    onRow(++found.rows)
+    if (typeof row === 'string') continue
+    const domain = row.domain ?? ''
+    found.domains.set(domain, (found.domains.get(domain) ?? 0) + 1)
+    if (row.problem || row.url === '') found.bad++
+    if (isChosen(row, options)) for (const path of row.paths) found.paths.add(path)
+  }
+  found.paths.close()
+  if (found.rows === 0) throw new SourceError('There are no links in it.')
+  const named = [...found.domains.keys()].filter((domain) => domain !== '')
+  if (named.length > 1 && !options.domains) {
+    const list = [...found.domains].map(
+      ([domain, rows]) => `  ${domain || '(none)'}: ${rows.toLocaleString('en')} rows`,
+    )
+    throw new SourceError(
+      `The links have several domains. Choose with --domain, which can be repeated:\n${list.join('\n')}`,
+    )
+  }
+  return found
+}
+
+const isChosen = ({ domain }: SourceLink, { domains }: ImportOptions): boolean =>
+  !domains || domain === undefined || domains.includes(domain)
+
+/** A line of Hopcode's own format, or a link of another service. */
+async function* linksOf(
+  { sources }: Pick<Scan, 'sources'>,
+  { dateFormat }: ImportOptions,
+): AsyncGenerator<SourceLink | string, void> {
+  for (const { format, rows } of sources) {
+    const dialect: Dialect = { ...formatOf(format), dateFormat }
+    for await (const row of rows()) {
+      const { [LINE]: text } = row.values
+      if (format === 'hopcode') yield String(text)
+      else yield linkOf(row, dialect)
+    }
+  }
+}
+
+interface RunOptions extends ImportOptions {
+  dryRun?: boolean | undefined
+  /** Rows of one call. */
+  rowsMax?: number
+}
+
+/**
+ * The second pass: sends each link, and yields one result for each row. With `dryRun` the results
+ * are the same, and nothing is written.
+ */
+export async function* run(
+  found: Scan,
+  options: RunOptions,
+  send: SendLines,
+): AsyncGenerator<ImportedRow[], Summary> {
+  const summary: Summary = { format: found.format, rows: 0, counts: {}, hits: 0, lost: {} }
+  const batch = new Batch(found, options, send)
+  const note = (rows: readonly ImportedRow[]): ImportedRow[] => {
+    for (const { outcome } of rows) summary.counts[outcome] = (summary.counts[outcome] ?? 0) + 1
+    summary.rows += rows.length
+    return [...rows]
+  }
+  let line = 0
+  for await (const row of inOrder(found, options)) {
+    line++
+    if (typeof row === 'string') batch.addLine(line, row)
+    else batch.addLink(row, summary)
+    if (batch.isFull) yield note(await batch.flush())
+  }
+  yield note(await batch.flush())
+  return summary
+}
+
+/** Oldest first, if there are not too many: lists show the newest link first. */
+async function* inOrder(found: Scan, options: ImportOptions) {
+  const { domains = [] } = options
+  const isSorted = found.rows <= SORTED_ROWS_MAX && found.format !== 'hopcode'
+  if (!isSorted) {
+    yield* linksOf(found, options)
+    return
+  }
+  const all: SourceLink[] = []
+  for await (const row of linksOf(found, options)) all.push(row as SourceLink)
+  const rank = ({ domain = '' }: SourceLink) => domains.indexOf(domain)
+  const time = ({ fields }: SourceLink) => String(fields.created_at ?? '')
+  const compare = (a: SourceLink, b: SourceLink) => {
+    if (rank(a) !== rank(b)) return rank(a) - rank(b)
+    return time(a) < time(b) ? -1 : time(a) > time(b) ? 1 : 0
+  }
+  yield* all.sort(compare)
+}
+
+interface SentRow {
+  line: number
+  path: string
+  notes: readonly string[]
+  /** Set if the row is not sent. */
+  result?: RowResult
+  /** The row before this one that has the same path. */
+  key?: string
+}
+
+/** Collects the rows of one call. */
+class Batch {
+  readonly #scan: Scan
+  readonly #options: RunOptions
+  readonly #send: SendLines
+  #rows: SentRow[] = []
+  #lines: string[] = []
+  #characters = 0
+  readonly #planned: Stored = { links: 0, urlBytes: 0 }
+  /** The URL of each link whose path occurs again. */
+  readonly #seen = new Map<string, string>()
+
+  constructor(scan: Scan, options: RunOptions, send: SendLines) {
+    this.#scan = scan
+    this.#options = options
+    this.#send = send
+  }
+
+  get isFull(): boolean {
+    const { rowsMax = SENT_ROWS_MAX } = this.#options
+    return (
+      this.#lines.length >= rowsMax ||
+      this.#characters >= SENT_CHARACTERS_MAX ||
+      this.#rows.length >= 2 * SENT_ROWS_MAX
+    )
+  }
+
+  /** A line of Hopcode's own format. */
+  addLine(line: number, text: string): void {
+    if (text.trim() === '') return
+    this.#add({ line, path: '', notes: [] }, text)
+  }
+
+  addLink(link: SourceLink, summary: Summary): void {
+    const [path = ''] = link.paths
+    const row = { line: link.line, path, notes: notesOf(link) }
+    const outcome = this.#refuse(link)
+    if (outcome) {
+      this.#rows.push({ ...row, result: outcome })
+      return
+    }
+    for (const name of link.lost) summary.lost[name] = (summary.lost[name] ?? 0) + 1
+    if (!this.#options.withoutHits) summary.hits += link.hits
+    this.#add(row, JSON.stringify(lineOf(link, this.#options, this.#scan.paths)))
+  }
+
+  #add(row: SentRow, text: string): void {
+    this.#rows.push(row)
+    this.#lines.push(text)
+    this.#characters += text.length
+  }
+
+  /** Why a row is not sent. */
+  #refuse(link: SourceLink): RowResult | undefined {
+    const { domains, passwords, skipDisabled } = this.#options
+    const { paths, problem, url } = link
+    const refused = (outcome: Outcome, message: string) => ({ outcome, code: null, message })
+    if (domains && !isChosen(link, this.#options)) {
+      return refused('other_domain', `It is of ${link.domain}`)
+    }
+    if (problem) return refused(problem.outcome, problem.message)
+    if (paths[0] === '') {
+      return refused('invalid_path', 'The domain itself: set ROOT_URL to its destination')
+    }
+    if (skipDisabled && link.isDisabled) return refused('left_out', 'It is disabled')
+    if (passwords === 'skip' && link.hasPassword) return refused('left_out', 'It has a password')
+    if (url === '') return refused('invalid_url', 'It has no destination')
+    const bad = paths.map(findPathProblem).find((found) => found !== undefined)
+    if (bad) return refused('invalid_path', `The path ${bad}`)
+    return this.#refuseSecond(link)
+  }
+
+  /** The same path again: in a dry run the service does not know the first one. */
+  #refuseSecond({ paths, url }: SourceLink): RowResult | undefined {
+    const [path] = paths
+    if (path === undefined || !this.#scan.paths.isRepeated(path)) return undefined
+    const first = this.#seen.get(path)
+    if (first === undefined) {
+      this.#seen.set(path, url)
+      return undefined
+    }
+    const message = 'The files have this path twice'
+    return { outcome: first === url ? 'exists' : 'kept', code: null, message }
+  }
+
+  async flush(): Promise<ImportedRow[]> {
+    const rows = this.#rows
+    const { dryRun } = this.#options
+    const sent = this.#lines
+    this.#rows = []
+    this.#lines = []
+    this.#characters = 0
+    if (rows.length === 0) return []
+    const { results, stored } =
+      sent.length === 0
+        ? { results: [], stored: { links: 0, urlBytes: 0 } }
+        : await this.#send(sent, dryRun ? this.#planned : undefined)
+    this.#planned.links += stored.links
+    this.#planned.urlBytes += stored.urlBytes
+    let next = 0
+    return rows.map(({ line, path, notes, result }) => {
+      const found = result ?? results[next++]
+      if (!found) throw new Error('each line has a result')
+      const parts = [found.message, ...(isCreated(found.outcome) ? notes : [])]
+      return { ...found, line, path, message: parts.filter((part) => part !== '').join('. ') }
+    })
+  }
+}
+
+function notesOf({ notes, lost }: SourceLink): string[] {
+  return lost.length > 0 ? [...notes, `Not imported: ${lost.join(', ')}`] : [...notes]
+}
+
+/** The line of Hopcode's own format. */
+function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): object {
+  const { url, fields, hits, isAnyCase } = link
+  const [main, ...others] = [...new Set(link.paths)]
+  const isCode = main !== undefined && CODE_PATTERN.test(main) && !paths.clashes(main)
+  const aliases = [...(main === undefined || isCode ? [] : [main]), ...others]
+  const isPaused = link.isDisabled || (link.hasPassword && options.passwords !== 'open')
+  const { max_hits: most, ...rest } = fields
+  const left = options.withoutHits ? Math.max(1, Number(most) - hits) : most
+  return {
+    ...(isCode && { code: main }),
+    url,
+    ...rest,
+    ...(most !== undefined && { max_hits: left }),
+    ...(hits > 0 && !options.withoutHits && { hits }),
+    ...(isPaused && { paused: true }),
+    ...(aliases.length > 0 && { [isAnyCase ? 'aliases_any_case' : 'aliases']: aliases }),
+  }
+}
+
+/** Rows that need no attention, and all. */
+export function countFine({ counts, rows }: Summary): { fine: number; rows: number } {
+  const fine = Object.entries(counts).reduce(
+    (sum, [outcome, count]) => sum + (isFine(outcome as Outcome) ? count : 0),
+    0,
+  )
+  return { fine, rows }
+}
+
+const EXACT_BITS = 20n
+const EXACT_MASK = (1n << EXACT_BITS) - 1n
+
+/**
+ * The paths of all rows as 8 bytes each, for the question which of them differ in letter case only.
+ * A few bits of each are a hash of the exact path: two paths that are taken for one are imported as
+ * one, which the report of the second says.
+ */
+export class PathKeys {
+  #keys = new BigUint64Array(1024)
+  #count = 0
+  readonly #clashing = new Set<bigint>()
+  readonly #repeated = new Set<bigint>()
+
+  add(path: string): void {
+    if (this.#count === this.#keys.length) {
+      const larger = new BigUint64Array(2 * this.#count)
+      larger.set(this.#keys)
+      this.#keys = larger
+    }
+    this.#keys[this.#count++] = keyOf(path)
+  }
+
+  /** All paths are there. */
+  close(): void {
+    const keys = this.#keys.subarray(0, this.#count).sort()
+    for (let i = 1; i < keys.length; i++) {
+      const [key, before] = [keys[i] as bigint, keys[i - 1] as bigint]
+      if (key === before) this.#repeated.add(key)
+      else if (key >> EXACT_BITS === before >> EXACT_BITS) this.#clashing.add(key >> EXACT_BITS)
+    }
+    this.#keys = new BigUint64Array(1)
+  }
+
+  /** Another path differs in letter case only. */
+  clashes = (path: string): boolean => this.#clashing.has(keyOf(path) >> EXACT_BITS)
+  isRepeated = (path: string): boolean => this.#repeated.has(keyOf(path))
+}
+
+const keyOf = (path: string): bigint =>
+  (Bun.hash.xxHash64(path.toUpperCase()) & ~EXACT_MASK) | (Bun.hash.xxHash64(path, 1n) & EXACT_MASK)
