@@ -44,7 +44,23 @@ export interface App {
   /** What commands on the data use. */
   administration: Pick<
     Service,
-    'accounts' | 'hasher' | 'writer' | 'moderation' | 'maintenance' | 'clock' | 'random'
+    | 'accounts'
+    | 'addresses'
+    | 'aliases'
+    | 'aliasRules'
+    | 'blocklist'
+    | 'clock'
+    | 'effects'
+    | 'hasher'
+    | 'hits'
+    | 'maintenance'
+    | 'moderation'
+    | 'pace'
+    | 'plans'
+    | 'properties'
+    | 'random'
+    | 'reader'
+    | 'writer'
   >
   /** Hits not counted in the database yet. */
   hitsWaiting(): number

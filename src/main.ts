@@ -45,7 +45,7 @@ function exitAtOnce(code: number): never {
 function fail(error: unknown): never {
   // Its message or the help is printed already.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE)
-  if (error instanceof ProblemsFound) process.exit(EXIT_FAILED)
+  if (error instanceof ProblemsFound) process.exit(error.exitCode)
   const failure = machineFailure(error)
   if (failure) {
     printError(`hopcode: ${failure}: ${messageOf(error)}`)

@@ -97,9 +97,13 @@ export class AccountStore {
   }
 
   /** Owners that are neither disabled nor deleted. */
-  countOwners(): number {
+  listOwners(): AccountRow[] {
     const isOwner = and(eq(accounts.isOwner, 1), isNull(accounts.disabledAt))
-    return this.#orm.select({ n: count() }).from(accounts).where(isOwner).get()?.n ?? 0
+    return this.#orm.select().from(accounts).where(isOwner).all()
+  }
+
+  countOwners(): number {
+    return this.listOwners().length
   }
 
   /** The service needs this owner: it can be neither disabled nor deleted. */

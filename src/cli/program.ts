@@ -7,6 +7,7 @@ import { addBackupCommand } from './backup.ts'
 import { addCheckCommand } from './check.ts'
 import { addClusterCommands } from './cluster.ts'
 import { addLinkCommands } from './links.ts'
+import { addMovingCommands } from './moving.ts'
 import { addRemoteCommands } from './remote.ts'
 import { addRestoreCommand } from './restore.ts'
 import { addHealthCommand, addMaintenanceCommands } from './service.ts'
@@ -54,6 +55,7 @@ export function createProgram(serve: () => Promise<void>): Command {
   addRestoreCommand(program)
   addCheckCommand(program)
   addHealthCommand(program)
+  addMovingCommands(program)
   addRemoteCommands(program)
   program
     .command('help')

@@ -41,7 +41,7 @@ export function addRemoteCommands(program: Command): void {
     .action(async (code, { out }) => printError(await saveQr(await target(), code, out)))
 }
 
-async function target(): Promise<Target> {
+export async function target(): Promise<Target> {
   const { dataDir, remote, baseUrl } = readConfig()
   return { ...remote, url: remote.url ?? (await findService(dataDir))?.address ?? baseUrl }
 }
@@ -113,7 +113,7 @@ const withScheme = (url: string): string =>
   /^[a-z][a-z\d+-]*:/i.test(url) ? url : `https://${url}`
 
 /** Reports a refusal or an unreachable service as one line. */
-async function explained<Result>(url: string, call: Promise<Result>): Promise<Result> {
+export async function explained<Result>(url: string, call: Promise<Result>): Promise<Result> {
   try {
     return await call
   } catch (error) {

@@ -13,6 +13,7 @@ import { VERSION } from '../lib/version.ts'
 import { accountCommands } from './accounts.ts'
 import type { Administration } from './administration.ts'
 import { linkCommands } from './links.ts'
+import { type MovingDeps, movingCommands } from './moving.ts'
 import { localAddress, maintenanceCommands } from './service.ts'
 import { type Functions, serveCommands } from './socket.ts'
 
@@ -72,10 +73,11 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
   }
 }
 
-const COMMANDS: Functions<Administration> = {
+const COMMANDS: Functions<Administration & MovingDeps> = {
   ...accountCommands,
   ...linkCommands,
   ...maintenanceCommands,
+  ...movingCommands,
 }
 
 /** Without room on the disk for the socket, the service runs, and commands are refused. */

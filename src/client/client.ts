@@ -160,7 +160,18 @@ export class Hopcode {
     links: readonly ImportedLink[],
     { dryRun, ...options }: ImportOptions = {},
   ): Promise<ImportResult> {
-    const body = links.map((link) => JSON.stringify(link)).join('\n')
+    return this.importLines(
+      links.map((link) => JSON.stringify(link)),
+      { dryRun, ...options },
+    )
+  }
+
+  /** The same with the lines of an export. */
+  importLines(
+    lines: readonly string[],
+    { dryRun, ...options }: ImportOptions = {},
+  ): Promise<ImportResult> {
+    const body = lines.join('\n')
     const planned = dryRun && { planned_links: dryRun.links, planned_bytes: dryRun.bytes }
     const query = planned && { dry_run: 'true', ...planned }
     return this.#json('POST', '/api/import', { ...options, body, ...(query && { query }) })

@@ -1,8 +1,8 @@
 import type { AccountId } from '../accounts/store.ts'
-import { isoTime } from '../lib/clock.ts'
+import { type Clock, isoTime } from '../lib/clock.ts'
 import { csvLine } from '../lib/csv.ts'
 import type { AliasReads } from '../links/aliases.ts'
-import { type ExportDeps, exportAll } from '../links/export.ts'
+import { type ExportDeps, exportPiece } from '../links/export.ts'
 import type { PublicUrls } from '../links/link.ts'
 import type { DetailedLink } from '../links/properties.ts'
 import { NO_PROPERTIES, propertiesView, SETTABLE_PROPERTIES } from '../links/property-table.ts'
@@ -10,33 +10,53 @@ import { HEADER_FIELD } from './line.ts'
 
 export interface ExportFileDeps extends Omit<ExportDeps, 'pages'> {
   addresses: PublicUrls
+  clock: Clock
   aliases: Pick<AliasReads, 'ofLinks'>
 }
 
 export const EXPORT_FORMATS = ['jsonl', 'csv'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
+interface ExportQuery {
+  format: ExportFormat
+  /** Links after this id; 0 for the beginning of the file. */
+  above: number
+}
+
 /**
- * All links of an account, oldest first, with everything that an import accepts; without those
- * whose deletion is scheduled. In chunks that are read on demand.
+ * The next part of a file with all links of an account, oldest first, with everything that an
+ * import accepts; without those whose deletion is scheduled. `next`: absent at the end.
  */
+export async function exportPage(
+  deps: ExportFileDeps,
+  accountId: AccountId,
+  { format, above }: ExportQuery,
+): Promise<{ text: string; next: number | undefined }> {
+  const isCsv = format === 'csv'
+  const { links: all, next } = await exportPiece(deps, { accountId, above })
+  const links = all.filter(({ properties }) => properties.delete_at === null)
+  const aliases = isCsv ? new Map() : deps.aliases.ofLinks(links.map(({ id }) => id))
+  const lines = links.map((link) =>
+    isCsv ? csvRow(deps.addresses, link) : jsonLine(link, aliases.get(link.id) ?? []),
+  )
+  const header = { [HEADER_FIELD]: 1, exported_at: isoTime(deps.clock()) }
+  const head = isCsv ? csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
+  return { text: (above === 0 ? head : '') + lines.join(''), next }
+}
+
+/** The whole file, in chunks that are read on demand. */
 export async function* exportFile(
   deps: ExportFileDeps,
   accountId: AccountId,
-  { format, now }: { format: ExportFormat; now: number },
+  format: ExportFormat,
 ): AsyncGenerator<string, void, undefined> {
-  const isCsv = format === 'csv'
-  const header = { [HEADER_FIELD]: 1, exported_at: isoTime(now) }
-  // With the first links: until then a failure has its own status.
-  let head = isCsv ? csvLine(CSV_HEAD) : `${JSON.stringify(header)}\n`
-  for await (const all of exportAll(deps, accountId)) {
-    const links = all.filter(({ properties }) => properties.delete_at === null)
-    const aliases = isCsv ? new Map() : deps.aliases.ofLinks(links.map(({ id }) => id))
-    const lines = links.map((link) =>
-      isCsv ? csvRow(deps.addresses, link) : jsonLine(link, aliases.get(link.id) ?? []),
-    )
-    yield head + lines.join('')
-    head = ''
+  for (let above: number | undefined = 0; above !== undefined; ) {
+    const page: { text: string; next: number | undefined } = await exportPage(deps, accountId, {
+      format,
+      above,
+    })
+    yield page.text
+    above = page.next
   }
 }
 

@@ -207,13 +207,11 @@ function placeOf({ short, path, secret, otherPaths, domain }: Values) {
   const further = Array.isArray(otherPaths) ? otherPaths.map((one) => shortPlace(textOf(one))) : []
   const places = [place, ...further].filter((one) => one !== undefined)
   // A domain of one's own can be moved here; that of the service itself cannot.
-  const domain = places.find((one) => one.domain !== SHARED_DOMAIN)?.domain ?? place?.domain
-  const [main = own, ...others] = places
-    .filter((one) => one.domain === domain)
-    .map((one) => one.path)
+  const host = places.find((one) => one.domain !== SHARED_DOMAIN)?.domain ?? place?.domain
+  const [main = own, ...others] = places.filter((one) => one.domain === host).map((one) => one.path)
   const ending = textOf(secret)
   const paths = [ending === '' ? main : `${main}/${ending}`, ...others]
-  return { domain: domain ?? named, paths: places.length > 0 || own !== '' ? paths : [] }
+  return { domain: host ?? named, paths: places.length > 0 || own !== '' ? paths : [] }
 }
 
 const SHARED_DOMAIN = 'bit.ly'
@@ -286,7 +284,7 @@ function setTimes(link: SourceLink, values: Values, { dateFormat }: Dialect): vo
     if (value === undefined || value === 0 || value === '0') continue
     const time = parseDate(value, dateFormat)
     if (time === 'ambiguous') {
-      const message = `${textOf(value)} has a day and a month in an unknown order: --date-format dmy or mdy`
+      const message = `Which part of ${textOf(value)} is the day? --date-format dmy or mdy`
       link.problem ??= { outcome: 'bad_row', message }
     } else if (time === undefined) link.notes.push(`${name} ${textOf(value)} is no date`)
     else link.fields[name] = isoTime(time)

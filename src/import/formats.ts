@@ -9,7 +9,7 @@ import { encodingOf } from './text.ts'
 
 interface Format extends Dialect {
   label: string
-  /** Names of a row, as `plainName` writes them; a row with all names of a list is of the format. */
+  /** Names as `plainName` writes them: a row with all names of a list is of the format. */
   marks: readonly (readonly string[])[]
   /** What an importer must know. */
   note?: string
@@ -100,7 +100,8 @@ export async function openSource(
   if (first && !hasUrl(names)) {
     const found = names.slice(0, 10).join(', ').slice(0, 200)
     throw new SourceError(
-      `${file.name} has no column that Hopcode takes for a destination, such as “Long URL”. It has: ${found}.`,
+      `${file.name} has no column that Hopcode takes for a destination, such as “Long URL”. ` +
+        `It has: ${found}.`,
     )
   }
   const known = FORMAT_NAMES.find((name) =>

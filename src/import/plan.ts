@@ -4,7 +4,7 @@ import type { Stored } from '../links/link.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, LINE, type OpenSource, openSource } from './formats.ts'
 import { isCreated, isFine, type Outcome, type RowResult } from './outcomes.ts'
-import { SourceError, type SourceFile } from './source.ts'
+import { Pages, SourceError, type SourceFile } from './source.ts'
 
 /** Options of an import, as the command line and the dashboard have them. */
 export interface ImportOptions {
@@ -42,7 +42,7 @@ export interface Summary {
 
 /** Rows of one call. */
 const SENT_ROWS_MAX = 1000
-const SENT_CHARACTERS_MAX = 1_000_000
+const SENT_CHARACTERS_MAX = 250_000
 /** Files of more rows are imported in their own order, because sorting needs them in memory. */
 const SORTED_ROWS_MAX = 100_000
 
@@ -59,8 +59,8 @@ export interface Scan {
 }
 
 /**
- * The first pass, which writes nothing: reads the files as a whole. Throws SourceError if one cannot
- * be read, or if the rows have several domains and none is named.
+ * The first pass, which writes nothing: reads the files as a whole. Throws SourceError if one
+ * cannot be read, or if the rows have several domains and none is named.
  */
 export async function scan(
   files: readonly SourceFile[],
@@ -68,7 +68,8 @@ export async function scan(
   onRow: (rows: number) => void = () => {},
 ): Promise<Scan> {
   const sources: OpenSource[] = []
-  for (const file of files) sources.push(await openSource(file, options.format))
+  const pages = new Pages()
+  for (const file of files) sources.push(await openSource({ ...file, pages }, options.format))
   const format = sources[0]?.format ?? 'csv'
   const found: Scan = {
     sources,
@@ -86,6 +87,7 @@ export async function scan(
     if (row.problem || row.url === '') found.bad++
     if (isChosen(row, options)) for (const path of row.paths) found.paths.add(path)
   }
+  pages.requireComplete()
   found.paths.close()
   if (found.rows === 0) throw new SourceError('There are no links in it.')
   const named = [...found.domains.keys()].filter((domain) => domain !== '')
@@ -94,7 +96,8 @@ export async function scan(
       ([domain, rows]) => `  ${domain || '(none)'}: ${rows.toLocaleString('en')} rows`,
     )
     throw new SourceError(
-      `The links have several domains. Choose with --domain, which can be repeated:\n${list.join('\n')}`,
+      'The links have several domains. Choose with --domain, which can be repeated:\n' +
+        list.join('\n'),
     )
   }
   return found

@@ -1,6 +1,6 @@
 import { JSONParser } from '@streamparser/json'
 import { messageOf } from '../lib/thread.ts'
-import { SourceError, type SourceFile, type SourceRow } from './source.ts'
+import { Pages, SourceError, type SourceFile, type SourceRow } from './source.ts'
 import { type Encoding, encodingOf, textOf } from './text.ts'
 
 /** Where the APIs of other services have their links. YOURLS has an object, others have lists. */
@@ -15,12 +15,12 @@ const isObject = (value: unknown): value is Values =>
 
 /**
  * The links of JSON: a list of them, one a line, or pages of an API, also several in one file.
- * Throws SourceError, also if pages are missing.
+ * Throws SourceError. `file.pages` then knows whether some are missing.
  */
 export async function* readJson(file: SourceFile): AsyncGenerator<SourceRow, void> {
   const { name, blob } = file
   const encoding = await encodingOf(blob)
-  const pages = new Pages()
+  const pages = file.pages ?? new Pages()
   const found: Values[] = []
   const parser = new JSONParser({
     paths: await pathsOf(file, encoding),
@@ -40,17 +40,16 @@ export async function* readJson(file: SourceFile): AsyncGenerator<SourceRow, voi
   try {
     for await (const text of textOf(blob, encoding)) {
       // Titles may contain control characters, which are not valid. Between values they are spaces.
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are meant
-      parser.write(text.replace(/[\u0000-\u001f]/g, ' '))
+      parser.write(text.replace(/\p{Cc}/gu, ' '))
       unread = found.length > 0 ? 0 : unread + text.length
       if (unread > LINK_CHARACTERS_MAX) throw new Error('it has no links, or a very long one')
       yield* take()
     }
+    parser.end()
   } catch (error) {
     throw new SourceError(`${name} cannot be read as JSON after link ${line}: ${messageOf(error)}`)
   }
   yield* take()
-  pages.requireComplete(name)
 }
 
 /** The paths of the links in the first document. */
@@ -63,26 +62,4 @@ async function pathsOf({ blob }: SourceFile, encoding: Encoding): Promise<string
   if (!isPage) return ['$']
   const others = ['$.list_complete', '$.shortUrls.pagination']
   return [...LISTS.map((list) => `$.${list}.*`), ...others]
-}
-
-/** Whether all pages of an API are in the file, where a page says so. */
-class Pages {
-  isComplete = true
-  #count = 0
-  #wanted = 0
-
-  /** Whether the value tells about pages. */
-  note(value: Values): boolean {
-    const { pagesCount, currentPage } = value
-    if (typeof pagesCount !== 'number' || typeof currentPage !== 'number') return false
-    this.#count++
-    this.#wanted = Math.max(this.#wanted, pagesCount)
-    return true
-  }
-
-  requireComplete(name: string): void {
-    if (this.isComplete && this.#count >= this.#wanted) return
-    const pages = this.#wanted > 0 ? ` (${this.#count} of ${this.#wanted} pages)` : ''
-    throw new SourceError(`${name} is not complete${pages}: append the other pages to it.`)
-  }
 }

@@ -137,7 +137,7 @@ const exportRoute = (deps: Deps) =>
       const { format } = parseWith(ExportQuery, query)
       const hold = deps.unsent.hold(account.id)
       hold.take(EXPORT_BYTES)
-      const chunks = exportFile(deps, account.id, { format, now: deps.clock() })
+      const chunks = exportFile(deps, account.id, format)
       const type = format === 'csv' ? CSV_TYPE : LINES_TYPE
       const body = await generatedBody(chunks, hold)
       return new Response(body, { headers: { 'content-type': type } })

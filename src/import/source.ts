@@ -4,6 +4,30 @@ export interface SourceFile {
   blob: Blob
   /** On this machine; absent for an uploaded file. */
   path?: string
+  /** Of all files of the import. */
+  pages?: Pages
+}
+
+/** Whether all pages of an API are in the files, where a page says so. */
+export class Pages {
+  isComplete = true
+  readonly #found = new Set<number>()
+  #wanted = 0
+
+  /** Whether the value tells about pages. */
+  note({ pagesCount, currentPage }: Readonly<Record<string, unknown>>): boolean {
+    if (typeof pagesCount !== 'number' || typeof currentPage !== 'number') return false
+    this.#found.add(currentPage)
+    this.#wanted = Math.max(this.#wanted, pagesCount)
+    return true
+  }
+
+  /** Throws SourceError. */
+  requireComplete(): void {
+    if (this.isComplete && this.#found.size >= this.#wanted) return
+    const pages = this.#wanted > 0 ? ` (${this.#found.size} of ${this.#wanted})` : ''
+    throw new SourceError(`Pages are missing${pages}: import all of them at once.`)
+  }
 }
 
 /** A row of a source: its values by the names that the source has for them. */

@@ -34,17 +34,13 @@ export async function* exportLinks(
   }
 }
 
-/** Every link of an account, oldest first, in the same way. */
-export async function* exportAll(
+/** The next links of an account after the id `above`, oldest first. */
+export async function exportPiece(
   deps: Omit<ExportDeps, 'pages'>,
-  accountId: AccountId,
-): AsyncGenerator<DetailedLink[], void, undefined> {
-  for (let above = 0, isLast = false; !isLast; ) {
-    const rows = await deps.reader.call('linksAbove', { accountId, above }, { background: true })
-    yield withDetails(deps, rows.links)
-    isLast = rows.isLast
-    above = rows.links.at(-1)?.id ?? above
-  }
+  about: { accountId: AccountId; above: number },
+): Promise<{ links: DetailedLink[]; next: number | undefined }> {
+  const { links, isLast } = await deps.reader.call('linksAbove', about, { background: true })
+  return { links: withDetails(deps, links), next: isLast ? undefined : links.at(-1)?.id }
 }
 
 async function nextPiece(

@@ -1,0 +1,303 @@
+import { createWriteStream } from 'node:fs'
+import { basename } from 'node:path'
+import { type Command, Option } from '@commander-js/extra-typings'
+import type { AccountRow } from '../accounts/store.ts'
+import { Hopcode } from '../client/client.ts'
+import {
+  EXPORT_FORMATS,
+  type ExportFileDeps,
+  type ExportFormat,
+  exportPage,
+} from '../import/export.ts'
+import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
+import { type ImportDeps, importLines } from '../import/lines.ts'
+import { isCreated, isFine, OUTCOMES } from '../import/outcomes.ts'
+import {
+  countFine,
+  type ImportedRow,
+  type ImportOptions,
+  run,
+  type SendLines,
+  type Summary,
+  scan,
+} from '../import/plan.ts'
+import { SourceError, type SourceFile } from '../import/source.ts'
+import { csvLine } from '../lib/csv.ts'
+import { print, printError } from '../lib/log.ts'
+import type { Stored } from '../links/link.ts'
+import type { Administration } from './administration.ts'
+import { CommandError, ProblemsFound } from './errors.ts'
+import { readConfigOfFolder } from './folder.ts'
+import { type Flag, parseText } from './options.ts'
+import { Progress } from './progress.ts'
+import { explained, target } from './remote.ts'
+import { callService, findService } from './socket.ts'
+
+const WHERE =
+  'It needs a running service: the one that uses DATA_DIR on this machine, or with ' +
+  'HOPCODE_API_KEY, that of HOPCODE_URL.'
+
+/** Commands that move links from other services to this one, and from this one. */
+export function addMovingCommands(program: Command): void {
+  program
+    .command('import')
+    .summary('import links of another service, with their codes, dates and hits')
+    .description(
+      `Import links of another service, with their codes, dates and hits. ${WHERE} Running it ` +
+        'again changes nothing. See docs/move.md.',
+    )
+    .argument('<FORMAT>', `auto, ${FORMAT_NAMES.join(', ')}`, parseFormat)
+    .argument('<FILE...>', 'exports, dumps or databases, all of one import')
+    .option('--account <E>', 'the account of the links; without it, the owner', parseText)
+    .option('--dry-run', 'print the results, and change nothing')
+    .option('--domain <D...>', 'only the links of these domains; the first one wins a path')
+    .option('--report <FILE>', 'write a CSV file with the result of each row', parseText)
+    .option('--without-hits', 'hits start at 0')
+    .addOption(
+      new Option('--passwords <HOW>', 'links with a password: paused, left out, or open to all')
+        .choices(['pause', 'skip', 'open'] as const)
+        .default('pause' as const),
+    )
+    .option('--skip-disabled', 'leave out disabled links, which are paused otherwise')
+    .addOption(
+      new Option('--date-format <ORDER>', 'the order in dates such as 02.01.2024').choices([
+        'dmy',
+        'mdy',
+      ] as const),
+    )
+    .option('--force', 'import although over half of the rows are refused')
+    .action((format, files, options) => importFiles(format, files, options))
+  program
+    .command('export')
+    .summary('write all links of an account to a file')
+    .description(`Write all links of an account to a file. ${WHERE}`)
+    .argument('<FILE>', 'the file to write; - is standard output')
+    .option('--account <E>', 'the account; without it, the owner', parseText)
+    .addOption(
+      new Option('--format <F>', 'jsonl has everything, csv is for spreadsheets')
+        .choices(EXPORT_FORMATS)
+        .default('jsonl' as const),
+    )
+    .action((file, options) => exportTo(file, options))
+}
+
+function parseFormat(text: string): FormatName | 'auto' {
+  const found = ['auto' as const, ...FORMAT_NAMES].find((name) => name === text)
+  if (found) return found
+  throw new CommandError(`unknown format ${text}. There are: auto, ${FORMAT_NAMES.join(', ')}`)
+}
+
+/** What the service needs for these commands. */
+export type MovingDeps = Pick<Administration, 'accounts'> &
+  ImportDeps &
+  Omit<ExportFileDeps, 'reader'> & { reader: ExportFileDeps['reader'] & ImportDeps['reader'] }
+
+/** What the commands run in the service. */
+export const movingCommands = { importBatch, exportBatch }
+
+async function importBatch(
+  deps: MovingDeps,
+  { account, lines, planned }: { account?: string; lines: string[]; planned?: Stored },
+) {
+  const dryRun = planned && { planned }
+  return importLines(deps, accountOf(deps, account), lines, { dryRun, isOperator: true })
+}
+
+async function exportBatch(
+  deps: MovingDeps,
+  { account, format, above }: { account?: string; format: ExportFormat; above: number },
+) {
+  return exportPage(deps, accountOf(deps, account).id, { format, above })
+}
+
+function accountOf({ accounts }: Pick<MovingDeps, 'accounts'>, email?: string): AccountRow {
+  if (email !== undefined) {
+    const account = accounts.findByEmail(email)
+    if (account) return account
+    throw new CommandError(`no account has the e-mail address ${email}`)
+  }
+  const [owner, ...others] = accounts.listOwners()
+  if (owner && others.length === 0) return owner
+  throw new CommandError(`there ${owner ? 'are several owners' : 'is no owner'}: use --account`)
+}
+
+interface CommandImport extends Omit<ImportOptions, 'format' | 'domains'> {
+  account?: string | undefined
+  dryRun?: Flag
+  domain?: string[] | undefined
+  report?: string | undefined
+  force?: Flag
+}
+
+const PROBLEMS_SHOWN = 20
+
+async function importFiles(
+  format: FormatName | 'auto',
+  names: readonly string[],
+  { account, dryRun, domain, report, force, ...rest }: CommandImport,
+): Promise<void> {
+  const options: ImportOptions = { ...rest, format, domains: domain }
+  const files = await Promise.all(names.map(openFile))
+  using progress = new Rate()
+  const found = await scan(files, options, (rows) => progress.note('Reading', rows)).catch(
+    (error) => {
+      throw error instanceof SourceError ? new CommandError(error.message) : error
+    },
+  )
+  if (found.bad > found.rows / 2 && !force) {
+    throw new CommandError(
+      `${found.bad} of ${found.rows} rows have no destination or a malformed one. ` +
+        'Is it the right file and format? With --force the others are imported.',
+    )
+  }
+  const send = await senderOf(account)
+  const file = report === undefined ? undefined : createWriteStream(report, { mode: 0o600 })
+  file?.write(csvLine(['line', 'path', 'outcome', 'code', 'message']))
+  const problems: ImportedRow[] = []
+  const rows = run(found, { ...options, dryRun }, send)
+  let done = 0
+  let step = await rows.next()
+  for (; !step.done; step = await rows.next()) {
+    for (const row of step.value) {
+      file?.write(csvLine([row.line, row.path, row.outcome, row.code, row.message]))
+      if (!isFine(row.outcome) && problems.length < PROBLEMS_SHOWN) problems.push(row)
+    }
+    done += step.value.length
+    progress.note(dryRun ? 'Checking' : 'Importing', done, found.rows)
+  }
+  if (file) await new Promise<void>((resolve) => file.end(resolve))
+  progress[Symbol.dispose]()
+  print(describe(step.value, problems, { isDryRun: dryRun === true, report }))
+  const { fine } = countFine(step.value)
+  if (fine < step.value.rows) throw new ProblemsFound(fine === 0 ? 2 : 1)
+}
+
+async function openFile(path: string): Promise<SourceFile> {
+  const blob = Bun.file(path)
+  if (!(await blob.exists())) throw new CommandError(`${path} does not exist`)
+  return { name: basename(path), blob, path }
+}
+
+function describe(
+  { format, rows, counts, hits, lost }: Summary,
+  problems: readonly ImportedRow[],
+  { isDryRun, report }: { isDryRun: boolean; report: string | undefined },
+): string {
+  const { label, note } = formatOf(format)
+  const number = (n: number) => n.toLocaleString('en')
+  const outcomes = OUTCOMES.flatMap((outcome) => {
+    const count = counts[outcome]
+    return count ? `  ${number(count).padStart(11)}  ${outcome}` : []
+  })
+  const created = OUTCOMES.filter(isCreated).some((outcome) => counts[outcome])
+  const losses = Object.entries(lost).map(([name, n]) => `${number(n)} × ${name}`)
+  return [
+    `${label}: ${number(rows)} rows${isDryRun ? ', as a dry run' : ''}`,
+    ...outcomes,
+    created && hits > 0 && `${number(hits)} hits that are not dated. ${note ?? ''}`.trim(),
+    losses.length > 0 && `Hopcode does not have: ${losses.join(', ')}.`,
+    ...problems.map(({ line, path, outcome, message }) => {
+      return `row ${line}  ${outcome}  /${path}  ${message}`
+    }),
+    report === undefined && problems.length === PROBLEMS_SHOWN && '… --report FILE has all of them',
+  ]
+    .filter((text) => text !== false)
+    .join('\n')
+}
+
+/** Calls of the service on this machine, or of that with the API key. */
+async function serviceOf(account: string | undefined) {
+  const { dataDir, remote } = readConfigOfFolder()
+  if (account === undefined && remote.apiKey) return undefined
+  const service = await findService(dataDir)
+  if (!service) {
+    throw new CommandError(`no service uses ${dataDir}: start it first, or set HOPCODE_API_KEY`)
+  }
+  return <Result>(name: keyof typeof movingCommands, args: object): Promise<Result> =>
+    callService(service, name, { ...args, account }) as Promise<Result>
+}
+
+async function senderOf(account: string | undefined): Promise<SendLines> {
+  const call = await serviceOf(account)
+  if (call) return (lines, planned) => call('importBatch', { lines, planned })
+  const { url, apiKey = '' } = await target()
+  const hopcode = new Hopcode({ url, apiKey })
+  let linesMax = Number.POSITIVE_INFINITY
+  return async (lines, planned) => {
+    const results: Awaited<ReturnType<SendLines>>['results'][number][] = []
+    const stored: Stored = { links: 0, urlBytes: 0 }
+    while (results.length < lines.length) {
+      const part = lines.slice(results.length, results.length + linesMax)
+      const dryRun = planned && {
+        links: planned.links + stored.links,
+        bytes: planned.urlBytes + stored.urlBytes,
+      }
+      try {
+        const sent = await explained(url, hopcode.importLines(part, { dryRun }))
+        results.push(...sent.results)
+        stored.links += sent.links
+        stored.urlBytes += sent.bytes
+      } catch (error) {
+        // The plan of the account decides how many lines a request has.
+        const most = /between 1 and (\d+) lines/.exec((error as Error).message)?.[1]
+        if (!most || part.length <= Number(most)) throw error
+        linesMax = Number(most)
+      }
+    }
+    return { results, stored }
+  }
+}
+
+async function exportTo(
+  file: string,
+  { account, format }: { account?: string | undefined; format: ExportFormat },
+): Promise<void> {
+  const call = await serviceOf(account)
+  const out = file === '-' ? Bun.stdout.writer() : Bun.file(file).writer()
+  if (call) {
+    for (let above: number | undefined = 0; above !== undefined; ) {
+      const page: { text: string; next?: number } = await call('exportBatch', { format, above })
+      out.write(page.text)
+      await out.flush()
+      above = page.next
+    }
+  } else {
+    const { url, apiKey = '' } = await target()
+    const hopcode = new Hopcode({ url, apiKey })
+    for await (const chunk of await explained(url, hopcode.exportLinks({ format }))) {
+      out.write(chunk)
+      await out.flush()
+    }
+  }
+  await out.end()
+  printError(`Exported to ${file === '-' ? 'standard output' : file}`)
+}
+
+const LINE_MS = 10_000
+
+/** Rows, rate and remaining time: one line on a terminal, elsewhere a line every ten seconds. */
+class Rate implements Disposable {
+  readonly #progress = new Progress()
+  #startedAt = performance.now()
+  #printedAt = this.#startedAt
+  #text = ''
+
+  note(text: string, done: number, total?: number): void {
+    const now = performance.now()
+    if (text !== this.#text) this.#startedAt = now
+    this.#text = text
+    const isTerminal = process.stderr.isTTY === true
+    if (now - this.#printedAt < (isTerminal ? 200 : LINE_MS)) return
+    this.#printedAt = now
+    const rate = done / ((now - this.#startedAt) / 1000)
+    const left = total === undefined ? '' : `, ${Math.ceil((total - done) / rate)} s left`
+    const of = total === undefined ? '' : ` of ${total.toLocaleString('en')}`
+    const line = `${text} ${done.toLocaleString('en')}${of} rows, ${Math.round(rate)}/s${left}`
+    if (isTerminal) this.#progress.step(line)
+    else printError(line)
+  }
+
+  [Symbol.dispose](): void {
+    this.#progress[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,132 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { type Content, fileOf, imported, outcomesOf } from '../../test/support/imported.ts'
+import { type ImportOptions, scan } from './plan.ts'
+
+/** Decisions about rows, and hostile files. */
+
+test('paths that differ in letter case only become aliases, and all others codes', async () => {
+  const paths = ['AbCdEf', 'abcdef', 'Single1', 'x']
+  const { lines } = await imported([
+    `url,slug\n${paths.map((path, i) => `https://e.com/${i},${path}`).join('\n')}\n`,
+  ])
+  expect(lines.map(({ code, aliases }) => [code, aliases])).toEqual([
+    [undefined, ['AbCdEf']],
+    [undefined, ['abcdef']],
+    ['Single1', undefined],
+    [undefined, ['x']],
+  ])
+})
+
+test('links with passwords are never open unless the option says so', async () => {
+  const csv =
+    'url,slug,password,disabled\nhttps://e.com/1,one-1,secret,\nhttps://e.com/2,two-2,,1\n'
+  const pausedIn = async (more: Partial<ImportOptions>) => {
+    const { lines, rows } = await imported([csv], more)
+    return [lines.map(({ paused }) => paused ?? false), outcomesOf(rows)]
+  }
+  expect(await pausedIn({})).toEqual([
+    [true, true],
+    ['created', 'created'],
+  ])
+  expect(await pausedIn({ passwords: 'open' })).toEqual([
+    [false, true],
+    ['created', 'created'],
+  ])
+  expect(await pausedIn({ passwords: 'skip', skipDisabled: true })).toEqual([
+    [],
+    ['left_out', 'left_out'],
+  ])
+})
+
+test('several domains need a choice, and each row still has one result', async () => {
+  const csv =
+    'Short URL,Long URL\nhttps://a.test/one,https://e.com/1\nhttps://b.test/one,https://e.com/2\n'
+  expect(imported([csv])).rejects.toThrow(/a\.test: 1 rows[\s\S]*b\.test: 1 rows/)
+  const first = await imported([csv], { domains: ['b.test'] })
+  expect(outcomesOf(first.rows)).toEqual(['other_domain', 'created'])
+  const both = await imported([csv], { domains: ['b.test', 'a.test'] })
+  expect(outcomesOf(both.rows)).toEqual(['kept', 'created'])
+})
+
+test('without hits, a maximum is what is left of it', async () => {
+  const csv = 'url,slug,hits,max visits\nhttps://e.com/,one-1,7,10\nhttps://e.com/,two-2,9,9\n'
+  const { lines, summary } = await imported([csv], { withoutHits: true })
+  expect(lines.map(({ hits, max_hits }) => [hits, max_hits])).toEqual([
+    [undefined, 3],
+    [undefined, 1],
+  ])
+  expect(summary.hits).toBe(0)
+})
+
+test('what Hopcode does not have is listed for each row and as a sum', async () => {
+  const links = [
+    { key: 'a', domain: 'd.test', url: 'https://e.com/1', geo: { DE: 'x' }, ios: 'y' },
+    { key: 'b', domain: 'd.test', url: 'https://e.com/2', geo: null, ios: '' },
+  ]
+  const { rows, summary } = await imported([JSON.stringify(links)])
+  expect(rows.map(({ message }) => message)).toEqual(['Not imported: geo, ios', ''])
+  expect(summary.lost).toEqual({ geo: 1, ios: 1 })
+})
+
+const HOSTILE: [name: string, row: string, outcome: string, message: RegExp][] = [
+  ['no destination', ',abc', 'invalid_url', /no destination/],
+  ['a path out of the folder', 'https://e.com,../../etc/passwd', 'invalid_path', /segment/],
+  ['a path of a whole short URL that is malformed', 'https://e.com,%00', 'created', /^$/],
+  ['a path with a NUL', 'https://e.com,a\u0000b', 'invalid_path', /control/],
+  ['a path of 300 bytes', `https://e.com,${'x'.repeat(300)}`, 'invalid_path', /255/],
+  ['a negative count', 'https://e.com,abc,-5', 'created', /no number of hits/],
+  ['a huge count', `https://e.com,abc,${'9'.repeat(30)}`, 'created', /no number of hits/],
+  ['a date of the year 0', 'https://e.com,abc,1,0000-00-00 00:00:00', 'created', /no date/],
+  ['a date of the year 99999', 'https://e.com,abc,1,99999-01-01', 'created', /no date/],
+  ['a date in an unknown order', 'https://e.com,abc,1,02.01.2024', 'bad_row', /--date-format/],
+  ['a long title', `https://e.com,abc,1,2024-01-01,${'x'.repeat(300)}`, 'created', /cut to 200/],
+  [
+    '25 tags',
+    `https://e.com,abc,1,,,${Array.from({ length: 25 }, (_, n) => n).join('|')}`,
+    'created',
+    /20 of 25/,
+  ],
+]
+test.each(HOSTILE)('%s: the row has one result', async (_, row, outcome, message) => {
+  const { rows } = await imported([`url,slug,hits,created,title,tags\n${row}\n`])
+  expect(outcomesOf(rows) as string[]).toEqual([outcome])
+  expect(rows[0]?.message).toMatch(message)
+})
+
+const deep = `[${'['.repeat(100_000)}${']'.repeat(100_000)}]`
+const PAGE = JSON.stringify({
+  shortUrls: {
+    data: [{ shortCode: 'one', longUrl: 'https://e.com/' }],
+    pagination: { currentPage: 1, pagesCount: 3 },
+  },
+})
+
+function otherDatabase(): Uint8Array<ArrayBuffer> {
+  using db = new Database(':memory:')
+  db.run('CREATE TABLE other (a)')
+  return new Uint8Array(db.serialize())
+}
+
+const REFUSED: [name: string, content: Content, message: RegExp][] = [
+  ['an empty file', '', /no links/],
+  ['a file without a destination', 'a,b\n1,2\n', /no column/],
+  ['a quote that is never closed', `url,slug\n"https://e.com,x\n${'y'.repeat(3_000_000)}`, /quote/],
+  ['a field of 10 MB', `url,slug\nhttps://e.com,${'y'.repeat(10_000_000)}\n`, /million characters/],
+  ['100,000 levels of JSON', deep, /no links|no column/],
+  ['JSON that is cut off', '{"links":[{"url":"https://e.com","slug":"a"}', /JSON/],
+  ['a text of 10 MB in JSON', `[{"url":"${'x'.repeat(10_000_000)}`, /no links, or a very long one/],
+  [
+    'a page of several',
+    '{"links":[{"url":"https://e.com","slug":"a"}],"list_complete":false}',
+    /Pages are missing/,
+  ],
+  ['a page of three', PAGE, /1 of 3/],
+  ['a dump without links', 'INSERT INTO `other` (`a`) VALUES (1);\n', /no table of links/],
+  ['a dump that is cut off', `INSERT INTO \`yourls_url\` VALUES ('1','https`, /middle/],
+  ['another database', otherDatabase(), /no table of links/],
+  ['a damaged database', Buffer.from(`SQLite format 3\0${'x'.repeat(5000)}`), /cannot be/],
+]
+test.each(REFUSED)('%s is refused before anything is written', async (_, content, message) => {
+  expect(scan([fileOf(content)], { format: 'auto' })).rejects.toThrow(message)
+})

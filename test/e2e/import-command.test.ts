@@ -1,0 +1,109 @@
+import { expect, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { command, makeAccount, Service, type Settings, unlimited } from '../support/binary.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+/** `hopcode import` and `hopcode export`, against a running service. */
+
+const EMAIL = 'enterprise@example.com'
+const CSV = [
+  'Short URL,Long URL,Title,Clicks,Created at',
+  'https://go.test/Spring26,https://example.com/1,One,7,2020-01-02',
+  'https://go.test/spring-sale,https://example.com/2,Two,,2019-01-02',
+  'https://go.test/AbCdEf,https://example.com/3,,,',
+  'https://go.test/abcdef,https://example.com/4,,,',
+  'https://go.test/api/status,https://example.com/5,,,',
+  'https://go.test/bad-url,mailto:a@b.example,,,',
+]
+
+async function setUp() {
+  const folder = temporaryFolder()
+  const env = { ...unlimited(join(folder.path, 'data')), BASE_URL: 'http://hop.test' }
+  const file = join(folder.path, 'links.csv')
+  writeFileSync(file, `${CSV.join('\n')}\n`)
+  const key = await makeAccount(env)
+  const run = (args: string, more: Settings = {}) => command(args.split(' '), { ...env, ...more })
+  return { folder, env, file, key, run, [Symbol.dispose]: () => folder[Symbol.dispose]() }
+}
+
+test('a file is imported with a report, and again without a change', async () => {
+  using set = await setUp()
+  const { env, file, run, folder } = set
+  await using service = await Service.start(env)
+  const report = join(folder.path, 'report.csv')
+  const dry = await run(`import auto ${file} --account ${EMAIL} --dry-run`)
+  expect([dry.code, dry.out]).toEqual([1, expect.stringContaining('CSV: 6 rows, as a dry run')])
+  expect((await service.fetch('/spring26')).status).toBe(404)
+  const first = await run(`import csv ${file} --account ${EMAIL} --report ${report}`)
+  expect([first.code, first.err]).toEqual([1, ''])
+  const lines = readFileSync(report, 'utf8').trim().split('\r\n')
+  expect(lines[0]).toBe('line,path,outcome,code,message')
+  expect(lines.slice(1).map((line) => line.split(',').slice(0, 3).join())).toEqual([
+    '4,AbCdEf,created_alias',
+    '5,abcdef,created_alias',
+    '6,api/status,reserved_path',
+    '7,bad-url,invalid_url',
+    '3,spring-sale,created_alias',
+    '2,Spring26,created',
+  ])
+  for (const [path, url] of [
+    ['spring26', 'https://example.com/1'],
+    ['Spring26', 'https://example.com/1'],
+    ['spring-sale', 'https://example.com/2'],
+    ['AbCdEf', 'https://example.com/3'],
+    ['abcdef', 'https://example.com/4'],
+  ]) {
+    expect((await service.fetch(`/${path}`)).headers.get('location')).toBe(url as string)
+  }
+  const again = await run(`import auto ${file} --account ${EMAIL}`)
+  expect(again.out).toMatch(/4 {2}exists/)
+  const { code, out, err } = await run(`export - --account ${EMAIL}`)
+  expect([code, err]).toEqual([0, 'Exported to standard output\n'])
+  const links = out
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => JSON.parse(line) as object)
+  expect(links).toMatchObject([
+    { url: 'https://example.com/3', aliases: ['AbCdEf'] },
+    { url: 'https://example.com/4', aliases: ['abcdef'] },
+    { url: 'https://example.com/2', aliases: ['spring-sale'] },
+    { code: 'SPRING26', url: 'https://example.com/1', title: 'One', hits: 9 },
+  ])
+  expect((await run('check')).out).toContain('All is well.')
+})
+
+test('with a key it works from another machine, and the plan bounds each request', async () => {
+  using set = await setUp()
+  const { env, file, run } = set
+  await makeAccount(env, 'pro')
+  const { api_key: key } = JSON.parse(
+    (await run('account create --email free@example.com --plan free --json')).out,
+  ) as { api_key: string }
+  await using service = await Service.start(env)
+  const rows = Array.from({ length: 250 }, (_, n) => `https://example.com/${n},code${n}x`)
+  writeFileSync(file, `url,slug\n${rows.join('\n')}\nhttps://example.com/,a-b\n`)
+  const remote = { HOPCODE_URL: service.url, HOPCODE_API_KEY: key, DATA_DIR: set.folder.path }
+  const sent = await run(`import csv ${file}`, remote)
+  expect([sent.code, sent.err]).toEqual([1, ''])
+  expect(sent.out).toContain('250  created')
+  expect(sent.out).toContain('1  not_allowed')
+  const out = join(set.folder.path, 'links.jsonl')
+  expect((await run(`export ${out}`, remote)).code).toBe(0)
+  expect(readFileSync(out, 'utf8').trim().split('\n')).toHaveLength(251)
+})
+
+const REFUSED: [args: string, code: number, message: RegExp][] = [
+  ['import auto FILE', 1, /no service uses/],
+  ['import nothing FILE', 1, /unknown format nothing/],
+  ['import auto /nowhere/file', 1, /does not exist/],
+  ['import auto FILE --passwords never', 2, /passwords/],
+  ['export -', 1, /no service uses/],
+]
+test.each(REFUSED)('hopcode %s says what is wrong', async (args, code, message) => {
+  using set = await setUp()
+  const result = await set.run(args.replace('FILE', set.file))
+  expect([result.code, result.out]).toEqual([code, ''])
+  expect(result.err).toMatch(message)
+})
