@@ -200,13 +200,14 @@ export async function openForService(config: Config, options: ServiceOptions) {
     if (!existsSync(databaseFile(dataDir))) requireSameMode(undefined, dataDir, clusterUrl)
     const { db, accounts, hasher } = openDataFolder(dataDir)
     requireSameMode(db, dataDir, clusterUrl)
-    unlessRefused(log, 'the BASE_URL', () => recordBaseUrl(db, baseUrl))
     const hostId = clusterUrl ? hostIdOf(dataDir) : undefined
     if (clusterUrl && hostId) {
       const functions = loggedWrites(db, hostId)
       await catchUp({ db, url: clusterUrl, host: hostId, functions }, log)
     }
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
+    // Not before: a start that an unreadable journal ends must leave the database as it was.
+    unlessRefused(log, 'the BASE_URL', () => recordBaseUrl(db, baseUrl))
     const remakeImages = unlessRefused(log, 'the QR images of an earlier BASE_URL', () =>
       retireStaleImages(new SettingStore(db, 'host_settings'), imageFolder(dataDir), baseUrl),
     )
