@@ -176,3 +176,9 @@ test('a budget of 0 is accepted: it means no limit', () => {
 test('an IPv6 address stands in brackets in a URL', () => {
   expect(['::1', '0.0.0.0', 'localhost'].map(urlHost)).toEqual(['[::1]', '0.0.0.0', 'localhost'])
 })
+
+test('a host of a cluster flushes hits less often, unless HIT_FLUSH_MS is set', () => {
+  const CLUSTER_URL = 'postgres://db.internal/hopcode'
+  expect(readConfig({ CLUSTER_URL }).hitFlushMs).toBe(5000)
+  expect(readConfig({ CLUSTER_URL, HIT_FLUSH_MS: '20' }).hitFlushMs).toBe(20)
+})

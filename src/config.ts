@@ -45,6 +45,9 @@ const list = z
 const DATA_DIR_MAX_BYTES = 400
 
 const BUDGET_MAX = 1_000_000
+const HIT_FLUSH_MS = 250
+/** Each flush is an entry of the log of a cluster, which all hosts apply. */
+const SHARED_HIT_FLUSH_MS = 5000
 const MIB = 1024 * 1024
 /** Link ids have 32 bits. */
 const LINKS_MAX = 2 ** 32 - 1
@@ -154,7 +157,7 @@ const Environment = z.object({
     .optional()
     .describe('Name of this host in the list of the hosts of CLUSTER_URL.'),
   HIT_FLUSH_MS: wholeNumber(1, 60_000)
-    .default(250)
+    .optional()
     .describe('How often hits move from the journal to the database, in milliseconds.'),
   VISIT_DETAILS: z
     .enum(['on', 'off'], 'must be on or off')
@@ -206,6 +209,7 @@ const COMPUTED: Readonly<Record<string, string>> = {
   HOST_NAME: 'the name of the machine',
   HOPCODE_URL: 'the service that uses DATA_DIR, else BASE_URL',
   REDIRECT_THREADS: 'the number of cores less one, 1 to 8',
+  HIT_FLUSH_MS: `${HIT_FLUSH_MS}, with CLUSTER_URL ${SHARED_HIT_FLUSH_MS}`,
 }
 
 interface SettingInfo {
@@ -287,7 +291,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
     clusterUrl: env.CLUSTER_URL,
     hostName: env.HOST_NAME ?? hostname(),
-    hitFlushMs: env.HIT_FLUSH_MS,
+    hitFlushMs: env.HIT_FLUSH_MS ?? (env.CLUSTER_URL ? SHARED_HIT_FLUSH_MS : HIT_FLUSH_MS),
     visitDetails: env.VISIT_DETAILS === 'on',
     countryFile: env.COUNTRY_FILE,
     countryHeader: env.COUNTRY_HEADER,

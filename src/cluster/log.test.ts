@@ -27,20 +27,20 @@ async function newLog() {
   return { server, database, log, run, [Symbol.asyncDispose]: () => log.close() }
 }
 
-/** Entries that are `days` old. */
-const fill = (first: number, last: number, bytes: number, days: number) => (sql: SQL) =>
+/** Entries that are `hours` old. */
+const fill = (first: number, last: number, bytes: number, hours: number) => (sql: SQL) =>
   sql`INSERT INTO hopcode.log (seq, host, batch, at, version, chain, calls)
-    SELECT n, 'other', n::text, now() - ${days} * interval '1 day', 1, '',
+    SELECT n, 'other', n::text, now() - ${hours} * interval '1 hour', 1, '',
       decode(repeat('00', ${bytes}), 'hex')
     FROM generate_series(${first}::int, ${last}::int) AS n`
 
 testLog(
-  'entries are pruned in small steps, oldest first, and those of a week are kept',
+  'entries are pruned in small steps, oldest first, and those of the last hour are kept',
   async () => {
     await using cluster = await newLog()
     const { log, run } = cluster
-    await run(fill(1, 2500, 10, 8))
-    await run(fill(2501, 2600, 10, 6))
+    await run(fill(1, 2500, 10, 1.1))
+    await run(fill(2501, 2600, 10, 0.9))
     const steps: number[] = []
     for (let deleted = -1; deleted !== 0; ) {
       const pruned = await log.prune()
@@ -55,14 +55,14 @@ testLog(
 testLog('one step of pruning deletes a limited amount of bytes', async () => {
   await using cluster = await newLog()
   const { log, run } = cluster
-  await run(fill(1, 6, 8 * 1024 * 1024, 8))
+  await run(fill(1, 6, 8 * 1024 * 1024, 2))
   expect([(await log.prune()).deleted, (await log.prune()).deleted]).toEqual([2, 2])
 })
 
 testLog('pruning reads a part of the log only, however long it is', async () => {
   await using cluster = await newLog()
   const { log, run } = cluster
-  await run(fill(1, 20_000, 10, 1))
+  await run(fill(1, 20_000, 10, 0.5))
   const rowsRead = async () => {
     const [row] = await run(
       (sql) => sql`SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) AS rows

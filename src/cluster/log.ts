@@ -20,8 +20,8 @@ import { type Entry, LogReader } from './log-reader.ts'
 
 /** Changes do not wait for a host that has not reported for longer. */
 export const LEASE_MS = 2000
-/** Retention of entries that all hosts have applied. */
-const KEPT = '7 days'
+/** Retention of entries that all hosts have applied: the copy for a join may be as old. */
+const KEPT = '1 hour'
 /** Entries that one statement reads and may delete: more would delay the reports of the host. */
 const PRUNED_MAX = 1000
 /** Bytes of calls that one statement deletes, at least one entry. */
