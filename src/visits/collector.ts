@@ -2,7 +2,8 @@ import { type RecordedVisit, RING_SLOTS, SHIFT_MAX, VisitReader } from '../hot/v
 import { type Clock, clocksIn, DAY, SECOND } from '../lib/clock.ts'
 import { visitClassifier } from './classify.ts'
 import { Countries } from './country.ts'
-import { emptySums, encodeLinks, type VisitSums } from './parts.ts'
+import { emptySums, encodeLinks, keyLimit, type VisitSums } from './parts.ts'
+import type { VisitKey } from './values.ts'
 
 export interface CollectorSettings {
   rings: readonly SharedArrayBuffer[]
@@ -48,6 +49,17 @@ const VALUES_FLUSHED = 20_000
 const LINKS_PER_BATCH = 250
 const COUNTRY_CHECK_MS = 60 * SECOND
 
+interface CollectedLink {
+  sums: VisitSums
+  /** See `keyLimit`. */
+  limit: (key: VisitKey) => VisitKey
+}
+
+function newLink(): CollectedLink {
+  const sums = emptySums()
+  return { sums, limit: keyLimit(sums.counts, 'link') }
+}
+
 /** Reads the rings, classifies visits and adds them up. Runs on a thread of its own. */
 export class VisitCollector {
   readonly #readers: readonly VisitReader[]
@@ -55,7 +67,7 @@ export class VisitCollector {
   readonly #classify: ReturnType<typeof visitClassifier>
   readonly #clock: Clock
   readonly #timers: Timer[]
-  #sums = new Map<number, VisitSums>()
+  #links = new Map<number, CollectedLink>()
   #day = 0
   #values = 0
   /** Batches of days that have ended. */
@@ -144,20 +156,22 @@ export class VisitCollector {
       this.#declined += weight
       return
     }
-    let sums = this.#sums.get(linkId)
-    const added = keys.filter((key) => !sums?.counts.has(key)).length
+    const link = this.#links.get(linkId) ?? newLink()
+    const { counts } = link.sums
+    const added = keys.filter((key) => !counts.has(key)).length
     if (this.#values + added > VALUES_WAITING_MAX) {
       this.#tooMany += weight
       return
     }
-    this.#values += added
-    if (!sums) {
-      sums = emptySums()
-      this.#sums.set(linkId, sums)
+    const before = counts.size
+    for (const key of keys) {
+      const target = link.limit(key)
+      counts.set(target, (counts.get(target) ?? 0) + weight)
     }
-    sums.known += weight
-    sums.observed++
-    for (const key of keys) sums.counts.set(key, (sums.counts.get(key) ?? 0) + weight)
+    this.#values += counts.size - before
+    link.sums.known += weight
+    link.sums.observed++
+    this.#links.set(linkId, link)
     this.#recorded += weight
     this.#observed++
   }
@@ -169,8 +183,10 @@ export class VisitCollector {
   }
 
   #takeDay(): VisitBatch[] {
-    const links = [...this.#sums].sort(([a], [b]) => a - b)
-    this.#sums = new Map()
+    const links = [...this.#links]
+      .map(([id, { sums }]) => [id, sums] as const)
+      .sort(([a], [b]) => a - b)
+    this.#links = new Map()
     this.#values = 0
     const batches: VisitBatch[] = []
     for (let at = 0; at < links.length; at += LINKS_PER_BATCH) {

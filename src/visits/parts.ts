@@ -5,6 +5,7 @@ import {
   VALUES_MAX,
   VISIT_KINDS,
   type VisitKey,
+  type VisitKind,
   visitKey,
   visitValue,
 } from './values.ts'
@@ -68,31 +69,37 @@ export function decodeSums(bytes: Uint8Array): VisitSums {
   return sums
 }
 
-/**
- * Adds `more` to `sums`. New values beyond the limits of an owner count as `other`; the order of
- * the keys decides which, so that all hosts agree.
- */
-export function addSums(sums: VisitSums, more: VisitSums, owner?: 'link' | 'account'): void {
+/** Adds `more` to `sums`, in the order of the keys, so that all hosts agree on what is `other`. */
+export function addSums(sums: VisitSums, more: VisitSums, limit = sameKey): void {
   sums.known += more.known
   sums.observed += more.observed
-  const sizes = owner && sizesOf(sums.counts)
   for (const key of [...more.counts.keys()].sort()) {
-    let target = key
-    if (owner && sizes && !sums.counts.has(key)) {
-      const kind = kindOf(key)
-      const size = sizes.get(kind) ?? 0
-      if (size >= VALUES_MAX[kind][owner]) target = visitKey(kind, OTHER)
-      else sizes.set(kind, size + 1)
-    }
+    const target = limit(key)
     const count = more.counts.get(key) as number
     sums.counts.set(target, (sums.counts.get(target) ?? 0) + count)
   }
 }
 
-function sizesOf(counts: ReadonlyMap<VisitKey, number>) {
-  const sizes = new Map<ReturnType<typeof kindOf>, number>()
-  for (const key of counts.keys()) sizes.set(kindOf(key), (sizes.get(kindOf(key)) ?? 0) + 1)
-  return sizes
+const sameKey = (key: VisitKey): VisitKey => key
+
+/**
+ * For keys that are added to `counts`: returns the key itself, or that of `other` if its value
+ * would be one more than an owner may have of its kind.
+ */
+export function keyLimit(
+  counts: ReadonlyMap<VisitKey, number>,
+  owner: 'link' | 'account',
+): (key: VisitKey) => VisitKey {
+  const sizes = new Map<VisitKind, number>()
+  const note = (kind: VisitKind) => sizes.set(kind, (sizes.get(kind) ?? 0) + 1)
+  for (const key of counts.keys()) note(kindOf(key))
+  return (key) => {
+    if (counts.has(key)) return key
+    const kind = kindOf(key)
+    if ((sizes.get(kind) ?? 0) >= VALUES_MAX[kind][owner]) return visitKey(kind, OTHER)
+    note(kind)
+    return key
+  }
 }
 
 /** Sums of several links, one after the other: the id, the length and the bytes of each. */

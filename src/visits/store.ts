@@ -1,6 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import { ACCOUNT, LINK } from '../hits/series.ts'
-import { addSums, decodeLinks, decodeSums, emptySums, encodeSums, type VisitSums } from './parts.ts'
+import {
+  addSums,
+  decodeLinks,
+  decodeSums,
+  emptySums,
+  encodeSums,
+  keyLimit,
+  type VisitSums,
+} from './parts.ts'
 
 type Scope = typeof LINK | typeof ACCOUNT
 export type VisitOwner = { linkId: number } | { accountId: number }
@@ -65,7 +73,7 @@ function rowAdder(db: Database) {
   return (scope: Scope, id: number, day: number, sums: VisitSums): void => {
     const row = find.get(scope, id, day)
     const total = row ? decodeSums(row.parts) : emptySums()
-    addSums(total, sums, scope === LINK ? 'link' : 'account')
+    addSums(total, sums, keyLimit(total.counts, scope === LINK ? 'link' : 'account'))
     set.run(scope, id, day, encodeSums(total))
   }
 }
