@@ -47,6 +47,8 @@ const VALUES_WAITING_MAX = 50_000
 const VALUES_FLUSHED = 20_000
 /** Links in one write: about 5 ms of the writer thread. */
 const LINKS_PER_BATCH = 250
+/** Bytes of heads after which a garbage collection is worth its time. */
+const GARBAGE_BYTES = 8 * 1024 * 1024
 const COUNTRY_CHECK_MS = 60 * SECOND
 
 interface CollectedLink {
@@ -79,6 +81,7 @@ export class VisitCollector {
   #passedAt = performance.now()
   #lagMs = 0
   #passing: Promise<void> | undefined
+  #garbageBytes = 0
 
   constructor({ rings, countryFile, countryHeader, time }: CollectorSettings) {
     this.#readers = rings.map((ring) => new VisitReader(ring))
@@ -133,10 +136,19 @@ export class VisitCollector {
         left--
         hits += visit.weight
         this.#add(visit)
+        this.#collectGarbage(visit.head.length)
         if (++read % SLICE_MAX === 0) await new Promise((resolve) => setImmediate(resolve))
       }
     }
     this.#adapt(hits / (elapsed / 1000), fills)
+  }
+
+  /** The engine would wait for hundreds of MiB of heads. */
+  #collectGarbage(bytes: number): void {
+    this.#garbageBytes += bytes
+    if (this.#garbageBytes < GARBAGE_BYTES) return
+    this.#garbageBytes = 0
+    Bun.gc(true)
   }
 
   #adapt(hitsPerSecond: number, fills: readonly number[]): void {

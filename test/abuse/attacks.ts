@@ -11,6 +11,7 @@ import {
   signUps,
   staticFiles,
 } from './network-attacks.ts'
+import { visitors } from './visitor-attacks.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
 export const ATTACKS: readonly Attack[] = [
@@ -28,6 +29,7 @@ export const ATTACKS: readonly Attack[] = [
   codes,
   impostors,
   queries,
+  visitors,
   idle,
   halfSent,
   unread,
