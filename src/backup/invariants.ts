@@ -119,6 +119,15 @@ const INVARIANTS: readonly Invariant[] = [
                                   AND length(path) BETWEEN 6 AND 20, upper(path), NULL)`,
   },
   {
+    check: 'visits',
+    okMessage: 'every count of visitors belongs to a link or an account',
+    problem: 'counts of visitors without a link or an account',
+    since: 17,
+    sql: `SELECT count(*) AS n FROM visits_by_day
+          WHERE (scope = 0 AND id NOT IN (SELECT id FROM links))
+             OR (scope = 1 AND id NOT IN (SELECT id FROM accounts))`,
+  },
+  {
     check: 'tags',
     okMessage: 'the index of tags has exactly the tags of the links',
     problem: 'tags that only the index or only the link has',

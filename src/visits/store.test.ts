@@ -1,0 +1,77 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { fillDataFolder } from '../../test/support/data-folder.ts'
+import { temporaryFolderInMemory } from '../../test/support/folder.ts'
+import { openWritable } from '../db/open.ts'
+import { bucketWrites } from '../hits/series.ts'
+import { DAY } from '../lib/clock.ts'
+import { decodeSums, emptySums, encodeLinks } from './parts.ts'
+import { visitReads, visitWrites } from './store.ts'
+import { visitKey } from './values.ts'
+
+const TODAY = 20_000
+
+function store() {
+  const folder = temporaryFolderInMemory()
+  fillDataFolder(folder.path)
+  const db = openWritable(join(folder.path, 'hopcode.db'))
+  for (const id of [1, 2]) {
+    db.query(
+      `INSERT INTO links (id, code, account_id, passcode_hash, created_at) VALUES (?, ?, 7, ?, 0)`,
+    ).run(id, `LINK0${id}`, new Uint8Array(32))
+  }
+  const { addVisits } = visitWrites(db)
+  const { visitSums } = visitReads(db)
+  const sums = (value: string, count: number) => ({
+    known: count,
+    observed: count,
+    counts: new Map([[visitKey('device', value), count]]),
+  })
+  return {
+    db,
+    add: (batch: string, links: Parameters<typeof encodeLinks>[0], day = TODAY, host = '') =>
+      addVisits({ host, batch, day, links: encodeLinks(links) }),
+    read: (owner: Parameters<typeof visitSums>[0]['owner'], from = 0, to = TODAY + 1) =>
+      decodeSums(visitSums({ owner, from, to })),
+    sums,
+    [Symbol.dispose]() {
+      db.close()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+test('a batch is added to the rows of its links and of their accounts, and once', () => {
+  using it = store()
+  const links = [
+    [1, it.sums('phone', 2)],
+    [2, it.sums('phone', 3)],
+    [99, it.sums('phone', 100)],
+  ] as const
+  expect(it.add('a', links)).toBe(true)
+  expect(it.add('a', links)).toBe(false)
+  expect(it.add('a', links, TODAY, 'another host')).toBe(true)
+  expect(it.read({ linkId: 1 })).toEqual(it.sums('phone', 4))
+  expect(it.read({ accountId: 7 })).toEqual(it.sums('phone', 10))
+  expect(it.read({ linkId: 99 })).toEqual(emptySums())
+})
+
+test('days are read up to an end that is not included', () => {
+  using it = store()
+  for (const day of [TODAY - 2, TODAY - 1, TODAY]) {
+    it.add(String(day), [[1, it.sums(`d${TODAY - day}`, 1)]], day)
+  }
+  const { counts } = it.read({ linkId: 1 }, TODAY - 2, TODAY)
+  expect([...counts.keys()]).toEqual([visitKey('device', 'd1'), visitKey('device', 'd2')])
+})
+
+test('rows are pruned after 400 days', () => {
+  using it = store()
+  it.add('old', [[1, it.sums('tablet', 1)]], TODAY - 400)
+  it.add('kept', [[1, it.sums('phone', 1)]], TODAY - 399)
+  const { pruneBuckets } = bucketWrites(it.db)
+  expect(pruneBuckets({ now: TODAY * DAY, max: 1 })).toBe(true)
+  while (pruneBuckets({ now: TODAY * DAY, max: 1 }));
+  expect(it.read({ linkId: 1 })).toEqual(it.sums('phone', 1))
+  expect(it.read({ accountId: 7 })).toEqual(it.sums('phone', 1))
+})
