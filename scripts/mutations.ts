@@ -55,6 +55,17 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   { name: 'hits-without-a-position', test: 'src/hits/shared-store.test.ts' },
   { name: 'refuse-with-old-data', test: 'test/cluster/refusals.test.ts' },
+  {
+    name: 'first-digest-wins',
+    test: 'test/cluster/differences.test.ts',
+    title: 'the first to compare',
+  },
+  { name: 'digests-of-keys', test: 'test/cluster/differences.test.ts', title: 'changed by hand' },
+  {
+    name: 'start-beside-the-original',
+    test: 'test/cluster/differences.test.ts',
+    title: 'a copied data folder',
+  },
   { name: 'append-twice', test: CLUSTER, env: CLUSTER_ROUNDS },
   { name: 'append-without-a-deadline', test: 'test/durability/cluster-outage.test.ts' },
   { name: 'one-position-of-hits', test: CLUSTER, env: CLUSTER_ROUNDS },
@@ -118,7 +129,7 @@ export function whyMissed(before: TestRun, after: TestRun): string {
 /** Runs the test without and with the fault. Returns why it was missed; empty if it was noticed. */
 export function tryMutation(mutation: Mutation): string {
   using folder = temporaryFolder()
-  for (const name of [...COPIED, 'bunfig.toml']) {
+  for (const name of [...COPIED, 'bunfig.toml', 'bun.lock']) {
     cpSync(join(ROOT, name), join(folder.path, name), { recursive: true })
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'))

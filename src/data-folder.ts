@@ -200,10 +200,11 @@ export async function openForService(config: Config, options: ServiceOptions) {
     if (!existsSync(databaseFile(dataDir))) requireSameMode(undefined, dataDir, clusterUrl)
     const { db, accounts, hasher } = openDataFolder(dataDir)
     requireSameMode(db, dataDir, clusterUrl)
-    const hostId = clusterUrl ? hostIdOf(dataDir) : undefined
-    if (clusterUrl && hostId) {
-      const functions = loggedWrites(db, hostId)
-      await catchUp({ db, url: clusterUrl, host: hostId, functions }, log)
+    const host = clusterUrl ? { id: hostIdOf(dataDir), boot: crypto.randomUUID() } : undefined
+    if (clusterUrl && host) {
+      const { id, boot } = host
+      const functions = loggedWrites(db, id)
+      await catchUp({ db, url: clusterUrl, host: id, functions, boot }, log)
     }
     const journal = openJournal(db, dataDir, log, journalEntries, clock)
     // Not before: a start that an unreadable journal ends must leave the database as it was.
@@ -219,7 +220,7 @@ export async function openForService(config: Config, options: ServiceOptions) {
       new OneTimeLinkStore(db).add(stored)
       return baseUrl + path
     })
-    return { db, lock, journal, remakeImages, fresh, setupLink, hasher, hostId }
+    return { db, lock, journal, remakeImages, fresh, setupLink, hasher, host }
   } catch (error) {
     lock.release()
     throw error

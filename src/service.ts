@@ -237,7 +237,7 @@ async function openData({ config, log, start, folder }: Base) {
   const { dataDir } = config
   const file = databaseFile(dataDir)
   const writerWork = new WriterWork()
-  const ports = openClusterPorts(config, folder.hostId)
+  const ports = openClusterPorts(config, folder.host)
   const settings = { file, journal: journalFile(dataDir), cluster: ports?.ofWriter }
   const [ofWriter, reader, qr] = await Promise.all([
     start.once<Writes>('writer', settings, {
@@ -262,13 +262,17 @@ async function openData({ config, log, start, folder }: Base) {
 }
 
 /** The channels between the control thread and the writer thread of a host in a cluster. */
-function openClusterPorts({ clusterUrl, hostName }: Config, host: string | undefined) {
+function openClusterPorts(
+  { clusterUrl, hostName }: Config,
+  host: { id: string; boot: string } | undefined,
+) {
   if (!clusterUrl || !host) return undefined
   const state = new MessageChannel()
   const applied = new MessageChannel()
   const ofWriter: ClusterSettings = {
     url: clusterUrl,
-    host,
+    host: host.id,
+    boot: host.boot,
     name: hostName,
     state: state.port2,
     applied: applied.port2,
@@ -286,7 +290,7 @@ async function openVisits(
   const { countryFile, countryHeader } = config
   const settings: CollectorSettings = { rings, countryFile, countryHeader, time: outside.time }
   const thread = await start.again<CollectorFunctions>('visits', settings)
-  const host = folder.hostId ?? ''
+  const host = folder.host?.id ?? ''
   const flushMs = outside.visitFlushMs
   return { thread, flusher: new VisitFlusher({ collector: thread, writer, host, log, flushMs }) }
 }

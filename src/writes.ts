@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { secondFactorWrites } from './accounts/second-factor.ts'
 import { sessionWrites } from './accounts/sessions.ts'
 import { accountWrites } from './accounts/writes.ts'
+import { rowHashes } from './cluster/rows.ts'
 import { settingWrites } from './db/settings.ts'
 import type { RecentHits } from './hits/recent.ts'
 import { bucketWrites } from './hits/series.ts'
@@ -37,5 +38,5 @@ export type SharedWrites = ReturnType<typeof sharedWrites>
 
 /** All functions that an entry of the log may call. `host`: this one. */
 export function loggedWrites(db: Database, host: string, recent?: RecentHits) {
-  return { ...sharedWrites(db), ...sharedHitWrites(db, host, recent) }
+  return { ...sharedWrites(db), ...sharedHitWrites(db, host, recent), ...rowHashes(db) }
 }

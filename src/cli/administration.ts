@@ -205,11 +205,14 @@ class FolderWriter implements AsyncDisposable {
 async function openLog(db: Database, { dataDir, clusterUrl }: Config): Promise<Order> {
   requireSameMode(db, dataDir, clusterUrl)
   const host = hostIdOf(dataDir)
-  const folder = { db, url: clusterUrl ?? '', host, functions: loggedWrites(db, host) }
+  const functions = loggedWrites(db, host)
+  const boot = crypto.randomUUID()
+  const folder = { db, url: clusterUrl ?? '', host, functions, boot }
   await applyLog(folder)
   const order: SharedOrder = new SharedOrder({
     ...folder,
     log: new PostgresLog(folder),
+    compares: false,
     prepare: (call) => ({ call, answer: (outcome) => outcome }),
     // This process has no caches.
     onApplied: ({ seq }) => seq !== undefined && order.confirm(seq),

@@ -81,6 +81,7 @@ const viewOf = (
     version: host.version,
     program: host.program,
     problem: host.problem,
+    digest: host.digest === undefined ? null : { entry: host.digest.seq, hash: host.digest.digest },
   })),
   log: {
     entries: log.entries,
@@ -97,6 +98,7 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
     stateOf(host),
     String(host.applied),
     host.applied > head ? `${host.applied - head} ahead` : String(head - host.applied),
+    host.digest ? `${host.digest.digest.slice(0, 8)} at ${host.digest.seq}` : 'none',
     `${host.program}, calls ${host.version}`,
     host.address,
     host.id,
@@ -105,7 +107,10 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
   return [
     `Cluster ${name}, at entry ${head}.`,
     '',
-    ...columns([['HOST', 'STATE', 'APPLIED', 'BEHIND', 'RELEASE', 'ADDRESS', 'ID'], ...rows]),
+    ...columns([
+      ['HOST', 'STATE', 'APPLIED', 'BEHIND', 'DIGEST', 'RELEASE', 'ADDRESS', 'ID'],
+      ...rows,
+    ]),
     '',
     `Log: ${log.entries} entries, ${formatBytes(log.bytes)}${oldest}.`,
     ...(advice.length === 0 ? ['No problems.'] : advice.map((line) => `→ ${line}`)),

@@ -6,7 +6,6 @@ import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { settingWrites } from '../db/settings.ts'
 import { Applier } from './apply.ts'
-import { FIRST_DIGEST } from './digest.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
 import { logPositionSetter } from './position.ts'
@@ -16,7 +15,7 @@ import { FIRST_CHAIN } from './schema.ts'
 function setUp(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
-  logPositionSetter(db)({ cluster: 'c', seq: 0, chain: FIRST_CHAIN, digest: FIRST_DIGEST })
+  logPositionSetter(db)({ cluster: 'c', seq: 0, chain: FIRST_CHAIN })
   const functions = {
     ...settingWrites(db),
     refuse() {
@@ -113,22 +112,4 @@ test.each(REFUSED)('%s: what comes before is applied, and nothing after', (_, en
   expect([...applier.apply([first, second, third])]).toEqual([])
   expect(settingsOf(db)).toEqual([['a']])
   db.close()
-})
-
-test('the digest depends on the results, and comparisons also on the rows', () => {
-  using folder = temporaryFolderInMemory()
-  using other = temporaryFolderInMemory()
-  const here = setUp(folder.path)
-  const there = setUp(other.path)
-  const entries = entriesOf(Array.from({ length: 1000 }, () => [save('a')]))
-  there.db.run(`INSERT INTO disabled_codes VALUES ('ABCDEF', 'by hand', 0)`)
-  const digestsOf = ({ applier }: typeof here) =>
-    [...applier.apply(entries)].flat().map(({ digest }) => digest)
-  const [mine, theirs] = [digestsOf(here), digestsOf(there)]
-  expect(mine.filter((digest) => digest !== undefined)).toHaveLength(1)
-  expect(mine[999]).toBeString()
-  expect(theirs[999]).toBeString()
-  expect(theirs[999]).not.toBe(mine[999])
-  here.db.close()
-  there.db.close()
 })

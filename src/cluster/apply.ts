@@ -2,16 +2,13 @@ import type { Database } from 'bun:sqlite'
 import { inOneTransaction, type RunCall } from '../db/writer.ts'
 import { machineFailure } from '../lib/disk-refusal.ts'
 import type { Outcome } from '../lib/thread.ts'
-import { nextDigest, withSums } from './digest.ts'
 import { CALLS_VERSION, decodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
-import { findLogPosition, type LogPosition, logPositionSetter } from './position.ts'
+import { findDamage, findLogPosition, type LogPosition, logPositionSetter } from './position.ts'
 
 /** Calls of one transaction, and their bytes in the log, while many entries are applied. */
 const TRANSACTION_CALLS = 1000
 const TRANSACTION_BYTES = 64 * 1024
-/** Entries between two comparisons of digests. */
-const DIGEST_ENTRIES = 1000
 
 interface DueEntry {
   entry: Entry
@@ -21,8 +18,6 @@ interface DueEntry {
 /** An entry that is committed on this host. */
 export interface AppliedEntry extends DueEntry {
   outcomes: Outcome[]
-  /** The digest after this entry, if hosts compare it. */
-  digest: string | undefined
 }
 
 interface ApplierOptions {
@@ -46,6 +41,7 @@ export class Applier {
     if (!position) throw new Error('the database belongs to no cluster')
     this.#options = options
     this.#position = position
+    this.#problem = findDamage(options.db)
     this.#setPosition = logPositionSetter(options.db)
   }
 
@@ -106,17 +102,13 @@ export class Applier {
   }
 
   #run(due: readonly DueEntry[], run: RunCall): { applied: AppliedEntry[]; position: LogPosition } {
-    const { db } = this.#options
     let position = this.#position
     const applied = due.map(({ entry, calls }): AppliedEntry => {
       const { seq, chain } = entry
       // Calls have the same outcome on every host, except where a machine fails.
       const outcomes = calls.map(run)
-      const isCompared = seq % DIGEST_ENTRIES === 0
-      const ofResults = nextDigest(position.digest, outcomes)
-      const digest = isCompared ? withSums(db, ofResults) : ofResults
-      position = { cluster: position.cluster, seq, chain, digest }
-      return { entry, calls, outcomes, digest: isCompared ? digest : undefined }
+      position = { cluster: position.cluster, seq, chain }
+      return { entry, calls, outcomes }
     })
     this.#setPosition(position)
     return { applied, position }
@@ -138,9 +130,6 @@ export const OTHER_CLUSTER =
 /** `hopcode cluster status` gives the advice: it depends on the other hosts. */
 export const LOST_TAIL =
   'the log lacks entries that this host has applied: PostgreSQL has lost them'
-
-export const divergedAt = (seq: number): string =>
-  `the data of this host differ from those of another host at entry ${seq}. ${JOIN_AGAIN}`
 
 /** The hash chain of the log: SHA-256 over the chain before an entry, and its bytes. */
 const nextChain = (before: Uint8Array, calls: Uint8Array): Buffer =>

@@ -1,14 +1,16 @@
 import type { Database } from 'bun:sqlite'
 import { DataError } from '../lib/data-error.ts'
-import { within } from '../lib/deadline.ts'
+import { repeated, within } from '../lib/deadline.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { Applier, OTHER_CLUSTER } from './apply.ts'
 import { NOT_ANSWERING, STATEMENT_MS } from './connection.ts'
-import { PostgresLog } from './log.ts'
+import { HostInUse, LEASE_MS, PostgresLog } from './log.ts'
 
 /** A start waits so long for PostgreSQL before it listens: redirects do not need it. */
 const CONTACT_MS = 500
+/** A process that was killed had claimed the host until `LEASE_MS` ago. */
+const CLAIMS = { ms: LEASE_MS + 500, pauseMs: 100 }
 /** Pages in the write-ahead log, 39 MiB, after which it is checkpointed. */
 const CHECKPOINT_PAGES = 10_000
 
@@ -19,17 +21,21 @@ export interface LogFolder {
   host: string
   /** All functions that an entry may call. */
   functions: object
+  /** The id of this process if it is the service. */
+  boot?: string
 }
 
 /**
  * Applies all entries of the log before the service starts. The hit journal must not be opened
  * before that: a loss of power may have removed hits from it that the log has already counted, and
  * new hits must not get their positions. Without PostgreSQL the service starts with what it has.
+ * Throws `HostInUse`.
  */
 export async function catchUp(folder: LogFolder, log: Log): Promise<void> {
   try {
     log.info('cluster.caught_up', { entries: await applyLog(folder, CONTACT_MS) })
   } catch (error) {
+    if (error instanceof HostInUse) throw error
     log.warn('cluster.not_caught_up', { reason: messageOf(error) })
   }
 }
@@ -40,11 +46,11 @@ export async function catchUp(folder: LogFolder, log: Log): Promise<void> {
  * must not be applied here.
  */
 export async function applyLog(
-  { db, url, host, functions }: LogFolder,
+  { db, url, host, functions, boot }: LogFolder,
   contactMs = STATEMENT_MS,
 ): Promise<number> {
   const applier = new Applier({ db, functions })
-  const entries = new PostgresLog({ url, host })
+  const entries = new PostgresLog({ url, host, ...(boot !== undefined && { boot }) })
   const first = applier.position.seq
   // The log is durable, so one flush to the disk is enough for many transactions.
   db.run('PRAGMA synchronous = NORMAL')
@@ -52,7 +58,9 @@ export async function applyLog(
   try {
     const { cluster } = await within(contactMs, entries.head(), NOT_ANSWERING)
     if (cluster !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
-    while (!applier.problem) {
+    // Again with each page: the pages may take longer than the lease.
+    const claim = async () => boot && repeated(CLAIMS, () => entries.claim())
+    for (await claim(); !applier.problem; await claim()) {
       const page = await entries.readAfter(applier.position.seq)
       if (page.length === 0) return applier.position.seq - first
       for (const _ of applier.apply(page)) await Bun.sleep(0)

@@ -62,8 +62,14 @@ export const NOT_ANSWERING = 'PostgreSQL does not answer'
 function reasonOf(error: unknown): string {
   const { code = '', message } = error as Error & { code?: string }
   if (code.startsWith('ERR_POSTGRES_CONNECTION_') || message === NOT_ANSWERING) return NOT_ANSWERING
+  if (hasState(error, '57014')) return NOT_ANSWERING
   return `PostgreSQL: ${message}`
 }
 
-export const isDuplicate = (error: unknown): boolean =>
-  (error as { errno?: string }).errno === '23505'
+/** By SQLSTATE. */
+const hasState = (error: unknown, state: string): boolean =>
+  (error as { errno?: string } | undefined)?.errno === state
+
+export const isDuplicate = (error: unknown): boolean => hasState(error, '23505')
+
+export const lacksColumn = (error: unknown): boolean => hasState(error, '42703')

@@ -8,8 +8,12 @@ export interface LoggedCall {
   args: unknown
 }
 
+/** Calls that concern only this host and stay out of the log. */
+export const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits'])
+/** See `OrderCalls`. */
+export const CATCH_UP = 'catchUp'
 /** The last set of calls that differs from the one before it in more than a property of links. */
-const BASE_VERSION = 5
+const BASE_VERSION = 6
 /** The number of properties in that set. Each further property adds a version. */
 const BASE_PROPERTIES = 10
 
@@ -20,7 +24,10 @@ const BASE_PROPERTIES = 10
  */
 export const CALLS_VERSION = BASE_VERSION + SETTABLE_PROPERTIES.length - BASE_PROPERTIES
 
-/** The first set that contains a call, for calls that were added after the first set. */
+/**
+ * The first set that contains a call, for calls that were added after the first set. Digests are
+ * compared among hosts of one release, whose tables are equal.
+ */
 const SINCE: Readonly<Record<string, number>> = {
   patchLinks: 2,
   signUp: 3,
@@ -30,6 +37,7 @@ const SINCE: Readonly<Record<string, number>> = {
   addVisits: 5,
   sharePage: 5,
   unsharePage: 5,
+  hashRows: CALLS_VERSION,
 }
 
 /** The smallest set that contains all of the calls and the properties that they set. */

@@ -1,3 +1,5 @@
+import type { Outcome } from '../lib/thread.ts'
+import type { LoggedCall } from './entries.ts'
 import type { LogSize, OtherHost } from './log.ts'
 
 /** Messages from the writer thread of a host in a cluster to the control thread. */
@@ -8,6 +10,27 @@ export interface AppliedEvent {
   seq?: number
   calls: { name: string; value: unknown }[]
 }
+
+/** Calls that no client waits for: they are confirmed with the next report. */
+const UNAWAITED_CALLS = new Set([
+  'addHits',
+  'touchSession',
+  'noteKeyUses',
+  'pruneBuckets',
+  'probeWrites',
+  'hashRows',
+])
+
+/** The calls of an entry of another host, as the control thread needs them. */
+export const awaitedCalls = (
+  calls: readonly LoggedCall[],
+  outcomes: readonly Outcome[],
+): AppliedEvent['calls'] =>
+  calls.flatMap(({ name }, at) => {
+    const outcome = outcomes[at]
+    if (!outcome || 'error' in outcome || UNAWAITED_CALLS.has(name)) return []
+    return { name, value: outcome.value }
+  })
 
 export interface StateEvent {
   /** Milliseconds since PostgreSQL answered. */
@@ -24,8 +47,8 @@ export interface StateEvent {
   behind: string | undefined
   /** Why this host applies no entries. */
   problem: string | undefined
-  /** Number of digests that were equal to those of the other hosts. */
-  digestsEqual: number
+  /** Comparisons of all rows with those of the other hosts that have ended since the start. */
+  comparisons: number
   /** As of the last minute; undefined before. */
   log: LogSize | undefined
 }

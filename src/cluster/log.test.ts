@@ -6,7 +6,7 @@ import { PostgresServer } from '../../test/support/postgres.ts'
 import { shared } from '../../test/support/shared.ts'
 import { TcpProxy } from '../../test/support/tcp-proxy.ts'
 import { testWith } from '../../test/support/tools.ts'
-import { PostgresLog } from './log.ts'
+import { HostInUse, PostgresLog } from './log.ts'
 import type { Entry } from './log-reader.ts'
 import { createTables } from './schema.ts'
 
@@ -23,7 +23,7 @@ async function newLog() {
     (sql) => sql`INSERT INTO hopcode.hosts (id, name, address, program, version, applied, seen)
       VALUES ('host', '', '', '', 1, 1000000, now())`,
   )
-  const log = new PostgresLog({ url: server.url(database), host: 'host' })
+  const log = new PostgresLog({ url: server.url(database), host: 'host', boot: 'one' })
   return { server, database, log, run, [Symbol.asyncDispose]: () => log.close() }
 }
 
@@ -33,6 +33,41 @@ const fill = (first: number, last: number, bytes: number, hours: number) => (sql
     SELECT n, 'other', n::text, now() - ${hours} * interval '1 hour', 1, '',
       decode(repeat('00', ${bytes}), 'hex')
     FROM generate_series(${first}::int, ${last}::int) AS n`
+
+const REPORT = { applied: 0, version: 1, problem: null, digests: [] }
+
+testLog('one process at a time is a host, until it leaves or is silent for the lease', async () => {
+  await using cluster = await newLog()
+  const { log: one, run, server, database } = cluster
+  const url = server.url(database)
+  const two = new PostgresLog({ url, host: 'host', boot: 'two' })
+  await one.claim()
+  await one.report(REPORT)
+  await expect(two.claim()).rejects.toBeInstanceOf(HostInUse)
+  await expect(two.report(REPORT)).rejects.toBeInstanceOf(HostInUse)
+  await two.leave()
+  await one.claim()
+  await one.leave()
+  await two.claim()
+  await expect(one.report(REPORT)).rejects.toBeInstanceOf(HostInUse)
+  await run((sql) => sql`UPDATE hopcode.hosts SET claimed = now() - interval '3 seconds'`)
+  await one.report(REPORT)
+  await expect(two.claim()).rejects.toBeInstanceOf(HostInUse)
+  await two.close()
+})
+
+testLog('the first report of a newer release upgrades the tables', async () => {
+  await using cluster = await newLog()
+  const { log, run } = cluster
+  await run((sql) =>
+    sql.unsafe(`DROP TABLE hopcode.digests; UPDATE hopcode.cluster SET format = 1;
+      ALTER TABLE hopcode.hosts DROP boot, DROP claimed`),
+  )
+  const digests = [{ seq: 1, digest: 'x' }]
+  expect(await log.report({ ...REPORT, digests })).toMatchObject({ cluster: 'test' })
+  const [row] = await run((sql) => sql`SELECT count(*) AS count FROM hopcode.digests`)
+  expect(Number(row.count)).toBe(1)
+})
 
 testLog(
   'entries are pruned in small steps, oldest first, and those of the last hour are kept',

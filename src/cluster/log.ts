@@ -1,5 +1,6 @@
 import { SQL } from 'bun'
 import { assert } from '../lib/assert.ts'
+import { DataError } from '../lib/data-error.ts'
 import { within } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 import {
@@ -7,11 +8,13 @@ import {
   CONNECTION,
   Connection,
   isDuplicate,
+  lacksColumn,
   NOT_ANSWERING,
   type Row,
   STATEMENT_MS,
 } from './connection.ts'
 import { type Entry, LogReader } from './log-reader.ts'
+import { createTables } from './schema.ts'
 
 /**
  * The ordered log of a cluster, in PostgreSQL 15 or later: plain rows and row locks. Each
@@ -35,11 +38,31 @@ interface HostReport {
   version: number
   /** Why it no longer applies entries; null while it does. */
   problem: string | null
+  /** Of its rows. */
+  digests: readonly Digest[]
 }
+
+/** A hash of a part of the rows. */
+export interface Digest {
+  /** The entry that asked for it. */
+  seq: number
+  digest: string
+}
+
+/** An entry for which hosts have different digests. */
+export interface Split {
+  seq: number
+  /** By the id of the host. */
+  digests: Record<string, string>
+}
+
+/** Digests of a host that are kept. */
+export const DIGESTS_KEPT = 100
 
 export interface OtherHost {
   id: string
   applied: number
+  problem: string | null
   isLive: boolean
   version: number
 }
@@ -64,11 +87,15 @@ export interface LogState {
   /** The last entry. */
   head: number
   hosts: OtherHost[]
+  /** The newest first. */
+  splits: Split[]
 }
 
 interface PostgresLogOptions {
   url: string
   host: string
+  /** A random id of this process. Absent where it sends no reports. */
+  boot?: string
   /** The name of the host, which its reports contain. */
   name?: string
 }
@@ -164,65 +191,98 @@ export class PostgresLog {
     return this.#reader.readAfter(seq)
   }
 
-  /** Reports the state of this host, and returns that of the others. Throws `HostRemoved`. */
-  async report({ applied, version, problem }: HostReport): Promise<LogState> {
-    const { host, name = null } = this.#options
-    const [row] = await this.#report.run(
+  /**
+   * Claims the host for this process, as each report does. Throws `HostInUse` while another process
+   * has claimed it, or had less than `LEASE_MS` ago without leaving.
+   */
+  async claim(): Promise<void> {
+    const { host, boot } = this.#options
+    const [row] = await this.#upgradeAndRun(
+      (sql) => sql`
+        WITH own AS (
+          UPDATE hopcode.hosts SET boot = ${boot}, claimed = now()
+          WHERE id = ${host} AND ${isFree(sql, boot)} RETURNING id
+        )
+        SELECT id FROM hopcode.hosts WHERE id = ${host} AND id NOT IN (SELECT id FROM own)`,
+    )
+    // mutate start-beside-the-original: s/.*//
+    if (row) throw new HostInUse()
+  }
+
+  /**
+   * Reports the state of this host, and returns that of the others. Throws `HostRemoved`, and
+   * `HostInUse` like `claim`.
+   */
+  async report(report: HostReport): Promise<LogState> {
+    const { host, boot, name = null } = this.#options
+    const { applied, version, problem, digests } = report
+    const [row] = await this.#upgradeAndRun(
       (sql) => sql`
         WITH own AS (
           UPDATE hopcode.hosts
           SET name = coalesce(${name}::text, name),
             applied = ${applied}, version = ${version}, problem = ${problem}, seen = now(),
-            program = ${VERSION}
-          WHERE id = ${host} RETURNING id
+            program = ${VERSION}, boot = ${boot}, claimed = now()
+          WHERE id = ${host} AND ${isFree(sql, boot)} RETURNING id
+        ), compared AS (
+          INSERT INTO hopcode.digests (seq, host, digest)
+          SELECT seq, id, digest FROM own,
+            json_to_recordset(${JSON.stringify(digests)}::text::json) AS new (seq INT8, digest TEXT)
+          ON CONFLICT DO NOTHING
         )
         SELECT name, seq, extract(epoch FROM clock_timestamp()) * 1000 AS now,
           (SELECT count(*) FROM own) AS own, (
           SELECT coalesce(json_agg(json_build_object(
-            'id', id, 'applied', applied, 'version', version,
+            'id', id, 'applied', applied, 'version', version, 'problem', problem,
             'isLive', problem IS NULL AND seen > now() - ${LEASE_MS} * interval '1 millisecond'
           )), '[]') FROM hopcode.hosts WHERE id <> ${host}
-        ) AS hosts FROM hopcode.cluster`,
+        ) AS hosts, (
+          SELECT coalesce(json_agg(split ORDER BY seq DESC), '[]') FROM (
+            SELECT seq, json_object_agg(host, digest) AS digests
+            FROM hopcode.digests GROUP BY seq HAVING count(DISTINCT digest) > 1
+          ) AS split
+        ) AS splits, (SELECT boot FROM hopcode.hosts WHERE id = ${host}) AS boot
+        FROM hopcode.cluster`,
     )
-    if (!row || Number(row.own) === 0) throw new HostRemoved()
+    if (!row || Number(row.own) === 0) throw row?.boot ? new HostInUse() : new HostRemoved()
     this.#noteClock(row)
-    const hosts = (typeof row.hosts === 'string' ? JSON.parse(row.hosts) : row.hosts) as OtherHost[]
-    return { cluster: String(row.name), head: Number(row.seq), hosts }
+    return {
+      cluster: String(row.name),
+      head: Number(row.seq),
+      hosts: parsed<OtherHost[]>(row.hosts),
+      splits: parsed<Split[]>(row.splits),
+    }
   }
 
   /** Notifies the other hosts that this one has applied the entries up to `seq`. */
   async confirm(seq: number): Promise<void> {
-    const { host } = this.#options
+    const { host, boot } = this.#options
     await this.#report.run(
       (sql) => sql`
         WITH own AS (
-          UPDATE hopcode.hosts SET applied = ${seq}, seen = now() WHERE id = ${host} RETURNING id
+          UPDATE hopcode.hosts SET applied = ${seq}, seen = now()
+          WHERE id = ${host} AND boot = ${boot} RETURNING id
         )
         SELECT pg_notify('hopcode_applied', ${seq}::text || ' ' || id) FROM own`,
     )
   }
 
-  /**
-   * Stores the digest of this host after the entry `seq`, unless another host was first. Returns
-   * the stored one, or undefined if the entry is deleted.
-   */
-  async storeDigest(seq: number, digest: string): Promise<string | undefined> {
-    const [row] = await this.#report.run(
-      (sql) => sql`
-        UPDATE hopcode.log SET digest = coalesce(digest, ${digest}) WHERE seq = ${seq}
-        RETURNING digest`,
-    )
-    return row && String(row.digest)
-  }
-
   /** This host stops: the others no longer wait for it. */
   async leave(): Promise<void> {
-    const { host } = this.#options
-    await this.#report.run((sql) => sql`UPDATE hopcode.hosts SET seen = 'epoch' WHERE id = ${host}`)
+    const { host, boot } = this.#options
+    await this.#report.run(
+      (sql) => sql`
+        UPDATE hopcode.hosts SET seen = 'epoch', claimed = 'epoch'
+        WHERE id = ${host} AND boot = ${boot}`,
+    )
   }
 
-  /** Deletes the oldest entries if every host has applied them. Returns the size of the log. */
+  /**
+   * Deletes the oldest entries if every host has applied them, and the oldest digests of this host
+   * unless others differ. Returns the size of the log.
+   */
   async prune(): Promise<PrunedLog> {
+    const { host } = this.#options
     // The limit is applied before the conditions: the cost must not grow with the log.
     const deleted = await this.#report.run(
       (sql) => sql`
@@ -237,8 +297,16 @@ export class PostgresLog {
     )
     const [row] = await this.#report.run(
       (sql) => sql`
+        WITH old AS (
+          DELETE FROM hopcode.digests WHERE host = ${host} AND seq <= (
+            SELECT seq FROM hopcode.digests WHERE host = ${host}
+            ORDER BY seq DESC OFFSET ${DIGESTS_KEPT} LIMIT 1
+          ) AND seq NOT IN (
+            SELECT seq FROM hopcode.digests GROUP BY seq HAVING count(DISTINCT digest) > 1
+          )
+        )
         SELECT pg_total_relation_size('hopcode.log') AS bytes,
-          coalesce(max(seq) - min(seq) + 1, 0) AS entries FROM hopcode.log`,
+          (SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM hopcode.log) AS entries`,
     )
     return {
       entries: Number(row?.entries),
@@ -279,6 +347,17 @@ export class PostgresLog {
     })
   }
 
+  /** The tables may be those of an older release. */
+  async #upgradeAndRun(statement: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
+    try {
+      return await this.#report.run(statement)
+    } catch (error) {
+      if (!lacksColumn((error as Error).cause)) throw error
+      await this.#report.run((sql) => sql.begin((tx) => createTables(tx, '')).then(() => []))
+      return this.#report.run(statement)
+    }
+  }
+
   #noteClock(row: Row | undefined): void {
     this.#clock = { now: Number(row?.now), readBefore: performance.now() }
   }
@@ -294,6 +373,21 @@ export type Place = Pick<Entry, 'seq' | 'chain'>
 interface Subscriber {
   entry: () => void
   applied: (host: string, seq: number) => void
+}
+
+/** An SQL condition on `hopcode.hosts`: the process with this id may claim the host. */
+const isFree = (sql: SQL, boot: string | undefined) => sql`
+  (boot = ${boot} OR claimed < now() - ${LEASE_MS} * interval '1 millisecond')`
+
+/** Bun returns JSON as text or as a value, depending on the protocol. */
+const parsed = <Value>(json: unknown): Value =>
+  (typeof json === 'string' ? JSON.parse(json) : json) as Value
+
+/** Another process runs with the id of this host. */
+export class HostInUse extends DataError {
+  override readonly message =
+    'Another service runs with the host.id of this data folder: one of the folders is a copy. ' +
+    'A further host needs an empty folder and "hopcode cluster join".'
 }
 
 /** The cluster no longer knows this host. */

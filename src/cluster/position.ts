@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { SettingStore } from '../db/settings.ts'
 
 /** How much of a cluster's log a database contains. */
 export interface LogPosition {
@@ -8,24 +9,22 @@ export interface LogPosition {
   seq: number
   /** The hash chain of the log up to `seq`. */
   chain: Uint8Array
-  /** A running hash of the results of all calls. */
-  digest: string
 }
 
 /** Undefined for a database that belongs to no cluster. */
 export function findLogPosition(db: Database): LogPosition | undefined {
   if (!hasTable(db, 'log_position')) return undefined
   const row = db
-    .query<LogPosition, []>('SELECT cluster, seq, chain, digest FROM log_position WHERE id = 1')
+    .query<LogPosition, []>('SELECT cluster, seq, chain FROM log_position WHERE id = 1')
     .get()
   return row ?? undefined
 }
 
 export function logPositionSetter(db: Database): (position: LogPosition) => void {
-  const set = db.prepare<null, [string, number, Uint8Array, string]>(
-    'INSERT OR REPLACE INTO log_position (id, cluster, seq, chain, digest) VALUES (1, ?, ?, ?, ?)',
+  const set = db.prepare<null, [string, number, Uint8Array]>(
+    'INSERT OR REPLACE INTO log_position (id, cluster, seq, chain) VALUES (1, ?, ?, ?)',
   )
-  return ({ cluster, seq, chain, digest }) => void set.run(cluster, seq, chain, digest)
+  return ({ cluster, seq, chain }) => void set.run(cluster, seq, chain)
 }
 
 /** The database belongs to no cluster any more. */
@@ -33,7 +32,17 @@ export function removeLogPosition(db: Database): void {
   for (const table of ['log_position', 'hit_positions']) {
     db.run(`DELETE FROM ${table}`)
   }
+  db.query('DELETE FROM host_settings WHERE name = ?').run(DAMAGE)
 }
+
+const DAMAGE = 'cluster_damage'
+
+/** Why the data of this database, and of its copies, are wrong; undefined if that is not known. */
+export const findDamage = (db: Database): string | undefined =>
+  new SettingStore(db, 'host_settings').find(DAMAGE)
+
+export const recordDamage = (db: Database, reason: string): void =>
+  new SettingStore(db, 'host_settings').set(DAMAGE, reason)
 
 /** Older databases lack tables. */
 export const hasTable = (db: Database, name: string): boolean =>

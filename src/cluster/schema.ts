@@ -33,6 +33,14 @@ const STEPS = [
      joined TIMESTAMPTZ NOT NULL DEFAULT now(),
      seen TIMESTAMPTZ NOT NULL
    );`,
+  // `boot`: the process that has claimed the host, at the last time of `claimed`.
+  `ALTER TABLE hopcode.hosts ADD boot TEXT, ADD claimed TIMESTAMPTZ NOT NULL DEFAULT 'epoch';
+   CREATE TABLE hopcode.digests (
+     seq BIGINT NOT NULL,
+     host TEXT NOT NULL REFERENCES hopcode.hosts ON DELETE CASCADE,
+     digest TEXT NOT NULL,
+     PRIMARY KEY (seq, host)
+   );`,
 ]
 
 const FORMAT = STEPS.length

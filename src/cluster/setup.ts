@@ -9,10 +9,11 @@ import { DataError } from '../lib/data-error.ts'
 import { within } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 import { OTHER_CLUSTER } from './apply.ts'
-import { FIRST_DIGEST } from './digest.ts'
+import { UNDECIDED } from './comparison.ts'
 import { CALLS_VERSION } from './entries.ts'
 import { hostIdFile, hostIdOf } from './host-id.ts'
 import {
+  findDamage,
   findLogPosition,
   type LogPosition,
   logPositionSetter,
@@ -53,7 +54,7 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
     if (found?.cluster === head.name) return found
     if (found) throw new DataError(`${dataDir} belongs to another cluster. ${LEAVE_FIRST}`)
     if (Number(head.hosts) > 0) throw new DataError(HAS_HOSTS)
-    const position = { cluster: head.name, seq: 0, chain: FIRST_CHAIN, digest: FIRST_DIGEST }
+    const position = { cluster: head.name, seq: 0, chain: FIRST_CHAIN }
     await register(sql, folder, position)
     inTransaction(db, () => {
       recordOwnPosition(db, id)
@@ -69,12 +70,17 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
  */
 export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
   const position = requirePosition(folder)
+  if (findDamage(folder.db)) throw new DataError(COPY_DAMAGED)
   return usingPostgres(folder.clusterUrl, async (sql) => {
     const [row] = await sql`
-      SELECT name, seq, (SELECT count(*) FROM hopcode.log WHERE seq > ${position.seq}) AS following,
+      SELECT name, seq,
+        (SELECT count(*) FROM hopcode.hosts
+         WHERE problem = ${UNDECIDED} AND id <> ${hostIdOf(folder.dataDir)}) AS undecided,
+        (SELECT count(*) FROM hopcode.log WHERE seq > ${position.seq}) AS following,
         (SELECT chain FROM hopcode.log WHERE seq = ${position.seq}) AS chain
       FROM hopcode.cluster`
     if (row?.name !== position.cluster) throw new DataError(OTHER_CLUSTER)
+    if (Number(row.undecided) > 0) throw new DataError(COPY_UNDECIDED)
     const isOther = row.chain !== null && !row.chain.equals(position.chain)
     if (position.seq > Number(row.seq) || isOther) throw new DataError(COPY_AHEAD)
     if (Number(row.following) !== Number(row.seq) - position.seq) {
@@ -84,6 +90,13 @@ export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
     return position
   })
 }
+
+const COPY_DAMAGED =
+  'The copy is of a host whose data differ from those of most hosts. Use a copy of another host.'
+
+const COPY_UNDECIDED =
+  'The hosts have different data, and no majority agrees: first remove the host whose data are ' +
+  'wrong with "hopcode cluster leave --host".'
 
 const COPY_AHEAD =
   'The copy has entries that the log lacks: PostgreSQL has lost them. Use a copy of a host that ' +
@@ -219,4 +232,5 @@ async function register(
     VALUES (${id}, ${name}, ${address}, ${VERSION}, ${CALLS_VERSION}, ${seq}, 'epoch')
     ON CONFLICT (id) DO UPDATE SET name = ${name}, address = ${address},
       applied = ${seq}, problem = NULL`
+  await sql`DELETE FROM hopcode.digests WHERE host = ${id}`
 }

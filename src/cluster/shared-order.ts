@@ -4,11 +4,19 @@ import { commitTogether } from '../db/writer.ts'
 import type { PreparedCall } from '../hits/shared-store.ts'
 import { repeated, within } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
-import { type AppliedEntry, Applier, divergedAt, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
+import { type AppliedEntry, Applier, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
+import { Comparison, DAMAGED } from './comparison.ts'
 import { NOT_ANSWERING } from './connection.ts'
-import { CALLS_VERSION, encodeEntry, type LoggedCall, splitCalls } from './entries.ts'
-import type { AppliedEvent, StateEvent } from './events.ts'
-import { HostRemoved, LEASE_MS, type LogSize, type LogState, type PostgresLog } from './log.ts'
+import {
+  CALLS_VERSION,
+  CATCH_UP,
+  encodeEntry,
+  LOCAL_CALLS,
+  type LoggedCall,
+  splitCalls,
+} from './entries.ts'
+import { type AppliedEvent, awaitedCalls, type StateEvent } from './events.ts'
+import { HostInUse, HostRemoved, LEASE_MS, type LogState, type PostgresLog } from './log.ts'
 import type { Entry } from './log-reader.ts'
 import { NOT_CURRENT, Progress } from './progress.ts'
 
@@ -20,25 +28,14 @@ const APPEND_MS = 2000
 const APPEND_BYTES_PER_MS = 1024
 const APPEND_PAUSE_MS = 50
 
-/** Calls that concern only this host and stay out of the log. */
-const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits'])
-/** See `OrderCalls`. */
-const CATCH_UP = 'catchUp'
-/** Calls that no client waits for: they are confirmed with the next report. */
-const UNAWAITED_CALLS = new Set([
-  'addHits',
-  'touchSession',
-  'noteKeyUses',
-  'pruneBuckets',
-  'probeWrites',
-])
-
 interface SharedOrderOptions {
   db: Database
   /** All functions that an entry may call. */
   functions: object
   host: string
   log: PostgresLog
+  /** False for a process that ends soon. */
+  compares: boolean
   /** See `hitCalls`. */
   prepare: (call: LoggedCall) => PreparedCall
   /** Receives applied calls that this host did not submit. */
@@ -61,6 +58,7 @@ export class SharedOrder implements Order {
   #problem: string | undefined
   /** Why this host could not apply an entry. It tries again. */
   #fault: string | undefined
+  readonly #comparison: Comparison
   readonly #progress = new Progress()
   /** Why the log could not be read. */
   #readProblem: string | undefined
@@ -79,8 +77,7 @@ export class SharedOrder implements Order {
   #posted: number
   #timer: Timer | undefined
   #prunedAt = Number.NEGATIVE_INFINITY
-  #logSize: LogSize | undefined
-  #digestsEqual = 0
+  #logSize: StateEvent['log']
   #isClosed = false
   /** Calls during the start wait for it: before, they would fail. */
   readonly #firstReport: Promise<void>
@@ -88,6 +85,8 @@ export class SharedOrder implements Order {
   constructor(options: SharedOrderOptions) {
     this.#options = options
     this.#applier = new Applier(options)
+    this.#problem = this.#applier.problem
+    this.#comparison = new Comparison(options)
     this.#confirmed = this.place
     this.#posted = this.place
     this.#firstReport = this.#report().then(() => this.#followFor(APPEND_MS))
@@ -181,8 +180,8 @@ export class SharedOrder implements Order {
     try {
       // mutate append-without-a-deadline: s/ms/1e9/
       const deadline = log.deadlineAfter(ms)
-      // mutate append-twice: s/entry,/{ ...entry, batch: crypto.randomUUID() },/
       const place = await repeated({ ms, pauseMs: APPEND_PAUSE_MS }, () =>
+        // mutate append-twice: s/entry,/{ ...entry, batch: crypto.randomUUID() },/
         log.append(entry, deadline, ms),
       )
       // Usually no other host has appended in between, so the entry need not be read from the log.
@@ -195,8 +194,12 @@ export class SharedOrder implements Order {
     }
   }
 
+  get #anyProblem(): string | undefined {
+    return this.#problem ?? this.#fault ?? this.#comparison.doubt
+  }
+
   #requireOrder(): void {
-    const problem = this.#problem ?? this.#fault
+    const problem = this.#anyProblem
     if (problem) throw new Error(problem)
     if (performance.now() - this.#contactAt > LEASE_MS) {
       throw new Error(this.#contactProblem ?? NOT_ANSWERING)
@@ -217,7 +220,9 @@ export class SharedOrder implements Order {
       await this.#exchange()
     } catch (error) {
       this.#contactProblem = messageOf(error)
-      if (error instanceof HostRemoved) this.#stop(error.message)
+      // Before the first report, a killed process of this host may still hold the claim.
+      const isInUse = error instanceof HostInUse && this.#state
+      if (isInUse || error instanceof HostRemoved) this.#stop(messageOf(error))
       this.#postState()
     }
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.#report(), REPORT_MS)
@@ -229,7 +234,8 @@ export class SharedOrder implements Order {
     // Entries may be appended and applied before the answer arrives.
     const { place } = this
     const isBehind = this.#state !== undefined && !this.#progress.isCurrent
-    const problem = this.#problem ?? this.#fault ?? (isBehind ? this.#behind : undefined) ?? null
+    const problem = this.#anyProblem ?? (isBehind ? this.#behind : undefined) ?? null
+    const { digests } = this.#comparison
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
     if (wasAway) log.unsubscribe()
     // Without notifications, polls still bring all entries.
@@ -238,7 +244,8 @@ export class SharedOrder implements Order {
       applied: (id, seq) => this.#noteApplied(id, seq),
     })
     const sentAt = performance.now()
-    this.#state = await log.report({ applied, version: CALLS_VERSION, problem })
+    this.#state = await log.report({ applied, version: CALLS_VERSION, problem, digests })
+    this.#comparison.forget(digests)
     // So that the others wait for this host again before it receives requests.
     if (problem === null && (wasAway || this.#reported !== null)) await log.confirm(applied)
     this.#reported = problem
@@ -250,6 +257,7 @@ export class SharedOrder implements Order {
     this.#postState()
     // Without waiting: the other hosts must know meanwhile that this one is live.
     void this.#follow()
+    void this.#comparison.proceed(this.#state.hosts, (call) => this.#submitEntry([call]))
     if (performance.now() - this.#prunedAt >= PRUNE_MS) await this.#prune()
   }
 
@@ -267,10 +275,10 @@ export class SharedOrder implements Order {
     if (deleted > 0) this.#prunedAt = Number.NEGATIVE_INFINITY
   }
 
-  #checkState({ cluster, head }: LogState, place: number): void {
-    if (cluster !== this.#applier.position.cluster) {
-      this.#stop(OTHER_CLUSTER)
-    } else if (head < place) this.#stop(LOST_TAIL)
+  #checkState(state: LogState, place: number): void {
+    if (state.cluster !== this.#applier.position.cluster) this.#stop(OTHER_CLUSTER)
+    else if (state.head < place) this.#stop(LOST_TAIL)
+    else if (this.#comparison.judge(state) === 'wrong') this.#stop(DAMAGED)
   }
 
   #noteApplied(id: string, seq: number): void {
@@ -289,8 +297,8 @@ export class SharedOrder implements Order {
       applied: this.place,
       hosts: this.#state?.hosts ?? [],
       behind: this.#behind,
-      problem: this.#problem ?? this.#fault,
-      digestsEqual: this.#digestsEqual,
+      problem: this.#anyProblem,
+      comparisons: this.#comparison.completed,
       log: this.#logSize,
     })
   }
@@ -350,20 +358,15 @@ export class SharedOrder implements Order {
   #settle(entries: readonly AppliedEntry[]): void {
     const others: AppliedEvent['calls'] = []
     let hitsOfOthers = false
-    for (const { entry, calls, outcomes, digest } of entries) {
-      if (digest !== undefined) void this.#compare(entry.seq, digest)
+    for (const { entry, calls, outcomes } of entries) {
+      this.#comparison.take(entry.seq, calls, outcomes)
       const answer = entry.host === this.#options.host && this.#waiting.get(entry.batch)
       if (answer) {
         answer(outcomes)
         continue
       }
-      for (const [at, { name }] of calls.entries()) {
-        const outcome = outcomes[at]
-        hitsOfOthers ||= name === 'addHits'
-        if (outcome && 'value' in outcome && !UNAWAITED_CALLS.has(name)) {
-          others.push({ name, value: outcome.value })
-        }
-      }
+      hitsOfOthers ||= calls.some(({ name }) => name === 'addHits')
+      others.push(...awaitedCalls(calls, outcomes))
     }
     const seq = this.place
     if (hitsOfOthers) this.#options.onApplied({ calls: [{ name: 'addHits', value: true }] })
@@ -371,12 +374,6 @@ export class SharedOrder implements Order {
       this.#posted = seq
       this.#options.onApplied({ seq, calls: others })
     } else if (this.#confirmed >= this.#posted) this.#confirmed = seq
-  }
-
-  async #compare(seq: number, digest: string): Promise<void> {
-    const stored = await this.#options.log.storeDigest(seq, digest).catch(() => undefined)
-    if (stored === digest) this.#digestsEqual++
-    else if (stored !== undefined) this.#stop(divergedAt(seq))
   }
 
   async #sendConfirmed(): Promise<void> {

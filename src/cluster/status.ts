@@ -1,5 +1,5 @@
 import type { SQL } from 'bun'
-import { LEASE_MS } from './log.ts'
+import { type Digest, LEASE_MS } from './log.ts'
 
 /** The state of a cluster, as PostgreSQL knows it. */
 export interface ClusterState {
@@ -26,6 +26,8 @@ export interface HostState {
   applied: number
   /** Why it applies no entries; null while it does. */
   problem: string | null
+  /** Of the rows that were compared last, or that differ. Undefined before the first comparison. */
+  digest: Digest | undefined
   isLive: boolean
   /** Milliseconds since it was in contact with PostgreSQL; undefined for a stopped host. */
   silentMs: number | undefined
@@ -36,9 +38,16 @@ type Row = Record<string, unknown>
 export async function readCluster(sql: SQL): Promise<ClusterState> {
   // Before the last entry of the log: no host looks as if it had applied a later one.
   const hosts = (await sql`
-    SELECT id, name, address, program, version, applied, problem,
+    SELECT id, name, address, program, version, applied, problem, seq, digest,
       CASE WHEN seen > 'epoch' THEN extract(epoch FROM now() - seen) * 1000 END AS silent
-    FROM hopcode.hosts ORDER BY joined, id`) as Row[]
+    FROM hopcode.hosts LEFT JOIN LATERAL (
+      SELECT seq, digest FROM hopcode.digests AS own WHERE host = id
+      ORDER BY EXISTS (
+        SELECT FROM hopcode.digests AS other
+        WHERE other.seq = own.seq AND other.digest <> own.digest
+      ) DESC, seq DESC LIMIT 1
+    ) AS compared ON true
+    ORDER BY joined, id`) as Row[]
   const [row] = (await sql`
     SELECT name, seq, pg_total_relation_size('hopcode.log') AS bytes,
       (SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM hopcode.log) AS entries,
@@ -56,7 +65,7 @@ export async function readCluster(sql: SQL): Promise<ClusterState> {
   }
 }
 
-function hostOf({ silent, ...row }: Row): HostState {
+function hostOf({ silent, seq, digest, ...row }: Row): HostState {
   const silentMs = silent === null ? undefined : Math.round(Number(silent))
   return {
     id: String(row.id),
@@ -66,6 +75,7 @@ function hostOf({ silent, ...row }: Row): HostState {
     version: Number(row.version),
     applied: Number(row.applied),
     problem: row.problem as string | null,
+    digest: digest === null ? undefined : { seq: Number(seq), digest: String(digest) },
     isLive: silentMs !== undefined && silentMs <= LEASE_MS,
     silentMs,
   }

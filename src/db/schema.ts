@@ -308,8 +308,6 @@ export const logPosition = sqliteTable('log_position', {
   seq: integer().notNull(),
   /** The hash chain of the log up to `seq`. */
   chain: bytes().notNull(),
-  /** A running hash of the results of all calls: equal on all hosts. Hexadecimal. */
-  digest: text().notNull(),
 })
 
 /** How much of each host's hit journal the database has counted, in a cluster. */

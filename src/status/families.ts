@@ -275,9 +275,9 @@ export const FAMILIES = {
     'Changes that were answered before all live hosts had applied them, after 250 ms.',
     ({ cluster }) => cluster?.late,
   ),
-  hopcode_cluster_digests_equal_total: counter(
-    'Comparisons in which the data of this host were equal to those of the others.',
-    ({ cluster }) => cluster?.state?.digestsEqual,
+  hopcode_cluster_comparisons_total: counter(
+    'Comparisons of all rows with those of the other hosts that have ended.',
+    ({ cluster }) => cluster?.state?.comparisons,
   ),
   hopcode_cluster_log_entries: gauge(
     'Entries that PostgreSQL keeps.',

@@ -22,6 +22,8 @@ export type Writes = SharedWrites & SearchWrites & HitWrites & RecentHitReads & 
 export interface ClusterSettings {
   url: string
   host: string
+  /** A random id of this process. */
+  boot: string
   /** The name of the host. */
   name: string
   /** Receives each StateEvent. */
@@ -74,14 +76,15 @@ interface SharedOrderParts {
 }
 
 function sharedOrder({ db, journal, recent, checkpoints, cluster }: SharedOrderParts): Order {
-  const { url, host, name, state, applied } = cluster
+  const { url, host, boot, name, state, applied } = cluster
   // The log is durable: after a loss of power, its last entries are applied again.
   db.run('PRAGMA synchronous = NORMAL')
   const order = new SharedOrder({
     db,
     functions: { ...searchWrites(db), ...recent.functions, ...loggedWrites(db, host, recent) },
     host,
-    log: new PostgresLog({ url, host, name }),
+    log: new PostgresLog({ url, host, boot, name }),
+    compares: true,
     prepare: hitCalls(db, journal, host),
     onApplied: (event) => {
       applied.postMessage(event)

@@ -83,7 +83,7 @@ testCluster('an entry that takes longer than any statement is read in pieces', a
   await eventually('the host has the link', async () => {
     return (await two.fetch(`/${codes.at(-1)}`)).status === 302
   })
-  await cluster.ready()
+  await cluster.rest()
   expect((await stopWatching()).length).toBeLessThanOrEqual(3)
   expect(cluster.difference()).toBeUndefined()
 })

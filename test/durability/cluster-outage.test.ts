@@ -1,6 +1,5 @@
 import { expect } from 'bun:test'
 import { eventually } from '../support/app.ts'
-import { openBeside } from '../support/beside.ts'
 import { binary, command, freePort } from '../support/binary.ts'
 import { TestCluster, type TestHost } from '../support/cluster.ts'
 import { PostgresServer } from '../support/postgres.ts'
@@ -263,32 +262,6 @@ testCluster('a host that was offline catches up before it is ready', async () =>
   for (const code of codes) expect((await two.fetch(`/${code}`)).status).toBe(302)
   await cluster.rest()
   expect(cluster.difference()).toBeUndefined()
-})
-
-testCluster('a host with other data than the others stops, says so, and redirects', async () => {
-  await using cluster = await start(2)
-  const { key } = cluster
-  const [one, two] = [cluster.host(0), cluster.host(1)]
-  const code = await one.service.shorten(key, 'https://example.com/kept')
-  const lost = await one.service.shorten(key, 'https://example.com/lost')
-  await cluster.rest()
-  {
-    using db = openBeside(two.dataDir)
-    db.query('DELETE FROM links WHERE code = ?').run(lost)
-  }
-  // The hosts compare their data from time to time.
-  let made = 0
-  await eventually('one of the hosts has stopped', async () => {
-    const some = Array.from({ length: 100 }, () => `https://example.com/more/${++made}`)
-    for (const url of some) await one.service.post('/api/shorten', key, { url })
-    return (await ready(two)) === 503 || (await ready(one)) === 503
-  })
-  const stopped = (await ready(two)) === 503 ? two : one
-  await eventually('the others know', async () => (await problemOf(cluster, stopped)) !== '')
-  expect(await problemOf(cluster, stopped)).toContain('differ')
-  expect((await stopped.fetch(`/${code}`)).status).toBe(302)
-  const answer = await stopped.service.post('/api/shorten', key, { url: 'https://example.com/no' })
-  expect(answer.status).toBe(500)
 })
 
 testCluster('an entry that needs a newer program stops the host, which names it', async () => {

@@ -5,8 +5,11 @@ import { Database } from 'bun:sqlite'
  * their storage. The hosts must be stopped, or at rest.
  */
 
-/** Tables of one host only: the search index is filled in the background, by each for itself. */
-const OWN_TABLES = /^(host_settings|search_progress|links_search.*|sqlite_stat.*)$/
+/**
+ * Tables of one host only: the search index is filled in the background, by each for itself. Hosts
+ * at rest may append a comparison of their rows, which changes nothing but `log_position`.
+ */
+const OWN_TABLES = /^(log_position|host_settings|search_progress|links_search.*|sqlite_stat.*)$/
 /** Columns of one host only. */
 const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   hit_totals: ['journal_id', 'position'],

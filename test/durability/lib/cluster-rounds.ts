@@ -136,6 +136,7 @@ class Victim implements AsyncDisposable {
       (sql) => sql`
         SELECT encode(calls, 'escape') AS text FROM hopcode.log
         WHERE position('noteKeyUses'::bytea IN calls) = 0
+          AND position('hashRows'::bytea IN calls) = 0
         GROUP BY host, calls HAVING count(*) > 1 LIMIT 1`,
       this.#cluster.database,
     )

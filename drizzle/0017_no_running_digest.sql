@@ -1,0 +1,1 @@
+ALTER TABLE `log_position` DROP COLUMN `digest`;
