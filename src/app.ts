@@ -106,6 +106,7 @@ async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { cluster, otherChanges, journal, visits } = service
   for (const part of background) part.close()
   qrTrials.close()
+  dashboard.imports.close()
   await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
   const unlessHitsCanWait = (error: unknown) => {
     const reason = cluster?.problem

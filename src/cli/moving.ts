@@ -10,6 +10,7 @@ import {
   exportPage,
 } from '../import/export.ts'
 import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
+import { reportLine } from '../import/jobs.ts'
 import { type ImportDeps, importLines } from '../import/lines.ts'
 import { isCreated, isFine, OUTCOMES } from '../import/outcomes.ts'
 import {
@@ -159,7 +160,7 @@ async function importFiles(
   let step = await rows.next()
   for (; !step.done; step = await rows.next()) {
     for (const row of step.value) {
-      file?.write(csvLine([row.line, row.path, row.outcome, row.code, row.message]))
+      file?.write(reportLine(row))
       if (!isFine(row.outcome) && problems.length < PROBLEMS_SHOWN) problems.push(row)
     }
     done += step.value.length

@@ -6,6 +6,7 @@ import { SecurityLog } from '../accounts/security-log.ts'
 import { SessionReads, Sessions } from '../accounts/sessions.ts'
 import { Throttle } from '../accounts/throttle.ts'
 import type { Config } from '../config.ts'
+import { ImportJobs } from '../import/jobs.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
 import type { Thread } from '../lib/thread.ts'
 import { Cookies } from './auth/cookies.ts'
@@ -21,8 +22,9 @@ interface DashboardOptions {
 }
 
 /**
- * Creates what only the dashboard uses: sessions, passwords, the deletion of accounts. The caller
- * closes `deletion`, which stops background writers, and `passwords`, which stops their thread.
+ * Creates what only the dashboard uses: sessions, passwords, imports, the deletion of accounts. The
+ * caller closes `deletion` and `imports`, which write in the background, and `passwords`, which
+ * stops their thread.
  */
 export function openDashboard(options: DashboardOptions): DashboardDeps {
   const { config, db, shared, writer } = options
@@ -54,5 +56,6 @@ export function openDashboard(options: DashboardOptions): DashboardDeps {
     oneTimeLinks: new OneTimeLinkStore(db),
     recoveryCodes: new RecoveryCodeReads(db),
     cookies: new Cookies({ baseUrl }),
+    imports: new ImportJobs({ ...shared, writer }),
   }
 }

@@ -16,6 +16,9 @@ import type { HitSeries } from '../hits/series.ts'
 import type { RequestBodies } from '../http/body.ts'
 import type { GuardDeps } from '../http/guard.ts'
 import type { UnsentResponses } from '../http/unsent.ts'
+import type { ImportJobs } from '../import/jobs.ts'
+import type { ImportDeps } from '../import/lines.ts'
+import type { ImportReads, ImportWrites } from '../import/store.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { CreateDeps } from '../links/create.ts'
@@ -35,11 +38,16 @@ import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
 
 /** Parts of the service that the pages use. */
-export interface SharedDeps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
+export interface SharedDeps
+  extends CreateDeps,
+    ReadDeps,
+    PropertiesDeps,
+    GuardDeps,
+    Pick<ImportDeps, 'effects'> {
   bodies: RequestBodies
   unsent: UnsentResponses
   /** Reads of many rows. */
-  reader: Caller<LinkLists & TagReads & ExportReads & OverviewReads>
+  reader: Caller<LinkLists & TagReads & ExportReads & OverviewReads & ImportReads>
   destinations: Pick<DestinationReads, 'find'>
   images: Pick<QrImages, 'render' | 'renderMany' | 'renderText'>
   qrStore: QrStore
@@ -69,6 +77,7 @@ export interface DashboardDeps extends SharedDeps {
   oneTimeLinks: OneTimeLinkStore
   recoveryCodes: RecoveryCodeReads
   cookies: Cookies
+  imports: ImportJobs
   deletion: AccountDeletion
   /** Changes accounts, keys, sessions and settings. */
   writer: Decider &
@@ -79,6 +88,7 @@ export interface DashboardDeps extends SharedDeps {
         SettingWrites &
         QrWrites &
         SharedPageWrites &
-        RecentHitReads
+        RecentHitReads &
+        ImportWrites
     >
 }

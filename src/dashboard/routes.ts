@@ -9,6 +9,7 @@ import { batchPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
 import { exportPages } from './pages/export.ts'
 import { hitFiles } from './pages/hits-csv.ts'
+import { importPages } from './pages/import.ts'
 import { joinPages } from './pages/join.ts'
 import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
@@ -40,6 +41,7 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(batchPages(deps))
     .use(bulkPages(deps))
     .use(exportPages(deps))
+    .use(importPages(deps))
     .use(linkPages(deps))
     .use(linkQrFiles(deps))
     .use(qrSettingsPages(deps))

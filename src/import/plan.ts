@@ -1,4 +1,5 @@
 import { CODE_PATTERN } from '../lib/code.ts'
+import { batchSlices } from '../lib/time-slices.ts'
 import { findPathProblem } from '../links/aliases.ts'
 import type { Stored } from '../links/link.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
@@ -113,13 +114,18 @@ async function* linksOf(
 ): AsyncGenerator<SourceLink | string, void> {
   for (const { format, rows } of sources) {
     const dialect: Dialect = { ...formatOf(format), dateFormat }
+    let count = 0
     for await (const row of rows()) {
+      if (++count % ROWS_PER_SLICE === 0) await batchSlices.next()
       const { [LINE]: text } = row.values
       if (format === 'hopcode') yield String(text)
       else yield linkOf(row, dialect)
     }
   }
 }
+
+/** About a millisecond, after which the service answers other requests. */
+const ROWS_PER_SLICE = 200
 
 interface RunOptions extends ImportOptions {
   dryRun?: boolean | undefined

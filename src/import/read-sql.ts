@@ -4,7 +4,7 @@ import { encodingOf, textOf } from './text.ts'
 /** Reads dumps of MySQL, MariaDB and PostgreSQL, one statement or row after the other. */
 
 /** Characters without the end of a row or statement. */
-const UNREAD_MAX = 16 * 1024 * 1024
+const UNREAD_MAX = 1024 * 1024
 
 type Cell = string | null
 

@@ -47,7 +47,10 @@ export async function* readSqlite(file: SourceFile): AsyncGenerator<SourceRow, v
 }
 
 /** A file on this machine is read with its write-ahead log. */
-async function open({ name, blob, path }: SourceFile): Promise<Database> {
+async function open({ name, blob, path, isTrusted }: SourceFile): Promise<Database> {
+  if (path === undefined && !isTrusted) {
+    throw new SourceError(`${name} is a database: only owners of the service can upload one.`)
+  }
   try {
     if (path !== undefined) return new Database(path, { readonly: true })
     return Database.deserialize(Buffer.from(await blob.arrayBuffer()), { readonly: true })

@@ -4,6 +4,8 @@ export interface SourceFile {
   blob: Blob
   /** On this machine; absent for an uploaded file. */
   path?: string
+  /** Databases are opened only if they are the operator's own: SQLite runs what is in them. */
+  isTrusted?: boolean
   /** Of all files of the import. */
   pages?: Pages
 }

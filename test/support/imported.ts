@@ -13,6 +13,7 @@ export type Content = string | Uint8Array<ArrayBuffer>
 export const fileOf = (content: Content, name = 'links'): SourceFile => ({
   name,
   blob: new Blob([content]),
+  isTrusted: true,
 })
 
 /** The import of files into a service that creates each line. */

@@ -4,7 +4,7 @@ import type { SessionRow } from '../../accounts/sessions.ts'
 import type { Account, AccountId, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { clientIp, clientNetwork } from '../../hot/client-address.ts'
-import { type BodyLimits, declaredLength, SMALL_BODY_MAX } from '../../http/body.ts'
+import { type BodyLimits, declaredLength, LARGE_BODY_MAX, SMALL_BODY_MAX } from '../../http/body.ts'
 import { clientOf, REQUEST_ID, type ResponseState } from '../../http/context.ts'
 import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
@@ -56,8 +56,11 @@ function shortPathOf(request: Request): string {
 interface GuardOptions {
   /** Only for the owner of the service. Everybody else gets 404. */
   owner?: boolean
-  /** Forms may contain a batch of URLs. One over 64 KiB is charged as a write before it is read. */
-  bulk?: boolean
+  /**
+   * Forms may contain a batch of URLs, or a file to import, which may be larger for owners. One
+   * over 64 KiB is charged as a write before it is read.
+   */
+  bulk?: boolean | 'file'
 }
 
 /**
@@ -79,13 +82,14 @@ export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: G
       if (isForm(request)) await deps.writer.catchUp()
       const early = requireSession(session ?? deps.sessions.find(token), owner)
       const account = { id: early.accountId, plan: early.plan }
-      const isCharged = bulk && isLargeForm(request)
+      const isCharged = bulk !== false && isLargeForm(request)
       if (isCharged) {
         requireSameOrigin(request, deps.baseUrl)
         deps.unsent.requireRoom(account.id)
         spendWrite(deps, account)
       }
-      const bytesMax = bulk ? bulkFormBytesMax(deps, account) : SMALL_BODY_MAX
+      const isLargest = bulk === 'file' && early.isOwner === 1
+      const bytesMax = bulk ? bulkFormBytesMax(deps, account, isLargest) : SMALL_BODY_MAX
       const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
       // A form may arrive slowly: the session may have ended meanwhile.
       const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
@@ -201,8 +205,12 @@ export async function readAnonymousForm(deps: DashboardDeps, request: Request): 
 /** Parsing a form needs several times its size in memory. */
 const BULK_FORM_BYTES_MAX = 8 * 1024 * 1024
 
-const bulkFormBytesMax = ({ plans }: DashboardDeps, { plan }: Account): number =>
-  Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
+const bulkFormBytesMax = (
+  { plans }: DashboardDeps,
+  { plan }: Account,
+  isLargest: boolean,
+): number =>
+  isLargest ? LARGE_BODY_MAX : Math.min(bulkBytesMax(plans[plan].bulkMax), BULK_FORM_BYTES_MAX)
 
 const isForm = ({ method }: Request): boolean => method !== 'GET' && method !== 'HEAD'
 

@@ -272,6 +272,7 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
       <p id="found" class="quiet" role="status">${found(table)}</p>
       ${exportLink(table, false)}
       <a href="/app/links/bulk">Bulk create</a>
+      <a href="/app/links/import">Import</a>
       <button type="button" class="link" hidden data-needs-script data-shortcuts>Shortcuts</button>
     </form>`
 }

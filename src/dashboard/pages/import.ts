@@ -1,0 +1,228 @@
+import { Elysia } from 'elysia'
+import { AppError } from '../../errors.ts'
+import { generatedBody } from '../../http/generated-body.ts'
+import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
+import { formatOf } from '../../import/formats.ts'
+import { countCreated, type ImportJob } from '../../import/jobs.ts'
+import { OUTCOMES } from '../../import/outcomes.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { CSV_TYPE } from '../../lib/csv.ts'
+import { type Html, html, visible } from '../../lib/html.ts'
+import { EXPORT_BYTES } from '../../links/export.ts'
+import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
+import { catchFormError, fileResponse, seeOther } from '../responses.ts'
+import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
+import { page } from '../ui/layout.ts'
+
+const PATH = '/app/links/import'
+
+/** Import of a file of another service, and export of all links. */
+export const importPages = (deps: DashboardDeps) =>
+  new Elysia({ name: 'dashboard.import', prefix: PATH })
+    .use(signedIn(deps, { bulk: 'file' }))
+    .get('', ({ user }) => importPage(deps, user))
+    .post('', async ({ user, form, isCharged }) => {
+      const sent = await catchFormError(async () => {
+        if (!isCharged) spendWrite(deps, user.account)
+        checkFile(deps, user, form)
+      })
+      return 'error' in sent ? importPage(deps, user, sent.error) : seeOther(PATH)
+    })
+    .post('/start', async ({ user, isCharged }) => {
+      const sent = await catchFormError(async () => {
+        if (!isCharged) spendWrite(deps, user.account)
+        deps.imports.start(user.account)
+      })
+      return 'error' in sent ? importPage(deps, user, sent.error) : seeOther(PATH)
+    })
+    .get('/report.csv', async ({ user }) => {
+      const job = deps.imports.find(user.account.id)
+      if (!job?.summary) throw new AppError('page_not_found')
+      const bytes = await job.report.bytes()
+      return fileResponse(bytes, { name: 'hopcode-import.csv', type: CSV_TYPE })
+    })
+    .get('/export/:format', async ({ user, params }) => {
+      const format = EXPORT_FORMATS.find((one) => one === params.format)
+      if (!format) throw new AppError('page_not_found')
+      const hold = deps.unsent.hold(user.account.id)
+      hold.take(EXPORT_BYTES)
+      const body = await generatedBody(exportFile(deps, user.account.id, format), hold)
+      const name = `hopcode-${isoTime(deps.clock()).slice(0, 10)}.${format}`
+      const type = format === 'csv' ? CSV_TYPE : 'application/x-ndjson'
+      return fileResponse(body, { name, type })
+    })
+
+const PASSWORDS = {
+  pause: 'Import them paused',
+  skip: 'Leave them out',
+  open: 'Import them without a password',
+}
+type Passwords = keyof typeof PASSWORDS
+
+function checkFile(deps: DashboardDeps, { account }: CurrentUser, form: Form): void {
+  const file = form.file('file')
+  if (!file) throw new AppError('invalid_value', 'Choose a file.')
+  const domains = form
+    .text('domain')
+    .split(/[\s,]+/)
+    .filter((domain) => domain !== '')
+  const passwords = form.text('passwords') as Passwords
+  deps.imports.check(
+    account,
+    { name: file.name.slice(0, 100), blob: file, isTrusted: account.isOwner },
+    {
+      format: 'auto',
+      domains: domains.length > 0 ? domains : undefined,
+      passwords: Object.hasOwn(PASSWORDS, passwords) ? passwords : 'pause',
+      withoutHits: form.text('without_hits') === '1',
+    },
+  )
+}
+
+function importPage(deps: DashboardDeps, user: CurrentUser, error?: AppError): Response {
+  const job = deps.imports.find(user.account.id)
+  const isRunning = job?.phase === 'checking' || job?.phase === 'importing'
+  return page(user, {
+    title: 'Import and export',
+    current: 'links',
+    back: { href: '/app/links', label: 'All links' },
+    error,
+    main: html`
+      ${job && jobCard(user, job)}
+      ${!isRunning && uploadCard(user)}
+      ${parts.card(
+        'Export',
+        html`<p>All your links as one file. JSON Lines has everything about each link, and another
+          Hopcode imports it. CSV is for spreadsheets and for the importers of other services.</p>
+          <div class="row">
+            ${parts.linkButton('Export as JSON Lines', `${PATH}/export/jsonl`)}
+            ${parts.linkButton('Export as CSV', `${PATH}/export/csv`)}
+          </div>`,
+      )}`,
+  })
+}
+
+function uploadCard(user: CurrentUser): Html {
+  return parts.card(
+    'Import links of another service',
+    parts.form(
+      user,
+      PATH,
+      [
+        html`<p>Links keep their paths, dates, hits, titles and tags. The file is checked first:
+          nothing is imported before you have seen the result.</p>`,
+        parts.field({
+          name: 'file',
+          label: 'File',
+          type: 'file',
+          hint: `Of Shlink, YOURLS, Kutt, Chhoto URL, Sink, Bitly, Dub, Short.io, Rebrandly or
+            Hopcode, or a spreadsheet as CSV. Up to ${user.account.isOwner ? 32 : 8} MiB.`,
+          required: true,
+        }),
+        parts.field({
+          name: 'domain',
+          label: 'Only links of this domain',
+          hint: 'Needed if the file has several.',
+          autocomplete: 'off',
+          extra: { maxlength: 500, placeholder: 'go.example.com', spellcheck: 'false' },
+        }),
+        parts.select({
+          name: 'passwords',
+          label: 'Links with a password',
+          choices: Object.entries(PASSWORDS).map(([value, label]) => ({ value, label })),
+          value: 'pause',
+        }),
+        parts.checkbox({ name: 'without_hits', label: 'Start all hits at 0' }),
+        parts.button('Check the file'),
+      ],
+      { enctype: 'multipart/form-data' },
+    ),
+  )
+}
+
+function jobCard(user: CurrentUser, job: ImportJob): Html {
+  const { phase, file, problem, summary } = job
+  if (phase === 'failed') {
+    return parts.notice('bad', html`<p><strong>${file.name}</strong> ${problem ?? ''}</p>`)
+  }
+  if (phase === 'checking' || phase === 'importing') return progressCard(job)
+  const created = summary ? countCreated(summary) : 0
+  const links = parts.plural(created, 'link')
+  const title = phase === 'done' ? `${links} imported` : `Check of ${file.name}`
+  return parts.card(
+    title,
+    html`${summary && outcomeTable(job)}
+      ${job.problems.length > 0 && problemTable(job)}
+      <div class="row">
+        ${
+          phase === 'checked' &&
+          created > 0 &&
+          parts.buttonForm(user, `${PATH}/start`, `Import ${links}`, { look: 'primary' })
+        }
+        ${parts.linkButton('Download the report', `${PATH}/report.csv`)}
+      </div>`,
+  )
+}
+
+/** Renews itself; without scripts the link does. */
+function progressCard({ phase, file, done, found }: ImportJob): Html {
+  const total = found?.rows
+  const label = phase === 'checking' ? `Checking ${file.name}` : `Importing ${file.name}`
+  const value = total === undefined ? html`` : html`value="${done}" max="${total}"`
+  return html`<section class="card" hx-get="${PATH}" hx-trigger="every 1s" hx-target="#main"
+      hx-select="#main" hx-swap="outerHTML">
+    <h2>${label}</h2>
+    <progress aria-label="${label}" ${value}></progress>
+    <p>${parts.count(done)}${total !== undefined && ` of ${parts.count(total)}`} rows</p>
+    <noscript>${parts.linkButton('Show the progress', PATH)}</noscript>
+  </section>`
+}
+
+function outcomeTable({ format, summary, phase }: ImportJob): Html {
+  const { counts = {}, hits = 0, lost = {} } = summary ?? {}
+  const about = format ? formatOf(format) : undefined
+  const lostText = Object.entries(lost).map(([name, n]) => `${parts.count(n)} × ${name}`)
+  const rows = OUTCOMES.map((outcome) => [outcome, counts[outcome] ?? 0] as const).filter(
+    ([, n]) => n > 0,
+  )
+  return html`<p>Recognized as ${about?.label ?? 'CSV'}. ${about?.note}
+      ${hits > 0 && `${parts.plural(hits, 'hit')} come along, without dates.`}
+      ${lostText.length > 0 && `Hopcode does not have: ${lostText.join(', ')}.`}</p>
+    ${parts.table(
+      phase === 'done' ? 'Result of the import' : 'What the import will do',
+      rows,
+      {
+        Result: ([outcome]) => LABELS[outcome],
+        Rows: { cell: ([, n]) => parts.count(n), isNumber: true },
+      },
+      { isNarrow: true },
+    )}`
+}
+
+const problemTable = ({ problems }: ImportJob): Html =>
+  parts.table('The first rows that are not imported', problems, {
+    Row: ({ line }) => String(line),
+    Path: ({ path }) => html`<code>/${visible(path.slice(0, 100))}</code>`,
+    Result: ({ outcome }) => LABELS[outcome],
+    Reason: ({ message }) => message.slice(0, 300),
+  })
+
+const LABELS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
+  created: 'New link',
+  created_alias: 'New link with an alias',
+  created_paused: 'New link, paused',
+  exists: 'Exists already',
+  kept: 'Exists with another URL, not changed',
+  left_out: 'Left out',
+  other_domain: 'Of another domain',
+  path_taken: 'Address in use',
+  reserved_path: 'Address of the service itself',
+  invalid_path: 'Address not possible',
+  invalid_url: 'Destination not possible',
+  blocked: 'Destination on the blocklist',
+  quota: 'Over the quota of your plan',
+  not_allowed: 'Aliases are for owners of the service',
+  bad_row: 'Row not understood',
+}

@@ -1,0 +1,143 @@
+import { LRUCache } from 'lru-cache'
+import type { Account, AccountId } from '../accounts/store.ts'
+import { AppError } from '../errors.ts'
+import { csvLine } from '../lib/csv.ts'
+import type { Log } from '../lib/log.ts'
+import type { FormatName } from './formats.ts'
+import { type ImportDeps, importLines } from './lines.ts'
+import { isCreated, isFine } from './outcomes.ts'
+import { type ImportedRow, type ImportOptions, run, type Scan, type Summary, scan } from './plan.ts'
+import { SourceError, type SourceFile } from './source.ts'
+
+/** An import in the dashboard: of one file, checked first. */
+export interface ImportJob {
+  file: SourceFile
+  options: ImportOptions
+  phase: 'checking' | 'checked' | 'importing' | 'done' | 'failed'
+  /** Why it failed, for the user. */
+  problem?: string
+  /** Known after the first reading of the file. */
+  found?: Scan
+  format?: FormatName
+  /** Rows of this phase, as far as it is. */
+  done: number
+  /** Of the last phase. */
+  summary?: Summary
+  /** The first rows that were refused. */
+  problems: ImportedRow[]
+  /** CSV with the result of each row. */
+  report: Blob
+}
+
+/** A file waits so long for its import, and a report for its download. */
+const KEPT_MS = 60 * 60 * 1000
+const JOBS_MAX = 100
+/** Bytes of all files that wait. */
+const BYTES_MAX = 96 * 1024 * 1024
+const PROBLEMS_MAX = 20
+/** Of one process: an import takes time from other requests. */
+const RUNNING_MAX = 3
+
+const INTERRUPTED =
+  'The import was interrupted. Choose the file again: links that exist already are not changed.'
+
+/** Imports of the dashboard, one for each account. They run in the background. */
+export class ImportJobs {
+  readonly #deps: ImportDeps & { log: Log }
+  readonly #jobs = new LRUCache<AccountId, ImportJob>({
+    max: JOBS_MAX,
+    maxSize: BYTES_MAX,
+    sizeCalculation: ({ file }) => file.blob.size + 1,
+    ttl: KEPT_MS,
+  })
+  #running = 0
+  #isClosed = false
+
+  constructor(deps: ImportDeps & { log: Log }) {
+    this.#deps = deps
+  }
+
+  find(accountId: AccountId): ImportJob | undefined {
+    return this.#jobs.get(accountId)
+  }
+
+  /** Checks a file. Throws `overloaded` while the account's last import runs, or too many do. */
+  check(owner: Account, file: SourceFile, options: ImportOptions): void {
+    const last = this.find(owner.id)
+    if (last?.phase === 'checking' || last?.phase === 'importing') throw new AppError('overloaded')
+    const report = new Blob()
+    const job: ImportJob = { file, options, phase: 'checking', done: 0, problems: [], report }
+    this.#begin(owner, job, async () => {
+      job.found = await scan([file], options, (rows) => {
+        job.done = rows
+      })
+      job.format = job.found.format
+      await this.#run(owner, job, true)
+      job.phase = 'checked'
+    })
+    this.#jobs.set(owner.id, job)
+  }
+
+  /** Imports the file that was checked. False if there is none. */
+  start(owner: Account): boolean {
+    const job = this.find(owner.id)
+    if (job?.phase !== 'checked') return false
+    this.#begin(owner, job, async () => {
+      await this.#run(owner, job, false)
+      job.phase = 'done'
+    })
+    job.phase = 'importing'
+    return true
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #begin(owner: Account, job: ImportJob, work: () => Promise<void>): void {
+    if (this.#running >= RUNNING_MAX) throw new AppError('overloaded')
+    this.#running++
+    job.done = 0
+    work()
+      .catch((error: unknown) => {
+        const isExpected = error instanceof SourceError || error instanceof AppError
+        if (!isExpected && !this.#isClosed) {
+          this.#deps.log.error('import.failed', { account: owner.id }, error)
+        }
+        job.problem = isExpected ? (error as Error).message : INTERRUPTED
+        job.phase = 'failed'
+      })
+      .finally(() => {
+        this.#running--
+      })
+  }
+
+  async #run(owner: Account, job: ImportJob, dryRun: boolean): Promise<void> {
+    job.problems = []
+    job.done = 0
+    const parts = [csvLine(['line', 'path', 'outcome', 'code', 'message'])]
+    const rows = run(job.found as Scan, { ...job.options, dryRun }, (lines, planned) => {
+      if (this.#isClosed) throw new Error('the service stops')
+      return importLines(this.#deps, owner, lines, { dryRun: planned && { planned } })
+    })
+    let step = await rows.next()
+    for (; !step.done; step = await rows.next()) {
+      job.done += step.value.length
+      parts.push(step.value.map(reportLine).join(''))
+      const bad = step.value.filter(({ outcome }) => !isFine(outcome))
+      job.problems.push(...bad.slice(0, PROBLEMS_MAX - job.problems.length))
+    }
+    job.summary = step.value
+    job.report = new Blob(parts)
+  }
+}
+
+export const reportLine = ({ line, path, outcome, code, message }: ImportedRow): string =>
+  csvLine([line, path, outcome, code, message])
+
+/** Links that an import creates. */
+export const countCreated = ({ counts }: Summary): number =>
+  Object.entries(counts).reduce(
+    (sum, [outcome, count]) => sum + (isCreated(outcome as ImportedRow['outcome']) ? count : 0),
+    0,
+  )

@@ -1,0 +1,91 @@
+import { expect, test } from 'bun:test'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
+import type { Visitor } from '../support/dashboard.ts'
+import { makeMember } from '../support/members.ts'
+
+/** Import of a file and export of all links in the dashboard, without scripts. */
+
+const PATH = '/app/links/import'
+const ALL = { env: { IMPORT_ALIASES: 'all' } }
+
+async function upload(app: TestApp, user: Visitor, content: string, more = {}, name = 'links.csv') {
+  const { csrf } = await user.get(PATH)
+  const body = new FormData()
+  for (const [field, value] of Object.entries({ csrf, ...more })) body.set(field, String(value))
+  body.set('file', new File([content], name))
+  const cookie = [...user.cookies].map(([key, value]) => `${key}=${value}`).join('; ')
+  return fetch(`${app.url}${PATH}`, {
+    method: 'POST',
+    body,
+    redirect: 'manual',
+    headers: { cookie, 'sec-fetch-site': 'same-origin', 'x-forwarded-for': '192.0.2.50' },
+  })
+}
+
+/** The page when nothing runs any more. */
+async function finished(user: Visitor): Promise<string> {
+  let text = ''
+  await eventually('the import has ended', async () => {
+    text = (await user.get(PATH)).text
+    return !text.includes('<progress')
+  })
+  return text
+}
+
+const CSV = [
+  'Short URL,Long URL,Title,Clicks',
+  'https://go.test/spring26,https://example.com/1,One,7',
+  'https://go.test/spring-sale,https://example.com/2,<b>,',
+  'https://go.test/api/<i>,https://example.com/3,,',
+].join('\n')
+
+test('a file is checked, imported, and has a report', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  expect((await upload(app, free, CSV)).status).toBe(303)
+  const checked = await finished(free)
+  expect(checked).toContain('Recognized as CSV')
+  expect(checked).toContain('Import 2 links')
+  expect(checked).toContain('/api/&lt;i&gt;')
+  expect(checked).not.toContain('<i>')
+  expect((await app.call('GET', '/spring-sale')).status).toBe(404)
+  expect((await free.post(`${PATH}/start`, {}, { from: PATH })).status).toBe(303)
+  expect(await finished(free)).toContain('2 links imported')
+  const { headers } = await app.call('GET', '/spring-sale')
+  expect(headers.get('location')).toBe('https://example.com/2')
+  const report = await free.get(`${PATH}/report.csv`)
+  expect(report.text.trim().split('\r\n')).toHaveLength(4)
+  const file = await free.get(`${PATH}/export/jsonl`)
+  expect(file.text.trim().split('\n')).toHaveLength(3)
+  expect((await free.get(`${PATH}/export/csv`)).text).toContain('Short URL,Short code')
+})
+
+const REFUSED: [name: string, content: string, message: RegExp][] = [
+  ['no destination', 'a,b\n1,2\n', /no column that Hopcode takes for a destination/],
+  [
+    'several domains',
+    'Short URL,Long URL\nhttps://a.test/x,https://e.com\nhttps://b.test/x,https://e.com\n',
+    /The links have several domains/,
+  ],
+  ['a database of a member', `SQLite format 3\0${'x'.repeat(4096)}`, /only owners/],
+]
+test.each(REFUSED)('a file with %s is refused with the reason', async (_, content, message) => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  await upload(app, free, content)
+  expect(await finished(free)).toMatch(message)
+})
+
+test('a form without a file or from another site changes nothing, and nobody sees the job of another', async () => {
+  await using app = await testApp(ALL)
+  const free = await makeMember(app, 'free@example.com')
+  const pro = await makeMember(app, 'pro@example.com')
+  expect((await upload(app, free, '')).status).toBe(422)
+  expect((await upload(app, free, CSV, { csrf: 'x' })).status).toBe(403)
+  await upload(app, free, CSV, { domain: 'go.test' })
+  await finished(free)
+  expect((await pro.get(PATH)).text).not.toContain('Import 2 links')
+  expect((await pro.get(`${PATH}/report.csv`)).status).toBe(404)
+  await pro.post(`${PATH}/start`, {}, { from: PATH })
+  expect((await app.call('GET', '/spring-sale')).status).toBe(404)
+})
