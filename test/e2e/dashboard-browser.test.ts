@@ -1,15 +1,13 @@
 import { expect } from 'bun:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, browserForTests, openAs, problemsOf, straysFrom } from '../support/browser.ts'
+import { browserTests, openAs, problemsOf, straysFrom } from '../support/browser.ts'
 import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
-import { testWith } from '../support/tools.ts'
 import { openMenu, press, signOut } from '../support/walk.ts'
 
 /** The dashboard in a real browser: with scripts, without them, and by keyboard. */
 
-const testInBrowser = testWith('browser')
-const browser = browserForTests()
+const { test, browser } = browserTests()
 
 /** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
 async function openPage(context: BrowserContext, origin: string) {
@@ -26,60 +24,52 @@ async function setUp(page: Page, app: TestApp, password = PASSWORD): Promise<voi
   await page.getByRole('button', { name: 'Create account' }).click()
 }
 
-testInBrowser(
-  'the owner sets the account up, copies the key, signs out and in again',
-  async () => {
-    await using app = await testApp()
-    const context = await browser().newContext()
-    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
-    const { page, strays, problems } = await openPage(context, app.url)
-    await setUp(page, app)
-    const key = await page.getByLabel('API key', { exact: true }).inputValue()
-    await page.getByRole('button', { name: 'Copy API key' }).click()
-    await page.getByText('Copied.', { exact: true }).waitFor()
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
-    expect(page.url()).not.toContain(key)
-    await page.goto(`${app.url}/app/account`)
-    await signOut(page)
-    await page.getByText('You are signed out.').waitFor()
-    await page.getByLabel('E-mail address').fill(OWNER)
-    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
-    await page.getByRole('button', { name: 'Show the password' }).click()
-    expect(await page.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text')
-    await page.getByLabel('Password', { exact: true }).press('Enter')
-    await page.waitForURL('**/app/links')
-    const all = problems.filter((text) => !/404/.test(text))
-    expect({ strays, problems: all }).toEqual({ strays: [], problems: [] })
-    await context.close()
-  },
-  BROWSER_MS,
-)
+test('the owner sets the account up, copies the key, signs out and in again', async () => {
+  await using app = await testApp()
+  const context = await browser().newContext()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
+  const { page, strays, problems } = await openPage(context, app.url)
+  await setUp(page, app)
+  const key = await page.getByLabel('API key', { exact: true }).inputValue()
+  await page.getByRole('button', { name: 'Copy API key' }).click()
+  await page.getByText('Copied.', { exact: true }).waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key)
+  expect(page.url()).not.toContain(key)
+  await page.goto(`${app.url}/app/account`)
+  await signOut(page)
+  await page.getByText('You are signed out.').waitFor()
+  await page.getByLabel('E-mail address').fill(OWNER)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Show the password' }).click()
+  expect(await page.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text')
+  await page.getByLabel('Password', { exact: true }).press('Enter')
+  await page.waitForURL('**/app/links')
+  const all = problems.filter((text) => !/404/.test(text))
+  expect({ strays, problems: all }).toEqual({ strays: [], problems: [] })
+  await context.close()
+})
 
-testInBrowser(
-  'without scripts the account is set up, and its password is changed',
-  async () => {
-    await using app = await testApp()
-    const context = await browser().newContext({ javaScriptEnabled: false })
-    const { page } = await openPage(context, app.url)
-    await setUp(page, app, 'password')
-    expect(await page.getByLabel('E-mail address').inputValue()).toBe(OWNER)
-    const field = page.getByLabel('Password', { exact: true })
-    expect(await field.getAttribute('aria-invalid')).toBe('true')
-    await field.fill(PASSWORD)
-    await page.getByRole('button', { name: 'Create account' }).click()
-    expect(await page.getByLabel('API key', { exact: true }).inputValue()).toStartWith('hop_')
-    await page.goto(`${app.url}/app/account`)
-    await page.getByLabel('Current password').fill(PASSWORD)
-    await page.getByLabel('New password').fill('eleven silent bees')
-    await page.getByRole('button', { name: 'Change the password' }).click()
-    await page.getByText('The password is changed').waitFor()
-    expect(await page.locator('time').first().textContent()).toMatch(/UTC$/)
-    await context.close()
-  },
-  BROWSER_MS,
-)
+test('without scripts the account is set up, and its password is changed', async () => {
+  await using app = await testApp()
+  const context = await browser().newContext({ javaScriptEnabled: false })
+  const { page } = await openPage(context, app.url)
+  await setUp(page, app, 'password')
+  expect(await page.getByLabel('E-mail address').inputValue()).toBe(OWNER)
+  const field = page.getByLabel('Password', { exact: true })
+  expect(await field.getAttribute('aria-invalid')).toBe('true')
+  await field.fill(PASSWORD)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  expect(await page.getByLabel('API key', { exact: true }).inputValue()).toStartWith('hop_')
+  await page.goto(`${app.url}/app/account`)
+  await page.getByLabel('Current password').fill(PASSWORD)
+  await page.getByLabel('New password').fill('eleven silent bees')
+  await page.getByRole('button', { name: 'Change the password' }).click()
+  await page.getByText('The password is changed').waitFor()
+  expect(await page.locator('time').first().textContent()).toMatch(/UTC$/)
+  await context.close()
+})
 
-testInBrowser.each([true, false])(
+test.each([true, false])(
   'the account menu switches the theme, with scripts: %p',
   async (javaScriptEnabled) => {
     await using app = await testApp()
@@ -99,41 +89,36 @@ testInBrowser.each([true, false])(
     expect(ground).toBe('rgb(14, 16, 20)')
     expect(problems).toEqual([])
   },
-  BROWSER_MS,
 )
 
-testInBrowser(
-  'the keyboard reaches everything in order, from a link that skips to the content',
-  async () => {
-    await using app = await testApp()
-    const context = await browser().newContext()
-    const { page } = await openPage(context, app.url)
-    await setUp(page, app)
-    await page.goto(`${app.url}/app/account`)
-    const focused: string[] = []
-    for (let i = 0; i < 7; i++) {
-      await page.keyboard.press('Tab')
-      focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
-    }
-    expect(focused).toEqual([
-      'Skip to the content',
-      'Hopcode',
-      'Links',
-      'Analytics',
-      'Keys',
-      'Service',
-      OWNER,
-    ])
-    await page.keyboard.press('Enter')
-    const inMenu: string[] = []
-    for (let i = 0; i < 6; i++) {
-      await page.keyboard.press('Tab')
-      inMenu.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
-    }
-    expect(inMenu).toEqual(['Account', 'Security', 'System', 'Light', 'Dark', 'Sign out'])
-    await page.keyboard.press('Escape')
-    expect(await page.locator('#account-menu').isVisible()).toBe(false)
-    await context.close()
-  },
-  BROWSER_MS,
-)
+test('the keyboard reaches everything in order, from a link that skips to the content', async () => {
+  await using app = await testApp()
+  const context = await browser().newContext()
+  const { page } = await openPage(context, app.url)
+  await setUp(page, app)
+  await page.goto(`${app.url}/app/account`)
+  const focused: string[] = []
+  for (let i = 0; i < 7; i++) {
+    await page.keyboard.press('Tab')
+    focused.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
+  }
+  expect(focused).toEqual([
+    'Skip to the content',
+    'Hopcode',
+    'Links',
+    'Analytics',
+    'Keys',
+    'Service',
+    OWNER,
+  ])
+  await page.keyboard.press('Enter')
+  const inMenu: string[] = []
+  for (let i = 0; i < 6; i++) {
+    await page.keyboard.press('Tab')
+    inMenu.push(String(await page.evaluate('document.activeElement.textContent.trim()')))
+  }
+  expect(inMenu).toEqual(['Account', 'Security', 'System', 'Light', 'Dark', 'Sign out'])
+  await page.keyboard.press('Escape')
+  expect(await page.locator('#account-menu').isVisible()).toBe(false)
+  await context.close()
+})

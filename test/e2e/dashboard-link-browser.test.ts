@@ -1,17 +1,15 @@
 import { expect } from 'bun:test'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
-import { BROWSER_MS, browserForTests, openAs, violations } from '../support/browser.ts'
+import { browserTests, openAs, violations } from '../support/browser.ts'
 import { makeMember } from '../support/members.ts'
-import { testWith } from '../support/tools.ts'
 
 /** The page of a link in a real browser. */
 
-const testInBrowser = testWith('browser')
 const CODE = 'SPRING26'
 const PATH = `/app/links/${CODE}`
 
-const browser = browserForTests()
+const { test, browser } = browserTests()
 
 async function open(app: TestApp, options: BrowserContextOptions = {}) {
   const free = await makeMember(app, 'free@example.com')
@@ -36,102 +34,84 @@ async function tabTo(page: Page, selector: string): Promise<void> {
   throw new Error(`Tab does not reach ${selector}`)
 }
 
-testInBrowser(
-  'the short URL, its actions, the QR code and the destination are on the first screen',
-  async () => {
-    await using app = await testApp()
-    await using opened = await open(app, { viewport: { width: 1280, height: 800 } })
-    const { page } = opened
-    await page
-      .context()
-      .grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
-    const all = ['.link-short', '.link-actions', '.link-qr img', '.link-to', '#save-properties']
-    for (const selector of all) {
-      const box = await page.locator(selector).boundingBox()
-      expect((box?.y ?? 9999) + (box?.height ?? 0), selector).toBeLessThan(800)
-    }
-    await page.getByRole('button', { name: 'Copy short URL' }).click()
-    await page.getByText('Copied.', { exact: true }).waitFor()
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`http://hop.test/${CODE}`)
-    expect(await page.getByRole('link', { name: 'Open' }).getAttribute('href')).toBe(
-      `http://hop.test/${CODE}`,
-    )
-    expect(await page.locator('.button.primary').count()).toBe(1)
-  },
-  BROWSER_MS,
-)
+test('the short URL, its actions, the QR code and the destination are on the first screen', async () => {
+  await using app = await testApp()
+  await using opened = await open(app, { viewport: { width: 1280, height: 800 } })
+  const { page } = opened
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url })
+  const all = ['.link-short', '.link-actions', '.link-qr img', '.link-to', '#save-properties']
+  for (const selector of all) {
+    const box = await page.locator(selector).boundingBox()
+    expect((box?.y ?? 9999) + (box?.height ?? 0), selector).toBeLessThan(800)
+  }
+  await page.getByRole('button', { name: 'Copy short URL' }).click()
+  await page.getByText('Copied.', { exact: true }).waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`http://hop.test/${CODE}`)
+  expect(await page.getByRole('link', { name: 'Open' }).getAttribute('href')).toBe(
+    `http://hop.test/${CODE}`,
+  )
+  expect(await page.locator('.button.primary').count()).toBe(1)
+})
 
-testInBrowser(
-  'properties are saved in place, and a refused field is focused and keeps its text',
-  async () => {
-    await using app = await testApp()
-    await using opened = await open(app)
-    const { page, problems } = opened
-    await page.getByLabel('Title').fill('Spring poster')
-    await page.getByLabel('Tags').fill('print, poster')
-    await page.getByLabel('Note').fill('Main station')
-    await page.getByText('Rules', { exact: true }).click()
-    await page.getByLabel('Starts').fill('2026-03-02T10:00')
-    await page.getByLabel('Expires').fill('2026-03-02T09:00')
-    await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('The link must expire after it starts.').waitFor()
-    expect(await focusedId(page)).toBe('field-expires_at')
-    expect(await page.getByLabel('Title').inputValue()).toBe('Spring poster')
-    await page.getByLabel('Expires').fill('2026-03-03T09:00')
-    await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('The properties are saved.').waitFor()
-    expect(await focusedId(page)).toBe('save-properties')
-    await page.getByText('Visitors get 404 until 2 Mar 2026, 10:00').waitFor()
-    expect(await stored(app)).toMatchObject({
-      title: 'Spring poster',
-      tags: ['poster', 'print'],
-      note: 'Main station',
-      starts_at: '2026-03-02T10:00:00.000Z',
-    })
-    const others = problems.filter((text) => !/status of 422/.test(text))
-    expect(others).toEqual([])
-  },
-  BROWSER_MS,
-)
+test('properties are saved in place, and a refused field is focused and keeps its text', async () => {
+  await using app = await testApp()
+  await using opened = await open(app)
+  const { page, problems } = opened
+  await page.getByLabel('Title').fill('Spring poster')
+  await page.getByLabel('Tags').fill('print, poster')
+  await page.getByLabel('Note').fill('Main station')
+  await page.getByText('Rules', { exact: true }).click()
+  await page.getByLabel('Starts').fill('2026-03-02T10:00')
+  await page.getByLabel('Expires').fill('2026-03-02T09:00')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The link must expire after it starts.').waitFor()
+  expect(await focusedId(page)).toBe('field-expires_at')
+  expect(await page.getByLabel('Title').inputValue()).toBe('Spring poster')
+  await page.getByLabel('Expires').fill('2026-03-03T09:00')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The properties are saved.').waitFor()
+  expect(await focusedId(page)).toBe('save-properties')
+  await page.getByText('Visitors get 404 until 2 Mar 2026, 10:00').waitFor()
+  expect(await stored(app)).toMatchObject({
+    title: 'Spring poster',
+    tags: ['poster', 'print'],
+    note: 'Main station',
+    starts_at: '2026-03-02T10:00:00.000Z',
+  })
+  const others = problems.filter((text) => !/status of 422/.test(text))
+  expect(others).toEqual([])
+})
 
-testInBrowser(
-  'only the QR code and its short URL are printed',
-  async () => {
-    await using app = await testApp()
-    await using opened = await open(app)
-    const { page } = opened
-    await page.emulateMedia({ media: 'print' })
-    const frames = await page.evaluate(`[...document.querySelectorAll('body *')]
+test('only the QR code and its short URL are printed', async () => {
+  await using app = await testApp()
+  await using opened = await open(app)
+  const { page } = opened
+  await page.emulateMedia({ media: 'print' })
+  const frames = await page.evaluate(`[...document.querySelectorAll('body *')]
       .filter((element) => element.getClientRects().length > 0 && !element.closest('.printed'))
       .filter((element) => {
         const { borderTopWidth, borderTopColor } = getComputedStyle(element)
         return borderTopWidth !== '0px' && borderTopColor !== 'rgba(0, 0, 0, 0)'
       })
       .map((element) => element.className)`)
-    expect(frames).toEqual([])
-    expect(await page.locator('.printed img').isVisible()).toBe(true)
-  },
-  BROWSER_MS,
-)
+  expect(frames).toEqual([])
+  expect(await page.locator('.printed img').isVisible()).toBe(true)
+})
 
-testInBrowser(
-  'the time until a deleted link is gone counts down',
-  async () => {
-    await using app = await testApp()
-    await using opened = await open(app)
-    const { page } = opened
-    await page.clock.install({ time: app.now() })
-    await page.goto(`${app.url}${PATH}/delete`)
-    await page.getByRole('button', { name: `Delete ${CODE}` }).click()
-    await page.getByText('1 link deleted.').waitFor()
-    await page.goto(app.url + PATH)
-    const notice = page.getByText('This link will be deleted in')
-    const [first = 0, second = 0] = [await secondsIn(notice), await later(page, notice)]
-    expect(first).toBeGreaterThan(second)
-    expect(second).toBeGreaterThan(0)
-  },
-  BROWSER_MS,
-)
+test('the time until a deleted link is gone counts down', async () => {
+  await using app = await testApp()
+  await using opened = await open(app)
+  const { page } = opened
+  await page.clock.install({ time: app.now() })
+  await page.goto(`${app.url}${PATH}/delete`)
+  await page.getByRole('button', { name: `Delete ${CODE}` }).click()
+  await page.getByText('1 link deleted.').waitFor()
+  await page.goto(app.url + PATH)
+  const notice = page.getByText('This link will be deleted in')
+  const [first = 0, second = 0] = [await secondsIn(notice), await later(page, notice)]
+  expect(first).toBeGreaterThan(second)
+  expect(second).toBeGreaterThan(0)
+})
 
 const secondsIn = async (notice: Locator) =>
   Number(/(\d+) s/.exec((await notice.textContent()) ?? '')?.[1])
@@ -141,90 +121,78 @@ async function later(page: Page, notice: Locator): Promise<number> {
   return secondsIn(notice)
 }
 
-testInBrowser(
-  'a suggested tag is added to the earlier ones',
-  async () => {
-    await using app = await testApp()
-    await using opened = await open(app)
-    await patch(app, { tags: ['poster'] })
-    const { page } = opened
-    await page.reload()
-    const options = () =>
-      page.evaluate('[...document.getElementById("tags").options].map((o) => o.value)')
-    await page.getByLabel('Tags').fill('pos')
-    expect(await options()).toEqual(['poster'])
-    await page.getByLabel('Tags').fill('print, pos')
-    expect(await options()).toEqual(['print, poster'])
-  },
-  BROWSER_MS,
-)
+test('a suggested tag is added to the earlier ones', async () => {
+  await using app = await testApp()
+  await using opened = await open(app)
+  await patch(app, { tags: ['poster'] })
+  const { page } = opened
+  await page.reload()
+  const options = () =>
+    page.evaluate('[...document.getElementById("tags").options].map((o) => o.value)')
+  await page.getByLabel('Tags').fill('pos')
+  expect(await options()).toEqual(['poster'])
+  await page.getByLabel('Tags').fill('print, pos')
+  expect(await options()).toEqual(['print, poster'])
+})
 
-testInBrowser(
-  'without scripts the link is edited, paused, deleted and kept',
-  async () => {
-    await using app = await testApp()
-    await using opened = await open(app, { javaScriptEnabled: false })
-    const { page } = opened
+test('without scripts the link is edited, paused, deleted and kept', async () => {
+  await using app = await testApp()
+  await using opened = await open(app, { javaScriptEnabled: false })
+  const { page } = opened
+  await page.getByText('Edit the destination').click()
+  await page.getByLabel('Destination', { exact: true }).fill('example.com/summer')
+  await page.getByRole('button', { name: 'Change the destination' }).click()
+  await page.getByText('The destination is changed.').waitFor()
+  await page.getByLabel('Title').fill('Summer')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByRole('heading', { name: 'Summer' }).waitFor()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByText('The link is paused.').waitFor()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('link', { name: 'Delete…' }).click()
+  await page.getByRole('button', { name: `Delete ${CODE}` }).click()
+  await page.goto(app.url + PATH)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('The link is not deleted.').waitFor()
+  expect(await stored(app)).toMatchObject({
+    url: 'https://example.com/summer',
+    title: 'Summer',
+    paused: true,
+    delete_at: null,
+  })
+})
+
+test('the keyboard reaches the menu and Save, in every theme and width nothing is cut or inaccessible', async () => {
+  await using app = await testApp()
+  await using opened = await open(app)
+  const { page, problems } = opened
+  await patch(app, {
+    title: 'A title as long as people write them when they have a lot to say about a link',
+    tags: ['a tag with exactly the forty characters 4', 'poster', 'print'],
+    note: 'One\nTwo',
+    expires_at: '2026-03-05T00:00:00Z',
+    max_hits: 500,
+    expired_url: `https://example.com/${'a'.repeat(300)}`,
+  })
+  await page.reload()
+  await tabTo(page, '.link-more')
+  await page.keyboard.press('Enter')
+  await tabTo(page, '.menu-item')
+  expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Pause')
+  await page.keyboard.press('Escape')
+  expect(await page.locator('#link-menu').isVisible()).toBe(false)
+  await tabTo(page, '#save-properties')
+  const faults: string[] = []
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.getByText('Edit the destination').click()
-    await page.getByLabel('Destination', { exact: true }).fill('example.com/summer')
-    await page.getByRole('button', { name: 'Change the destination' }).click()
-    await page.getByText('The destination is changed.').waitFor()
-    await page.getByLabel('Title').fill('Summer')
-    await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('heading', { name: 'Summer' }).waitFor()
-    await page.getByRole('button', { name: 'More actions' }).click()
-    await page.getByRole('button', { name: 'Pause' }).click()
-    await page.getByText('The link is paused.').waitFor()
-    await page.getByRole('button', { name: 'More actions' }).click()
-    await page.getByRole('link', { name: 'Delete…' }).click()
-    await page.getByRole('button', { name: `Delete ${CODE}` }).click()
-    await page.goto(app.url + PATH)
-    await page.getByRole('button', { name: 'Undo' }).click()
-    await page.getByText('The link is not deleted.').waitFor()
-    expect(await stored(app)).toMatchObject({
-      url: 'https://example.com/summer',
-      title: 'Summer',
-      paused: true,
-      delete_at: null,
-    })
-  },
-  BROWSER_MS,
-)
-
-testInBrowser(
-  'the keyboard reaches the menu and Save, in every theme and width nothing is cut or inaccessible',
-  async () => {
-    await using app = await testApp()
-    await using opened = await open(app)
-    const { page, problems } = opened
-    await patch(app, {
-      title: 'A title as long as people write them when they have a lot to say about a link',
-      tags: ['a tag with exactly the forty characters 4', 'poster', 'print'],
-      note: 'One\nTwo',
-      expires_at: '2026-03-05T00:00:00Z',
-      max_hits: 500,
-      expired_url: `https://example.com/${'a'.repeat(300)}`,
-    })
-    await page.reload()
-    await tabTo(page, '.link-more')
-    await page.keyboard.press('Enter')
-    await tabTo(page, '.menu-item')
-    expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Pause')
-    await page.keyboard.press('Escape')
-    expect(await page.locator('#link-menu').isVisible()).toBe(false)
-    await tabTo(page, '#save-properties')
-    const faults: string[] = []
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      await page.getByText('Edit the destination').click()
-      faults.push(...(await violations(page)))
-      for (const width of [320, 390, 768, 1920]) {
-        await page.setViewportSize({ width, height: 900 })
-        const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
-        if (wide > width) faults.push(`${wide} pixels wide in a window of ${width}`)
-      }
+    faults.push(...(await violations(page)))
+    for (const width of [320, 390, 768, 1920]) {
+      await page.setViewportSize({ width, height: 900 })
+      const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
+      if (wide > width) faults.push(`${wide} pixels wide in a window of ${width}`)
     }
-    expect([...faults, ...problems]).toEqual([])
-  },
-  BROWSER_MS,
-)
+  }
+  expect([...faults, ...problems]).toEqual([])
+})

@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { browserForTests, openAs, violations } from '../support/browser.ts'
+import { browserTests, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, Visitor } from '../support/dashboard.ts'
-import { testWith } from '../support/tools.ts'
 
 /** The public page of a link, and hits of the last half hour. */
 
@@ -10,8 +9,7 @@ const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '20' }
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0'
 const DESTINATION = 'https://example.com/private-plans'
 
-const testInBrowser = testWith('browser')
-const browser = browserForTests()
+const { test: testInBrowser, browser } = browserTests()
 
 async function shared(app: TestApp, fields: Record<string, string> = {}) {
   const { owner, key } = await setUpOwner(app)

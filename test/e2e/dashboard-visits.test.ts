@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import { browserForTests, openAs, violations } from '../support/browser.ts'
+import { browserTests, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
-import { testWith } from '../support/tools.ts'
 
 /** The panels of Analytics and of a link's page: where visitors come from, and what they use. */
 
@@ -10,8 +9,7 @@ const ENV = { HIT_FLUSH_MS: '1', ANONYMOUS_READS_PER_MINUTE: '0', COUNTRY_HEADER
 const CHROME =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36'
 
-const testInBrowser = testWith('browser')
-const browser = browserForTests()
+const { test: testInBrowser, browser } = browserTests()
 
 async function followed(app: TestApp, env: { times?: number } = {}) {
   const { owner, key } = await setUpOwner(app)

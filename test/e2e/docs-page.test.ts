@@ -3,16 +3,14 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
-import { BROWSER_MS, browserForTests, straysFrom } from '../support/browser.ts'
+import { browserTests, straysFrom } from '../support/browser.ts'
 import { ENDPOINTS } from '../support/endpoints.ts'
-import { testWith } from '../support/tools.ts'
 
 /** The page /docs in a real browser. */
 
 const ARTIFACTS = join(import.meta.dir, '../.artifacts')
 
-const testInBrowser = testWith('browser')
-const browser = browserForTests()
+const { test, browser } = browserTests()
 
 /** A page that reaches only its own origin: `strays` are what it wanted elsewhere. */
 async function openPage(origin: string) {
@@ -37,36 +35,28 @@ const shows = (page: Page, text: string) =>
   page.getByText(text, { exact: true }).first().waitFor({ state: 'visible' })
 
 // spec: What the service does | The API description is published as OpenAPI 3.0
-testInBrowser(
-  'the page /docs shows every endpoint in a browser without a network',
-  async () => {
-    await using app = await testApp()
-    const { page, strays, problems } = await openPage(app.url)
-    await page.goto(`${app.url}/docs`)
-    for (const { path } of ENDPOINTS) await shows(page, path)
-    mkdirSync(ARTIFACTS, { recursive: true })
-    await page.screenshot({ path: join(ARTIFACTS, 'docs.png'), fullPage: true })
-    expect(await page.title()).toMatch(/Hopcode/)
-    expect({ strays, problems }).toEqual({ strays: [], problems: [] })
-    await page.close()
-  },
-  BROWSER_MS,
-)
+test('the page /docs shows every endpoint in a browser without a network', async () => {
+  await using app = await testApp()
+  const { page, strays, problems } = await openPage(app.url)
+  await page.goto(`${app.url}/docs`)
+  for (const { path } of ENDPOINTS) await shows(page, path)
+  mkdirSync(ARTIFACTS, { recursive: true })
+  await page.screenshot({ path: join(ARTIFACTS, 'docs.png'), fullPage: true })
+  expect(await page.title()).toMatch(/Hopcode/)
+  expect({ strays, problems }).toEqual({ strays: [], problems: [] })
+  await page.close()
+})
 
-testInBrowser(
-  'an endpoint of the page opens to its parameters, its body and its answers',
-  async () => {
-    await using app = await testApp()
-    const { page, strays, problems } = await openPage(app.url)
-    await page.goto(`${app.url}/docs#/Links/shorten`)
-    await shows(page, 'Request body')
-    await shows(page, 'A new code, with its passcode.')
-    await page.getByText('/api/qr/{code}', { exact: true }).first().click()
-    await shows(page, 'size')
-    mkdirSync(ARTIFACTS, { recursive: true })
-    await page.screenshot({ path: join(ARTIFACTS, 'docs-open.png'), fullPage: true })
-    expect({ strays, problems }).toEqual({ strays: [], problems: [] })
-    await page.close()
-  },
-  BROWSER_MS,
-)
+test('an endpoint of the page opens to its parameters, its body and its answers', async () => {
+  await using app = await testApp()
+  const { page, strays, problems } = await openPage(app.url)
+  await page.goto(`${app.url}/docs#/Links/shorten`)
+  await shows(page, 'Request body')
+  await shows(page, 'A new code, with its passcode.')
+  await page.getByText('/api/qr/{code}', { exact: true }).first().click()
+  await shows(page, 'size')
+  mkdirSync(ARTIFACTS, { recursive: true })
+  await page.screenshot({ path: join(ARTIFACTS, 'docs-open.png'), fullPage: true })
+  expect({ strays, problems }).toEqual({ strays: [], problems: [] })
+  await page.close()
+})

@@ -4,7 +4,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { assert } from '../../src/lib/assert.ts'
 import type { TestApp } from './app.ts'
 import type { Visitor } from './dashboard.ts'
-import { findBrowser, hasTool } from './tools.ts'
+import { findBrowser, hasTool, testWith } from './tools.ts'
 
 /** Of a test, or of what comes before it: installing and starting a browser takes its time. */
 export const BROWSER_MS = 300_000
@@ -27,16 +27,25 @@ const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)
 export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: findBrowser() ?? '', args: BROWSER_FLAGS })
 
-/** One browser for the tests of a file that have the tool `browser`. Call it at the top level. */
-export function browserForTests(): () => Browser {
+/** Tests of a file with one browser. Call it at the top level. */
+export function browserTests() {
   let browser: Browser | undefined
   beforeAll(async () => {
     if (hasTool('browser')) browser = await launchBrowser()
   }, BROWSER_MS)
   afterAll(() => browser?.close())
-  return () => {
-    assert(browser, 'the browser is launched before the first test')
-    return browser
+  const test = testWith('browser')
+  return {
+    browser: () => {
+      assert(browser, 'the browser is launched before the first test')
+      return browser
+    },
+    test: Object.assign((name: string, run: () => Promise<void>) => test(name, run, BROWSER_MS), {
+      each:
+        <Row>(rows: readonly Row[]) =>
+        (name: string, run: (row: Row) => Promise<void>) =>
+          test.each([...rows])(name, run, BROWSER_MS),
+    }),
   }
 }
 

@@ -27,6 +27,9 @@ export interface Watched extends AsyncDisposable {
    * of a form or page that is refused, and that a field had the focus before the page's autofocus.
    */
   said: string[]
+  /** Stores screenshots of the page, and adds its faults to `faults`, a line each. */
+  look(name: string): Promise<void>
+  faults: string[]
 }
 
 /** A browser that starts at the time of the test, and whose every word is heard. */
@@ -57,11 +60,15 @@ export async function watch(
   page.on('request', (request) => {
     if (!request.url().startsWith(app.url)) said.push(`elsewhere: ${request.url()}`)
   })
-  return { page, said, [Symbol.asyncDispose]: () => context.close() }
+  const faults: string[] = []
+  const look = async (name: string) => {
+    faults.push(...(await judge(page, name)))
+  }
+  return { page, said, faults, look, [Symbol.asyncDispose]: () => context.close() }
 }
 
 /** Stores a screenshot of the page in each look. Returns its faults, a line each. */
-export async function judge(page: Page, name: string): Promise<string[]> {
+async function judge(page: Page, name: string): Promise<string[]> {
   mkdirSync(FOLDER, { recursive: true })
   const faults: string[] = []
   for (const { name: look, width, height, colorScheme, isChecked } of LOOKS) {
