@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { parse } from 'csv-parse/sync'
 import { unzipSync } from 'fflate'
 import { type TestApp, testApp } from '../support/app.ts'
-import type { Visitor } from '../support/dashboard.ts'
+import { noticesIn, type Visitor } from '../support/dashboard.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
 import { shared } from '../support/shared.ts'
@@ -162,26 +162,13 @@ test('each QR code costs a read, so that files cannot keep the renderer busy', a
 
 const many = Array.from({ length: 51 }, (_, n) => `CODE${100 + n}`)
 const refusals = [
-  { name: 'nothing selected', fields: [['action', 'pause']], error: 'Select at least one link' },
-  {
-    name: 'more than a page',
-    fields: [...selected(...many), ['action', 'delete']],
-    error: 'Select at most 50 links',
-  },
-  {
-    name: 'no action',
-    fields: selected('SPRING26'),
-    error: 'Choose what to do with the selected links',
-  },
-  {
-    name: 'an empty tag',
-    fields: [...selected('SPRING26'), ['action', 'tag'], ['tag', ' ']],
-    error: 'Invalid tags',
-  },
+  { name: 'nothing selected', fields: [['action', 'pause']] },
+  { name: 'more than a page', fields: [...selected(...many), ['action', 'delete']] },
+  { name: 'no action', fields: selected('SPRING26') },
+  { name: 'an empty tag', fields: [...selected('SPRING26'), ['action', 'tag'], ['tag', ' ']] },
   {
     name: 'a tag with a comma',
     fields: [...selected('SPRING26'), ['action', 'tag'], ['tag', 'a,b']],
-    error: 'Invalid tags',
   },
 ] as const
 const unchanged = shared(setUp)
@@ -189,8 +176,7 @@ const unchanged = shared(setUp)
 test.each(refusals)('the list refuses $name with a message, and stays', async (refusal) => {
   const { app, free } = await unchanged()
   const { status, text } = await send(app, free, BATCH, refusal.fields)
-  expect(status).toBe(422)
-  expect(text).toContain(refusal.error)
+  expect([status, noticesIn(text)]).toEqual([422, ['alert']])
   expect(text).toContain('SPRING26')
   expect((await app.call('GET', '/SPRING26')).status).toBe(302)
 })

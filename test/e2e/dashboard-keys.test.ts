@@ -91,7 +91,7 @@ test('a leaked key is ended at once, after a page that says what that means', as
   const { key: next } = await rotate(owner)
   const id = await idOf(owner, old)
   const asked = await owner.get(`/app/keys/end?key=${id}`)
-  expect(asked.text).toContain('role="alert"')
+  expect(asked.notices).toEqual(['alert'])
   expect(asked.text).toContain('>Revoke the key now</button>')
   expect(await statusOf(app, old)).toBe(200)
   const { status, location } = await end(owner, id)
@@ -154,21 +154,20 @@ test('an account has at most 20 keys, and as many that expire', async () => {
   const { owner } = await setUpOwner(app)
   for (let i = 1; i < 20; i++) expect((await create(owner, `Key ${i}`)).seen.status).toBe(200)
   const { seen, key } = await create(owner, 'One more')
-  expect([seen.status, key]).toEqual([422, ''])
-  expect(seen.text).toContain('An account can have 20 keys')
+  expect([seen.status, seen.notices, key]).toEqual([422, ['alert'], ''])
   for (let i = 0; i < 20; i++) expect((await rotate(owner)).seen.status).toBe(200)
   const last = await rotate(owner)
   expect([last.seen.status, last.key]).toEqual([422, ''])
 })
 
 const names = [
-  { name: 'no name', sent: '', says: 'Enter a name of 1 to 60 characters.' },
-  { name: 'spaces', sent: '   ', says: 'Enter a name of 1 to 60 characters.' },
-  { name: '61 characters', sent: 'x'.repeat(61), says: 'Enter a name of 1 to 60 characters.' },
-  { name: 'a control character', sent: 'a\u0007b', says: 'Enter a name of 1 to 60 characters.' },
-  { name: 'a direction character', sent: 'a\u202eb', says: 'Enter a name of 1 to 60 characters.' },
-  { name: 'the name of another key', sent: ' WEB  site ', says: 'has this name already' },
-  { name: 'the name of the first key', sent: 'default', says: 'has this name already' },
+  { name: 'no name', sent: '' },
+  { name: 'spaces', sent: '   ' },
+  { name: '61 characters', sent: 'x'.repeat(61) },
+  { name: 'a control character', sent: 'a\u0007b' },
+  { name: 'a direction character', sent: 'a\u202eb' },
+  { name: 'the name of another key', sent: ' WEB  site ' },
+  { name: 'the name of the first key', sent: 'default' },
 ]
 const withKey = sharedApp(async (app) => {
   const { owner } = await setUpOwner(app)
@@ -176,12 +175,10 @@ const withKey = sharedApp(async (app) => {
   return { owner }
 })
 
-test.each(names)('a key with $name is refused beside its field', async ({ sent, says }) => {
+test.each(names)('a key with $name is refused beside its field', async ({ sent }) => {
   const { owner } = await withKey()
   const { seen, key } = await create(owner, sent, 'read')
-  expect([seen.status, key]).toEqual([422, ''])
-  expect(seen.text).toContain(says)
-  expect(seen.text).toMatch(/id="field-name"[^>]* aria-invalid="true"/)
+  expect([seen.status, seen.invalid, key]).toEqual([422, ['name'], ''])
   expect(seen.text).toMatch(/value="read" checked/)
   expect((await owner.get('/app/keys')).text.match(KEY_ROWS)).toHaveLength(2)
 })

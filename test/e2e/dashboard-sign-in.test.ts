@@ -188,21 +188,19 @@ test('the whole service creates as many accounts per day as the operator allows'
 })
 
 const weak = [
-  { name: 'seven characters', password: 'ab3$xyz', says: 'Use at least 8 characters.' },
-  { name: '129 characters', password: `${'x9'.repeat(64)}y`, says: 'Use at most 128 characters.' },
-  { name: 'a common one', password: 'Password123', says: 'one of the most common passwords' },
+  { name: 'seven characters', password: 'ab3$xyz' },
+  { name: '129 characters', password: `${'x9'.repeat(64)}y` },
+  { name: 'a common one', password: 'Password123' },
 ]
 const withoutOwner = shared(testApp)
 
 test.each(weak)(
   'a password of $name is refused beside its field, and nothing typed is lost but it',
-  async ({ password, says }) => {
+  async ({ password }) => {
     const app = await withoutOwner()
-    const { status, text } = await new Visitor(app).post(setupPath(app), { email: OWNER, password })
-    expect(status).toBe(422)
-    expect(text).toMatch(/id="field-password"[^>]* aria-invalid="true"/)
-    expect(text).toMatch(/id="field-password"[^>]* aria-describedby="[^"]*field-password-error"/)
-    expect(text).toContain(says)
+    const sent = { email: OWNER, password }
+    const { status, text, invalid } = await new Visitor(app).post(setupPath(app), sent)
+    expect([status, invalid]).toEqual([422, ['password']])
     expect(text).toContain(`value="${OWNER}"`)
     expect(text).not.toContain(password)
   },
@@ -251,7 +249,7 @@ test('changing the password asks for the old one and ends other sessions, not th
     )
   const wrong = await change('not this one')
   expect(wrong.status).toBe(422)
-  expect(wrong.text).toMatch(/id="field-current"[^>]* aria-invalid="true"/)
+  expect(wrong.invalid).toEqual(['current'])
   expect((await there.get('/app/account')).status).toBe(200)
   expect((await change(PASSWORD)).location).toBe('/app/account?done=password')
   expect((await here.get('/app/account')).status).toBe(200)

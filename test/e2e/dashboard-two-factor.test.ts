@@ -39,7 +39,7 @@ test('the set-up page has a QR code and a key for one secret, and a code of it t
   const ann = await makeMember(app, ANN)
   const there = new Visitor(app)
   await there.signIn(ANN)
-  expect((await ann.get('/app/account')).text).toContain('the password alone is enough')
+  expect((await ann.get('/app/account')).text).toContain('>Set it up…</a>')
   const begun = await ann.post(`${TWO_FACTOR}/begin`, {}, { from: TWO_FACTOR })
   const key = keyIn(begun)
   expect(key).toMatch(/^[A-Z2-7]{32}$/)
@@ -81,7 +81,7 @@ test('after the password the sign-in asks for a code, and before it there is no 
   expect(page.text).toContain('autocomplete="one-time-code"')
   const wrong = await sendCode(there, wrongCode(app, key))
   expect(wrong.status).toBe(401)
-  expect(wrong.text).toMatch(/id="field-code"[^>]* aria-invalid="true"/)
+  expect(wrong.invalid).toEqual(['code'])
   expect(there.cookies.has('hopcode')).toBe(false)
   const fields = { code: codeOf(key, app.now()), next: '/app/keys' }
   expect((await there.post(CODE_PAGE, fields)).location).toBe('/app/keys')

@@ -72,6 +72,8 @@ export class Visitor {
       setCookies: response.headers.getSetCookie(),
       text,
       csrf: /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? '',
+      notices: noticesIn(text),
+      invalid: invalidIn(text),
     }
   }
 }
@@ -84,7 +86,19 @@ export interface Seen {
   text: string
   /** The token of the page's first form; empty if it has none. */
   csrf: string
+  notices: string[]
+  invalid: string[]
 }
+
+/** The role of each notice of a page: `alert` for an error, `status` for what was done. */
+export const noticesIn = (text: string): string[] =>
+  [...text.matchAll(/class="notice \w+" role="(\w+)"/g)].map(([, role = '']) => role)
+
+const INVALID = / name="([\w-]+)"[^>]* aria-invalid="true" aria-describedby="[^"]*\b[\w-]+-error"/g
+
+/** The names of the fields that are marked as wrong and described by their error. */
+export const invalidIn = (text: string): string[] =>
+  [...text.matchAll(INVALID)].map(([, name = '']) => name)
 
 export const PASSWORD = 'seven purple otters'
 export const OWNER = 'owner@example.com'
