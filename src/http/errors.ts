@@ -32,37 +32,39 @@ interface ErrorDeps {
  * internal error is logged here, once.
  */
 export const errorResponses = (deps: ErrorDeps) =>
-  new Elysia({ name: 'http.errors' }).onError({ as: 'global' }, ({ error, code, ...all }) => {
-    const { log, requestIds, answerUnmatched, refuseUnmatched, findPage } = deps
-    const { path, request } = all
-    const set = all.set as ResponseState & { status?: number }
-    const { headers } = set
-    const answer = code === 'NOT_FOUND' ? answerUnmatched?.(request, path) : undefined
-    if (answer) {
-      set.status = answer.status
-      return answer
-    }
-    const refusal = toRefusal(
-      code === 'NOT_FOUND' ? thrownBy(() => refuseUnmatched({ request, path, set })) : error,
-    )
-    headers[REQUEST_ID] ??= requestIds.next()
-    const requestId = String(headers[REQUEST_ID])
-    if (refusal.code === 'internal') {
-      const fields = { request_id: requestId, method: request.method, path: logPath(path) }
-      log.error('request.failed', fields, error)
-    }
-    const page = findPage?.({ refusal, requestId, request, path })
-    if (page) {
-      // Metrics read `set.status`, so copy it from the page's Response.
-      set.status = page.status
-      return page
-    }
-    Object.assign(headers, refusal.headers)
-    set.status = refusal.status
-    return refusal.status >= 500
-      ? { error: refusal.message, request_id: requestId, ...refusal.fields }
-      : { error: refusal.message }
-  })
+  new Elysia({ name: 'http.errors' }).onError(
+    { as: 'global' },
+    ({ error, code, path, request, set: sent }) => {
+      const { log, requestIds, answerUnmatched, refuseUnmatched, findPage } = deps
+      const set = sent as ResponseState & { status?: number }
+      const { headers } = set
+      const answer = code === 'NOT_FOUND' ? answerUnmatched?.(request, path) : undefined
+      if (answer) {
+        set.status = answer.status
+        return answer
+      }
+      const refusal = toRefusal(
+        code === 'NOT_FOUND' ? thrownBy(() => refuseUnmatched({ request, path, set })) : error,
+      )
+      headers[REQUEST_ID] ??= requestIds.next()
+      const requestId = String(headers[REQUEST_ID])
+      if (refusal.code === 'internal') {
+        const fields = { request_id: requestId, method: request.method, path: logPath(path) }
+        log.error('request.failed', fields, error)
+      }
+      const page = findPage?.({ refusal, requestId, request, path })
+      if (page) {
+        // Metrics read `set.status`, so copy it from the page's Response.
+        set.status = page.status
+        return page
+      }
+      Object.assign(headers, refusal.headers)
+      set.status = refusal.status
+      return refusal.status >= 500
+        ? { error: refusal.message, request_id: requestId, ...refusal.fields }
+        : { error: refusal.message }
+    },
+  )
 
 function thrownBy(run: () => never): unknown {
   try {

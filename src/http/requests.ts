@@ -89,27 +89,28 @@ export const observeRequests = ({ tally, monotonic, address, log, logs }: Observ
       const client = logs !== 'none' ? clientNetwork(clientOf(address, request)) : undefined
       starts.set(request, { at: monotonic(), client })
     })
-    .onAfterResponse({ as: 'global' }, (context) => {
-      const { request, route, set, account, responseValue, params } =
-        context as unknown as AfterResponse
-      const start = starts.get(request)
-      if (!start) return
-      const { method } = request
-      const response = responseValue instanceof Response ? responseValue : undefined
-      const status = response?.status ?? Number(set.status ?? 200)
-      const ms = monotonic() - start.at
-      const isRedirect = route === REDIRECT
-      if (!isRedirect) tally.add(route || UNMATCHED, method, status, ms / 1000)
-      if (logs === 'none' || (isRedirect && logs === 'api')) return
-      log.info('request', {
-        method,
-        route: route || UNMATCHED,
-        status,
-        ms: Math.round(ms * 10) / 10,
-        request_id: response?.headers.get(REQUEST_ID) ?? set.headers[REQUEST_ID],
-        account_id: account?.id,
-        code: isRedirect ? params?.code?.slice(0, 20) : undefined,
-        client: start.client,
-      })
-    })
+    .onAfterResponse(
+      { as: 'global' },
+      ({ request, route, set, account, responseValue, params }: AfterResponse) => {
+        const start = starts.get(request)
+        if (!start) return
+        const { method } = request
+        const response = responseValue instanceof Response ? responseValue : undefined
+        const status = response?.status ?? Number(set.status ?? 200)
+        const ms = monotonic() - start.at
+        const isRedirect = route === REDIRECT
+        if (!isRedirect) tally.add(route || UNMATCHED, method, status, ms / 1000)
+        if (logs === 'none' || (isRedirect && logs === 'api')) return
+        log.info('request', {
+          method,
+          route: route || UNMATCHED,
+          status,
+          ms: Math.round(ms * 10) / 10,
+          request_id: response?.headers.get(REQUEST_ID) ?? set.headers[REQUEST_ID],
+          account_id: account?.id,
+          code: isRedirect ? params?.code?.slice(0, 20) : undefined,
+          client: start.client,
+        })
+      },
+    )
 }

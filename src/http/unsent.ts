@@ -82,19 +82,21 @@ interface AfterHandler {
  * before the routes: hooks apply only to those registered later.
  */
 export const countUnsent = ({ unsent, address }: UnsentDeps) =>
-  new Elysia({ name: 'http.unsent' }).onAfterHandle({ as: 'global' }, (context) => {
-    const { request, account, responseValue } = context as unknown as AfterHandler
-    if (!(responseValue instanceof Response)) return
-    const bytes = Number(responseValue.headers.get('content-length') ?? 0)
-    if (bytes <= UNCOUNTED_MAX) return
-    // Also counts a refused response, because it was built too.
-    unsent.collectGarbage(bytes)
-    const hold = unsent.hold(account?.id ?? clientNetwork(clientOf(address, request)))
-    // A write cannot be undone, and its response may contain passcodes that are shown once.
-    if (request.method === 'GET' || request.method === 'HEAD') hold.take(bytes)
-    else hold.force(bytes)
-    return inChunks(responseValue, hold)
-  })
+  new Elysia({ name: 'http.unsent' }).onAfterHandle(
+    { as: 'global' },
+    ({ request, account, responseValue }: AfterHandler) => {
+      if (!(responseValue instanceof Response)) return
+      const bytes = Number(responseValue.headers.get('content-length') ?? 0)
+      if (bytes <= UNCOUNTED_MAX) return
+      // Also counts a refused response, because it was built too.
+      unsent.collectGarbage(bytes)
+      const hold = unsent.hold(account?.id ?? clientNetwork(clientOf(address, request)))
+      // A write cannot be undone, and its response may contain passcodes that are shown once.
+      if (request.method === 'GET' || request.method === 'HEAD') hold.take(bytes)
+      else hold.force(bytes)
+      return inChunks(responseValue, hold)
+    },
+  )
 
 /**
  * The same response as a stream. The next chunk is pulled when the connection has accepted the last
