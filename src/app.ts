@@ -102,10 +102,9 @@ export async function startApp(config: Config, outside: Outside): Promise<App> {
  */
 async function closeService(service: Service, graceMs?: number): Promise<void> {
   const { background, keyUses, dashboard, blocklist, images, remake, flusher } = service
-  const { threads, db, writer, lock, log, qrTrials, redirects } = service
+  const { threads, db, writer, lock, log, redirects } = service
   const { cluster, otherChanges, journal, visits } = service
   for (const part of background) part.close()
-  qrTrials.close()
   dashboard.imports.close()
   await Promise.all([keyUses.close(), dashboard.deletion.close(), blocklist.close()])
   const unlessHitsCanWait = (error: unknown) => {

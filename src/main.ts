@@ -9,7 +9,6 @@ import { machineFailure } from './lib/disk-refusal.ts'
 import { ListenError } from './lib/listen-error.ts'
 import { printError } from './lib/log.ts'
 import { messageOf } from './lib/thread.ts'
-import { TRIAL_ARGUMENT } from './qr/trials.ts'
 
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
@@ -62,13 +61,10 @@ function fail(error: unknown): never {
 process.umask(0o077)
 try {
   const argv = process.argv.slice(2)
-  if (argv[0] === TRIAL_ARGUMENT) await (await import('./cli/trial.ts')).runTrial()
-  else {
-    const words = argv.length === 0 ? ['serve'] : argv
-    await createProgram(serveUntilSignal).parseAsync(words, { from: 'user' })
-    // A connection to PostgreSQL that is not closed yet would keep the process alive.
-    process.exit(0)
-  }
+  const words = argv.length === 0 ? ['serve'] : argv
+  await createProgram(serveUntilSignal).parseAsync(words, { from: 'user' })
+  // A connection to PostgreSQL that is not closed yet would keep the process alive.
+  process.exit(0)
 } catch (error) {
   fail(error)
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { KeyUses } from './accounts/keys.ts'
 import type { PasswordFunctions } from './accounts/passwords.ts'
 import { anonymousBudgets, planLimits } from './accounts/plans.ts'
@@ -25,7 +24,6 @@ import { RequestIds } from './http/context.ts'
 import { RequestTally } from './http/requests.ts'
 import { UnsentResponses } from './http/unsent.ts'
 import type { Clock, MonotonicClock } from './lib/clock.ts'
-import type { Code } from './lib/code.ts'
 import type { Log } from './lib/log.ts'
 import { limitLines } from './lib/log-limit.ts'
 import type { RandomBytes } from './lib/random.ts'
@@ -53,7 +51,6 @@ import { QrImages } from './qr/images.ts'
 import { Remake } from './qr/remake.ts'
 import type { Renderer } from './qr/renderer.ts'
 import { QrStore } from './qr/store.ts'
-import { QrTrials } from './qr/trials.ts'
 import { type Control, RedirectThreads } from './redirect/threads.ts'
 import { DataWatch } from './status/data-watch.ts'
 import { Health } from './status/health.ts'
@@ -354,7 +351,6 @@ function openLinks({ config, outside, log, folder }: Base, { front, data, guards
     images,
     qrStore,
     sharedPages: new SharedPageReads(db),
-    qrTrials: new QrTrials({ command: OWN_COMMAND, text: addresses.short(LONGEST_CODE) }),
     indexer,
     hits,
     links: new LinkWriter({ writer, effects }),
@@ -366,10 +362,3 @@ function openLinks({ config, outside, log, folder }: Base, { front, data, guards
 
 /** The module of a thread. */
 const threadFile = (name: string): URL => new URL(`./threads/${name}.ts`, import.meta.url)
-
-/** Starts this program, compiled or not. */
-const OWN_COMMAND = import.meta.dir.startsWith('/$bunfs/')
-  ? [process.execPath]
-  : [process.execPath, join(import.meta.dir, 'main.ts')]
-
-const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code

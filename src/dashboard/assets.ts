@@ -9,6 +9,7 @@ import script from './assets/dashboard.js' with { type: 'text' }
 import icon from './assets/icon.svg' with { type: 'text' }
 import linkScript from './assets/link.js' with { type: 'text' }
 import listScript from './assets/list.js' with { type: 'text' }
+import qrScript from './assets/qr.js' with { type: 'text' }
 import theme from './assets/theme.css' with { type: 'text' }
 
 interface Asset {
@@ -36,7 +37,7 @@ export const THEME_STYLE = fontFace + theme
 
 const STYLES = [THEME_STYLE, style]
 /** In this order. Each part of the dashboard has a file of its own. */
-const SCRIPTS = [script, chartScript, linkScript, listScript]
+const SCRIPTS = [script, chartScript, linkScript, listScript, qrScript]
 
 /** The path of each file. It contains a hash of the content, so browsers may cache it forever. */
 export const ASSET_PATHS = {

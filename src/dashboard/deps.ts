@@ -32,7 +32,6 @@ import type { TagReads } from '../links/tags.ts'
 import type { Moderation } from '../moderation/moderation.ts'
 import type { QrImages } from '../qr/images.ts'
 import type { QrStore, QrWrites } from '../qr/store.ts'
-import type { QrTrials } from '../qr/trials.ts'
 import type { Vitals } from '../status/vitals.ts'
 import type { Cookies } from './auth/cookies.ts'
 import type { AccountDeletion } from './deletion.ts'
@@ -49,9 +48,8 @@ export interface SharedDeps
   /** Reads of many rows. */
   reader: Caller<LinkLists & TagReads & ExportReads & OverviewReads & ImportReads>
   destinations: Pick<DestinationReads, 'find'>
-  images: Pick<QrImages, 'render' | 'renderMany' | 'renderText'>
+  images: Pick<QrImages, 'render' | 'renderMany' | 'renderText' | 'checkLogo' | 'isReadable'>
   qrStore: QrStore
-  qrTrials: QrTrials
   moderation: Moderation
   vitals: () => Vitals
   series: HitSeries

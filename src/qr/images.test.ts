@@ -44,11 +44,17 @@ test('renderMany gives one image for each code, in their order', async () => {
   expect(texts).toEqual(CODES.map((code) => [code, `http://hop.test/${code}`]))
 })
 
-test('an account has one renderMany at a time', async () => {
+test('an account has one renderMany or check at a time', async () => {
   using it = imagesOf()
   const { images } = it
   const first = images.renderMany(CODES, parseQrOptions({}), ACCOUNT)
-  expect(images.renderMany(CODES, parseQrOptions({}), ACCOUNT)).rejects.toMatchObject(OVERLOADED)
+  for (const more of [
+    images.renderMany(CODES, parseQrOptions({}), ACCOUNT),
+    images.checkLogo(ACCOUNT, writePng(white)),
+    images.isReadable(ACCOUNT, { options: parseQrOptions({}) }),
+  ]) {
+    await expect(more).rejects.toMatchObject(OVERLOADED)
+  }
   expect(await images.renderMany(CODES, parseQrOptions({}), 8)).toHaveLength(3)
   expect(await first).toHaveLength(3)
   expect(await images.renderMany(CODES, parseQrOptions({}), ACCOUNT)).toHaveLength(3)

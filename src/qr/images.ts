@@ -10,6 +10,7 @@ import type { PublicUrls } from '../links/link.ts'
 import type { LinkReads } from '../links/read.ts'
 import { QrFiles } from './files.ts'
 import type { QrOptions } from './options.ts'
+import type { CheckedLogo, Trial } from './readability.ts'
 import type { RenderCommand, Renderer } from './renderer.ts'
 import type { QrStore } from './store.ts'
 
@@ -28,6 +29,8 @@ const MANY_MAX = 50
  */
 const LOGO_BYTES_MAX = 48 * 1024 * 1024
 const LOGO_SHARE_MAX = LOGO_BYTES_MAX / 2
+
+const LONGEST_CODE = 'QWERTYUIOP0123456789' as Code
 
 interface QrImagesOptions {
   renderer: Pick<Thread<Renderer>, 'call' | 'close'>
@@ -48,7 +51,7 @@ export class QrImages implements CodeImages {
   readonly #options: QrImagesOptions
   readonly #files: QrFiles
   readonly #logoBytes = new ByteBudget(LOGO_BYTES_MAX)
-  /** Accounts with a `renderMany` in progress. */
+  /** Accounts with a `renderMany` or a check in progress. */
   readonly #busy = new Set<AccountId>()
   /** Codes in the order of creation. */
   readonly #waiting = new Set<Code>()
@@ -109,27 +112,35 @@ export class QrImages implements CodeImages {
 
   /**
    * Images of up to `MANY_MAX` codes of an account, one after the other whenever no other image is
-   * requested. Throws what `render` throws, and 503 during another call for the account.
+   * requested. Throws what `render` throws, and 503 during another call or check for the account.
    */
-  async renderMany(
+  renderMany(
     codes: readonly Code[],
     options: QrOptions,
     accountId: AccountId,
   ): Promise<CodeImage[]> {
     assert(codes.length <= MANY_MAX, 'the caller limits the codes')
-    if (this.#busy.has(accountId)) {
-      throw new AppError('overloaded', '', { headers: { 'retry-after': '5' } })
-    }
-    this.#busy.add(accountId)
-    try {
+    return this.#alone(accountId, async () => {
       const images: CodeImage[] = []
       for (const code of codes) {
         images.push({ code, image: await this.#render(this.#command(code, options), true) })
       }
       return images
-    } finally {
-      this.#busy.delete(accountId)
-    }
+    })
+  }
+
+  /** Checks an uploaded logo. Throws 503 during another check or `renderMany` of the account. */
+  checkLogo(accountId: AccountId, bytes: Uint8Array): Promise<CheckedLogo> {
+    const text = this.#options.addresses.short(LONGEST_CODE)
+    return this.#alone(accountId, () => this.#options.renderer.call('checkLogo', { bytes, text }))
+  }
+
+  /** Whether a decoder reads codes with these options. Throws like `checkLogo`. */
+  isReadable(accountId: AccountId, trial: Omit<Trial, 'text'>): Promise<boolean> {
+    const text = this.#options.addresses.short(LONGEST_CODE)
+    return this.#alone(accountId, () =>
+      this.#options.renderer.call('isReadable', { ...trial, text }),
+    )
   }
 
   /** Stores the images of many codes in the background. Resolves once all are stored. */
@@ -145,6 +156,18 @@ export class QrImages implements CodeImages {
   close(): Promise<void> {
     this.#waiting.clear()
     return this.#options.renderer.close({ drop: ['store', 'storeAll'] })
+  }
+
+  async #alone<Result>(accountId: AccountId, work: () => Promise<Result>): Promise<Result> {
+    if (this.#busy.has(accountId)) {
+      throw new AppError('overloaded', '', { headers: { 'retry-after': '5' } })
+    }
+    this.#busy.add(accountId)
+    try {
+      return await work()
+    } finally {
+      this.#busy.delete(accountId)
+    }
   }
 
   /** The argument of `store` and `storeAll` for a code. */

@@ -4,26 +4,20 @@ import type { Visitor } from './dashboard.ts'
 
 /** Logos of tests, and the form that uploads them. */
 
-const SVG_START = '<svg xmlns="http://www.w3.org/2000/svg" '
+export const RED_SVG =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">' +
+  '<circle cx="50" cy="50" r="50" fill="#cc0000"/></svg>'
 
-export const svgLogo = (inner: string, attributes = 'viewBox="0 0 100 100"'): string =>
-  `${SVG_START}${attributes}>${inner}</svg>`
-
-export const RED_SVG = svgLogo('<circle cx="50" cy="50" r="50" fill="#cc0000"/>')
-
-/** A PNG of one opaque color. */
-export function pngLogo(width: number, height = width): Uint8Array<ArrayBuffer> {
+/** A PNG of one color. */
+export function pngLogo(
+  width: number,
+  height = width,
+  color = '008844ff',
+): Uint8Array<ArrayBuffer> {
   const image = new PNG({ width, height })
-  for (let at = 0; at < image.data.length; at += 4) image.data.writeUInt32BE(0x008844ff, at)
+  for (let at = 0; at < image.data.length; at += 4) image.data.write(color, at, 'hex')
   return new Uint8Array(PNG.sync.write(image))
 }
-
-/** Masks that refer to each other: drawing them takes years. */
-const masks = Array.from({ length: 15 }, (_, i) => {
-  const inner = `<rect width="99" height="99" fill="#fff" mask="url(#m${i - 1})"/>`.repeat(40)
-  return `<mask id="m${i}">${inner}</mask>`
-})
-export const maskBomb = svgLogo(`${masks.join('')}<rect width="99" height="99" mask="url(#m14)"/>`)
 
 /** Sends the form of /app/qr as a browser does. */
 export async function uploadLogo(

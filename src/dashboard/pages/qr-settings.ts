@@ -63,13 +63,13 @@ export const qrSettingsPages = (deps: DashboardDeps) =>
 
 /** Returns why the file is refused; undefined once it is stored. */
 async function saveLogo(
-  { qrTrials, writer, clock }: DashboardDeps,
+  { images, writer, clock }: DashboardDeps,
   { account }: CurrentUser,
   file: File | undefined,
 ): Promise<string | undefined> {
   if (!file) return 'Choose a file.'
   if (file.size > LOGO_BYTES_MAX) return 'The file is larger than 60 kB.'
-  const tried = await qrTrials.tryLogo(account.id, await file.bytes())
+  const tried = await images.checkLogo(account.id, await file.bytes())
   if ('problem' in tried) return tried.problem
   await writer.call('saveQrLogo', { accountId: account.id, png: tried.png, now: clock() })
   return undefined
@@ -89,7 +89,7 @@ async function savePreset(
   { account }: CurrentUser,
   query: Query,
 ): Promise<string | undefined> {
-  const { qrStore, qrTrials, writer, clock } = deps
+  const { qrStore, images, writer, clock } = deps
   const { name = '' } = query
   if (name === '' || name.length > NAME_LENGTH_MAX) {
     return `Enter a name of at most ${NAME_LENGTH_MAX} characters.`
@@ -97,7 +97,7 @@ async function savePreset(
   const options = parseQrOptions(apiQueryOf(query))
   const png = options.logo ? qrStore.findLogo(account.id)?.png : undefined
   if (options.logo && !png) return 'The account has no logo.'
-  if (!(await qrTrials.isReadable(account.id, { options, png }))) {
+  if (!(await images.isReadable(account.id, { options, png }))) {
     return (
       'QR readers cannot read codes with these options. Use a darker foreground on a lighter ' +
       'background.'
@@ -160,10 +160,11 @@ function logoCard({ qrStore }: DashboardDeps, user: CurrentUser, error?: string)
           label: hasLogo ? 'Replace it' : 'File',
           type: 'file',
           required: true,
-          hint: html`PNG or SVG, at most 60 kB and 1024 × 1024 pixels. We check that codes with it
-            can be read.`,
+          hint: html`PNG of at most 60 kB and 1024 × 1024 pixels<span hidden data-needs-script>, or
+            an SVG, which your browser draws as a PNG</span>. We check that codes with it can be
+            read.`,
           error,
-          extra: { accept: '.png,.svg,image/png,image/svg+xml' },
+          extra: { accept: '.png,.svg,image/png,image/svg+xml', 'data-logo': true },
         }),
         parts.button('Upload'),
       ],

@@ -1,0 +1,76 @@
+import { expect } from 'bun:test'
+import { testApp } from '../support/app.ts'
+import { browserTests, openAs } from '../support/browser.ts'
+import { decodeQr, pixelAt } from '../support/decode-qr.ts'
+import { pngLogo, RED_SVG } from '../support/logos.ts'
+import { makeMember } from '../support/members.ts'
+
+/** The upload of a logo in a real browser. */
+
+const { test, browser } = browserTests()
+
+const fileOf = (name: string, content: string | Uint8Array) => ({
+  name,
+  mimeType: name.endsWith('.svg') ? 'image/svg+xml' : 'image/png',
+  buffer: Buffer.from(content as string),
+})
+
+async function openSettings(options = {}) {
+  const app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26')
+  const opened = await openAs(browser(), { app, visitor: free, options })
+  await opened.page.goto(`${app.url}/app/qr`)
+  const middle = async () => {
+    const { bytes } = await app.call('GET', '/api/qr/SPRING26?logo=1')
+    const { text, bitmap } = await decodeQr(bytes)
+    expect(text).toBe('http://hop.test/SPRING26')
+    return pixelAt(bitmap, 256, 256)
+  }
+  const close = async () => {
+    await opened[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
+  }
+  return { ...opened, middle, [Symbol.asyncDispose]: close }
+}
+
+test('the browser draws an SVG as the PNG that is uploaded', async () => {
+  await using it = await openSettings()
+  const { page, problems } = it
+  await page.getByText('or an SVG').waitFor()
+  await page.getByLabel('File').setInputFiles(fileOf('Logo.svg', RED_SVG))
+  await page.waitForFunction("document.querySelector('[data-logo]').checkValidity()")
+  expect(await page.evaluate("document.querySelector('[data-logo]').files[0].type")).toBe(
+    'image/png',
+  )
+  await page.getByRole('button', { name: 'Upload' }).click()
+  await page.getByText('The logo is saved.').waitFor()
+  expect(await it.middle()).toBe('#cc0000')
+  expect(problems).toEqual([])
+})
+
+test('an SVG that the browser cannot draw is not sent, and a PNG can be chosen instead', async () => {
+  await using it = await openSettings()
+  const { page } = it
+  const file = page.getByLabel('File')
+  await file.setInputFiles(fileOf('logo.svg', RED_SVG.slice(0, -5)))
+  await page.waitForFunction(
+    "document.querySelector('[data-logo]').validationMessage.includes('cannot draw')",
+  )
+  await page.getByRole('button', { name: 'Upload' }).click()
+  expect(page.url()).toEndWith('/app/qr')
+  await file.setInputFiles(fileOf('logo.png', pngLogo(100)))
+  await page.getByRole('button', { name: 'Upload' }).click()
+  await page.getByText('The logo is saved.').waitFor()
+  expect(await it.middle()).toBe('#008844')
+})
+
+test('without scripts a PNG can be uploaded, and only that is offered', async () => {
+  await using it = await openSettings({ javaScriptEnabled: false })
+  const { page } = it
+  expect(await page.getByText('or an SVG').isVisible()).toBe(false)
+  await page.getByLabel('File').setInputFiles(fileOf('logo.png', pngLogo(100)))
+  await page.getByRole('button', { name: 'Upload' }).click()
+  await page.getByText('The logo is saved.').waitFor()
+  expect(await it.middle()).toBe('#008844')
+})
