@@ -43,7 +43,8 @@ export function addClusterCommands(program: Command): void {
     .summary('create a cluster with the data of this host')
     .description(
       'Create a cluster with the data of this host: the tables in the PostgreSQL database of ' +
-        'CLUSTER_URL. Run it again after an upgrade that says so. Stop the service first.',
+        'CLUSTER_URL. Run it again after an upgrade that says so, or with an empty database after ' +
+        'the loss of PostgreSQL. Stop the service first.',
     )
     .action(async () => print(await init(readConfigOfFolder())))
   cluster
@@ -81,12 +82,12 @@ async function init(config: Config): Promise<string> {
   if (!existsSync(databaseFile(dataDir))) await requireNoHosts(clusterUrl)
   createDataFolder(dataDir)
   const wasInCluster = findPositionOf(dataDir) !== undefined
-  await withFolder(dataDir, async ({ db }) => {
+  const { seq } = await withFolder(dataDir, ({ db }) => {
     recordBaseUrl(db, config.baseUrl)
-    await initCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) })
+    return initCluster({ db, dataDir, clusterUrl, ...nameAndAddress(config) })
   })
   return wasInCluster
-    ? 'The tables of the cluster are those of this release.'
+    ? `The tables of the cluster are those of this release. This host is at entry ${seq}.`
     : 'This host is the first one of a new cluster. Start its service with CLUSTER_URL.'
 }
 

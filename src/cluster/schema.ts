@@ -1,4 +1,5 @@
 import type { SQL } from 'bun'
+import type { LogPosition } from './position.ts'
 
 /** The tables of a cluster in PostgreSQL, created and upgraded by `hopcode cluster init`. */
 
@@ -43,18 +44,21 @@ const STEPS = [
    );`,
 ]
 
+type Begin = Pick<LogPosition, 'cluster' | 'seq' | 'chain'>
+
 const FORMAT = STEPS.length
 
-/** Creates what is missing. `name`: of a new cluster. Runs in the transaction of the caller. */
-export async function createTables(sql: SQL, name: string): Promise<void> {
+/** Creates what is missing. A new log begins after `begin`. Runs in the transaction of the caller. */
+export async function createTables(sql: SQL, begin: Begin): Promise<void> {
   await sql.unsafe('CREATE SCHEMA IF NOT EXISTS hopcode')
   const [found] = await sql`SELECT to_regclass('hopcode.cluster') IS NOT NULL AS exists`
   const [row] = found.exists ? await sql`SELECT format FROM hopcode.cluster FOR UPDATE` : []
   for (const step of STEPS.slice(row?.format ?? 0)) await sql.unsafe(step)
   if (row) await sql`UPDATE hopcode.cluster SET format = ${FORMAT}`
   else {
+    const { cluster, seq, chain } = begin
     await sql`INSERT INTO hopcode.cluster (id, name, format, seq, chain)
-      VALUES (1, ${name}, ${FORMAT}, 0, ${FIRST_CHAIN}::bytea)`
+      VALUES (1, ${cluster}, ${FORMAT}, ${seq}, ${chain}::bytea)`
   }
 }
 

@@ -34,7 +34,8 @@ interface ClusterFolder {
 
 /**
  * Creates or upgrades the tables in PostgreSQL. Without a host in them, the data of this folder
- * become those of a new cluster. Throws DataError.
+ * become those of a new cluster. A host of a cluster whose PostgreSQL is lost continues its log in
+ * an empty database. Throws DataError.
  */
 export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
   const { db, dataDir, clusterUrl } = folder
@@ -42,18 +43,25 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
     const found = findLogPosition(db)
     const id = hostIdOf(dataDir)
     const head = await sql.begin(async (tx) => {
-      await createTables(tx, crypto.randomUUID())
+      await createTables(tx, found ?? { cluster: crypto.randomUUID(), seq: 0, chain: FIRST_CHAIN })
       const [row] = await tx`
-        SELECT name, (SELECT count(*) FROM hopcode.hosts WHERE id <> ${id}) AS hosts
+        SELECT name, (SELECT count(*) FROM hopcode.hosts WHERE id <> ${id}) AS hosts,
+          (SELECT count(*) FROM hopcode.hosts WHERE id = ${id}) AS own
         FROM hopcode.cluster`
       // Entries that no other host has applied belong to a cluster that all hosts have left. An
       // earlier call that was killed may have registered this host.
-      if (Number(row.hosts) > 0 || found) return { name: String(row.name), hosts: row.hosts }
-      return { name: await emptyLog(tx), hosts: 0 }
+      if (Number(row.hosts) > 0 || found) return row
+      return { name: await emptyLog(tx), hosts: 0, own: 0 }
     })
-    if (found?.cluster === head.name) return found
-    if (found) throw new DataError(`${dataDir} belongs to another cluster. ${LEAVE_FIRST}`)
-    if (Number(head.hosts) > 0) throw new DataError(HAS_HOSTS)
+    if (found && found.cluster !== head.name) {
+      throw new DataError(`${dataDir} belongs to another cluster. ${LEAVE_FIRST}`)
+    }
+    const isOwn = Number(head.own) > 0
+    if (Number(head.hosts) > 0 && !(found && isOwn)) throw new DataError(HAS_HOSTS)
+    if (found) {
+      if (!isOwn) await register(sql, folder, found)
+      return found
+    }
     const position = { cluster: head.name, seq: 0, chain: FIRST_CHAIN }
     await register(sql, folder, position)
     inTransaction(db, () => {

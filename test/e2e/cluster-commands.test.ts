@@ -224,6 +224,53 @@ testCommands(
 )
 
 testCommands(
+  'after the loss of PostgreSQL, the hosts continue with an empty database and lose no hit',
+  async () => {
+    using folders = await newFolders()
+    // Hits stay in the journals, as during an outage of PostgreSQL.
+    const old = { HIT_FLUSH_MS: '60000' }
+    const [first, second] = [folders.settings('a', old), folders.settings('b', old)]
+    await run('cluster init', first)
+    const created = await run('account create --email a@example.com --plan free --json', first)
+    const key = JSON.parse(created).api_key
+    await joinFrom(first, second)
+    let code = ''
+    {
+      await using one = await Service.start(first)
+      await using two = await Service.start(second)
+      code = await one.shorten(key, 'https://example.com/')
+      await eventually('the link redirects', async () => {
+        return (await two.fetch(`/${code}`)).status === 302
+      })
+      for (let i = 0; i < 3; i++) await one.fetch(`/${code}`)
+      for (let i = 0; i < 4; i++) await two.fetch(`/${code}`)
+      await Promise.all([one.end('SIGKILL'), two.end('SIGKILL')])
+    }
+    const { entry } = await rowsOf(first)
+    const server = await postgres()
+    const empty = { CLUSTER_URL: server.url(await server.createDatabase()) }
+    const [newFirst, newSecond] = [folders.settings('a', empty), folders.settings('b', empty)]
+    expect(await run('cluster init', newFirst)).toContain(`at entry ${entry}.`)
+    {
+      await using one = await Service.start(newFirst)
+      await one.shorten(key, 'https://example.com/meanwhile')
+    }
+    expect(await refusal('cluster init', newSecond)).toContain('has a host already')
+    await joinFrom(newFirst, newSecond)
+    await using one = await Service.start(newFirst)
+    await using two = await Service.start(newSecond)
+    for (const host of [one, two]) {
+      await eventually('all hits are counted once', async () => (await host.hitCount(code)) === 8)
+    }
+    expect(await rowsOf(newFirst)).toMatchObject({
+      ok: true,
+      hosts: [{ live: true }, { live: true }],
+    })
+  },
+  TEST_MS,
+)
+
+testCommands(
   'neither a refused start nor one without CLUSTER_URL is in the way of a join, nor a killed join',
   async () => {
     using folders = await newFolders()
