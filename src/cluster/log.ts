@@ -353,7 +353,7 @@ export class PostgresLog {
       return await this.#report.run(statement)
     } catch (error) {
       if (!lacksColumn((error as Error).cause)) throw error
-      await this.#report.run((sql) => sql.begin((tx) => createTables(tx, '')).then(() => []))
+      await this.#report.run((sql) => sql.begin((tx) => createTables(tx)).then(() => []))
       return this.#report.run(statement)
     }
   }

@@ -49,7 +49,7 @@ type Begin = Pick<LogPosition, 'cluster' | 'seq' | 'chain'>
 const FORMAT = STEPS.length
 
 /** Creates what is missing. A new log begins after `begin`. Runs in the transaction of the caller. */
-export async function createTables(sql: SQL, begin: Begin): Promise<void> {
+export async function createTables(sql: SQL, begin: Begin = newCluster()): Promise<void> {
   await sql.unsafe('CREATE SCHEMA IF NOT EXISTS hopcode')
   const [found] = await sql`SELECT to_regclass('hopcode.cluster') IS NOT NULL AS exists`
   const [row] = found.exists ? await sql`SELECT format FROM hopcode.cluster FOR UPDATE` : []
@@ -61,6 +61,8 @@ export async function createTables(sql: SQL, begin: Begin): Promise<void> {
       VALUES (1, ${cluster}, ${FORMAT}, ${seq}, ${chain}::bytea)`
   }
 }
+
+const newCluster = (): Begin => ({ cluster: crypto.randomUUID(), seq: 0, chain: FIRST_CHAIN })
 
 /** The chain before the first entry. */
 export const FIRST_CHAIN = Buffer.alloc(0)

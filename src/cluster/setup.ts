@@ -43,7 +43,7 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
     const found = findLogPosition(db)
     const id = hostIdOf(dataDir)
     const head = await sql.begin(async (tx) => {
-      await createTables(tx, found ?? { cluster: crypto.randomUUID(), seq: 0, chain: FIRST_CHAIN })
+      await createTables(tx, found)
       const [row] = await tx`
         SELECT name, (SELECT count(*) FROM hopcode.hosts WHERE id <> ${id}) AS hosts,
           (SELECT count(*) FROM hopcode.hosts WHERE id = ${id}) AS own
