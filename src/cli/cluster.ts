@@ -43,8 +43,8 @@ export function addClusterCommands(program: Command): void {
     .summary('create a cluster with the data of this host')
     .description(
       'Create a cluster with the data of this host: the tables in the PostgreSQL database of ' +
-        'CLUSTER_URL. Run it again after an upgrade that says so, or with an empty database after ' +
-        'the loss of PostgreSQL. Stop the service first.',
+        'CLUSTER_URL. Run it again after an upgrade that says so, or with an empty database ' +
+        'after the loss of PostgreSQL. Stop the service first.',
     )
     .action(async () => print(await init(readConfigOfFolder())))
   cluster

@@ -48,7 +48,7 @@ type Begin = Pick<LogPosition, 'cluster' | 'seq' | 'chain'>
 
 const FORMAT = STEPS.length
 
-/** Creates what is missing. A new log begins after `begin`. Runs in the transaction of the caller. */
+/** Creates what is missing; a new log follows `begin`. Runs in the transaction of the caller. */
 export async function createTables(sql: SQL, begin: Begin = newCluster()): Promise<void> {
   await sql.unsafe('CREATE SCHEMA IF NOT EXISTS hopcode')
   const [found] = await sql`SELECT to_regclass('hopcode.cluster') IS NOT NULL AS exists`

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
-import { command, Service, type Settings, unlimited } from '../support/binary.ts'
+import { command, Service, type Settings } from '../support/binary.ts'
+import { joinFrom, newFolders, refusal, rowsOf, run } from '../support/cluster-folders.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
@@ -14,55 +15,10 @@ const postgres = shared(() => PostgresServer.start())
 const testCommands = testWith('postgres')
 const TEST_MS = 60_000
 
-/** Data folders whose settings lead to one cluster of their own. */
-async function newFolders() {
-  const server = await postgres()
-  const clusterUrl = server.url(await server.createDatabase())
-  const folder = temporaryFolder()
-  const settings = (name: string, more: Settings = {}): Settings =>
-    Object.assign(
-      unlimited(join(folder.path, name)),
-      { BASE_URL: 'http://hop.test', CLUSTER_URL: clusterUrl },
-      more,
-    )
-  return { folder, settings, [Symbol.dispose]: () => folder[Symbol.dispose]() }
-}
-
-/** Runs a command that must succeed. Returns what it prints. */
-async function run(args: string, env: Settings): Promise<string> {
-  const { code, out, err } = await command(args.split(' '), env)
-  expect([args, code, err]).toEqual([args, 0, err])
-  return out
-}
-
-async function refusal(args: string, env: Settings): Promise<string> {
-  const { code, out, err } = await command(args.split(' '), env)
-  expect([args, code, out]).toEqual([args, 1, ''])
-  // One line, without credentials.
-  expect(err.trim().split('\n')).toHaveLength(1)
-  expect(err).not.toContain('postgres://')
-  return err
-}
-
-/** The second host is a copy of the first. */
-async function joinFrom(from: Settings, to: Settings): Promise<void> {
-  const file = join(from.DATA_DIR ?? '', 'for-join.hopcode')
-  await run(`backup --for-join ${file}`, from)
-  await run(`cluster join ${file}`, to)
-  rmSync(file)
-}
-
-const rowsOf = async (env: Settings) =>
-  JSON.parse((await command(['cluster', 'status', '--json'], env)).out) as {
-    ok: boolean
-    entry: number
-    hosts: { id: string; name: string; live: boolean; applied: number; this_host: boolean }[]
-  }
-
 testCommands(
   'commands change every host: with the service, without it, and on a host that was off meanwhile',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const [first, second] = [folders.settings('a'), folders.settings('b')]
     expect(await run('cluster init', first)).toContain('first one of a new cluster')
     // Without a service on the folder, the command applies the log itself.
@@ -108,7 +64,7 @@ testCommands(
 testCommands(
   'HOST_NAME names hosts of machines with the same name, also from a later start on',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const first = folders.settings('a', { HOST_NAME: 'berlin' })
     const second = folders.settings('b', { HOST_NAME: 'boston' })
     await run('cluster init', first)
@@ -129,7 +85,7 @@ testCommands(
 testCommands(
   'commands end with one line if PostgreSQL accepts connections and then does not answer',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const first = folders.settings('a')
     await run('cluster init', first)
     const server = await postgres()
@@ -160,7 +116,7 @@ testCommands(
 testCommands(
   'a host leaves with all changes, and works alone with them; the last one to leave can begin anew',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const [first, second] = [folders.settings('a'), folders.settings('b')]
     await run('cluster init', first)
     await joinFrom(first, second)
@@ -194,86 +150,9 @@ testCommands(
 )
 
 testCommands(
-  'a host that joins its cluster again gets a new database, keeps its id, and counts its hits',
-  async () => {
-    using folders = await newFolders()
-    // Hits stay in the journal, as if the host had stopped applying.
-    const first = folders.settings('a')
-    const second = folders.settings('b', { HIT_FLUSH_MS: '60000' })
-    await run('cluster init', first)
-    const created = await run('account create --email a@example.com --plan free --json', first)
-    await joinFrom(first, second)
-    const { id } = (await rowsOf(second)).hosts[1] ?? {}
-    let code = ''
-    {
-      await using service = await Service.start(second)
-      code = await service.shorten(JSON.parse(created).api_key, 'https://example.com/')
-      for (let i = 0; i < 5; i++) await service.fetch(`/${code}`)
-      await service.end('SIGKILL')
-    }
-    await run('account list', first)
-    await run('account set-plan --email a@example.com --plan pro', first)
-    await joinFrom(first, second)
-    expect((await rowsOf(second)).hosts.map((host) => host.id)).toContain(id ?? '')
-    await using service = await Service.start(second)
-    expect(await service.hitCount(code)).toBe(5)
-    expect(await run('account list', second)).toContain('pro')
-    expect(readdirSync(second.DATA_DIR ?? '').join()).toContain('before-restore-')
-  },
-  TEST_MS,
-)
-
-testCommands(
-  'after the loss of PostgreSQL, the hosts continue with an empty database and lose no hit',
-  async () => {
-    using folders = await newFolders()
-    // Hits stay in the journals, as during an outage of PostgreSQL.
-    const old = { HIT_FLUSH_MS: '60000' }
-    const [first, second] = [folders.settings('a', old), folders.settings('b', old)]
-    await run('cluster init', first)
-    const created = await run('account create --email a@example.com --plan free --json', first)
-    const key = JSON.parse(created).api_key
-    await joinFrom(first, second)
-    let code = ''
-    {
-      await using one = await Service.start(first)
-      await using two = await Service.start(second)
-      code = await one.shorten(key, 'https://example.com/')
-      await eventually('the link redirects', async () => {
-        return (await two.fetch(`/${code}`)).status === 302
-      })
-      for (let i = 0; i < 3; i++) await one.fetch(`/${code}`)
-      for (let i = 0; i < 4; i++) await two.fetch(`/${code}`)
-      await Promise.all([one.end('SIGKILL'), two.end('SIGKILL')])
-    }
-    const { entry } = await rowsOf(first)
-    const server = await postgres()
-    const empty = { CLUSTER_URL: server.url(await server.createDatabase()) }
-    const [newFirst, newSecond] = [folders.settings('a', empty), folders.settings('b', empty)]
-    expect(await run('cluster init', newFirst)).toContain(`at entry ${entry}.`)
-    {
-      await using one = await Service.start(newFirst)
-      await one.shorten(key, 'https://example.com/meanwhile')
-    }
-    expect(await refusal('cluster init', newSecond)).toContain('has a host already')
-    await joinFrom(newFirst, newSecond)
-    await using one = await Service.start(newFirst)
-    await using two = await Service.start(newSecond)
-    for (const host of [one, two]) {
-      await eventually('all hits are counted once', async () => (await host.hitCount(code)) === 8)
-    }
-    expect(await rowsOf(newFirst)).toMatchObject({
-      ok: true,
-      hosts: [{ live: true }, { live: true }],
-    })
-  },
-  TEST_MS,
-)
-
-testCommands(
   'neither a refused start nor one without CLUSTER_URL is in the way of a join, nor a killed join',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const [first, second] = [folders.settings('a'), folders.settings('b')]
     await run('cluster init', first)
     await run('account create --email a@example.com --plan free', first)
@@ -297,50 +176,9 @@ testCommands(
 )
 
 testCommands(
-  'after PostgreSQL has lost entries, the status gives advice that works, and a copy with them is refused',
-  async () => {
-    using folders = await newFolders()
-    const [first, second] = [folders.settings('a'), folders.settings('b')]
-    await run('cluster init', first)
-    await joinFrom(first, second)
-    const { id } = (await rowsOf(first)).hosts[1] ?? {}
-    await using _service = await Service.start(first)
-    for (const plan of ['free', 'pro']) {
-      await run(`account create --email ${plan}@example.com --plan ${plan}`, first)
-    }
-    await eventually('PostgreSQL knows that the host has applied all', async () => {
-      const { entry, hosts } = await rowsOf(first)
-      return hosts[0]?.applied === entry
-    })
-    const copy = join(folders.folder.path, 'copy')
-    await run(`backup --for-join ${copy}`, first)
-    await (await postgres()).run(
-      async (sql) => {
-        await sql`UPDATE hopcode.cluster SET seq = seq - 1`
-        await sql`DELETE FROM hopcode.log WHERE seq > (SELECT seq FROM hopcode.cluster)`
-      },
-      new URL(first.CLUSTER_URL ?? '').pathname.slice(1),
-    )
-    const status = async () => (await command(['cluster', 'status'], first)).out
-    expect(await status()).toMatch(/1 ahead[\s\S]*PostgreSQL has lost them\. .*cluster join/)
-    expect(await refusal(`cluster join ${copy}`, folders.settings('c'))).toContain(
-      'has entries that the log lacks',
-    )
-    // Now all hosts have the lost entry.
-    await run(`cluster leave --host ${id}`, first)
-    expect(await status()).toContain('“PostgreSQL is lost for good”')
-    expect(await status()).not.toContain('cluster join')
-    const empty = (await postgres()).url(await (await postgres()).createDatabase())
-    const elsewhere = folders.settings('a', { CLUSTER_URL: empty })
-    expect(await refusal('cluster status', elsewhere)).not.toContain('..')
-  },
-  TEST_MS,
-)
-
-testCommands(
   'a host with another BASE_URL does not join',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const first = folders.settings('a')
     await run('cluster init', first)
     const copy = join(folders.folder.path, 'copy')
@@ -358,7 +196,7 @@ testCommands(
 testCommands(
   'a host that was in contact a moment ago is removed only with --force',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const [first, second] = [folders.settings('a'), folders.settings('b')]
     await run('cluster init', first)
     await joinFrom(first, second)
@@ -386,7 +224,7 @@ test('without PostgreSQL and with a damaged database, the status is one line', a
 testCommands(
   'commands on a cluster refuse what would lose or split data, in one line',
   async () => {
-    using folders = await newFolders()
+    using folders = await newFolders(await postgres())
     const [first, second] = [folders.settings('a'), folders.settings('b')]
     const [ordinary, forJoin] = ['o', 'j'].map((name) => join(folders.folder.path, name))
     expect(await refusal('cluster status', first)).toContain('run "hopcode cluster init"')

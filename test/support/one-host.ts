@@ -16,6 +16,7 @@ const LIST: readonly OneHost[] = [
     tests: {
       cluster: [],
       'cluster-commands': [],
+      'cluster-recovery': [],
       'cluster-tls': [],
       'dashboard-cluster': [],
       'load-balancer': [],
