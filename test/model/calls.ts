@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import type { Account } from './accounts.ts'
-import type { Call, Model } from './model.ts'
+import { type Call, LINES_TYPE, type Model } from './model.ts'
 
 /** What a run has seen so far: plans point into it by number. */
 export interface Scene {
@@ -95,6 +95,7 @@ const code = fc
       { weight: 8, arbitrary: fc.constant('seen') },
       { weight: 3, arbitrary: fc.constant('named') },
       { weight: 1, arbitrary: fc.constant('unknown') },
+      { weight: 3, arbitrary: fc.constant('alias') },
       { weight: 1, arbitrary: fc.constant('bad') },
     ),
     n: number,
@@ -102,15 +103,23 @@ const code = fc
   })
   .map(({ kind, n, isLower }) => (scene: Scene): string => {
     const text = codeOf(scene, kind, n)
-    return isLower ? text.toLowerCase() : text
+    return isLower && kind !== 'alias' ? text.toLowerCase() : text
   })
 
 function codeOf(scene: Scene, kind: string, n: number): string {
   if (kind === 'bad') return at(BAD_CODES.slice(0, -1), n) ?? ''
+  if (kind === 'alias') return aliasOf(scene, n)
   if (kind === 'unknown') return `NO${scene.prefix}${n}`
   // Six names, of six characters to twenty.
   const name = `${scene.prefix}${n % 6}${'Z'.repeat([1, 2, 3, 7, 14, 15][n % 6] ?? 1)}`
   return kind === 'named' ? name : (at(scene.seen, n)?.code ?? name)
+}
+
+/** Paths of the run: two pairs differ in letter case only, and one has a few codes in that case. */
+function aliasOf({ prefix }: Scene, n: number): string {
+  const [big, small] = [`X${prefix}`, `x${prefix.toLowerCase()}`]
+  const paths = [`${big}-a`, `${small}-a`, `${big}Yz`, `${small}yZ`, `${small}/b`, `${prefix}0z`]
+  return paths[n % paths.length] as string
 }
 
 /** The passcode of that code: its own, or another's, or one that cannot be. */
@@ -214,6 +223,31 @@ const urls = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<unknown>('https://example.com', null, {}, undefined) },
 )
 
+const row = fc.record(
+  { code, url, aliases: fc.array(number, { maxLength: 3 }), hasCode: fc.boolean(), hits: number },
+  { requiredKeys: ['code', 'url', 'aliases', 'hasCode'] },
+)
+const imports: fc.Arbitrary<Plan> = fc
+  .record({ who, from: number, rows: fc.array(row, { minLength: 1, maxLength: 6 }) })
+  .map((plan) => ({
+    about: 'POST /api/import',
+    make: (scene) => {
+      const lines = plan.rows.map(({ code, url, aliases, hasCode, hits }) => {
+        const text = code(scene)
+        const isCode = hasCode && /^[A-Za-z0-9]{6,20}$/.test(text)
+        const paths = aliases.map((n) => aliasOf(scene, n))
+        // JSON leaves an undefined URL out, and the service refuses null without a code.
+        const to = url === null ? undefined : url
+        return JSON.stringify({ ...(isCode && { code: text }), url: to, aliases: paths, hits })
+      })
+      const key = keyOf(scene, plan.who)
+      const from = at(scene.addresses, plan.from) ?? ''
+      const body = lines.join('\n')
+      const call = { method: 'POST', path: '/api/import', from, body, type: LINES_TYPE }
+      return { ...call, ...(key !== undefined && { key }) }
+    },
+  }))
+
 const WRITES: readonly fc.Arbitrary<Plan>[] = [
   post(
     '/api/shorten',
@@ -229,6 +263,7 @@ const WRITES: readonly fc.Arbitrary<Plan>[] = [
         (scene) => ({ body: { code: code(scene) } }),
     ),
   ),
+  imports,
   post('/api/update', change),
   post('/api/delete', change),
   post(

@@ -2,6 +2,7 @@
 
 import type { Account } from './accounts.ts'
 import { Refusal, type Success } from './expected.ts'
+import { NO_PASSCODE } from './imports.ts'
 import { isBlocked, listFault, sameUrl, urlFault } from './judge.ts'
 
 export interface Link {
@@ -33,6 +34,8 @@ const isoTime = (time: number) => new Date(time).toISOString()
 export class Links {
   /** In the order of creation. */
   all: Link[] = []
+  /** Further paths of links, in exact case. */
+  readonly aliases = new Map<string, Link>()
   readonly settings: LinkSettings
 
   constructor(settings: LinkSettings) {
@@ -42,6 +45,16 @@ export class Links {
   find(code: string): Link | undefined {
     const wanted = code.toUpperCase()
     return CODE.test(code) ? this.all.find((link) => link.code === wanted) : undefined
+  }
+
+  /** An alias has the form of the code. */
+  isClosed(code: string): boolean {
+    return [...this.aliases.keys()].some((path) => path.toUpperCase() === code.toUpperCase())
+  }
+
+  /** The link that visitors of a path get. */
+  findByPath(path: string): Link | undefined {
+    return this.find(path) ?? this.aliases.get(path)
   }
 
   shorten(owner: Account, { url }: Body, now: number): Success {
@@ -56,7 +69,8 @@ export class Links {
       throw new Refusal(400, 'Invalid code: must be 6-20 alphanumeric characters')
     }
     const code = body.code.toUpperCase()
-    if (this.find(code)) throw new Refusal(409, `Code already in use: ${code}`)
+    if (this.find(code) || this.isClosed(code))
+      throw new Refusal(409, `Code already in use: ${code}`)
     const link = this.#add({ owner, url: null, code, createdAt: now })
     return {
       status: 201,
@@ -91,6 +105,7 @@ export class Links {
     const { code, passcode } = requireTexts(body, ['code', 'passcode'])
     const link = this.#permit(owner, code, passcode)
     this.all = this.all.filter((one) => one !== link)
+    for (const [path, one] of this.aliases) if (one === link) this.aliases.delete(path)
     return { status: 200, body: { code: link.code, deleted: true } }
   }
 
@@ -119,8 +134,7 @@ export class Links {
   }
 
   /** The link that a public read asks for. */
-  get(text: string): Link {
-    const link = this.find(text)
+  get(text: string, link: Link | undefined = this.find(text)): Link {
     if (!link) throw new Refusal(404, `Code not found: ${text.toUpperCase()}`)
     return link
   }
@@ -171,7 +185,7 @@ export class Links {
 
   #permit(owner: Account, code: string, passcode: string): Link {
     const link = this.find(code)
-    if (link?.passcode !== passcode || link.owner !== owner) {
+    if (link?.passcode !== passcode || link.owner !== owner || passcode === NO_PASSCODE) {
       throw new Refusal(403, `Invalid passcode for code ${code.toUpperCase()}`)
     }
     return link

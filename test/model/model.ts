@@ -5,6 +5,7 @@
 
 import { type Account, accountOf, type Plan } from './accounts.ts'
 import { type Expected, Refusal, type Success } from './expected.ts'
+import { type ImportedRow, importRows } from './imports.ts'
 import { isBlocked, qrFault } from './judge.ts'
 import { Links } from './links.ts'
 import { type Rate, Windows } from './windows.ts'
@@ -100,7 +101,7 @@ export class Model {
   /** A redirect that finds its link has a window of its own. */
   #chargeAddress(call: Call, route: Route, { elapsed }: Moment): Rate {
     const isRead = call.method === 'GET' || call.method === 'HEAD'
-    const url = route.name === 'follow' ? this.links.find(route.code)?.url : undefined
+    const url = route.name === 'follow' ? this.links.findByPath(route.code)?.url : undefined
     const isFound = url && !isBlocked(url, this.settings.blockedHosts)
     const charge = isRead && isFound ? 'redirect' : route.budget
     const limit = this.settings.anonymous[charge]
@@ -124,6 +125,7 @@ export class Model {
   }
 
   #write({ name }: Route, owner: Account, call: Call, { now }: Moment): Success {
+    if (name === 'import') return this.#import(owner, call, now)
     const body = parseBody(call)
     if (name === 'shorten') return this.links.shorten(owner, body, now)
     if (name === 'reserve') return this.links.reserve(owner, body, now)
@@ -132,11 +134,19 @@ export class Model {
     return this.links.bulk(owner, body, now, this.settings.plans[owner.plan].bulk)
   }
 
+  #import(owner: Account, { body = '', type = '' }: Call, now: number): Success {
+    if (type !== LINES_TYPE) throw new Refusal(415, /./)
+    const rows = body.split('\n').map((line) => JSON.parse(line) as ImportedRow)
+    const most = this.settings.plans[owner.plan].bulk
+    if (rows.length > most) throw new Refusal(400, `The body must have between 1 and ${most} lines`)
+    return importRows(this.links, owner, rows, now)
+  }
+
   #read({ name, code: text }: Route, query: URLSearchParams, call: Call, { now }: Moment): Success {
     if (name === 'status') return this.#status(now)
     const fault = name === 'qr' ? qrFault(query) : undefined
     if (fault) throw new Refusal(400, fault)
-    const link = this.links.get(text)
+    const link = this.links.get(text, name === 'follow' ? this.links.findByPath(text) : undefined)
     const { code, url } = link
     if (name === 'lookup') return { status: 200, body: this.links.lookup(link) }
     if (name === 'qr-image') return { status: 200, body: this.links.addressesOf(link) }
@@ -177,6 +187,8 @@ export class Model {
     }
   }
 }
+
+export const LINES_TYPE = 'application/x-ndjson'
 
 function routeOf(path: string): Route {
   const [first = '', second = '', third = ''] = path.split('/').slice(1).map(decodeURIComponent)

@@ -61,6 +61,7 @@ export class Service implements AsyncDisposable {
         ANONYMOUS_REDIRECTS_PER_MINUTE: String(SETTINGS.anonymous.redirect),
         ENTERPRISE_READS_PER_MINUTE: String(SETTINGS.plans.enterprise.read),
         ENTERPRISE_WRITES_PER_MINUTE: String(SETTINGS.plans.enterprise.write),
+        IMPORT_ALIASES: 'all',
         ENTERPRISE_BULK_MAX: String(SETTINGS.plans.enterprise.bulk),
         // Few links in memory, so that look-ups in the database take part.
         LINK_CACHE_MAX: '4',
