@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts'
 import {
   type Call,
   type Caller,
+  type CallOptions,
   type Functions,
   functionOf,
   messageOf,
@@ -81,7 +82,7 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites & OrderCalls>
   async call<Name extends keyof Calls & string>(
     name: Name,
     args: Parameters<Calls[Name]>[0],
-    options: { background?: boolean } = {},
+    options: CallOptions = {},
   ): Promise<Awaited<ReturnType<Calls[Name]>>> {
     const { problem } = this.#guards.data
     if (problem && name !== 'countHits') throw new Error(problem)
@@ -89,7 +90,8 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites & OrderCalls>
     try {
       const value = await this.#thread.call(name, args, options)
       this.#failing = false
-      if (this.#others && !options.background && name !== 'countHits') {
+      const { isAcknowledged = !options.background && name !== 'countHits' } = options
+      if (this.#others && isAcknowledged) {
         await this.#others.whenAllApplied(this.#thread.place)
       }
       return value

@@ -90,13 +90,14 @@ export async function importLines(
   }
 }
 
-/** A background call: other writes come first, and in a cluster no other host is waited for. */
+/** A background call: other writes come first. */
 async function write(
   { effects, pace, writer }: ImportDeps,
   message: ImportMessage,
 ): Promise<ImportResult> {
   await pace.wait(message.author.accountId, message.rows.length)
-  const result = await writer.call('importLinks', message, { background: true })
+  const options = { background: true, isAcknowledged: true }
+  const result = await writer.call('importLinks', message, options)
   effects.after('importLinks', result)
   if (!result) throw new AppError('invalid_api_key')
   return result

@@ -47,12 +47,19 @@ export interface ThreadOptions {
   monotonic?: MonotonicClock
 }
 
+export interface CallOptions {
+  /** Sent only when no other call waits. */
+  background?: boolean
+  /** In a cluster, a client waits for the call: it resolves when all hosts have applied it. */
+  isAcknowledged?: boolean
+}
+
 /** The calling side of a thread, limited to the functions that a feature calls. */
 export interface Caller<Calls extends Functions<Calls>> {
   call<Name extends keyof Calls & string>(
     name: Name,
     args: Parameters<Calls[Name]>[0],
-    options?: { background?: boolean },
+    options?: CallOptions,
   ): Promise<Awaited<ReturnType<Calls[Name]>>>
 }
 

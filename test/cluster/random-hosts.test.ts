@@ -7,7 +7,7 @@ import { testWith } from '../support/tools.ts'
 /** The short form of `npm run test:cluster`. */
 
 const ROOT = join(import.meta.dir, '../..')
-const FILES = ['shorten', 'reserve', 'update', 'delete', 'dashboard-keys']
+const FILES = ['shorten', 'reserve', 'update', 'delete', 'import', 'aliases', 'dashboard-keys']
 
 /** The titles that failed, as lines that name their files. */
 async function failedOf(files: readonly string[]): Promise<string[]> {

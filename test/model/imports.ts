@@ -3,7 +3,7 @@
 import type { Account } from './accounts.ts'
 import type { Success } from './expected.ts'
 import { isBlocked, sameUrl, urlFault } from './judge.ts'
-import type { Link, Links } from './links.ts'
+import { type Link, type Links, NO_PASSCODE } from './links.ts'
 
 export interface ImportedRow {
   code?: string
@@ -11,9 +11,6 @@ export interface ImportedRow {
   aliases?: string[]
   hits?: number
 }
-
-/** No request can have it. */
-export const NO_PASSCODE = '\0'
 
 const RESULT = { message: /^/ }
 const GENERATED = /^[A-HJ-NP-Z2-9]{8}$/

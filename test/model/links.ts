@@ -2,7 +2,6 @@
 
 import type { Account } from './accounts.ts'
 import { Refusal, type Success } from './expected.ts'
-import { NO_PASSCODE } from './imports.ts'
 import { isBlocked, listFault, sameUrl, urlFault } from './judge.ts'
 
 export interface Link {
@@ -14,6 +13,9 @@ export interface Link {
   createdAt: number
   hits: number
 }
+
+/** Of an imported link: no request can have it. */
+export const NO_PASSCODE = '\0'
 
 type Body = Record<string, unknown>
 

@@ -23,6 +23,10 @@ const LIST: readonly OneHost[] = [
     },
   },
   {
+    reason: 'a host keeps an uploaded file in memory until it is imported',
+    tests: { 'dashboard-import': [] },
+  },
+  {
     reason: 'each host has limits of its own, without client affinity',
     tests: {
       limits: [],
