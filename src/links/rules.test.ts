@@ -23,6 +23,11 @@ const queries: [location: string, query: string, result: string][] = [
   ['https://a.example/p#top?a=1', 'b=2', 'https://a.example/p?b=2#top?a=1'],
   ['https://a.example/p?a=1&b=%20&c', 'b=2&b=3', 'https://a.example/p?a=1&c&b=2&b=3'],
   ['https://a.example/p?%61=1', 'a=2', 'https://a.example/p?a=2'],
+  ['https://a.example/p?ab=1&c', 'a=2', 'https://a.example/p?ab=1&c&a=2'],
+  ['https://a.example/p?b=1&a', 'a=2', 'https://a.example/p?b=1&a=2'],
+  ['https://a.example/p?a&b=1', 'a=', 'https://a.example/p?b=1&a='],
+  ['https://a.example/p?', 'a=2', 'https://a.example/p?a=2'],
+  ['https://a.example/p?b=1&', 'a=2', 'https://a.example/p?b=1&a=2'],
   ['https://a.example/p?&a=1&&b=2&=3&c', '&b=4&&', 'https://a.example/p?a=1&=3&c&&b=4&&'],
   [
     'https://a.example/p?a=1&b+c=2&%zz=3',

@@ -48,6 +48,10 @@ export function stateOf(rules: LinkRules, now: number, hits: number): LinkState 
 const FORWARDED_QUERY_MAX = 4096
 /** A name that must be decoded before it is compared: that takes most of the time. */
 const ENCODED = /[%+]/
+/** The most frequent query, such as `ref=poster`. */
+const ONE_PARAMETER = /^[\w.~-]+=[\w.~-]*$/
+/** Parameters that are not encoded, none of them empty. */
+const PLAIN_PARAMETERS = /^[^&%+]+(?:&[^&%+]+)*$/
 /** A query that a URL parser would return as it is. */
 const CLEAN_QUERY = /^[\w!$%&()*+,./:;=?@[\\\]^`{|}~-]*$/
 
@@ -58,7 +62,9 @@ const CLEAN_QUERY = /^[\w!$%&()*+,./:;=?@[\\\]^`{|}~-]*$/
  */
 export function withQuery(location: string, query: string): string {
   if (query === '' || query.length > FORWARDED_QUERY_MAX) return location
-  const added = CLEAN_QUERY.test(query) ? query : new URL(`http://host/?${query}`).search.slice(1)
+  const isOne = ONE_PARAMETER.test(query)
+  const isClean = isOne || CLEAN_QUERY.test(query)
+  const added = isClean ? query : new URL(`http://host/?${query}`).search.slice(1)
   if (added === '') return location
   const hash = location.indexOf('#')
   const address = hash < 0 ? location : location.slice(0, hash)
@@ -66,6 +72,7 @@ export function withQuery(location: string, query: string): string {
   const start = address.indexOf('?')
   if (start < 0) return `${address}?${added}${fragment}`
   const present = address.slice(start + 1)
+  if (isOne && isWithout(present, nameOf(query))) return `${address}&${query}${fragment}`
   const replaced = new Set(namesOf(added))
   const names = namesOf(present)
   let kept = ''
@@ -74,6 +81,10 @@ export function withQuery(location: string, query: string): string {
   }
   return `${address.slice(0, start)}?${kept}${added}${fragment}`
 }
+
+/** Whether no parameter of a query has this name, or one that begins like it: quickly told. */
+const isWithout = (query: string, name: string): boolean =>
+  PLAIN_PARAMETERS.test(query) && !query.startsWith(name) && !query.includes(`&${name}`)
 
 const partsOf = (query: string): string[] => query.match(/[^&]+/g) ?? []
 
