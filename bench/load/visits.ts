@@ -2,14 +2,19 @@
 // npm run bench -- visits --seconds 3 --rounds 5
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ownClosedLoop } from '../lib/closed-loop.ts'
+import type { Target } from '../lib/raw-client.ts'
 import {
+  type Contender,
   hopcodeContender,
   measureRedirects,
   REDIRECT_METRICS,
   redirectFacts,
+  targetsOf,
 } from '../lib/redirect-round.ts'
 import { alternate, medianRatio, type Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
+import { HOSTNAME, startServer } from '../lib/server.ts'
 import { hopcode, WITHOUT_LIMITS } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
 
@@ -46,6 +51,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const contenders = [variant('off'), variant('on')]
   const measure = (contender: (typeof contenders)[number]) => measureRedirects(contender, options)
   const variants = await alternate(contenders, options.rounds, measure, say)
+  say('comparing the details with what was sent')
+  const error = await largestError(contenders[1] as (typeof contenders)[number], options)
   const ratio = (label: string, key: string, target?: SummaryFigure['target']): SummaryFigure => ({
     label: `${label}, with details of visits beside without`,
     value: medianRatio(variants, 'on', 'off', key),
@@ -75,6 +82,14 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       ratio('p99', 'openP99', { sense: '≤', value: 1.1, stretch: 1 }),
       ratio('CPU of all threads per redirect', 'cpuMicros'),
       ratio('memory', 'residentMebibytes'),
+      {
+        label: 'largest error of a value with a share of 5 % or more, at full load',
+        value: error,
+        unit: '%',
+        digits: 1,
+        isMain: true,
+        target: { sense: '≤', value: 3, stretch: 1 },
+      },
     ],
     ...redirectFacts(options, visits.name),
   }
@@ -92,6 +107,85 @@ function visitors(): Record<string, string>[] {
     'Accept-Language': 'en-GB,en;q=0.9,de;q=0.8',
     Cookie: 'consent=yes; session=0123456789abcdef0123456789abcdef',
   }))
+}
+
+interface VisitsAnswer {
+  hits: number
+  known: number
+  values: { value: string; hits: number }[]
+}
+
+/** Polls until the details of the last redirects are there: they come every ten seconds. */
+const POLL_MS = 1000
+const POLLS_MAX = 60
+/** Long enough for several thousand visits per value. */
+const LOAD_SECONDS_MIN = 15
+/** Polls without a change. */
+const STABLE = 12
+
+/** The service at full load: how far the details are from what was sent. */
+async function largestError(
+  { launch, links, apiKey }: Contender,
+  { connections, seconds }: LoadOptions,
+) {
+  await using server = await startServer(launch)
+  const mixture = Array.from({ length: 20 }, (_, n) => ({ device: DEVICES[n % 4] ?? '', n }))
+  const targets = mixture.map(({ device, n }) => ({
+    ...(targetsOf(links)[n] as Target),
+    headers: {
+      'X-Forwarded-For': `1.${n % 5}.0.1`,
+      'User-Agent': AGENTS_BY_DEVICE[device] ?? '',
+      Referer: `https://site-${n % 10}.example/`,
+    },
+  }))
+  const read = async (by: string) => {
+    const response = await fetch(`${server.origin}/api/visits?by=${by}&limit=100`, {
+      headers: { 'X-API-Key': apiKey ?? '' },
+    })
+    return (await response.json()) as VisitsAnswer
+  }
+  const readAll = () => Promise.all(Object.keys(SHARES).map(read))
+  const before = await readAll()
+  const load = { hostname: HOSTNAME, port: server.port, targets, connections }
+  await ownClosedLoop({ ...load, seconds: Math.max(LOAD_SECONDS_MIN, seconds) })
+  let known = -1
+  for (let poll = 0, same = 0; poll < POLLS_MAX && same < STABLE; poll++) {
+    await Bun.sleep(POLL_MS)
+    const now = (await read('device')).known
+    same = now === known ? same + 1 : 0
+    known = now
+  }
+  const after = await readAll()
+  await server.stop()
+  const errors = Object.values(SHARES).flatMap((shares, at) => {
+    const hits = (after[at]?.hits ?? 0) - (before[at]?.hits ?? 0)
+    return Object.entries(shares).map(([value, share]) => {
+      const counted = hitsOf(after[at], value) - hitsOf(before[at], value)
+      return Math.abs(counted / (hits * share) - 1) * 100
+    })
+  })
+  return Math.max(...errors)
+}
+
+const hitsOf = (answer: VisitsAnswer | undefined, wanted: string): number =>
+  answer?.values.find(({ value }) => value === wanted)?.hits ?? 0
+
+/** Two of four visitors have a phone. */
+const DEVICES = ['desktop', 'phone', 'bot', 'phone']
+const AGENTS_BY_DEVICE: Record<string, string> = {
+  desktop: 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0',
+  phone:
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 ' +
+    '(KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1',
+  bot: 'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
+}
+/** Of all redirects. Every second referrer and each fifth network has bots in the same part. */
+const SHARES: Record<string, Record<string, number>> = {
+  device: { desktop: 0.25, phone: 0.5 },
+  browser: { firefox: 0.25, safari: 0.5 },
+  os: { linux: 0.25, ios: 0.5 },
+  bot: { slack: 0.25 },
+  referrer: Object.fromEntries([1, 3, 5, 7, 9].map((n) => [`site-${n}.example`, 0.1])),
 }
 
 /** A file like that of tor-geoipdb: every /16 belongs to a country. */

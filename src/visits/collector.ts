@@ -47,6 +47,8 @@ const VALUES_WAITING_MAX = 50_000
 const VALUES_FLUSHED = 20_000
 /** Links in one write: about 5 ms of the writer thread. */
 const LINKS_PER_BATCH = 250
+/** So many hits one visit stands for at most, beyond its weight. */
+const SCALE_MAX = 64
 /** Bytes of heads after which a garbage collection is worth its time. */
 const GARBAGE_BYTES = 8 * 1024 * 1024
 const COUNTRY_CHECK_MS = 60 * SECOND
@@ -60,6 +62,14 @@ interface CollectedLink {
 function newLink(): CollectedLink {
   const sums = emptySums()
   return { sums, limit: keyLimit(sums.counts, 'link') }
+}
+
+function readSome(reader: VisitReader, max: number): RecordedVisit[] {
+  const visits: RecordedVisit[] = []
+  for (let visit = reader.next(); visit; visit = visits.length < max ? reader.next() : undefined) {
+    visits.push(visit)
+  }
+  return visits
 }
 
 /** Reads the rings, classifies visits and adds them up. Runs on a thread of its own. */
@@ -77,6 +87,8 @@ export class VisitCollector {
   #recorded = 0
   #observed = 0
   #tooMany = 0
+  /** Of each ring, the skipped hits that are accounted for. */
+  readonly #skipped: Uint32Array
   #declined = 0
   #passedAt = performance.now()
   #lagMs = 0
@@ -85,6 +97,8 @@ export class VisitCollector {
 
   constructor({ rings, countryFile, countryHeader, time }: CollectorSettings) {
     this.#readers = rings.map((ring) => new VisitReader(ring))
+    // A thread that was started again does not know the earlier ones.
+    this.#skipped = Uint32Array.from(this.#readers, ({ skipped }) => skipped)
     this.#countries = countryFile === undefined ? undefined : new Countries(countryFile)
     this.#classify = visitClassifier({ countries: this.#countries, countryHeader })
     this.#clock = clocksIn(time).clock
@@ -131,16 +145,38 @@ export class VisitCollector {
     let read = 0
     for (const [at, reader] of this.#readers.entries()) {
       // What was there at the beginning: under load, a ring is never empty.
-      let left = Math.ceil((fills[at] as number) * RING_SLOTS)
-      for (let visit = reader.next(); visit; visit = left > 0 ? reader.next() : undefined) {
-        left--
-        hits += visit.weight
-        this.#add(visit)
+      const visits = readSome(reader, Math.ceil((fills[at] as number) * RING_SLOTS))
+      const weights = this.#weightsOf(at, visits)
+      for (const [n, visit] of visits.entries()) {
+        const weight = weights[n] as number
+        hits += weight
+        this.#add(visit, weight)
         this.#collectGarbage(visit.head.length)
         if (++read % SLICE_MAX === 0) await new Promise((resolve) => setImmediate(resolve))
       }
     }
     this.#adapt(hits / (elapsed / 1000), fills)
+  }
+
+  /**
+   * The weights of visits that were read together, as whole numbers. They also stand for the hits
+   * that found the ring full meanwhile, in as far as these are not too many.
+   */
+  #weightsOf(at: number, visits: readonly RecordedVisit[]): number[] {
+    const skipped = ((this.#readers[at]?.skipped ?? 0) - (this.#skipped[at] as number)) >>> 0
+    const sum = visits.reduce((total, { weight }) => total + weight, 0)
+    if (sum === 0) return []
+    this.#skipped[at] = ((this.#skipped[at] as number) + skipped) >>> 0
+    const scale = Math.min(SCALE_MAX, 1 + skipped / sum)
+    this.#tooMany += Math.max(0, Math.round(sum + skipped - sum * scale))
+    let before = 0
+    let total = 0
+    return visits.map(({ weight }) => {
+      total += weight * scale
+      const whole = Math.round(total) - before
+      before += whole
+      return whole
+    })
   }
 
   /** The engine would wait for hundreds of MiB of heads. */
@@ -161,9 +197,9 @@ export class VisitCollector {
     }
   }
 
-  #add(visit: RecordedVisit): void {
+  #add(visit: RecordedVisit, weight: number): void {
     const keys = this.#classify(visit)
-    const { linkId, weight } = visit
+    const { linkId } = visit
     if (!keys) {
       this.#declined += weight
       return
@@ -209,13 +245,12 @@ export class VisitCollector {
   }
 
   #state(): CollectorState {
-    const skipped = this.#readers.reduce((sum, reader) => sum + reader.skipped, this.#tooMany)
     const lagSeconds = this.#lagMs / 1000
     this.#lagMs = 0
     return {
       recorded: this.#recorded,
       observed: this.#observed,
-      skipped,
+      skipped: this.#tooMany,
       declined: this.#declined,
       lagSeconds,
       countryProblem: this.#countries?.problem,
