@@ -3,6 +3,9 @@ import type { SeededRandom } from './seeded-random.ts'
 
 /** Injects one or two faults into a cluster under load. */
 
+/** Of the link between a host and PostgreSQL. */
+const LINK_FAULTS = ['silence', 'packets arrive 8 s late', '1 Mbit/s', '300 ms'] as const
+
 const FAULTS = [
   'host killed',
   'PostgreSQL killed',
@@ -11,13 +14,19 @@ const FAULTS = [
   'answers of PostgreSQL lost',
   'host paused',
   'PostgreSQL paused',
+  ...LINK_FAULTS,
 ] as const
 
+type LinkFault = (typeof LINK_FAULTS)[number]
 type Fault = (typeof FAULTS)[number]
+
+const isLinkFault = (fault: Fault): fault is LinkFault =>
+  (LINK_FAULTS as readonly Fault[]).includes(fault)
 
 /** Longer than the lease of a host, at times. */
 const FAULT_MS_MAX = 2600
 const CUTS_MAX = 6
+const LATE_MS = 8000
 
 export class ClusterFaults {
   readonly injected: Fault[] = []
@@ -69,6 +78,7 @@ export class ClusterFaults {
         host.proxy.restore()
       })
     } else if (fault === 'host paused') this.#pause(host)
+    else if (isLinkFault(fault)) return await this.#slowDown(host, fault)
     else {
       postgres.pause()
       this.#undo.push(() => postgres.resume())
@@ -83,6 +93,18 @@ export class ClusterFaults {
       for (const { proxy } of isAll ? this.#cluster.hosts : [host]) proxy.cut()
       await Bun.sleep(this.#random.below(120))
     }
+  }
+
+  async #slowDown({ proxy }: TestHost, fault: LinkFault): Promise<void> {
+    if (fault === 'silence') proxy.stall()
+    else if (fault === 'packets arrive 8 s late') proxy.delay(LATE_MS, 'up')
+    else if (fault === '1 Mbit/s') proxy.limit(1_000_000)
+    else proxy.delay(150)
+    this.#undo.push(() => {
+      proxy.restore()
+      return proxy.delivered()
+    })
+    await Bun.sleep(FAULT_MS_MAX)
   }
 
   #pause(host: TestHost): void {

@@ -43,6 +43,7 @@ export class ClusterLoad {
   readonly #followable: readonly KnownLink[]
   /** The host that answered the last change of a link in this round. */
   readonly #homes = new Map<KnownLink, TestHost>()
+  readonly #unanswered = new Set<KnownLink>()
   readonly #clients: Promise<void>[]
 
   constructor(options: LoadOptions) {
@@ -158,6 +159,7 @@ export class ClusterLoad {
     const answer = await this.#ask(client, 'POST', path, body)
     if (!answer || answer.status === 500) {
       this.unknown++
+      client.moveOn()
       return undefined
     }
     if (!statuses.includes(answer.status)) {
@@ -236,8 +238,13 @@ export class ClusterLoad {
 
   async #update(client: Client, link: KnownLink | undefined): Promise<void> {
     const { code, passcode } = link ?? {}
-    const url = this.#newUrl('u')
-    await this.#replace(client, link, url, '/api/update', { code, passcode, url })
+    const replace = async () => {
+      const url = this.#newUrl('u')
+      await this.#replace(client, link, url, '/api/update', { code, passcode, url })
+    }
+    await replace()
+    // A change that was answered 500 must not win over the next one, on another host.
+    if (link && link.states.length > 1) await replace()
   }
 
   async #delete(client: Client, link: KnownLink | undefined): Promise<void> {
@@ -245,7 +252,10 @@ export class ClusterLoad {
     await this.#replace(client, link, DELETED, '/api/delete', { code, passcode })
   }
 
-  /** Changes the state of an own link, unless an earlier change of it has an unknown outcome. */
+  /**
+   * Changes the state of an own link, unless an earlier change was not answered, and may still
+   * happen, or was a deletion.
+   */
   async #replace(
     client: Client,
     link: KnownLink | undefined,
@@ -253,12 +263,13 @@ export class ClusterLoad {
     path: string,
     body: object,
   ): Promise<void> {
-    if (link?.states.length !== 1 || link.states[0] === DELETED) return
-    const [state = ''] = link.states
-    link.states = [state, next]
+    if (!link || link.states.includes(DELETED) || this.#unanswered.has(link)) return
+    link.states = [...link.states, next]
     link.touched = true
+    const { lost } = client
     // A host that is behind must not refuse it, for example because it lacks the link.
     const view = await this.#change(client, path, body, [200])
+    if (client.lost > lost) this.#unanswered.add(link)
     if (!view) return
     link.states = [next]
     this.#homes.set(link, client.host)
@@ -325,6 +336,8 @@ export class ClusterLoad {
 /** A client with one connection at a time, to the host that it has chosen. */
 class Client {
   host: TestHost
+  /** Requests without an answer. */
+  lost = 0
   readonly #hosts: readonly TestHost[]
   readonly #key: string
   readonly #connections = new Map<string, KeepAlive>()
@@ -337,6 +350,10 @@ class Client {
 
   choose(random: SeededRandom): void {
     this.host = this.#hosts[random.below(this.#hosts.length)] as TestHost
+  }
+
+  moveOn(): void {
+    this.host = this.#hosts[(this.#hosts.indexOf(this.host) + 1) % this.#hosts.length] as TestHost
   }
 
   /** Undefined if no answer came. */
@@ -353,6 +370,7 @@ class Client {
       if (answer.isLast) this.#drop(url)
       return answer
     } catch {
+      this.lost++
       if (url !== undefined) this.#drop(url)
       await Bun.sleep(RECONNECT_MS)
       return undefined

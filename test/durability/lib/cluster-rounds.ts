@@ -58,7 +58,7 @@ export async function runClusterRounds(options: RoundOptions): Promise<RoundResu
   return result
 }
 
-const FLUSH_MS = [1, 5, 25, 250]
+const FLUSH_MS = [1, 5, 25, 250, 5000]
 
 /** A cluster, and what clients know of its links. */
 class Victim implements AsyncDisposable {
