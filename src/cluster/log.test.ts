@@ -64,7 +64,7 @@ testLog('the first report of a newer release upgrades the tables', async () => {
       ALTER TABLE hopcode.hosts DROP boot, DROP claimed`),
   )
   const digests = [{ seq: 1, digest: 'x' }]
-  expect(await log.report({ ...REPORT, digests })).toMatchObject({ cluster: 'test' })
+  expect(await log.report({ ...REPORT, digests })).toMatchObject({ head: 0 })
   const [row] = await run((sql) => sql`SELECT count(*) AS count FROM hopcode.digests`)
   expect(Number(row.count)).toBe(1)
 })
