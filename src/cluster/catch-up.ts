@@ -5,12 +5,14 @@ import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { Applier, OTHER_CLUSTER } from './apply.ts'
 import { NOT_ANSWERING, STATEMENT_MS } from './connection.ts'
-import { HostInUse, LEASE_MS, PostgresLog } from './log.ts'
+import { CALLS_VERSION } from './entries.ts'
+import { HostInUse, type HostReport, LEASE_MS, PostgresLog } from './log.ts'
+import { NOT_CURRENT } from './progress.ts'
 
 /** A start waits so long for PostgreSQL before it listens: redirects do not need it. */
 const CONTACT_MS = 500
-/** A process that was killed had claimed the host until `LEASE_MS` ago. */
-const CLAIMS = { ms: LEASE_MS + 500, pauseMs: 100 }
+/** The process of this host that was killed may have reported just before. */
+const REPORTS = { ms: LEASE_MS + 500, pauseMs: 100 }
 /** Pages in the write-ahead log, 39 MiB, after which it is checkpointed. */
 const CHECKPOINT_PAGES = 10_000
 
@@ -59,8 +61,8 @@ export async function applyLog(
     const { cluster } = await within(contactMs, entries.head(), NOT_ANSWERING)
     if (cluster !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
     // Again with each page: the pages may take longer than the lease.
-    const claim = async () => boot && repeated(CLAIMS, () => entries.claim())
-    for (await claim(); !applier.problem; await claim()) {
+    const report = async () => boot && repeated(REPORTS, () => entries.report(reportOf(applier)))
+    for (await report(); !applier.problem; await report()) {
       const page = await entries.readAfter(applier.position.seq)
       if (page.length === 0) return applier.position.seq - first
       for (const _ of applier.apply(page)) await Bun.sleep(0)
@@ -76,3 +78,11 @@ export async function applyLog(
     db.run('PRAGMA synchronous = FULL')
   }
 }
+
+/** The other hosts do not wait for this one. */
+const reportOf = ({ position, problem = NOT_CURRENT }: Applier): HostReport => ({
+  applied: position.seq,
+  version: CALLS_VERSION,
+  problem,
+  digests: [],
+})

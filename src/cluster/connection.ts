@@ -71,5 +71,3 @@ const hasState = (error: unknown, state: string): boolean =>
   (error as { errno?: string } | undefined)?.errno === state
 
 export const isDuplicate = (error: unknown): boolean => hasState(error, '23505')
-
-export const lacksColumn = (error: unknown): boolean => hasState(error, '42703')

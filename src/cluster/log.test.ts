@@ -41,30 +41,31 @@ testLog('one process at a time is a host, until it leaves or is silent for the l
   const { log: one, run, server, database } = cluster
   const url = server.url(database)
   const two = new PostgresLog({ url, host: 'host', boot: 'two' })
-  await one.claim()
   await one.report(REPORT)
-  await expect(two.claim()).rejects.toBeInstanceOf(HostInUse)
+  await one.report(REPORT)
   await expect(two.report(REPORT)).rejects.toBeInstanceOf(HostInUse)
   await two.leave()
-  await one.claim()
+  await expect(two.report(REPORT)).rejects.toBeInstanceOf(HostInUse)
   await one.leave()
-  await two.claim()
+  await two.report(REPORT)
   await expect(one.report(REPORT)).rejects.toBeInstanceOf(HostInUse)
-  await run((sql) => sql`UPDATE hopcode.hosts SET claimed = now() - interval '3 seconds'`)
+  await run((sql) => sql`UPDATE hopcode.hosts SET seen = now() - interval '3 seconds'`)
   await one.report(REPORT)
-  await expect(two.claim()).rejects.toBeInstanceOf(HostInUse)
+  await expect(two.report(REPORT)).rejects.toBeInstanceOf(HostInUse)
   await two.close()
 })
 
-testLog('the first report of a newer release upgrades the tables', async () => {
+testLog('tables of an earlier release are upgraded', async () => {
   await using cluster = await newLog()
   const { log, run } = cluster
   await run((sql) =>
-    sql.unsafe(`DROP TABLE hopcode.digests; UPDATE hopcode.cluster SET format = 1;
-      ALTER TABLE hopcode.hosts DROP boot, DROP claimed`),
+    sql.unsafe(`DROP TABLE hopcode.digests; ALTER TABLE hopcode.hosts DROP boot;
+      UPDATE hopcode.cluster SET format = 1`),
   )
   const digests = [{ seq: 1, digest: 'x' }]
-  expect(await log.report({ ...REPORT, digests })).toMatchObject({ head: 0 })
+  await expect(log.report({ ...REPORT, digests })).rejects.toThrow('PostgreSQL: ')
+  await run((sql) => sql.begin((tx) => createTables(tx)))
+  expect(await log.report({ ...REPORT, digests })).toMatchObject({ head: 0, splits: [] })
   const [row] = await run((sql) => sql`SELECT count(*) AS count FROM hopcode.digests`)
   expect(Number(row.count)).toBe(1)
 })

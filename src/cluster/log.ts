@@ -8,13 +8,11 @@ import {
   CONNECTION,
   Connection,
   isDuplicate,
-  lacksColumn,
   NOT_ANSWERING,
   type Row,
   STATEMENT_MS,
 } from './connection.ts'
 import { type Entry, LogReader } from './log-reader.ts'
-import { createTables } from './schema.ts'
 
 /**
  * The ordered log of a cluster, in PostgreSQL 15 or later: plain rows and row locks. Each
@@ -31,7 +29,7 @@ const PRUNED_MAX = 1000
 const PRUNED_BYTES = 16 * 1024 * 1024
 
 /** The state of a host, for the other hosts. */
-interface HostReport {
+export interface HostReport {
   /** The last entry that this host has applied. */
   applied: number
   /** The set of calls that it knows. */
@@ -192,38 +190,22 @@ export class PostgresLog {
   }
 
   /**
-   * Claims the host for this process, as each report does. Throws `HostInUse` while another process
-   * has claimed it, or had less than `LEASE_MS` ago without leaving.
-   */
-  async claim(): Promise<void> {
-    const { host, boot } = this.#options
-    const [row] = await this.#upgradeAndRun(
-      (sql) => sql`
-        WITH own AS (
-          UPDATE hopcode.hosts SET boot = ${boot}, claimed = now()
-          WHERE id = ${host} AND ${isFree(sql, boot)} RETURNING id
-        )
-        SELECT id FROM hopcode.hosts WHERE id = ${host} AND id NOT IN (SELECT id FROM own)`,
-    )
-    // mutate start-beside-the-original: s/.*//
-    if (row) throw new HostInUse()
-  }
-
-  /**
    * Reports the state of this host, and returns that of the others. Throws `HostRemoved`, and
-   * `HostInUse` like `claim`.
+   * `HostInUse` after a report of another process that has not left since and is in the lease.
    */
   async report(report: HostReport): Promise<LogState> {
     const { host, boot, name = null } = this.#options
     const { applied, version, problem, digests } = report
-    const [row] = await this.#upgradeAndRun(
+    const [row] = await this.#report.run(
       (sql) => sql`
         WITH own AS (
           UPDATE hopcode.hosts
           SET name = coalesce(${name}::text, name),
             applied = ${applied}, version = ${version}, problem = ${problem}, seen = now(),
-            program = ${VERSION}, boot = ${boot}, claimed = now()
-          WHERE id = ${host} AND ${isFree(sql, boot)} RETURNING id
+            program = ${VERSION}, boot = ${boot}
+          WHERE id = ${host} AND (
+            boot = ${boot} OR boot IS NULL OR seen < now() - ${LEASE_MS} * interval '1 millisecond'
+          ) RETURNING id
         ), compared AS (
           INSERT INTO hopcode.digests (seq, host, digest)
           SELECT seq, id, digest FROM own,
@@ -244,6 +226,7 @@ export class PostgresLog {
         ) AS splits, (SELECT boot FROM hopcode.hosts WHERE id = ${host}) AS boot
         FROM hopcode.cluster`,
     )
+    // mutate start-beside-the-original: s/new HostInUse/new Error/
     if (!row || Number(row.own) === 0) throw row?.boot ? new HostInUse() : new HostRemoved()
     this.#noteClock(row)
     return {
@@ -272,7 +255,7 @@ export class PostgresLog {
     const { host, boot } = this.#options
     await this.#report.run(
       (sql) => sql`
-        UPDATE hopcode.hosts SET seen = 'epoch', claimed = 'epoch'
+        UPDATE hopcode.hosts SET seen = 'epoch'
         WHERE id = ${host} AND boot = ${boot}`,
     )
   }
@@ -347,17 +330,6 @@ export class PostgresLog {
     })
   }
 
-  /** The tables may be those of an older release. */
-  async #upgradeAndRun(statement: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
-    try {
-      return await this.#report.run(statement)
-    } catch (error) {
-      if (!lacksColumn((error as Error).cause)) throw error
-      await this.#report.run((sql) => sql.begin((tx) => createTables(tx)).then(() => []))
-      return this.#report.run(statement)
-    }
-  }
-
   #noteClock(row: Row | undefined): void {
     this.#clock = { now: Number(row?.now), readBefore: performance.now() }
   }
@@ -374,10 +346,6 @@ interface Subscriber {
   entry: () => void
   applied: (host: string, seq: number) => void
 }
-
-/** An SQL condition on `hopcode.hosts`: the process with this id may claim the host. */
-const isFree = (sql: SQL, boot: string | undefined) => sql`
-  (boot = ${boot} OR claimed < now() - ${LEASE_MS} * interval '1 millisecond')`
 
 /** Bun returns JSON as text or as a value, depending on the protocol. */
 const parsed = <Value>(json: unknown): Value =>

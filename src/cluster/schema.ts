@@ -34,8 +34,8 @@ const STEPS = [
      joined TIMESTAMPTZ NOT NULL DEFAULT now(),
      seen TIMESTAMPTZ NOT NULL
    );`,
-  // `boot`: the process that has claimed the host, at the last time of `claimed`.
-  `ALTER TABLE hopcode.hosts ADD boot TEXT, ADD claimed TIMESTAMPTZ NOT NULL DEFAULT 'epoch';
+  // `boot`: the process that was the host at the time of `seen`.
+  `ALTER TABLE hopcode.hosts ADD boot TEXT;
    CREATE TABLE hopcode.digests (
      seq BIGINT NOT NULL,
      host TEXT NOT NULL REFERENCES hopcode.hosts ON DELETE CASCADE,
