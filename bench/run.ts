@@ -1,11 +1,9 @@
 // What does the service cost and how fast is it, compared with simpler servers in the same run?
-// npm run bench [-- <scenario or micro bench> …] [--seconds 3] [--rounds 5] [--readme]
+// npm run bench [-- <scenario> …] [--seconds 3] [--rounds 5] [--readme]
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describeMachine } from './lib/machine.ts'
-import { type MicroReport, microNames, runMicro } from './lib/micro.ts'
-import { writePages, writePlots } from './lib/pages.ts'
-import { machineLine, reportTable, targetTable } from './lib/report.ts'
+import { describeMachine, type Machine } from './lib/machine.ts'
+import { machineLine, replaceBetween, reportTable, shortTable, targetTable } from './lib/report.ts'
 import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
 import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { Scenario, ScenarioReport } from './lib/scenario.ts'
@@ -16,16 +14,16 @@ import { SCENARIOS } from './load/scenarios.ts'
 const ON_REQUEST: readonly Scenario[] = [compare]
 
 const RESULTS = join(import.meta.dir, 'results')
+const FRONT_PAGE = join(import.meta.dir, '../README.md')
 
 // `exit` also stops the servers and generators.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 const { load, names, merge, readme } = options()
 if (merge.length > 0) mergeAndExit()
-const scenarios = names.includes('micro')
-  ? []
-  : SCENARIOS.concat(names.length === 0 ? [] : ON_REQUEST).filter(({ name }) => isChosen(name))
-const microBenches = microNames().filter((name) => isChosen(name) || names.includes('micro'))
+const scenarios = SCENARIOS.concat(names.length === 0 ? [] : ON_REQUEST).filter(({ name }) =>
+  isChosen(name),
+)
 
 const machine = describeMachine()
 say(machineLine([machine]))
@@ -33,7 +31,6 @@ if (machine.load > 0.5) say('The machine is busy: expect wide ranges.')
 
 const startedAt = performance.now()
 const reports: ScenarioReport[] = []
-const micro: MicroReport[] = []
 const failures: { name: string; reason: string }[] = []
 
 for (const scenario of scenarios) {
@@ -44,19 +41,10 @@ for (const scenario of scenarios) {
     console.log(`\n## ${report.scenario}\n\n${reportTable(report)}\n`)
   })
 }
-for (const name of microBenches) {
-  await attempt(`micro/${name}`, 'one hot function', async () => {
-    const report = await runMicro(name)
-    micro.push(report)
-    console.log(`\n## micro/${name}\n\n${report.output.trimEnd()}\n`)
-  })
-}
 if (reports.some(({ summary }) => summary.length > 0))
   console.log(`\n## Targets\n\n${targetTable(reports)}\n`)
 save()
-if (readme && failures.length === 0) {
-  writePages([machine], reports, { isComplete: names.length === 0 })
-}
+if (readme && failures.length === 0) writeFrontPage([machine], reports)
 for (const { name, reason } of failures) say(`\nFAILED ${name}: ${reason}`)
 process.exit(failures.length === 0 ? 0 : 1)
 
@@ -64,10 +52,9 @@ function options(): RunOptions {
   try {
     const read = readOptions(process.argv.slice(2))
     const loads = [...SCENARIOS, ...ON_REQUEST].map(({ name }) => name)
-    const known = [...loads, ...microNames(), 'micro']
-    const unknown = read.names.find((name) => !known.includes(name))
+    const unknown = read.names.find((name) => !loads.includes(name))
     if (unknown === undefined) return read
-    throw new UsageError(`no bench is named ${unknown}; there are ${known.join(', ')}`)
+    throw new UsageError(`no bench is named ${unknown}; there are ${loads.join(', ')}`)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     say(`bench: ${error.message}`)
@@ -81,10 +68,9 @@ function isChosen(name: string): boolean {
 
 /** A bench that finds something wrong reports nothing; the others still run. */
 async function attempt(name: string, question: string, run: () => Promise<void>): Promise<void> {
-  const done = reports.length + micro.length + failures.length
+  const done = reports.length + failures.length
   const seconds = Math.round((performance.now() - startedAt) / 1000)
-  const of = scenarios.length + microBenches.length
-  say(`\n[${done + 1} of ${of}, after ${seconds} s] ${name}: ${question}`)
+  say(`\n[${done + 1} of ${scenarios.length}, after ${seconds} s] ${name}: ${question}`)
   try {
     await run()
   } catch (error) {
@@ -98,22 +84,28 @@ function save(): void {
   mkdirSync(RESULTS, { recursive: true })
   const stamp = machine.startedAt.slice(0, 19).replaceAll(':', '-')
   const file = join(RESULTS, `${stamp}.json`)
-  const run: SavedRun = { machine, options: load, reports, micro, failures }
+  const run: SavedRun = { machine, options: load, reports, failures }
   writeFileSync(file, `${JSON.stringify(run)}\n`)
-  writePlots(reports, RESULTS, `${stamp}-`)
   say(`\nWritten: ${file}`)
 }
 
-/** Prints the medians of saved runs, and writes the pages if --readme is given. */
+/** Prints the medians of saved runs, and writes the front page if --readme is given. */
 function mergeAndExit(): never {
   const runs = merge.map((file) => JSON.parse(readFileSync(file, 'utf8')) as SavedRun)
   const merged = mergeRuns(runs)
   const machines = runs.map((run) => run.machine)
   console.log(`${machineLine(machines)}\n\n${targetTable(merged)}`)
   for (const report of merged) console.log(`\n## ${report.scenario}\n\n${reportTable(report)}`)
-  const isComplete = SCENARIOS.every(({ name }) => merged.some(({ scenario }) => scenario === name))
-  if (readme) writePages(machines, merged, { isComplete })
+  if (readme) writeFrontPage(machines, merged)
   process.exit(0)
+}
+
+/** Writes the table of the front page, if every scenario has run. */
+function writeFrontPage(machines: readonly Machine[], all: readonly ScenarioReport[]): void {
+  const isComplete = SCENARIOS.every(({ name }) => all.some(({ scenario }) => scenario === name))
+  if (!isComplete) return
+  const table = `${shortTable(all)}\n\n${machineLine(machines)}.`
+  writeFileSync(FRONT_PAGE, replaceBetween(readFileSync(FRONT_PAGE, 'utf8'), 'speed', table))
 }
 
 /** Progress goes to standard error, so that standard output is the tables alone. */

@@ -22,7 +22,6 @@ export const SLEEP_MS = 0.1
 
 interface OpenPart {
   figures: Figures
-  latency: Histogram
   result: OpenLoopResult
 }
 
@@ -43,7 +42,7 @@ export async function measureOpen(
     openP999: latency.percentile(99.9) / 1000,
     latenessP99: Histogram.fromJson(result.lateness).percentile(99) / 1000,
   }
-  return { figures, latency, result }
+  return { figures, result }
 }
 
 /** Requests per second, more than any generator can send. */

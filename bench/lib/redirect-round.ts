@@ -100,7 +100,7 @@ export async function measureRedirects(
   const [anyLink] = links
   if (isLimited && anyLink) await hits?.requireCountedByLimiter(server, anyLink)
   await server.stop()
-  return { figures: { ...closed, ...open.figures }, latency: open.latency }
+  return { figures: { ...closed, ...open.figures } }
 }
 
 interface Loops {
@@ -143,7 +143,7 @@ async function measureRated(server: Server, { targets, hits, options }: Loops) {
   const openCpuMicros = ((server.cpuSeconds() - cpuBefore) / open.result.answered) * 1e6
   await hits?.requireExactly(sumsByLink(open.result.rightByTarget))
   const residentMebibytes = server.memory().resident
-  return { latency: open.latency, figures: { ...open.figures, openCpuMicros, residentMebibytes } }
+  return { figures: { ...open.figures, openCpuMicros, residentMebibytes } }
 }
 
 /** Several targets are of one link: target `n` of link `n % CODES`. */
@@ -189,11 +189,15 @@ export const targetsOf = (links: readonly Link[], query = ''): Target[] =>
     location: query === '' ? url : `${url}&${query.slice(1)}`,
   }))
 
-/** Settings, notes and plot title of a report with such rounds. */
-export const redirectFacts = (
-  { seconds, rounds, warmUp, connections, rate, source }: LoadOptions,
-  name: string,
-): Pick<ScenarioReport, 'settings' | 'notes' | 'plot'> => ({
+/** Settings and notes of a report with such rounds. */
+export const redirectFacts = ({
+  seconds,
+  rounds,
+  warmUp,
+  connections,
+  rate,
+  source,
+}: LoadOptions): Pick<ScenarioReport, 'settings' | 'notes'> => ({
   settings: {
     program: source ? 'source' : 'binary',
     codes: CODES,
@@ -204,7 +208,6 @@ export const redirectFacts = (
     rate,
     closedLoopGenerator: isInstalled('wrk') ? 'wrk' : 'own',
   },
-  plot: `${name}: latency at ${rate} requests/s`,
   notes: [
     'Each round is a fresh process, and the codes are warm.',
     `Closed loop: ${connections} connections, as fast as the server answers.`,

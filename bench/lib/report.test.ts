@@ -1,14 +1,10 @@
 import { expect, test } from 'bun:test'
-import { Histogram } from './histogram.ts'
-import { latencyPlot } from './plot.ts'
 import { replaceBetween, reportTable, shortTable, targetTable } from './report.ts'
 import { alternate, median, medianOf, medianRatio } from './rounds.ts'
 import type { ScenarioReport, SummaryFigure } from './scenario.ts'
 
 const variant = (name: string, values: number[]) => {
-  const latency = new Histogram()
-  for (const value of values) latency.record(value * 1e6)
-  return { name, rounds: values.map((speed) => ({ speed })), latency: latency.toJSON() }
+  return { name, rounds: values.map((speed) => ({ speed })) }
 }
 
 const REPORT: ScenarioReport = {
@@ -32,9 +28,7 @@ test('variants are measured in turn, every other round backwards', async () => {
   const order: string[] = []
   const measure = async ({ name }: { name: string }) => {
     order.push(name)
-    const latency = new Histogram()
-    latency.record(order.length)
-    return { figures: { at: order.length }, latency }
+    return { figures: { at: order.length } }
   }
   const results = await alternate([{ name: 'A' }, { name: 'B' }], 3, measure, () => {})
   expect(order.join('')).toBe('ABBAAB')
@@ -42,7 +36,6 @@ test('variants are measured in turn, every other round backwards', async () => {
     [1, 4, 5],
     [2, 3, 6],
   ])
-  expect(results[1]?.latency).toMatchObject({ count: 3, min: 2, max: 6 })
 })
 
 test('the median is the middle value, or the mean of the middle two', () => {
@@ -106,15 +99,4 @@ test('new figures replace the old ones and nothing else of the page', () => {
   expect(once).toBe('before\n<!-- a -->\n\nnew\n\n<!-- /a -->\n<!-- b -->\n<!-- /b -->\nafter\n')
   expect(replaceBetween(once, 'a', 'new')).toBe(once)
   expect(() => replaceBetween('no markers', 'a', 'new')).toThrow(Error)
-})
-
-test('the plot is one curve a variant, each within the picture', () => {
-  const svg = latencyPlot('a < b', REPORT.variants)
-  const curves = [...svg.matchAll(/points="([^"]+)"/g)].map(([, points = '']) => points)
-  expect(curves).toHaveLength(2)
-  for (const point of curves.join(' ').split(' ')) {
-    const [x = NaN, y = NaN] = point.split(',').map(Number)
-    expect(x >= 0 && x <= 760 && y >= 0 && y <= 420).toBe(true)
-  }
-  expect(svg).toContain('<title>a &lt; b</title>')
 })

@@ -1,19 +1,13 @@
-import { Histogram, type HistogramJson } from './histogram.ts'
-
 /** The figures of one round of one variant, by the metric's key. */
 export type Figures = Record<string, number>
 
 export interface RoundResult {
   figures: Figures
-  /** Nanoseconds, for the plot. */
-  latency?: Histogram
 }
 
 export interface VariantResult {
   name: string
   rounds: Figures[]
-  /** Latencies of all rounds together. */
-  latency: HistogramJson
 }
 
 /** Receives progress messages. */
@@ -29,22 +23,15 @@ export async function alternate<V extends { name: string }>(
   measure: (variant: V) => Promise<RoundResult>,
   say: Progress,
 ): Promise<VariantResult[]> {
-  const latencies = variants.map(() => new Histogram())
   const figures: Figures[][] = variants.map(() => [])
   for (let round = 0; round < rounds; round++) {
     const order = variants.map((variant, index) => ({ variant, index }))
     for (const { variant, index } of round % 2 === 0 ? order : order.reverse()) {
       say(`round ${round + 1} of ${rounds}: ${variant.name}`)
-      const result = await measure(variant)
-      figures[index]?.push(result.figures)
-      if (result.latency) latencies[index]?.merge(result.latency)
+      figures[index]?.push((await measure(variant)).figures)
     }
   }
-  return variants.map(({ name }, index) => ({
-    name,
-    rounds: figures[index] ?? [],
-    latency: (latencies[index] ?? new Histogram()).toJSON(),
-  }))
+  return variants.map(({ name }, index) => ({ name, rounds: figures[index] ?? [] }))
 }
 
 /** The middle value, or the mean of the two middle ones; NaN of none. */

@@ -1,11 +1,8 @@
 import { expect, test } from 'bun:test'
-import { Histogram } from './histogram.ts'
 import { machineLine, reportTable, targetTable } from './report.ts'
 import { mergeRuns, type SavedRun } from './saved-run.ts'
 
 function run(speed: number, commit = 'abc'): SavedRun {
-  const latency = new Histogram()
-  latency.record(speed)
   const machine = {
     processor: 'CPU',
     cores: 2,
@@ -21,11 +18,11 @@ function run(speed: number, commit = 'abc'): SavedRun {
     question: 'How fast?',
     settings: {},
     metrics: [{ key: 'speed', label: 'speed', digits: 0, ratio: false }],
-    variants: [{ name: 'hopcode', rounds: [{ speed }], latency: latency.toJSON() }],
+    variants: [{ name: 'hopcode', rounds: [{ speed }] }],
     summary: [{ label: `speed of ${speed}`, value: speed, unit: ' /s', digits: 0 }],
     notes: [],
   }
-  return { machine, options: {} as SavedRun['options'], reports: [report], micro: [], failures: [] }
+  return { machine, options: {} as SavedRun['options'], reports: [report], failures: [] }
 }
 
 test('merged runs show the median of each figure with its range, and the rounds of all runs', () => {
@@ -35,7 +32,6 @@ test('merged runs show the median of each figure with its range, and the rounds 
   expect(merged[0]?.variants[0]).toMatchObject({
     rounds: [{ speed: 10 }, { speed: 40 }, { speed: 20 }],
   })
-  expect(merged[0]?.variants[0]?.latency.count).toBe(3)
   expect(reportTable(merged[0] as (typeof merged)[0])).toContain('| speed | 20 |')
   const line = machineLine(runs.map(({ machine }) => machine))
   expect(line).toContain('medians of 3 runs')

@@ -1,7 +1,5 @@
-import { Histogram, type HistogramJson } from './histogram.ts'
 import type { Machine } from './machine.ts'
-import type { MicroReport } from './micro.ts'
-import { type Figures, median, type VariantResult } from './rounds.ts'
+import { type Figures, median } from './rounds.ts'
 import type { LoadOptions, ScenarioReport, SummaryFigure } from './scenario.ts'
 
 /** What bench/run.ts writes into bench/results/<start>.json. */
@@ -9,14 +7,13 @@ export interface SavedRun {
   machine: Machine
   options: LoadOptions
   reports: ScenarioReport[]
-  micro: MicroReport[]
   failures: { name: string; reason: string }[]
 }
 
 /**
  * One report per scenario from several runs of the same commit: the rounds of all runs together,
  * and of each judged figure the median of the runs with its range. Notes and settings are those of
- * the last run. Micro benchmarks are not merged. Throws RangeError if the runs are of different
+ * the last run. Throws RangeError if the runs are of different
  * commits, or if a scenario failed or is missing in one of them.
  */
 export function mergeRuns(runs: readonly SavedRun[]): ScenarioReport[] {
@@ -26,7 +23,7 @@ export function mergeRuns(runs: readonly SavedRun[]): ScenarioReport[] {
     if (machine.commit !== first.machine.commit) {
       throw new RangeError(`runs of two commits: ${first.machine.commit} and ${machine.commit}`)
     }
-    const failed = failures.find(({ name }) => !name.startsWith('micro/'))
+    const [failed] = failures
     if (failed) throw new RangeError(`${failed.name} failed in the run of ${machine.startedAt}`)
   }
   return first.reports.map(({ scenario }) =>
@@ -47,7 +44,6 @@ function mergeReports(reports: readonly ScenarioReport[]): ScenarioReport {
     variants: last.variants.map((variant, at) => ({
       name: variant.name,
       rounds: reports.flatMap(({ variants }): Figures[] => variants[at]?.rounds ?? []),
-      latency: mergeLatencies(reports.flatMap(({ variants }) => variants[at]?.latency ?? [])),
     })),
     // By position: the label may contain a figure of its own run.
     summary: last.summary.map((figure, at) =>
@@ -62,10 +58,4 @@ function mergeReports(reports: readonly ScenarioReport[]): ScenarioReport {
 function mergeFigures(summary: readonly SummaryFigure[], last: SummaryFigure): SummaryFigure {
   const values = summary.map(({ value }) => value)
   return { ...last, value: median(values), range: [Math.min(...values), Math.max(...values)] }
-}
-
-function mergeLatencies(parts: readonly HistogramJson[]): VariantResult['latency'] {
-  const sum = new Histogram()
-  for (const part of parts) sum.merge(Histogram.fromJson(part))
-  return sum.toJSON()
 }

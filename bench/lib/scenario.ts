@@ -61,8 +61,6 @@ export interface ScenarioReport {
   metrics: Metric[]
   variants: VariantResult[]
   summary: SummaryFigure[]
-  /** The title of the latency plot; absent if there is none. */
-  plot?: string
   /** What a reader must know to interpret the figures. */
   notes: string[]
 }

@@ -77,7 +77,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     settings: { seconds, rounds, items: BULK_ITEMS, connections: CONNECTIONS },
     metrics: METRICS,
     variants,
-    plot: `bulk: redirects at ${REDIRECTS_PER_SECOND} requests/s`,
     summary: [
       {
         label: 'durable links/s in bulks of 1,000, among a million',
@@ -164,7 +163,6 @@ async function measureRound(
       indexedPerSecond,
       ...followed?.figures,
     },
-    ...(followed && { latency: followed.latency }),
   }
 }
 

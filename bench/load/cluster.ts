@@ -81,10 +81,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     baseline: 'alone',
     settings: { seconds, rounds, warmUp, connections, rate },
     metrics: METRICS,
-    variants: [
-      ...variants,
-      { name: 'join', rounds: [{ joinSeconds }], latency: variants[0]?.latency as never },
-    ],
+    variants: [...variants, { name: 'join', rounds: [{ joinSeconds }] }],
     summary: summary(variants, joinSeconds),
     notes: [
       'PostgreSQL, all hosts and the generator share this machine; each host needs one of its own.',

@@ -92,7 +92,7 @@ async function compareRedirects(
       figure('p99', 'openP99'),
       figure('memory', 'residentMebibytes'),
     ],
-    ...redirectFacts({ ...options, source: false }, compare.name),
+    ...redirectFacts({ ...options, source: false }),
   }
 }
 

@@ -144,7 +144,6 @@ async function measureRound(
   await Bun.sleep(LEAD_SECONDS * 1000)
   const figures: Figures = {}
   const right = links.map(() => 0)
-  let latency: Histogram | undefined
   for (const ratePerSecond of RATES) {
     const load = { hostname: HOSTNAME, port: server.port, targets, connections, seconds }
     const { result } = await openBatches({ ...load, ratePerSecond })
@@ -157,12 +156,11 @@ async function measureRound(
     result.byTarget.forEach((count, at) => {
       right[at] = (right[at] ?? 0) + count
     })
-    latency ??= part
   }
   await ended
   await hits.requireExactly(right)
   await server.stop()
-  return { figures, ...(latency && { latency }) }
+  return { figures }
 }
 
 /** Sends all kinds of load at once, whether it is answered or refused. */

@@ -70,7 +70,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       { key: 'backupSeconds', label: 'the backup took, s', digits: 1, ratio: false },
     ],
     variants,
-    plot: `mixed: redirects at ${ratePerSecond} requests/s`,
     summary: [
       {
         label: 'p99 of redirects while all else runs, beside redirects alone',
@@ -156,7 +155,6 @@ async function measureRound(
   await server.stop()
   return {
     figures: { ...redirects.figures, cpuPercent, ...answered },
-    latency: redirects.latency,
   }
 }
 

@@ -74,7 +74,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     // Images and redirects are not each other's baseline.
     metrics: [...CLOSED_METRICS.map((metric) => ({ ...metric, ratio: false })), ...OPEN_METRICS],
     variants,
-    plot: `qr: redirects at ${REDIRECTS_PER_SECOND} requests/s`,
     summary,
     notes: [
       `Closed loop: GET /api/qr/<code>?size=<px> of ${CODES} codes on ${CONNECTIONS} connections.`,
@@ -125,7 +124,7 @@ async function measureRound(
   await hits.requireExactly(followed.result.rightByTarget)
   await drawAll()
   await server.stop()
-  return { figures: { ...drawn?.figures, ...followed.figures }, latency: followed.latency }
+  return { figures: { ...drawn?.figures, ...followed.figures } }
 }
 
 /**

@@ -110,6 +110,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         digits: 2,
       },
     ],
-    ...redirectFacts(options, redirect.name),
+    ...redirectFacts(options),
   }
 }

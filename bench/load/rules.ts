@@ -69,7 +69,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         digits: 2,
       },
     ],
-    ...redirectFacts(options, rules.name),
+    ...redirectFacts(options),
   }
 }
 

@@ -55,7 +55,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     settings: { seconds, rounds, connections, many: MANY, few: FEW, people: PEOPLE },
     metrics: METRICS,
     variants,
-    plot: `sign-in: redirects at ${MANY} requests/s`,
     summary: [
       p99Figure(MANY, medianRatio(variants, 'and sign-ins', 'redirects', 'openP99')),
       p99Figure(FEW, medianRatio(variants, 'and sign-ins', 'redirects', 'fewP99')),
@@ -123,7 +122,7 @@ async function measureRound(
       resident,
       growth: highest - resident,
     }
-    return { figures, latency: many.latency }
+    return { figures }
   } finally {
     clearInterval(sampling)
     await server.stop()

@@ -95,7 +95,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       {
         name: 'hopcode',
         rounds: [figures],
-        latency: { count: 0, sum: 0, min: 0, max: 0, slots: [] },
       },
     ],
     summary: [

@@ -91,7 +91,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         target: { sense: '≤', value: 3, stretch: 1 },
       },
     ],
-    ...redirectFacts(options, visits.name),
+    ...redirectFacts(options),
   }
 }
 
