@@ -5,7 +5,7 @@ import { SeededRandom } from './seeded-random.ts'
 
 /** Clients of a cluster's hosts while hosts, PostgreSQL and their connections fail. */
 
-const WRITERS = 6
+const WRITERS = 12
 const FOLLOWERS = 4
 /** Between two redirects of a client: changes need the processor as well. */
 const FOLLOW_PAUSE_MS = 4
@@ -132,9 +132,9 @@ export class ClusterLoad {
   async #write(client: Client, random: SeededRandom, own: KnownLink[]): Promise<void> {
     const any = () => own[random.below(own.length)]
     const choices = [
-      [0.3, () => this.#shortenNew(client, own, random.chance(0.5))],
-      [0.45, () => this.#shortenShared(client, random)],
-      [0.55, () => this.#reserve(client, random, own)],
+      [0.25, () => this.#shortenNew(client, own, random.chance(0.5))],
+      [0.35, () => this.#shortenShared(client, random)],
+      [0.42, () => this.#reserve(client, random, own)],
       [0.75, () => this.#update(client, any())],
       [0.85, () => this.#delete(client, any())],
       [0.95, () => this.#recycle(client, random)],
