@@ -1,18 +1,15 @@
 /**
  * Do the tests notice the faults that matter most? Puts each fault into a copy of the tree and runs
  * the test that must fail: bun scripts/mutations.ts [name ...]. Exits with 1 if a fault is missed.
- *
- * The place of a fault is a comment in `src/` above the line that changes:
- * `// mutate <name>: s/<pattern>/<replacement>/`. The pattern is a regular expression, and the
- * replacement may use `$1` and `$&`.
  */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../test/support/folder.ts'
 
 export interface Mutation {
-  /** The name in the comments. */
   name: string
+  /** A text that its file contains once, and what replaces it. */
+  edits: readonly (readonly [file: string, text: string, replacement: string])[]
   /** The test file that must fail, and a part of the titles to run. */
   test: string
   title?: string
@@ -25,80 +22,206 @@ const CLUSTER_ROUNDS = { CLUSTER_ROUNDS: '30' }
 export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'unsynced-commits',
+    edits: [
+      [
+        'src/db/open.ts',
+        `db.run('PRAGMA synchronous = FULL')`,
+        `db.run('PRAGMA synchronous = NORMAL')`,
+      ],
+      ['src/db/open.ts', 'synchronous: 2,', 'synchronous: 1,'],
+    ],
     test: 'test/durability/power-loss.test.ts',
     title: 'as it is, no acknowledged write is lost',
     env: { POWER_LOSS_ROUNDS: '1', POWER_LOSS_TORN_DISKS: '0' },
   },
   {
     name: 'hash-known-codes-only',
+    edits: [
+      [
+        'src/links/update.ts',
+        `const presented = deps.hasher.hash('passcode', passcode)`,
+        `const presented = link?.code === known ? deps.hasher.hash('passcode', passcode) : NO_HASH`,
+      ],
+    ],
     test: 'test/e2e/timing-403.test.ts',
     title: 'asks the database once and hashes once',
   },
-  { name: 'position-in-another-transaction', test: 'src/hits/hits.test.ts' },
+  {
+    name: 'position-in-another-transaction',
+    edits: [['src/hits/store.ts', 'advance(end)', 'queueMicrotask(() =>     advance(end))']],
+    test: 'src/hits/hits.test.ts',
+  },
   {
     name: 'plain-journal-head',
+    edits: [
+      [
+        'src/hot/journal-appender.ts',
+        'if (Atomics.compareExchange(ring, HEAD, ticket, next) !== ticket) continue',
+        'if ((ring[HEAD] = next) !== next) continue',
+      ],
+    ],
     test: 'src/hot/journal-appender.test.ts',
     title: 'threads that append at the same time',
   },
-  { name: 'leftmost-forwarded-address', test: 'src/hot/client-address.vectors.test.ts' },
-  { name: 'hosts-with-a-final-dot', test: 'src/blocklist/watch.evasion.test.ts' },
-  { name: 'plain-text-secrets', test: 'test/e2e/no-secrets-at-rest.test.ts' },
+  {
+    name: 'leftmost-forwarded-address',
+    edits: [['src/hot/client-address.ts', 'if (!this.#isTrusted(address)) return found', '']],
+    test: 'src/hot/client-address.vectors.test.ts',
+  },
+  {
+    name: 'hosts-with-a-final-dot',
+    edits: [
+      [
+        'src/blocklist/match.ts',
+        'while (end > 0 && hostname.charCodeAt(end - 1) === DOT) end--',
+        'while (end < 0 && hostname.charCodeAt(end - 1) === DOT) end--',
+      ],
+    ],
+    test: 'src/blocklist/watch.evasion.test.ts',
+  },
+  {
+    name: 'plain-text-secrets',
+    edits: [
+      [
+        'src/accounts/secrets.ts',
+        '.digest()',
+        '.digest().fill(secret, 0, Math.min(secret.length, 32))',
+      ],
+    ],
+    test: 'test/e2e/no-secrets-at-rest.test.ts',
+  },
   {
     name: 'bodies-of-any-size',
+    edits: [
+      [
+        'src/http/body.ts',
+        'export const SMALL_BODY_MAX = 64 * KIB',
+        'export const SMALL_BODY_MAX = 64_000 * KIB',
+      ],
+    ],
     test: 'test/durability/raw-connections.test.ts',
     title: 'over 64 KiB',
   },
   {
     name: 'open-beside-connections',
+    edits: [
+      [
+        'src/db/open.ts',
+        'db = new Database(file, { create: true',
+        'refuseForeignFile(file); db = new Database(file, { create: true',
+      ],
+    ],
     test: 'test/durability/program.test.ts',
     title: 'who looks into the database',
   },
-  { name: 'hits-without-a-position', test: 'src/hits/shared-store.test.ts' },
-  { name: 'refuse-with-old-data', test: 'test/cluster/refusals.test.ts' },
+  {
+    name: 'hits-without-a-position',
+    edits: [['src/hits/shared-store.ts', 'if (counted !== from) return false', '']],
+    test: 'src/hits/shared-store.test.ts',
+  },
+  {
+    name: 'refuse-with-old-data',
+    edits: [['src/db/writer.ts', 'await this.catchUp()', '']],
+    test: 'test/cluster/refusals.test.ts',
+  },
   {
     name: 'first-digest-wins',
+    edits: [
+      [
+        'src/cluster/comparison.ts',
+        'digests.filter((one) => one === digest).length > (digests.length + missing) / 2',
+        'digest === digests[0]',
+      ],
+    ],
     test: 'test/cluster/differences.test.ts',
     title: 'the first to compare',
   },
-  { name: 'digests-of-keys', test: 'test/cluster/differences.test.ts', title: 'changed by hand' },
+  {
+    name: 'digests-of-keys',
+    edits: [
+      [
+        'src/cluster/rows.ts',
+        'const text = columns.map(',
+        'const text = columns.filter(({ pk }) => pk > 0).map(',
+      ],
+    ],
+    test: 'test/cluster/differences.test.ts',
+    title: 'changed by hand',
+  },
   {
     name: 'start-beside-the-original',
+    edits: [
+      [
+        'src/cluster/log.ts',
+        'if (!row || Number(row.own) === 0) throw row?.boot ? new HostInUse() : new HostRemoved()',
+        'if (!row || Number(row.own) === 0) throw row?.boot ? new Error() : new HostRemoved()',
+      ],
+    ],
     test: 'test/cluster/differences.test.ts',
     title: 'a copied data folder',
   },
-  { name: 'append-twice', test: CLUSTER, env: CLUSTER_ROUNDS },
-  { name: 'append-without-a-deadline', test: 'test/durability/cluster-outage.test.ts' },
-  { name: 'one-position-of-hits', test: CLUSTER, env: CLUSTER_ROUNDS },
-  { name: 'redraw-at-random', test: CLUSTER, env: CLUSTER_ROUNDS },
+  {
+    name: 'append-twice',
+    edits: [
+      [
+        'src/cluster/shared-order.ts',
+        'log.append(entry, deadline, ms),',
+        'log.append({ ...entry, batch: crypto.randomUUID() }, deadline, ms),',
+      ],
+    ],
+    test: CLUSTER,
+    env: CLUSTER_ROUNDS,
+  },
+  {
+    name: 'append-without-a-deadline',
+    edits: [
+      [
+        'src/cluster/shared-order.ts',
+        'const deadline = log.deadlineAfter(ms)',
+        'const deadline = log.deadlineAfter(1e9)',
+      ],
+    ],
+    test: 'test/durability/cluster-outage.test.ts',
+  },
+  {
+    name: 'one-position-of-hits',
+    edits: [
+      [
+        'src/hits/shared-store.ts',
+        'const counted = position.get(host, journalId)?.position ?? 0',
+        `const counted = position.get('', '')?.position ?? 0`,
+      ],
+      [
+        'src/hits/shared-store.ts',
+        'setPosition.run(host, journalId, end)',
+        `setPosition.run('', '', end)`,
+      ],
+    ],
+    test: CLUSTER,
+    env: CLUSTER_ROUNDS,
+  },
+  {
+    name: 'redraw-at-random',
+    edits: [
+      [
+        'src/links/store.ts',
+        'return newCode((length) => digest.subarray(0, length))',
+        'return newCode((length) => crypto.getRandomValues(new Uint8Array(length)))',
+      ],
+    ],
+    test: CLUSTER,
+    env: CLUSTER_ROUNDS,
+  },
 ]
 
 const ROOT = join(import.meta.dir, '..')
 const COPIED = ['src', 'drizzle', 'scripts', 'test', 'docs', 'package.json', 'tsconfig.json']
-const TAG = /^\s*\/\/ mutate ([\w-]+): s\/(.+?)\/(.*)\/$/
 
-/** The files with tags and the names in each, by path from the root. */
-export function findTags(root = ROOT): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>()
-  for (const path of new Bun.Glob('src/**/*.ts').scanSync(root)) {
-    const lines = readFileSync(join(root, path), 'utf8').split('\n')
-    const names = lines.flatMap((line) => TAG.exec(line)?.[1] ?? [])
-    if (names.length > 0) found.set(path, new Set(names))
-  }
-  return found
-}
-
-/** The text with the fault. Throws if a pattern matches nothing: its tag is out of date. */
-export function mutate(text: string, name: string): string {
-  const lines = text.split('\n')
-  for (const [at, line] of lines.entries()) {
-    const [, tag, pattern = '', replacement = ''] = TAG.exec(line) ?? []
-    if (tag !== name) continue
-    const original = lines[at + 1] ?? ''
-    const changed = original.replace(new RegExp(pattern), replacement)
-    if (changed === original) throw new Error(`${name}: ${pattern} changes nothing in: ${original}`)
-    lines[at + 1] = changed
-  }
-  return lines.join('\n')
+/** The text with the fault. Throws if it does not contain what changes exactly once. */
+export function edited(text: string, [file, from, to]: Mutation['edits'][number]): string {
+  const parts = text.split(from)
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${from}`)
+  return parts.join(to)
 }
 
 export interface TestRun {
@@ -134,10 +257,9 @@ export function tryMutation(mutation: Mutation): string {
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'))
   const before = runTest(folder.path, mutation)
-  for (const [path, names] of findTags(folder.path)) {
-    if (!names.has(mutation.name)) continue
-    const file = join(folder.path, path)
-    writeFileSync(file, mutate(readFileSync(file, 'utf8'), mutation.name))
+  for (const edit of mutation.edits) {
+    const file = join(folder.path, edit[0])
+    writeFileSync(file, edited(readFileSync(file, 'utf8'), edit))
   }
   return whyMissed(before, before.failed ? before : runTest(folder.path, mutation))
 }

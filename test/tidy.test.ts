@@ -1,6 +1,6 @@
 /**
  * Rules about the layout of the sources and what they must not contain. Every rule has examples
- * that it must refuse. Rules that need a parser are in biome.json: see lint.test.ts.
+ * that it must refuse. Rules that need a parser are in biome.json.
  */
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

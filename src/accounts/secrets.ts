@@ -37,7 +37,6 @@ export class SecretHasher {
   /** HMAC-SHA-256, 32 bytes. Hashes of different purposes never match. */
   hash(purpose: SecretPurpose, secret: string): Buffer {
     const hasher = new Bun.CryptoHasher('sha256', this.#key)
-    // mutate plain-text-secrets: s/digest\(\)/$&.fill(secret, 0, Math.min(secret.length, 32))/
     return hasher.update(`${purpose}\0${secret}`).digest()
   }
 }

@@ -15,7 +15,6 @@ export const hostOf = (url: string): string => canonicalHost(new URL(url).hostna
 export function canonicalHost(hostname: string): string {
   if (hostname.startsWith('[')) return unmapped(hostname)
   let end = hostname.length
-  // mutate hosts-with-a-final-dot: s/>/</
   while (end > 0 && hostname.charCodeAt(end - 1) === DOT) end--
   return end === hostname.length ? hostname : hostname.slice(0, end)
 }

@@ -119,7 +119,6 @@ export function verdictOn(
     isLive && applied < split.seq && split.digests[id] === undefined
   const missing = others.filter(isMissing).length
   const isMajority = (digest: string | undefined) =>
-    // mutate first-digest-wins: s/.*/digest === digests[0]/
     digests.filter((one) => one === digest).length > (digests.length + missing) / 2
   if (isMajority(split.digests[own])) return 'right'
   if (digests.some(isMajority)) return 'wrong'

@@ -226,7 +226,6 @@ export class PostgresLog {
         ) AS splits, (SELECT boot FROM hopcode.hosts WHERE id = ${host}) AS boot
         FROM hopcode.cluster`,
     )
-    // mutate start-beside-the-original: s/new HostInUse/new Error/
     if (!row || Number(row.own) === 0) throw row?.boot ? new HostInUse() : new HostRemoved()
     this.#noteClock(row)
     return {

@@ -92,7 +92,6 @@ function rowReader(db: Database, table: string): SharedTable['read'] {
   const primary = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
   const list = (primary.length > 0 ? primary : columns).map(({ name }) => `"${name}"`)
   const keys = list.join(', ')
-  // mutate digests-of-keys: s/columns/columns.filter(({ pk }) => pk > 0)/
   const text = columns.map(({ name }) => `quote("${name}")`).join(` || ',' || `)
   const after = list.map(() => '?').join(', ')
   const select = (where: string) =>

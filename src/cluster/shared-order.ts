@@ -178,10 +178,8 @@ export class SharedOrder implements Order {
     const ms = APPEND_MS + entry.calls.length / APPEND_BYTES_PER_MS
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
-      // mutate append-without-a-deadline: s/ms/1e9/
       const deadline = log.deadlineAfter(ms)
       const place = await repeated({ ms, pauseMs: APPEND_PAUSE_MS }, () =>
-        // mutate append-twice: s/entry,/{ ...entry, batch: crypto.randomUUID() },/
         log.append(entry, deadline, ms),
       )
       // Usually no other host has appended in between, so the entry need not be read from the log.

@@ -46,11 +46,9 @@ export function refuseUnusable(file: string): void {
 export function openWritable(file: string): Database {
   let db: Database | undefined
   try {
-    // mutate open-beside-connections: s/db =/refuseForeignFile(file); db =/
     db = new Database(file, { create: true, readwrite: true, strict: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     db.run('PRAGMA journal_mode = WAL')
-    // mutate unsynced-commits: s/FULL/NORMAL/
     db.run('PRAGMA synchronous = FULL')
     db.run(`PRAGMA journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`)
     db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`)
@@ -61,7 +59,6 @@ export function openWritable(file: string): Database {
     requirePragmas(db, file, {
       busy_timeout: BUSY_TIMEOUT_MS,
       journal_mode: 'wal',
-      // mutate unsynced-commits: s/2/1/
       synchronous: 2,
       journal_size_limit: JOURNAL_SIZE_LIMIT_BYTES,
     })

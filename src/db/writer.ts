@@ -111,7 +111,6 @@ export class Writer<Calls extends Functions<Calls> & SettingWrites & OrderCalls>
       return decide()
     } catch (error) {
       if (!this.isInCluster || !(error instanceof AppError)) throw error
-      // mutate refuse-with-old-data: s/.*//
       await this.catchUp()
       return again()
     }

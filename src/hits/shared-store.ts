@@ -31,13 +31,10 @@ export function sharedHitWrites(db: Database, ownHost: string, recent?: RecentHi
   return {
     /** False, and nothing is counted, unless the hits follow those counted of this journal. */
     addHits({ host, journalId, from, end, now, counts }: AddHits): boolean {
-      // mutate one-position-of-hits: s/host, journalId/'', ''/
       const counted = position.get(host, journalId)?.position ?? 0
-      // mutate hits-without-a-position: s/if .*$//
       if (counted !== from) return false
       // A copy, because the bytes may begin at an odd address.
       addCounts(new Uint32Array(counts.slice().buffer), now)
-      // mutate one-position-of-hits: s/host, journalId/'', ''/
       setPosition.run(host, journalId, end)
       if (host === ownHost && findJournalPosition(db)?.journalId === journalId) setOwnPosition(end)
       return true

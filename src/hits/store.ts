@@ -23,7 +23,6 @@ export function hitAdder(
   const advance = positionSetter(db)
   return ({ linkIds, end }, now = wallClock()) => {
     addCounts(countsOf(linkIds), now)
-    // mutate position-in-another-transaction: s/.*/queueMicrotask(() => $&)/
     advance(end)
   }
 }

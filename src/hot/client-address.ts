@@ -68,7 +68,6 @@ export class ClientAddress {
       const address = parseAddress(forwardedFor.slice(comma + 1, end))
       if (!address) return found
       found = clientAt(address, true)
-      // mutate leftmost-forwarded-address: s/.*//
       if (!this.#isTrusted(address)) return found
       end = comma
     }

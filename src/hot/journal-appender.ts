@@ -111,7 +111,6 @@ export class JournalAppender {
       Atomics.store(this.#own, CLAIM, ticket)
       const slot = ticket & slotMask
       const next = slot === entries - 1 ? ((ticket | slotMask) + 1) | 0 : ticket + 1
-      // mutate plain-journal-head: s/Atomics.*ticket\)/(ring[HEAD] = next) !== next)/
       if (Atomics.compareExchange(ring, HEAD, ticket, next) !== ticket) continue
       const tailLap = Atomics.load(ring, TAIL_LAP)
       const lap = tailLap + (((ticket >>> slotBits) - tailLap) & lapMask)

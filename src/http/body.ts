@@ -7,7 +7,6 @@ const KIB = 1024
 const MIB = 1024 * KIB
 
 /** An ordinary request or form: the longest URL, with each character escaped, fits. */
-// mutate bodies-of-any-size: s/64/64_000/
 export const SMALL_BODY_MAX = 64 * KIB
 /** No plan's limit is higher. The largest batch of Pro is 23.5 MiB. */
 export const LARGE_BODY_MAX = 32 * MIB

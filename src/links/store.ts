@@ -211,7 +211,6 @@ function deletion(db: Database) {
 function nextCode(code: Code): Code {
   const digest = new Uint8Array(32)
   Bun.SHA256.hash(code, digest)
-  // mutate redraw-at-random: s/digest.*length\)/crypto.getRandomValues(new Uint8Array(length))/
   return newCode((length) => digest.subarray(0, length))
 }
 

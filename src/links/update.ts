@@ -131,7 +131,6 @@ export function authorizeByPasscode(
   // For an unknown code this is another link, whose hash is compared too, so that the times do not
   // differ: scripts/timing-403.ts measures it.
   const link = deps.reads.findNearest(known ?? ANY_CODE)
-  // mutate hash-known-codes-only: s/= (.*)/= link?.code === known ? $1 : NO_HASH/
   const presented = deps.hasher.hash('passcode', passcode)
   const matches = hashesEqual(presented, link?.passcodeHash ?? NO_HASH)
   const isRequested = differenceOf(link?.code ?? '', known ?? '') === 0
