@@ -22,7 +22,7 @@ export const rules: Scenario = {
 }
 
 const RULES = { expires_at: '2099-01-01T00:00:00Z', forward_query: true }
-const QUERY = '?ref=poster'
+const QUERY = '?medium=poster'
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   say('preparing two services and their links')
