@@ -17,12 +17,14 @@ import { scan } from './scan.ts'
 import { signIn } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { start } from './start.ts'
+import { visitStorage } from './visit-storage.ts'
 import { visits } from './visits.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
   redirect,
   rules,
   visits,
+  visitStorage,
   redirectCold,
   scan,
   create,
