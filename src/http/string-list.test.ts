@@ -52,9 +52,6 @@ const texts = [
   '{"URLS":["a"]}',
   '{"urls":["\\u00e9\\ud83d\\ude00\\n\\/\\"\\\\é😀\ufeff"]}',
   '{"urls":["\ufeffa","\\ud800"]}',
-  '{"\ufeffurls":["a"]}',
-  '{"é€😀":1,"urls":["\ufeff\ufeffé","é\ufeff\\n\ufeff"]}',
-  '\ufeff{"urls":["a"]}',
   '{"urls":["a",]}',
   '{"urls":[,"a"]}',
   '{"urls":["a"],}',
@@ -88,12 +85,6 @@ const texts = [
 ]
 test.each(texts)('%s is read as JSON.parse reads it', async (text) => {
   expect(await found(text, ITEMS_MAX)).toEqual(expected(text, ITEMS_MAX) as never)
-})
-
-test('strings and characters that two slices share are read whole', async () => {
-  const items = Array.from({ length: 3000 }, (_, i) => `\ufeff${'é😀\ufeff"'.repeat(i % 40)}${i}`)
-  const text = JSON.stringify({ 'é\ufeff': items, urls: items })
-  expect(await found(text, items.length)).toEqual({ urls: items })
 })
 
 const value = fc.oneof(
