@@ -39,6 +39,8 @@ export interface Contender {
   apiKey?: string
   /** Whether its responses must have no other headers. */
   sameHeaders: boolean
+  /** Default: that of the code. */
+  pathOf?: (link: Link) => string
   /** Sent with each request, and forwarded to the destination. */
   query?: string
   /** Headers of visitors, which take turns. */
@@ -79,7 +81,7 @@ export const withLimiter = (
 
 /** A new process: verified, warmed up, measured with all loops, checked and stopped. */
 export async function measureRedirects(
-  { launch, links, apiKey, sameHeaders, query, visitors, isLimited = false }: Contender,
+  { launch, links, apiKey, sameHeaders, pathOf, query, visitors, isLimited = false }: Contender,
   options: LoadOptions,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
@@ -90,7 +92,7 @@ export async function measureRedirects(
     requireBudget(server.name, headers)
     if (sameHeaders) requireNoOtherHeaders(server.name, headers)
   }
-  const plain = targetsOf(links, query)
+  const plain = targetsOf(links, query, pathOf)
   const targets = visitors
     ? visitors.map((headers, n) => ({ ...(plain[n % plain.length] as Target), headers }))
     : plain
@@ -182,11 +184,15 @@ async function measureBatches(
   return { figures, requests }
 }
 
-export const targetsOf = (links: readonly Link[], query = ''): Target[] =>
-  links.map(({ code, url }) => ({
-    path: `/${code}${query}`,
+export const targetsOf = (
+  links: readonly Link[],
+  query = '',
+  pathOf = ({ code }: Link) => `/${code}`,
+): Target[] =>
+  links.map((link) => ({
+    path: `${pathOf(link)}${query}`,
     status: 302,
-    location: query === '' ? url : `${url}&${query.slice(1)}`,
+    location: query === '' ? link.url : `${link.url}&${query.slice(1)}`,
   }))
 
 /** Settings and notes of a report with such rounds. */

@@ -1,6 +1,7 @@
 // What does a redirect cost, compared with a bare Bun.serve route with the same response?
 // npm run bench -- redirect --seconds 3 --rounds 5
 import { availableParallelism } from 'node:os'
+import { aliasContenders, aliasFigures } from '../lib/alias-contenders.ts'
 import { isInstalled } from '../lib/machine.ts'
 import {
   type Contender,
@@ -41,6 +42,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     { ...withThreads(1), name: 'hopcode' },
     ...threadCounts().map(withThreads),
     withLimiter(service, program, dataDir),
+    ...(await aliasContenders(service, workspace)),
   ]
   if (isInstalled('nginx')) {
     const launch = nginx(temporaryPath, links)
@@ -103,6 +105,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         unit: '×',
         digits: 2,
       },
+      ...aliasFigures(variants),
       {
         label: `p99 of redirects at ${options.rate} requests/s`,
         value: medianOf(variants, 'hopcode', 'openP99') / 1000,

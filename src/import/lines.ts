@@ -77,6 +77,7 @@ export async function importLines(
       : await write(deps, message)
     const found = JSON.parse(result.results) as StoredResult[]
     results.push(...found.map((one, i) => rowResult(deps, owner, rows[i] as ImportRow, one)))
+    collectGarbage(message.rows.length)
     stored.links += result.stored.links
     stored.urlBytes += result.stored.urlBytes
   }
@@ -88,6 +89,18 @@ export async function importLines(
       urlBytes: stored.urlBytes - before.urlBytes,
     },
   }
+}
+
+/** Characters of rows after which a garbage collection is worth its time, about 15 ms. */
+const GARBAGE_CHARACTERS = 2 * 1024 * 1024
+let garbage = 0
+
+/** The engine would wait until the heap has tripled. */
+function collectGarbage(characters: number): void {
+  garbage += characters
+  if (garbage < GARBAGE_CHARACTERS) return
+  garbage = 0
+  Bun.gc(true)
 }
 
 /** A background call: other writes come first. */

@@ -150,12 +150,19 @@ export async function* run(
     return [...rows]
   }
   let line = 0
+  let pending: Promise<ImportedRow[]> = Promise.resolve([])
   for await (const row of inOrder(found, options)) {
     line++
     if (typeof row === 'string') batch.addLine(line, row)
     else batch.addLink(row, summary)
-    if (batch.isFull) yield note(await batch.flush())
+    if (!batch.isFull) continue
+    // The next rows are read while the service works.
+    const done = await pending
+    pending = batch.flush()
+    pending.catch(() => {})
+    yield note(done)
   }
+  yield note(await pending)
   yield note(await batch.flush())
   return summary
 }

@@ -1,0 +1,72 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { databaseFile, inTransaction, openWritable } from '../../src/db/open.ts'
+import { HopcodeClient } from './hopcode-client.ts'
+import type { Contender } from './redirect-round.ts'
+import { medianRatio } from './rounds.ts'
+import type { SummaryFigure } from './scenario.ts'
+import { startServer } from './server.ts'
+import { hopcode, type Link, WITHOUT_LIMITS } from './variants.ts'
+
+const SETTINGS = { ...WITHOUT_LIMITS, REDIRECT_THREADS: '1', IMPORT_ALIASES: 'all' }
+const MILLION = 1_000_000
+
+export const aliasOf = ({ code }: Link): string => `Print-${code.toLowerCase()}`
+
+interface Aliased {
+  program: string[]
+  dataDir: string
+  temporaryPath: string
+}
+
+/** The same links by an alias each, and by their codes beside a million aliases of other paths. */
+export async function aliasContenders(
+  service: Contender & { apiKey: string },
+  { program, dataDir, temporaryPath }: Aliased,
+): Promise<Contender[]> {
+  const own = join(temporaryPath, 'aliases')
+  const many = join(temporaryPath, 'million-aliases')
+  for (const folder of [own, many]) cpSync(dataDir, folder, { recursive: true })
+  const launch = { ...hopcode(program, own, SETTINGS), name: 'aliases' }
+  await addAliases({ ...service, launch })
+  storeMillion(databaseFile(many))
+  const stored = { ...hopcode(program, many, SETTINGS), name: 'million aliases' }
+  return [
+    { ...service, name: 'aliases', launch, pathOf: (link) => `/${aliasOf(link)}` },
+    { ...service, name: 'million aliases', launch: stored },
+  ]
+}
+
+async function addAliases({ launch, apiKey, links }: Contender & { apiKey: string }) {
+  await using server = await startServer(launch)
+  const client = new HopcodeClient(server.origin, apiKey)
+  for (const link of links) await client.patchLink(link.code, { aliases: [aliasOf(link)] })
+  await server.stop()
+}
+
+function storeMillion(file: string): void {
+  const db = openWritable(file)
+  inTransaction(db, () => {
+    db.run(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers
+              WHERE n < ${MILLION})
+            INSERT INTO aliases (path, link_id) SELECT 'stored-' || n, 1 + n % 100 FROM numbers`)
+  })
+  db.close()
+}
+
+export const aliasFigures = (variants: Parameters<typeof medianRatio>[0]): SummaryFigure[] => [
+  {
+    label: 'CPU per redirect of warm aliases, beside codes',
+    value: medianRatio(variants, 'aliases', 'hopcode', 'cpuMicros'),
+    unit: '×',
+    digits: 2,
+    target: { sense: '≤', value: 1.15, stretch: 1.1 },
+  },
+  {
+    label: 'CPU per redirect of codes with a million aliases stored, beside none',
+    value: medianRatio(variants, 'million aliases', 'hopcode', 'batchMicros'),
+    unit: '×',
+    digits: 2,
+    target: { sense: '≤', value: 1.01, stretch: 1 },
+  },
+]
