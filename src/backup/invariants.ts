@@ -202,7 +202,9 @@ export function* checkDatabase(db: Database): Generator<Finding> {
   yield checkUrlKeys(db)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
-    const says = `${duplicates} links have the URL of another link of their account, by updates`
+    const says =
+      `${duplicates} links have the URL of another link of their account, ` +
+      'by updates or imports'
     yield note('duplicates', says)
   }
 }
