@@ -109,7 +109,7 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const guards = openGuards(base, data)
   const links = openLinks(base, { front, data, guards })
   const visits = await openVisits(base, { redirects, writer })
-  const threads = { ...data.threads, redirect: redirects, ...(visits && { visits: visits.thread }) }
+  const threads = { ...data.threads, redirect: redirects }
   const health = new Health({ hits: links.hits, writer, threads, watch, cluster })
   const series = new HitSeries({ reader, counts: links.hits, clock })
   const parts = { config, clock, monotonic, random, log, hasher, journal, series, health, visits }
@@ -135,7 +135,8 @@ export async function openService(config: Config, outside: Outside, control: Pro
   const metrics = new Metrics({
     ...service,
     lists: reader,
-    threads,
+    // The service is ready without details of visits.
+    threads: { ...threads, ...(visits && { visits: visits.thread }) },
     flusher,
     visits: visits?.flusher,
     databaseFile: databaseFile(config.dataDir),

@@ -76,6 +76,7 @@ test('redirects are counted while the thread of the details is dead, and it is s
   })
   const followed = () => app.call('GET', `/${body.code}`, { headers: { 'user-agent': FIREFOX } })
   workers[0]?.terminate()
+  expect((await app.call('GET', '/-/ready')).status).toBe(200)
   for (let i = 0; i < 5; i++) expect((await followed()).status).toBe(302)
   await eventually('the thread runs again', () => workers.length > 1)
   for (let i = 0; i < 2; i++) expect((await followed()).status).toBe(302)
