@@ -19,6 +19,7 @@ import aliases from '../../drizzle/0014_aliases.sql' with { type: 'text' }
 import dropCommandResults from '../../drizzle/0015_drop_command_results.sql' with { type: 'text' }
 import sharedPages from '../../drizzle/0016_shared_pages.sql' with { type: 'text' }
 import noRunningDigest from '../../drizzle/0017_no_running_digest.sql' with { type: 'text' }
+import accountImports from '../../drizzle/0018_account_imports.sql' with { type: 'text' }
 import { fileTime, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
@@ -44,6 +45,7 @@ export const MIGRATIONS: readonly { name: string; sql: string }[] = [
   { name: '0015_drop_command_results', sql: dropCommandResults },
   { name: '0016_shared_pages', sql: sharedPages },
   { name: '0017_no_running_digest', sql: noRunningDigest },
+  { name: '0018_account_imports', sql: accountImports },
 ]
 
 /** The number of migrations applied to the file, in SQLite's `user_version`. */

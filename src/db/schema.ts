@@ -209,6 +209,8 @@ export const hits = sqliteTable(
 export const accountHits = sqliteTable('account_hits', {
   accountId: integer('account_id').primaryKey(),
   count: integer().notNull(),
+  /** The part of `count` that was imported. */
+  imported: integer().notNull().default(0),
 })
 
 /**

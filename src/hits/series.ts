@@ -135,10 +135,14 @@ export interface Bucket {
   count: number
 }
 
-/** `committed`: the link's or account's whole count when the series was read. */
+/**
+ * `committed`: the link's or account's whole count when the series was read; `imported`: the part
+ * of it that has no dates.
+ */
 interface Series {
   counts: number[]
   committed: number
+  imported: number
 }
 
 export type HitOwner = { linkId: number } | { accountId: number }
@@ -160,9 +164,9 @@ interface LinkDaysQuery {
 
 /** Runs on the reader thread. A bar costs at most 25 one-row lookups a UTC day. */
 export function seriesReads(db: Database) {
-  const count = (sql: string) => db.prepare<{ count: number }, [number]>(sql)
-  const ofLink = count('SELECT count FROM hits WHERE link_id = ?')
-  const ofAccount = count('SELECT count FROM account_hits WHERE account_id = ?')
+  const whole = (sql: string) => db.prepare<{ count: number; imported: number }, [number]>(sql)
+  const ofLink = whole('SELECT count, imported FROM hits WHERE link_id = ?')
+  const ofAccount = whole('SELECT count, imported FROM account_hits WHERE account_id = ?')
   const finder = (step: Step) => {
     const find = db.prepare<{ count: number }, [number, Scope, number]>(
       `SELECT count FROM hits_by_${step}
@@ -193,7 +197,7 @@ export function seriesReads(db: Database) {
           ofHour: (hour) => hitsOfHour(hour, owner),
           ofDay: (day) => hitsOfDay(day, owner),
         })
-        return { counts, committed: whole?.count ?? 0 }
+        return { counts, committed: whole?.count ?? 0, imported: whole?.imported ?? 0 }
       })(),
 
     /** The first kept UTC day with a hit, as its first hour; undefined if there is none. */
@@ -246,30 +250,33 @@ export class HitSeries {
 
   /**
    * The hits between each two `bounds`, which are UTC hours. A link's pending hits are in the bar
-   * of the current hour, if there is one; those of an account are left out. `total`: of all time.
+   * of the current hour, if there is one; those of an account are left out. `total`: of all
+   * time; `imported`: those of them that have no date.
    */
   async bars(
     owner: HitOwner,
     bounds: readonly number[],
-  ): Promise<{ counts: number[]; total: number }> {
+  ): Promise<{ counts: number[]; total: number; imported: number }> {
     const { reader, clock } = this.#options
     const current = hourOf(clock())
     const all: number[] = []
     let total = 0
+    let imported = 0
     // Only the bar of the current hour can change meanwhile, and it is read last.
     for (let at = 0; at + 1 < bounds.length; at += BARS_AT_ONCE) {
       const part = bounds.slice(at, at + BARS_AT_ONCE + 1)
-      const { counts, committed } = await reader.call('hitBars', { owner, bounds: part })
-      all.push(...counts)
-      total = committed
+      const read = await reader.call('hitBars', { owner, bounds: part })
+      all.push(...read.counts)
+      total = read.committed
+      imported = read.imported
     }
-    if ('accountId' in owner) return { counts: all, total }
+    if ('accountId' in owner) return { counts: all, total, imported }
     // The link may have been deleted after the series was read.
     const pending = Math.max(0, this.#options.counts.ofLink(owner.linkId) - total)
     const last = all.length - 1
     const isOpen = current >= (bounds[last] ?? 0) && current < (bounds[last + 1] ?? 0)
     if (isOpen) all[last] = (all[last] ?? 0) + pending
-    return { counts: all, total: total + pending }
+    return { counts: all, total: total + pending, imported }
   }
 
   /** Like `linkDays`, for up to one page of links. */

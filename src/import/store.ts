@@ -235,8 +235,8 @@ function importedHits(db: Database) {
     'INSERT INTO hits (link_id, account_id, count, imported) VALUES (?1, ?2, ?3, ?3)',
   )
   const toAccount = db.prepare<null, [AccountId, number]>(
-    `INSERT INTO account_hits (account_id, count) VALUES (?1, ?2)
-     ON CONFLICT (account_id) DO UPDATE SET count = count + ?2`,
+    `INSERT INTO account_hits (account_id, count, imported) VALUES (?1, ?2, ?2)
+     ON CONFLICT (account_id) DO UPDATE SET count = count + ?2, imported = imported + ?2`,
   )
   const toTotals = db.prepare<null, [number]>(
     'UPDATE hit_totals SET imported = imported + ? WHERE id = 1',

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { checkDatabase } from '../../src/backup/invariants.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { setUpOwner } from '../support/dashboard.ts'
 import { sharedRows } from '../support/database-rows.ts'
 
 /** POST /api/import and GET /api/export. */
@@ -271,4 +272,15 @@ test('the CSV export has the headings that other importers read', async () => {
       `http://hop.test/SPRING26,SPRING26,${FULL.url},'=1+1,` +
       `"poster, spring",${FULL.created_at},1204\r\n`,
   )
+})
+
+test('charts say how many hits were imported and have no dates', async () => {
+  await using app = await testApp(ALL)
+  const { owner, key } = await setUpOwner(app)
+  const line = { code: 'PRINTED26', url: 'https://example.com/', hits: 1204 }
+  expect(await outcomes(app, [line], '', key)).toEqual(['created'])
+  await follow(app, 'PRINTED26')
+  for (const path of ['/app/links/PRINTED26', '/app/analytics']) {
+    expect((await owner.get(path)).text).toContain('1,204 are imported and have no dates')
+  }
 })

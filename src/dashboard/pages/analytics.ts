@@ -131,10 +131,10 @@ export async function readChart(
   const firstHit = isPreset ? await series.firstHit(owner) : undefined
   const range = hitRange(chosen.choice, { zone, now, firstHit })
   const previous = range.previous && (await series.bars(owner, range.previous)).counts
-  const { counts, total } = await series.bars(owner, range.bounds)
+  const { counts, total, imported } = await series.bars(owner, range.bounds)
   // Refused while the disk is: the page does without them.
   const recent = await writer.call('recentHits', { owner, now }).catch(() => undefined)
-  return { chosen, range, counts, previous, total, now, recent, empty }
+  return { chosen, range, counts, previous, total, imported, now, recent, empty }
 }
 
 /** The limits of the plan, and their usage in the last minute. */

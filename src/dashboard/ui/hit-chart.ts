@@ -58,6 +58,8 @@ export interface HitChart {
   previous: readonly number[] | undefined
   /** Hits of the account or the link of all time. */
   total: number
+  /** The part of them that was imported, and has no dates. */
+  imported: number
   now: number
   /** Hits per minute of the last half hour; undefined while they cannot be read. */
   recent: readonly number[] | undefined
@@ -148,7 +150,7 @@ const hits = (n: number) => parts.plural(n, 'hit')
 const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)
 
 function summary(chart: HitChart): Html {
-  const { range, counts, total, empty } = chart
+  const { range, counts, total, imported, empty } = chart
   if (total === 0) return parts.emptyState('No hits yet', empty)
   const bars = barsOf(chart)
   const sum = sumOf(counts)
@@ -160,7 +162,9 @@ function summary(chart: HitChart): Html {
     <div class="sums">
       <p class="sum">
         <strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
-      <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time</p>
+      <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time${
+        imported > 0 && html`, of which ${parts.count(imported)} are imported and have no dates`
+      }</p>
       ${chart.recent && lastMinutes(chart.recent)}
     </div>
     ${barChart({
