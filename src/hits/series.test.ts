@@ -285,7 +285,7 @@ test('hits from before there were series stay in the count and begin no series',
     [NOON - 12]: 2,
   })
   expect(counts.of([7]).get(7)).toBe(42)
-  expect(service.db.query('SELECT * FROM account_hits').all()).toEqual([
+  expect(service.db.query('SELECT account_id, count FROM account_hits').all()).toEqual([
     { account_id: 1, count: 42 },
   ])
   service.db.close()
