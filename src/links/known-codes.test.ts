@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { eventually } from '../../test/support/app.ts'
 import type { Code } from '../lib/code.ts'
+import { CodeFilter } from './code-filter.ts'
 import { codeReads, KnownCodes } from './known-codes.ts'
 
 const code = (n: number) => `CODE${n.toString(36).toUpperCase()}` as Code
@@ -18,24 +19,30 @@ function setUp(count: number) {
   db.query('INSERT INTO disabled_codes VALUES (?)').run(DISABLED)
   const insert = db.prepare('INSERT INTO links VALUES (?, ?)')
   for (let id = 1; id <= count; id++) insert.run(id, code(id))
-  const state = { calls: 0, fails: false }
-  const { addCodes } = codeReads(db)
+  const state = { calls: 0, fails: false, last: count, filters: [] as SharedArrayBuffer[] }
+  const functions = codeReads(db)
   const codes = new KnownCodes({
-    reads: { lastId: () => count },
+    reads: { lastId: () => state.last },
     reader: {
-      async call(_name, args) {
+      async call(name, args) {
         state.calls++
         if (state.fails) throw new Error('the thread has ended')
-        return addCodes(args) as never
+        return functions[name](args as never) as never
       },
     },
+    onComplete: (memory) => state.filters.push(memory),
   })
   const isComplete = () =>
     eventually('the codes are read', () => {
       codes.prepare()
       return !codes.mayExist('NOBODY99' as Code)
     })
-  return { codes, state, isComplete }
+  const create = (id: number) => {
+    state.last = id
+    insert.run(id, code(id))
+    codes.add(code(id))
+  }
+  return { codes, state, isComplete, create }
 }
 
 test('every code in use may exist, also a disabled one of a deleted link, and at most 1 of 100 others', async () => {
@@ -49,12 +56,12 @@ test('every code in use may exist, also a disabled one of a deleted link, and at
 })
 
 test('a code that is created while the codes are read, or later, may exist', async () => {
-  const { codes, isComplete } = setUp(5000)
+  const { codes, isComplete, create } = setUp(5000)
   codes.prepare()
   expect(codes.mayExist(code(9_000_000))).toBe(true)
-  codes.add(code(9_000_001))
+  create(9_000_001)
   await isComplete()
-  codes.add(code(9_000_002))
+  create(9_000_002)
   expect(codes.mayExist(code(9_000_001))).toBe(true)
   expect(codes.mayExist(code(9_000_002))).toBe(true)
   expect(codes.mayExist(code(9_000_003))).toBe(false)
@@ -73,4 +80,38 @@ test('nothing is read before it is needed, and a thread that ends makes the next
   state.fails = false
   await isComplete()
   for (let n = 1; n <= 10; n++) expect(codes.mayExist(code(n))).toBe(true)
+})
+
+test('many new codes are read into a larger filter, and no code is unknown meanwhile', async () => {
+  const { codes, state, isComplete, create } = setUp(100)
+  await isComplete()
+  const [first] = state.filters
+  const unknown: number[] = []
+  const threads = new CodeFilter(first as SharedArrayBuffer)
+  for (let id = 101; id <= 200_000; id++) {
+    create(id)
+    // On this thread, and on one that still has the first filter until there is a second one.
+    if (!codes.mayExist(code(id))) unknown.push(id)
+    if (state.filters.length < 2 && !threads.has(code(id))) unknown.push(id)
+    if (id % 1000 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await eventually('the last filter is complete', () => state.filters.length >= 2)
+  for (let id = 1; id <= 200_000; id++) if (!codes.mayExist(code(id))) unknown.push(id)
+  expect(unknown).toEqual([])
+  let taken = 0
+  for (let n = 300_001; n <= 310_000; n++) if (codes.mayExist(code(n))) taken++
+  expect(taken).toBeLessThan(200)
+})
+
+test('a thread with the filter before knows the codes that are created until it gets the next', async () => {
+  const { codes, state, isComplete, create } = setUp(100)
+  await isComplete()
+  for (let id = 101; state.filters.length < 2; id++) {
+    create(id)
+    if (id % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  const before = new CodeFilter(state.filters[0] as SharedArrayBuffer)
+  codes.add('CREATED26')
+  expect(before.has('CREATED26')).toBe(true)
+  expect(codes.mayExist('CREATED26' as Code)).toBe(true)
 })

@@ -4,7 +4,7 @@ import type { Caller } from '../lib/thread.ts'
 import { BYTES_PER_CODE, CodeFilter } from './code-filter.ts'
 import type { LinkReads } from './read.ts'
 
-/** Room for codes that are created before the next start. More of them cost accuracy only. */
+/** Room for codes that are created later, at least; beyond it, all codes are read again. */
 const NEW_CODES = 65_536
 const BYTES_MAX = 2 ** 25
 /** Codes that the reader thread adds at once: about a millisecond. */
@@ -22,8 +22,15 @@ interface KnownCodesOptions {
  */
 export class KnownCodes {
   readonly #options: KnownCodesOptions
-  #filter: CodeFilter | undefined
-  #isComplete = false
+  /**
+   * Each gets all new codes. The last but one is in use until the last one is complete, and on
+   * threads that do not know of the last one yet.
+   */
+  #filters: CodeFilter[] = []
+  #complete: CodeFilter | undefined
+  #isReading = false
+  /** How many more codes the complete filter has room for. */
+  #room = 0
 
   constructor(options: KnownCodesOptions) {
     this.#options = options
@@ -34,41 +41,48 @@ export class KnownCodes {
    * use have been read.
    */
   mayExist(code: Code): boolean {
-    return !this.#isComplete || this.#filter?.has(code) !== false
+    return this.#complete?.has(code) !== false
   }
 
   /** The code or alias has a link now. */
   add(code: string): void {
-    this.#filter?.add(code)
-  }
-
-  /** Memory of the filter of all codes in use; undefined until they have been read. */
-  get memory(): SharedArrayBuffer | undefined {
-    return this.#isComplete ? this.#filter?.memory : undefined
+    for (const filter of this.#filters) filter.add(code)
+    this.#room--
+    const { byteLength = BYTES_MAX } = this.#complete?.memory ?? {}
+    if (this.#room < 0 && byteLength < BYTES_MAX) void this.#read()
   }
 
   /** Begins to read the codes in use, unless that was done before. */
   prepare(): void {
-    if (this.#filter !== undefined) return
-    const codes = this.#options.reads.lastId() + NEW_CODES
-    // Codes that are created from now on are added as well.
-    const bytes = Math.min(BYTES_MAX, codes * BYTES_PER_CODE)
-    const filter = new CodeFilter(new SharedArrayBuffer(bytes))
-    this.#filter = filter
-    this.#readAll(filter).catch(() => {
-      // The thread has ended: the next call starts over.
-      this.#filter = undefined
-    })
+    if (!this.#complete) void this.#read()
   }
 
-  async #readAll(filter: CodeFilter): Promise<void> {
-    const { reader, onComplete } = this.#options
-    const { memory } = filter
-    for (let after: number | string | undefined = 0; after !== undefined; ) {
-      after = await reader.call('addCodes', { memory, after, max: CHUNK }, { background: true })
+  /** Reads all codes into a new filter. If the thread ends, the next call starts over. */
+  async #read(): Promise<void> {
+    if (this.#isReading) return
+    this.#isReading = true
+    const { reader, reads, onComplete } = this.#options
+    const before = this.#complete ? [this.#complete] : []
+    try {
+      const aliases = await reader.call('countAliases', undefined, { background: true })
+      const codes = reads.lastId() + aliases
+      const room = Math.max(NEW_CODES, Math.ceil(codes / 2))
+      const bytes = Math.min(BYTES_MAX, (codes + room) * BYTES_PER_CODE)
+      const filter = new CodeFilter(new SharedArrayBuffer(bytes))
+      // Codes that are created from now on are added; all earlier ones are read.
+      this.#filters = [...before, filter]
+      const { memory } = filter
+      for (let after: number | string | undefined = 0; after !== undefined; ) {
+        after = await reader.call('addCodes', { memory, after, max: CHUNK }, { background: true })
+      }
+      this.#complete = filter
+      this.#room = room
+      onComplete?.(memory)
+    } catch {
+      this.#filters = before
+    } finally {
+      this.#isReading = false
     }
-    this.#isComplete = true
-    onComplete?.(memory)
   }
 }
 
@@ -89,7 +103,10 @@ export function codeReads(db: Database) {
   const nextAliases = db.prepare<{ path: string; folded: Code | null }, [string, number]>(
     'SELECT path, folded FROM aliases WHERE path > ? ORDER BY path LIMIT ?',
   )
+  const aliasCount = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM aliases')
   return {
+    countAliases: (): number => aliasCount.get()?.n ?? 0,
+
     /**
      * Adds the codes of the next `max` links to a filter, after the last link the disabled codes,
      * and then the aliases: a link that was deleted before it was read here may have been disabled
