@@ -3,11 +3,11 @@ import type { LoadOptions } from './scenario.ts'
 
 export interface RunOptions {
   load: LoadOptions
-  /** Scenarios and micro benches; none = all, in their short form. */
+  /** Scenarios; none = all, in their short form. */
   names: readonly string[]
   /** Result files to merge instead of running anything. */
   merge: readonly string[]
-  /** Write the tables into bench/results.md and the front page. */
+  /** Write the tables into the README. */
   readme: boolean
 }
 

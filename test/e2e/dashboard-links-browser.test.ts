@@ -93,7 +93,7 @@ test('a code that is taken is told beside its field, which has the focus and its
   await page.getByRole('button', { name: 'Shorten' }).click()
   await page.getByText('Code already in use: TAKEN26').waitFor()
   expect(await page.getByLabel('Shorten a URL').inputValue()).toBe('https://example.com/kept')
-  expect(await page.evaluate('document.activeElement.id')).toBe('field-code')
+  await page.locator('#field-code:focus').waitFor()
   expect(await page.getByLabel('Custom code').inputValue()).toBe('taken26')
 })
 
