@@ -27,7 +27,7 @@ const START_MS = 80
 export class KeyChain {
   readonly #program: string
   readonly #env: Settings
-  /** True: it works. False: it has ended. Undefined: a killed command may have ended it. */
+  /** True: it works. False: it has ended. Undefined: an unanswered command may have ended it. */
   readonly #keys = new Map<string, boolean | undefined>()
   rotations = 0
 
@@ -43,8 +43,11 @@ export class KeyChain {
     this.#keys.set(JSON.parse(out).api_key, true)
   }
 
-  /** Returns what is wrong, if anything. The command itself is killed at times. */
-  async rotate(random: SeededRandom): Promise<string[]> {
+  /**
+   * Returns what is wrong, if anything. The command itself is killed at times, and fails if the
+   * service is killed before it answers.
+   */
+  async rotate(random: SeededRandom, isServiceKilled: () => boolean): Promise<string[]> {
     const now = random.chance(0.5)
     const killAfterMs = random.chance(0.3) ? START_MS + random.below(2 * START_MS) : undefined
     if (now) this.#mark(undefined)
@@ -54,7 +57,8 @@ export class KeyChain {
     const key = /"api_key":"(\w+)"\}\n/.exec(out)?.[1]
     if (key === undefined) {
       const isKilled = killAfterMs !== undefined && code === null
-      return isKilled ? [] : [`key rotate ended with ${code}: ${err}`]
+      const isUnanswered = code === 1 && isServiceKilled()
+      return isKilled || isUnanswered ? [] : [`key rotate ended with ${code}: ${err}`]
     }
     if (now) this.#mark(false)
     this.#keys.set(key, true)

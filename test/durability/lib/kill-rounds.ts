@@ -119,11 +119,17 @@ class Victim {
       seed,
       round,
     })
-    const rotation = rotationAt === undefined ? undefined : this.#rotateAfter(rotationAt, random)
+    let isKilled = false
+    const rotate = async () => {
+      await Bun.sleep(rotationAt ?? 0)
+      this.#note(round, await this.#keys.rotate(random, () => isKilled))
+    }
+    const rotation = rotationAt === undefined ? undefined : rotate()
     await Bun.sleep(loadMs)
     // With nothing on its way every count is exact; else some answers are lost on their way.
     if (isCalm) await load.stop()
     load.expectKill()
+    isKilled = true
     await service.end('SIGKILL')
     await load.ended()
     await rotation
@@ -164,11 +170,6 @@ class Victim {
     const afterMs = share * this.#startMs
     await runProgram(this.#program, [], { ...env, HOST: '127.0.0.1', PORT: '0' }, afterMs)
     this.#result.killedStarts++
-  }
-
-  async #rotateAfter(ms: number, random: SeededRandom): Promise<void> {
-    await Bun.sleep(ms)
-    this.#note(this.#result.rounds, await this.#keys.rotate(random))
   }
 
   #note(round: number, problems: readonly string[]): void {
