@@ -137,6 +137,28 @@ testLog('a subscription that PostgreSQL does not confirm is given up, and begun 
   await log.close()
 })
 
+testLog('the other hosts do not wait for a host that reports a problem', async () => {
+  await using cluster = await newLog()
+  const { log, server, database } = cluster
+  const other = new PostgresLog({ url: server.url(database), host: 'other' })
+  let isListening = false
+  const applied: number[] = []
+  other.subscribe({
+    entry: () => {
+      isListening = true
+    },
+    applied: (_, seq) => applied.push(seq),
+  })
+  await eventually('it listens', () => isListening)
+  await log.report({ ...REPORT, problem: 'behind' })
+  await log.confirm(1)
+  await log.report(REPORT)
+  await log.confirm(2)
+  await eventually('the last one has arrived', () => applied.includes(2))
+  expect(applied).toEqual([2])
+  await other.close()
+})
+
 testLog('entries are read in pieces, also those that are larger than one', async () => {
   await using cluster = await newLog()
   const { server, database, run } = cluster

@@ -236,16 +236,20 @@ export class PostgresLog {
     }
   }
 
-  /** Notifies the other hosts that this one has applied the entries up to `seq`. */
+  /**
+   * Reports that this host has applied the entries up to `seq`, and notifies the other hosts of it
+   * if they wait for this one.
+   */
   async confirm(seq: number): Promise<void> {
     const { host, boot } = this.#options
     await this.#report.run(
       (sql) => sql`
         WITH own AS (
           UPDATE hopcode.hosts SET applied = ${seq}, seen = now()
-          WHERE id = ${host} AND boot = ${boot} RETURNING id
+          WHERE id = ${host} AND boot = ${boot} RETURNING id, problem
         )
-        SELECT pg_notify('hopcode_applied', ${seq}::text || ' ' || id) FROM own`,
+        SELECT pg_notify('hopcode_applied', ${seq}::text || ' ' || id) FROM own
+        WHERE problem IS NULL`,
     )
   }
 
