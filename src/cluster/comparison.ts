@@ -3,7 +3,6 @@ import { versionOf } from '../db/migrate.ts'
 import type { Outcome } from '../lib/thread.ts'
 import type { LoggedCall } from './entries.ts'
 import { DIGESTS_KEPT, type Digest, type LogState, type OtherHost, type Split } from './log.ts'
-import { recordDamage } from './position.ts'
 import type { HashedRows, HashRows } from './rows.ts'
 
 /** The comparison of the rows of all hosts. */
@@ -34,7 +33,6 @@ interface ComparisonOptions {
  */
 export class Comparison {
   readonly #host: string
-  readonly #db: Database
   readonly #version: number
   readonly #compares: boolean
   #next: HashRows['from'] = null
@@ -51,7 +49,6 @@ export class Comparison {
 
   constructor({ host, db, compares }: ComparisonOptions) {
     this.#host = host
-    this.#db = db
     this.#compares = compares
     this.#version = versionOf(db)
   }
@@ -85,11 +82,9 @@ export class Comparison {
     if (hashed?.next === null) this.completed++
   }
 
-  /** Stores that the rows are wrong, for later starts and for copies of the database. */
   judge({ splits, hosts }: Pick<LogState, 'splits' | 'hosts'>): Verdict {
     const verdict = verdictOn(splits, this.#host, hosts)
     this.doubt = verdict === 'undecided' ? UNDECIDED : undefined
-    if (verdict === 'wrong') recordDamage(this.#db, DAMAGED)
     return verdict
   }
 

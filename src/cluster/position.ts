@@ -41,8 +41,10 @@ const DAMAGE = 'cluster_damage'
 export const findDamage = (db: Database): string | undefined =>
   new SettingStore(db, 'host_settings').find(DAMAGE)
 
-export const recordDamage = (db: Database, reason: string): void =>
-  new SettingStore(db, 'host_settings').set(DAMAGE, reason)
+/** For later starts, and for copies of this database. The first reason stays. */
+export function recordDamage(db: Database, reason: string): void {
+  if (findDamage(db) === undefined) new SettingStore(db, 'host_settings').set(DAMAGE, reason)
+}
 
 /** Older databases lack tables. */
 export const hasTable = (db: Database, name: string): boolean =>

@@ -18,6 +18,7 @@ import {
 import { type AppliedEvent, awaitedCalls, type StateEvent } from './events.ts'
 import { HostInUse, HostRemoved, LEASE_MS, type LogState, type PostgresLog } from './log.ts'
 import type { Entry } from './log-reader.ts'
+import { recordDamage } from './position.ts'
 import { NOT_CURRENT, Progress } from './progress.ts'
 
 /** Interval of polling the log and reporting that this host is live. */
@@ -276,7 +277,11 @@ export class SharedOrder implements Order {
   #checkState(state: LogState, place: number): void {
     if (state.cluster !== this.#applier.position.cluster) this.#stop(OTHER_CLUSTER)
     else if (state.head < place) this.#stop(LOST_TAIL)
-    else if (this.#comparison.judge(state) === 'wrong') this.#stop(DAMAGED)
+    else if (this.#comparison.judge(state) === 'wrong') {
+      // First: a full disk may refuse the record, which the next report then tries again.
+      this.#stop(DAMAGED)
+      recordDamage(this.#options.db, DAMAGED)
+    }
   }
 
   #noteApplied(id: string, seq: number): void {
