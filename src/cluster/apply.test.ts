@@ -5,14 +5,14 @@ import { temporaryFolderInMemory } from '../../test/support/folder.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { settingWrites } from '../db/settings.ts'
-import { Applier } from './apply.ts'
+import { Applier, IDLE_TRANSACTION_BYTES } from './apply.ts'
 import { CALLS_VERSION, encodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
 import { logPositionSetter } from './position.ts'
 import { FIRST_CHAIN } from './schema.ts'
 
 /** A database of a cluster whose log is empty, and functions that fail when they are told to. */
-function setUp(path: string) {
+function setUp(path: string, transactionBytes?: number) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
   logPositionSetter(db)({ cluster: 'c', seq: 0, chain: FIRST_CHAIN })
@@ -25,7 +25,7 @@ function setUp(path: string) {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
     },
   }
-  const open = () => new Applier({ db, functions })
+  const open = () => new Applier({ db, functions, ...(transactionBytes && { transactionBytes }) })
   return { db, open, applier: open() }
 }
 
@@ -85,6 +85,19 @@ test('a failure of this machine leaves the entry to be applied later', () => {
   expect(applier.position.seq).toBe(0)
   expect(applier.problem).toBeUndefined()
   db.close()
+})
+
+test('one transaction applies as many bytes of entries as are given', () => {
+  const sizes = (transactionBytes?: number) => {
+    using folder = temporaryFolderInMemory()
+    const { db, open } = setUp(folder.path, transactionBytes)
+    const entries = entriesOf(Array.from({ length: 4 }, () => [save('a', 'x'.repeat(40_000))]))
+    const transactions = [...open().apply(entries)]
+    db.close()
+    return transactions.map(({ length }) => length)
+  }
+  expect(sizes()).toEqual([2, 2])
+  expect(sizes(IDLE_TRANSACTION_BYTES)).toEqual([4])
 })
 
 const [first, second, third] = entriesOf([[save('a')], [save('b')], [save('c')]]) as [

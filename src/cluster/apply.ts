@@ -9,6 +9,8 @@ import { findDamage, findLogPosition, type LogPosition, logPositionSetter } from
 /** Calls of one transaction, and their bytes in the log, while many entries are applied. */
 const TRANSACTION_CALLS = 1000
 const TRANSACTION_BYTES = 64 * 1024
+/** While no request waits. A page that several entries change is written once in a transaction. */
+export const IDLE_TRANSACTION_BYTES = 1024 * 1024
 
 interface DueEntry {
   entry: Entry
@@ -24,6 +26,7 @@ interface ApplierOptions {
   db: Database
   /** All functions that an entry may call. */
   functions: object
+  transactionBytes?: number
 }
 
 /**
@@ -59,6 +62,7 @@ export class Applier {
    * the disk refuses.
    */
   *apply(entries: readonly Entry[]): Generator<AppliedEntry[]> {
+    const { transactionBytes = TRANSACTION_BYTES } = this.#options
     let due: DueEntry[] = []
     let count = 0
     let bytes = 0
@@ -69,7 +73,7 @@ export class Applier {
       due.push({ entry, calls })
       count += calls.length
       bytes += entry.calls.length
-      if (count < TRANSACTION_CALLS && bytes < TRANSACTION_BYTES) continue
+      if (count < TRANSACTION_CALLS && bytes < transactionBytes) continue
       yield this.#commit(due)
       due = []
       count = 0

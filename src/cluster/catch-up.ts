@@ -3,7 +3,7 @@ import { DataError } from '../lib/data-error.ts'
 import { repeated, within } from '../lib/deadline.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import { Applier, OTHER_CLUSTER } from './apply.ts'
+import { Applier, IDLE_TRANSACTION_BYTES, OTHER_CLUSTER } from './apply.ts'
 import { NOT_ANSWERING, STATEMENT_MS } from './connection.ts'
 import { CALLS_VERSION } from './entries.ts'
 import { HostInUse, type HostReport, LEASE_MS, PostgresLog } from './log.ts'
@@ -51,7 +51,7 @@ export async function applyLog(
   { db, url, host, functions, boot }: LogFolder,
   contactMs = STATEMENT_MS,
 ): Promise<number> {
-  const applier = new Applier({ db, functions })
+  const applier = new Applier({ db, functions, transactionBytes: IDLE_TRANSACTION_BYTES })
   const entries = new PostgresLog({ url, host, ...(boot !== undefined && { boot }) })
   const first = applier.position.seq
   // The log is durable, so one flush to the disk is enough for many transactions.
