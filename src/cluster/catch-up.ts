@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { DataError } from '../lib/data-error.ts'
 import { repeated, within } from '../lib/deadline.ts'
+import { flushToDisk } from '../lib/flush.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
 import { Applier, IDLE_TRANSACTION_BYTES, OTHER_CLUSTER } from './apply.ts'
@@ -54,14 +55,18 @@ export async function applyLog(
   const applier = new Applier({ db, functions, transactionBytes: IDLE_TRANSACTION_BYTES })
   const entries = new PostgresLog({ url, host, ...(boot !== undefined && { boot }) })
   const first = applier.position.seq
-  // The log is durable, so one flush to the disk is enough for many transactions.
+  // One flush to the disk is enough for a page of entries: the log still has them.
   db.run('PRAGMA synchronous = NORMAL')
   db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   try {
     const { cluster } = await within(contactMs, entries.head(), NOT_ANSWERING)
     if (cluster !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
     // Again with each page: the pages may take longer than the lease.
-    const report = async () => boot && repeated(REPORTS, () => entries.report(reportOf(applier)))
+    const report = async () => {
+      // First: the log may delete entries that every host has reported.
+      if (applier.position.seq > first) flushToDisk(`${db.filename}-wal`)
+      if (boot) await repeated(REPORTS, () => entries.report(reportOf(applier)))
+    }
     for (await report(); !applier.problem; await report()) {
       const page = await entries.readAfter(applier.position.seq)
       if (page.length === 0) return applier.position.seq - first
