@@ -84,6 +84,16 @@ test('hits that are too many for that are without details', async () => {
   expect(state).toMatchObject({ recorded: 64 * RING_SLOTS, skipped: 36 * RING_SLOTS })
 })
 
+test('hits that arrive together just after a pass do not look like a high load', async () => {
+  const it = collector()
+  await it.take()
+  for (let i = 0; i < 200; i++) it.record(1)
+  await it.take()
+  for (let i = 0; i < 400; i++) it.record(1)
+  const { state } = await it.take()
+  expect(state).toMatchObject({ recorded: 600, observed: 600 })
+})
+
 test('one link with endless referrers takes no more than its share', async () => {
   const it = collector()
   for (let i = 0; i < 1000; i++) it.record(1, `Referer: https://host-${i}.example/\r\n`)

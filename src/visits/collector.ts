@@ -134,9 +134,9 @@ export class VisitCollector {
   /** Reads what is in the rings, and adapts how many hits the redirect threads keep. */
   async #readAll(): Promise<void> {
     const now = performance.now()
-    const elapsed = Math.max(1, now - this.#passedAt)
+    const elapsedMs = now - this.#passedAt
     this.#passedAt = now
-    this.#lagMs = Math.max(this.#lagMs, elapsed)
+    this.#lagMs = Math.max(this.#lagMs, elapsedMs)
     const day = Math.floor(this.#clock() / DAY)
     if (day !== this.#day) this.#ended.push(...this.#takeDay())
     this.#day = day
@@ -155,7 +155,8 @@ export class VisitCollector {
         if (++read % SLICE_MAX === 0) await new Promise((resolve) => setImmediate(resolve))
       }
     }
-    this.#adapt(hits / (elapsed / 1000), fills)
+    // After a shorter time, a few hits that arrived together would look like a high load.
+    this.#adapt(hits / (Math.max(PASS_MS, elapsedMs) / SECOND), fills)
   }
 
   /**
