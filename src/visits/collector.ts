@@ -37,8 +37,8 @@ export interface CollectorState {
 }
 
 const PASS_MS = 100
-/** Visits that are classified per second: about a tenth of a core. */
-const BUDGET_PER_SECOND = 20_000
+/** Visits that are classified per second: at most 3 % of a core. */
+const BUDGET_PER_SECOND = 10_000
 /** Visits that are classified without a pause. */
 const SLICE_MAX = 512
 /** Values of all links that wait to be written. Visits that would add more are skipped. */
