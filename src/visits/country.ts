@@ -20,7 +20,7 @@ export class Countries {
   #find: FindCountry = () => undefined
   /** Size and time of the files that were read. */
   #version = ''
-  /** Why the present file is not in use; undefined if it is. */
+  /** What is wrong with the present file; undefined if nothing is. */
   problem: string | undefined
 
   constructor(file: string) {
@@ -29,7 +29,12 @@ export class Countries {
   }
 
   find(client: ClientKey): string | undefined {
-    return this.#find(client)
+    try {
+      return this.#find(client)
+    } catch (error) {
+      this.problem = `COUNTRY_FILE ${this.#file} has a damaged record: ${messageOf(error)}`
+      return undefined
+    }
   }
 
   /** Reads the file again if it has changed. A damaged one leaves the last good one in use. */
@@ -69,16 +74,17 @@ function readBounded(file: string): Buffer {
 
 function mmdbFinder(bytes: Buffer): FindCountry {
   const reader = new Reader<CountryResponse & { country_code?: string }>(bytes)
+  const hasIpv6 = reader.metadata.ipVersion === 6
   const find: FindCountry = (client) => {
+    // The package would look for the first 32 bits in a file for IPv4.
+    if (!hasIpv6 && !isIpv4(client)) return undefined
     const found = reader.get(isIpv4(client) ? clientIp(client) : clientIp(client).slice(0, -3))
     const code = found?.country?.iso_code ?? found?.country_code
     return typeof code === 'string' && /^[A-Z]{2}$/.test(code) ? code : undefined
   }
-  // Damaged data appear with the first look-ups: 8.8.8.8 and 2001:4860::.
+  // Most damaged files fail with the first look-ups: 8.8.8.8 and 2001:4860::.
   find({ keyHigh: IPV4, keyLow: 0x08080808 })
-  if (reader.metadata.ipVersion === 6) {
-    find({ keyHigh: 0x20014860, keyLow: 0 })
-  }
+  find({ keyHigh: 0x20014860, keyLow: 0 })
   return find
 }
 
