@@ -22,7 +22,7 @@ const PREFETCH = /\bprefetch\b|\bprerender\b/i
 const QUERY = /^[A-Z]+ [^ ?]*\?([^ ]*)/
 /** Parameters of a short link that name its source, the most specific first. */
 const SOURCES = ['utm_source', 'source', 'ref']
-const SOURCE_MAX = 64
+const SOURCE_BYTES_MAX = 64
 const HOST_MAX = 64
 const COUNTRY = /^[A-Z]{2}$/
 
@@ -73,13 +73,14 @@ function sourceIn(head: string): string | undefined {
   return undefined
 }
 
-/** Small letters, at most 64 characters, without control, formatting and unpaired characters. */
+/** Small letters, at most 64 bytes, without control, formatting and unpaired characters. */
 const clean = (text: string): string =>
-  [...text.toWellFormed().replace(/[\p{C}\p{Z}\uFFFD]+/gu, ' ')]
-    .slice(0, SOURCE_MAX)
-    .join('')
+  // The end of a character that was cut is U+FFFD, too.
+  Buffer.from(text.toLowerCase())
+    .subarray(0, SOURCE_BYTES_MAX)
+    .toString()
+    .replace(/[\p{C}\p{Z}\uFFFD]+/gu, ' ')
     .trim()
-    .toLowerCase()
 
 /** The host of a referrer without `www.`, or the name of an Android app; never its path. */
 function hostOf(referrer: string): string | undefined {
