@@ -14,7 +14,7 @@ function request(head: string | undefined, headers: Record<string, string> = {},
 
 function ring() {
   const memory = allocateVisitRing()
-  return { recorder: new VisitRecorder(memory, HEADERS), reader: new VisitReader(memory) }
+  return { memory, recorder: new VisitRecorder(memory, HEADERS), reader: new VisitReader(memory) }
 }
 
 test('a visit is read as it was recorded', () => {
@@ -23,6 +23,15 @@ test('a visit is read as it was recorded', () => {
   recorder.record(4_294_967_295, client, request(head))
   expect(reader.next()).toEqual({ linkId: 4_294_967_295, weight: 1, client, head })
   expect(reader.next()).toBeUndefined()
+})
+
+test('nothing of a visit stays in memory after it was read', () => {
+  const { memory, recorder, reader } = ring()
+  const slots = Buffer.from(memory).subarray(128)
+  recorder.record(4_294_967_295, client, request('GET /ABCDEF HTTP/1.1\r\nHost: x\r\n\r\n'))
+  expect(slots.every((byte) => byte === 0)).toBe(false)
+  reader.next()
+  expect(slots.every((byte) => byte === 0)).toBe(true)
 })
 
 test('of a long head, and of a request without one, only the wanted headers are kept', () => {

@@ -107,7 +107,7 @@ export class VisitRecorder {
     Atomics.store(words, WRITTEN, (written + 1) | 0)
   }
 
-  /** A long head, such as one with many cookies, without what nobody reads. */
+  /** Of a long head, such as one with many cookies, only the parts that the reader looks for. */
   #shorten(request: VisitRequest): string {
     let head = `GET /?${request.query.slice(0, PART_MAX)} HTTP/1.1\r\n`
     for (const name of this.#headers) {
@@ -159,7 +159,7 @@ export class VisitReader {
     return ((Atomics.load(this.#words, WRITTEN) - (this.#words[READ] as number)) | 0) / RING_SLOTS
   }
 
-  /** The oldest visit, which is overwritten from now on; undefined if there is none. */
+  /** The oldest visit, which is erased from the ring; undefined if there is none. */
   next(): RecordedVisit | undefined {
     const words = this.#words
     const read = words[READ] as number
@@ -181,6 +181,7 @@ export class VisitReader {
       },
       head: this.#bytes.toString('latin1', start, start + length),
     }
+    this.#bytes.fill(0, slot * SLOT_BYTES, start + length)
     Atomics.store(words, READ, (read + 1) | 0)
     return visit
   }
