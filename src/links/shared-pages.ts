@@ -9,7 +9,7 @@ interface SharedPage {
   linkId: number
   code: Code
   url: string | null
-  /** 1: the page shows where the link leads. */
+  /** 1: the page shows the destination. */
   showsUrl: number
 }
 

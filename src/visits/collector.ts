@@ -43,13 +43,13 @@ const BUDGET_PER_SECOND = 10_000
 const SLICE_MAX = 512
 /** Values of all links that wait to be written. Visits that would add more are skipped. */
 const VALUES_WAITING_MAX = 50_000
-/** So many are written before their time. */
+/** So many values are written before a flush is due. */
 const VALUES_FLUSHED = 20_000
 /** Links in one write: about 5 ms of the writer thread. */
 const LINKS_PER_BATCH = 250
-/** So many hits one visit stands for at most, beyond its weight. */
+/** Maximum factor by which weights grow for the hits that found the ring full. */
 const SCALE_MAX = 64
-/** Bytes of heads after which a garbage collection is worth its time. */
+/** Bytes of heads between two garbage collections. */
 const GARBAGE_BYTES = 8 * 1024 * 1024
 const COUNTRY_CHECK_MS = 60 * SECOND
 
@@ -144,7 +144,7 @@ export class VisitCollector {
     let hits = 0
     let read = 0
     for (const [at, reader] of this.#readers.entries()) {
-      // What was there at the beginning: under load, a ring is never empty.
+      // Not until the ring is empty: under load it never is.
       const visits = readSome(reader, Math.ceil((fills[at] as number) * RING_SLOTS))
       const weights = this.#weightsOf(at, visits)
       for (const [n, visit] of visits.entries()) {
@@ -160,8 +160,8 @@ export class VisitCollector {
   }
 
   /**
-   * The weights of visits that were read together, as whole numbers. They also stand for the hits
-   * that found the ring full meanwhile, in as far as these are not too many.
+   * The weights of visits that were read together, as whole numbers. They include the hits that
+   * found the ring full meanwhile, up to `SCALE_MAX` times the weights.
    */
   #weightsOf(at: number, visits: readonly RecordedVisit[]): number[] {
     const skipped = ((this.#readers[at]?.skipped ?? 0) - (this.#skipped[at] as number)) >>> 0
@@ -180,7 +180,7 @@ export class VisitCollector {
     })
   }
 
-  /** The engine would wait for hundreds of MiB of heads. */
+  /** Without this, the engine lets hundreds of MiB of heads accumulate. */
   #collectGarbage(bytes: number): void {
     this.#garbageBytes += bytes
     if (this.#garbageBytes < GARBAGE_BYTES) return
@@ -191,9 +191,9 @@ export class VisitCollector {
   #adapt(hitsPerSecond: number, fills: readonly number[]): void {
     const wanted = Math.max(0, Math.ceil(Math.log2(hitsPerSecond / BUDGET_PER_SECOND)))
     for (const [at, reader] of this.#readers.entries()) {
-      const isCrowded = (fills[at] as number) > 0.5
+      const isOverHalfFull = (fills[at] as number) > 0.5
       // One step down at a time: the rate of a short pause tells little.
-      const least = isCrowded ? reader.shift + 1 : reader.shift - 1
+      const least = isOverHalfFull ? reader.shift + 1 : reader.shift - 1
       reader.shift = Math.min(SHIFT_MAX, Math.max(wanted, least))
     }
   }

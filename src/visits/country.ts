@@ -4,8 +4,8 @@ import { type ClientKey, clientIp, isIpv4 } from '../hot/client-address.ts'
 import { messageOf } from '../lib/thread.ts'
 
 const FILE_BYTES_MAX = 256 * 1024 * 1024
-/** Ends each file of MaxMind's format. */
-const MMDB_MARK = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
+/** Precedes the metadata at the end of an .mmdb file. */
+const METADATA_START = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
 
 /** Returns the code of a country (ISO 3166-1 alpha-2), or undefined. */
 type FindCountry = (client: ClientKey) => string | undefined
@@ -59,7 +59,7 @@ function versionOf(file: string): string {
 /** Throws if the file is absent or damaged. */
 function readCountries(file: string): FindCountry {
   const bytes = readBounded(file)
-  if (bytes.lastIndexOf(MMDB_MARK) >= 0) return mmdbFinder(bytes)
+  if (bytes.lastIndexOf(METADATA_START) >= 0) return mmdbFinder(bytes)
   const beside = `${file}6`
   const ipv6 = existsSync(beside) ? readBounded(beside).toString('latin1') : ''
   return rangeFinder(bytes.toString('latin1'), ipv6)
@@ -67,7 +67,7 @@ function readCountries(file: string): FindCountry {
 
 function readBounded(file: string): Buffer {
   const stat = statSync(file)
-  if (!stat.isFile()) throw new Error('it is no file')
+  if (!stat.isFile()) throw new Error('it is not a file')
   if (stat.size > FILE_BYTES_MAX) throw new Error('it is larger than 256 MiB')
   return readFileSync(file)
 }

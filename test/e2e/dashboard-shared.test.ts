@@ -28,7 +28,7 @@ async function shared(app: TestApp, fields: Record<string, string> = {}) {
   return { owner, code, path, token, address: `/app/shared/${token}` }
 }
 
-test('everybody with the address sees the numbers of the link, and not where it leads', async () => {
+test('everybody with the address sees the numbers of the link, but not its destination', async () => {
   await using app = await testApp({ visitFlushMs: 20, env: ENV })
   const { address, code } = await shared(app)
   const { text, status, headers } = await new Visitor(app, { from: '192.0.2.77' }).get(address)

@@ -17,12 +17,12 @@ import { visitSection } from '../ui/visit-panels.ts'
 import { readChart } from './analytics.ts'
 import { daysOf } from './visits.ts'
 
-/** The public page of a link: its numbers for everybody who has the secret address. */
+/** The public page of a link: its hits and visitors, for everyone with its secret address. */
 
 const TOKEN_BYTES = 16
 const TOKEN = /^[\w-]{22}$/
 
-/** Of the owner: switches the page on and off. */
+/** Lets the owner of a link switch its page on and off. */
 export const sharingPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.sharing', prefix: '/app/links' })
     .use(signedIn(deps))
@@ -37,7 +37,7 @@ export const sharingPages = (deps: DashboardDeps) =>
       return seeOther(`${linkPath(code)}?done=unshared`)
     })
 
-/** Of everybody with the address. Charged like other reads without a key. */
+/** Public. Charged like other reads without a key. */
 export const sharedPages = (deps: DashboardDeps) =>
   new Elysia({ name: 'dashboard.shared', prefix: '/app/shared' })
     .onBeforeHandle({ as: 'scoped' }, ({ request }) => {
