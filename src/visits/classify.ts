@@ -52,7 +52,7 @@ export function visitClassifier({ countries, countryHeader }: ClassifierOptions)
     // Anybody can send the header; only a trusted proxy replaces it.
     if (countryHeader !== undefined && client.isForwarded) {
       const country = get(countryHeader.toLowerCase()).toUpperCase()
-      // Cloudflare sends XX for unknown and T1 for Tor.
+      // Cloudflare sends XX for an unknown country, and T1 for Tor.
       return COUNTRY.test(country) && country !== 'XX' ? country : UNKNOWN_COUNTRY
     }
     return countries?.find(client) ?? UNKNOWN_COUNTRY

@@ -72,7 +72,7 @@ const NAMES: Partial<Record<VisitKind, Readonly<Record<string, string>>>> = {
     harmonyos: 'HarmonyOS',
     [OTHER]: 'Other',
   },
-  country: { [UNKNOWN_COUNTRY]: 'Unknown', [OTHER]: 'Other', T1: 'Tor network' },
+  country: { [UNKNOWN_COUNTRY]: 'Unknown', [OTHER]: 'Other' },
 }
 
 export function nameOf(kind: VisitKind, value: string): string {
