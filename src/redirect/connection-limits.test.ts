@@ -146,6 +146,27 @@ test('a request that waits gets the link of the connection that was idle longest
   expect([first?.hasLink, second?.hasLink, third?.hasRequest]).toEqual([true, false, true])
 })
 
+test('a link that is used again at once does not end for a request that waits', async () => {
+  const { limits, open } = limited({ connectionsMax: 100, linksMax: 4 })
+  const [again, first, second] = open(3, 'a') as [Client, Client, Client]
+  const oldest = new Client(limits, 'b')
+  for (const client of [oldest, again]) {
+    client.request()
+    client.answered()
+  }
+  for (const client of [first, second]) client.request()
+  expect(again.request()).toBe(false)
+  await Promise.resolve()
+  expect([oldest.hasLink, again.hasLink]).toEqual([false, true])
+  new Client(limits, 'c').request()
+  const waiting = new Client(limits, 'd')
+  expect(waiting.request()).toBe(false)
+  first.answered()
+  await Promise.resolve()
+  expect([again.hasRequest, again.hasLink]).toEqual([true, true])
+  expect([first.hasLink, waiting.hasRequest]).toEqual([false, true])
+})
+
 test('a connection to the control thread ends before Bun closes it', () => {
   const { limits, open } = limited()
   const [client] = open(1, 'a') as [Client]

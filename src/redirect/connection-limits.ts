@@ -221,7 +221,9 @@ export class ConnectionLimits<Connection extends LimitedConnection> {
     if (!oldest || this.#links < this.#limits.linksMax) return
     this.#idle.delete(oldest)
     // Not while a request is admitted: the end of a link may resume another one at once.
-    queueMicrotask(() => oldest.endLink())
+    queueMicrotask(() => {
+      if (!oldest.hasRequest) oldest.endLink()
+    })
   }
 
   /**
