@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Answer, type CallOptions, type TestApp, testApp } from '../support/app.ts'
-import { temporaryFolderInMemory } from '../support/folder.ts'
+import { temporaryFolder, temporaryFolderInMemory } from '../support/folder.ts'
 
 /** What GET /{code} answers for a link with rules. */
 
@@ -109,6 +110,22 @@ test('after its end a link redirects to expired_url, without a hit', async () =>
   expectExpired(await visit(app))
 })
 
+test('an expired link does not redirect to a host that was blocked later', async () => {
+  using folder = temporaryFolder()
+  const list = join(folder.path, 'hosts.txt')
+  const options = { dataDir: folder.path, env: { BLOCKLIST_FILES: list } }
+  const later = 'https://blocked.example/over'
+  writeFileSync(list, '')
+  {
+    await using app = await testApp(options)
+    await claimWith(app, { expires_at: '2020-01-01T00:00:00Z', expired_url: later })
+    expect((await visit(app)).headers.get('location')).toBe(later)
+  }
+  writeFileSync(list, '0.0.0.0 blocked.example\n')
+  await using app = await testApp(options)
+  expectExpired(await visit(app))
+})
+
 test('max_hits is the number of redirects, however many requests come at once', async () => {
   await using app = await testApp()
   await app.claim(CODE, URL)
@@ -121,6 +138,17 @@ test('max_hits is the number of redirects, however many requests come at once', 
   expect(answers.filter(({ status }) => status === 410)).toHaveLength(31)
   expect((await visit(app, { method: 'HEAD' })).status).toBe(410)
   expect(await hitsOf(app)).toBe(10)
+})
+
+test('max_hits of a code that is claimed again counts from 0', async () => {
+  await using app = await testApp()
+  const { passcode } = await app.claim(CODE, URL)
+  await change(app, { max_hits: 1 })
+  expectRedirect(await visit(app))
+  await app.call('POST', '/api/delete', { key: 'free', json: { code: CODE, passcode } })
+  await claimWith(app, { max_hits: 1 })
+  expectRedirect(await visit(app))
+  expectExpired(await visit(app))
 })
 
 test('max_hits counts on after a restart', async () => {
