@@ -12,6 +12,8 @@ const TRIAL_SIZES = [256, 512]
 /** Pixels around a logo in which a code is searched. */
 const FRAME_PX = 40
 const PNG_SIGNATURE = '89504e470d0a1a0a'
+/** Offset of the text IHDR: the header is the first chunk. */
+const HEADER_AT = 12
 
 interface LogoFile {
   bytes: Uint8Array
@@ -58,7 +60,8 @@ function drawPng(bytes: Uint8Array): Bitmap | { problem: string } {
     return { problem: 'The file is not a PNG. Export it as a PNG.' }
   }
   const damaged = { problem: 'The PNG is damaged or incomplete. Export it again.' }
-  if (bytes.length < 24) return damaged
+  // Of several headers, the decoder uses the last one.
+  if (bytes.length < 24 || Buffer.from(bytes).lastIndexOf('IHDR') !== HEADER_AT) return damaged
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // Before it is decoded: the size decides the memory.
   if (Math.max(view.getUint32(16), view.getUint32(20)) > PNG_SIDE_MAX) {

@@ -109,6 +109,19 @@ function pngBomb(width: number, height: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.concat([png.subarray(0, 33), chunk, end]))
 }
 
+/** The size in the first header is small, and that in the second one is not. */
+function pngOfTwoSizes(): Uint8Array<ArrayBuffer> {
+  const png = pngLogo(300)
+  const headerEnd = 33
+  const header = Buffer.from(pngLogo(1).subarray(8, headerEnd))
+  header.writeUInt32BE(4000, 8)
+  header.writeUInt32BE(4000, 12)
+  header.writeUInt32BE(Bun.hash.crc32(header.subarray(4, 21)), 21)
+  return new Uint8Array(
+    Buffer.concat([png.subarray(0, headerEnd), header, png.subarray(headerEnd)]),
+  )
+}
+
 const DAMAGED_PNG = 'The PNG is damaged or incomplete. Export it again.'
 const LARGE_PNG = 'The PNG is larger than 1024 x 1024 pixels.'
 const UNKNOWN = 'The file is not a PNG. Export it as a PNG.'
@@ -127,6 +140,7 @@ const hostile = [
   { name: 'a truncated PNG', logo: pngLogo(300).subarray(0, 200), problem: DAMAGED_PNG },
   { name: 'a PNG of 2000 px', logo: pngLogo(2000, 10), problem: LARGE_PNG },
   { name: 'a bomb of 30,000 px', logo: pngBomb(30_000, 30_000), problem: LARGE_PNG },
+  { name: 'a PNG with two headers', logo: pngOfTwoSizes(), problem: DAMAGED_PNG },
   {
     name: 'a PNG that shows nothing',
     logo: pngLogo(8, 8, '00000000'),
