@@ -23,6 +23,14 @@ test('hits are counted in their minute, the current one last', () => {
   expect(read(40)).toEqual(new Array(RECENT_MINUTES).fill(0))
 })
 
+test('hits older than half an hour are not taken for new ones', () => {
+  const { hits, at, read } = recent()
+  hits.add({ linkId: 1 }, 2, at(0))
+  hits.add({ linkId: 1 }, 5, at(-RECENT_MINUTES))
+  hits.add({ linkId: 1 }, 3, at(1 - RECENT_MINUTES))
+  expect(read()).toEqual([3, ...new Array(RECENT_MINUTES - 2).fill(0), 2])
+})
+
 test('after half an hour a minute is counted anew', () => {
   const { hits, at, read } = recent()
   for (let minute = 0; minute <= 35; minute++) hits.add({ linkId: 1 }, minute, at(minute))
