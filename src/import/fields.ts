@@ -202,7 +202,7 @@ function isTrue(value: unknown): boolean {
 /** A short URL says the domain and the path; else the row has them apart. */
 function placeOf({ short, path, secret, otherPaths, domain }: Values) {
   const named = textOf(domain).toLowerCase() || undefined
-  const own = textOf(path).replace(/^\/+|\/+$/g, '')
+  const own = withoutSlashes(textOf(path))
   const place = shortPlace(textOf(short))
   const further = Array.isArray(otherPaths) ? otherPaths.map((one) => shortPlace(textOf(one))) : []
   const places = [place, ...further].filter((one) => one !== undefined)
@@ -215,6 +215,10 @@ function placeOf({ short, path, secret, otherPaths, domain }: Values) {
 }
 
 const SHARED_DOMAIN = 'bit.ly'
+
+/** The lookbehind keeps the time linear: other positions of a row of slashes fail at once. */
+const withoutSlashes = (path: string): string =>
+  path.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '')
 
 /** Undefined for an empty text. A path of `\0` is malformed. */
 function shortPlace(text: string): { domain: string | undefined; path: string } | undefined {

@@ -111,6 +111,12 @@ function otherDatabase(): Uint8Array<ArrayBuffer> {
 const REFUSED: [name: string, content: Content, message: RegExp][] = [
   ['an empty file', '', /no links/],
   ['a file without a destination', 'a,b\n1,2\n', /no column/],
+  ['1,000 columns', `url,${'a,'.repeat(1000)}b\nhttps://e.com\n`, /more than 200 columns/],
+  [
+    'a dump of 1,000 columns',
+    `INSERT INTO \`yourls_url\` (keyword, url${', a'.repeat(1000)}) VALUES ('1');\n`,
+    /more than 200 columns/,
+  ],
   ['a quote that is never closed', `url,slug\n"https://e.com,x\n${'y'.repeat(3_000_000)}`, /quote/],
   ['a field of 10 MB', `url,slug\nhttps://e.com,${'y'.repeat(10_000_000)}\n`, /million characters/],
   ['100,000 levels of JSON', deep, /no links|no column/],
@@ -129,4 +135,18 @@ const REFUSED: [name: string, content: Content, message: RegExp][] = [
 ]
 test.each(REFUSED)('%s is refused before anything is written', async (_, content, message) => {
   expect(scan([fileOf(content)], { format: 'auto' })).rejects.toThrow(message)
+})
+
+const YOURLS_ROW = "INSERT INTO `yourls_url` (`keyword`, `url`) VALUES ('1', 'https://e.com');\n"
+
+const SLOW: [name: string, content: string][] = [
+  ['a path of many slashes', `url,slug\nhttps://e.com,x${'/'.repeat(300_000)}x\n`],
+  ['many empty lines in a table of a dump', `CREATE TABLE a (${'\n'.repeat(65_000)});\n`.repeat(3)],
+  ['many spaces in a row of a dump', `INSERT INTO a${' '.repeat(4000)};\n`.repeat(500)],
+]
+test.each(SLOW)('%s: reading takes time in proportion to the length', async (_, content) => {
+  const startedAt = performance.now()
+  const file = fileOf(`${content}${content.startsWith('url') ? '' : YOURLS_ROW}`)
+  expect((await scan([file], { format: 'auto' })).rows).toBe(1)
+  expect(performance.now() - startedAt).toBeLessThan(1500)
 })

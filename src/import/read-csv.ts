@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { SourceError, type SourceFile, type SourceRow } from './source.ts'
+import { requireFewColumns, SourceError, type SourceFile, type SourceRow } from './source.ts'
 import { delimiterOf, encodingOf, textOf } from './text.ts'
 
 /** Bounds the memory of a quote that is never closed. The longest texts of a link fit. */
@@ -33,7 +33,10 @@ export async function* readCsv({ name, blob }: SourceFile): AsyncGenerator<Sourc
     for await (const { info, record } of parser as AsyncIterable<Parsed>) {
       if (names) yield { line: info.lines, values: valuesOf(names, record) }
       // Excel's first line says only which sign separates the columns.
-      else if (!/^sep=/i.test(record[0] ?? '')) names = record
+      else if (!/^sep=/i.test(record[0] ?? '')) {
+        requireFewColumns(name, record)
+        names = record
+      }
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error

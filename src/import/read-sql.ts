@@ -1,4 +1,4 @@
-import { SourceError, type SourceFile, type SourceRow } from './source.ts'
+import { requireFewColumns, SourceError, type SourceFile, type SourceRow } from './source.ts'
 import { encodingOf, textOf } from './text.ts'
 
 /** Reads dumps of MySQL, MariaDB and PostgreSQL, one statement or row after the other. */
@@ -13,7 +13,7 @@ const SHORT = ['keyword', 'short_url', 'address', 'short']
 const LONG = ['url', 'long_url', 'target']
 
 export async function* readSql({ name, blob }: SourceFile): AsyncGenerator<SourceRow, void> {
-  const dump = new Dump()
+  const dump = new Dump(name)
   for await (const text of textOf(blob, await encodingOf(blob))) {
     dump.add(text)
     yield* dump.rows()
@@ -41,6 +41,11 @@ class Dump {
   /** Domains of Kutt by their ids. */
   readonly #domains = new Map<Cell, Cell>()
   #line = 0
+  readonly #file: string
+
+  constructor(file: string) {
+    this.#file = file
+  }
 
   add(text: string): void {
     this.#text = this.#text.slice(this.#at) + text
@@ -89,7 +94,7 @@ class Dump {
     if (/^(?:--|#)/.test(rest)) return this.#moveAfter('\n')
     if (rest.startsWith('/*')) return this.#moveAfter('*/')
     const rows =
-      /^INSERT (?:IGNORE )?INTO\s+([`"\w.]+)\s*(?:\(([^)]*)\))?\s*VALUES\s*/i.exec(rest) ??
+      /^INSERT (?:IGNORE )?INTO\s+([`"\w.]+)\s*(?:\(([^)]*)\)\s*)?VALUES\s*/i.exec(rest) ??
       /^COPY\s+([`"\w.]+)\s*\(([^)]*)\)\s+FROM stdin;\r?\n/i.exec(rest)
     if (rows) return this.#begin(rows)
     return this.#skipStatement()
@@ -98,6 +103,7 @@ class Dump {
   #begin([all, table = '', list]: RegExpExecArray): boolean {
     const columns =
       list === undefined ? this.#columns.get(nameOf(table)) : list.split(',').map(nameOf)
+    requireFewColumns(this.#file, columns ?? [])
     const form = /^COPY/i.test(all) ? 'copy' : 'insert'
     this.#table = { columns: columns ?? [], kind: kindOf(nameOf(table), columns ?? []), form }
     return this.#move(all.length)
@@ -110,7 +116,7 @@ class Dump {
     const statement = this.#text.slice(this.#at, Math.min(end, this.#at + 65_536))
     const table = /^CREATE TABLE\s+(?:IF NOT EXISTS\s+)?([`"\w.]+)\s*\(/i.exec(statement)
     if (table) {
-      const columns = statement.matchAll(/^\s*[`"](\w+)[`"]\s+\w/gm)
+      const columns = statement.matchAll(/^[\t ]*[`"](\w+)[`"]\s+\w/gm)
       this.#columns.set(
         nameOf(table[1] ?? ''),
         [...columns].map(([, column = '']) => column),

@@ -39,6 +39,15 @@ export interface SourceRow {
   values: Readonly<Record<string, unknown>>
 }
 
+/** Each row costs time for each column, also for those of which it has no value. */
+const COLUMNS_MAX = 200
+
+/** Throws SourceError for more columns than a table of links has. */
+export function requireFewColumns(file: string, columns: readonly string[]): void {
+  if (columns.length <= COLUMNS_MAX) return
+  throw new SourceError(`${file} has more than ${COLUMNS_MAX} columns.`)
+}
+
 /** A file cannot be read as what it should be. The message is for the user. */
 export class SourceError extends Error {
   override readonly name = 'SourceError'
