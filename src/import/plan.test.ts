@@ -150,3 +150,18 @@ test.each(SLOW)('%s: reading takes time in proportion to the length', async (_, 
   expect((await scan([file], { format: 'auto' })).rows).toBe(1)
   expect(performance.now() - startedAt).toBeLessThan(1500)
 })
+
+test('the service answers other requests between rows that take long', async () => {
+  const row = `https://e.com,${'a|'.repeat(150_000)}\n`
+  let longest = 0
+  let last = performance.now()
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 1)
+  const found = await scan([fileOf(`url,tags\n${row.repeat(60)}`)], { format: 'auto' })
+  clearInterval(timer)
+  longest = Math.max(longest, performance.now() - last)
+  expect(found.rows).toBe(60)
+  expect(longest).toBeLessThan(1000)
+})

@@ -1,3 +1,4 @@
+import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import { findPathProblem } from '../links/aliases.ts'
@@ -114,9 +115,12 @@ async function* linksOf(
 ): AsyncGenerator<SourceLink | string, void> {
   for (const { format, rows } of sources) {
     const dialect: Dialect = { ...formatOf(format), dateFormat }
-    let count = 0
+    let startedAt = monotonicClock()
     for await (const row of rows()) {
-      if (++count % ROWS_PER_SLICE === 0) await batchSlices.next()
+      if (monotonicClock() - startedAt > SLICE_MS) {
+        await batchSlices.next()
+        startedAt = monotonicClock()
+      }
       const { [LINE]: text } = row.values
       if (format === 'hopcode') yield String(text)
       else yield linkOf(row, dialect)
@@ -124,8 +128,8 @@ async function* linksOf(
   }
 }
 
-/** About a millisecond, after which the service answers other requests. */
-const ROWS_PER_SLICE = 200
+/** After it the service answers other requests: some rows take a thousand times as long as most. */
+const SLICE_MS = 2
 
 interface RunOptions extends ImportOptions {
   dryRun?: boolean | undefined
