@@ -77,7 +77,7 @@ function jsonLine(
   const view = propertiesView(properties)
   const none = propertiesView(NO_PROPERTIES)
   const set = SETTABLE_PROPERTIES.flatMap(({ name }) =>
-    String(view[name]) === String(none[name]) ? [] : [[name, view[name]]],
+    JSON.stringify(view[name]) === JSON.stringify(none[name]) ? [] : [[name, view[name]]],
   )
   const paths = (anyCase: number) =>
     aliases.filter((alias) => alias.anyCase === anyCase).map(({ path }) => path)

@@ -117,9 +117,11 @@ async function readLines(
   } catch {
     throw new AppError('invalid_utf8')
   }
-  // One more than allowed, and the empty text after the last line break.
-  const lines = text.split('\n', 2 * linesMax + 2).filter((line) => line.trim() !== '')
-  if (lines.length >= 1 && lines.length <= linesMax) return lines
+  // Empty lines are few: each line costs memory. The last text is the one after the last line break.
+  const all = text.split('\n', 2 * linesMax + 2)
+  const lines = all.filter((line) => line.trim() !== '')
+  const isComplete = all.length <= 2 * linesMax + 1
+  if (isComplete && lines.length >= 1 && lines.length <= linesMax) return lines
   throw new AppError('invalid_value', `The body must have between 1 and ${linesMax} lines`)
 }
 

@@ -117,6 +117,12 @@ test('an export that is imported into an empty service has the same export', asy
   expect(await exported(other)).toBe(first)
 })
 
+test('a text that reads like a value that is not set is in the export', async () => {
+  await using app = await testApp()
+  await send(app, [{ code: 'NULLED26', url: 'https://example.com/', title: 'null', note: 'null' }])
+  expect(JSON.parse(await exported(app))).toMatchObject({ title: 'null', note: 'null' })
+})
+
 test('a dry run has the outcomes of the import, and changes nothing', async () => {
   await using app = await testApp({
     env: { IMPORT_ALIASES: 'all', FREE_LINKS_MAX: '3' },
@@ -234,6 +240,8 @@ test('requests that are none are refused as a whole', async () => {
     ['{}', { 'content-type': 'application/json' }, 415],
     ['', TYPE, 400],
     [Array(101).fill('{}').join('\n'), TYPE, 400],
+    // None of the lines is left out without a result.
+    [`{}${'\n'.repeat(1000)}{}`, TYPE, 400],
   ]
   for (const [raw, headers, status] of refusals) {
     expect(await app.call('POST', '/api/import', { key: 'free', raw, headers })).toMatchObject({
