@@ -32,14 +32,18 @@ export interface ImportJob {
 /** A file waits so long for its import, and a report for its download. */
 const KEPT_MS = 60 * 60 * 1000
 const JOBS_MAX = 100
-/** Bytes of all files that wait. */
+/** Bytes of all files and reports that wait. */
 const BYTES_MAX = 96 * 1024 * 1024
 const PROBLEMS_MAX = 20
+/** Of a file that an owner has not uploaded: bounds the time of a check, and its report. */
+export const ROWS_MAX = 100_000
 /** Of one process: an import takes time from other requests. */
 const RUNNING_MAX = 3
 
 const INTERRUPTED =
   'The import was interrupted. Choose the file again: links that exist already are not changed.'
+
+const TOO_MANY_ROWS = `has more than ${ROWS_MAX.toLocaleString('en')} rows.`
 
 /** Imports of the dashboard, one for each account. They run in the background. */
 export class ImportJobs {
@@ -47,7 +51,7 @@ export class ImportJobs {
   readonly #jobs = new LRUCache<AccountId, ImportJob>({
     max: JOBS_MAX,
     maxSize: BYTES_MAX,
-    sizeCalculation: ({ file }) => file.blob.size + 1,
+    sizeCalculation: ({ file, report }) => file.blob.size + report.size + 1,
     ttl: KEPT_MS,
   })
   #running = 0
@@ -70,6 +74,7 @@ export class ImportJobs {
     this.#begin(owner, job, async () => {
       job.found = await scan([file], options, (rows) => {
         job.done = rows
+        if (!file.isTrusted && rows > ROWS_MAX) throw new SourceError(TOO_MANY_ROWS)
       })
       job.format = job.found.format
       await this.#run(owner, job, true)
@@ -129,6 +134,10 @@ export class ImportJobs {
     }
     job.summary = step.value
     job.report = new Blob(parts)
+    if (this.#jobs.peek(owner.id) !== job) return
+    // The cache computes the size of a job only when it is new.
+    this.#jobs.delete(owner.id)
+    this.#jobs.set(owner.id, job)
   }
 }
 

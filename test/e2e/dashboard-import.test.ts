@@ -67,6 +67,7 @@ const REFUSED: [name: string, content: string, message: RegExp][] = [
     'Short URL,Long URL\nhttps://a.test/x,https://e.com\nhttps://b.test/x,https://e.com\n',
     /The links have several domains/,
   ],
+  ['more than 100,000 rows', `url\n${'x\n'.repeat(100_001)}`, /has more than 100,000 rows/],
   ['a database of a member', `SQLite format 3\0${'x'.repeat(4096)}`, /only owners/],
 ]
 test.each(REFUSED)('a file with %s is refused with the reason', async (_, content, message) => {
@@ -82,6 +83,7 @@ test('a form without a file or from another site changes nothing, and nobody see
   const pro = await makeMember(app, 'pro@example.com')
   expect((await upload(app, free, '')).status).toBe(422)
   expect((await upload(app, free, CSV, { csrf: 'x' })).status).toBe(403)
+  expect((await upload(app, free, CSV, { domain: 'a,'.repeat(251) })).status).toBe(422)
   await upload(app, free, CSV, { domain: 'go.test' })
   await finished(free)
   expect((await pro.get(PATH)).text).not.toContain('Import 2 links')

@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts'
 import { generatedBody } from '../../http/generated-body.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
-import { countCreated, type ImportJob } from '../../import/jobs.ts'
+import { countCreated, type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
 import { OUTCOMES } from '../../import/outcomes.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
@@ -61,11 +61,17 @@ const PASSWORDS = {
 }
 type Passwords = keyof typeof PASSWORDS
 
+const DOMAINS_LENGTH_MAX = 500
+
 function checkFile(deps: DashboardDeps, { account }: CurrentUser, form: Form): void {
   const file = form.file('file')
   if (!file) throw new AppError('invalid_value', 'Choose a file.')
-  const domains = form
-    .text('domain')
+  const domainText = form.text('domain')
+  // Each row is compared with each domain.
+  if (domainText.length > DOMAINS_LENGTH_MAX) {
+    throw new AppError('invalid_value', `Domains: at most ${DOMAINS_LENGTH_MAX} characters.`)
+  }
+  const domains = domainText
     .split(/[\s,]+/)
     .filter((domain) => domain !== '')
   const passwords = form.text('passwords') as Passwords
@@ -118,7 +124,9 @@ function uploadCard(user: CurrentUser): Html {
           label: 'File',
           type: 'file',
           hint: `Of Shlink, YOURLS, Kutt, Chhoto URL, Sink, Bitly, Dub, Short.io, Rebrandly or
-            Hopcode, or a spreadsheet as CSV. Up to ${user.account.isOwner ? 32 : 8} MiB.`,
+            Hopcode, or a spreadsheet as CSV. Up to ${
+              user.account.isOwner ? '32 MiB' : `8 MiB and ${parts.count(ROWS_MAX)} rows`
+            }.`,
           required: true,
         }),
         parts.field({
@@ -126,7 +134,7 @@ function uploadCard(user: CurrentUser): Html {
           label: 'Only links of this domain',
           hint: 'Needed if the file has several.',
           autocomplete: 'off',
-          extra: { maxlength: 500, placeholder: 'go.example.com', spellcheck: 'false' },
+          extra: { maxlength: DOMAINS_LENGTH_MAX, placeholder: 'go.example.com', spellcheck: 'false' },
         }),
         parts.select({
           name: 'passwords',
