@@ -53,6 +53,7 @@ export const REFUSALS = {
   internal: fixed(500, 'Internal server error'),
   maintenance: detailed(503, (until) => `Service under maintenance until ${until}`),
   overloaded: fixed(503, 'Too much data is being transferred. Try again in a few seconds.'),
+  import_running: fixed(503, 'Other imports are running. Try again when they have ended.'),
   busy: fixed(503, 'Many people are signing in at this moment. Try again in a few seconds.'),
   search_timeout: fixed(503, 'The search took too long. Try again in a moment.'),
   quota_exceeded: detailed(422, (quota) => `Quota exceeded: ${quota}`),

@@ -217,8 +217,7 @@ function placeOf({ short, path, secret, otherPaths, domain }: Values) {
 const SHARED_DOMAIN = 'bit.ly'
 
 /** The lookbehind keeps the time linear: other positions of a row of slashes fail at once. */
-const withoutSlashes = (path: string): string =>
-  path.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '')
+const withoutSlashes = (path: string): string => path.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '')
 
 /** Undefined for an empty text. A path of `\0` is malformed. */
 function shortPlace(text: string): { domain: string | undefined; path: string } | undefined {

@@ -65,10 +65,11 @@ export class ImportJobs {
     return this.#jobs.get(accountId)
   }
 
-  /** Checks a file. Throws `overloaded` while the account's last import runs, or too many do. */
+  /** Checks a file. Throws `import_running` while the last one of the account, or too many, run. */
   check(owner: Account, file: SourceFile, options: ImportOptions): void {
     const last = this.find(owner.id)
-    if (last?.phase === 'checking' || last?.phase === 'importing') throw new AppError('overloaded')
+    const isRunning = last?.phase === 'checking' || last?.phase === 'importing'
+    if (isRunning) throw new AppError('import_running')
     const report = new Blob()
     const job: ImportJob = { file, options, phase: 'checking', done: 0, problems: [], report }
     this.#begin(owner, job, async () => {
@@ -100,7 +101,7 @@ export class ImportJobs {
   }
 
   #begin(owner: Account, job: ImportJob, work: () => Promise<void>): void {
-    if (this.#running >= RUNNING_MAX) throw new AppError('overloaded')
+    if (this.#running >= RUNNING_MAX) throw new AppError('import_running')
     this.#running++
     job.done = 0
     work()

@@ -117,7 +117,7 @@ async function readLines(
   } catch {
     throw new AppError('invalid_utf8')
   }
-  // Empty lines are few: each line costs memory. The last text is the one after the last line break.
+  // Empty lines cost memory too. The last text is the one after the last line break.
   const all = text.split('\n', 2 * linesMax + 2)
   const lines = all.filter((line) => line.trim() !== '')
   const isComplete = all.length <= 2 * linesMax + 1

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
-import type { Visitor } from '../support/dashboard.ts'
+import { setUpOwner, type Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 
 /** Import of a file and export of all links in the dashboard, without scripts. */
@@ -90,4 +90,26 @@ test('a form without a file or from another site changes nothing, and nobody see
   expect((await pro.get(`${PATH}/report.csv`)).status).toBe(404)
   await pro.post(`${PATH}/start`, {}, { from: PATH })
   expect((await app.call('GET', '/spring-sale')).status).toBe(404)
+})
+
+test('a report of any length can be downloaded', async () => {
+  await using app = await testApp()
+  const { owner } = await setUpOwner(app)
+  // The report has each quote twice: 18 MB.
+  const row = `https://example.com/,x${'"'.repeat(900_000)}\n`
+  expect((await upload(app, owner, `url,slug\n${row.repeat(10)}`)).status).toBe(303)
+  await finished(owner)
+  const { status, text } = await owner.get(`${PATH}/report.csv`)
+  expect([status, text.split('invalid_path').length]).toEqual([200, 11])
+}, 20_000)
+
+test('a second file while the first one is checked is refused with the reason', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  await upload(app, free, `url\n${'x\n'.repeat(50_000)}`)
+  const second = await upload(app, free, CSV)
+  expect([second.status, await second.text()]).toEqual([
+    503,
+    expect.stringContaining('Other imports are running'),
+  ])
 })

@@ -5,6 +5,7 @@ import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { countCreated, type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
 import { OUTCOMES } from '../../import/outcomes.ts'
+import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html, visible } from '../../lib/html.ts'
@@ -40,8 +41,10 @@ export const importPages = (deps: DashboardDeps) =>
     .get('/report.csv', async ({ user }) => {
       const job = deps.imports.find(user.account.id)
       if (!job?.summary) throw new AppError('page_not_found')
-      const bytes = await job.report.bytes()
-      return fileResponse(bytes, { name: 'hopcode-import.csv', type: CSV_TYPE })
+      const hold = deps.unsent.hold(user.account.id)
+      hold.take(EXPORT_BYTES)
+      const body = await generatedBody(textOf(job.report, 'utf-8'), hold)
+      return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
     })
     .get('/export/:format', async ({ user, params }) => {
       const format = EXPORT_FORMATS.find((one) => one === params.format)
@@ -71,9 +74,7 @@ function checkFile(deps: DashboardDeps, { account }: CurrentUser, form: Form): v
   if (domainText.length > DOMAINS_LENGTH_MAX) {
     throw new AppError('invalid_value', `Domains: at most ${DOMAINS_LENGTH_MAX} characters.`)
   }
-  const domains = domainText
-    .split(/[\s,]+/)
-    .filter((domain) => domain !== '')
+  const domains = domainText.split(/[\s,]+/).filter((domain) => domain !== '')
   const passwords = form.text('passwords') as Passwords
   deps.imports.check(
     account,
@@ -134,7 +135,11 @@ function uploadCard(user: CurrentUser): Html {
           label: 'Only links of this domain',
           hint: 'Needed if the file has several.',
           autocomplete: 'off',
-          extra: { maxlength: DOMAINS_LENGTH_MAX, placeholder: 'go.example.com', spellcheck: 'false' },
+          extra: {
+            maxlength: DOMAINS_LENGTH_MAX,
+            placeholder: 'go.example.com',
+            spellcheck: 'false',
+          },
         }),
         parts.select({
           name: 'passwords',
