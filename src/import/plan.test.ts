@@ -49,6 +49,13 @@ test('several domains need a choice, and each row still has one result', async (
   expect(outcomesOf(both.rows)).toEqual(['kept', 'created'])
 })
 
+test('the list of the domains of a file is short', async () => {
+  const row = (n: number) => `https://${n}.test/one,https://e.com/\n`
+  const rows = Array.from({ length: 60 }, (_, n) => row(n)).join('')
+  const problem = await imported([`Short URL,Long URL\n${rows}${row(59)}`]).catch(String)
+  expect(problem).toMatch(/:\n {2}59\.test: 2 rows\n[\s\S]*\n {2}and 10 others$/)
+})
+
 test('without hits, a maximum is what is left of it', async () => {
   const csv = 'url,slug,hits,max visits\nhttps://e.com/,one-1,7,10\nhttps://e.com/,two-2,9,9\n'
   const { lines, summary } = await imported([csv], { withoutHits: true })

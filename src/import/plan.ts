@@ -94,15 +94,29 @@ export async function scan(
   if (found.rows === 0) throw new SourceError('There are no links in it.')
   const named = [...found.domains.keys()].filter((domain) => domain !== '')
   if (named.length > 1 && !options.domains) {
-    const list = [...found.domains].map(
-      ([domain, rows]) => `  ${domain || '(none)'}: ${rows.toLocaleString('en')} rows`,
-    )
     throw new SourceError(
-      'The links have several domains. Choose with --domain, which can be repeated:\n' +
-        list.join('\n'),
+      'The links have several domains. Name those to import with --domain, which can be repeated, ' +
+        `or in the form of the dashboard:\n${listOf(found.domains)}`,
     )
   }
   return found
+}
+
+const LISTED_DOMAINS_MAX = 50
+
+/** Those with the most rows first. */
+function listOf(domains: ReadonlyMap<string, number>): string {
+  const sorted = [...domains].toSorted(([, one], [, other]) => other - one)
+  const lines = sorted
+    .slice(0, LISTED_DOMAINS_MAX)
+    .map(
+      ([domain, rows]) =>
+        `  ${domain.slice(0, 255) || '(none)'}: ${rows.toLocaleString('en')} rows`,
+    )
+  const others = sorted.length - lines.length
+  return [...lines, ...(others > 0 ? [`  and ${others.toLocaleString('en')} others`] : [])].join(
+    '\n',
+  )
 }
 
 const isChosen = ({ domain }: SourceLink, { domains }: ImportOptions): boolean =>
