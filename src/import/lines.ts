@@ -127,7 +127,10 @@ function checkRow(
   const paths = [...row.aliases, ...row.aliasesAnyCase]
   const reserved = paths.find(aliasRules.isReserved)
   if (reserved !== undefined) {
-    return refused('reserved_path', `The service itself has pages at /${reserved}`)
+    return refused(
+      'reserved_path',
+      `Paths such as /${reserved} are reserved for the service itself`,
+    )
   }
   if (paths.length > 0 && !mayAdd) return resultOf('not_allowed', new AppError('alias_not_allowed'))
   if (url && blocklist.isBlocked(url)) return resultOf('blocked', new AppError('url_blocked'))

@@ -50,10 +50,13 @@ export class AliasRules {
     this.#options = options
   }
 
-  /** The routes of the service: no alias begins like one of them. */
+  /**
+   * The routes of the service: no alias begins like one of them, or is below /.well-known (RFC 8615),
+   * where certificate authorities and apps look for the proof of who controls a domain.
+   */
   reserve(routes: readonly { path: string }[]): void {
     const names = routes.map(({ path }) => firstSegment(path))
-    this.#reserved = new Set(names.filter((name) => !/^[:*]|^$/.test(name)))
+    this.#reserved = new Set(['.well-known', ...names.filter((name) => !/^[:*]|^$/.test(name))])
   }
 
   isReserved = (path: string): boolean => this.#reserved.has(firstSegment(`/${path}`))

@@ -135,6 +135,7 @@ const REFUSED: [aliases: unknown, status: number, error: string | RegExp][] = [
   [['docs'], 409, 'Path already in use: docs'],
   [['qr/SPRING'], 409, 'Path already in use: qr/SPRING'],
   [['cdn/x'], 409, 'Path already in use: cdn/x'],
+  [['.well-known/acme-challenge/x'], 409, /^Path already in use/],
   [['-/ready'], 409, 'Path already in use: -/ready'],
   [['free-1', 'spring26'], 409, 'Path already in use: spring26'],
   [['free-1', 'Taken-1'], 409, 'Path already in use: Taken-1'],
