@@ -14,7 +14,7 @@ import type { Code } from '../lib/code.ts'
 import { stackOf } from '../lib/log.ts'
 import { secureRandom } from '../lib/random.ts'
 import { type LimiterMemory, RateLimiter } from '../limits/budgets.ts'
-import { AliasReads } from '../links/aliases.ts'
+import { type Alias, AliasReads } from '../links/aliases.ts'
 import { LinkCache } from '../links/cache.ts'
 import { CodeFilter } from '../links/code-filter.ts'
 import { DestinationReads } from '../links/destination.ts'
@@ -225,17 +225,20 @@ export class RedirectThread {
       if (this.#codes?.has(code) === false) return null
       return lookUp(() => cache.lookUp(code))
     }
+    // The link of a remembered alias may be gone, and its code may be that of another one.
+    const resolve = (alias: Alias): AliasedLink | null | undefined => {
+      const link = find(alias.code)
+      return link && link.id === alias.linkId ? { code: alias.code, link } : link && null
+    }
     const findAlias = (path: string): AliasedLink | null | undefined => {
       if (path.length > ALIAS_KEY_MAX) return null
-      let alias = cache.findAliasInMemory(path) ?? null
-      if (!alias && this.#codes?.mayHaveAlias(path) !== false) {
-        const stored = lookUp(() => cache.lookUpAlias(path))
-        if (stored === undefined) return undefined
-        alias = stored
-      }
-      const link = alias && find(alias.code)
-      // The link of a remembered alias may be gone, and its code may be that of another one.
-      return link && link.id === alias?.linkId ? { code: alias.code, link } : link && null
+      const alias = cache.findAliasInMemory(path)
+      const found = alias && resolve(alias)
+      if (found) return found
+      // One in any case may be that of another link by now.
+      if (this.#codes?.mayHaveAlias(path) === false) return null
+      const stored = lookUp(() => cache.lookUpAlias(path))
+      return stored ? resolve(stored) : stored
     }
     return { find, findAlias }
   }

@@ -171,3 +171,22 @@ test('aliases count towards the bytes that an account may store', async () => {
   expect(await patch(app, ['x'.repeat(70)])).toMatchObject({ status: 200 })
   expect(problemsOf(app)).toEqual([])
 })
+
+test('an alias in any case works in each case after its link was deleted and imported again', async () => {
+  await using app = await testApp(ALL)
+  const { passcode } = await app.claim(CODE, URL)
+  await patch(app, ['myslug26'])
+  app.administer(({ db }) => db.run('UPDATE aliases SET any_case = 1'))
+  expect((await follow(app, 'MYSlug26')).status).toBe(302)
+  await app.call('POST', '/api/delete', { key: 'free', json: { code: CODE, passcode } })
+  expect((await follow(app, 'MYSlug26')).status).toBe(404)
+  const again = 'https://example.com/again'
+  const raw = JSON.stringify({ url: again, aliases_any_case: ['myslug26'] })
+  const headers = { 'content-type': 'application/x-ndjson' }
+  expect(await app.call('POST', '/api/import', { key: 'free', headers, raw })).toMatchObject({
+    body: { links: 1 },
+  })
+  for (const path of ['myslug26', 'MYSlug26', 'MySlug26']) {
+    expect((await follow(app, path)).headers.get('location')).toBe(again)
+  }
+})
