@@ -5,8 +5,11 @@ import { type Encoding, encodingOf, textOf } from './text.ts'
 
 /** Where the APIs of other services have their links. YOURLS has an object, others have lists. */
 const LISTS = ['links', 'data', 'shortUrls.data', 'urls']
-/** Characters without the end of a link. A link of the allowed lengths is far shorter. */
-const LINK_CHARACTERS_MAX = 4 * 1024 * 1024
+/**
+ * Characters without the end of a link. A link of the allowed lengths is far shorter. Bounds the
+ * memory: each character can begin one more list, which needs about 180 bytes.
+ */
+const LINK_CHARACTERS_MAX = 256 * 1024
 
 type Values = Record<string, unknown>
 

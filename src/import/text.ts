@@ -1,5 +1,7 @@
 /** Reads a file as text, whatever program has written it. */
 
+import { batchSlices } from '../lib/time-slices.ts'
+
 /** Bytes decoded at once. */
 const CHUNK_BYTES = 64 * 1024
 
@@ -39,6 +41,8 @@ export async function* textOf(file: Blob, encoding: Encoding): AsyncGenerator<st
 async function* chunksOf(file: Blob): AsyncGenerator<Uint8Array, void> {
   for (let at = 0; at < file.size; at += CHUNK_BYTES) {
     yield new Uint8Array(await file.slice(at, at + CHUNK_BYTES).arrayBuffer())
+    // A chunk takes milliseconds, and may contain no row.
+    await batchSlices.next()
   }
 }
 
