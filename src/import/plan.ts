@@ -95,8 +95,8 @@ export async function scan(
   const named = [...found.domains.keys()].filter((domain) => domain !== '')
   if (named.length > 1 && !options.domains) {
     throw new SourceError(
-      'The links have several domains. Name those to import with --domain, which can be repeated, ' +
-        `or in the form of the dashboard:\n${listOf(found.domains)}`,
+      'The links have several domains. Name those to import with --domain, which can be repeated' +
+        `, or in the form of the dashboard:\n${listOf(found.domains)}`,
     )
   }
   return found

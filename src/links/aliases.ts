@@ -51,8 +51,8 @@ export class AliasRules {
   }
 
   /**
-   * The routes of the service: no alias begins like one of them, or is below /.well-known (RFC 8615),
-   * where certificate authorities and apps look for the proof of who controls a domain.
+   * The routes of the service: no alias begins like one of them, or is below /.well-known, where
+   * certificate authorities and apps look for the proof of who controls a domain (RFC 8615).
    */
   reserve(routes: readonly { path: string }[]): void {
     const names = routes.map(({ path }) => firstSegment(path))
