@@ -24,6 +24,7 @@ import {
 } from '../import/plan.ts'
 import { SourceError, type SourceFile } from '../import/source.ts'
 import { csvLine } from '../lib/csv.ts'
+import { visible } from '../lib/html.ts'
 import { print, printError } from '../lib/log.ts'
 import type { Stored } from '../links/link.ts'
 import type { Administration } from './administration.ts'
@@ -198,7 +199,7 @@ function describe(
     created && hits > 0 && `${number(hits)} hits that are not dated. ${note ?? ''}`.trim(),
     losses.length > 0 && `Hopcode does not have: ${losses.join(', ')}.`,
     ...problems.map(({ line, path, outcome, message }) => {
-      return `row ${line}  ${outcome}  /${path}  ${message}`
+      return visible(`row ${line}  ${outcome}  /${path}  ${message}`)
     }),
     report === undefined && problems.length === PROBLEMS_SHOWN && '… --report FILE has all of them',
   ]

@@ -74,6 +74,16 @@ test('a file is imported with a report, and again without a change', async () =>
   expect((await run('check')).out).toContain('All is well.')
 })
 
+test('control characters of a file do not reach the terminal', async () => {
+  using set = await setUp()
+  const { env, file, run } = set
+  await using _service = await Service.start(env)
+  writeFileSync(file, 'Short URL,Long URL\nhttps://go.test/%1B[31mred,https://example.com/\n')
+  const { out } = await run(`import auto ${file} --account ${EMAIL} --dry-run`)
+  expect(out).toContain('/%1B[31mred')
+  expect(out).not.toContain('\u001b')
+})
+
 test('with a key it works from another machine, and the plan bounds each request', async () => {
   using set = await setUp()
   const { env, file, run } = set
