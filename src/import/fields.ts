@@ -73,7 +73,8 @@ const NAMES = {
   noIndex: ['noindex'],
   disabled: ['paused', 'banned', 'disabled', 'isdisabled', 'disabledat', 'isdeleted', 'deleted'],
   archived: ['archived'],
-  password: ['password', 'haspassword'],
+  password: ['password'],
+  isProtected: ['haspassword'],
 } as const satisfies Record<string, readonly string[]>
 
 type Field = keyof typeof NAMES
@@ -152,7 +153,7 @@ export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): Sour
     fields: {},
     hits: 0,
     isDisabled: isTrue(values.disabled),
-    hasPassword: isTrue(values.password),
+    hasPassword: isTrue(values.isProtected) || isPassword(values.password),
     lost,
     notes: [],
     problem: undefined,
@@ -198,6 +199,10 @@ function isTrue(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0
   return !/^(|0|false|no|n|f|off|null|undefined)$/i.test(String(value ?? '').trim())
 }
+
+/** A text may be the password itself, also “0” or “no”: such a link must not become open. */
+const isPassword = (value: unknown): boolean =>
+  typeof value === 'string' ? !/^(|false|null)$/i.test(value.trim()) : isTrue(value)
 
 /** A short URL says the domain and the path; else the row has them apart. */
 function placeOf({ short, path, secret, otherPaths, domain }: Values) {

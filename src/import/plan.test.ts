@@ -39,6 +39,18 @@ test('links with passwords are never open unless the option says so', async () =
   ])
 })
 
+test('a text in a column of passwords is one, whatever it says; “false” and nothing are none', async () => {
+  const passwords = ['0', 'no', 'off', 'f', 'false', 'FALSE', '', ' ']
+  const rows = passwords.map((password, n) => `https://e.com/${n},path-${n},${password}\n`)
+  const { lines } = await imported([`url,slug,password\n${rows.join('')}`])
+  const paused = passwords.filter((_, n) => lines[n]?.paused)
+  expect(paused).toEqual(['0', 'no', 'off', 'f'])
+  const flagged = await imported([
+    'url,slug,has_password\nhttps://e.com,a-b,no\nhttps://e.org,c-d,yes\n',
+  ])
+  expect(flagged.lines.map(({ paused }) => paused === true)).toEqual([false, true])
+})
+
 test('several domains need a choice, and each row still has one result', async () => {
   const csv =
     'Short URL,Long URL\nhttps://a.test/one,https://e.com/1\nhttps://b.test/one,https://e.com/2\n'
