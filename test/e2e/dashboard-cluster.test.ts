@@ -71,7 +71,7 @@ testWith('postgres')(
     const { status, text } = await owner.get(PAGE)
     expect([status, text.includes(MARKUP)]).toEqual([200, false])
     expect(text).toMatch(
-      /Changes fail: entry \d+ has the unknown call &lt;b&gt;future&lt;\/b&gt;\. Upgrade Hopcode\./,
+      /Changes fail: entry \d+ has the unknown call &lt;b&gt;future&lt;\/b&gt;\. Upgrade Hopcode\. Short links/,
     )
     const part = (await owner.get(PAGE, { 'hx-request': 'true' })).text
     expect([cardIn(part)?.['This host'], part.includes(MARKUP)]).toEqual(['not following', false])

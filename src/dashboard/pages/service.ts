@@ -104,7 +104,9 @@ export function serviceTabs(current: keyof typeof TABS): Html {
 /** A problem that needs the administrator; undefined if there is none. */
 function findProblem(deps: DashboardDeps, { hits, ...vitals }: Vitals): string | undefined {
   if (vitals.cluster?.problem) {
-    return `Changes fail: ${vitals.cluster.problem}. Short links keep working, and hits are kept.`
+    // Some reasons are sentences with a period, others are not.
+    const reason = vitals.cluster.problem.replace(/\.$/, '')
+    return `Changes fail: ${reason}. Short links keep working, and hits are kept.`
   }
   if (vitals.isWriteFailing) {
     return 'Writes to the disk fail: is it full? Short links keep working, and hits are kept.'
