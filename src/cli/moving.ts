@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs'
+import { appendFileSync, openSync } from 'node:fs'
 import { basename } from 'node:path'
 import { type Command, Option } from '@commander-js/extra-typings'
 import type { AccountRow } from '../accounts/store.ts'
@@ -26,6 +26,7 @@ import { SourceError, type SourceFile } from '../import/source.ts'
 import { csvLine } from '../lib/csv.ts'
 import { visible } from '../lib/html.ts'
 import { print, printError } from '../lib/log.ts'
+import { messageOf } from '../lib/thread.ts'
 import type { Stored } from '../links/link.ts'
 import type { Administration } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
@@ -153,21 +154,21 @@ async function importFiles(
     )
   }
   const send = await senderOf(account)
-  const file = report === undefined ? undefined : createWriteStream(report, { mode: 0o600 })
-  file?.write(csvLine(['line', 'path', 'outcome', 'code', 'message']))
+  const file = report === undefined ? undefined : openOutput(report)
+  const note = (text: string) => file !== undefined && appendFileSync(file, text)
+  note(csvLine(['line', 'path', 'outcome', 'code', 'message']))
   const problems: ImportedRow[] = []
   const rows = run(found, { ...options, dryRun }, send)
   let done = 0
   let step = await rows.next()
   for (; !step.done; step = await rows.next()) {
+    note(step.value.map(reportLine).join(''))
     for (const row of step.value) {
-      file?.write(reportLine(row))
       if (!isFine(row.outcome) && problems.length < PROBLEMS_SHOWN) problems.push(row)
     }
     done += step.value.length
     progress.note(dryRun ? 'Checking' : 'Importing', done, found.rows)
   }
-  if (file) await new Promise<void>((resolve) => file.end(resolve))
   progress[Symbol.dispose]()
   print(describe(step.value, problems, { isDryRun: dryRun === true, report }))
   const { fine } = countFine(step.value)
@@ -178,6 +179,15 @@ async function openFile(path: string): Promise<SourceFile> {
   const blob = Bun.file(path)
   if (!(await blob.exists())) throw new CommandError(`${path} does not exist`)
   return { name: basename(path), blob, path }
+}
+
+/** Replaces an existing file. Throws CommandError. */
+function openOutput(path: string): number {
+  try {
+    return openSync(path, 'w', 0o600)
+  } catch (error) {
+    throw new CommandError(`${path} cannot be written: ${messageOf(error)}`)
+  }
 }
 
 function describe(
@@ -255,7 +265,7 @@ async function exportTo(
   { account, format }: { account?: string | undefined; format: ExportFormat },
 ): Promise<void> {
   const call = await serviceOf(account)
-  const out = file === '-' ? Bun.stdout.writer() : Bun.file(file).writer()
+  const out = file === '-' ? Bun.stdout.writer() : Bun.file(openOutput(file)).writer()
   if (call) {
     for (let above: number | undefined = 0; above !== undefined; ) {
       const page: { text: string; next?: number } = await call('exportBatch', { format, above })

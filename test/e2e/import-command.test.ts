@@ -84,6 +84,18 @@ test('control characters of a file do not reach the terminal', async () => {
   expect(out).not.toContain('\u001b')
 })
 
+test('a report or an export that cannot be written is refused before anything is changed', async () => {
+  using set = await setUp()
+  await using _service = await Service.start(set.env)
+  const path = join(set.folder.path, 'missing', 'file')
+  for (const args of [`import csv ${set.file} --report ${path}`, `export ${path}`]) {
+    const { code, out, err } = await set.run(`${args} --account ${EMAIL}`)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(/^hopcode: \S+ cannot be written: .*\n$/)
+  }
+  expect((await set.run(`export - --account ${EMAIL}`)).out).not.toContain('example.com/1')
+})
+
 test('with a key it works from another machine, and the plan bounds each request', async () => {
   using set = await setUp()
   const { env, file, run } = set
