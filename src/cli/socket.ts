@@ -110,16 +110,10 @@ export async function callService(
   name: string,
   args: unknown,
 ): Promise<unknown> {
-  const response = await fetch(`http://service/${name}`, {
-    unix,
-    method: 'POST',
-    body: JSON.stringify({ args }),
-  }).catch((cause) => {
-    throw new CommandError(
-      'The service ended before it answered. See whether it has made the change.',
-      { cause },
-    )
-  })
+  const body = JSON.stringify({ args })
+  const response = await fetch(`http://service/${name}`, { unix, method: 'POST', body }).catch(
+    failEnded,
+  )
   if (response.status === 404) {
     throw new CommandError(
       `The running service is another release (${version}; this command is of ${VERSION}): ` +
@@ -129,7 +123,14 @@ export async function callService(
   if (!response.ok && response.status !== REFUSED) {
     throw new CommandError(`The service refuses the call (HTTP ${response.status}).`)
   }
-  const outcome = Answer.parse(await response.json())
+  const outcome = Answer.parse(await response.json().catch(failEnded))
   if ('error' in outcome) throw new CommandError(outcome.error)
   return outcome.value
+}
+
+function failEnded(cause: unknown): never {
+  throw new CommandError(
+    'The service ended before it answered. See whether it has made the change.',
+    { cause },
+  )
 }
