@@ -264,25 +264,33 @@ async function exportTo(
   file: string,
   { account, format }: { account?: string | undefined; format: ExportFormat },
 ): Promise<void> {
-  const call = await serviceOf(account)
+  const chunks = exportChunks(await serviceOf(account), format)
+  // The first chunk is read before the file is opened: a refusal leaves an existing file as it is.
+  let chunk = await chunks.next()
   const out = file === '-' ? Bun.stdout.writer() : Bun.file(openOutput(file)).writer()
-  if (call) {
-    for (let above: number | undefined = 0; above !== undefined; ) {
-      const page: { text: string; next?: number } = await call('exportBatch', { format, above })
-      out.write(page.text)
-      await out.flush()
-      above = page.next
-    }
-  } else {
-    const { url, apiKey = '' } = await target()
-    const hopcode = new Hopcode({ url, apiKey })
-    for await (const chunk of await explained(url, hopcode.exportLinks({ format }))) {
-      out.write(chunk)
-      await out.flush()
-    }
+  for (; !chunk.done; chunk = await chunks.next()) {
+    out.write(chunk.value)
+    await out.flush()
   }
   await out.end()
   printError(`Exported to ${file === '-' ? 'standard output' : file}`)
+}
+
+async function* exportChunks(
+  call: Awaited<ReturnType<typeof serviceOf>>,
+  format: ExportFormat,
+): AsyncGenerator<string | Uint8Array<ArrayBuffer>, void> {
+  if (!call) {
+    const { url, apiKey = '' } = await target()
+    const hopcode = new Hopcode({ url, apiKey })
+    yield* await explained(url, hopcode.exportLinks({ format }))
+    return
+  }
+  for (let above: number | undefined = 0; above !== undefined; ) {
+    const page: { text: string; next?: number } = await call('exportBatch', { format, above })
+    yield page.text
+    above = page.next
+  }
 }
 
 const LINE_MS = 10_000

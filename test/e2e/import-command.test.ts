@@ -84,6 +84,15 @@ test('control characters of a file do not reach the terminal', async () => {
   expect(out).not.toContain('\u001b')
 })
 
+test('an export that is refused leaves an existing file as it is', async () => {
+  using set = await setUp()
+  await using service = await Service.start(set.env)
+  const remote = { HOPCODE_URL: service.url, HOPCODE_API_KEY: 'wrong' }
+  expect((await set.run(`export ${set.file} --account nobody@example.com`)).code).toBe(1)
+  expect((await set.run(`export ${set.file}`, remote)).code).toBe(1)
+  expect(readFileSync(set.file, 'utf8')).toContain('Spring26')
+})
+
 test('a report or an export that cannot be written is refused before anything is changed', async () => {
   using set = await setUp()
   await using _service = await Service.start(set.env)
