@@ -51,8 +51,6 @@ export function memoryOf(pid: number): Memory {
   }
 }
 
-export const residentMebibytesOf = (pid: number): number => memoryOf(pid).resident
-
 /** Seconds that all cores together were busy since the start of the machine. Linux only. */
 export function machineBusySeconds(): number {
   const [cpu = ''] = readFileSync('/proc/stat', 'latin1').split('\n', 1)

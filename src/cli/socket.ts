@@ -40,7 +40,7 @@ const Greeting = z.object({
   address: WebUrl,
 })
 
-export type RunningService = z.infer<typeof Greeting> & { unix: string }
+type RunningService = z.infer<typeof Greeting> & { unix: string }
 
 interface SocketOptions<Deps> {
   dataDir: string
