@@ -47,17 +47,14 @@ export async function measureClosed(
   const busyBefore = machineBusySeconds()
   const startedAt = performance.now()
   const cpuBefore = server.cpuSeconds()
-  const redirectCpuBefore = server.redirectThreadSeconds()
   const controlBefore = server.controlThreadSeconds()
   const result = await sendClosed(server, load)
   const cpu = server.cpuSeconds() - cpuBefore
-  const redirectCpu = server.redirectThreadSeconds() - redirectCpuBefore
   const coreSeconds = ((performance.now() - startedAt) / 1000) * CORES
   const others = machineBusySeconds() - busyBefore - cpu - result.cpuSeconds
   const figures = {
     requestsPerSecond: result.requests / result.seconds,
     cpuMicros: (cpu / result.requests) * 1e6,
-    redirectThreadMicros: (redirectCpu / result.requests) * 1e6,
     controlMicros: ((server.controlThreadSeconds() - controlBefore) / result.requests) * 1e6,
     closedP50: result.p50,
     closedP99: result.p99,

@@ -81,9 +81,10 @@ export const withLimiter = (
 
 /** A new process: verified, warmed up, measured with all loops, checked and stopped. */
 export async function measureRedirects(
-  { launch, links, apiKey, sameHeaders, pathOf, query, visitors, isLimited = false }: Contender,
+  contender: Contender,
   options: LoadOptions,
 ): Promise<RoundResult> {
+  const { launch, links, apiKey, sameHeaders, isLimited = false } = contender
   await using server = await startServer(launch)
   const hits = apiKey ? new HitCheck(new HopcodeClient(server.origin, apiKey), links) : undefined
   await hits?.start()
@@ -92,17 +93,20 @@ export async function measureRedirects(
     requireBudget(server.name, headers)
     if (sameHeaders) requireNoOtherHeaders(server.name, headers)
   }
-  const plain = targetsOf(links, query, pathOf)
-  const targets = visitors
-    ? visitors.map((headers, n) => ({ ...(plain[n % plain.length] as Target), headers }))
-    : plain
-  const loops = { targets, hits, options }
+  const loops = { targets: targetsFor(contender), hits, options }
   const closed = isLimited ? await measureLimited(server, loops) : await measureLoops(server, loops)
   const open = await measureRated(server, loops)
   const [anyLink] = links
   if (isLimited && anyLink) await hits?.requireCountedByLimiter(server, anyLink)
   await server.stop()
   return { figures: { ...closed, ...open.figures } }
+}
+
+/** Each link, or each visitor with one of the links. */
+export function targetsFor({ links, query, pathOf, visitors }: Contender): Target[] {
+  const plain = targetsOf(links, query, pathOf)
+  if (!visitors) return plain
+  return visitors.map((headers, n) => ({ ...(plain[n % plain.length] as Target), headers }))
 }
 
 interface Loops {

@@ -1,29 +1,66 @@
 import { batchLoop } from './batch-loop.ts'
 import { Histogram } from './histogram.ts'
 import type { Target } from './raw-client.ts'
-import type { Figures } from './rounds.ts'
-import type { Metric } from './scenario.ts'
+import type { Figures, Progress, VariantResult } from './rounds.ts'
+import type { LoadOptions, Metric } from './scenario.ts'
 import { HOSTNAME, type Server } from './server.ts'
 
-export const TURN_SECONDS = 0.1
+const TURN_SECONDS = 0.1
+/** Seconds of turns with each service, per second of `--seconds`. */
+const TOTAL_SECONDS = 10
 
-/** The metrics of `measureTurns`. */
+export const TURN_NOTE =
+  'In short turns: both services run, and a closed loop has turns of ' +
+  `${TURN_SECONDS * 1000} ms with each.`
+
+/** The metrics of `addTurns`. */
 export const TURN_METRICS: Metric[] = [
   { key: 'turnRedirects', label: 'in short turns: redirects/s', digits: 0, ratio: true },
   { key: 'turnMicros', label: 'in short turns: CPU µs per redirect', digits: 2, ratio: true },
+  {
+    key: 'turnThreadMicros',
+    label: 'in short turns: CPU µs of the redirect threads per redirect',
+    digits: 2,
+    ratio: true,
+  },
   { key: 'turnP99', label: 'in short turns: p99, µs', digits: 0, ratio: true },
 ]
 
+interface TurnService {
+  /** That of its variant. */
+  name: string
+  server: Server
+  targets: Target[]
+}
+
 /**
- * Compares running services that differ by less than the machine does from one second to the next:
- * each gets short, alternating time slices of a closed loop, for `seconds` in total. CPU time that
- * a service uses between its slices is included.
+ * Adds figures of short turns to the rounds of the services' variants. It compares running services
+ * that differ by less than the machine does from one second to the next: each gets short,
+ * alternating time slices of a closed loop.
  */
-export async function measureTurns(
-  services: readonly { server: Server; targets: Target[] }[],
+export async function addTurns(
+  services: readonly TurnService[],
+  { connections, rounds, seconds }: Pick<LoadOptions, 'connections' | 'rounds' | 'seconds'>,
+  { variants, say }: { variants: readonly VariantResult[]; say: Progress },
+): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    say(`round ${round + 1} of ${rounds}: redirects in short turns`)
+    const load = { connections, seconds: seconds * TOTAL_SECONDS }
+    const figures = await measureTurns(services, load)
+    for (const [at, { name }] of services.entries()) {
+      const variant = variants.find((one) => one.name === name)
+      Object.assign(variant?.rounds[round] ?? {}, figures[at])
+    }
+  }
+}
+
+/** CPU time that a service uses between its slices is included. */
+async function measureTurns(
+  services: readonly TurnService[],
   { connections, seconds }: { connections: number; seconds: number },
 ): Promise<Figures[]> {
-  const cpuBefore = services.map(({ server }) => server.cpuSeconds())
+  const cpuOf = ({ server }: TurnService) => [server.cpuSeconds(), server.redirectThreadSeconds()]
+  const before = services.map(cpuOf)
   const { figures } = await batchLoop({
     hostname: HOSTNAME,
     servers: services.map(({ server, targets }) => ({ port: server.port, targets })),
@@ -32,10 +69,16 @@ export async function measureTurns(
     seconds: seconds * services.length,
     sliceSeconds: TURN_SECONDS,
   })
-  const cpu = services.map(({ server }, at) => server.cpuSeconds() - (cpuBefore[at] ?? NaN))
-  return figures.map(({ requests, seconds: taken, latency }, at) => ({
-    turnRedirects: requests / taken,
-    turnMicros: ((cpu[at] ?? NaN) / requests) * 1e6,
-    turnP99: Histogram.fromJson(latency).percentile(99) / 1000,
-  }))
+  const after = services.map(cpuOf)
+  return figures.map(({ requests, seconds: taken, latency }, at) => {
+    const [micros = NaN, threadMicros = NaN] = (after[at] ?? []).map(
+      (end, n) => ((end - (before[at]?.[n] ?? NaN)) / requests) * 1e6,
+    )
+    return {
+      turnRedirects: requests / taken,
+      turnMicros: micros,
+      turnThreadMicros: threadMicros,
+      turnP99: Histogram.fromJson(latency).percentile(99) / 1000,
+    }
+  })
 }

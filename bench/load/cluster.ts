@@ -22,13 +22,11 @@ import {
 } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
-import { measureTurns, TURN_METRICS, TURN_SECONDS } from '../lib/short-turns.ts'
+import { addTurns, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
 import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
 import { millionWorkspace } from '../lib/workspace.ts'
 
 const URLS = Array.from({ length: 100 }, (_, n) => `https://example.com/landing/${n}`)
-/** Seconds of redirects in short time slices, per second of `--seconds`. */
-const BESIDE_SECONDS = 10
 const BULK_CONNECTIONS = 2
 /** Prepared per second: more than any machine needs, so that none is sent twice. */
 const BULKS_PER_SECOND = 60
@@ -86,8 +84,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     notes: [
       'PostgreSQL, all hosts and the generator share this machine; each host needs one of its own.',
       'alone: without CLUSTER_URL. one host: with it. three hosts: the first gets all requests.',
-      'In short turns: both services run, and a closed loop has turns of ' +
-        `${TURN_SECONDS * 1000} ms with each.`,
+      TURN_NOTE,
       'Staleness: from the answer to a creation until another host redirects, asked every ' +
         `${STALENESS_POLL_MS} ms.`,
       'Catch-up: links created while a host was stopped, by the seconds from its start to ready, ' +
@@ -174,8 +171,8 @@ async function measureRound(
 async function measureBeside(
   program: string[],
   postgres: PostgresServer,
-  { connections, rounds, seconds }: LoadOptions,
-  { variants, say }: { variants: readonly VariantResult[]; say: Progress },
+  options: LoadOptions,
+  results: { variants: readonly VariantResult[]; say: Progress },
 ): Promise<void> {
   using temporary = new TemporaryFolder()
   const folder = temporary.path
@@ -193,15 +190,7 @@ async function measureBeside(
       { name: 'alone', server: alone, targets: await createTargets(alone, aloneKey) },
       { name: 'one host', server: host, targets: await createTargets(host, apiKey) },
     ]
-    for (let round = 0; round < rounds; round++) {
-      say(`round ${round + 1} of ${rounds}: redirects in short turns`)
-      const load = { connections, seconds: seconds * BESIDE_SECONDS }
-      const figures = await measureTurns(services, load)
-      for (const [at, { name }] of services.entries()) {
-        const variant = variants.find((one) => one.name === name)
-        Object.assign(variant?.rounds[round] ?? {}, figures[at])
-      }
-    }
+    await addTurns(services, options, results)
     await alone.stop()
   } finally {
     await hosts.stop()

@@ -1,6 +1,6 @@
 // What do details of visits (referrer, country, device, bots) cost the redirects?
 // npm run bench -- visits --seconds 3 --rounds 5
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ownClosedLoop } from '../lib/closed-loop.ts'
 import type { Target } from '../lib/raw-client.ts'
@@ -10,11 +10,13 @@ import {
   measureRedirects,
   REDIRECT_METRICS,
   redirectFacts,
+  targetsFor,
   targetsOf,
 } from '../lib/redirect-round.ts'
 import { alternate, medianRatio, type Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { HOSTNAME, startServer } from '../lib/server.ts'
+import { addTurns, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
 import { hopcode, WITHOUT_LIMITS } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
 
@@ -28,31 +30,43 @@ const AGENTS = 500
 const REFERRERS = 50
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
-  say('preparing a service and its links')
+  say('preparing two services and their links')
   using workspace = await emptyWorkspace(options)
-  const { program, dataDir, temporaryPath } = workspace
-  const service = await hopcodeContender('on', program, dataDir)
+  const { program, temporaryPath } = workspace
   const countries = join(temporaryPath, 'geoip')
   writeFileSync(countries, countriesText())
-  const variant = (name: 'on' | 'off') => ({
-    ...service,
-    name,
-    visitors: visitors(),
-    launch: {
-      ...hopcode(program, dataDir, {
-        ...WITHOUT_LIMITS,
-        TRUSTED_PROXIES: '127.0.0.1',
-        VISIT_DETAILS: name,
-        COUNTRY_FILE: countries,
-      }),
-      name,
-    },
-  })
-  const contenders = [variant('off'), variant('on')]
-  const measure = (contender: (typeof contenders)[number]) => measureRedirects(contender, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
+  const variant = async (name: 'on' | 'off') => {
+    const dataDir = join(temporaryPath, name)
+    mkdirSync(dataDir)
+    const settings = {
+      ...WITHOUT_LIMITS,
+      TRUSTED_PROXIES: '127.0.0.1',
+      VISIT_DETAILS: name,
+      COUNTRY_FILE: countries,
+    }
+    const service = await hopcodeContender(name, program, dataDir)
+    return {
+      ...service,
+      visitors: visitors(),
+      launch: { ...hopcode(program, dataDir, settings), name },
+    }
+  }
+  const off = await variant('off')
+  const on = await variant('on')
+  const measure = (contender: Contender) => measureRedirects(contender, options)
+  const variants = await alternate([off, on], options.rounds, measure, say)
+  await using offServer = await startServer(off.launch)
+  await using onServer = await startServer(on.launch)
+  const services = [
+    { name: 'off', server: offServer, targets: targetsFor(off) },
+    { name: 'on', server: onServer, targets: targetsFor(on) },
+  ]
+  await addTurns(services, options, { variants, say })
+  await offServer.stop()
+  await onServer.stop()
   say('comparing the details with what was sent')
-  const error = await largestError(contenders[1] as (typeof contenders)[number], options)
+  const error = await largestError(on, options)
+  const facts = redirectFacts(options)
   const ratio = (label: string, key: string, target?: SummaryFigure['target']): SummaryFigure => ({
     label: `${label}, with details of visits beside without`,
     value: medianRatio(variants, 'on', 'off', key),
@@ -62,25 +76,17 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   })
   return {
     baseline: 'off',
-    metrics: [
-      ...REDIRECT_METRICS,
-      {
-        key: 'redirectThreadMicros',
-        label: 'closed loop: CPU µs of the redirect threads per request',
-        digits: 2,
-        ratio: true,
-      },
-    ],
+    metrics: [...REDIRECT_METRICS, ...TURN_METRICS],
     variants,
     summary: [
-      ratio('redirects/s', 'requestsPerSecond', { sense: '≥', value: 0.97, stretch: 0.99 }),
-      ratio('CPU of the redirect threads per redirect', 'redirectThreadMicros', {
+      ratio('redirects/s', 'turnRedirects', { sense: '≥', value: 0.97, stretch: 0.99 }),
+      ratio('CPU of the redirect threads per redirect', 'turnThreadMicros', {
         sense: '≤',
         value: 1.04,
         stretch: 1.02,
       }),
-      ratio('p99', 'openP99', { sense: '≤', value: 1.1, stretch: 1 }),
-      ratio('CPU of all threads per redirect', 'cpuMicros'),
+      ratio('p99', 'turnP99', { sense: '≤', value: 1.1, stretch: 1 }),
+      ratio('CPU of all threads per redirect', 'turnMicros'),
       ratio('memory', 'residentMebibytes'),
       {
         label: 'largest error of a value with a share of 5 % or more, at full load',
@@ -91,7 +97,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         target: { sense: '≤', value: 3, stretch: 1 },
       },
     ],
-    ...redirectFacts(options),
+    ...facts,
+    notes: [...facts.notes, TURN_NOTE],
   }
 }
 
