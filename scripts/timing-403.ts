@@ -5,6 +5,7 @@
  * Prints Welch's t of each pair, with all samples and without the slowest 5 %; fails if the latter
  * is 4.5 or more (Reparaz, Balasch, Verbauwhede: Dude, is my code constant time?, 2017).
  */
+
 import { parseArgs } from 'node:util'
 import { issueKey } from '../src/accounts/keys.ts'
 import { type PasswordFunctions, Passwords } from '../src/accounts/passwords.ts'
@@ -18,7 +19,7 @@ import { AppError } from '../src/errors.ts'
 import { monotonicClock, wallClock } from '../src/lib/clock.ts'
 import { randomString, secureRandom } from '../src/lib/random.ts'
 import { Thread } from '../src/lib/thread.ts'
-import { newPasscode } from '../src/links/passcodes.ts'
+import { newPasscode } from '../src/links/link.ts'
 import { LinkReads } from '../src/links/read.ts'
 import { authorizeByPasscode, type UpdateDeps } from '../src/links/update.ts'
 import { urlKey } from '../src/links/url.ts'
@@ -26,7 +27,6 @@ import { KeepAlive } from '../test/durability/lib/keep-alive.ts'
 import { Service } from '../test/support/binary.ts'
 import { temporaryFolderInMemory } from '../test/support/folder.ts'
 import { cropped, welchT } from '../test/support/welch.ts'
-
 export const KINDS = ['unknown code', 'foreign code', 'wrong at once', 'wrong at the end'] as const
 export type Kind = (typeof KINDS)[number]
 

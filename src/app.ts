@@ -12,8 +12,12 @@ import { observeRequests } from './http/requests.ts'
 import { countUnsent } from './http/unsent.ts'
 import { importRoutes } from './import/routes.ts'
 import { decodePath } from './links/aliases.ts'
-import { linkPropertyRoutes } from './links/property-routes.ts'
-import { linkListRoutes, linkLookupRoutes, linkWriteRoutes } from './links/routes.ts'
+import {
+  linkListRoutes,
+  linkLookupRoutes,
+  linkPropertyRoutes,
+  linkWriteRoutes,
+} from './links/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { qrApiRoutes, qrFileRoutes, qrRedirectRoutes } from './qr/routes.ts'
 import { controlFollower } from './redirect/control.ts'

@@ -1,18 +1,22 @@
-// The baseline of bench/load/create.ts: what does POST /api/shorten give with a commit per request?
-// bun bench/load/baseline-commit-each.ts <port> <data folder>
 import { issueKey } from '../../src/accounts/keys.ts'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { commitTogether } from '../../src/db/writer.ts'
 import { isoTime, wallClock } from '../../src/lib/clock.ts'
 import { newCode } from '../../src/lib/code.ts'
 import { secureRandom } from '../../src/lib/random.ts'
-import { type CreatedLink, encodeCreate } from '../../src/links/link.ts'
-import type { ParsedUrl } from '../../src/links/location.ts'
-import { newPasscode } from '../../src/links/passcodes.ts'
+import {
+  type CreatedLink,
+  encodeCreate,
+  newPasscode,
+  type ParsedUrl,
+} from '../../src/links/link.ts'
 import { linkWrites } from '../../src/links/store.ts'
 import { Url, urlKey } from '../../src/links/url.ts'
 import { pauseAfterCommit } from '../lib/disk-model.ts'
 import { ACCOUNT_EMAIL, BASE_URL } from '../lib/variants.ts'
+
+// The baseline of bench/load/create.ts: what does POST /api/shorten give with a commit per request?
+// bun bench/load/baseline-commit-each.ts <port> <data folder>
 
 const [port, dataDir = ''] = process.argv.slice(2)
 const { db, accounts, hasher } = openDataFolder(dataDir)

@@ -1,5 +1,5 @@
 import type { Log } from '../lib/log.ts'
-import type { LinkEffects } from '../links/effects.ts'
+import type { LinkEffects } from '../links/writer.ts'
 import { NOT_ANSWERING } from './connection.ts'
 import type { AppliedEvent, SeenMessage, StateEvent } from './events.ts'
 import { LEASE_MS } from './log.ts'

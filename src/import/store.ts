@@ -2,15 +2,15 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { accountCounts } from '../links/account-counts.ts'
-import { aliasRows, bytesOfPaths, foldedCodes } from '../links/alias-store.ts'
-import { type Author, exceededQuota, type QuotaName, type Stored } from '../links/link.ts'
+import { aliasRows, bytesOfPaths, foldedCodes } from '../links/aliases.ts'
+import type { Author } from '../links/link.ts'
 import {
   bytesOfProperties,
   cellsOf,
   type LinkProperties,
   PROPERTIES,
 } from '../links/property-table.ts'
+import { accountCounts, exceededQuota, type QuotaName, type Stored } from '../links/quota.ts'
 import { generatedInserter } from '../links/store.ts'
 
 /** A row as it goes to the writer. */

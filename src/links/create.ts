@@ -16,9 +16,15 @@ import { type Code, newCode } from '../lib/code.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
-import { type CreatedLink, type NewLink, type PublicUrls, quotaError } from './link.ts'
-import type { ParsedUrl, UrlFilter } from './location.ts'
-import { newPasscode } from './passcodes.ts'
+import {
+  type CreatedLink,
+  type NewLink,
+  newPasscode,
+  type ParsedUrl,
+  type PublicUrls,
+  type UrlFilter,
+} from './link.ts'
+import { quotaError } from './quota.ts'
 import type { BulkItemView, BulkView, CreatedView, ReservedView, ReusedView } from './schema.ts'
 import { Url, urlKey } from './url.ts'
 import type { LinkWriter } from './writer.ts'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
 import type { Code } from '../lib/code.ts'
-import { locationOf, parseKnownUrl, type UrlFilter } from './location.ts'
+import { locationOf, parseKnownUrl, type UrlFilter } from './link.ts'
 import { encodeRules, RULES_COLUMN } from './rules.ts'
 
 interface DestinationRow {

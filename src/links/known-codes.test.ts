@@ -2,8 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { eventually } from '../../test/support/app.ts'
 import type { Code } from '../lib/code.ts'
-import { CodeFilter } from './code-filter.ts'
-import { codeReads, KnownCodes } from './known-codes.ts'
+import { CodeFilter, codeReads, KnownCodes } from './known-codes.ts'
 
 const code = (n: number) => `CODE${n.toString(36).toUpperCase()}` as Code
 

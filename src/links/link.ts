@@ -1,9 +1,8 @@
 import type { Account, AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
-import { AppError } from '../errors.ts'
 import { assert } from '../lib/assert.ts'
-import { formatBytes } from '../lib/bytes.ts'
 import type { Code } from '../lib/code.ts'
+import { type RandomBytes, randomString } from '../lib/random.ts'
 
 /**
  * A link as every part of the service sees it: the row, the writer's messages and results, the
@@ -87,29 +86,37 @@ export interface CreateLinks {
   quota: Quota
 }
 
-/** The quota of a plan that a change would exceed: the name of the setting's field. */
-export type QuotaName = keyof Quota
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+export const PASSCODE_LENGTH = 24
 
-/** The links and bytes that an account stores. */
-export interface Stored {
-  links: number
-  urlBytes: number
+/** 24 of A–Z and 0–9: 124 random bits, so a fast hash is enough to store it. */
+export const newPasscode = (random: RandomBytes): string =>
+  randomString(random, ALPHABET, PASSCODE_LENGTH)
+
+/** A URL that was parsed once. A `URL` has `href` and `host` too. */
+export interface ParsedUrl {
+  /** As it was sent: what is stored and shown. */
+  text: string
+  /** WHATWG's serialisation, in ASCII. Two URLs with one `href` are the same URL. */
+  href: string
+  /** As in `href`: with the port, unless it is the scheme's own. */
+  host: string
 }
 
-/** The quota that `stored` exceeds; undefined where it fits. A quota of 0 is no limit. */
-export function exceededQuota(stored: Stored, quota: Quota): QuotaName | undefined {
-  if (quota.linksMax > 0 && stored.links > quota.linksMax) return 'linksMax'
-  if (quota.urlBytesMax > 0 && stored.urlBytes > quota.urlBytesMax) return 'urlBytesMax'
-  return undefined
+/** Decides whether a URL is refused as a destination. */
+export interface UrlFilter {
+  isBlocked(url: Pick<ParsedUrl, 'href' | 'host'>): boolean
 }
 
-export function quotaError(name: QuotaName, quota: Quota): AppError {
-  const most =
-    name === 'linksMax'
-      ? `${quota.linksMax.toLocaleString('en')} links`
-      : `${formatBytes(quota.urlBytesMax)} of URLs`
-  return new AppError('quota_exceeded', `your plan stores at most ${most}`)
+/** A URL that has passed `Url`, for example a stored one. Throws TypeError for any other text. */
+export function parseKnownUrl(text: string): ParsedUrl {
+  const { href, host } = new URL(text)
+  return { text, href, host }
 }
+
+/** `Location` of a redirect: the URL as it was sent if a header can carry it, else its `href`. */
+export const locationOf = ({ text, href }: Pick<ParsedUrl, 'text' | 'href'>): string =>
+  /^[\x21-\x7e]+$/.test(text) ? text : href
 
 /** The public URLs of a code. */
 export class PublicUrls {

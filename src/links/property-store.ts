@@ -2,8 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import type { Code } from '../lib/code.ts'
-import { accountCounts } from './account-counts.ts'
-import { type Author, exceededQuota, type Link, type QuotaName } from './link.ts'
+import type { Author, Link } from './link.ts'
 import {
   bytesOfProperties,
   cellsOf,
@@ -16,6 +15,7 @@ import {
   startsAfterExpiry,
   TAGS_MAX,
 } from './property-table.ts'
+import { accountCounts, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
 
 export interface PatchLinks {
@@ -67,16 +67,16 @@ export function propertyWrites(db: Database) {
       if (startsAfterExpiry(after.properties)) return 'bad_times'
       if (after.properties.tags.length > TAGS_MAX) return 'too_many_tags'
     }
-    const added = changes.reduce(
+    const urlBytes = changes.reduce(
       (sum, { before, after }) =>
         sum + bytesOfProperties(after.properties) - bytesOfProperties(before.properties),
       0,
     )
-    const urlBytes = accounts.stored(author.accountId).urlBytes + added
-    const exceeded = added > 0 ? exceededQuota({ links: 0, urlBytes }, quota) : undefined
+    const added = { links: 0, urlBytes }
+    const exceeded = accounts.exceededBy(author.accountId, added, quota)
     if (exceeded) return exceeded
     for (const { before, after } of changes) rows.save(before, after)
-    accounts.add(author.accountId, { links: 0, urlBytes: added })
+    accounts.add(author.accountId, added)
     return changes.map(({ after }) => after.code)
   }
 

@@ -1,5 +1,5 @@
 import { isoTime } from '../lib/clock.ts'
-import type { ParsedUrl } from './location.ts'
+import type { ParsedUrl } from './link.ts'
 
 /**
  * The optional properties of a link. Each is defined in `SETTABLE`, once: its name is that of the

@@ -4,6 +4,13 @@ import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
+import {
+  changeAliases,
+  changeProperties,
+  getProperties,
+  type PropertiesDeps,
+} from './properties.ts'
+import { LinkBody, PropertiesView } from './property-models.ts'
 import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
@@ -21,9 +28,9 @@ import {
   UpdateBody,
   UpdatedView,
 } from './schema.ts'
-import { deleteLink, type UpdateDeps, update } from './update.ts'
+import { deleteLink, update } from './update.ts'
 
-interface Deps extends CreateDeps, UpdateDeps, ReadDeps, GuardDeps {
+interface Deps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   bodies: RequestBodies
   unsent: UnsentResponses
 }
@@ -206,3 +213,52 @@ export const linkLookupRoutes = (deps: Deps) =>
         refusals: [404, 503],
       }),
     })
+
+/** A link of the account with its optional properties. */
+export const linkPropertyRoutes = (deps: Deps) =>
+  new Elysia({ name: 'links.properties' }).use(propertyReads(deps)).use(propertyChanges(deps))
+
+const propertyReads = (deps: Deps) =>
+  new Elysia({ name: 'links.properties.read', prefix: '/api' })
+    .use(requireKey(deps, 'read'))
+    .get('/links/:code', ({ account, params }) => getProperties(deps, account, params.code), {
+      detail: operation({
+        id: 'getLink',
+        summary: 'A link of the account with its properties',
+        description: 'A property that is not set is null. Links of other accounts are not found.',
+        tag: 'Links',
+        key: true,
+        code: true,
+        answers: { 200: { description: 'The link.', view: PropertiesView } },
+        refusals: [401, 404, 503],
+      }),
+    })
+
+const propertyChanges = (deps: Deps) =>
+  new Elysia({ name: 'links.properties.change', prefix: '/api' })
+    .use(requireKey(deps, 'write'))
+    .patch(
+      '/links/:code',
+      async ({ request, account, params: { code } }) => {
+        const body = await readBody(deps.bodies, request, LinkBody, account.id)
+        const { aliases: paths, ...change } = body
+        await changeProperties(deps, account, [code], change)
+        if (paths) await changeAliases(deps, account, { code, paths })
+        return getProperties(deps, account, code)
+      },
+      {
+        detail: operation({
+          id: 'patchLink',
+          summary: 'Change properties and aliases of a link',
+          description:
+            'Null clears a property; an absent one stays. `update` changes the destination. ' +
+            'Aliases are changed last: if they are refused, the properties are changed.',
+          tag: 'Links',
+          key: true,
+          code: true,
+          body: LinkBody,
+          answers: { 200: { description: 'The changed link.', view: PropertiesView } },
+          refusals: [...WRITE_REFUSALS, 404, 409, 422],
+        }),
+      },
+    )

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { HitCounts } from '../hits/hits.ts'
 import type { Code } from '../lib/code.ts'
-import { locationOf, parseKnownUrl, type UrlFilter } from './location.ts'
+import { locationOf, parseKnownUrl, type UrlFilter } from './link.ts'
 import { type LinkProperties, PROPERTIES, type PropertyName } from './property-table.ts'
 
 /**

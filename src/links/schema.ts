@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
-import { PASSCODE_LENGTH } from './passcodes.ts'
+import { PASSCODE_LENGTH } from './link.ts'
 import { Url, urlModel } from './url.ts'
 
 /**

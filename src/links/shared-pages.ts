@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { Code } from '../lib/code.ts'
-import { accountCounts } from './account-counts.ts'
 import type { Author } from './link.ts'
+import { accountCounts } from './quota.ts'
 
 /** Public pages with the numbers of one link, for everybody who has their secret address. */
 

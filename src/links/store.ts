@@ -3,23 +3,21 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type Code, newCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
-import { accountCounts } from './account-counts.ts'
-import { aliasRows, aliasWrites, foldedCodes } from './alias-store.ts'
+import { aliasRows, aliasWrites, foldedCodes } from './aliases.ts'
 import {
   type Author,
   type CreatedLink,
   type CreateLinks,
   type CreateMessage,
   decodeCreate,
-  exceededQuota,
   INSERTED_COLUMNS,
   LINK_COLUMNS,
   type Link,
   type NewLink,
-  type QuotaName,
 } from './link.ts'
 import { deletionCanceler, propertyWrites } from './property-store.ts'
 import { STORED_BYTES } from './property-table.ts'
+import { accountCounts, exceededQuota, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
 import { sharedPageRemover } from './shared-pages.ts'
 
@@ -115,11 +113,11 @@ function reservation(db: Database) {
     reserveCode(command: ReserveCode): Link | 'not_active' | QuotaName | undefined {
       const { accountId, createdAt, item, quota } = command
       if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
-      const total = accounts.stored(accountId)
-      const exceeded = exceededQuota({ links: total.links + 1, urlBytes: 0 }, quota)
+      const added = { links: 1, urlBytes: 0 }
+      const exceeded = accounts.exceededBy(accountId, added, quota)
       if (exceeded) return isInUse.get(item.code) ? undefined : exceeded
       const link = insert(item, accountId, createdAt)
-      if (link) accounts.add(accountId, { links: 1, urlBytes: 0 })
+      if (link) accounts.add(accountId, added)
       return link
     },
   }
@@ -141,13 +139,12 @@ function change(db: Database) {
       if (!accounts.isActive(author)) return 'not_active'
       const old = findStored.get(id)
       if (!old) return undefined
-      const added = bytesOf(url) - old.urlBytes
-      const urlBytes = accounts.stored(old.accountId).urlBytes + added
-      const exceeded = added > 0 ? exceededQuota({ links: 0, urlBytes }, quota) : undefined
+      const added = { links: 0, urlBytes: bytesOf(url) - old.urlBytes }
+      const exceeded = accounts.exceededBy(old.accountId, added, quota)
       if (exceeded) return exceeded
       const link = setUrl.get(url, urlKey, id)
       if (!link) return undefined
-      accounts.add(old.accountId, { links: 0, urlBytes: added })
+      accounts.add(old.accountId, added)
       index.update(link)
       return link
     },

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { locationOf, parseKnownUrl } from './location.ts'
+import { locationOf, parseKnownUrl } from './link.ts'
 import { Url, urlKey, withScheme } from './url.ts'
 
 const good = [

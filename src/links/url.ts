@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
-import type { ParsedUrl } from './location.ts'
+import type { ParsedUrl } from './link.ts'
 
 export const URL_MAX_LENGTH = 8192
 

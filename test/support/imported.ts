@@ -6,7 +6,7 @@ import {
   scan,
 } from '../../src/import/plan.ts'
 import type { SourceFile } from '../../src/import/source.ts'
-import type { Stored } from '../../src/links/link.ts'
+import type { Stored } from '../../src/links/quota.ts'
 
 export type Content = string | Uint8Array<ArrayBuffer>
 

@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import { LinkEffects } from './effects.ts'
 import type { LinkWrites } from './store.ts'
-import { LinkWriter } from './writer.ts'
+import { LinkEffects, LinkWriter } from './writer.ts'
 
 const code = (text: string) => text as Code
 const link = { id: 1, code: code('SPRING'), accountId: 7, url: null, createdAt: 0 }

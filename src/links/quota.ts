@@ -1,0 +1,66 @@
+import type { Database } from 'bun:sqlite'
+import type { AccountId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
+import { AppError } from '../errors.ts'
+import { formatBytes } from '../lib/bytes.ts'
+import type { Author } from './link.ts'
+
+/** The quota of a plan that a change would exceed: the name of the setting's field. */
+export type QuotaName = keyof Quota
+
+/** The links and bytes that an account stores. */
+export interface Stored {
+  links: number
+  urlBytes: number
+}
+
+/** The quota that `stored` exceeds; undefined where it fits. A quota of 0 is no limit. */
+export function exceededQuota(stored: Stored, quota: Quota): QuotaName | undefined {
+  if (quota.linksMax > 0 && stored.links > quota.linksMax) return 'linksMax'
+  if (quota.urlBytesMax > 0 && stored.urlBytes > quota.urlBytesMax) return 'urlBytesMax'
+  return undefined
+}
+
+export function quotaError(name: QuotaName, quota: Quota): AppError {
+  const most =
+    name === 'linksMax'
+      ? `${quota.linksMax.toLocaleString('en')} links`
+      : `${formatBytes(quota.urlBytesMax)} of URLs`
+  return new AppError('quota_exceeded', `your plan stores at most ${most}`)
+}
+
+const NOTHING_STORED: Stored = { links: 0, urlBytes: 0 }
+
+/** The stored links and bytes of each account, and whether it is active. */
+export function accountCounts(db: Database) {
+  const counts = db.prepare<Stored, [AccountId]>(
+    'SELECT link_count AS links, url_bytes AS urlBytes FROM accounts WHERE id = ?',
+  )
+  const add = db.prepare<null, [number, number, AccountId]>(
+    'UPDATE accounts SET link_count = link_count + ?, url_bytes = url_bytes + ? WHERE id = ?',
+  )
+  const active = db.prepare<{ id: AccountId }, [AccountId, number | null, number]>(
+    `SELECT id FROM accounts WHERE id = ?1 AND disabled_at IS NULL
+     AND (?2 IS NULL OR EXISTS (SELECT 1 FROM api_keys
+       WHERE id = ?2 AND account_id = ?1 AND (ends_at IS NULL OR ends_at > ?3)))`,
+  )
+  const stored = (accountId: AccountId): Stored => counts.get(accountId) ?? NOTHING_STORED
+  return {
+    stored,
+
+    /** The quota that `added` would exceed. What does not grow always fits. */
+    exceededBy(accountId: AccountId, added: Stored, quota: Quota): QuotaName | undefined {
+      const before = stored(accountId)
+      const links = added.links > 0 ? before.links + added.links : 0
+      const urlBytes = added.urlBytes > 0 ? before.urlBytes + added.urlBytes : 0
+      return exceededQuota({ links, urlBytes }, quota)
+    },
+
+    add(accountId: AccountId, { links, urlBytes }: Stored): void {
+      add.run(links, urlBytes, accountId)
+    },
+
+    isActive: ({ accountId, keyId, now }: Author): boolean =>
+      active.get(accountId, keyId ?? null, now) !== null,
+  }
+}
