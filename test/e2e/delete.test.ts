@@ -171,26 +171,6 @@ test('of several claims during a delete, one at most gets the code', async () =>
   }
 })
 
-const PAIR = { code: 'SPRING26', passcode: 'A'.repeat(24) }
-const MISSING: { field: string; json: unknown }[] = [
-  ...[undefined, null, 7, false, ['SPRING26'], {}].flatMap((bad) =>
-    ['code', 'passcode'].map((field) => ({ field, json: { ...PAIR, [field]: bad } })),
-  ),
-  ...[null, [], 'SPRING26', 7, {}].map((json) => ({ field: 'code', json })),
-]
-// spec: Errors | 400 required body field
-// design: 4.8 update and delete
-test('POST /api/delete names the first field that is missing or no string', async () => {
-  await using app = await testApp()
-  await app.reserve('SPRING26', 'enterprise')
-  for (const { field, json } of MISSING) {
-    const { status, body } = await remove(app, json)
-    const error = `Missing required field: ${field}`
-    expect({ json, status, body }).toEqual({ json, status: 400, body: { error } })
-  }
-  expect((await app.call('GET', '/api/lookup/SPRING26')).status).toBe(200)
-})
-
 // spec: POST /api/delete | passcode
 // spec: Errors | 403 passcode wrong
 // spec: Authentication | 5
@@ -225,21 +205,4 @@ test('an unknown code, a wrong passcode and a foreign code are the same 403', as
   for (const { code } of [mine, foreign]) {
     expect((await app.call('GET', `/${code}`)).status).toBe(302)
   }
-})
-
-// spec: Authentication | 1
-// spec: Errors | 401 API key missing
-test('POST /api/delete without a valid key is 401, even with the right passcode', async () => {
-  await using app = await testApp()
-  const link = await app.shorten('https://example.com/', 'enterprise')
-  for (const json of [link, {}]) {
-    for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': link.passcode }]) {
-      const { status, body } = await app.call('POST', '/api/delete', { json, headers })
-      expect({ status, body }).toEqual({
-        status: 401,
-        body: { error: 'Invalid or missing API key' },
-      })
-    }
-  }
-  expect((await app.call('GET', `/${link.code}`)).status).toBe(302)
 })

@@ -123,23 +123,3 @@ test('a code that does not or cannot exist is 404, named in uppercase', async ()
     })
   }
 })
-
-test('the passcode of a code is in no public answer about it', async () => {
-  await using app = await testApp()
-  const { code, passcode } = await app.shorten('https://example.com/')
-  const paths = [`/api/lookup/${code}`, `/api/qr-image/${code}`, `/api/qr/${code}?format=svg`]
-  for (const path of [
-    ...paths,
-    `/qr/${code}`,
-    `/${code}`,
-    '/api/status',
-    `/api/list?search=${code}`,
-  ]) {
-    const { text, headers } = await app.call('GET', path, { key: 'free' })
-    const all = text + JSON.stringify([...headers])
-    expect({ path, told: all.includes(passcode) || /passcode/i.test(all) }).toEqual({
-      path,
-      told: false,
-    })
-  }
-})

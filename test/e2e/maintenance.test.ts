@@ -65,31 +65,6 @@ test('during maintenance every endpoint of the API is 503 with its end, Retry-Af
   expect(ids.size).toBe(endpoints.length)
 })
 
-// design: 4.4 order of refusals
-test('maintenance comes before every other refusal: a spent budget, no key, a bad body, an unknown code', async () => {
-  await using app = await testApp({ env: { ANONYMOUS_READS_PER_MINUTE: '1' } })
-  app.maintenance(START + HOUR)
-  for (const { method, path, options } of [
-    ...endpoints.map(({ method, path }) => ({ method, path, options: {} })),
-    { method: 'POST', path: '/api/shorten', options: { key: 'hop_wrong', json: { url } } },
-    { method: 'POST', path: '/api/shorten', options: { key: 'free', raw: '{' } },
-    { method: 'POST', path: '/api/reserve', options: { key: 'free', json: { code: '-' } } },
-    { method: 'GET', path: '/api/qr/NOBODY1?size=1', options: {} },
-    { method: 'GET', path: '/api/lookup/NOBODY1', options: {} },
-    { method: 'PUT', path: '/api/shorten', options: {} },
-    { method: 'POST', path: '/api/status', options: {} },
-  ]) {
-    const { status, body, headers } = await app.call(method, path, options)
-    expect([path, status, body.error]).toEqual([path, 503, message(START + HOUR)])
-    expect([path, headers.get('retry-after')]).toEqual([path, '3600'])
-    expect(headers.get('allow')).toBeNull()
-  }
-  const spent = await app.call('GET', '/api/status')
-  expect([spent.status, spent.headers.get('x-ratelimit-remaining')]).toEqual([503, '0'])
-  app.maintenance(undefined)
-  expect((await app.call('GET', '/api/status')).status).toBe(429)
-})
-
 // design: 4.13 every /api/*
 test('an address under /api that names no endpoint is 503 during maintenance too', async () => {
   await using app = await testApp()

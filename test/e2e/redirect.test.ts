@@ -21,6 +21,7 @@ function expectRefused(answer: Answer, status: number, error: string): void {
   expect(answer.headers.get('x-service-code')).toBeNull()
 }
 
+// spec: What the service does | Anyone who visits the short URL
 // spec: Endpoints | GET /{code}
 // spec: GET /{code} | Response 302
 // spec: States and transitions | active GET /{code}

@@ -1,0 +1,374 @@
+import { expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type Answer,
+  type Body,
+  type CallOptions,
+  JSON_TYPE,
+  type TestApp,
+  testApp,
+} from '../support/app.ts'
+import { breakDatabase } from '../support/broken-database.ts'
+import {
+  BASE,
+  CDN,
+  type Link,
+  NEW,
+  OLD,
+  type Request,
+  ROWS,
+  type Row,
+  UNKNOWN,
+  WRONG,
+} from '../support/endpoint-requests.ts'
+import {
+  BEYOND_THE_SPEC,
+  ENDPOINTS,
+  type Endpoint,
+  nameOf,
+  pathOf,
+  WRITES,
+} from '../support/endpoints.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { addKey } from '../support/members.ts'
+import { disableLink } from '../support/moderation.ts'
+import { type ApiDescription, describeApi } from '../support/openapi.ts'
+import { outcome } from '../support/outcome.ts'
+
+/** Every endpoint once, and checks that run over all of them. */
+
+const ALL = [...ENDPOINTS, ...BEYOND_THE_SPEC]
+const MAX_BODY = 32 * 1024 * 1024
+const UNTIL = Date.UTC(2026, 2, 2)
+
+const hasBody = ({ method }: Endpoint) => method !== 'GET'
+const typeOf = ({ path }: Endpoint) => (path === '/api/import' ? 'application/x-ndjson' : JSON_TYPE)
+
+function pathWith(endpoint: Endpoint, { code, query }: Request): string {
+  const path = pathOf(endpoint, code)
+  return query === undefined ? path : `${path}?${query}`
+}
+
+const bodyWith = (endpoint: Endpoint, { json }: Request): CallOptions =>
+  hasBody(endpoint)
+    ? { raw: JSON.stringify(json), headers: { 'content-type': typeOf(endpoint) } }
+    : {}
+
+/** Sends requests, and compares every answer with the API description and with the contract. */
+class Judge {
+  readonly app: TestApp
+  readonly api: ApiDescription
+  /** An API key that is read-only. */
+  readonly reader: string
+  readonly #ids = new Set<string>()
+
+  constructor(app: TestApp, api: ApiDescription) {
+    this.app = app
+    this.api = api
+    app.key('pro')
+    this.reader = addKey(app, 'pro@example.com', { name: 'Reader', scope: 'read' })
+  }
+
+  async ask(endpoint: Endpoint, path: string, options: CallOptions): Promise<Answer> {
+    return this.#judge(endpoint, path, await this.app.call(endpoint.method, path, options))
+  }
+
+  /** `options` replace the plain form of the request. */
+  async expect(endpoint: Endpoint, [status, says, request]: Row, options: CallOptions = {}) {
+    const path = pathWith(endpoint, request)
+    const body = bodyWith(endpoint, request)
+    const answer = await this.ask(endpoint, path, { key: 'pro', ...body, ...options })
+    const at = `${endpoint.method} ${path} ${JSON.stringify(request.json ?? null).slice(0, 100)}`
+    expect({ ...outcome(at, answer), body: {} }).toEqual({ at, status, body: {} })
+    if (status === 302) expect(answer.headers.get('location')).toBe(says as string)
+    else if (status < 300) expect(answer.body).toEqual((says ?? answer.body) as Body)
+    else expectError(at, answer, says)
+  }
+
+  #judge(endpoint: Endpoint, path: string, answer: Answer): Answer {
+    const { status, headers } = answer
+    const at = `${endpoint.method} ${path}`
+    const id = headers.get('x-request-id') ?? ''
+    expect({ at, faults: this.api.faultsOf(nameOf(endpoint), answer) }).toEqual({ at, faults: [] })
+    expect({ at, id }).toEqual({ at, id: expect.stringMatching(/^[\w-]+$/) })
+    expect({ at, repeated: this.#ids.has(id) }).toEqual({ at, repeated: false })
+    expect({ at, waits: headers.has('retry-after') }).toEqual({
+      at,
+      waits: status === 429 || status === 503,
+    })
+    this.#ids.add(id)
+    return answer
+  }
+}
+
+/** The error alone, with `request_id` if the service failed. */
+function expectError(at: string, { status, headers, body }: Answer, says: unknown) {
+  const error = typeof says === 'string' ? says : expect.stringMatching((says as RegExp) ?? /./)
+  const id = status >= 500 ? { request_id: headers.get('x-request-id') } : {}
+  expect({ at, body }).toEqual({ at, body: { error, ...id } })
+  expect(headers.get('content-type')).toMatch(/^application\/json\b/)
+  expect(headers.get('location')).toBeNull()
+}
+
+/** Wrong in everything that can be refused without an account. */
+const WRONG_IN_ALL: CallOptions = {
+  key: 'nonsense',
+  raw: '{',
+  headers: { 'content-type': 'text/plain' },
+}
+
+/** All refuse the caller without budget like that, whatever else is wrong with the request. */
+async function expectAll(
+  judge: Judge,
+  endpoints: readonly Endpoint[],
+  [status, error, seconds]: readonly [number, string, string],
+) {
+  for (const endpoint of endpoints) {
+    for (const method of [endpoint.method, 'PUT']) {
+      const path = `${pathOf(endpoint, UNKNOWN)}?limit=x&size=x`
+      const at = `${method} ${path}`
+      const options = { ...(method === 'GET' ? { key: 'nonsense' } : WRONG_IN_ALL), from: SPENT }
+      const answer =
+        method === 'PUT'
+          ? await judge.app.call(method, path, options)
+          : await judge.ask(endpoint, path, options)
+      expect({ at, status: answer.status }).toEqual({ at, status })
+      expectError(at, answer, error)
+      expect({ at, wait: answer.headers.get('retry-after') }).toEqual({ at, wait: seconds })
+    }
+  }
+}
+
+const SPENT = '192.0.2.9'
+
+/** Spends both budgets of an address. */
+async function spendAll(app: TestApp): Promise<void> {
+  const writes = Array.from({ length: 60 }, () => app.call('POST', '/api/shorten', { from: SPENT }))
+  const reads = Array.from({ length: 300 }, () => app.call('GET', `/${UNKNOWN}`, { from: SPENT }))
+  await Promise.all([...writes, ...reads])
+}
+
+/** 503 during maintenance and 429 without a budget come before everything else. */
+async function refuseBeforeLooking(judge: Judge): Promise<void> {
+  const { app } = judge
+  const halted = ALL.filter(({ duringMaintenance }) => !duringMaintenance)
+  const served = ALL.filter(({ duringMaintenance }) => duringMaintenance)
+  const tooMany = [429, 'Rate limit exceeded. Retry in 60 seconds.', '60'] as const
+  await spendAll(app)
+  await expectAll(judge, ALL, tooMany)
+  app.maintenance(UNTIL)
+  const text = 'Service under maintenance until 2026-03-02T00:00:00.000Z'
+  await expectAll(judge, halted, [503, text, '43200'])
+  await expectAll(judge, served, tooMany)
+  app.maintenance(undefined)
+}
+
+/** The refusals that depend on the request, from the first to none. */
+async function expectRows(judge: Judge, endpoint: Endpoint, link: Link, foreign: Link) {
+  const rows = ROWS[nameOf(endpoint)]?.(link, foreign) as readonly Row[]
+  const good = rows.at(-1)?.[2] as Request
+  const wrongPath = { ...good, query: 'limit=x' }
+  const expectWith = (status: number, says: unknown, options: CallOptions, request = good) =>
+    judge.expect(endpoint, [status, says, request], options)
+  if (endpoint.needsKey) {
+    const text = 'Invalid or missing API key'
+    await expectWith(401, text, hasBody(endpoint) ? WRONG_IN_ALL : { key: 'nonsense' }, wrongPath)
+    await expectWith(401, text, { key: 'nonsense' })
+    await expectWith(401, text, { key: link.passcode })
+  }
+  if (hasBody(endpoint)) {
+    const raw = JSON.stringify(good.json)
+    const [text, json] = ['text/plain', typeOf(endpoint)].map((type) => ({
+      headers: { 'content-type': type },
+    }))
+    const long = ' '.repeat(MAX_BODY + 1)
+    await expectWith(403, 'This API key is read-only', { ...text, raw, key: judge.reader })
+    await expectWith(415, /^Unsupported media type: send Content-Type: /, { ...text, raw: long })
+    await expectWith(413, /^Request body too large: at most /, { ...json, raw: long })
+    const cut = endpoint.path === '/api/import' ? '' : raw.slice(0, -1)
+    await expectWith(400, undefined, { ...json, raw: cut })
+  }
+  for (const row of rows) await judge.expect(endpoint, row)
+}
+
+/** 500 for what needs the table of links, with an id that is in the log. */
+async function failEverywhere(judge: Judge): Promise<void> {
+  const { app } = judge
+  const { code, passcode } = await app.claim('UNCACHED')
+  await app.claim('CACHED26')
+  await judge.expect(
+    endpointOf('POST /api/reserve'),
+    [422, /^Quota exceeded: /, { json: { code: 'THIRD26' } }],
+    { key: 'free' },
+  )
+  using _broken = breakDatabase(app.dataDir)
+  for (const endpoint of ALL.filter((one) => !WITHOUT_500.includes(nameOf(one)))) {
+    const json =
+      hasBody(endpoint) && endpoint.method !== 'PATCH'
+        ? { code, passcode, url: NEW, urls: [NEW] }
+        : {}
+    await judge.expect(endpoint, [500, 'Internal server error', { code, json }], { key: 'free' })
+  }
+}
+
+// The one failure of the status that can be brought about is a 503, and the hits and visits of an
+// account are in pages that the reader thread has in memory.
+const WITHOUT_500 = ['GET /api/hits', 'GET /api/status', 'GET /api/visits']
+
+const endpointOf = (name: string) => ALL.find((one) => nameOf(one) === name) as Endpoint
+
+// spec: Authentication | 1
+// spec: Errors | 401 API key missing
+// spec: Errors | 409 code already in use
+// spec: Errors | 422 destination host on the abuse blocklist
+// spec: Errors | 429 rate limit exceeded
+// spec: Errors | 500 internal failure
+// spec: Errors | 503 planned maintenance
+// spec: Errors | All error responses are JSON
+// spec: Limits | `Retry-After` (seconds) appears on 429 and 503 only
+// spec: What the service does | Request and response bodies are JSON
+// spec: Code (short link) | code
+// spec: Code (short link) | url
+// spec: Code (short link) | passcode
+// spec: Code (short link) | short_url
+// spec: Code (short link) | qr_url
+// spec: Code (short link) | qr_storage_url
+// spec: Code (short link) | created_at
+// spec: Code (short link) | reused
+// spec: Code (short link) | reserved
+// spec: Code (short link) | updated
+// spec: Code (short link) | deleted
+// spec: Limits | Passcode length
+// design: 4.4 order of refusals
+// design: 4.13 maintenance
+// design: 4.16 order of what is wrong with a body
+test('every endpoint refuses in one order, answers as documented, and every documented answer can happen', async () => {
+  using folder = temporaryFolder()
+  const list = join(folder.path, 'hosts.txt')
+  writeFileSync(list, 'blocked.example\n')
+  const env = {
+    BLOCKLIST_FILES: list,
+    BASE_URL: BASE,
+    CDN_URL: CDN,
+    // One link in memory: of any other that is held, the database has to tell.
+    LINK_CACHE_MAX: '1',
+    FREE_LINKS_MAX: '2',
+    IMPORT_ALIASES: 'all',
+  }
+  await using app = await testApp({ env })
+  const judge = new Judge(app, await describeApi(app))
+  await refuseBeforeLooking(judge)
+  const foreign = await app.claim('FOREIGN1', OLD, 'pro-2')
+  for (const [index, endpoint] of ALL.entries()) {
+    const link = await app.claim(`LADDER${String.fromCharCode(65 + index)}`, OLD, 'pro')
+    await expectRows(judge, endpoint, link, foreign)
+  }
+  await disableLink(app, foreign.code, 'Reported')
+  const gone = [410, `Link disabled: ${foreign.code}`, { code: foreign.code }] as const
+  await judge.expect(endpointOf('GET /{code}'), gone)
+  await failEverywhere(judge)
+  expect(judge.api.unseen().sort()).toEqual(WITHOUT_500.map((name) => `${name} 500`))
+})
+
+type State = 'none' | 'reserved' | 'active'
+
+/** The state of a code, after a check that all of its addresses agree. */
+async function stateOf(app: TestApp, code: string): Promise<State> {
+  const lookup = await app.call('GET', `/api/lookup/${code}`)
+  const redirect = await app.call('HEAD', `/${code}`)
+  const image = await app.call('GET', `/api/qr-image/${code}`)
+  const isActive = lookup.status === 200 && lookup.body.url !== null
+  const statuses = { image: image.status, redirect: redirect.status }
+  expect(statuses).toEqual({ image: lookup.status, redirect: isActive ? 302 : 404 })
+  if (lookup.status === 404) return 'none'
+  return isActive ? 'active' : 'reserved'
+}
+
+/** A new code in that state. A deleted one was active. */
+async function linkIn(app: TestApp, state: State | 'deleted', code: string): Promise<Link> {
+  if (state === 'none') return { code, passcode: WRONG }
+  if (state === 'reserved') return app.reserve(code, 'enterprise')
+  const link = await app.claim(code, OLD, 'enterprise')
+  if (state === 'deleted') await app.call('POST', '/api/delete', { key: 'enterprise', json: link })
+  return link
+}
+
+const NOT_THERE = [404, 200, 200, 404] as const
+/** What an endpoint answers for a code that is none, reserved, active or deleted. */
+const BY_STATE: Record<string, readonly number[]> = {
+  'POST /api/reserve': [201, 409, 409, 201],
+  'POST /api/update': [403, 200, 200, 403],
+  'POST /api/delete': [403, 200, 200, 403],
+  'GET /{code}': [404, 404, 302, 404],
+  'GET /qr/{code}': [404, 302, 302, 404],
+}
+const STATE_AFTER: Record<string, State> = {
+  'POST /api/reserve': 'reserved',
+  'POST /api/update': 'active',
+  'POST /api/delete': 'none',
+}
+
+// spec: States and transitions | reserved
+// spec: States and transitions | active
+// spec: States and transitions | deleted
+// spec: States and transitions | (none) POST /api/reserve
+// spec: States and transitions | reserved POST /api/update
+// spec: States and transitions | active POST /api/update
+// spec: States and transitions | reserved or active POST /api/delete
+// spec: States and transitions | deleted POST /api/delete
+// spec: States and transitions | active GET /{code}
+// spec: What the service does | The destination of a code can be changed
+test('every endpoint accepts a code in the states of the spec, and leaves it in the right one', async () => {
+  await using app = await testApp()
+  const names = ALL.map(nameOf).filter((name) => name.includes('{code}') || name in BY_STATE)
+  for (const [index, name] of names.entries()) {
+    const statuses = BY_STATE[name] ?? NOT_THERE
+    for (const [column, state] of (['none', 'reserved', 'active', 'deleted'] as const).entries()) {
+      const link = await linkIn(app, state, `STATE${index}X${column}`)
+      const before = await stateOf(app, link.code)
+      const endpoint = endpointOf(name)
+      const json = name.startsWith('PATCH') ? { title: 'A' } : { ...link, url: NEW }
+      const options = { key: 'enterprise', ...(hasBody(endpoint) && { json }) }
+      const query = name.endsWith('visits') ? '?by=os' : ''
+      const answer = await app.call(endpoint.method, pathOf(endpoint, link.code) + query, options)
+      const after = answer.status < 400 ? (STATE_AFTER[name] ?? before) : before
+      const at = `${name} of a code that is ${state}`
+      expect({ at, status: answer.status, state: await stateOf(app, link.code) }).toEqual({
+        at,
+        status: statuses[column] as number,
+        state: after,
+      })
+    }
+  }
+})
+
+test('no refusal repeats the passcode or the body, nor does the log', async () => {
+  await using app = await testApp()
+  const { code, passcode } = await app.shorten('https://example.com/')
+  const canary = 'CANARY7F3'
+  const bodies = [
+    { code, passcode, url: `ftp://${canary}` },
+    { code, passcode, url: 5, more: canary },
+    { code, passcode: [passcode], url: canary },
+    { code: [code, canary], passcode },
+    { code: 'no code', passcode, url: `gopher://example.com/${canary}` },
+    [passcode, canary],
+  ]
+  const headers = { 'content-type': JSON_TYPE }
+  const requests: CallOptions[] = [
+    ...bodies.map((json) => ({ json })),
+    { raw: `{"passcode":"${passcode}",${canary}`, headers },
+    { raw: `${passcode}&${canary}` },
+  ]
+  for (const { path } of WRITES) {
+    for (const request of requests) {
+      const { status, text, headers } = await app.call('POST', path, { key: 'pro', ...request })
+      expect(status).toBeGreaterThanOrEqual(400)
+      const all = text + JSON.stringify([...headers])
+      expect([all.includes(passcode), all.includes(canary)]).toEqual([false, false])
+    }
+  }
+  const log = app.log.join('\n')
+  expect([log.includes(passcode), log.includes(canary)]).toEqual([false, false])
+})
