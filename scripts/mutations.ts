@@ -66,7 +66,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'leftmost-forwarded-address',
     edits: [['src/hot/client-address.ts', 'if (!this.#isTrusted(address)) return found', '']],
-    test: 'src/hot/client-address.vectors.test.ts',
+    test: 'src/hot/client-address.test.ts',
   },
   {
     name: 'hosts-with-a-final-dot',

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { type Answer, type CallOptions, START, type TestApp, testApp } from '../support/app.ts'
 import { ENDPOINTS, type Endpoint, nameOf, pathOf, READS, WRITES } from '../support/endpoints.ts'
 
-/** The spec's chapter "Limits": budgets and their window. Sizes are in limits-sizes.test.ts. */
+/** The spec's chapter "Limits": budgets and their window. */
 
 const WINDOW = 60_000
 const PLANS = {
