@@ -1,8 +1,42 @@
 import type { Database } from 'bun:sqlite'
-import { type Destination, NO_LINK } from '../hot/destination-cache.ts'
+import { LRUCache } from 'lru-cache'
+import type { HitCounts } from '../hits/hits.ts'
+import { type CodeVersions, encodeAlias, encodeCode } from '../hot/code-versions.ts'
+import { type Destination, DestinationCache, NO_LINK } from '../hot/destination-cache.ts'
+import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
+import type { Alias, AliasReads } from './aliases.ts'
 import { locationOf, parseKnownUrl, type UrlFilter } from './link.ts'
-import { encodeRules, RULES_COLUMN } from './rules.ts'
+import { type LinkProperties, PROPERTIES, type PropertyName } from './property-table.ts'
+
+/**
+ * The properties of a link on which its redirects depend; an absent one is not set. `expired_url`
+ * has the form of `Location`, and is absent if its host is blocked.
+ */
+export type LinkRules = { readonly [Name in PropertyName]?: NonNullable<LinkProperties[Name]> }
+
+const RULES = PROPERTIES.filter(({ isRule }) => isRule)
+
+const IS_SET = RULES.map(({ name }) => `nullif(${name}, 0)`).join(', ')
+const PAIRS = RULES.map(({ name }) => `'${name}', ${name}`).join(', ')
+/** SQL: the columns of rules as a JSON object; null if none is set. */
+const RULES_COLUMN = `CASE WHEN coalesce(${IS_SET}) IS NOT NULL
+  THEN json_object(${PAIRS}) END`
+
+/** The rules of `RULES_COLUMN` as the JSON of `LinkRules`. */
+function encodeRules(column: string, blocklist: UrlFilter): string {
+  const row = JSON.parse(column) as Record<PropertyName, unknown>
+  const set = RULES.filter(({ name }) => row[name]).map(({ name, kind }) => {
+    if (kind === 'url') return [name, allowedLocation(row[name] as string, blocklist)]
+    return [name, kind === 'flag' ? true : row[name]]
+  })
+  return JSON.stringify(Object.fromEntries(set))
+}
+
+function allowedLocation(url: string, blocklist: UrlFilter): string | undefined {
+  const parsed = parseKnownUrl(url)
+  return blocklist.isBlocked(parsed) ? undefined : locationOf(parsed)
+}
 
 interface DestinationRow {
   id: number
@@ -50,5 +84,119 @@ export class DestinationReads {
       isDisabled,
       rules: hasRules ? encodeRules(row.rules as string, this.#blocklist) : '',
     }
+  }
+}
+
+/** Few unknown codes are requested repeatedly: typing errors and deleted links. */
+const UNKNOWN_MAX = 10_000
+
+interface LinkCacheOptions {
+  counters: Pick<RedirectCounters, 'add' | 'set'>
+  reads: Pick<DestinationReads, 'find'>
+  aliases: Pick<AliasReads, 'find'>
+  versions: CodeVersions
+  /** Maximum number of links in memory, and of aliases. */
+  max: number
+}
+
+/**
+ * HOT PATH. The destination of each code, in one redirect thread. Known and unknown codes are kept
+ * apart, and both are bounded, so that guessed codes evict no link. An entry that was read before a
+ * change is ignored after it. The database is read once per code: whether a link is disabled or its
+ * host is blocked is decided then, so that a redirect from memory checks neither.
+ */
+export class LinkCache {
+  readonly #reads: Pick<DestinationReads, 'find'>
+  readonly #counters: LinkCacheOptions['counters']
+  readonly #known: DestinationCache
+  readonly #aliasReads: Pick<AliasReads, 'find'>
+  /** The code of each alias in the place of a location: no collection visits it. */
+  readonly #aliases: DestinationCache<string>
+  /** Unknown codes with their version. */
+  readonly #unknown = new LRUCache<Code, number>({ max: UNKNOWN_MAX })
+
+  constructor({ reads, aliases, versions, counters, max }: LinkCacheOptions) {
+    this.#counters = counters
+    this.#reads = reads
+    this.#aliasReads = aliases
+    this.#known = new DestinationCache({ max, versions, encode: encodeCode })
+    this.#aliases = new DestinationCache({ max, versions, encode: encodeAlias })
+  }
+
+  /** Null if the code is unknown; undefined if only the database can tell. */
+  findInMemory(code: Code): Destination | null | undefined {
+    const known = this.#known.find(code)
+    if (known !== undefined) return known
+    const version = this.#unknown.get(code)
+    return version !== undefined && version === this.#known.versionOf(code) ? null : undefined
+  }
+
+  /** Reads the database. Undefined if the code is unknown. */
+  lookUp(code: Code): Destination | undefined {
+    const version = this.#known.versionOf(code)
+    const found = this.#reads.find(code)
+    if (found) this.#known.set(code, found, version)
+    else this.#unknown.set(code, version)
+    this.#counters.add(found ? 'foundInDatabase' : 'notInDatabase')
+    this.#counters.set('known', this.#known.size)
+    this.#counters.set('unknown', this.#unknown.size)
+    return found
+  }
+
+  /** `path` matches `ALIAS_KEY`. The link may have been deleted since: compare its id. */
+  findAliasInMemory(path: string): Alias | undefined {
+    const found = this.#aliases.find(path)
+    return found && { linkId: found.id, code: found.location as Code }
+  }
+
+  /** Reads the database. Undefined if there is no such alias. */
+  lookUpAlias(path: string): Alias | undefined {
+    const version = this.#aliases.versionOf(path)
+    const found = this.#aliasReads.find(path)
+    if (!found) return undefined
+    const { linkId: id, code: location } = found
+    this.#aliases.set(path, { id, location, isDisabled: false, rules: '' }, version)
+    return found
+  }
+}
+
+/** Few links have a limit of hits. An entry takes about 200 bytes. */
+const LIMITED_MAX = 20_000
+
+/**
+ * The hits of links with `max_hits`. Only the control thread follows such links, so that the number
+ * stays exact while each redirect adds to it. In a cluster it lacks what the other hosts have not
+ * flushed.
+ */
+export class HitLimits {
+  readonly #hits: Pick<HitCounts, 'ofLink'>
+  readonly #counts = new LRUCache<Code, number>({ max: LIMITED_MAX })
+
+  constructor(hits: Pick<HitCounts, 'ofLink'>) {
+    this.#hits = hits
+  }
+
+  /** Reads the database if the number is not in memory. */
+  hitsOf(code: Code, id: number): number {
+    const known = this.#counts.get(code)
+    if (known !== undefined) return known
+    const hits = this.#hits.ofLink(id)
+    this.#counts.set(code, hits)
+    return hits
+  }
+
+  /** One more hit of a link whose number was just read. */
+  add(code: Code): void {
+    this.#counts.set(code, (this.#counts.peek(code) ?? 0) + 1)
+  }
+
+  /** The link has changed. */
+  drop(code: Code): void {
+    this.#counts.delete(code)
+  }
+
+  /** All links may have changed, or other hosts have counted hits. */
+  clear(): void {
+    this.#counts.clear()
   }
 }

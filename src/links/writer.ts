@@ -4,12 +4,12 @@ import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { AliasChange, SetAliases } from './aliases.ts'
+import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
 import { type Author, type CreatedLink, type CreateLinks, encodeCreate, type Link } from './link.ts'
 import { BAD_TAGS, BAD_TIMES } from './property-models.ts'
 import type { PatchLinks, ScheduleDeletion } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
-import type { HitLimits } from './rules.ts'
 import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
 
 interface LinkWriterOptions {

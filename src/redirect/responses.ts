@@ -1,7 +1,7 @@
 import { REFUSALS } from '../errors.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
-import type { LinkRules } from '../links/rules.ts'
+import type { LinkRules } from '../links/destination.ts'
 import { isNavigation, redirectNavigation, visitorPage } from './visitor-page.ts'
 
 export interface ResponseDeps {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { type LinkRules, stateOf, withQuery } from './rules.ts'
+import type { LinkRules } from '../links/destination.ts'
+import { stateOf, withQuery } from './follow.ts'
 
 const states: [name: string, rules: LinkRules, state: string][] = [
   ['no rule', {}, 'active'],

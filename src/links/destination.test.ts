@@ -3,7 +3,7 @@ import { CodeVersions } from '../hot/code-versions.ts'
 import type { Destination } from '../hot/destination-cache.ts'
 import { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
-import { LinkCache } from './cache.ts'
+import { LinkCache } from './destination.ts'
 
 const code = (text: string) => text as Code
 
