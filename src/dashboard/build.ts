@@ -9,8 +9,8 @@ import type { Config } from '../config.ts'
 import { ImportJobs } from '../import/jobs.ts'
 import { HOUR, MINUTE } from '../lib/clock.ts'
 import type { Thread } from '../lib/thread.ts'
+import { AccountDeletion } from '../links/deletion.ts'
 import { Cookies } from './auth/cookies.ts'
-import { AccountDeletion } from './deletion.ts'
 import type { DashboardDeps, SharedDeps } from './deps.ts'
 
 interface DashboardOptions {

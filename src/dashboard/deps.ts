@@ -22,6 +22,7 @@ import type { ImportReads, ImportWrites } from '../import/store.ts'
 import type { Log } from '../lib/log.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { CreateDeps } from '../links/create.ts'
+import type { AccountDeletion } from '../links/deletion.ts'
 import type { DestinationReads } from '../links/destination.ts'
 import type { ExportReads } from '../links/export.ts'
 import type { LinkLists } from '../links/lists.ts'
@@ -34,7 +35,6 @@ import type { QrImages } from '../qr/images.ts'
 import type { QrStore, QrWrites } from '../qr/store.ts'
 import type { Vitals } from '../status/vitals.ts'
 import type { Cookies } from './auth/cookies.ts'
-import type { AccountDeletion } from './deletion.ts'
 
 /** Parts of the service that the pages use. */
 export interface SharedDeps

@@ -4,11 +4,9 @@ import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { AliasReads, AliasRules } from './aliases.ts'
-import { DELETION_DELAY_MS } from './delayed-deletion.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
 import type { PropertiesView } from './property-models.ts'
 import {
-  CHANGED_MAX,
   type LinkProperties,
   NO_PROPERTIES,
   PROPERTY_COLUMNS,
@@ -18,7 +16,7 @@ import {
   propertiesView,
   readProperties,
 } from './property-table.ts'
-import { requireOwnedLink, type UpdateDeps } from './update.ts'
+import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
 /** Reads on the control thread's own connection. */
 export class PropertyReads {
@@ -64,22 +62,26 @@ export function withDetails(
   }))
 }
 
-type ChangeDeps = Pick<UpdateDeps, 'links' | 'reads' | 'writer' | 'blocklist' | 'plans' | 'clock'>
-
-export interface AliasDeps
-  extends Pick<UpdateDeps, 'links' | 'reads' | 'writer' | 'plans' | 'clock'> {
+export interface PropertiesDeps extends UpdateDeps {
+  properties: PropertyReads
   aliases: AliasReads
   aliasRules: AliasRules
-}
-
-export interface PropertiesDeps extends UpdateDeps, AliasDeps {
-  properties: PropertyReads
   hits: HitCounts
 }
 
 /** The account's own link with its properties. Throws `code_not_found`. */
 export function getProperties(deps: PropertiesDeps, owner: Account, code: string): PropertiesView {
-  return viewOf(deps, requireOwnedLink(deps, owner, code))
+  const link = requireOwnedLink(deps, owner, code)
+  return {
+    code: link.code,
+    url: link.url,
+    short_url: deps.addresses.short(link.code),
+    qr_url: deps.addresses.qr(link.code),
+    created_at: isoTime(link.createdAt),
+    hit_count: deps.hits.ofLink(link.id),
+    ...propertiesView(deps.properties.propertiesOf(link.id)),
+    aliases: deps.aliases.ofLink(link.id),
+  }
 }
 
 /**
@@ -87,12 +89,12 @@ export function getProperties(deps: PropertiesDeps, owner: Account, code: string
  * `code_not_found`, then `url_blocked`, `invalid_value`, `quota_exceeded`.
  */
 export async function changeProperties(
-  deps: ChangeDeps,
+  deps: UpdateDeps,
   owner: Account,
   codes: readonly string[],
   { expired_url: expired, ...change }: PropertiesChange,
 ): Promise<void> {
-  const ids = await deps.writer.decide(() => ownedIds(deps, owner, codes))
+  const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
   if (expired && deps.blocklist.isBlocked(expired)) throw new AppError('url_blocked')
   const patch: PropertiesPatch = change
   if (expired !== undefined) patch.expired_url = expired?.text ?? null
@@ -109,7 +111,7 @@ export async function changeProperties(
  * `path_taken`, `quota_exceeded`.
  */
 export async function changeAliases(
-  deps: AliasDeps,
+  deps: PropertiesDeps,
   owner: Account,
   { code, paths }: { code: string; paths: readonly string[] },
 ): Promise<void> {
@@ -123,60 +125,4 @@ export async function changeAliases(
   const author = authorOf(owner, clock())
   const isDone = await links.setAliases({ id, paths, quota: plans[owner.plan], author })
   if (!isDone) throw new AppError('code_not_found', code.toUpperCase())
-}
-
-/**
- * Deletes at most `CHANGED_MAX` links of one account after `DELETION_DELAY_MS`. Their visitors get
- * 404 at once. Throws `code_not_found`.
- */
-export async function scheduleDeletion(
-  deps: ChangeDeps,
-  owner: Account,
-  codes: readonly string[],
-): Promise<void> {
-  const ids = await deps.writer.decide(() => ownedIds(deps, owner, codes))
-  const now = deps.clock()
-  const deleteAt = now + DELETION_DELAY_MS
-  await deps.links.scheduleDeletion({ ids, deleteAt, author: authorOf(owner, now) })
-}
-
-/** Keeps links whose deletion was scheduled. Throws `code_not_found` if one was deleted already. */
-export async function undoDeletion(
-  deps: ChangeDeps,
-  owner: Account,
-  codes: readonly string[],
-): Promise<void> {
-  const ids = await deps.writer.decide(() => ownedIds(deps, owner, codes))
-  const kept = await deps.links.undoDeletion({ ids, author: authorOf(owner, deps.clock()) })
-  // Deleted between the check and the write.
-  if (kept < new Set(ids).size) throw new AppError('code_not_found', codes.join(', '))
-}
-
-/** The ids of the account's own links. Throws `code_not_found` for the first other code. */
-function ownedIds(
-  deps: Pick<UpdateDeps, 'reads'>,
-  owner: Account,
-  codes: readonly string[],
-): number[] {
-  if (codes.length > CHANGED_MAX) {
-    throw new AppError('invalid_value', `Choose at most ${CHANGED_MAX} links.`)
-  }
-  return codes.map((code) => requireOwnedLink(deps, owner, code).id)
-}
-
-function viewOf(
-  { properties, aliases, hits, addresses }: PropertiesDeps,
-  link: Link,
-): PropertiesView {
-  const { id, code, url, createdAt } = link
-  return {
-    code,
-    url,
-    short_url: addresses.short(code),
-    qr_url: addresses.qr(code),
-    created_at: isoTime(createdAt),
-    hit_count: hits.ofLink(id),
-    ...propertiesView(properties.propertiesOf(id)),
-    aliases: aliases.ofLink(id),
-  }
 }

@@ -13,8 +13,6 @@ export const TAG_MAX = 40
 /** Maximum number of tags of one link. */
 export const TAGS_MAX = 20
 export const MAX_HITS_MAX = 1_000_000_000
-/** Maximum number of links that one call changes. */
-export const CHANGED_MAX = 100
 
 interface Definition {
   /** How its values are stored, sent and shown. */

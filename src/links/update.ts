@@ -109,6 +109,21 @@ export function requireOwnedLink(
   return link
 }
 
+/** Maximum number of links that one call changes. */
+const CHANGED_MAX = 100
+
+/** The ids of the account's own links. Throws `code_not_found` for the first other code. */
+export function requireOwnedIds(
+  deps: Pick<UpdateDeps, 'reads'>,
+  owner: Account,
+  codes: readonly string[],
+): number[] {
+  if (codes.length > CHANGED_MAX) {
+    throw new AppError('invalid_value', `Choose at most ${CHANGED_MAX} links.`)
+  }
+  return codes.map((code) => requireOwnedLink(deps, owner, code).id)
+}
+
 const notFound = (text: string): AppError => new AppError('code_not_found', text.toUpperCase())
 
 const NO_HASH = new Uint8Array(32)

@@ -1,0 +1,175 @@
+import type { Database } from 'bun:sqlite'
+import type { Account, AccountId, AccountStore } from '../accounts/store.ts'
+import type { AccountWrites } from '../accounts/writes.ts'
+import { AppError } from '../errors.ts'
+import { type Clock, SECOND } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { type Caller, messageOf } from '../lib/thread.ts'
+import { authorOf } from './link.ts'
+import { requireOwnedIds, type UpdateDeps } from './update.ts'
+import type { LinkWriter } from './writer.ts'
+
+/** How long a deletion in the dashboard can be undone. */
+const DELETION_DELAY_MS = 30 * SECOND
+
+/**
+ * Deletes at most `CHANGED_MAX` links of one account after `DELETION_DELAY_MS`. Their visitors get
+ * 404 at once. Throws `code_not_found`.
+ */
+export async function scheduleDeletion(
+  deps: UpdateDeps,
+  owner: Account,
+  codes: readonly string[],
+): Promise<void> {
+  const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
+  const now = deps.clock()
+  const deleteAt = now + DELETION_DELAY_MS
+  await deps.links.scheduleDeletion({ ids, deleteAt, author: authorOf(owner, now) })
+}
+
+/** Keeps links whose deletion was scheduled. Throws `code_not_found` if one was deleted already. */
+export async function undoDeletion(
+  deps: UpdateDeps,
+  owner: Account,
+  codes: readonly string[],
+): Promise<void> {
+  const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
+  const kept = await deps.links.undoDeletion({ ids, author: authorOf(owner, deps.clock()) })
+  // Deleted between the check and the write.
+  if (kept < new Set(ids).size) throw new AppError('code_not_found', codes.join(', '))
+}
+
+/** Links deleted in one transaction. Other writes run between two batches. */
+const BATCH_MAX = 500
+
+const POLL_MS = 500
+
+interface DelayedDeletionOptions {
+  /** Read-only. */
+  db: Database
+  links: Pick<LinkWriter, 'deleteDue'>
+  clock: Clock
+  log: Log
+}
+
+/** Deletes links whose deletion is due, also those that were scheduled before a restart. */
+export class DelayedDeletion {
+  readonly #options: DelayedDeletionOptions
+  readonly #findDue
+  readonly #timer: Timer
+  #isRunning = false
+  #isClosed = false
+  /** The last attempt failed, and the log reports it. */
+  #isFailing = false
+
+  constructor(options: DelayedDeletionOptions) {
+    this.#options = options
+    this.#findDue = options.db.prepare<{ due: number }, [number]>(
+      `SELECT EXISTS (SELECT 1 FROM links
+                      WHERE delete_at IS NOT NULL AND delete_at <= ?) AS due`,
+    )
+    this.#timer = setInterval(() => void this.#poll(), POLL_MS)
+    this.#timer.unref()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    try {
+      await this.#deleteDue()
+      this.#isFailing = false
+    } catch (error) {
+      if (!this.#isFailing) this.#options.log.error('links.not_deleted', {}, error)
+      this.#isFailing = true
+    }
+    this.#isRunning = false
+  }
+
+  async #deleteDue(): Promise<void> {
+    const { links, clock } = this.#options
+    while (!this.#isClosed && this.#findDue.get(clock())?.due === 1) {
+      // 0 if another call has deleted or kept them meanwhile.
+      if ((await links.deleteDue({ now: clock(), most: BATCH_MAX })) === 0) return
+    }
+  }
+}
+
+export type DeletionWrites = Pick<AccountWrites, 'beginDeletion' | 'removeAccount'>
+
+interface AccountDeletionOptions {
+  writer: Caller<DeletionWrites>
+  accounts: AccountStore
+  links: Pick<LinkWriter, 'deleteSome'>
+  log: Log
+  /**
+   * In a cluster: interval of looking for deletions that another host has begun and not finished.
+   * If that host is still deleting, both delete.
+   */
+  takeOverMs?: number | undefined
+}
+
+/** Deletes accounts and all their links, in batches. Resumes interrupted deletions at a start. */
+export class AccountDeletion {
+  readonly #options: AccountDeletionOptions
+  readonly #queued = new Set<AccountId>()
+  readonly #timer: Timer | undefined
+  #closing = false
+  #work: Promise<void> = Promise.resolve()
+
+  constructor(options: AccountDeletionOptions) {
+    this.#options = options
+    this.#resume()
+    if (options.takeOverMs === undefined) return
+    this.#timer = setInterval(() => this.#resume(), options.takeOverMs)
+    this.#timer.unref()
+  }
+
+  /**
+   * Closes the account immediately and deletes its links in the background; `done` resolves after
+   * the last one. Returns false and changes nothing for the last owner of the service.
+   */
+  async begin(accountId: AccountId, now: number): Promise<false | { done: Promise<void> }> {
+    const isStarted = await this.#options.writer.call('beginDeletion', { accountId, now })
+    return isStarted && { done: this.#queue(accountId) }
+  }
+
+  /** Stops after the current batch. The next start resumes. */
+  close(): Promise<void> {
+    this.#closing = true
+    clearInterval(this.#timer)
+    return this.#work
+  }
+
+  #resume(): void {
+    const { accounts, log } = this.#options
+    try {
+      for (const id of accounts.listDeleted()) if (!this.#queued.has(id)) this.#queue(id)
+    } catch (error) {
+      log.warn('account.deletions_not_read', { reason: messageOf(error) })
+    }
+  }
+
+  #queue(id: AccountId): Promise<void> {
+    this.#queued.add(id)
+    this.#work = this.#work
+      .then(() => this.#deleteLinks(id))
+      .catch((error: unknown) => {
+        this.#options.log.error('account.not_deleted', { account_id: id }, error)
+      })
+      .finally(() => this.#queued.delete(id))
+    return this.#work
+  }
+
+  async #deleteLinks(accountId: AccountId): Promise<void> {
+    const { writer, links } = this.#options
+    while (!this.#closing) {
+      const deleted = await links.deleteSome({ accountId, most: BATCH_MAX })
+      if (deleted === 0) return writer.call('removeAccount', { accountId })
+    }
+  }
+}
