@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Service } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { BODY, REDIRECT } from '../support/hostile-bytes.ts'
+import { BODY, REDIRECT } from '../support/hostile-requests.ts'
 import { LANDING, startTarget } from './lib/hostile-service.ts'
 
 /** Connections that are slow, idle, cut short or full, beside others that must be served. */

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Service } from '../support/binary.ts'
 import { Conversation } from '../support/conversation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { get, type HostileRequest, LIVE } from '../support/hostile-bytes.ts'
-import { HOSTILE_REQUESTS } from '../support/hostile-requests.ts'
+import { AMBIGUOUS, ANSWERED, get, LIVE, REFUSED } from '../support/hostile-requests.ts'
 import { LANDING, startTarget } from './lib/hostile-service.ts'
 
 /**
@@ -44,40 +41,42 @@ function isNobodyElses(headers: Headers, text: string): void {
   if (headers.has('location')) expect(headers.get('location')).toBe(LANDING)
 }
 
-test.each(HOSTILE_REQUESTS)(
-  '$name',
-  async ({ bytes, answers, connection, bodiless = [], byBun }) => {
-    using client = await open(bodiless)
-    client.send(withKey(bytes))
-    const wanted = answers.map((answer) => (typeof answer === 'number' ? answer : answer[0]))
-    if (connection === 'closed') await client.closed()
-    else {
-      await client.answers(wanted.length)
-      // Were a smuggled request answered, it would be before this one.
-      client.send(get('/-/live'))
-      if (connection === 'open') wanted.push(200)
-    }
-    const told = await client.answers(wanted.length)
-    expect(told.map(({ status }) => status)).toEqual(wanted)
-    if (connection === 'open') expect(told.at(-1)?.text).toContain(LIVE)
-    for (const [i, { headers, text }] of told.entries()) {
-      isNobodyElses(headers, text)
-      const answer = answers[i]
-      if (typeof answer === 'object') expect(text).toContain(answer[1])
-      if (byBun) expect(text).toBe('')
-    }
-    await othersAreServed()
-    if (connection === 'deaf') expect(await client.answers(0)).toHaveLength(wanted.length)
-  },
-)
+test.each(ANSWERED)('$name', async ({ bytes, answers, connection, bodiless = [] }) => {
+  using client = await open(bodiless)
+  client.send(withKey(bytes))
+  const wanted = answers.map((answer) => (typeof answer === 'number' ? answer : answer[0]))
+  if (connection === 'closed') await client.closed()
+  else {
+    await client.answers(wanted.length)
+    // Were a smuggled request answered, it would be before this one.
+    client.send(get('/-/live'))
+    if (connection === 'open') wanted.push(200)
+  }
+  const told = await client.answers(wanted.length)
+  expect(told.map(({ status }) => status)).toEqual(wanted)
+  if (connection === 'open') expect(told.at(-1)?.text).toContain(LIVE)
+  for (const [i, { headers, text }] of told.entries()) {
+    isNobodyElses(headers, text)
+    const answer = answers[i]
+    if (typeof answer === 'object') expect(text).toContain(answer[1])
+  }
+  await othersAreServed()
+  if (connection === 'deaf') expect(await client.answers(0)).toHaveLength(wanted.length)
+})
 
-test('docs/http-edge.md lists what Bun answers by itself, and nothing else', () => {
-  const page = readFileSync(join(import.meta.dir, '../../docs/http-edge.md'), 'utf8')
-  const listed = [...page.matchAll(/^\*\*(\d{3}|none)[^*]*:\*\* ([\s\S]+?)\n\n/gm)].flatMap(
-    ([, answer, names = '']) =>
-      names.split(/\s·\s/).map((name) => `${answer} ${name.replaceAll('\n', ' ')}`),
-  )
-  const shown = ({ name, answers }: HostileRequest) => `${answers[0] ?? 'none'} ${name}`
-  const wanted = HOSTILE_REQUESTS.filter(({ byBun }) => byBun).map(shown)
-  expect(listed.toSorted()).toEqual(wanted.toSorted())
+async function expectRefused(bytes: string): Promise<void> {
+  using client = await open()
+  client.send(withKey(bytes))
+  const { answers } = await client.closed()
+  expect([bytes.slice(0, 1000), answers.length > 1]).toEqual([bytes.slice(0, 1000), false])
+  for (const { status, text } of answers) {
+    expect([status >= 400 && status < 600, text]).toEqual([true, ''])
+  }
+  await othersAreServed()
+}
+
+test.each(Object.entries(REFUSED))('%s ends the connection', (_, bytes) => expectRefused(bytes))
+
+test.each(Object.entries(AMBIGUOUS))('%s: no smuggled request is answered', async (_, rows) => {
+  for (const bytes of rows) await expectRefused(bytes)
 })

@@ -1,10 +1,10 @@
 import { makeAccount, Service } from '../../support/binary.ts'
-import { BODY } from '../../support/hostile-bytes.ts'
+import { BODY } from '../../support/hostile-requests.ts'
 
 /** Where the code HOPCODE1 leads. */
 export const LANDING = 'https://example.com/landing'
 
-/** What hostile requests go to, with the codes and the `{key}` of test/support/hostile-bytes.ts. */
+/** What hostile requests go to. */
 export async function startTarget(dataDir: string): Promise<{ service: Service; key: string }> {
   const env = {
     DATA_DIR: dataDir,
