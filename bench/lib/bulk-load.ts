@@ -1,6 +1,6 @@
 import { accountHeaders } from './hopcode-client.ts'
-import type { Target } from './raw-client.ts'
 import { realisticUrl, seededRandom } from './realistic-urls.ts'
+import type { Target } from './request.ts'
 
 /** URLs per bulk request. */
 export const BULK_ITEMS = 1000

@@ -7,7 +7,9 @@ import { tieToThisProcess } from './leftovers.ts'
 export async function answerAsProcess<Options>(
   generate: (options: Options) => Promise<unknown>,
 ): Promise<void> {
-  console.log(JSON.stringify(await generate(await Bun.stdin.json())))
+  await Bun.write(Bun.stdout, JSON.stringify(await generate(await Bun.stdin.json())))
+  // Connections and timers that are left would keep the process alive.
+  process.exit(0)
 }
 
 /** Seconds that a generator's process may take in addition to the load and its last responses. */
@@ -38,7 +40,7 @@ export async function runInOwnProcess<Result>(
     stdin: Buffer.from(JSON.stringify(options)),
     stdout: 'pipe',
     stderr: 'inherit',
-    timeout: (options.seconds + (options.drainSeconds ?? 0) + GRACE_SECONDS) * 1000,
+    timeout: Math.ceil(options.seconds + (options.drainSeconds ?? 0) + GRACE_SECONDS) * 1000,
   })
   tieToThisProcess(child)
   const [text, exitCode] = await Promise.all([child.stdout.text(), child.exited])

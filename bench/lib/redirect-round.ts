@@ -1,29 +1,31 @@
-import { type BatchLoopFigures, batchLoop } from './batch-loop.ts'
-import { CLOSED_METRICS, measureClosed, sendClosed } from './closed-part.ts'
 import { createAccount, HopcodeClient } from './hopcode-client.ts'
+import {
+  BATCH_METRICS,
+  CLOSED_METRICS,
+  measureBatches,
+  measureClosed,
+  measureOpen,
+  OPEN_METRICS,
+  sendClosed,
+} from './load-parts.ts'
 import { isInstalled } from './machine.ts'
-import { measureOpen, OPEN_METRICS } from './open-part.ts'
-import type { Target } from './raw-client.ts'
 import { followLink, HitCheck, requireBudget, requireNoOtherHeaders } from './redirect-check.ts'
+import type { Target } from './request.ts'
 import type { Figures, RoundResult } from './rounds.ts'
 import type { LoadOptions, Metric, ScenarioReport } from './scenario.ts'
-import { HOSTNAME, type Launch, type Server, startServer } from './server.ts'
+import { type Launch, type Server, startServer } from './server.ts'
 import { BUDGET_MAX, hopcode, type Link, WITHOUT_LIMITS } from './variants.ts'
 
 /** The metrics of a round of redirects of a hundred cached links. */
 export const REDIRECT_METRICS: Metric[] = [
   ...CLOSED_METRICS,
-  { key: 'batchPerSecond', label: 'batches of 50: requests/s', digits: 0, ratio: true },
-  { key: 'batchMicros', label: 'batches of 50: CPU µs per request', digits: 2, ratio: true },
-  { key: 'batchLoadMicros', label: '… and of the generator', digits: 2, ratio: false },
+  ...BATCH_METRICS,
   ...OPEN_METRICS,
   { key: 'openCpuMicros', label: 'open loop: CPU µs per request', digits: 2, ratio: true },
   { key: 'residentMebibytes', label: 'memory after the load, MiB', digits: 0, ratio: true },
 ]
 
 const CODES = 100
-/** Pipelined requests: the generator then needs much less CPU than the server. */
-const PIPELINE_DEPTH = 50
 /** A longer load gives no better figure. */
 const BATCH_SECONDS_MAX = 1
 
@@ -157,36 +159,6 @@ const sumsByLink = (byTarget: readonly number[]): number[] =>
   Array.from({ length: CODES }, (_, link) =>
     byTarget.reduce((sum, count, n) => (n % CODES === link ? sum + count : sum), 0),
   )
-
-interface BatchLoad {
-  targets: Target[]
-  connections: number
-  seconds: number
-  requestsMax?: number
-}
-
-async function measureBatches(
-  server: Server,
-  { targets, ...load }: BatchLoad,
-): Promise<{ figures: Figures; requests: number }> {
-  const { port } = server
-  const cpuBefore = server.cpuSeconds()
-  const result = await batchLoop({
-    hostname: HOSTNAME,
-    servers: [{ port, targets }],
-    pipelineDepth: PIPELINE_DEPTH,
-    sliceSeconds: load.seconds,
-    ...load,
-  })
-  const cpu = server.cpuSeconds() - cpuBefore
-  const { requests, seconds: taken } = result.figures[0] as BatchLoopFigures
-  const figures = {
-    batchPerSecond: requests / taken,
-    batchMicros: (cpu / requests) * 1e6,
-    batchLoadMicros: (result.cpuSeconds / requests) * 1e6,
-  }
-  return { figures, requests }
-}
 
 export const targetsOf = (
   links: readonly Link[],

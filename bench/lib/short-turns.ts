@@ -1,9 +1,8 @@
-import { batchLoop } from './batch-loop.ts'
-import { Histogram } from './histogram.ts'
-import type { Target } from './raw-client.ts'
+import { generateLoads, requireFaultless } from './load.ts'
+import type { Target } from './request.ts'
 import type { Figures, Progress, VariantResult } from './rounds.ts'
 import type { LoadOptions, Metric } from './scenario.ts'
-import { HOSTNAME, type Server } from './server.ts'
+import type { Server } from './server.ts'
 
 const TURN_SECONDS = 0.1
 /** Seconds of turns with each service, per second of `--seconds`. */
@@ -61,24 +60,20 @@ async function measureTurns(
 ): Promise<Figures[]> {
   const cpuOf = ({ server }: TurnService) => [server.cpuSeconds(), server.redirectThreadSeconds()]
   const before = services.map(cpuOf)
-  const { figures } = await batchLoop({
-    hostname: HOSTNAME,
-    servers: services.map(({ server, targets }) => ({ port: server.port, targets })),
-    connections,
-    pipelineDepth: 1,
-    seconds: seconds * services.length,
-    sliceSeconds: TURN_SECONDS,
-  })
+  const servers = services.map(({ server, targets }) => ({ port: server.port, targets }))
+  const turns = { connections, seconds: seconds * services.length, sliceSeconds: TURN_SECONDS }
+  const results = await generateLoads(servers, turns)
   const after = services.map(cpuOf)
-  return figures.map(({ requests, seconds: taken, latency }, at) => {
+  return results.map((result, at) => {
+    requireFaultless(result, 'in short turns')
     const [micros = NaN, threadMicros = NaN] = (after[at] ?? []).map(
-      (end, n) => ((end - (before[at]?.[n] ?? NaN)) / requests) * 1e6,
+      (end, n) => ((end - (before[at]?.[n] ?? NaN)) / result.answered) * 1e6,
     )
     return {
-      turnRedirects: requests / taken,
+      turnRedirects: result.answered / result.seconds,
       turnMicros: micros,
       turnThreadMicros: threadMicros,
-      turnP99: Histogram.fromJson(latency).percentile(99) / 1000,
+      turnP99: result.latency.p99,
     }
   })
 }

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ClosedLoopFigures, ClosedLoopOptions } from './closed-loop.ts'
 import { TemporaryFolder, tieToThisProcess } from './leftovers.ts'
-import { NUMBER_MARK, RequestBytes, type Target, TEXT_LENGTH } from './raw-client.ts'
+import type { ClosedLoad, ClosedResult, LoadedServer } from './load.ts'
+import { NUMBER_MARK, RequestBytes, type Target, TEXT_LENGTH } from './request.ts'
+import { HOSTNAME } from './server.ts'
 
 /** Ends a request in the file that wrk's script reads. */
 const NUL = Buffer.from([0])
@@ -19,38 +20,39 @@ export const fitsWrk = (targets: readonly Target[]): boolean =>
 /**
  * wrk checks only the status, and for an expected status below 400 only that it is below 400,
  * because checking each response is expensive. Verify some responses before, and the counts of the
- * service after.
+ * service after: it may have answered one more per connection.
  */
-export async function wrkClosedLoop(options: ClosedLoopOptions): Promise<ClosedLoopFigures> {
+export async function wrkLoad(
+  { port, targets }: LoadedServer,
+  load: ClosedLoad,
+): Promise<ClosedResult> {
   using folder = new TemporaryFolder()
-  const host = `${options.hostname}:${options.port}`
+  const host = `${HOSTNAME}:${port}`
   const requestsFile = join(folder.path, 'requests')
-  const requests = options.targets.map((target) => new RequestBytes(target, host).marked)
+  const requests = targets.map((target) => new RequestBytes(target, host).marked)
   writeFileSync(requestsFile, Buffer.concat(requests.flatMap((bytes) => [bytes, NUL])))
   const script = join(folder.path, 'script.lua')
-  writeFileSync(script, wrkScript(requestsFile, options))
-  const load = ['-t1', `-c${options.connections}`, `-d${Math.ceil(options.seconds)}s`]
-  const child = Bun.spawn(['wrk', ...load, '-s', script, `http://${host}/`], {
+  writeFileSync(script, wrkScript(requestsFile, targets, load.firstNumber))
+  const options = ['-t1', `-c${load.connections}`, `-d${Math.ceil(load.seconds)}s`]
+  const child = Bun.spawn(['wrk', ...options, '-s', script, `http://${host}/`], {
     stdout: 'pipe',
     stderr: 'inherit',
-    timeout: (options.seconds + 30) * 1000,
+    timeout: (load.seconds + 30) * 1000,
   })
   tieToThisProcess(child)
   const [text, exitCode] = await Promise.all([child.stdout.text(), child.exited])
   if (exitCode !== 0) throw new Error(`wrk ended with ${exitCode}`)
   const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6
   const [last = ''] = text.trim().split('\n').slice(-1)
-  return { generator: 'wrk', ...(JSON.parse(last) as WrkSummary), cpuSeconds }
+  return { ...(JSON.parse(last) as Omit<ClosedResult, 'cpuSeconds'>), cpuSeconds }
 }
-
-type WrkSummary = Omit<ClosedLoopFigures, 'generator' | 'cpuSeconds'>
 
 /**
  * Sends the requests of the file in turn with their number or text inserted, and prints the sums as
  * one line of JSON.
  */
-function wrkScript(requestsFile: string, { targets, firstNumber = 0 }: ClosedLoopOptions): string {
-  const { textsFile, status = 0 } = targets[0] ?? {}
+function wrkScript(requestsFile: string, [target]: readonly Target[], firstNumber = 0): string {
+  const { textsFile, status = 0 } = target ?? {}
   const errors = 'errors.connect + errors.read + errors.write + errors.timeout'
   const judge = `function response(s) if s ~= ${status} then wrong = wrong + 1 end end`
   // wrk calls request() once before the load begins, so the count starts one lower.
@@ -81,7 +83,7 @@ ${status < 400 ? '' : judge}
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    '\\n{"requests":%d,"seconds":%.6f,"p50":%d,"p99":%d,"failed":%d}\\n',
+    '\\n{"answered":%d,"seconds":%.6f,"latency":{"p50":%d,"p99":%d},"wrong":%d}\\n',
     summary.requests, summary.duration / 1e6, latency:percentile(50), latency:percentile(99),
     ${errors} + ${status < 400 ? 'errors.status' : 'main:get("wrong")'}))
 end

@@ -2,13 +2,18 @@
 // npm run bench -- bulk --seconds 3 --rounds 5
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { BULK_ITEMS, bulkMark, bulkTargets } from '../lib/bulk-load.ts'
-import { measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
+import {
+  measureClosed,
+  measureOpen,
+  OPEN_METRICS,
+  SLEEP_MS,
+  sendClosed,
+} from '../lib/load-parts.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { measureOpen, OPEN_METRICS, SLEEP_MS } from '../lib/open-part.ts'
-import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
+import type { Target } from '../lib/request.ts'
 import {
   alternate,
   type Figures,

@@ -4,13 +4,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { PostgresServer } from '../../test/support/postgres.ts'
 import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
-import { measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { ClusterHosts } from '../lib/cluster-hosts.ts'
 import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
-import { measureOpen } from '../lib/open-part.ts'
-import type { Target } from '../lib/raw-client.ts'
+import { measureClosed, measureOpen, sendClosed } from '../lib/load-parts.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
+import type { Target } from '../lib/request.ts'
 import {
   alternate,
   type Figures,

@@ -3,11 +3,11 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openDataFolder } from '../../src/data-folder.ts'
-import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { FLUSH_MS } from '../lib/disk-model.ts'
 import { accountHeaders, createAccount } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
-import type { Target } from '../lib/raw-client.ts'
+import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
+import type { Target } from '../lib/request.ts'
 import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
@@ -114,7 +114,7 @@ async function measureRound(
   let created = PROBES
   if (warmUp > 0) {
     const targets = [target('warm-up')]
-    created += (await sendClosed(server, { targets, connections, seconds: warmUp })).requests
+    created += (await sendClosed(server, { targets, connections, seconds: warmUp })).answered
   }
   const targets = [target('timed')]
   const { figures, requests } = await measureClosed(server, { targets, connections, seconds })

@@ -1,12 +1,18 @@
 // How long do the pages of the dashboard take in an account of a million links?
 // npm run bench -- dashboard --seconds 10 --rounds 3
-import { ownClosedLoop } from '../lib/closed-loop.ts'
 import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
 import { COMMON_TAG, describedMillion, RARE_TAG, TITLE } from '../lib/described-million.ts'
+import { sendOwn } from '../lib/load-parts.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
+import {
+  alternate,
+  type Figures,
+  medianOf,
+  type Progress,
+  type RoundResult,
+} from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
-import { HOSTNAME, type Launch, startServer } from '../lib/server.ts'
+import { type Launch, startServer } from '../lib/server.ts'
 import { millionWorkspace } from '../lib/workspace.ts'
 
 const PASSWORD = 'a password of the bench'
@@ -145,18 +151,12 @@ async function measureRound(
   }
   const first = await verify()
   const before = server.cpuSeconds()
-  const result = await ownClosedLoop({
-    hostname: HOSTNAME,
-    port: server.port,
-    seconds,
-    connections: 1,
-    targets: [{ path, headers, status: 200 }],
-  })
+  const targets = [{ path, headers, status: 200 }]
+  const { latency, answered } = await sendOwn(server, { targets, seconds, connections: 1 })
   const cpuSeconds = server.cpuSeconds() - before
-  const { p50, p99, max = Number.NaN, requests } = result
-  if (result.failed > 0) throw new Error(`${result.failed} of ${result.requests} requests failed`)
   await verify()
   await server.stop()
-  const cpu = (1000 * cpuSeconds) / requests
-  return { figures: { p50: p50 / 1000, p99: p99 / 1000, max: max / 1000, cpu, first, requests } }
+  const [p50, p99, max] = [latency.p50, latency.p99, latency.max].map((micros) => micros / 1000)
+  const cpu = (1000 * cpuSeconds) / answered
+  return { figures: { p50, p99, max, cpu, first, requests: answered } as Figures }
 }

@@ -1,14 +1,12 @@
 // What is the latency of redirects while one account does as much as its limits allow?
 // npm run bench -- isolation --seconds 5 --rounds 5
 import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
-import { Histogram } from '../lib/histogram.ts'
 import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
-import { openBatches } from '../lib/open-batches.ts'
-import { openLoopProcess } from '../lib/open-loop.ts'
-import { SLEEP_MS } from '../lib/open-part.ts'
-import type { Target } from '../lib/raw-client.ts'
+import { generateLoad } from '../lib/load.ts'
+import { SLEEP_MS, sendOwn } from '../lib/load-parts.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
+import type { Target } from '../lib/request.ts'
 import {
   alternate,
   type Figures,
@@ -18,14 +16,16 @@ import {
   type RoundResult,
 } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
-import { HOSTNAME, type Server, startServer } from '../lib/server.ts'
+import { type Server, startServer } from '../lib/server.ts'
 import { hopcode, type Link } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
 
 /** Redirects per second. */
 const RATES = [5000, 20_000] as const
-const PERCENTILES = { p50: 50, p99: 99, 'p99.9': 99.9, slowest: 100 }
 const LINKS = 200
+const PERCENTILES = { p50: 'p50', p99: 'p99', 'p99.9': 'p999', slowest: 'max' } as const
+/** Time between two batches, and their greatest length: it takes little of both cores. */
+const BATCHES = { sleepMs: 0.5, batch: LINKS, untimedSeconds: 1, priority: 'real-time' } as const
 /** Further links of the account, which no visitor follows. */
 const OTHER_LINKS = 20_000
 const PASSWORD = 'correct horse battery staple'
@@ -145,15 +145,13 @@ async function measureRound(
   const figures: Figures = {}
   const right = links.map(() => 0)
   for (const ratePerSecond of RATES) {
-    const load = { hostname: HOSTNAME, port: server.port, targets, connections, seconds }
-    const { result } = await openBatches({ ...load, ratePerSecond })
-    const part = Histogram.fromJson(result.latency)
-    for (const [key, percent] of Object.entries(PERCENTILES)) {
-      figures[key + ratePerSecond] = part.percentile(percent) / 1000
+    const load = { targets, connections, seconds, ratePerSecond, ...BATCHES }
+    const result = await sendOwn(server, load)
+    for (const [key, percentile] of Object.entries(PERCENTILES)) {
+      figures[key + ratePerSecond] = result.latency[percentile]
     }
-    const lateness = Histogram.fromJson(result.lateness)
-    figures[`lateness${ratePerSecond}`] = lateness.percentile(100) / 1000
-    result.byTarget.forEach((count, at) => {
+    figures[`lateness${ratePerSecond}`] = result.lateness.max
+    result.rightByTarget.forEach((count, at) => {
       right[at] = (right[at] ?? 0) + count
     })
   }
@@ -201,17 +199,18 @@ async function sendLoad(
     },
   ]
   await Promise.all(
-    kinds.map((kind) =>
-      openLoopProcess({
-        ...kind,
-        hostname: HOSTNAME,
-        port,
-        seconds,
-        connections: CONNECTIONS,
-        backlogMax: 1_000_000,
-        sleepMs: SLEEP_MS,
-        isBackground: true,
-      }),
+    kinds.map(({ targets, ratePerSecond }) =>
+      generateLoad(
+        { port, targets },
+        {
+          ratePerSecond,
+          seconds,
+          connections: CONNECTIONS,
+          backlogMax: 1_000_000,
+          sleepMs: SLEEP_MS,
+          priority: 'background',
+        },
+      ),
     ),
   )
 }

@@ -2,19 +2,23 @@
 // npm run bench -- mixed --seconds 10 --rounds 5
 import { join } from 'node:path'
 import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
-import { sendClosed } from '../lib/closed-part.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { tieToThisProcess } from '../lib/leftovers.ts'
+import {
+  measureOpen,
+  measurePeak,
+  OPEN_METRICS,
+  SLEEP_MS,
+  sendClosed,
+  sendOwn,
+} from '../lib/load-parts.ts'
 import { scatteredLinks } from '../lib/million.ts'
-import { openLoopProcess } from '../lib/open-loop.ts'
-import { measureOpen, measurePeak, OPEN_METRICS, SLEEP_MS } from '../lib/open-part.ts'
-import type { Target } from '../lib/raw-client.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
+import type { Target } from '../lib/request.ts'
 import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
-import { HOSTNAME, type Server, startServer } from '../lib/server.ts'
-import { requireFaultless } from '../lib/tally.ts'
+import { type Server, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
 import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
 
@@ -207,21 +211,16 @@ async function sendAllElse(
   const images = links.map(({ code }) => `/api/qr/${code}?size=${IMAGE_SIZE}`)
   const searches = links.map(({ url }) => `/api/list?search=${encodeURIComponent(url.slice(-12))}`)
   const get = (path: string): Target => ({ path, headers, status: 200 })
-  const send = async (ratePerSecond: number, targets: Target[]) => {
-    const { result } = await openLoopProcess({
-      hostname: HOSTNAME,
-      port: server.port,
+  const send = (ratePerSecond: number, targets: Target[]) =>
+    sendOwn(server, {
       targets,
       ratePerSecond,
       seconds,
       connections: BACKGROUND_CONNECTIONS,
       drainSeconds: 10,
       sleepMs: SLEEP_MS,
-      isBackground: true,
+      priority: 'background',
     })
-    requireFaultless(result, `${targets[0]?.path}, …`)
-    return result
-  }
   const [bulks, drawn, found] = await Promise.all([
     send(BULKS, bulkTargets(apiKey, series, BULKS * seconds)),
     send(IMAGES, images.map(get)),

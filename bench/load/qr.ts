@@ -2,12 +2,18 @@
 // npm run bench -- qr --seconds 3 --rounds 5
 import jsQR from 'jsqr'
 import { PNG } from 'pngjs'
-import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
-import { measureOpen, OPEN_METRICS, SLEEP_MS } from '../lib/open-part.ts'
-import type { Target } from '../lib/raw-client.ts'
+import {
+  CLOSED_METRICS,
+  measureClosed,
+  measureOpen,
+  OPEN_METRICS,
+  SLEEP_MS,
+  sendClosed,
+} from '../lib/load-parts.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
+import type { Target } from '../lib/request.ts'
 import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'

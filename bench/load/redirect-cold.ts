@@ -1,9 +1,9 @@
 // What does a redirect cost when its link is not cached, with a million links in the database?
 // npm run bench -- redirect-cold --seconds 3 --rounds 5
 import { join } from 'node:path'
-import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { untilCounted } from '../lib/counted-hits.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
 import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
 import { followLink, HitCheck, TotalCheck } from '../lib/redirect-check.ts'
 import { alternate, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
@@ -103,9 +103,9 @@ async function measureRound(
   // From the end, so that no request of the load finds a code that this check has cached.
   for (const link of links.slice(-SAMPLE)) await followLink(server, link)
   const warming = await sendClosed(server, { ...load, seconds: Math.max(1, warmUp) })
-  if (!isCold && warming.requests < links.length) throw new Error('the warm-up is too short')
+  if (!isCold && warming.answered < links.length) throw new Error('the warm-up is too short')
   // The last request of each connection may have been answered unread.
-  const firstNumber = warming.requests + connections + 1
+  const firstNumber = warming.answered + connections + 1
 
   const inLoad = isCold ? links.slice(firstNumber + connections).slice(0, SAMPLE) : []
   const hits = new HitCheck(client, inLoad)

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { openDataFolder } from '../../src/data-folder.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { newCode } from '../../src/lib/code.ts'
-import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/closed-part.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
 import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
-import type { Target } from '../lib/raw-client.ts'
 import { seededBytes, seededRandom } from '../lib/realistic-urls.ts'
 import { followLink, TotalCheck } from '../lib/redirect-check.ts'
+import type { Target } from '../lib/request.ts'
 import { alternate, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
@@ -134,7 +134,7 @@ async function measureRound(
   }
   const load = { targets: [target], connections }
   const warming = await sendClosed(server, { ...load, seconds: Math.max(1, warmUp) })
-  const firstNumber = warming.requests + connections + 1
+  const firstNumber = warming.answered + connections + 1
 
   await total.begin()
   const away = isRepeated ? hideLinks(folder) : undefined

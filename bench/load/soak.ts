@@ -1,9 +1,9 @@
 // How much memory does the service use after millions of redirects of a million codes?
 // npm run bench -- soak --redirects 50
 import { join } from 'node:path'
-import { sendClosed } from '../lib/closed-part.ts'
 import { uncountedHits, untilCounted } from '../lib/counted-hits.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
+import { sendClosed } from '../lib/load-parts.ts'
 import { MILLION, scatteredLinks, writeTexts } from '../lib/million.ts'
 import { followLink, TotalCheck } from '../lib/redirect-check.ts'
 import { median, type Progress } from '../lib/rounds.ts'
@@ -158,8 +158,8 @@ async function soakIn(
       chunkAt = performance.now()
       const load = { targets, connections, firstNumber: redirects, seconds: CHUNK_SECONDS }
       const result = await sendClosed(server, load)
-      redirects += result.requests
-      perSecond = result.requests / result.seconds
+      redirects += result.answered
+      perSecond = result.answered / result.seconds
       chunks += 1
       if (chunks % 6 === 0) {
         const mebibytes = server.memory().resident.toFixed(0)

@@ -2,8 +2,7 @@
 // npm run bench -- visits --seconds 3 --rounds 5
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ownClosedLoop } from '../lib/closed-loop.ts'
-import type { Target } from '../lib/raw-client.ts'
+import { sendOwn } from '../lib/load-parts.ts'
 import {
   type Contender,
   hopcodeContender,
@@ -13,9 +12,10 @@ import {
   targetsFor,
   targetsOf,
 } from '../lib/redirect-round.ts'
+import type { Target } from '../lib/request.ts'
 import { alternate, medianRatio, type Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
-import { HOSTNAME, startServer } from '../lib/server.ts'
+import { startServer } from '../lib/server.ts'
 import { addTurns, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
 import { hopcode, WITHOUT_LIMITS } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
@@ -153,8 +153,7 @@ async function largestError(
   }
   const readAll = () => Promise.all(Object.keys(SHARES).map(read))
   const before = await readAll()
-  const load = { hostname: HOSTNAME, port: server.port, targets, connections }
-  await ownClosedLoop({ ...load, seconds: Math.max(LOAD_SECONDS_MIN, seconds) })
+  await sendOwn(server, { targets, connections, seconds: Math.max(LOAD_SECONDS_MIN, seconds) })
   let known = -1
   for (let poll = 0, same = 0; poll < POLLS_MAX && same < STABLE; poll++) {
     await Bun.sleep(POLL_MS)
