@@ -11,13 +11,14 @@ import {
 } from '../import/export.ts'
 import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
 import { reportLine } from '../import/jobs.ts'
-import { type ImportDeps, importLines } from '../import/lines.ts'
+import { type DryRun, type ImportDeps, importLines } from '../import/lines.ts'
 import { isCreated, isFine, OUTCOMES } from '../import/outcomes.ts'
 import {
   countFine,
   type ImportedRow,
   type ImportOptions,
   run,
+  SENT_ROWS_MAX,
   type SendLines,
   type Summary,
   scan,
@@ -27,7 +28,6 @@ import { csvLine } from '../lib/csv.ts'
 import { visible } from '../lib/html.ts'
 import { print, printError } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import type { Stored } from '../links/quota.ts'
 import type { Administration } from './administration.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
@@ -100,9 +100,8 @@ export const movingCommands = { importBatch, exportBatch }
 
 async function importBatch(
   deps: MovingDeps,
-  { account, lines, planned }: { account?: string; lines: string[]; planned?: Stored },
+  { account, lines, dryRun }: { account?: string; lines: readonly string[]; dryRun?: DryRun },
 ) {
-  const dryRun = planned && { planned }
   return importLines(deps, accountOf(deps, account), lines, { dryRun, isOperator: true })
 }
 
@@ -139,7 +138,7 @@ async function importFiles(
   names: readonly string[],
   { account, dryRun, domain, report, force, ...rest }: CommandImport,
 ): Promise<void> {
-  const options: ImportOptions = { ...rest, format, domains: domain }
+  const options: ImportOptions = { ...rest, format, domains: domain, dryRun }
   const files = await Promise.all(names.map(openFile))
   using progress = new Rate()
   const found = await scan(files, options, (rows) => progress.note('Reading', rows)).catch(
@@ -153,12 +152,12 @@ async function importFiles(
         'Is it the right file and format? With --force the others are imported.',
     )
   }
-  const send = await senderOf(account)
+  const { send, rowsMax } = await receiverOf(account)
   const file = report === undefined ? undefined : openOutput(report)
   const note = (text: string) => file !== undefined && appendFileSync(file, text)
   note(csvLine(['line', 'path', 'outcome', 'code', 'message']))
   const problems: ImportedRow[] = []
-  const rows = run(found, { ...options, dryRun }, send)
+  const rows = run(found, { ...options, rowsMax }, send)
   let done = 0
   let step = await rows.next()
   for (; !step.done; step = await rows.next()) {
@@ -229,35 +228,37 @@ async function serviceOf(account: string | undefined) {
     callService(service, name, { ...args, account }) as Promise<Result>
 }
 
-async function senderOf(account: string | undefined): Promise<SendLines> {
+interface Receiver {
+  send: SendLines
+  rowsMax?: number | undefined
+}
+
+async function receiverOf(account: string | undefined): Promise<Receiver> {
   const call = await serviceOf(account)
-  if (call) return (lines, planned) => call('importBatch', { lines, planned })
+  if (call) return { send: (lines, dryRun) => call('importBatch', { lines, dryRun }) }
   const { url, apiKey = '' } = await target()
-  const hopcode = new Hopcode({ url, apiKey })
-  let linesMax = Number.POSITIVE_INFINITY
-  return async (lines, planned) => {
-    const results: Awaited<ReturnType<SendLines>>['results'][number][] = []
-    const stored: Stored = { links: 0, urlBytes: 0 }
-    while (results.length < lines.length) {
-      const part = lines.slice(results.length, results.length + linesMax)
-      const dryRun = planned && {
-        links: planned.links + stored.links,
-        bytes: planned.urlBytes + stored.urlBytes,
-      }
-      try {
-        const sent = await explained(url, hopcode.importLines(part, { dryRun }))
-        results.push(...sent.results)
-        stored.links += sent.links
-        stored.urlBytes += sent.bytes
-      } catch (error) {
-        // The plan of the account decides how many lines a request has.
-        const most = /between 1 and (\d+) lines/.exec((error as Error).message)?.[1]
-        if (!most || part.length <= Number(most)) throw error
-        linesMax = Number(most)
-      }
+  return remoteReceiver(new Hopcode({ url, apiKey }), url)
+}
+
+/** A service with its API. The plan of the account decides how many lines a request has. */
+export async function remoteReceiver(hopcode: Hopcode, url: string): Promise<Receiver> {
+  const empty = explained(url, hopcode.importLines(['', '']))
+  const refusal = await empty.catch((error: unknown) => error)
+  const most = /between 1 and (\d+) lines/.exec((refusal as Error).message)?.[1]
+  if (!most) throw refusal
+  const send: SendLines = async (lines, dryRun) => {
+    const planned = dryRun && {
+      links: dryRun.stored.links,
+      bytes: dryRun.stored.urlBytes,
+      related: dryRun.related,
     }
-    return { results, stored }
+    const { results, links, bytes } = await explained(
+      url,
+      hopcode.importLines(lines, { dryRun: planned }),
+    )
+    return { results, stored: { links, urlBytes: bytes } }
   }
+  return { send, rowsMax: Math.min(Number(most), SENT_ROWS_MAX) }
 }
 
 async function exportTo(

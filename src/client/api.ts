@@ -77,8 +77,11 @@ export type ImportedLink =
   operations['importLinks']['requestBody']['content']['application/x-ndjson']
 export type ImportResult = Result<'importLinks'>
 export interface ImportOptions extends CallOptions {
-  /** Nothing is written. The sums of the results of earlier dry runs, for quotas. */
-  dryRun?: { links: number; bytes: number } | undefined
+  /**
+   * Nothing is written. What earlier dry runs of the same import would have created: the sums of
+   * their results, and the lines that have a path or a URL in common with these.
+   */
+  dryRun?: { links: number; bytes: number; related?: readonly string[] } | undefined
 }
 
 export type Hits = Result<'hits'>

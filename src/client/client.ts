@@ -171,9 +171,10 @@ export class Hopcode {
     lines: readonly string[],
     { dryRun, ...options }: ImportOptions = {},
   ): Promise<ImportResult> {
-    const body = lines.join('\n')
-    const planned = dryRun && { planned_links: dryRun.links, planned_bytes: dryRun.bytes }
-    const query = planned && { dry_run: 'true', ...planned }
+    const { links = 0, bytes = 0, related = [] } = dryRun ?? {}
+    const body = [...related, ...lines].join('\n')
+    const planned = { planned_links: links, planned_bytes: bytes, planned_lines: related.length }
+    const query = dryRun && { dry_run: 'true', ...planned }
     return this.#json('POST', '/api/import', { ...options, body, ...(query && { query }) })
   }
 

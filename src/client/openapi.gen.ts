@@ -510,6 +510,8 @@ export interface operations {
         planned_links?: number;
         /** @description The bytes of those links. */
         planned_bytes?: number;
+        /** @description How many lines at the beginning are those of such links, oldest first: the ones that have a path or a URL in common with the other lines. They have no results. */
+        planned_lines?: number;
       };
     };
     requestBody: {

@@ -73,7 +73,7 @@ export class ImportJobs {
     const report = new Blob()
     const job: ImportJob = { file, options, phase: 'checking', done: 0, problems: [], report }
     this.#begin(owner, job, async () => {
-      job.found = await scan([file], options, (rows) => {
+      job.found = await scan([file], { ...options, dryRun: true }, (rows) => {
         job.done = rows
         if (!file.isTrusted && rows > ROWS_MAX) throw new SourceError(TOO_MANY_ROWS)
       })
@@ -118,13 +118,14 @@ export class ImportJobs {
       })
   }
 
-  async #run(owner: Account, job: ImportJob, dryRun: boolean): Promise<void> {
+  async #run(owner: Account, job: ImportJob, isDryRun: boolean): Promise<void> {
     job.problems = []
     job.done = 0
     const parts = [csvLine(['line', 'path', 'outcome', 'code', 'message'])]
-    const rows = run(job.found as Scan, { ...job.options, dryRun }, (lines, planned) => {
+    const options = { ...job.options, dryRun: isDryRun }
+    const rows = run(job.found as Scan, options, (lines, dryRun) => {
       if (this.#isClosed) throw new Error('the service stops')
-      return importLines(this.#deps, owner, lines, { dryRun: planned && { planned } })
+      return importLines(this.#deps, owner, lines, { dryRun })
     })
     let step = await rows.next()
     for (; !step.done; step = await rows.next()) {

@@ -9,16 +9,18 @@ import type { WriteDeps } from '../links/create.ts'
 import { authorOf } from '../links/link.ts'
 import { BAD_TIMES } from '../links/property-models.ts'
 import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
-import { quotaError, type Stored } from '../links/quota.ts'
+import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
 import { urlKey } from '../links/url.ts'
 import type { LinkEffects } from '../links/writer.ts'
 import { type ImportRow, parseLine, resultOf } from './line.ts'
 import type { RowResult } from './outcomes.ts'
+import { CreatedRows } from './related.ts'
 import {
   type ImportMessage,
   type ImportReads,
   type ImportResult,
   type ImportWrites,
+  type PlannedRow,
   packSecrets,
   type StoredResult,
   type StoredRow,
@@ -33,9 +35,15 @@ export interface ImportDeps extends Pick<WriteDeps, 'blocklist' | 'clock' | 'has
   writer: Caller<ImportWrites>
 }
 
+/** Nothing is written. What earlier calls of the same dry run would have created: */
+export interface DryRun {
+  stored: Stored
+  /** The lines that have a path or a URL in common with these, the oldest first. */
+  related: readonly string[]
+}
+
 interface ImportOptions {
-  /** Nothing is written. `planned`: what the lines before these would have stored. */
-  dryRun?: { planned: Stored } | undefined
+  dryRun?: DryRun | undefined
   /** The operator imports: every account gets aliases. */
   isOperator?: boolean
 }
@@ -66,29 +74,41 @@ export async function importLines(
   const checked = await batchSlices.map(lines, LINES_AT_ONCE, (line) =>
     checkRow(deps, parseLine(line), mayAdd),
   )
-  const good = checked.filter((row) => !('outcome' in row)) as ImportRow[]
-  const stored = { links: dryRun?.planned.links ?? 0, urlBytes: dryRun?.planned.urlBytes ?? 0 }
-  const before = { ...stored }
+  const good = checked.filter(isRow)
+  const send = dryRun ? planner(deps, dryRun) : (message: ImportMessage) => write(deps, message)
+  let stored = NOTHING_STORED
   const results: RowResult[] = []
   for (let at = 0; at < good.length; at += ROWS_PER_CALL) {
     const rows = good.slice(at, at + ROWS_PER_CALL)
     const message = await messageOf(deps, owner, rows)
-    const result = dryRun
-      ? await deps.reader.call('planImport', { ...message, planned: stored }, { background: true })
-      : await write(deps, message)
+    const result = await send(message, rows)
     const found = JSON.parse(result.results) as StoredResult[]
     results.push(...found.map((one, i) => rowResult(deps, owner, rows[i] as ImportRow, one)))
     collectGarbage(message.rows.length)
-    stored.links += result.stored.links
-    stored.urlBytes += result.stored.urlBytes
+    stored = addStored(stored, result.stored)
   }
   let next = 0
   return {
-    results: checked.map((row) => ('outcome' in row ? row : (results[next++] as RowResult))),
-    stored: {
-      links: stored.links - before.links,
-      urlBytes: stored.urlBytes - before.urlBytes,
-    },
+    results: checked.map((row) => (isRow(row) ? (results[next++] as RowResult) : row)),
+    stored,
+  }
+}
+
+const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)
+
+/** Decides about rows without writing them. */
+function planner({ reader }: ImportDeps, { stored, related }: DryRun) {
+  const created = new CreatedRows<PlannedRow>()
+  const add = (row: ImportRow) => created.add(row, { ...row, urlKey: row.url && urlKey(row.url) })
+  for (const row of related.map(parseLine)) if (isRow(row)) add(row)
+  let before = stored
+  return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
+    const planned = { stored: before, rows: created.relatedTo(rows) }
+    const result = await reader.call('planImport', { ...message, planned }, { background: true })
+    before = addStored(before, result.stored)
+    const results = JSON.parse(result.results) as StoredResult[]
+    for (const [i, [what]] of results.entries()) if (what === 'created') add(rows[i] as ImportRow)
+    return result
   }
 }
 

@@ -2,10 +2,15 @@ import { monotonicClock } from '../lib/clock.ts'
 import { CODE_PATTERN } from '../lib/code.ts'
 import { batchSlices } from '../lib/time-slices.ts'
 import { findPathProblem } from '../links/aliases.ts'
-import type { Stored } from '../links/quota.ts'
+import { addStored, NOTHING_STORED, type Stored } from '../links/quota.ts'
+import { Url } from '../links/url.ts'
 import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, LINE, type OpenSource, openSource } from './formats.ts'
+import { type ImportRow, parseLine } from './line.ts'
+import type { DryRun } from './lines.ts'
 import { isCreated, isFine, type Outcome, type RowResult } from './outcomes.ts'
+import { PathKeys } from './path-keys.ts'
+import { CreatedRows, lookupsOf } from './related.ts'
 import { Pages, SourceError, type SourceFile } from './source.ts'
 
 /** Options of an import, as the command line and the dashboard have them. */
@@ -18,12 +23,13 @@ export interface ImportOptions {
   passwords?: 'pause' | 'skip' | 'open' | undefined
   skipDisabled?: boolean | undefined
   dateFormat?: Dialect['dateFormat']
+  dryRun?: boolean | undefined
 }
 
 /** Sends lines to a service: see `importLines`. */
 export type SendLines = (
   lines: readonly string[],
-  dryRun: Stored | undefined,
+  dryRun: DryRun | undefined,
 ) => Promise<{ results: readonly RowResult[]; stored: Stored }>
 
 /** What became of a row of a file. */
@@ -43,7 +49,7 @@ export interface Summary {
 }
 
 /** Rows of one call. */
-const SENT_ROWS_MAX = 1000
+export const SENT_ROWS_MAX = 1000
 const SENT_CHARACTERS_MAX = 250_000
 /** Files of more rows are imported in their own order, because sorting needs them in memory. */
 const SORTED_ROWS_MAX = 100_000
@@ -58,6 +64,8 @@ export interface Scan {
   /** Rows by domain; those without one are under an empty name. */
   domains: Map<string, number>
   paths: PathKeys
+  /** Paths and URLs. Empty unless it is a dry run. */
+  names: PathKeys
 }
 
 /**
@@ -80,9 +88,11 @@ export async function scan(
     bad: 0,
     domains: new Map(),
     paths: new PathKeys(),
+    names: new PathKeys(),
   }
   for await (const row of linksOf(found, options)) {
     onRow(++found.rows)
+    if (options.dryRun) for (const name of namesOf(row)) found.names.add(name)
     if (typeof row === 'string') continue
     const domain = row.domain ?? ''
     found.domains.set(domain, (found.domains.get(domain) ?? 0) + 1)
@@ -91,6 +101,7 @@ export async function scan(
   }
   pages.requireComplete()
   found.paths.close()
+  found.names.close()
   if (found.rows === 0) throw new SourceError('There are no links in it.')
   const named = [...found.domains.keys()].filter((domain) => domain !== '')
   if (named.length > 1 && !options.domains) {
@@ -145,10 +156,21 @@ async function* linksOf(
 /** After it the service answers other requests: some rows take a thousand times as long as most. */
 const SLICE_MS = 2
 
+/** What a row may have in common with others. */
+function namesOf(row: SourceLink | string): string[] {
+  if (typeof row !== 'string') {
+    const { data } = Url.safeParse(row.url)
+    return data ? [...row.paths, data.href] : []
+  }
+  const parsed = parseLine(row)
+  if ('outcome' in parsed) return []
+  const { code, aliases, aliasesAnyCase, url } = parsed
+  return [...(code ? [code] : []), ...aliases, ...aliasesAnyCase, ...(url ? [url.href] : [])]
+}
+
 interface RunOptions extends ImportOptions {
-  dryRun?: boolean | undefined
   /** Rows of one call. */
-  rowsMax?: number
+  rowsMax?: number | undefined
 }
 
 /**
@@ -210,8 +232,8 @@ interface SentRow {
   notes: readonly string[]
   /** Set if the row is not sent. */
   result?: RowResult
-  /** The row before this one that has the same path. */
-  key?: string
+  /** The row as the service reads it. Set in a dry run if others have its path or URL. */
+  shared?: { row: ImportRow; text: string } | undefined
 }
 
 /** Collects the rows of one call. */
@@ -222,9 +244,10 @@ class Batch {
   #rows: SentRow[] = []
   #lines: string[] = []
   #characters = 0
-  readonly #planned: Stored = { links: 0, urlBytes: 0 }
-  /** The URL of each link whose path occurs again. */
-  readonly #seen = new Map<string, string>()
+  /** In a dry run, what the rows before would have stored. */
+  #stored: Stored = NOTHING_STORED
+  readonly #created = new CreatedRows<string>()
+  #relatedMax = 0
 
   constructor(scan: Scan, options: RunOptions, send: SendLines) {
     this.#scan = scan
@@ -235,7 +258,7 @@ class Batch {
   get isFull(): boolean {
     const { rowsMax = SENT_ROWS_MAX } = this.#options
     return (
-      this.#lines.length >= rowsMax ||
+      this.#lines.length + this.#relatedMax >= rowsMax ||
       this.#characters >= SENT_CHARACTERS_MAX ||
       this.#rows.length >= 2 * SENT_ROWS_MAX
     )
@@ -243,8 +266,7 @@ class Batch {
 
   /** A line of Hopcode's own format. */
   addLine(line: number, text: string): void {
-    if (text.trim() === '') return
-    this.#add({ line, path: '', notes: [] }, text)
+    if (text.trim() !== '') this.#add({ line, path: '', notes: [] }, text, text)
   }
 
   addLink(link: SourceLink, summary: Summary): void {
@@ -257,13 +279,21 @@ class Batch {
     }
     for (const name of link.lost) summary.lost[name] = (summary.lost[name] ?? 0) + 1
     if (!this.#options.withoutHits) summary.hits += link.hits
-    this.#add(row, JSON.stringify(lineOf(link, this.#options, this.#scan.paths)))
+    this.#add(row, JSON.stringify(lineOf(link, this.#options, this.#scan.paths)), link)
   }
 
-  #add(row: SentRow, text: string): void {
-    this.#rows.push(row)
+  #add(row: SentRow, text: string, source: SourceLink | string): void {
+    this.#rows.push({ ...row, shared: this.#sharedOf(text, source) })
     this.#lines.push(text)
     this.#characters += text.length
+  }
+
+  #sharedOf(text: string, source: SourceLink | string): SentRow['shared'] {
+    if (!this.#options.dryRun || !namesOf(source).some(this.#scan.names.isShared)) return undefined
+    const row = parseLine(text)
+    if ('outcome' in row) return undefined
+    this.#relatedMax += lookupsOf(row).length
+    return { row, text }
   }
 
   /** Why a row is not sent. */
@@ -282,44 +312,34 @@ class Batch {
     if (passwords === 'skip' && link.hasPassword) return refused('left_out', 'It has a password')
     if (url === '') return refused('invalid_url', 'It has no destination')
     const bad = paths.map(findPathProblem).find((found) => found !== undefined)
-    if (bad) return refused('invalid_path', `The path ${bad}`)
-    return this.#refuseSecond(link)
-  }
-
-  /** The same path again: in a dry run the service does not know the first one. */
-  #refuseSecond({ paths, url }: SourceLink): RowResult | undefined {
-    const [path] = paths
-    if (path === undefined || !this.#scan.paths.isRepeated(path)) return undefined
-    const first = this.#seen.get(path)
-    if (first === undefined) {
-      this.#seen.set(path, url)
-      return undefined
-    }
-    const message = 'The files have this path twice'
-    return { outcome: first === url ? 'exists' : 'kept', code: null, message }
+    return bad ? refused('invalid_path', `The path ${bad}`) : undefined
   }
 
   async flush(): Promise<ImportedRow[]> {
     const rows = this.#rows
-    const { dryRun } = this.#options
+    const results = await this.#sendAll(rows)
+    let next = 0
+    return rows.map(({ line, path, notes, result, shared }) => {
+      const found = result ?? results[next++]
+      if (!found) throw new Error('each line has a result')
+      if (shared && isCreated(found.outcome)) this.#created.add(shared.row, shared.text)
+      const parts = [found.message, ...(isCreated(found.outcome) ? notes : [])]
+      return { ...found, line, path, message: parts.filter((part) => part !== '').join('. ') }
+    })
+  }
+
+  async #sendAll(rows: readonly SentRow[]): Promise<readonly RowResult[]> {
     const sent = this.#lines
     this.#rows = []
     this.#lines = []
     this.#characters = 0
-    if (rows.length === 0) return []
-    const { results, stored } =
-      sent.length === 0
-        ? { results: [], stored: { links: 0, urlBytes: 0 } }
-        : await this.#send(sent, dryRun ? this.#planned : undefined)
-    this.#planned.links += stored.links
-    this.#planned.urlBytes += stored.urlBytes
-    let next = 0
-    return rows.map(({ line, path, notes, result }) => {
-      const found = result ?? results[next++]
-      if (!found) throw new Error('each line has a result')
-      const parts = [found.message, ...(isCreated(found.outcome) ? notes : [])]
-      return { ...found, line, path, message: parts.filter((part) => part !== '').join('. ') }
-    })
+    this.#relatedMax = 0
+    if (sent.length === 0) return []
+    const shared = rows.flatMap((one) => one.shared?.row ?? [])
+    const dryRun = { stored: this.#stored, related: this.#created.relatedTo(shared) }
+    const { results, stored } = await this.#send(sent, this.#options.dryRun ? dryRun : undefined)
+    this.#stored = addStored(this.#stored, stored)
+    return results
   }
 }
 
@@ -355,45 +375,3 @@ export function countFine({ counts, rows }: Summary): { fine: number; rows: numb
   )
   return { fine, rows }
 }
-
-const EXACT_BITS = 20n
-const EXACT_MASK = (1n << EXACT_BITS) - 1n
-
-/**
- * The paths of all rows as 8 bytes each, for the question which of them differ in letter case only.
- * A few bits of each are a hash of the exact path: two paths that are taken for one are imported as
- * one, which the report of the second says.
- */
-export class PathKeys {
-  #keys = new BigUint64Array(1024)
-  #count = 0
-  readonly #clashing = new Set<bigint>()
-  readonly #repeated = new Set<bigint>()
-
-  add(path: string): void {
-    if (this.#count === this.#keys.length) {
-      const larger = new BigUint64Array(2 * this.#count)
-      larger.set(this.#keys)
-      this.#keys = larger
-    }
-    this.#keys[this.#count++] = keyOf(path)
-  }
-
-  /** All paths are there. */
-  close(): void {
-    const keys = this.#keys.subarray(0, this.#count).sort()
-    for (let i = 1; i < keys.length; i++) {
-      const [key, before] = [keys[i] as bigint, keys[i - 1] as bigint]
-      if (key === before) this.#repeated.add(key)
-      else if (key >> EXACT_BITS === before >> EXACT_BITS) this.#clashing.add(key >> EXACT_BITS)
-    }
-    this.#keys = new BigUint64Array(1)
-  }
-
-  /** Another path differs in letter case only. */
-  clashes = (path: string): boolean => this.#clashing.has(keyOf(path) >> EXACT_BITS)
-  isRepeated = (path: string): boolean => this.#repeated.has(keyOf(path))
-}
-
-const keyOf = (path: string): bigint =>
-  (Bun.hash.xxHash64(path.toUpperCase()) & ~EXACT_MASK) | (Bun.hash.xxHash64(path, 1n) & EXACT_MASK)

@@ -43,6 +43,10 @@ const ImportQuery = z.object({
     .meta({ description: 'True: the results are those of the import, and nothing is written.' }),
   planned_links: number('For quotas: links that earlier dry runs of one file would create.'),
   planned_bytes: number('The bytes of those links.'),
+  planned_lines: number(
+    'How many lines at the beginning are those of such links, oldest first: the ones that have a ' +
+      'path or a URL in common with the other lines. They have no results.',
+  ),
 })
 
 export const ImportView = z.object({
@@ -70,9 +74,13 @@ const postRoute = (deps: Deps) =>
       const options = parseWith(ImportQuery, query)
       deps.unsent.requireRoom(account.id)
       const { bulkMax } = deps.plans[account.plan]
-      const lines = await readLines(deps, request, { owner: account.id, linesMax: bulkMax })
-      const planned = { links: options.planned_links, urlBytes: options.planned_bytes }
-      const dryRun = options.dry_run === 'true' ? { planned } : undefined
+      const isDryRun = options.dry_run === 'true'
+      const planned = isDryRun ? Math.min(options.planned_lines, bulkMax) : 0
+      const linesMax = bulkMax + planned
+      const lines = await readLines(deps, request, { owner: account.id, linesMax })
+      const before = { links: options.planned_links, urlBytes: options.planned_bytes }
+      const related = lines.splice(0, planned)
+      const dryRun = isDryRun ? { stored: before, related } : undefined
       const { results, stored } = await importLines(deps, account, lines, { dryRun })
       const { links, urlBytes: bytes } = stored
       return longJson({ count: results.length, links, bytes, results } satisfies ImportView)

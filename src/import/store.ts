@@ -10,7 +10,14 @@ import {
   type LinkProperties,
   PROPERTIES,
 } from '../links/property-table.ts'
-import { accountCounts, exceededQuota, type QuotaName, type Stored } from '../links/quota.ts'
+import {
+  accountCounts,
+  addStored,
+  exceededQuota,
+  NOTHING_STORED,
+  type QuotaName,
+  type Stored,
+} from '../links/quota.ts'
 import { generatedInserter } from '../links/store.ts'
 
 /** A row as it goes to the writer. */
@@ -35,8 +42,19 @@ export interface ImportMessage {
   rows: string
   /** URL key and passcode hash of each row. */
   secrets: Uint8Array
-  /** What the rows before these would have stored, in a dry run. */
-  planned?: Stored | undefined
+  /** In a dry run. */
+  planned?: Planned | undefined
+}
+
+/** What the rows before these would have created. */
+export interface Planned {
+  stored: Stored
+  /** Those that have a path or a URL in common with these, the oldest first. */
+  rows: readonly PlannedRow[]
+}
+
+export interface PlannedRow extends Pick<StoredRow, 'code' | 'aliases' | 'aliasesAnyCase'> {
+  urlKey: Uint8Array | null
 }
 
 /**
@@ -78,7 +96,7 @@ export function packSecrets(rows: readonly Secrets[]): Uint8Array {
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function importWrites(db: Database) {
   const accounts = accountCounts(db)
-  const decideAll = rowsDecider(db)
+  const addresses = storedAddresses(db)
   const insert = rowInserter(db)
   return {
     /**
@@ -86,12 +104,13 @@ export function importWrites(db: Database) {
      * call again changes nothing. Undefined if the account or the key is not active.
      */
     importLinks(message: ImportMessage): ImportResult | undefined {
-      const { author } = message
-      if (!accounts.isActive(author)) return undefined
-      const result = decideAll(message, (row, secrets, aliases) =>
-        insert(row, secrets, { accountId: author.accountId, aliases }),
+      const { accountId } = message.author
+      if (!accounts.isActive(message.author)) return undefined
+      const before = accounts.stored(accountId)
+      const result = decideAll(message, { addresses, before }, (row, secrets, aliases) =>
+        insert(row, secrets, { accountId, aliases }),
       )
-      accounts.add(author.accountId, result.stored)
+      accounts.add(accountId, result.stored)
       return result
     },
   }
@@ -101,10 +120,20 @@ export type ImportWrites = ReturnType<typeof importWrites>
 
 /** Runs on the reader thread. */
 export function importReads(db: Database) {
-  const decideAll = rowsDecider(db)
+  const accounts = accountCounts(db)
+  const stored = storedAddresses(db)
   return {
     /** The results that `importLinks` would have. The codes of new links are not known. */
-    planImport: (message: ImportMessage): ImportResult => decideAll(message, ({ code }) => code),
+    planImport(message: ImportMessage): ImportResult {
+      const { author, planned } = message
+      const addresses = plannedAddresses(stored, author.accountId)
+      for (const row of planned?.rows ?? []) addresses.add(row)
+      const before = addStored(accounts.stored(author.accountId), planned?.stored ?? NOTHING_STORED)
+      return decideAll(message, { addresses, before }, (row, { urlKey }) => {
+        addresses.add({ ...row, urlKey })
+        return row.code
+      })
+    },
   }
 }
 
@@ -112,31 +141,31 @@ export type ImportReads = ReturnType<typeof importReads>
 
 type Store = (row: StoredRow, secrets: Secrets, aliases: readonly string[]) => Code | null
 
+interface World {
+  addresses: Addresses
+  /** What the account has stored. */
+  before: Stored
+}
+
 /** Decides about each row, and passes those to `store` that are new and fit the quota. */
-function rowsDecider(db: Database) {
-  const accounts = accountCounts(db)
-  const decide = rowDecider(db)
-  return (message: ImportMessage, store: Store): ImportResult => {
-    const { author, quota, rows, secrets, planned = { links: 0, urlBytes: 0 } } = message
-    const before = accounts.stored(author.accountId)
-    const stored: Stored = { links: 0, urlBytes: 0 }
-    const results = (JSON.parse(rows) as StoredRow[]).map((row, i): StoredResult => {
-      const own = unpackSecrets(secrets, i, row)
-      const decided = decide(row, own.urlKey, author.accountId)
-      if (decided.what !== 'created') return [decided.what, decided.code, [], []]
-      const bytes = bytesOf(row) + bytesOfPaths(decided.free)
-      const next = {
-        links: before.links + planned.links + stored.links + 1,
-        urlBytes: before.urlBytes + planned.urlBytes + stored.urlBytes + bytes,
-      }
-      const exceeded = exceededQuota(next, quota)
-      if (exceeded) return [exceeded, null, [], []]
-      stored.links++
-      stored.urlBytes += bytes
-      return ['created', store(row, own, decided.free), decided.free, decided.taken]
-    })
-    return { results: JSON.stringify(results), stored }
-  }
+function decideAll(
+  { author: { accountId }, quota, rows, secrets }: ImportMessage,
+  { addresses, before }: World,
+  store: Store,
+): ImportResult {
+  let stored = NOTHING_STORED
+  const results = (JSON.parse(rows) as StoredRow[]).map((row, i): StoredResult => {
+    const own = unpackSecrets(secrets, i, row)
+    const decided = decide(addresses, { row, urlKey: own.urlKey, accountId })
+    if (decided.what !== 'created') return [decided.what, decided.code, [], []]
+    const urlBytes = bytesOf(row) + bytesOfPaths(decided.free)
+    const next = addStored(stored, { links: 1, urlBytes })
+    const exceeded = exceededQuota(addStored(before, next), quota)
+    if (exceeded) return [exceeded, null, [], []]
+    stored = next
+    return ['created', store(row, own, decided.free), decided.free, decided.taken]
+  })
+  return { results: JSON.stringify(results), stored }
 }
 
 function unpackSecrets(secrets: Uint8Array, i: number, { url }: StoredRow): Secrets {
@@ -150,14 +179,26 @@ function unpackSecrets(secrets: Uint8Array, i: number, { url }: StoredRow): Secr
 const bytesOf = ({ url, properties }: StoredRow): number =>
   Buffer.byteLength(url ?? '') + (properties ? bytesOfProperties(properties) : 0)
 
-type Decision =
-  | { what: 'created'; free: string[]; taken: string[] }
-  | { what: 'exists' | 'kept' | 'path_taken'; code: Code | null }
+interface Found {
+  accountId: AccountId
+  urlKey: Uint8Array | null
+  /** Null: the link is planned, and its code will be generated. */
+  code: Code | null
+}
 
-/** Whether a row is new. Its address is its code, or else its first alias, or else its URL. */
-function rowDecider(db: Database) {
-  const rows = aliasRows(db)
-  type Found = { accountId: AccountId; urlKey: Uint8Array | null; code: Code }
+/** What a new link must not have in common with others. */
+interface Addresses {
+  byCode(code: Code): Found | undefined
+  byAlias(path: string): Found | undefined
+  /** Of the account. */
+  byUrl(accountId: AccountId, urlKey: Uint8Array): Found | undefined
+  /** Disabled, or closed by an alias. */
+  isClosed(code: Code): boolean
+  /** An alias or a code has the path. */
+  isTaken(path: string): boolean
+}
+
+function storedAddresses(db: Database): Addresses {
   const columns = 'account_id AS accountId, url_key AS urlKey, code'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
   const byAlias = db.prepare<Found, [string]>(
@@ -168,35 +209,88 @@ function rowDecider(db: Database) {
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
   const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
-  const isClosed = foldedCodes(db)
-
-  return (row: StoredRow, urlKey: Uint8Array | null, accountId: AccountId): Decision => {
-    const aliases = [...row.aliases, ...row.aliasesAnyCase]
-    const [first] = aliases
-    const compared = (found: Found): Decision => {
-      const { code } = found
-      if (found.accountId !== accountId) return { what: 'path_taken', code: null }
-      return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code }
-    }
-    const free = aliases.filter((path, i) => !rows.isTaken(path) && aliases.indexOf(path) === i)
-    const created = (): Decision => {
-      return { what: 'created', free, taken: aliases.filter((path) => !free.includes(path)) }
-    }
-    if (row.code !== null) {
-      const found = byCode.get(row.code)
-      if (found) return compared(found)
-      const isFree = !isDisabled.get(row.code) && !isClosed.get(row.code)
-      return isFree ? created() : { what: 'path_taken', code: null }
-    }
-    if (first === undefined) {
-      const found = urlKey && byUrl.get(accountId, urlKey)
-      return found ? { what: 'exists', code: found.code } : created()
-    }
-    const code = toCode(first)
-    const found = byAlias.get(first) ?? (code && byCode.get(code))
-    if (found) return compared(found)
-    return free.includes(first) ? created() : { what: 'path_taken', code: null }
+  const isFolded = foldedCodes(db)
+  const { isTaken } = aliasRows(db)
+  return {
+    byCode: (code) => byCode.get(code) ?? undefined,
+    byAlias: (path) => byAlias.get(path) ?? undefined,
+    byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
+    isClosed: (code) => isDisabled.get(code) !== null || isFolded.get(code) !== null,
+    isTaken,
   }
+}
+
+/** What is stored, and the links that the account's rows before would have created. */
+function plannedAddresses(stored: Addresses, accountId: AccountId) {
+  const codes = new Map<string, Found>()
+  const aliases = new Map<string, Found>()
+  const anyCase = new Set<string>()
+  const closed = new Set<string>()
+  const urls = new Map<string, Found>()
+  const isTaken = (path: string) =>
+    stored.isTaken(path) ||
+    aliases.has(path) ||
+    anyCase.has(path.toLowerCase()) ||
+    codes.has(toCode(path) ?? '')
+  return {
+    byCode: (code: Code) => stored.byCode(code) ?? codes.get(code),
+    byAlias: (path: string) => stored.byAlias(path) ?? aliases.get(path),
+    byUrl: (id: AccountId, urlKey: Uint8Array) =>
+      stored.byUrl(id, urlKey) ?? urls.get(textOf(urlKey)),
+    isClosed: (code: Code) => stored.isClosed(code) || closed.has(code),
+    isTaken,
+    add(row: PlannedRow): void {
+      const { code, urlKey } = row
+      const found = { accountId, urlKey, code }
+      for (const path of [...row.aliases, ...row.aliasesAnyCase].filter((one) => !isTaken(one))) {
+        aliases.set(path, found)
+        closed.add(toCode(path) ?? '')
+        if (row.aliasesAnyCase.includes(path)) anyCase.add(path)
+      }
+      if (code) codes.set(code, found)
+      if (urlKey && !urls.has(textOf(urlKey))) urls.set(textOf(urlKey), found)
+    },
+  }
+}
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
+
+type Decision =
+  | { what: 'created'; free: string[]; taken: string[] }
+  | { what: 'exists' | 'kept' | 'path_taken'; code: Code | null }
+
+interface Candidate {
+  row: StoredRow
+  urlKey: Uint8Array | null
+  accountId: AccountId
+}
+
+/** Whether a row is new. Its address is its code, or else its first alias, or else its URL. */
+function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): Decision {
+  const aliases = [...row.aliases, ...row.aliasesAnyCase]
+  const [first] = aliases
+  const compared = (found: Found): Decision => {
+    const { code } = found
+    if (found.accountId !== accountId) return { what: 'path_taken', code: null }
+    return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code }
+  }
+  const free = aliases.filter((path, i) => !addresses.isTaken(path) && aliases.indexOf(path) === i)
+  const created = (): Decision => {
+    return { what: 'created', free, taken: aliases.filter((path) => !free.includes(path)) }
+  }
+  if (row.code !== null) {
+    const found = addresses.byCode(row.code)
+    if (found) return compared(found)
+    return addresses.isClosed(row.code) ? { what: 'path_taken', code: null } : created()
+  }
+  if (first === undefined) {
+    const found = urlKey && addresses.byUrl(accountId, urlKey)
+    return found ? { what: 'exists', code: found.code } : created()
+  }
+  const code = toCode(first)
+  const found = addresses.byAlias(first) ?? (code && addresses.byCode(code))
+  if (found) return compared(found)
+  return free.includes(first) ? created() : { what: 'path_taken', code: null }
 }
 
 const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>

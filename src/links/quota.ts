@@ -14,6 +14,13 @@ export interface Stored {
   urlBytes: number
 }
 
+export const NOTHING_STORED: Readonly<Stored> = { links: 0, urlBytes: 0 }
+
+export const addStored = (one: Stored, other: Stored): Stored => ({
+  links: one.links + other.links,
+  urlBytes: one.urlBytes + other.urlBytes,
+})
+
 /** The quota that `stored` exceeds; undefined where it fits. A quota of 0 is no limit. */
 export function exceededQuota(stored: Stored, quota: Quota): QuotaName | undefined {
   if (quota.linksMax > 0 && stored.links > quota.linksMax) return 'linksMax'
@@ -28,8 +35,6 @@ export function quotaError(name: QuotaName, quota: Quota): AppError {
       : `${formatBytes(quota.urlBytesMax)} of URLs`
   return new AppError('quota_exceeded', `your plan stores at most ${most}`)
 }
-
-const NOTHING_STORED: Stored = { links: 0, urlBytes: 0 }
 
 /** The stored links and bytes of each account, and whether it is active. */
 export function accountCounts(db: Database) {

@@ -58,7 +58,12 @@ test('the document names exactly the twelve endpoints and those beyond the spec,
 const VISITS_QUERY = ['query by', 'query format', 'query from', 'query limit', 'query to']
 const QUERIES: Record<string, string[]> = {
   'GET /api/list': ['query limit', 'query offset', 'query search'],
-  'POST /api/import': ['query dry_run', 'query planned_bytes', 'query planned_links'],
+  'POST /api/import': [
+    'query dry_run',
+    'query planned_bytes',
+    'query planned_lines',
+    'query planned_links',
+  ],
   'GET /api/export': ['query format'],
   'GET /api/hits': ['query by', 'query from', 'query to'],
   'GET /api/links/{code}/hits': ['query by', 'query from', 'query to'],

@@ -4,6 +4,7 @@ import { issueOneTimeLink, OneTimeLinkStore } from '../../src/accounts/one-time-
 import type { Plan } from '../../src/accounts/plans.ts'
 import { type App, startApp } from '../../src/app.ts'
 import type { Administration } from '../../src/cli/administration.ts'
+import type { MovingDeps } from '../../src/cli/moving.ts'
 import { readConfig } from '../../src/config.ts'
 import { type DataFolder, openDataFolder } from '../../src/data-folder.ts'
 import { SettingStore } from '../../src/db/settings.ts'
@@ -212,7 +213,7 @@ export class TestApp implements AsyncDisposable {
   }
 
   /** What commands use in the running service. */
-  get administration(): Administration {
+  get administration(): Administration & MovingDeps {
     return { ...this.#anyApp().administration, baseUrl: 'http://hop.test' }
   }
 
