@@ -25,12 +25,13 @@ const LISTED = [
   'a.b.deep.example',
   'i❤.example',
   'co.example',
+  'under_score.example',
 ]
 
 const words = (text: string) => text.trim().split(/\s+/)
 
 const BLOCKED: Record<string, string[]> = {
-  'as it is listed': words('http://evil.com https://evil.com/ https://evil.com/a?b#c'),
+  'as it is listed': words('http://evil.com https://evil.com/a?b#c http://UNDER_SCORE.example/'),
   'in capitals': words('HTTP://EVIL.COM/ https://eViL.cOm https://EVIL.com:443/'),
   'with dots at its end': words(`https://evil.com./ https://evil.com.:8443/ https://evil.com../
     https://evil.com%2e/ https://evil.com。/ https://evil.com．/ https://evil.com｡/`),
@@ -94,6 +95,11 @@ const BLOCKED: Record<string, string[]> = {
     http://[::ffff:C000:0221]/ http://[0:0:0:0:0:ffff:192.0.2.33]/ http://[::192.0.2.33]/
     http://[::c000:221]/ http://[64:ff9b::192.0.2.33]/ http://[64:ff9b::c000:221]/
     http://[::ffff:127.0.0.1]/ http://[::ffff:7f00:1]/ http://[0000::ffff:7f00:0001]:80/`),
+  'as IPv4 that a gateway or a tunnel reaches by IPv6': words(`http://[2002:c000:221::1]/
+    http://[2002:C000:0221:1:2:3:4:5]/ http://[2002:c000:221::]/ http://[2002:7f00:1::1]/
+    http://[64:ff9b:1::c000:221]/ http://[64:ff9b:1:fffe::c000:221]/ http://[::ffff:0:c000:221]/
+    http://[::ffff:0:192.0.2.33]/ http://[0:0:0:0:ffff:0:c000:221]/
+    http://[2001:0:1:2:3:4:3fff:fdde]/ http://[2001::3fff:fdde]/`),
   'with a path that looks like a host': words(`https://evil.com/@good.com https://evil.com?@good.com
     https://evil.com#@good.com https://evil.com/https://good.com/ https://evil.com\\@good.com/
     https://evil.com\\good.com https://evil.com:443\\@good.com`),
@@ -112,7 +118,8 @@ const FINE: Record<string, string[]> = {
   'a neighbour by name': words(`https://notevil.com/ https://evil.co/ https://evil.co.uk/
     https://evil.comm/ https://evil.com.au/ https://xevil.com/ https://evil-com/ https://evilcom/
     https://evil/ https://com/ https://e.vil.com/ https://vil.com/ https://-evil.com/
-    https://evil_.com/ https://evil..com/ https://deep.example/ https://b.deep.example/
+    https://evil_.com/ https://under-score.example/ https://evil..com/ https://deep.example/
+    https://b.deep.example/
     https://xa.b.deep.example/ https://example/ https://coxexample/ https://disco.example/`),
   'the listed name in front': words(`https://evil.com.example/ https://evil.com.good.com/
     https://evil.com-good.com/ https://evil.com。good.com/ https://www.evil.com.example./
@@ -130,7 +137,11 @@ const FINE: Record<string, string[]> = {
     http://3221226018/ http://0xc0000222/ http://33.2.0.192/ http://127.0.0.2/ http://128.0.0.1/
     http://192.0.2.0/ http://[::ffff:192.0.2.34]/ http://[::fffe:192.0.2.33]/
     http://[2001:db8::192.0.2.33]/ http://[2001:db8::bae]/ http://[2001:db8::bad:0]/
-    http://[2001:db8::ba]/ http://[::1]/ http://[2001:db8:bad::]/ http://0300.0.2.042/`),
+    http://[2001:db8::ba]/ http://[::1]/ http://[2001:db8:bad::]/ http://0300.0.2.042/
+    http://[2002:c000:222::1]/ http://[2003:c000:221::1]/ http://[64:ff9b:1::c000:222]/
+    http://[64:ff9b:2::c000:221]/ http://[64:ff9b::1:c000:221]/ http://[64:ff9a::c000:221]/
+    http://[2001:0:1:2:3:4:3fff:fddd]/ http://[2001:1:1:2:3:4:3fff:fdde]/
+    http://[1::ffff:c000:221]/ http://[::1:ffff:0:c000:221]/ http://[::1:c000:221]/`),
   'a neighbour of ours': words(`https://nothop.test/ https://hop.test.example/ https://x.hop.test/
     https://hop.tes/ https://hoptest/`),
 }

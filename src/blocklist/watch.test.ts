@@ -100,17 +100,6 @@ describe('lists from files', () => {
     expect(verdicts(blocklist, 'bad.example', 'fine.bad.example')).toEqual([true, true])
   })
 
-  test('of a million entries are found without a miss', async () => {
-    const { write, open } = setting()
-    const host = (i: number) => `h${i}.example${i % 10}.net`
-    const text = Array.from({ length: 1_000_000 }, (_, i) => `0.0.0.0 ${host(i)}\n`).join('')
-    const blocklist = await open([write('million', text)])
-    expect(blocklist.state().entries).toBe(1_000_000)
-    const asked = Array.from({ length: 5000 }, (_, i) => i * 199)
-    expect(asked.every((i) => blocklist.isBlocked(new URL(`http://www.${host(i)}:81/`)))).toBe(true)
-    expect(asked.some((i) => blocklist.isBlocked(new URL(`http://x${host(i)}/`)))).toBe(false)
-  })
-
   test('without a file nothing is blocked, and nothing is logged', async () => {
     const { open, lines } = setting()
     const blocklist = await open([])
@@ -305,27 +294,17 @@ describe('a file that changes', () => {
 
 describe('our own hosts', () => {
   const ownHosts = ['https://hop.example/base', 'http://cdn.hop.example:8080', 'http://192.0.2.7']
-  const cases = [
-    { url: 'https://hop.example/ABCDEF', blocked: true },
-    { url: 'http://hop.example/', blocked: true },
-    { url: 'https://HOP.example.:9999/x', blocked: true },
-    { url: 'https://user@ｈｏｐ.example/', blocked: true },
-    { url: 'http://cdn.hop.example/qr/ABCDEF.png', blocked: true },
-    { url: 'https://cdn.hop.example:1/', blocked: true },
-    { url: 'http://192.0.2.7:3000/', blocked: true },
-    { url: 'http://3221225991/', blocked: true },
-    { url: 'http://[::ffff:192.0.2.7]/', blocked: true },
-    { url: 'https://www.hop.example/', blocked: false },
-    { url: 'https://shop.example/', blocked: false },
-    { url: 'https://example/', blocked: false },
-    { url: 'https://hop.example.test/', blocked: false },
-    { url: 'https://fine.example/?u=https://hop.example/', blocked: false },
-    { url: 'http://localhost/', blocked: false },
-  ]
-  test.each(cases)('$url: blocked $blocked', async ({ url, blocked }) => {
+  test('are exactly those, however they are written, with any port and scheme', async () => {
     const { open } = setting()
     const blocklist = await open([], { ownHosts })
-    expect(blocklist.isBlocked(new URL(url))).toBe(blocked)
+    const isBlocked = (url: string) => blocklist.isBlocked(new URL(url))
+    const ours = `http://hop.example/ https://HOP.example.:9999/x https://user@ｈｏｐ.example/
+      http://cdn.hop.example/qr/A.png https://cdn.hop.example:1/ http://192.0.2.7:3000/
+      http://3221225991/ http://[::ffff:192.0.2.7]/`.split(/\s+/)
+    const others = `https://www.hop.example/ https://shop.example/ https://hop.example.test/
+      https://example/ https://fine.example/?u=https://hop.example/ http://localhost/`.split(/\s+/)
+    expect(ours.filter((url) => !isBlocked(url))).toEqual([])
+    expect(others.filter(isBlocked)).toEqual([])
   })
 
   test('localhost is all its names: they all lead to this machine', async () => {
