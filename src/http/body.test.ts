@@ -34,3 +34,33 @@ test('a body is read up to the last byte that is allowed, and not beyond', async
   using body = await bodies.read(none, { owner: 1, bytesMax: 0 })
   expect(body.bytes).toHaveLength(0)
 })
+
+function inPieces(pieces: readonly Uint8Array<ArrayBuffer>[]): Request {
+  const body = new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece)
+      controller.close()
+    },
+  })
+  return new Request('http://hop.test/', { method: 'POST', body })
+}
+
+const newPieces = () => Array.from({ length: 3 }, () => new Uint8Array(100_000).fill(97))
+
+test('the memory of a large body is freed piece by piece, and when it is disposed', async () => {
+  const pieces = newPieces()
+  const body = await new RequestBodies().read(inPieces(pieces), { owner: 1, bytesMax: 400_000 })
+  expect(body.bytes.every((byte) => byte === 97)).toBe(true)
+  expect(body.bytes).toHaveLength(300_000)
+  expect(pieces.map(({ length }) => length)).toEqual([0, 0, 0])
+  body[Symbol.dispose]()
+  expect(body.bytes).toHaveLength(0)
+})
+
+test('a piece that shares its buffer with others is left', async () => {
+  const [whole] = newPieces() as [Uint8Array<ArrayBuffer>]
+  const pieces = [whole.subarray(0, 40_000), whole.subarray(40_000)]
+  using body = await new RequestBodies().read(inPieces(pieces), { owner: 1, bytesMax: 400_000 })
+  expect(body.bytes).toHaveLength(100_000)
+  expect(whole).toHaveLength(100_000)
+})

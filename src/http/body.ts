@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
 import { AppError } from '../errors.ts'
+import { release } from '../lib/release.ts'
 import { ByteBudget, type Hold, type Owner } from './byte-budget.ts'
 
 const KIB = 1024
@@ -25,7 +26,7 @@ export interface BodyLimits {
   bytesMax: number
 }
 
-/** Bytes that count as in flight until this is disposed. */
+/** Bytes that count as in flight until this is disposed, which frees their memory. */
 export interface ReceivedBody extends Disposable {
   bytes: Uint8Array
 }
@@ -55,7 +56,11 @@ export class RequestBodies {
         declared === undefined || declared > SMALL_BODY_MAX
           ? await readChunks(request, { declared, bytesMax: expected, hold })
           : await readSmall(request, hold)
-      return { bytes, [Symbol.dispose]: () => hold[Symbol.dispose]() }
+      const dispose = () => {
+        hold[Symbol.dispose]()
+        release(bytes)
+      }
+      return { bytes, [Symbol.dispose]: dispose }
     } catch (error) {
       hold[Symbol.dispose]()
       if (error instanceof AppError) throw error
@@ -120,13 +125,20 @@ async function readChunks(
 ): Promise<Uint8Array> {
   const whole = declared === undefined ? new Bun.ArrayBufferSink() : wholeBuffer(declared)
   let length = 0
-  for await (const chunk of request.body ?? []) {
-    length += chunk.byteLength
-    if (length > bytesMax) throw tooLarge(bytesMax)
-    hold.take(chunk.byteLength)
-    whole.write(chunk)
+  try {
+    for await (const chunk of request.body ?? []) {
+      length += chunk.byteLength
+      if (length > bytesMax) throw tooLarge(bytesMax)
+      hold.take(chunk.byteLength)
+      whole.write(chunk)
+      // Else the stream may still write to the rest of the buffer.
+      if (chunk.byteLength === chunk.buffer.byteLength) release(chunk)
+    }
+    return new Uint8Array(whole.end() as ArrayBuffer)
+  } catch (error) {
+    release(new Uint8Array(whole.end() as ArrayBuffer))
+    throw error
   }
-  return new Uint8Array(whole.end() as ArrayBuffer)
 }
 
 /** Like a sink, for a body whose length is known: a sink would copy it while it grows. */

@@ -9,7 +9,7 @@ import {
   opened,
   serve,
 } from '../../test/support/connections.ts'
-import { release } from './control-link.ts'
+import { release } from '../lib/release.ts'
 
 const MIB = 1024 * 1024
 

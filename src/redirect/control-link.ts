@@ -1,5 +1,6 @@
 import type { Socket } from 'bun'
 import type { PassedPeers } from '../hot/passed-peers.ts'
+import { release } from '../lib/release.ts'
 import type { Answer } from './responses.ts'
 
 /** What all connections to the control thread share. */
@@ -159,12 +160,4 @@ export class Outgoing<Data> {
     if (!isPart) release(bytes)
     return !isPart
   }
-}
-
-/**
- * Frees the memory of bytes that were sent. The engine would wait for 100 MiB of such garbage, and
- * a collection takes 5 ms. Small buffers share their memory with others.
- */
-export function release({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
