@@ -215,7 +215,7 @@ export async function openForService(config: Config, options: ServiceOptions) {
     const fresh = accounts.isEmpty()
     const setupLink = unlessRefused(log, 'the link that sets up the owner', () => {
       // In a cluster, all changes go through its log.
-      if (clusterUrl || accounts.countOwners() > 0) return undefined
+      if (clusterUrl || accounts.listOwners().length > 0) return undefined
       const { path, stored } = issueOneTimeLink({ hasher, random }, { purpose: 'setup' }, clock())
       new OneTimeLinkStore(db).add(stored)
       return baseUrl + path

@@ -3,7 +3,7 @@ import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { AccountStore, KeyHolder, KeyRow, KeyScope, NewKey } from './store.ts'
+import type { AccountId, AccountStore, KeyHolder, KeyRow, KeyScope, NewKey } from './store.ts'
 
 /** How long a rotated or revoked key still works. */
 export const KEY_OVERLAP_MS = DAY
@@ -110,9 +110,90 @@ function checksum(body: string): string {
   return digits
 }
 
-export interface KeyUseWrites {
-  noteKeyUses(uses: readonly { keyId: number; at: number }[]): void
+/** Keys of an account that were neither rotated nor revoked. */
+export const KEYS_MAX = 20
+/** Keys of an account that work, including those that expire soon. */
+const WORKING_KEYS_MAX = 2 * KEYS_MAX
+
+/** `gone`: the key was rotated, revoked or ended meanwhile. */
+type KeyResult = { keyId: number } | { refused: 'name_taken' | 'too_many' | 'gone' }
+
+interface KeyReplacement {
+  accountId: AccountId
+  /** Null stands for keys without a name. */
+  name?: string | null | undefined
+  next?: NewKey
+  endsAt: number
+  now: number
 }
+
+/** Runs on the writer thread, inside the transaction of its batch. */
+export function keyWrites(accounts: AccountStore) {
+  const isFull = (keys: readonly KeyRow[]) => keys.length >= WORKING_KEYS_MAX
+  const findWithoutExpiry = (keys: readonly KeyRow[], keyId: number) =>
+    keys.find((key) => key.id === keyId && hasNoExpiry(key))
+
+  return {
+    createKey(command: { accountId: AccountId; key: NewKey; now: number }): KeyResult {
+      const { accountId, key, now } = command
+      const keys = accounts.listKeys(accountId, now)
+      if (findKeyByName(keys, keyName(key))) return { refused: 'name_taken' }
+      if (isFull(keys) || keys.filter(hasNoExpiry).length >= KEYS_MAX)
+        return { refused: 'too_many' }
+      return { keyId: accounts.addKey(accountId, key, now) }
+    },
+
+    /** Replaces a key by a new one with its name and scope. */
+    rotateKey(command: {
+      accountId: AccountId
+      keyId: number
+      next: NewKey
+      endsAt: number
+      now: number
+    }): KeyResult {
+      const { accountId, keyId, next, endsAt, now } = command
+      const keys = accounts.listKeys(accountId, now)
+      const old = findWithoutExpiry(keys, keyId)
+      if (!old) return { refused: 'gone' }
+      if (isFull(keys)) return { refused: 'too_many' }
+      const { name, scope } = old
+      accounts.revokeKeys(accountId, endsAt, name)
+      return { keyId: accounts.addKey(accountId, { ...next, name, scope }, now) }
+    },
+
+    /** False if the key expires already, or does not exist. */
+    revokeKey(command: {
+      accountId: AccountId
+      keyId: number
+      endsAt: number
+      now: number
+    }): boolean {
+      const { accountId, keyId, endsAt, now } = command
+      const key = findWithoutExpiry(accounts.listKeys(accountId, now), keyId)
+      if (key) accounts.revokeKeys(accountId, endsAt, key.name)
+      return key !== undefined
+    },
+
+    /**
+     * For the command line: keys of this name expire at `endsAt`; without a name, all of the
+     * account. `next` replaces them.
+     */
+    replaceKeys(command: KeyReplacement): void {
+      const { accountId, name, next, endsAt, now } = command
+      accounts.revokeKeys(accountId, endsAt, name)
+      if (next) accounts.addKey(accountId, next, now)
+    },
+
+    expireKey: (key: { accountId: AccountId; keyId: number; now: number }): boolean =>
+      accounts.expireKey(key.accountId, key.keyId, key.now),
+
+    noteKeyUses(uses: readonly { keyId: number; at: number }[]): void {
+      for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
+    },
+  }
+}
+
+export type KeyUseWrites = Pick<ReturnType<typeof keyWrites>, 'noteKeyUses'>
 
 /** Keys remembered at once. Beyond this all are forgotten, which only costs more writes. */
 const NOTED_MAX = 10_000

@@ -4,8 +4,9 @@ import { constants, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SettingStore } from '../db/settings.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
+import { writeOnce } from '../lib/flush.ts'
+import type { RandomBytes } from '../lib/random.ts'
 import { NO_FOLLOW } from '../lib/symbolic-links.ts'
-import { writeOnce } from '../lib/write-once.ts'
 
 type SecretPurpose =
   | 'api-key'
@@ -20,7 +21,6 @@ type SecretPurpose =
   | 'recovery-code'
   | 'sign-in-step'
   | 'totp-encryption'
-  | 'shared-limit'
 
 /**
  * Hashes secrets with a key that is stored outside the database: a stolen copy of the database
@@ -40,6 +40,13 @@ export class SecretHasher {
     return hasher.update(`${purpose}\0${secret}`).digest()
   }
 }
+
+const TOKEN_BYTES = 32
+export const TOKEN_SHAPE = /^[\w-]{43}$/
+
+/** 256 random bits as 43 characters that are valid in a cookie and in a URL. */
+export const newToken = (random: RandomBytes): string =>
+  Buffer.from(random(TOKEN_BYTES)).toString('base64url')
 
 /** Constant-time comparison of two hashes. */
 export function hashesEqual(one: Uint8Array, other: Uint8Array): boolean {

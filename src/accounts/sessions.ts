@@ -7,7 +7,7 @@ import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import { type Factor, factorUser } from './second-factor.ts'
-import type { SecretHasher } from './secrets.ts'
+import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
 import type { AccountId, AccountRow } from './store.ts'
 
 const AGENT_MAX_LENGTH = 200
@@ -132,13 +132,6 @@ export class Sessions {
     return this.#options.hasher.hash('session', token)
   }
 }
-
-const TOKEN_BYTES = 32
-export const TOKEN_SHAPE = /^[\w-]{43}$/
-
-/** 256 random bits as 43 characters that are valid in a cookie and in a URL. */
-export const newToken = (random: RandomBytes): string =>
-  Buffer.from(random(TOKEN_BYTES)).toString('base64url')
 
 /** db/schema.ts explains each column. */
 type Session = typeof sessions.$inferSelect

@@ -4,7 +4,6 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { inTransaction } from '../db/open.ts'
 import { accounts, apiKeys, qrLogos, qrPresets, recoveryCodes, visitsByDay } from '../db/schema.ts'
 import { DAY } from '../lib/clock.ts'
-
 import type { Plan } from './plans.ts'
 
 /** Minimum retention of expired keys, for the last-used column of the account list. */
@@ -102,14 +101,10 @@ export class AccountStore {
     return this.#orm.select().from(accounts).where(isOwner).all()
   }
 
-  countOwners(): number {
-    return this.listOwners().length
-  }
-
   /** The service needs this owner: it can be neither disabled nor deleted. */
   isLastOwner(id: AccountId): boolean {
-    const account = this.find(id)
-    return account?.isOwner === 1 && account.disabledAt === null && this.countOwners() === 1
+    const [owner, ...others] = this.listOwners()
+    return owner?.id === id && others.length === 0
   }
 
   /** The oldest first. `after`: an id. */
@@ -117,11 +112,6 @@ export class AccountStore {
     const isListed = and(isNull(accounts.deletedAt), gt(accounts.id, after))
     const query = this.#orm.select().from(accounts).where(isListed)
     return query.orderBy(asc(accounts.id)).limit(limit).all()
-  }
-
-  findOwner(): AccountRow | undefined {
-    const isActiveOwner = and(eq(accounts.isOwner, 1), isNull(accounts.disabledAt))
-    return this.#orm.select().from(accounts).where(isActiveOwner).limit(1).get()
   }
 
   /** Accounts whose deletion has begun and is not finished. */

@@ -1,11 +1,11 @@
 /** Changes to accounts, their keys and one-time links, on the writer thread. */
 
 import type { Database } from 'bun:sqlite'
-import { findKeyByName, hasNoExpiry, keyName } from './keys.ts'
+import { keyWrites } from './keys.ts'
 import { type NewOneTimeLink, OneTimeLinkStore } from './one-time-links.ts'
 import type { Plan } from './plans.ts'
 import { type SessionWrites, sessionWrites } from './sessions.ts'
-import { type AccountId, AccountStore, type KeyRow, type NewAccount, type NewKey } from './store.ts'
+import { type AccountId, AccountStore, type NewAccount, type NewKey } from './store.ts'
 
 /** The result of using a one-time link. `hasNewKey` is false for an account that existed before. */
 export type JoinResult =
@@ -37,7 +37,7 @@ export function accountWrites(db: Database) {
     ...joinWrites(stores),
     ...passwordWrites(stores),
     ...stateWrites(stores),
-    ...keyWrites(stores),
+    ...keyWrites(stores.accounts),
   }
 }
 
@@ -197,88 +197,6 @@ function stateWrites({ accounts, links, sessions }: Stores) {
     },
 
     removeAccount: ({ accountId }: { accountId: AccountId }): void => accounts.remove(accountId),
-  }
-}
-
-/** Keys of an account that were neither rotated nor revoked. */
-export const KEYS_MAX = 20
-/** Keys of an account that work, including those that expire soon. */
-const WORKING_KEYS_MAX = 2 * KEYS_MAX
-
-/** `gone`: the key was rotated, revoked or ended meanwhile. */
-type KeyResult = { keyId: number } | { refused: 'name_taken' | 'too_many' | 'gone' }
-
-interface KeyReplacement {
-  accountId: AccountId
-  /** Null stands for keys without a name. */
-  name?: string | null | undefined
-  next?: NewKey
-  endsAt: number
-  now: number
-}
-
-function keyWrites({ accounts }: Stores) {
-  const isFull = (keys: readonly KeyRow[]) => keys.length >= WORKING_KEYS_MAX
-  const findWithoutExpiry = (keys: readonly KeyRow[], keyId: number) =>
-    keys.find((key) => key.id === keyId && hasNoExpiry(key))
-
-  return {
-    createKey(command: { accountId: AccountId; key: NewKey; now: number }): KeyResult {
-      const { accountId, key, now } = command
-      const keys = accounts.listKeys(accountId, now)
-      if (findKeyByName(keys, keyName(key))) return { refused: 'name_taken' }
-      if (isFull(keys) || keys.filter(hasNoExpiry).length >= KEYS_MAX)
-        return { refused: 'too_many' }
-      return { keyId: accounts.addKey(accountId, key, now) }
-    },
-
-    /** Replaces a key by a new one with its name and scope. */
-    rotateKey(command: {
-      accountId: AccountId
-      keyId: number
-      next: NewKey
-      endsAt: number
-      now: number
-    }): KeyResult {
-      const { accountId, keyId, next, endsAt, now } = command
-      const keys = accounts.listKeys(accountId, now)
-      const old = findWithoutExpiry(keys, keyId)
-      if (!old) return { refused: 'gone' }
-      if (isFull(keys)) return { refused: 'too_many' }
-      const { name, scope } = old
-      accounts.revokeKeys(accountId, endsAt, name)
-      return { keyId: accounts.addKey(accountId, { ...next, name, scope }, now) }
-    },
-
-    /** False if the key expires already, or does not exist. */
-    revokeKey(command: {
-      accountId: AccountId
-      keyId: number
-      endsAt: number
-      now: number
-    }): boolean {
-      const { accountId, keyId, endsAt, now } = command
-      const key = findWithoutExpiry(accounts.listKeys(accountId, now), keyId)
-      if (key) accounts.revokeKeys(accountId, endsAt, key.name)
-      return key !== undefined
-    },
-
-    /**
-     * For the command line: keys of this name expire at `endsAt`; without a name, all of the
-     * account. `next` replaces them.
-     */
-    replaceKeys(command: KeyReplacement): void {
-      const { accountId, name, next, endsAt, now } = command
-      accounts.revokeKeys(accountId, endsAt, name)
-      if (next) accounts.addKey(accountId, next, now)
-    },
-
-    expireKey: (key: { accountId: AccountId; keyId: number; now: number }): boolean =>
-      accounts.expireKey(key.accountId, key.keyId, key.now),
-
-    noteKeyUses(uses: readonly { keyId: number; at: number }[]): void {
-      for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)
-    },
   }
 }
 

@@ -191,7 +191,7 @@ export async function setupLink(
   { another, json }: { another?: Flag; json?: Flag },
 ): Promise<string> {
   await deps.writer.catchUp()
-  const owner = deps.accounts.findOwner()
+  const owner = deps.accounts.listOwners()[0]
   if (owner && !another) {
     throw new CommandError(
       `${owner.email} is the owner already. For a new password: hopcode account reset-password ` +

@@ -1,5 +1,4 @@
-import { hashesEqual, type SecretHasher } from '../../accounts/secrets.ts'
-import { newToken } from '../../accounts/sessions.ts'
+import { hashesEqual, newToken, type SecretHasher } from '../../accounts/secrets.ts'
 import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 

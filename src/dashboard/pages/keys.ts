@@ -4,13 +4,13 @@ import {
   hasNoExpiry,
   issueKey,
   KEY_OVERLAP_MS,
+  KEYS_MAX,
   type KeyLabel,
   keyName,
   parseKeyName,
 } from '../../accounts/keys.ts'
 import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { KeyRow, KeyScope } from '../../accounts/store.ts'
-import { KEYS_MAX } from '../../accounts/writes.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { type PasswordAction, withPassword } from '../auth/confirm-password.ts'
