@@ -6,7 +6,7 @@ import { operation } from '../http/operation.ts'
 import { DAY } from '../lib/clock.ts'
 import { CSV_TYPE } from '../lib/csv.ts'
 import { requireOwnedLink, type UpdateDeps } from '../links/update.ts'
-import { hitsOverTime, parseSpan } from './read.ts'
+import { hitsOverTime, parseSpan, visitsCsv, visitsView } from './read.ts'
 import {
   HitsQuery,
   HitsView,
@@ -16,7 +16,6 @@ import {
   VisitsView,
 } from './schema.ts'
 import type { VisitDetails } from './visits.ts'
-import { visitsCsv, visitsView } from './visits-view.ts'
 
 interface Deps extends GuardDeps, Pick<UpdateDeps, 'reads'> {
   series: HitSeries

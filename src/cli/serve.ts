@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { type App, startApp } from '../app.ts'
 import { type Config, urlHost } from '../config.ts'
 import { sharedMonotonicClock, wallClock } from '../lib/clock.ts'
-import { within } from '../lib/deadline.ts'
+import { withTimeout } from '../lib/deadline.ts'
 import { ListenError } from '../lib/listen-error.ts'
 import { createLog, type Log, print } from '../lib/log.ts'
 import { LogSink } from '../lib/log-sink.ts'
@@ -65,7 +65,10 @@ export async function serve(config: Config): Promise<() => Promise<boolean>> {
     log.info('service.stopping')
     await Promise.race([commands?.stop(), Bun.sleep(COMMANDS_MS)])
     const late = `not done after ${STOP_DEADLINE_MS} ms`
-    const failure = await within(STOP_DEADLINE_MS, stop(app), late).then(() => undefined, messageOf)
+    const failure = await withTimeout(STOP_DEADLINE_MS, stop(app), late).then(
+      () => undefined,
+      messageOf,
+    )
     if (failure === undefined) log.info('service.stopped')
     else log.error('service.stop_failed', { hits_waiting: app.hitsWaiting() }, failure)
     await sink.drain(LOG_DRAIN_MS)

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { DataError } from '../lib/data-error.ts'
-import { repeated, within } from '../lib/deadline.ts'
+import { retry, withTimeout } from '../lib/deadline.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -59,13 +59,13 @@ export async function applyLog(
   db.run('PRAGMA synchronous = NORMAL')
   db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   try {
-    const { cluster } = await within(contactMs, entries.head(), NOT_ANSWERING)
+    const { cluster } = await withTimeout(contactMs, entries.head(), NOT_ANSWERING)
     if (cluster !== applier.position.cluster) throw new DataError(OTHER_CLUSTER)
     // Again with each page: the pages may take longer than the lease.
     const report = async () => {
       // First: the log may delete entries that every host has reported.
       if (applier.position.seq > first) flushToDisk(`${db.filename}-wal`)
-      if (boot) await repeated(REPORTS, () => entries.report(reportOf(applier)))
+      if (boot) await retry(REPORTS, () => entries.report(reportOf(applier)))
     }
     for (await report(); !applier.problem; await report()) {
       const page = await entries.readAfter(applier.position.seq)

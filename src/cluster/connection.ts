@@ -1,5 +1,5 @@
 import { SQL } from 'bun'
-import { within } from '../lib/deadline.ts'
+import { withTimeout } from '../lib/deadline.ts'
 
 /** A statement that takes longer fails, and its connection is replaced. */
 export const STATEMENT_MS = 2000
@@ -31,8 +31,8 @@ export class Connection {
   async run(statement: (sql: SQL) => Promise<Row[]>, ms = STATEMENT_MS): Promise<Row[]> {
     const sql = this.#open()
     try {
-      await within(CONNECT_MS, sql.connect(), NOT_ANSWERING)
-      return await within(ms, statement(sql), NOT_ANSWERING)
+      await withTimeout(CONNECT_MS, sql.connect(), NOT_ANSWERING)
+      return await withTimeout(ms, statement(sql), NOT_ANSWERING)
     } catch (error) {
       if (isDuplicate(error)) throw error
       this.#drop(sql)
@@ -42,7 +42,7 @@ export class Connection {
 
   async close(): Promise<void> {
     const closed = this.#sql?.close({ timeout: 0 })
-    if (closed) await within(STATEMENT_MS, closed, '').catch(() => {})
+    if (closed) await withTimeout(STATEMENT_MS, closed, '').catch(() => {})
   }
 
   #open(): SQL {

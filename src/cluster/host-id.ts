@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { DataError } from '../lib/data-error.ts'
-import { writeOnce } from '../lib/write-once.ts'
+import { writeOnce } from '../lib/flush.ts'
 
 export const hostIdFile = (dataDir: string): string => join(dataDir, 'host.id')
 

@@ -1,7 +1,7 @@
 import { SQL } from 'bun'
 import { assert } from '../lib/assert.ts'
 import { DataError } from '../lib/data-error.ts'
-import { within } from '../lib/deadline.ts'
+import { withTimeout } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 import {
   CONNECT_MS,
@@ -310,7 +310,7 @@ export class PostgresLog {
     if (this.#subscription) return
     const sql = new SQL(this.#options.url, CONNECTION)
     this.#subscription = sql
-    void within(CONNECT_MS, this.#listen(sql, on), NOT_ANSWERING)
+    void withTimeout(CONNECT_MS, this.#listen(sql, on), NOT_ANSWERING)
       // Without a notification of entries that others have appended meanwhile.
       .then(on.entry)
       .catch(() => this.#subscription === sql && this.unsubscribe())

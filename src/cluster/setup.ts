@@ -6,7 +6,7 @@ import { SettingStore } from '../db/settings.ts'
 import { recordOwnPosition } from '../hits/shared-store.ts'
 import { SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
-import { within } from '../lib/deadline.ts'
+import { withTimeout } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 import { OTHER_CLUSTER } from './apply.ts'
 import { UNDECIDED } from './comparison.ts'
@@ -171,7 +171,7 @@ export async function usingPostgres<Result>(
 ): Promise<Result> {
   const sql = new SQL(url, { max: 1, connectionTimeout: CONNECT_SECONDS })
   try {
-    return await within(WORK_MS, work(sql), `no answer within ${WORK_MS / SECOND} s`)
+    return await withTimeout(WORK_MS, work(sql), `no answer within ${WORK_MS / SECOND} s`)
   } catch (error) {
     if (error instanceof DataError) throw error
     const { message, errno } = error as Error & { errno?: string }

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { Order } from '../db/order.ts'
 import { commitTogether } from '../db/writer.ts'
 import type { PreparedCall } from '../hits/shared-store.ts'
-import { repeated, within } from '../lib/deadline.ts'
+import { retry, withTimeout } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
 import { type AppliedEntry, Applier, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
 import { Comparison, DAMAGED } from './comparison.ts'
@@ -180,14 +180,14 @@ export class SharedOrder implements Order {
     const applied = new Promise<Outcome[]>((resolve) => this.#waiting.set(batch, resolve))
     try {
       const deadline = log.deadlineAfter(ms)
-      const place = await repeated({ ms, pauseMs: APPEND_PAUSE_MS }, () =>
+      const place = await retry({ ms, pauseMs: APPEND_PAUSE_MS }, () =>
         log.append(entry, deadline, ms),
       )
       // Usually no other host has appended in between, so the entry need not be read from the log.
       const isNext = place.seq === this.place + 1
       for (const _ of this.#apply(isNext ? [{ ...entry, ...place, host }] : []));
       if (!isNext) void this.#follow()
-      return await within(APPEND_MS, applied, NOT_READ)
+      return await withTimeout(APPEND_MS, applied, NOT_READ)
     } finally {
       this.#waiting.delete(batch)
     }
@@ -317,7 +317,7 @@ export class SharedOrder implements Order {
 
   /** Follows for `ms` at most; what is left is followed in the background. */
   async #followFor(ms: number): Promise<void> {
-    await within(ms, this.#follow(), NOT_READ).catch(() => {})
+    await withTimeout(ms, this.#follow(), NOT_READ).catch(() => {})
   }
 
   async #followAll(): Promise<void> {

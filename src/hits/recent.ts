@@ -1,11 +1,10 @@
 import { MINUTE } from '../lib/clock.ts'
+import type { HitOwner } from './series.ts'
 
 /** Minutes that are remembered, the current one included. */
 export const RECENT_MINUTES = 30
 /** Links and accounts with hits; of more, the longest without hits are forgotten. */
 const OWNERS_MAX = 10_000
-
-export type RecentOwner = { linkId: number } | { accountId: number }
 
 interface Row {
   /** The newest minute, since 1970. */
@@ -21,7 +20,7 @@ interface Row {
 export class RecentHits {
   readonly #rows = new Map<number, Row>()
 
-  add(owner: RecentOwner, count: number, now: number): void {
+  add(owner: HitOwner, count: number, now: number): void {
     const key = keyOf(owner)
     const minute = Math.floor(now / MINUTE)
     const row = this.#rows.get(key) ?? { minute, counts: new Uint32Array(RECENT_MINUTES) }
@@ -38,7 +37,7 @@ export class RecentHits {
 
   /** A function of the writer thread. Oldest minute first, the current one last. */
   readonly functions = {
-    recentHits: ({ owner, now }: { owner: RecentOwner; now: number }): number[] => {
+    recentHits: ({ owner, now }: { owner: HitOwner; now: number }): number[] => {
       const row = this.#rows.get(keyOf(owner))
       const minute = Math.floor(now / MINUTE)
       return Array.from({ length: RECENT_MINUTES }, (_, i) => {
@@ -53,7 +52,7 @@ export class RecentHits {
 export type RecentHitReads = RecentHits['functions']
 
 /** Link ids are positive, and so are those of accounts. */
-const keyOf = (owner: RecentOwner): number => ('linkId' in owner ? owner.linkId : -owner.accountId)
+const keyOf = (owner: HitOwner): number => ('linkId' in owner ? owner.linkId : -owner.accountId)
 
 /** Clears the minutes between the newest one and `minute`. */
 function forget(row: Row, minute: number): void {

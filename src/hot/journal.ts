@@ -1,5 +1,5 @@
 import { assert } from '../lib/assert.ts'
-import { pointerTo, releasePages } from '../lib/mapped-pages.ts'
+import { pointerTo, releasePages } from '../lib/c-library.ts'
 import {
   CLAIM,
   COLLECTED,

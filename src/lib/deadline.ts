@@ -1,5 +1,5 @@
 /** Rejects with `message` if `work` takes longer than `ms`. The work itself continues. */
-export async function within<Result>(
+export async function withTimeout<Result>(
   ms: number,
   work: Promise<Result>,
   message: string,
@@ -12,7 +12,7 @@ export async function within<Result>(
 }
 
 /** Repeats `work` until it succeeds, or for `ms`; then rejects with its last error. */
-export async function repeated<Result>(
+export async function retry<Result>(
   { ms, pauseMs }: { ms: number; pauseMs: number },
   work: () => Promise<Result>,
 ): Promise<Result> {

@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /** fsync: what was written to a file, or created or renamed in a folder, survives a power loss. */
 export function flushToDisk(path: string): void {
@@ -8,4 +9,14 @@ export function flushToDisk(path: string): void {
   } finally {
     closeSync(descriptor)
   }
+}
+
+/** Writes a complete private file. A kill or a full disk leaves none. */
+export function writeOnce(file: string, text: string): void {
+  const beside = `${file}.tmp`
+  rmSync(beside, { force: true })
+  writeFileSync(beside, text, { flag: 'wx', mode: 0o600, flush: true })
+  renameSync(beside, file)
+  // The directory entry must survive a power loss too, because data stored next depends on it.
+  flushToDisk(dirname(file))
 }

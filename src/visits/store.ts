@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { ACCOUNT, LINK } from '../hits/series.ts'
+import { ACCOUNT, type HitOwner, LINK } from '../hits/series.ts'
 import {
   addSums,
   decodeLinks,
@@ -11,7 +11,6 @@ import {
 } from './parts.ts'
 
 type Scope = typeof LINK | typeof ACCOUNT
-export type VisitOwner = { linkId: number } | { accountId: number }
 
 interface AddVisits {
   /** The host that answered the redirects; empty for a host alone. */
@@ -87,7 +86,7 @@ export function visitRemover(db: Database): (linkId: number) => void {
 }
 
 interface VisitQuery {
-  owner: VisitOwner
+  owner: HitOwner
   /** UTC days since 1970 began, `to` exclusive. */
   from: number
   to: number

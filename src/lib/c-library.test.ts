@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { closeSync, fsyncSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
-import { pointerTo, releasePages } from './mapped-pages.ts'
+import { pointerTo, releasePages } from './c-library.ts'
 
 const PAGE = 4096
 const PAGES = 256

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { RestartingThread } from './restarting-thread.ts'
 import { Thread } from './thread.ts'
+import { RestartingThread } from './thread-starter.ts'
 
 interface Calls {
   double: (n: number) => number
