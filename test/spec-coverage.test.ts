@@ -1,13 +1,133 @@
+/**
+ * Every row of docs/spec.md has a test with a comment that names it: `// spec: Chapter | row`.
+ */
 import { expect, test } from 'bun:test'
-import { cover, examine, parseSpec, readMarkers, rowsNamed } from '../scripts/spec-coverage.ts'
+import { join } from 'node:path'
 
-/** Every row of docs/spec.md has a test whose comment names it. */
+const ROOT = join(import.meta.dir, '..')
 
-test('every row of the contract has a test', async () => {
-  expect((await examine()).problems).toEqual([])
+interface SpecRow {
+  chapter: string
+  /** The first cell of a table's row, the number of a rule, a list item, or a sentence. */
+  name: string
+  isSentence: boolean
+  /** False for sentences, except for those that list the responses of an endpoint. */
+  needsTest: boolean
+}
+
+/** Tables whose rows are identified by their first two cells. */
+const TWO_CELL_HEADS = ['From', 'Method', 'Status']
+
+const ANSWER_LIST = /^(Response \d+|Errors?|Request-level errors)\b.*: /
+
+function parseSpec(markdown: string): SpecRow[] {
+  const rows: SpecRow[] = []
+  const lines = markdown.split('\n')
+  let chapter = ''
+  let head: string[] | undefined
+  let inRules = false
+  const add = (name: string, of = chapter) =>
+    rows.push({ chapter: of, name, isSentence: false, needsTest: true })
+  for (const [index, line] of lines.entries()) {
+    const heading = /^#{1,4} (.+)$/.exec(line)?.[1]
+    const rule = /^(\d+)\. /.exec(line)?.[1]
+    if (heading !== undefined) {
+      chapter = heading
+      inRules = false
+    } else if (line.startsWith('|')) {
+      const cells = cellsOf(line)
+      if (lines[index + 1]?.startsWith('|---')) head = cells
+      else if (!line.startsWith('|---')) add(nameOf(cells, head))
+    } else if (rule !== undefined) {
+      add(rule, inRules ? `${withoutParentheses(chapter)} rules` : chapter)
+    } else if (line.startsWith('- ')) {
+      add(line.slice(2))
+    } else if (line === 'Rules:') {
+      inRules = true
+    } else if (chapter !== '' && line.trim() !== '') {
+      for (const field of inlineFields(line)) add(field)
+      for (const name of line.split(/(?<=\.)\s+(?=[A-Z`\d])/)) {
+        rows.push({ chapter, name, isSentence: true, needsTest: ANSWER_LIST.test(name) })
+      }
+    }
+  }
+  return rows
+}
+
+function nameOf(cells: readonly string[], head: readonly string[] = []): string {
+  return cells.slice(0, TWO_CELL_HEADS.includes(head[0] ?? '') ? 2 : 1).join(' ')
+}
+
+const cellsOf = (line: string) =>
+  line
+    .slice(1, -1)
+    .split('|')
+    .map((cell) => cell.trim())
+
+/** The fields of a request body that is described in a sentence instead of a table. */
+function inlineFields(line: string): string[] {
+  if (!line.startsWith('Request body: ')) return []
+  return [...line.matchAll(/`(\w+)` \(/g)].map(([, field = '']) => field)
+}
+
+/**
+ * The rows that a comment names: one, unless the comment is wrong. A name may end after any word;
+ * for a sentence, some of its words in order are enough (`Errors 422`).
+ */
+function rowsNamed(rows: readonly SpecRow[], text: string): SpecRow[] {
+  const [chapter = '', ...rest] = text.split(' | ')
+  const name = plain(rest.join(' | '))
+  const inChapter = rows.filter((row) => name !== '' && plain(row.chapter) === plain(chapter))
+  const exact = inChapter.filter((row) => plain(row.name) === name)
+  if (exact.length > 0) return exact
+  const longer = inChapter.filter((row) => startsWithWords(plain(row.name), name))
+  if (longer.length > 0) return longer
+  return inChapter.filter((row) => row.isSentence && hasWords(row.name, name)).slice(0, 1)
+}
+
+const startsWithWords = (text: string, start: string) =>
+  text.startsWith(start) && !/^\w/.test(text.slice(start.length))
+
+function hasWords(text: string, words: string): boolean {
+  const wanted = wordsOf(words)
+  for (const word of wordsOf(text)) if (word === wanted[0]) wanted.shift()
+  return wanted.length === 0
+}
+
+const wordsOf = (text: string) => plain(text).match(/[\w-]+/g) ?? []
+
+const withoutParentheses = (text: string) => text.replaceAll(/\s*\([^)]*\)/g, '').trim()
+
+const plain = (text: string) =>
+  withoutParentheses(text.replaceAll('`', '')).replaceAll(/\s+/g, ' ').toLowerCase()
+
+/** Rows without a comment, and comments that do not name exactly one row. */
+function problemsOf(rows: readonly SpecRow[], comments: readonly string[]): string[] {
+  const missing = new Set(rows.filter(({ needsTest }) => needsTest))
+  const problems: string[] = []
+  for (const comment of comments) {
+    const named = rowsNamed(rows, comment)
+    if (named.length !== 1) problems.push(`${named.length} rows are called "${comment}"`)
+    for (const row of named.slice(0, 1)) missing.delete(row)
+  }
+  for (const { chapter, name } of missing) problems.push(`no test for: ${chapter} | ${name}`)
+  return problems
+}
+
+test('every row of the contract has a test, and every comment names a row', async () => {
+  const comments: string[] = []
+  for await (const file of new Bun.Glob('{test,src}/**/*.test.ts').scan(ROOT)) {
+    const text = await Bun.file(join(ROOT, file)).text()
+    for (const [, comment = ''] of text.matchAll(/^\s*\/\/ spec: (.+?)\s*$/gm)) {
+      comments.push(comment)
+    }
+  }
+  const rows = parseSpec(await Bun.file(join(ROOT, 'docs/spec.md')).text())
+  expect(rows.length).toBeGreaterThan(0)
+  expect(problemsOf(rows, comments)).toEqual([])
 })
 
-const SPEC = `# Title
+const EXAMPLE = `# Title
 
 ## What it does
 
@@ -43,7 +163,7 @@ Errors: 400 (no code), 409 (in use).
 | Budget (reads, writes), Free | 60 |
 | Budget, Pro | 600 |
 `
-const rows = parseSpec(SPEC)
+const rows = parseSpec(EXAMPLE)
 const needed = rows.filter(({ needsTest }) => needsTest)
 
 test('rows are table rows, rules, list items and the answers of an endpoint', () => {
@@ -88,80 +208,12 @@ test.each([
   expect(rowsNamed(rows, text)).toEqual([])
 })
 
-// With @ instead of //, because comments in this file would count too.
-const TESTS = `
-@ spec: above | 1
-@ design: 4.1 codes
-test('a title', () => {
-  @ spec: inside | 2
-  expect(1).toBe(1)
-})
-
-@ spec: above a table | 3
-const table = [{ name: 'x' }]
-test.each(table)('each $name', async () => {
-  expect(1).toBe(1)
-})
-
-@ spec: one line | 4
-test('it\\'s on one line', () => expect(1).toBe(1))
-test.each([
-  ['a', 1],
-  @ spec: inside a table | 5
-  ['b', 2],
-])('rows %s', () => {})
-
-test(
-  'on a line of its own',
-  () => {
-    @ spec: long | 6
-  },
-  1000,
-)
-@ spec: after all | 7
-`.replaceAll('@ ', '// ')
-
-test('a comment belongs to the test around it, or else to the next one', () => {
-  const markers = readMarkers('test/x.test.ts', TESTS)
-  expect(markers.map(({ kind, text, title }) => [`${kind} ${text}`, title])).toEqual([
-    ['spec above | 1', 'a title'],
-    ['design 4.1 codes', 'a title'],
-    ['spec inside | 2', 'a title'],
-    ['spec above a table | 3', 'each $name'],
-    ['spec one line | 4', "it's on one line"],
-    ['spec inside a table | 5', 'rows %s'],
-    ['spec long | 6', 'on a line of its own'],
-    ['spec after all | 7', undefined],
-  ])
-})
-
-test('a row without a test, an unknown row, several rows and a lost comment are problems', () => {
-  const kept = needed.filter(({ chapter }) => chapter === 'Limits')
-  const markers = ['Limits | Budget, Free', 'Limits | Budget', 'Nowhere | 1'].map((text, i) => ({
-    kind: 'spec' as const,
-    text,
-    file: 'a.test.ts',
-    line: i + 1,
-    title: i === 0 ? undefined : 'a title',
-  }))
-  expect(cover(kept, markers).problems).toEqual([
-    'a.test.ts:1: is above no test with a plain title',
-    'a.test.ts:2: several rows are called "Limits | Budget"',
-    'a.test.ts:3: no row is called "Nowhere | 1"',
+test('a row without a comment, an unknown row and several rows are problems', () => {
+  const limits = needed.filter(({ chapter }) => chapter === 'Limits')
+  const comments = ['Limits | Budget, Free', 'Limits | Budget', 'Nowhere | 1']
+  expect(problemsOf(limits, comments)).toEqual([
+    '2 rows are called "Limits | Budget"',
+    '0 rows are called "Nowhere | 1"',
     'no test for: Limits | Budget, Pro',
   ])
-})
-
-test('the page lists each row with its tests, and the number of rows without', () => {
-  const markers = readMarkers(
-    'test/e2e/x.test.ts',
-    "@ spec: Limits | Budget, Pro\ntest('a | b', () => {})".replace('@', '//'),
-  )
-  const { page } = cover(
-    rows.filter(({ chapter }) => chapter === 'Limits'),
-    markers,
-  )
-  expect(page).toContain('1 of 2 rows have no test.')
-  expect(page).toContain('| Budget (reads, writes), Free | **none** |')
-  expect(page).toContain('| Budget, Pro | test/e2e/x.test.ts: a \\| b |')
 })

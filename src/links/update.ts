@@ -142,8 +142,8 @@ export function authorizeByPasscode(
   passcode: string,
 ): SecretLink {
   const known = toCode(code)
-  // For an unknown code this is another link, whose hash is compared too, so that the times do not
-  // differ: scripts/timing-403.ts measures it.
+  // For an unknown code this is another link, whose hash is compared too, so that the work is the
+  // same.
   const link = deps.reads.findNearest(known ?? ANY_CODE)
   const presented = deps.hasher.hash('passcode', passcode)
   const matches = hashesEqual(presented, link?.passcodeHash ?? NO_HASH)

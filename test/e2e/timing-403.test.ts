@@ -1,13 +1,76 @@
+/**
+ * The four refusals of a passcode are one: the same body, and the same work for each, so that
+ * neither the answer nor its time distinguishes them.
+ */
 import { expect, test } from 'bun:test'
-import { askService, createWorld, KINDS, sample, timeRefusal } from '../../scripts/timing-403.ts'
+import { issueKey } from '../../src/accounts/keys.ts'
+import type { Account } from '../../src/accounts/store.ts'
+import { openDataFolder } from '../../src/data-folder.ts'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { AppError } from '../../src/errors.ts'
+import { wallClock } from '../../src/lib/clock.ts'
+import { randomString, secureRandom } from '../../src/lib/random.ts'
+import { newPasscode } from '../../src/links/link.ts'
+import { LinkReads } from '../../src/links/read.ts'
+import { authorizeByPasscode, type UpdateDeps } from '../../src/links/update.ts'
+import { urlKey } from '../../src/links/url.ts'
 import { KeepAlive } from '../durability/lib/keep-alive.ts'
 import { testApp } from '../support/app.ts'
-import { cropped, welchT } from '../support/welch.ts'
+import { temporaryFolderInMemory } from '../support/folder.ts'
 
-/**
- * That the four refusals of a passcode are one. How long each takes is measured by
- * scripts/timing-403.ts, on a machine that does nothing else.
- */
+const KINDS = ['unknown code', 'foreign code', 'wrong at once', 'wrong at the end'] as const
+type Kind = (typeof KINDS)[number]
+
+const LINKS = 50
+const CODE_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
+
+/** Two accounts with links. An unknown code is the one directly before the code of a link. */
+function createWorld() {
+  const folder = temporaryFolderInMemory()
+  const { db, accounts, hasher } = openDataFolder(folder.path)
+  const deps = { accounts, hasher, clock: wallClock, random: secureRandom }
+  const people = ['one', 'other'].map((name) => {
+    const { key, stored } = issueKey(deps)
+    const email = `${name}@example.com`
+    accounts.create({ email, plan: 'enterprise', key: stored, now: 0 })
+    return { key, account: accounts.findByEmail(email) as unknown as Account }
+  })
+  const insert = db.prepare(
+    `INSERT INTO links (code, account_id, url, url_key, passcode_hash, created_at)
+     VALUES (?, ?, ?, ?, ?, 0)`,
+  )
+  const links = Array.from({ length: LINKS }, (_, n) => {
+    const code = `${randomString(secureRandom, CODE_ALPHABET, 7)}C`
+    const passcode = newPasscode(secureRandom)
+    const url = `https://example.com/${code}`
+    const hash = hasher.hash('passcode', passcode)
+    insert.run(code, people[n % 2]?.account.id ?? 0, url, urlKey(new URL(url)), hash)
+    return { code, passcode, owner: n % 2 }
+  })
+  db.close()
+  const reader = openReadonly(databaseFile(folder.path), { cacheKiB: 8192 })
+  /** Attempts that must be refused as this kind, for each link. */
+  const attempts = (kind: Kind) =>
+    links.map(({ code, passcode, owner }) => {
+      const place = kind === 'wrong at once' ? 0 : passcode.length - 1
+      const wrong = passcode[place] === 'A' ? 'B' : 'A'
+      return {
+        code: kind === 'unknown code' ? `${code.slice(0, 7)}B` : code,
+        passcode: passcode.slice(0, place) + wrong + passcode.slice(place + 1),
+        by: people[kind === 'foreign code' ? 1 - owner : owner] as (typeof people)[0],
+      }
+    })
+  return {
+    dataDir: folder.path,
+    reads: new LinkReads(reader),
+    hasher,
+    attempts,
+    [Symbol.dispose]() {
+      reader.close()
+      folder[Symbol.dispose]()
+    },
+  }
+}
 
 // design: 4.8 the same 403, byte for byte and in time
 test('unknown, foreign and wrong passcodes get one body, byte for byte', async () => {
@@ -16,17 +79,19 @@ test('unknown, foreign and wrong passcodes get one body, byte for byte', async (
   await using app = await testApp({ dataDir: world.dataDir, env })
   const client = await KeepAlive.open(app.url)
   for (const kind of KINDS) {
-    for (let i = 0; i < 20; i++) {
-      const { body, code } = await askService(client, world, kind)
-      expect(body).toBe(`{"error":"Invalid passcode for code ${code}"}`)
+    for (const { code, passcode, by } of world.attempts(kind)) {
+      const headers = [`X-API-Key: ${by.key}`, 'Content-Type: application/json']
+      const body = JSON.stringify({ code, passcode })
+      const answer = await client.ask('POST', '/api/delete', headers, body)
+      expect(answer.status).toBe(403)
+      expect(answer.body).toBe(`{"error":"Invalid passcode for code ${code}"}`)
     }
   }
   client.close()
 })
 
-test('every kind of refusal asks the database once and hashes once', async () => {
+test('every kind of refusal asks the database once and hashes once', () => {
   using world = createWorld()
-  const { reads, hasher } = world.deps
   const asked: string[] = []
   const noted = <Args extends unknown[], Result>(what: string, work: (...args: Args) => Result) => {
     return (...args: Args): Result => {
@@ -34,26 +99,15 @@ test('every kind of refusal asks the database once and hashes once', async () =>
       return work(...args)
     }
   }
-  const findNearest = noted('look', reads.findNearest.bind(reads))
-  const hash = noted('hash', hasher.hash.bind(hasher))
-  world.deps.reads = { findNearest } as unknown as typeof reads
-  world.deps.hasher = { hash } as unknown as typeof hasher
-  await sample(KINDS, 50, (kind) => {
-    asked.length = 0
-    timeRefusal(world, kind)
-    expect(asked).toEqual(['look', 'hash'])
-    return 0
-  })
-})
-
-test('Welch’s t is that of a worked example, and the slowest are cropped together', () => {
-  // Means 2 and 5, variances 1 and 1: (2 - 5) / sqrt(1/3 + 1/3).
-  expect(welchT(Float64Array.of(1, 2, 3), Float64Array.of(4, 5, 6))).toBeCloseTo(-3.674_23, 5)
-  expect(welchT(Float64Array.of(1, 1), Float64Array.of(1, 1))).toBe(0)
-  expect(welchT(Float64Array.of(1), Float64Array.of(1, 2))).toBeNaN()
-  const [a, b] = cropped([Float64Array.of(1, 90, 2), Float64Array.of(3, 4, 80)], 0.5)
-  expect([[...(a ?? [])], [...(b ?? [])]]).toEqual([
-    [1, 2],
-    [3, 4],
-  ])
+  const findNearest = noted('look', world.reads.findNearest.bind(world.reads))
+  const hash = noted('hash', world.hasher.hash.bind(world.hasher))
+  const deps = { reads: { findNearest }, hasher: { hash } } as unknown as UpdateDeps
+  for (const kind of KINDS) {
+    for (const { code, passcode, by } of world.attempts(kind)) {
+      asked.length = 0
+      const refused = () => authorizeByPasscode(deps, by.account, code, passcode)
+      expect(refused).toThrow(new AppError('invalid_passcode', code))
+      expect(asked).toEqual(['look', 'hash'])
+    }
+  }
 })
