@@ -1,12 +1,4 @@
-/** Client addresses and requests of floods, for tests of the limits. Starts no service. */
-
-/**
- * A request as a flood sends it through a trusted proxy: `from` is its `X-Forwarded-For`.
- */
-interface FloodRequest {
-  from: string
-  path: string
-}
+/** Client addresses and codes of floods. */
 
 /** The addresses that the limiter tells apart at once. */
 export const ADDRESSES_MAX = 393_216
@@ -39,15 +31,5 @@ export function* ipv6Networks(
 export function* guessedCodes(count: number, salt = 'NO'): Generator<string> {
   for (let i = 0; i < count; i++) {
     yield `${salt.toUpperCase()}${i.toString(36).toUpperCase().padStart(8, '0')}`
-  }
-}
-
-/** One address that guesses codes by short link, or by stored image. */
-export function* scan(
-  count: number,
-  { from = '198.51.100.7', images = false } = {},
-): Generator<FloodRequest> {
-  for (const code of guessedCodes(count)) {
-    yield { from, path: images ? `/cdn/qr/${code}.png` : `/${code}` }
   }
 }

@@ -2,15 +2,7 @@ import type { Attack } from './attacked.ts'
 import { bodies, csv, parked } from './byte-attacks.ts'
 import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
 import { bulks, crowds, pages, search } from './data-attacks.ts'
-import {
-  addresses,
-  codes,
-  impostors,
-  queries,
-  signIns,
-  signUps,
-  staticFiles,
-} from './network-attacks.ts'
+import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
 import { visitors } from './visitor-attacks.ts'
 
 /** Every attack that the service must withstand, in the order in which they run. */
@@ -26,7 +18,6 @@ export const ATTACKS: readonly Attack[] = [
   signUps,
   staticFiles,
   addresses,
-  codes,
   impostors,
   queries,
   visitors,

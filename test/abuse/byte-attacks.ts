@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { Conversation } from '../support/conversation.ts'
 import {
   type Attack,
   Attacked,
@@ -9,7 +9,7 @@ import {
   timing,
 } from './attacked.ts'
 import { hostileJson, type JsonKind, longestUrls, oneCharacterCsv } from './bodies.ts'
-import { stalledBody, statusOf, unreadAnswer } from './requests.ts'
+import { sender } from './connection-attacks.ts'
 
 /** Attacks with bytes: bodies that are hard to parse, never end, or are never read. */
 
@@ -63,11 +63,30 @@ async function fillWithLongLinks(attacked: Attacked, member: Member, count: numb
   }
 }
 
-async function heldOpen(sockets: Socket[], isShort: boolean): Promise<(number | undefined)[]> {
-  await Bun.sleep(isShort ? 200 : 5000)
-  const statuses = await Promise.all(sockets.map(statusOf))
-  for (const socket of sockets) socket.destroy()
-  return statuses
+interface Parked {
+  [Symbol.dispose](): void
+}
+
+/** Sends the head and most of a body, and then nothing more. */
+async function stalledBody({ service, attacker }: Attacked, bytes: number): Promise<Parked> {
+  const client = await Conversation.open(service.url)
+  const head = [
+    'POST /api/bulk-shorten HTTP/1.1',
+    'Host: hop.test',
+    `X-API-Key: ${attacker.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${bytes}`,
+  ]
+  client.send(`${head.join('\r\n')}\r\n\r\n`)
+  client.send(Buffer.alloc(bytes - 100, ' '))
+  return client
+}
+
+/** Asks for a list and reads nothing of it. */
+async function unreadList({ port, attacker }: Attacked): Promise<Parked> {
+  const head = ['GET /api/list?limit=200 HTTP/1.1', 'Host: hop.test', `X-API-Key: ${attacker.key}`]
+  const socket = sender(port, '127.0.0.1', `${head.join('\r\n')}\r\n\r\n`).pause()
+  return { [Symbol.dispose]: () => socket.destroy() }
 }
 
 export const parked: Attack = {
@@ -75,11 +94,19 @@ export const parked: Attack = {
   about: '30 stalled bodies, or 60 answers that nobody reads',
   async run(program, { isShort }) {
     const figures: Figure[] = []
-    const park = async (name: string, open: (attacked: Attacked) => Promise<Socket>[]) => {
+    const park = async (
+      name: string,
+      count: number,
+      open: (attacked: Attacked) => Promise<Parked>,
+    ) => {
       await using attacked = await Attacked.start(program, UNLIMITED)
       await fillWithLongLinks(attacked, attacked.attacker, isShort ? 100 : 200)
       const observed = await attacked.observe(async () => {
-        await heldOpen(await Promise.all(open(attacked)), isShort)
+        const all = await Promise.all(
+          Array.from({ length: isShort ? 8 : count }, () => open(attacked)),
+        )
+        await Bun.sleep(isShort ? 700 : 5500)
+        for (const one of all) one[Symbol.dispose]()
       })
       const { status } = await attacked.get('/api/list', attacked.victim)
       const grown = observed.residentMost - observed.residentBefore
@@ -89,19 +116,9 @@ export const parked: Attack = {
         structure(`status of another account’s list after ${name}`, status, 200),
       )
     }
-    const stalled =
-      (bytes: number) =>
-      ({ port, attacker: { key } }: Attacked) => {
-        const about = { path: '/api/bulk-shorten', key, bytes, sent: bytes - 100 }
-        return Array.from({ length: isShort ? 8 : 30 }, () => stalledBody(port, about))
-      }
-    await park('stalled bodies of 2.3 MiB', stalled(BULK_BYTES))
-    await park('stalled bodies of 16 MiB', stalled(16 * MIB))
-    await park('unread lists', ({ port, attacker }) =>
-      Array.from({ length: isShort ? 8 : 60 }, () =>
-        unreadAnswer(port, '/api/list?limit=200', attacker.key),
-      ),
-    )
+    await park('stalled bodies of 2.3 MiB', 30, (attacked) => stalledBody(attacked, BULK_BYTES))
+    await park('stalled bodies of 16 MiB', 30, (attacked) => stalledBody(attacked, 16 * MIB))
+    await park('unread lists', 60, unreadList)
     return figures
   },
 }

@@ -15,7 +15,7 @@ const limited = (descriptors: number) => ['sh', '-c', `ulimit -n ${descriptors};
 const addressOf = (i: number, count: number) => `127.0.1.${1 + (i % count)}`
 
 /** Connects from the address, and sends the bytes. The caller destroys the socket. */
-function sender(port: number, localAddress: string, bytes: string): Socket {
+export function sender(port: number, localAddress: string, bytes: string): Socket {
   const socket = connect({ host: '127.0.0.1', port, localAddress }, () => socket.write(bytes))
   socket.on('error', () => {})
   return socket

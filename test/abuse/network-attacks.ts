@@ -3,10 +3,10 @@ import { connect } from 'node:net'
 import { mainThreadSecondsOf } from '../../bench/lib/process-stats.ts'
 import { Conversation } from '../support/conversation.ts'
 import { PASSWORD, Visitor } from '../support/dashboard.ts'
-import { freshIpv4, ipv6Networks, scan } from './addresses.ts'
+import { freshIpv4, ipv6Networks } from './addresses.ts'
 import { type Attack, Attacked, p99, structure, timing } from './attacked.ts'
 
-/** Attacks from many addresses, and guesses. */
+/** Attacks from many addresses. */
 
 /** The `i`-th /64 of one /56. */
 const inOnePrefix = (i: number) => `2001:db8:aa:bb${(i & 255).toString(16).padStart(2, '0')}::1`
@@ -73,21 +73,6 @@ export const addresses: Attack = {
       structure('seconds of the flood', Math.round(seconds), 60, 's'),
       structure('new visitors that were refused, of 400', refused, 0),
     ]
-  },
-}
-
-export const codes: Attack = {
-  name: 'codes',
-  about: 'codes guessed through stored QR images, from one address',
-  async run(program) {
-    await using attacked = await Attacked.start(program)
-    const statuses: number[] = []
-    for (const { from, path } of scan(600, { images: true })) {
-      const headers = { 'x-forwarded-for': from }
-      statuses.push((await attacked.service.fetch(path, { headers })).status)
-    }
-    const looked = statuses.filter((status) => status !== 429).length
-    return [structure('guesses that were answered, of 600', looked, 300)]
   },
 }
 

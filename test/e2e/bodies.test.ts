@@ -4,7 +4,6 @@ import { eventually, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
 import { Conversation } from '../support/conversation.ts'
 import { nameOf, WRITES } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
-import { rawRequest } from '../support/raw-http.ts'
 
 /** What the service takes as a JSON body, and how it refuses the rest. */
 
@@ -131,7 +130,7 @@ test('400: what is not JSON, at every write', async () => {
   await expectNothingStored(app)
 })
 
-test('unknown fields are ignored, and a field called __proto__ is one of them', async () => {
+test('a field called __proto__ is an unknown field', async () => {
   await using app = await testApp()
   const headers = { 'content-type': JSON_TYPE }
   const raw = '{"__proto__":{"url":"https://example.com/"},"constructor":{}}'
@@ -139,11 +138,6 @@ test('unknown fields are ignored, and a field called __proto__ is one of them', 
     status: 400,
     body: { error: 'Invalid URL: must start with http:// or https://' },
   })
-  const json = { url: 'https://example.com/', code: 'MYOWNCODE', passcode: 'A'.repeat(24), id: 1 }
-  const { status, body } = await app.call('POST', '/api/shorten', { key: 'free', json })
-  expect(status).toBe(201)
-  expect(body.code).not.toBe(json.code)
-  expect(body.passcode).not.toBe(json.passcode)
 })
 
 // design: 4.16 bodies up to the limit of the endpoint
@@ -214,24 +208,6 @@ test('a whole batch of the longest URLs is accepted, with each character escaped
   expect(one.status).toBe(201)
 })
 
-test('413 in JSON: a body that is declared far larger is not waited for', async () => {
-  await using app = await testApp()
-  for (const bytes of [LIMIT + 1, 2 * LIMIT, 16 * KIB * KIB, KIB * KIB * KIB]) {
-    const { status, text, headers } = await rawRequest(app.url, [
-      'POST /api/shorten HTTP/1.1',
-      `X-API-Key: ${app.key('free')}`,
-      `Content-Type: ${JSON_TYPE}`,
-      `Content-Length: ${bytes}`,
-    ])
-    expect({ bytes, status, type: headers.get('content-type') }).toEqual({
-      bytes,
-      status: 413,
-      type: expect.stringMatching(/^application\/json\b/),
-    })
-    expect(Object.keys(JSON.parse(text))).toEqual(['error'])
-  }
-})
-
 test('400: a body that is not UTF-8 is not stored with other characters in its place', async () => {
   await using app = await testApp()
   const headers = { 'content-type': JSON_TYPE }
@@ -287,20 +263,6 @@ test('415: a compressed body, and one in another charset than UTF-8, are not mis
     const headers = { 'content-type': JSON_TYPE, ...more }
     const answer = await app.call('POST', '/api/shorten', { key: 'free', raw, headers })
     expect(answer.status).toBeOneOf([200, 201])
-  }
-})
-
-test('a caller without a key learns nothing from a body: it is 401 whatever was sent', async () => {
-  await using app = await testApp()
-  const raws = ['', '{', 'url=x', bodyOf(BULK_LIMIT + 1)]
-  for (const { path } of WRITES) {
-    for (const raw of raws) {
-      for (const type of [JSON_TYPE, 'text/plain']) {
-        const answer = await app.call('POST', path, { raw, headers: { 'content-type': type } })
-        const body = { error: 'Invalid or missing API key' }
-        expect(outcome(path, answer)).toEqual({ at: path, status: 401, body })
-      }
-    }
   }
 })
 
