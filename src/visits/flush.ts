@@ -62,9 +62,11 @@ export class VisitFlusher {
   }
 
   async #send(): Promise<void> {
+    const { writer, log } = this.#options
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
-      await this.#options.writer.call('addVisits', next, { background: true })
+      const { damaged } = await writer.call('addVisits', next, { background: true })
       this.#waiting.shift()
+      if (damaged > 0) log.warn('visits.rows_replaced', { rows: damaged, reason: 'damaged' })
     }
   }
 

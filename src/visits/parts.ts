@@ -69,6 +69,15 @@ export function decodeSums(bytes: Uint8Array): VisitSums {
   return sums
 }
 
+/** A stored row's sums; undefined for one that is damaged. */
+export function sumsOfRow({ parts }: { parts: Uint8Array }): VisitSums | undefined {
+  try {
+    return decodeSums(parts)
+  } catch {
+    return undefined
+  }
+}
+
 /** Adds `more` to `sums`, in the order of the keys, so that all hosts agree on what is `other`. */
 export function addSums(sums: VisitSums, more: VisitSums, limit = sameKey): void {
   sums.known += more.known

@@ -48,9 +48,9 @@ test('a batch is added to the rows of its links and of their accounts, and once'
     [2, it.sums('phone', 3)],
     [99, it.sums('phone', 100)],
   ] as const
-  expect(it.add('a', links)).toBe(true)
-  expect(it.add('a', links)).toBe(false)
-  expect(it.add('a', links, TODAY, 'another host')).toBe(true)
+  it.add('a', links)
+  it.add('a', links)
+  it.add('a', links, TODAY, 'another host')
   expect(it.read({ linkId: 1 })).toEqual(it.sums('phone', 4))
   expect(it.read({ accountId: 7 })).toEqual(it.sums('phone', 10))
   expect(it.read({ linkId: 99 })).toEqual(emptySums())
@@ -74,4 +74,26 @@ test('rows are pruned after 400 days', () => {
   while (pruneBuckets({ now: TODAY * DAY, max: 1 }));
   expect(it.read({ linkId: 1 })).toEqual(it.sums('phone', 1))
   expect(it.read({ accountId: 7 })).toEqual(it.sums('phone', 1))
+})
+
+const DAMAGED = [
+  { name: 'empty', parts: new Uint8Array(0) },
+  { name: 'of another version', parts: Uint8Array.of(9, 1, 1) },
+  { name: 'cut off', parts: Uint8Array.of(1, 1, 1, 0x80) },
+]
+
+test.each(DAMAGED)('a row that is $name is replaced, and all others are added to', ({ parts }) => {
+  using it = store()
+  const links = [
+    [1, it.sums('phone', 2)],
+    [2, it.sums('phone', 3)],
+  ] as const
+  it.add('a', links)
+  it.db.query('UPDATE visits_by_day SET parts = ? WHERE scope = 0 AND id = 1').run(parts)
+  expect(it.read({ linkId: 1 })).toEqual(emptySums())
+  expect(it.add('b', links)).toEqual({ damaged: 1 })
+  expect(it.read({ linkId: 1 })).toEqual(it.sums('phone', 2))
+  expect(it.read({ linkId: 2 })).toEqual(it.sums('phone', 6))
+  expect(it.read({ accountId: 7 })).toEqual(it.sums('phone', 10))
+  expect(it.add('c', links)).toEqual({ damaged: 0 })
 })

@@ -3,10 +3,10 @@ import { ACCOUNT, type HitOwner, LINK } from '../hits/series.ts'
 import {
   addSums,
   decodeLinks,
-  decodeSums,
   emptySums,
   encodeSums,
   keyLimit,
+  sumsOfRow,
   type VisitSums,
 } from './parts.ts'
 
@@ -39,28 +39,33 @@ export function visitWrites(db: Database) {
   return {
     /**
      * Adds details of redirects to the rows of their links and accounts. Details of deleted links
-     * are dropped. False, and nothing is added, for the last batch of a host once more.
+     * are dropped. Adds nothing for the last batch of a host once more. Returns the number of
+     * damaged rows: each is replaced, because no later batch could be added to it either.
      */
-    addVisits({ host, batch, day, links }: AddVisits): boolean {
-      if (lastBatch.get(host)?.batch === batch) return false
+    addVisits({ host, batch, day, links }: AddVisits): { damaged: number } {
+      if (lastBatch.get(host)?.batch === batch) return { damaged: 0 }
       setBatch.run(host, batch)
+      let damaged = 0
       const byAccount = new Map<number, VisitSums>()
       for (const [linkId, sums] of decodeLinks(links)) {
         const accountId = accountOf.get(linkId)?.accountId
         if (accountId === undefined) continue
-        addToRow(LINK, linkId, day, sums)
+        if (!addToRow(LINK, linkId, day, sums)) damaged++
         const ofAccount = byAccount.get(accountId) ?? emptySums()
         addSums(ofAccount, sums)
         byAccount.set(accountId, ofAccount)
       }
-      for (const [accountId, sums] of byAccount) addToRow(ACCOUNT, accountId, day, sums)
-      return true
+      for (const [accountId, sums] of byAccount) {
+        if (!addToRow(ACCOUNT, accountId, day, sums)) damaged++
+      }
+      return { damaged }
     },
   }
 }
 
 export type VisitWrites = ReturnType<typeof visitWrites>
 
+/** The returned function returns whether the row was intact. */
 function rowAdder(db: Database) {
   const find = db.prepare<{ parts: Uint8Array }, [Scope, number, number]>(
     'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day = ?',
@@ -69,11 +74,13 @@ function rowAdder(db: Database) {
     `INSERT INTO visits_by_day (scope, id, day, parts) VALUES (?1, ?2, ?3, ?4)
      ON CONFLICT (scope, id, day) DO UPDATE SET parts = ?4`,
   )
-  return (scope: Scope, id: number, day: number, sums: VisitSums): void => {
+  return (scope: Scope, id: number, day: number, sums: VisitSums): boolean => {
     const row = find.get(scope, id, day)
-    const total = row ? decodeSums(row.parts) : emptySums()
+    const stored = row ? sumsOfRow(row) : emptySums()
+    const total = stored ?? emptySums()
     addSums(total, sums, keyLimit(total.counts, scope === LINK ? 'link' : 'account'))
     set.run(scope, id, day, encodeSums(total))
+    return stored !== undefined
   }
 }
 
@@ -98,12 +105,12 @@ export function visitReads(db: Database) {
     'SELECT parts FROM visits_by_day WHERE scope = ? AND id = ? AND day >= ? AND day < ?',
   )
   return {
-    /** The sums of some days, as `encodeSums`. */
+    /** The sums of some days, as `encodeSums`, without rows that are damaged. */
     visitSums({ owner, from, to }: VisitQuery): Uint8Array {
       const [scope, id] =
         'linkId' in owner ? ([LINK, owner.linkId] as const) : ([ACCOUNT, owner.accountId] as const)
       const total = emptySums()
-      for (const { parts } of rows.all(scope, id, from, to)) addSums(total, decodeSums(parts))
+      for (const row of rows.all(scope, id, from, to)) addSums(total, sumsOfRow(row) ?? emptySums())
       return encodeSums(total)
     },
   }
