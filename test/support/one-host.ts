@@ -31,7 +31,6 @@ const LIST: readonly OneHost[] = [
     tests: {
       limits: [],
       'limits-charges': [],
-      'limits-sizes': [],
       'limits-visitors': [],
       'dashboard-budget': [],
       authentication: [
@@ -47,20 +46,14 @@ const LIST: readonly OneHost[] = [
       'dashboard-link-properties': ['a form costs one write'],
       'dashboard-link': ['previews are charged'],
       'dashboard-links': ['asking for free codes', 'takes a place of the account’s write budget'],
-      'error-answers': ['429: every endpoint'],
+      endpoints: ['refuses in one order'],
       'link-rules': ['the limit of a paused link'],
       'link-properties': ['in the order of the other endpoints'],
       'link-hits': ['takes one slot of the read budget'],
-      maintenance: [
-        'every endpoint of the API is 503',
-        'before every other refusal',
-        'the stored images go on',
-      ],
+      maintenance: ['every endpoint of the API is 503', 'the stored images go on'],
       methods: ['HEAD on any GET path'],
-      'openapi-answers': ['every documented answer can happen'],
       redirect: ['GET /{code} is 404 for a code', 'beyond its budget is 429'],
       'redirect-threads': ['the threads share the limits'],
-      'refusal-order': ['429 comes before 401'],
       'security-headers': ['a client at its limit'],
       shorten: ['costs one slot of the write budget'],
       site: ['and other problems their page'],
@@ -112,7 +105,6 @@ const LIST: readonly OneHost[] = [
     tests: {
       hits: ['when the service dies'],
       'dashboard-security': ['stands in the log', 'a failure is a page'],
-      'error-answers': ['500: an internal failure'],
       'bulk-shorten': ['larger than the link cache'],
       log: ['a failure on the page', 'are in no line'],
       site: ['fails to find'],
