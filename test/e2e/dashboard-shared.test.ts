@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { DAY } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, Visitor } from '../support/dashboard.ts'
@@ -10,6 +11,9 @@ const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefo
 const DESTINATION = 'https://example.com/private-plans'
 
 const { test: testInBrowser, browser } = browserTests()
+
+/** The services of tests begin on a Sunday. */
+const nextMonday = (app: TestApp) => app.advance(DAY)
 
 async function shared(app: TestApp, fields: Record<string, string> = {}) {
   const { owner, key } = await setUpOwner(app)
@@ -25,12 +29,13 @@ async function shared(app: TestApp, fields: Record<string, string> = {}) {
   const { text, status } = await owner.post(`${path}/share`, fields, { from: path })
   expect(status).toBe(200)
   const [, token = ''] = /app\/shared\/([\w-]{22})"/.exec(text) ?? []
-  return { owner, code, path, token, address: `/app/shared/${token}` }
+  return { owner, key, code, path, address: `/app/shared/${token}` }
 }
 
 test('everybody with the address sees the numbers of the link, but not its destination', async () => {
   await using app = await testApp({ visitFlushMs: 20, env: ENV })
   const { address, code } = await shared(app)
+  nextMonday(app)
   const { text, status, headers } = await new Visitor(app, { from: '192.0.2.77' }).get(address)
   expect(status).toBe(200)
   expect(text).toContain(`hop.test/${code}`)
@@ -40,6 +45,34 @@ test('everybody with the address sees the numbers of the link, but not its desti
   expect(text).not.toContain('private-plans')
   expect(text).toContain('content="noindex"')
   expect(headers.get('cache-control')).toBe('no-store')
+})
+
+const RANGES = ['', '?range=24h', '?range=7d', '?range=all', '?from=2026-03-02&to=2026-03-02']
+
+test('no two ranges or moments of a public page differ by the details of few visits', async () => {
+  await using app = await testApp({
+    visitFlushMs: 20,
+    env: { ...ENV, ANONYMOUS_READS_PER_MINUTE: '0' },
+  })
+  const { key, address, code } = await shared(app)
+  const guest = new Visitor(app, { from: '192.0.2.80' })
+  const details = async (range: string) => {
+    const { text } = await guest.get(address + range)
+    return text.match(/<section class="card" id="visits">.*?<p class="hint">Each panel/s)?.[0]
+  }
+  // Nothing of a week that has not ended.
+  for (const range of RANGES) expect(await details(range)).toBeUndefined()
+  nextMonday(app)
+  const complete = await details('')
+  expect(complete).toContain('many.example')
+  for (const range of RANGES) expect(await details(range)).toBe(complete as string)
+  const referer = 'https://many.example/page'
+  await app.call('GET', `/${code}`, { headers: { 'user-agent': FIREFOX, referer } })
+  await eventually('the details are counted', async () => {
+    const { body } = await app.call('GET', `/api/links/${code}/visits`, { key })
+    return body.known === 7
+  })
+  for (const range of RANGES) expect(await details(range)).toBe(complete as string)
 })
 
 test('the owner of a link can show its destination', async () => {

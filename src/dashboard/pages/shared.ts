@@ -1,8 +1,9 @@
 import { Elysia } from 'elysia'
-import { withFewHidden } from '../../analytics/visits.ts'
+import { type DayRange, withFewHidden } from '../../analytics/visits.ts'
 import { AppError } from '../../errors.ts'
 import { clientOf } from '../../http/context.ts'
 import { rateLimited } from '../../http/guard.ts'
+import { DAY, HOUR } from '../../lib/clock.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { authorOf, type Link } from '../../links/link.ts'
 import { requireOwnedLink } from '../../links/update.ts'
@@ -15,7 +16,6 @@ import { page, publicPage } from '../ui/layout.ts'
 import { destination, linkPath } from '../ui/link-parts.ts'
 import { visitSection } from '../ui/visit-panels.ts'
 import { readChart } from './analytics.ts'
-import { daysOf } from './visits.ts'
 
 /** The public page of a link: its hits and visitors, for everyone with its secret address. */
 
@@ -98,6 +98,21 @@ export function sharingCard({ sharedPages }: DashboardDeps, user: CurrentUser, l
   ])
 }
 
+/** After this time, details of a day have been written. */
+const WRITTEN_MS = HOUR
+
+/**
+ * The last complete week from Monday in UTC, whatever range the chart has. Of two ranges that
+ * overlap, and of the same one before and after a visit, the difference would show values of few
+ * hits. Weeks do not overlap, and a complete one does not change.
+ */
+function lastWeek(now: number): DayRange {
+  const today = Math.floor((now - WRITTEN_MS) / DAY)
+  // 1970 began on a Thursday.
+  const monday = today - ((today + 3) % 7)
+  return { from: monday - 7, to: monday }
+}
+
 interface SharedProps {
   token: string
   query: Query
@@ -116,7 +131,7 @@ async function sharedPage(
   const chosen = parseRange(query)
   const empty = html`<p>This link has not been followed yet.</p>`
   const chart = await readChart(deps, { owner, zone: 'UTC', chosen, empty })
-  const days = daysOf(chart.range)
+  const days = lastWeek(deps.clock())
   const { isOn, hasCountries } = deps.visitDetails
   const visits = withFewHidden(await deps.visitDetails.of(owner, days))
   const path = `/app/shared/${token}`
@@ -126,6 +141,7 @@ async function sharedPage(
       ${shared.showsUrl === 1 && shared.url !== null && html`<p>${destination(shared.url)}</p>`}
       ${hitSection({ path }, chart)}
       ${visitSection({ visits, days, isOn, hasCountries })}
-      <p class="hint">Values with fewer than three hits are shown as “Other”.</p>`,
+      <p class="hint">Sources, devices and other details are those of the last complete week (Monday
+        to Sunday, UTC). Values with fewer than three hits are shown as “Other”.</p>`,
   })
 }
