@@ -23,6 +23,7 @@ export const LONG: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'test/durability/io-faults.test.ts': { FAULT_ROUNDS: '40' },
   'test/e2e/model.test.ts': { MODEL_RUNS: '1000' },
   'test/e2e/fuzz.test.ts': { FUZZ_REQUESTS: '20000' },
+  'test/mutations.test.ts': { MUTATION_RUNS: '1' },
   'src/hot/sliding-window.oracle.test.ts': { WINDOW_RUNS: '2000' },
   'src/limits/budgets.test.ts': { LIMITER_RUNS: '1000' },
   'src/qr/render.test.ts': { QR_RUNS: '300' },
