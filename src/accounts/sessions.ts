@@ -11,7 +11,7 @@ import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
 import type { AccountId, AccountRow } from './store.ts'
 
 const AGENT_MAX_LENGTH = 200
-/** A long session expires so long after its sign-in, used or not. */
+/** Lifetime of a long session, independent of use. */
 export const LONG_SESSION_MS = 30 * DAY
 /** `touchSession` writes in flight at once. Beyond this, the next request writes the time. */
 const TOUCHES_MAX = 1000
@@ -31,9 +31,9 @@ interface SessionsOptions {
   hasher: SecretHasher
   clock: Clock
   random: RandomBytes
-  /** A session that is not long expires when it has not been used for so long. */
+  /** Time without use after which a session that is not long expires. */
   idleMs: number
-  /** A session that is not long expires so long after its sign-in, used or not. */
+  /** Lifetime of a session that is not long, independent of use. */
   maxMs: number
 }
 

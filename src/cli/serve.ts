@@ -20,8 +20,8 @@ import { type Functions, serveCommands } from './socket.ts'
 /** Time limit of the whole stop, regardless of clients and the disk. */
 const STOP_DEADLINE_MS = 9000
 /**
- * Open connections may send one more request for so long; its response has `Connection: close`.
- * After that, idle connections are closed.
+ * Grace period in which open connections may send one more request; its response has
+ * `Connection: close`. After that, idle connections are closed.
  */
 const KEEP_ALIVE_MS = 500
 /** After that, time for requests in flight to finish. */

@@ -1,4 +1,4 @@
-/** What the client's methods accept and return. Fields of results have the names of the JSON. */
+/** What the client's methods accept and return. Result fields use the JSON names. */
 
 import type { operations } from './openapi.gen.ts'
 

@@ -51,7 +51,7 @@ export interface HopcodeOptions {
   timeoutMs?: number
   /** Retries after the first attempt. Default: 5. */
   retriesMax?: number
-  /** Resolves after so many milliseconds; rejects with the signal's reason. For tests. */
+  /** Resolves after `ms`; rejects with the signal's reason. For tests. */
   sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
   /** From 0 to 1, for the jitter of retry delays. Default: `Math.random`. */
   random?: () => number

@@ -10,7 +10,7 @@ import { CALLS_VERSION } from './entries.ts'
 import { HostInUse, type HostReport, LEASE_MS, PostgresLog } from './log.ts'
 import { NOT_CURRENT } from './progress.ts'
 
-/** A start waits so long for PostgreSQL before it listens: redirects do not need it. */
+/** Time that a start waits for PostgreSQL before it listens: redirects do not need it. */
 const CONTACT_MS = 500
 /** The process of this host that was killed may have reported just before. */
 const REPORTS = { ms: LEASE_MS + 500, pauseMs: 100 }

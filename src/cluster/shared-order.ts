@@ -24,7 +24,7 @@ import { NOT_CURRENT, Progress } from './progress.ts'
 /** Interval of polling the log and reporting that this host is live. */
 const REPORT_MS = 250
 const PRUNE_MS = 60_000
-/** An append is repeated for so long while its outcome is unknown, and longer if it is large. */
+/** Time limit of retrying an append of unknown outcome; a large one has more. */
 const APPEND_MS = 2000
 const APPEND_BYTES_PER_MS = 1024
 const APPEND_PAUSE_MS = 50
@@ -55,7 +55,7 @@ export class SharedOrder implements Order {
   readonly #applier: Applier
   readonly #waiting = new Map<string, (outcomes: Outcome[]) => void>()
   #state: LogState | undefined
-  /** Why this host applies no entries any more. */
+  /** Permanent reason for not applying entries. */
   #problem: string | undefined
   /** Why this host could not apply an entry. It tries again. */
   #fault: string | undefined

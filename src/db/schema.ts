@@ -188,8 +188,8 @@ export const disabledCodes = sqliteTable('disabled_codes', {
 })
 
 /**
- * Hits of links, committed. A link without a row has none. Kept apart so that a flush touches
- * few pages.
+ * Hits of links, committed. A link without a row has none. In a table of its own, so that a flush
+ * touches few pages.
  */
 export const hits = sqliteTable(
   'hits',

@@ -57,7 +57,7 @@ export class Hold implements Disposable {
     this.#options = options
   }
 
-  /** Throws `overloaded` if so many more bytes exceed a limit. */
+  /** Throws `overloaded` if `bytes` more would exceed a limit. */
   requireRoom(bytes: number): void {
     if (this.#budget.hasRoom(bytes, this.#options)) return
     throw new AppError('overloaded', '', retryAfter(RETRY_AFTER_SECONDS))

@@ -29,7 +29,7 @@ export interface ImportJob {
   report: Blob
 }
 
-/** A file waits so long for its import, and a report for its download. */
+/** Time that a file waits for its import, and a report for its download. */
 const KEPT_MS = 60 * 60 * 1000
 const JOBS_MAX = 100
 /** Bytes of all files and reports that wait. */

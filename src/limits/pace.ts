@@ -4,7 +4,7 @@ interface PaceOptions {
   bytesPerSecond: number
   /** Default: the machine's clock. */
   monotonic?: MonotonicClock
-  /** Resolves after so many milliseconds. Default: `Bun.sleep`. */
+  /** Resolves after `ms`. Default: `Bun.sleep`. */
   sleep?: (ms: number) => Promise<void>
 }
 

@@ -97,7 +97,7 @@ const STATEMENT_FAST_MS = 1
 const STATEMENT_SLOW_MS = 4
 /** A row's own fields and its share of the pages. */
 const ROW_BYTES = 128
-/** A statement on the index takes 1 to 4 ms, as long as reading about so many bytes of rows. */
+/** The cost of a statement on the index, 1 to 4 ms, as bytes of rows that are read in this time. */
 const STATEMENT_BYTES = 256 * 1024
 
 interface SearchText {

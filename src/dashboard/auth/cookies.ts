@@ -32,7 +32,8 @@ export class Cookies {
   }
 
   /**
-   * Lasts until the browser closes, or so many seconds. The server limits the session separately.
+   * Lasts until the browser closes, or for `maxAgeSeconds`. The server limits the session
+   * separately.
    */
   session = (token: string, maxAgeSeconds?: number): string => {
     const cookie = this.#set('session', token)
