@@ -6,24 +6,23 @@ import { batchSlices } from '../lib/time-slices.ts'
 import type { Pace } from '../limits/pace.ts'
 import type { AliasRules } from '../links/aliases.ts'
 import type { WriteDeps } from '../links/create.ts'
-import { authorOf } from '../links/link.ts'
-import { BAD_TIMES } from '../links/property-models.ts'
+import { authorOf, packSecrets } from '../links/link.ts'
 import { type LinkProperties, NO_PROPERTIES, startsAfterExpiry } from '../links/property-table.ts'
 import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quota.ts'
+import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
 import type { LinkEffects } from '../links/writer.ts'
 import { type ImportRow, parseLine, resultOf } from './line.ts'
 import type { RowResult } from './outcomes.ts'
 import { CreatedRows } from './related.ts'
-import {
-  type ImportMessage,
-  type ImportReads,
-  type ImportResult,
-  type ImportWrites,
-  type PlannedRow,
-  packSecrets,
-  type StoredResult,
-  type StoredRow,
+import type {
+  ImportMessage,
+  ImportReads,
+  ImportResult,
+  ImportWrites,
+  PlannedRow,
+  StoredResult,
+  StoredRow,
 } from './store.ts'
 
 export interface ImportDeps extends Pick<WriteDeps, 'blocklist' | 'clock' | 'hasher' | 'plans'> {

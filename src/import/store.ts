@@ -2,14 +2,10 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import { aliasRows, bytesOfPaths, foldedCodes } from '../links/aliases.ts'
-import type { Author } from '../links/link.ts'
-import {
-  bytesOfProperties,
-  cellsOf,
-  type LinkProperties,
-  PROPERTIES,
-} from '../links/property-table.ts'
+import { aliasRows, bytesOfPaths, closedCodes } from '../links/aliases.ts'
+import { type Author, type LinkSecrets, unpackSecrets } from '../links/link.ts'
+import { propertySetter } from '../links/property-store.ts'
+import { bytesOfProperties, type LinkProperties } from '../links/property-table.ts'
 import {
   accountCounts,
   addStored,
@@ -74,25 +70,6 @@ export interface ImportResult {
   stored: Stored
 }
 
-const URL_KEY_BYTES = 16
-const HASH_BYTES = 32
-const SECRET_BYTES = URL_KEY_BYTES + HASH_BYTES
-
-interface Secrets {
-  /** Null for a reserved code. */
-  urlKey: Uint8Array | null
-  passcodeHash: Uint8Array
-}
-
-export function packSecrets(rows: readonly Secrets[]): Uint8Array {
-  const packed = new Uint8Array(rows.length * SECRET_BYTES)
-  for (const [i, { urlKey, passcodeHash }] of rows.entries()) {
-    packed.set(urlKey ?? [], i * SECRET_BYTES)
-    packed.set(passcodeHash, i * SECRET_BYTES + URL_KEY_BYTES)
-  }
-  return packed
-}
-
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function importWrites(db: Database) {
   const accounts = accountCounts(db)
@@ -139,7 +116,7 @@ export function importReads(db: Database) {
 
 export type ImportReads = ReturnType<typeof importReads>
 
-type Store = (row: StoredRow, secrets: Secrets, aliases: readonly string[]) => Code | null
+type Store = (row: StoredRow, secrets: LinkSecrets, aliases: readonly string[]) => Code | null
 
 interface World {
   addresses: Addresses
@@ -166,14 +143,6 @@ function decideAll(
     return ['created', store(row, own, decided.free), decided.free, decided.taken]
   })
   return { results: JSON.stringify(results), stored }
-}
-
-function unpackSecrets(secrets: Uint8Array, i: number, { url }: StoredRow): Secrets {
-  const at = i * SECRET_BYTES
-  return {
-    urlKey: url === null ? null : secrets.subarray(at, at + URL_KEY_BYTES),
-    passcodeHash: secrets.subarray(at + URL_KEY_BYTES, at + SECRET_BYTES),
-  }
 }
 
 const bytesOf = ({ url, properties }: StoredRow): number =>
@@ -208,14 +177,12 @@ function storedAddresses(db: Database): Addresses {
     `SELECT ${columns} FROM links INDEXED BY links_url
      WHERE account_id = ? AND url_key = ? LIMIT 1`,
   )
-  const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
-  const isFolded = foldedCodes(db)
   const { isTaken } = aliasRows(db)
   return {
     byCode: (code) => byCode.get(code) ?? undefined,
     byAlias: (path) => byAlias.get(path) ?? undefined,
     byUrl: (accountId, urlKey) => byUrl.get(accountId, urlKey) ?? undefined,
-    isClosed: (code) => isDisabled.get(code) !== null || isFolded.get(code) !== null,
+    isClosed: closedCodes(db),
     isTaken,
   }
 }
@@ -304,19 +271,16 @@ interface NewRow {
 function rowInserter(db: Database) {
   const insert = generatedInserter(db)
   const rows = aliasRows(db)
-  // The triggers on `links` keep the index of tags.
-  const setProperties = db.prepare<null, (string | number | null)[]>(
-    `UPDATE links SET ${PROPERTIES.map(({ name }) => `${name} = ?`).join(', ')} WHERE id = ?`,
-  )
+  const setProperties = propertySetter(db)
   const addHits = importedHits(db)
-  return (row: StoredRow, secrets: Secrets, { accountId, aliases }: NewRow): Code => {
+  return (row: StoredRow, secrets: LinkSecrets, { accountId, aliases }: NewRow): Code => {
     const { candidate, url, createdAt, properties } = row
     const { id, code } = insert(
       { code: row.code ?? candidate, url, ...secrets },
       accountId,
       createdAt,
     )
-    if (properties) setProperties.run(...cellsOf(properties), id)
+    if (properties) setProperties(id, properties)
     for (const path of aliases) rows.add(id, path, row.aliasesAnyCase.includes(path))
     if (row.hits > 0) addHits(id, accountId, row.hits)
     return code

@@ -181,9 +181,12 @@ export function aliasWrites(db: Database) {
 export const bytesOfPaths = (paths: readonly string[]): number =>
   paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0)
 
-/** Whether an alias has the code's form, so that nobody can claim the code. */
-export const foldedCodes = (db: Database) =>
-  db.prepare<object, [string]>('SELECT 1 FROM aliases WHERE folded = ?')
+/** Whether nobody can claim the code: it is disabled, or an alias has its form. */
+export function closedCodes(db: Database): (code: Code) => boolean {
+  const disabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
+  const folded = db.prepare<object, [Code]>('SELECT 1 FROM aliases WHERE folded = ?')
+  return (code) => disabled.get(code) !== null || folded.get(code) !== null
+}
 
 /** The rows of `aliases`, for other writes of links too. */
 export function aliasRows(db: Database) {

@@ -104,6 +104,10 @@ export function codeReads(db: Database) {
   )
   const aliasCount = db.prepare<{ n: number }, []>('SELECT count(*) AS n FROM aliases')
   return {
+    /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
+    codesAfter: ({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] =>
+      next.all(id, limit),
+
     countAliases: (): number => aliasCount.get()?.n ?? 0,
 
     /**

@@ -37,7 +37,7 @@ const asNames = (columns: Readonly<Record<string, string>>): string =>
 export const LINK_COLUMNS = asNames(COLUMNS)
 
 /** Columns of a link that are not part of `Link`. */
-interface LinkSecrets {
+export interface LinkSecrets {
   /** See `urlKey`; null while the code is reserved. */
   urlKey: Uint8Array | null
   passcodeHash: Uint8Array
@@ -137,39 +137,48 @@ const URL_KEY_BYTES = 16
 const HASH_BYTES = 32
 const SECRET_BYTES = URL_KEY_BYTES + HASH_BYTES
 
+/** The URL key and the passcode hash of each link, as one array for a message to a thread. */
+export function packSecrets(links: readonly LinkSecrets[]): Uint8Array {
+  const packed = new Uint8Array(links.length * SECRET_BYTES)
+  for (const [i, { urlKey, passcodeHash }] of links.entries()) {
+    assert(!urlKey || urlKey.length === URL_KEY_BYTES, 'a URL key has one length')
+    assert(passcodeHash.length === HASH_BYTES, 'a passcode hash has one length')
+    packed.set(urlKey ?? [], i * SECRET_BYTES)
+    packed.set(passcodeHash, i * SECRET_BYTES + URL_KEY_BYTES)
+  }
+  return packed
+}
+
+/** Those of number `i`, counted from 0. A link without a URL has no key. */
+export function unpackSecrets(
+  packed: Uint8Array,
+  i: number,
+  { url }: Pick<Link, 'url'>,
+): LinkSecrets {
+  const start = i * SECRET_BYTES
+  return {
+    urlKey: url === null ? null : packed.subarray(start, start + URL_KEY_BYTES),
+    passcodeHash: packed.subarray(start + URL_KEY_BYTES, start + SECRET_BYTES),
+  }
+}
+
 /**
- * `CreateLinks` as it goes to the writer thread: the links as JSON, their keys and hashes as one
- * array of bytes. A batch of 1,000 links costs 2 µs of CPU per link this way; as plain objects,
- * whose structured clone is slow, 8 µs.
+ * `CreateLinks` as it goes to the writer thread: the links as JSON, their keys and hashes packed. A
+ * batch of 1,000 links costs 2 µs of CPU per link this way; as plain objects, whose structured
+ * clone is slow, 8 µs.
  */
 export interface CreateMessage extends Omit<CreateLinks, 'items'> {
   links: string
-  /** URL key and passcode hash of each link. */
   secrets: Uint8Array
 }
 
-/** Every link has a URL key: a code without a URL is reserved, not created. */
 export function encodeCreate({ items, ...command }: CreateLinks): CreateMessage {
-  const secrets = new Uint8Array(items.length * SECRET_BYTES)
-  const links = items.map(({ urlKey, passcodeHash, ...link }, i) => {
-    assert(urlKey?.length === URL_KEY_BYTES, 'a URL key has one length')
-    assert(passcodeHash.length === HASH_BYTES, 'a passcode hash has one length')
-    secrets.set(urlKey, i * SECRET_BYTES)
-    secrets.set(passcodeHash, i * SECRET_BYTES + URL_KEY_BYTES)
-    return link
-  })
-  return { ...command, links: JSON.stringify(links), secrets }
+  const links = items.map(({ urlKey: _, passcodeHash: __, ...link }) => link)
+  return { ...command, links: JSON.stringify(links), secrets: packSecrets(items) }
 }
 
 export function decodeCreate({ links, secrets, ...command }: CreateMessage): CreateLinks {
   const found = JSON.parse(links) as Omit<NewLink, keyof LinkSecrets>[]
-  const items = found.map((link, i): NewLink => {
-    const start = i * SECRET_BYTES
-    return {
-      ...link,
-      urlKey: secrets.subarray(start, start + URL_KEY_BYTES),
-      passcodeHash: secrets.subarray(start + URL_KEY_BYTES, start + SECRET_BYTES),
-    }
-  })
+  const items = found.map((link, i) => ({ ...link, ...unpackSecrets(secrets, i, link) }))
   return { ...command, items }
 }

@@ -3,7 +3,6 @@ import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
-import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import { type CHUNK_SIZES, CountIndex, type IsOver } from './count-index.ts'
 import { LINK_COLUMNS, type Link } from './link.ts'
@@ -72,9 +71,6 @@ export function linkLists(db: Database, options: ListOptions = {}) {
   const { sliceMs = SLICE_MS } = options
   const sources = linkSources(db, options)
   const reader = new ListReader(db, sources, options)
-  const codes = db.prepare<{ id: number; code: Code }, [number, number]>(
-    'SELECT id, code FROM links WHERE id > ? ORDER BY id LIMIT ?',
-  )
   return {
     /**
      * One page, newest first, and the total, both of one snapshot. Undefined if there is more to
@@ -89,11 +85,6 @@ export function linkLists(db: Database, options: ListOptions = {}) {
     rankedLinksSlice({ accountId, limit }: RankQuery): Ranked[] | undefined {
       const endsAt = performance.now() + sliceMs
       return reader.rank(accountId, () => performance.now() >= endsAt)?.slice(0, limit)
-    },
-
-    /** The codes of all accounts in the order of their ids: the next `limit` after `id`. */
-    codesAfter({ id, limit }: { id: number; limit: number }): { id: number; code: Code }[] {
-      return codes.all(id, limit)
     },
   }
 }

@@ -5,7 +5,6 @@ import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
 import type { AliasReads, AliasRules } from './aliases.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
-import type { PropertiesView } from './property-models.ts'
 import {
   type LinkProperties,
   NO_PROPERTIES,
@@ -16,6 +15,7 @@ import {
   propertiesView,
   readProperties,
 } from './property-table.ts'
+import type { PropertiesView } from './schema.ts'
 import { requireOwnedIds, requireOwnedLink, type UpdateDeps } from './update.ts'
 
 /** Reads on the control thread's own connection. */

@@ -123,15 +123,21 @@ export const deletionCanceler = (db: Database) => {
   return (id: number): void => void cancel.run(id)
 }
 
+/** Sets all properties. Triggers on `links` keep the tags, and invalidate counts of lists. */
+export function propertySetter(db: Database): (id: number, properties: LinkProperties) => void {
+  const set = db.prepare<null, (string | number | null)[]>(
+    `UPDATE links SET ${PROPERTIES.map(({ name }) => `${name} = ?`).join(', ')} WHERE id = ?`,
+  )
+  return (id, properties) => void set.run(...cellsOf(properties), id)
+}
+
 function rowStore(db: Database) {
   const index = indexKeeper(db)
   const byIds = db.prepare<Omit<OwnedLink, 'properties'> & PropertiesRow, [string, AccountId]>(
     `SELECT id, code, account_id AS accountId, url, ${PROPERTY_COLUMNS} FROM links
      WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2 ORDER BY id`,
   )
-  const update = db.prepare<null, (string | number | null)[]>(
-    `UPDATE links SET ${PROPERTIES.map(({ name }) => `${name} = ?`).join(', ')} WHERE id = ?`,
-  )
+  const setProperties = propertySetter(db)
   return {
     find: (ids: readonly number[], accountId: AccountId): OwnedLink[] =>
       byIds.all(JSON.stringify(ids), accountId).map((row) => ({
@@ -147,9 +153,8 @@ function rowStore(db: Database) {
     ),
     cancelDeletion: deletionCanceler(db),
 
-    /** Triggers on `links` keep the tags, and invalidate counts of lists. */
     save(before: OwnedLink, after: OwnedLink): void {
-      update.run(...cellsOf(after.properties), after.id)
+      setProperties(after.id, after.properties)
       const isFoundOtherwise = (['title', 'note', 'tags'] as const).some(
         (name) => String(before.properties[name]) !== String(after.properties[name]),
       )

@@ -10,7 +10,6 @@ import {
   getProperties,
   type PropertiesDeps,
 } from './properties.ts'
-import { LinkBody, PropertiesView } from './property-models.ts'
 import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
@@ -18,9 +17,11 @@ import {
   CreatedView,
   DeleteBody,
   DeletedView,
+  LinkBody,
   ListQuery,
   ListView,
   LookupView,
+  PropertiesView,
   ReserveBody,
   ReservedView,
   ReusedView,

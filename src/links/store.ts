@@ -3,7 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type Code, newCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
-import { aliasRows, aliasWrites, foldedCodes } from './aliases.ts'
+import { aliasRows, aliasWrites, closedCodes } from './aliases.ts'
 import {
   type Author,
   type CreatedLink,
@@ -213,7 +213,7 @@ function nextCode(code: Code): Code {
 
 const bytesOf = (url: string | null): number => (url === null ? 0 : Buffer.byteLength(url))
 
-/** Inserts links. A generated code that is in use is replaced: of a million links, that is one. */
+/** Inserts links. Replaces a generated code that is in use (about one link in a million). */
 export function generatedInserter(db: Database) {
   const insert = linkInserter(db)
   return (item: NewLink, accountId: AccountId, createdAt: number): Link => {
@@ -230,15 +230,14 @@ export function generatedInserter(db: Database) {
 /** Inserts a link; undefined if its code is in use, disabled or closed by an alias. */
 function linkInserter(db: Database) {
   const names = Object.keys(INSERTED_COLUMNS) as (keyof typeof INSERTED_COLUMNS)[]
-  const isDisabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
-  const isClosed = foldedCodes(db)
+  const isClosed = closedCodes(db)
   // A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
   const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
     `INSERT INTO links (${Object.values(INSERTED_COLUMNS).join(', ')})
      VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (code) DO NOTHING`,
   )
   return (item: NewLink, accountId: AccountId, createdAt: number): Link | undefined => {
-    if (isDisabled.get(item.code) || isClosed.get(item.code)) return undefined
+    if (isClosed(item.code)) return undefined
     const row = { ...item, accountId, createdAt }
     const { changes, lastInsertRowid } = insert.run(...names.map((name) => row[name]))
     if (changes === 0) return undefined

@@ -7,9 +7,9 @@ import type { AliasChange, SetAliases } from './aliases.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
 import { type Author, type CreatedLink, type CreateLinks, encodeCreate, type Link } from './link.ts'
-import { BAD_TAGS, BAD_TIMES } from './property-models.ts'
 import type { PatchLinks, ScheduleDeletion } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
+import { BAD_TAGS, BAD_TIMES } from './schema.ts'
 import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
 
 interface LinkWriterOptions {

@@ -1,7 +1,7 @@
 import type { SettingStore, SettingWrites } from '../db/settings.ts'
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
-import type { LinkLists } from '../links/lists.ts'
+import type { CodeReads } from '../links/known-codes.ts'
 import type { LinkReads } from '../links/read.ts'
 import { QrFiles } from './files.ts'
 import type { QrImages } from './images.ts'
@@ -44,7 +44,7 @@ export const isRestoredOnly = (settings: SettingStore): boolean => settings.find
 interface RemakeDeps {
   images: QrImages
   reads: LinkReads
-  lists: Caller<LinkLists>
+  lists: Caller<CodeReads>
   writer: Caller<SettingWrites>
   baseUrl: string
   log: Log

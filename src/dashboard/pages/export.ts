@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { generatedBody } from '../../http/generated-body.ts'
+import { generatedBody } from '../../http/unsent.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { EXPORT_BYTES, exportLinks } from '../../links/export.ts'

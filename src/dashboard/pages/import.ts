@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
-import { generatedBody } from '../../http/generated-body.ts'
+import { generatedBody } from '../../http/unsent.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
 import { countCreated, type ImportJob, ROWS_MAX } from '../../import/jobs.ts'

@@ -4,7 +4,6 @@ import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
-import { PropertiesBody } from '../../links/property-models.ts'
 import {
   type Kind,
   type LinkProperties,
@@ -16,6 +15,7 @@ import {
   TAG_MAX,
   TAGS_MAX,
 } from '../../links/property-table.ts'
+import { PropertiesBody } from '../../links/schema.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
 import type { CurrentUser } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Tag } from './property-models.ts'
+import { Tag } from './schema.ts'
 
 test.each([
   [' Spring   2026 ', 'spring 2026'],
