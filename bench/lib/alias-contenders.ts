@@ -3,8 +3,6 @@ import { join } from 'node:path'
 import { databaseFile, inTransaction, openWritable } from '../../src/db/open.ts'
 import { HopcodeClient } from './hopcode-client.ts'
 import type { Contender } from './redirect-round.ts'
-import { medianRatio } from './rounds.ts'
-import type { SummaryFigure } from './scenario.ts'
 import { startServer } from './server.ts'
 import { hopcode, type Link, WITHOUT_LIMITS } from './variants.ts'
 
@@ -28,13 +26,7 @@ export async function aliasContenders(
   const many = join(temporaryPath, 'million-aliases')
   for (const folder of [own, many]) cpSync(dataDir, folder, { recursive: true })
   const launch = { ...hopcode(program, own, SETTINGS), name: 'aliases' }
-  try {
-    await addAliases({ ...service, launch })
-  } catch (error) {
-    // An older commit that is compared has no aliases.
-    if (String(error).includes('Unknown field: aliases')) return []
-    throw error
-  }
+  await addAliases({ ...service, launch })
   storeMillion(databaseFile(many))
   const stored = { ...hopcode(program, many, SETTINGS), name: 'million aliases' }
   return [
@@ -58,25 +50,4 @@ function storeMillion(file: string): void {
             INSERT INTO aliases (path, link_id) SELECT 'stored-' || n, 1 + n % 100 FROM numbers`)
   })
   db.close()
-}
-
-/** None for a commit without aliases. */
-export function aliasFigures(variants: Parameters<typeof medianRatio>[0]): SummaryFigure[] {
-  if (!variants.some(({ name }) => name === 'aliases')) return []
-  return [
-    {
-      label: 'CPU per redirect of warm aliases, beside codes',
-      value: medianRatio(variants, 'aliases', 'hopcode', 'cpuMicros'),
-      unit: '×',
-      digits: 2,
-      target: { sense: '≤', value: 1.15, stretch: 1.1 },
-    },
-    {
-      label: 'CPU per redirect of codes with a million aliases stored, beside none',
-      value: medianRatio(variants, 'million aliases', 'hopcode', 'batchMicros'),
-      unit: '×',
-      digits: 2,
-      target: { sense: '≤', value: 1.01, stretch: 1 },
-    },
-  ]
 }

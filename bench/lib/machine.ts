@@ -11,7 +11,6 @@ export interface Machine {
   bun: string
   /** Absent if not installed. */
   wrk?: string
-  nginx?: string
   /** Short hash, with `+` if the tree has uncommitted changes; `unknown` outside a repository. */
   commit: string
   startedAt: string
@@ -19,7 +18,6 @@ export interface Machine {
 
 export function describeMachine(): Machine {
   const wrk = firstMatch(['wrk', '-v'], /wrk (?:debian\/)?(\S+)/)
-  const nginx = firstMatch(['nginx', '-v'], /nginx\/(\S+)/)
   const processors = cpus()
   return {
     processor: processors[0]?.model ?? 'unknown',
@@ -29,7 +27,6 @@ export function describeMachine(): Machine {
     load: loadavg()[0] ?? 0,
     bun: Bun.version,
     ...(wrk !== undefined && { wrk }),
-    ...(nginx !== undefined && { nginx }),
     commit: describeCommit(),
     startedAt: new Date().toISOString(),
   }

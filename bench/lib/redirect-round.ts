@@ -12,7 +12,7 @@ import { isInstalled } from './machine.ts'
 import { followLink, HitCheck, requireBudget, requireNoOtherHeaders } from './redirect-check.ts'
 import type { Target } from './request.ts'
 import type { Figures, RoundResult } from './rounds.ts'
-import type { LoadOptions, Metric, ScenarioReport } from './scenario.ts'
+import type { Findings, LoadOptions, Metric } from './scenario.ts'
 import { type Launch, type Server, startServer } from './server.ts'
 import { BUDGET_MAX, hopcode, type Link, WITHOUT_LIMITS } from './variants.ts'
 
@@ -173,23 +173,10 @@ export const targetsOf = (
 
 /** Settings and notes of a report with such rounds. */
 export const redirectFacts = ({
-  seconds,
-  rounds,
-  warmUp,
   connections,
   rate,
-  source,
-}: LoadOptions): Pick<ScenarioReport, 'settings' | 'notes'> => ({
-  settings: {
-    program: source ? 'source' : 'binary',
-    codes: CODES,
-    seconds,
-    rounds,
-    warmUp,
-    connections,
-    rate,
-    closedLoopGenerator: isInstalled('wrk') ? 'wrk' : 'own',
-  },
+}: LoadOptions): Pick<Findings, 'settings' | 'notes'> => ({
+  settings: { codes: CODES, closedLoopGenerator: isInstalled('wrk') ? 'wrk' : 'own' },
   notes: [
     'Each round is a fresh process, and the codes are warm.',
     `Closed loop: ${connections} connections, as fast as the server answers.`,

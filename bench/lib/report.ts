@@ -5,9 +5,9 @@ import type { Metric, ScenarioReport, SummaryFigure } from './scenario.ts'
 /** Machine, versions, commit and time of one or more runs of one commit, as a line of Markdown. */
 export function machineLine(machines: readonly Machine[]): string {
   const [first, last] = [machines[0] as Machine, machines.at(-1) as Machine]
-  const { processor, cores, memoryGibibytes, kernel, bun, wrk, nginx, commit } = first
+  const { processor, cores, memoryGibibytes, kernel, bun, wrk, commit } = first
   const loads = machines.map(({ load }) => load.toFixed(2)).join(', ')
-  const versions = [`Bun ${bun}`, wrk && `wrk ${wrk}`, nginx && `nginx ${nginx}`].filter(Boolean)
+  const versions = [`Bun ${bun}`, wrk && `wrk ${wrk}`].filter(Boolean)
   return [
     `${processor}, ${cores} cores, ${memoryGibibytes} GiB`,
     `Linux ${kernel}`,

@@ -2,6 +2,15 @@
 // npm run bench -- bulk --seconds 3 --rounds 5
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { BULK_ITEMS, bulkMark, bulkTargets } from '../lib/bulk-load.ts'
+import {
+  atLeast,
+  atMost,
+  main,
+  measureVariants,
+  milliseconds,
+  type Plan,
+  value,
+} from '../lib/figures.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import {
   measureClosed,
@@ -14,13 +23,7 @@ import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import type { Target } from '../lib/request.ts'
-import {
-  alternate,
-  type Figures,
-  medianOf,
-  type Progress,
-  type RoundResult,
-} from '../lib/rounds.ts'
+import type { Figures, Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
@@ -74,43 +77,20 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     { name: 'both', bulks: true, redirects: true },
   ]
   let series = 0
-  const measure = (variant: Variant) => measureRound(variant, setup, options, ++series)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const { seconds, rounds } = options
-  return {
+  const plan: Plan<Variant> = {
+    variants: contenders,
+    measure: (variant) => measureRound(variant, setup, options, ++series),
     baseline: 'redirects',
-    settings: { seconds, rounds, items: BULK_ITEMS, connections: CONNECTIONS },
+    settings: { items: BULK_ITEMS, bulkConnections: CONNECTIONS },
     metrics: METRICS,
-    variants,
-    summary: [
-      {
-        label: 'durable links/s in bulks of 1,000, among a million',
-        value: medianOf(variants, 'bulks', 'linksPerSecond'),
-        unit: ' /s',
-        digits: 0,
-        isMain: true,
-        target: { sense: '≥', value: 20_000, stretch: 50_000 },
-      },
-      {
-        label: 'the same until all are in the search index too',
-        value: medianOf(variants, 'bulks', 'indexedPerSecond'),
-        unit: ' /s',
-        digits: 0,
-      },
-      {
-        label: 'redirect during bulks, median',
-        value: medianOf(variants, 'both', 'openP50') / 1000,
-        unit: ' ms',
-        digits: 2,
-        target: { sense: '≤', value: 10 },
-      },
-      {
-        label: 'redirect during bulks, p99',
-        value: medianOf(variants, 'both', 'openP99') / 1000,
-        unit: ' ms',
-        digits: 1,
-      },
-    ],
+    figures: {
+      'durable links/s in bulks of 1,000, among a million': main(
+        value('bulks', 'linksPerSecond', ' /s', 0, atLeast(20_000, 50_000)),
+      ),
+      'the same until all are in the search index too': value('bulks', 'indexedPerSecond', ' /s'),
+      'redirect during bulks, median': milliseconds('both', 'openP50', 2, atMost(10)),
+      'redirect during bulks, p99': milliseconds('both', 'openP99', 1),
+    },
     notes: [
       `Bulks of ${BULK_ITEMS} new URLs, the next one at once, on ${CONNECTIONS} connections.`,
       `Open loop: redirects of warm codes, ${REDIRECTS_PER_SECOND} a second.`,
@@ -121,6 +101,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         'that was answered, after the process was killed.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
 async function measureRound(

@@ -5,20 +5,13 @@ import { join } from 'node:path'
 import { PostgresServer } from '../../test/support/postgres.ts'
 import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
 import { ClusterHosts } from '../lib/cluster-hosts.ts'
+import { atLeast, atMost, measureVariants, type Plan, ratio, value } from '../lib/figures.ts'
 import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import { measureClosed, measureOpen, sendClosed } from '../lib/load-parts.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import type { Target } from '../lib/request.ts'
-import {
-  alternate,
-  type Figures,
-  medianOf,
-  medianRatio,
-  type Progress,
-  type RoundResult,
-  type VariantResult,
-} from '../lib/rounds.ts'
+import type { Figures, Progress, RoundResult, VariantResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
 import { addTurns, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
@@ -63,23 +56,22 @@ export const cluster: Scenario = {
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const program = await hopcodeProgram(options)
   await using postgres = await PostgresServer.start()
-  const contenders: Variant[] = [
-    { name: 'alone', hosts: 0 },
-    { name: 'one host', hosts: 1 },
-    { name: 'three hosts', hosts: 3 },
-  ]
-  const measure = ({ hosts }: Variant) => measureRound(program, postgres, hosts, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  await measureBeside(program, postgres, options, { variants, say })
-  say('joining with a million links')
-  const joinSeconds = await measureJoin(options, postgres, say)
-  const { seconds, rounds, warmUp, connections, rate } = options
-  return {
+  const plan: Plan<Variant> = {
+    variants: [
+      { name: 'alone', hosts: 0 },
+      { name: 'one host', hosts: 1 },
+      { name: 'three hosts', hosts: 3 },
+    ],
+    measure: ({ hosts }) => measureRound(program, postgres, hosts, options),
+    finish: async (variants) => {
+      await measureBeside(program, postgres, options, { variants, say })
+      say('joining with a million links')
+      const joinSeconds = await measureJoin(options, postgres, say)
+      variants.push({ name: 'join', rounds: [{ joinSeconds }] })
+    },
     baseline: 'alone',
-    settings: { seconds, rounds, warmUp, connections, rate },
     metrics: METRICS,
-    variants: [...variants, { name: 'join', rounds: [{ joinSeconds }] }],
-    summary: summary(variants, joinSeconds),
+    figures: FIGURES,
     notes: [
       'PostgreSQL, all hosts and the generator share this machine; each host needs one of its own.',
       'alone: without CLUSTER_URL. one host: with it. three hosts: the first gets all requests.',
@@ -91,51 +83,36 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'join: hopcode backup --for-join - | hopcode cluster join -, and the start until ready.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
-function summary(variants: Parameters<typeof medianOf>[0], joinSeconds: number): SummaryFigure[] {
-  const ratio = (
-    label: string,
-    host: string,
-    key: string,
-    target?: SummaryFigure['target'],
-  ): SummaryFigure => {
-    const value = medianRatio(variants, host, 'alone', key)
-    return { label, value, unit: '×', digits: 2, ...(target && { target }) }
-  }
-  const three = (key: string) => medianOf(variants, 'three hosts', key)
-  const atLeastHalf = { sense: '≥', value: 0.5 } as const
-  const atMost = (value: number) => ({ sense: '≤', value }) as const
-  return [
-    ratio('CPU per redirect with CLUSTER_URL', 'one host', 'turnMicros'),
-    ratio('redirects/s with CLUSTER_URL', 'one host', 'turnRedirects', { sense: '≥', value: 0.98 }),
-    ratio('p99 of redirects with CLUSTER_URL', 'one host', 'turnP99', atMost(1.02)),
-    ratio('durable links/s one by one with CLUSTER_URL', 'one host', 'creates', atLeastHalf),
-    ratio('the same with three hosts on this machine', 'three hosts', 'creates'),
-    ratio('durable links/s in bulks with CLUSTER_URL', 'one host', 'bulk', atLeastHalf),
-    ratio('the same with three hosts on this machine', 'three hosts', 'bulk'),
-    {
-      label: 'staleness of other hosts, p99',
-      value: three('staleP99'),
-      unit: ' ms',
-      digits: 1,
-      target: atMost(50),
-    },
-    {
-      label: 'catch-up of a host that was stopped',
-      value: three('catchUp'),
-      unit: ' links/s',
-      digits: 0,
-      target: { sense: '≥', value: 10_000 },
-    },
-    {
-      label: 'joining with a million links',
-      value: joinSeconds,
-      unit: ' s',
-      digits: 1,
-      target: atMost(60),
-    },
-  ]
+const three = (key: string, unit: string, digits: number, target: SummaryFigure['target']) =>
+  value('three hosts', key, unit, digits, target)
+
+const FIGURES: Plan<Variant>['figures'] = {
+  'CPU per redirect with CLUSTER_URL': ratio('one host', 'alone', 'turnMicros'),
+  'redirects/s with CLUSTER_URL': ratio('one host', 'alone', 'turnRedirects', atLeast(0.98)),
+  'p99 of redirects with CLUSTER_URL': ratio('one host', 'alone', 'turnP99', atMost(1.02)),
+  'durable links/s one by one with CLUSTER_URL': ratio(
+    'one host',
+    'alone',
+    'creates',
+    atLeast(0.5),
+  ),
+  'durable links/s one by one with three hosts on this machine': ratio(
+    'three hosts',
+    'alone',
+    'creates',
+  ),
+  'durable links/s in bulks with CLUSTER_URL': ratio('one host', 'alone', 'bulk', atLeast(0.5)),
+  'durable links/s in bulks with three hosts on this machine': ratio(
+    'three hosts',
+    'alone',
+    'bulk',
+  ),
+  'staleness of other hosts, p99': three('staleP99', ' ms', 1, atMost(50)),
+  'catch-up of a host that was stopped': three('catchUp', ' links/s', 0, atLeast(10_000)),
+  'joining with a million links': value('join', 'joinSeconds', ' s', 1, atMost(60)),
 }
 
 async function measureRound(

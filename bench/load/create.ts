@@ -1,32 +1,20 @@
-// How many durable links per second are created one by one, and what is the gain of group commit?
+// How many durable links per second are created one by one?
 // npm run bench -- create --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { openDataFolder } from '../../src/data-folder.ts'
-import { FLUSH_MS } from '../lib/disk-model.ts'
+import { join } from 'node:path'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { atLeast, main, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { accountHeaders, createAccount } from '../lib/hopcode-client.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
 import type { Target } from '../lib/request.ts'
-import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
-import { type Launch, type Server, startServer } from '../lib/server.ts'
+import { type Server, startServer } from '../lib/server.ts'
 import { hopcode, hopcodeProgram, WITHOUT_LIMITS } from '../lib/variants.ts'
 
-const ROOT = resolve(import.meta.dir, '../..')
-const SOURCE = join(ROOT, 'src', 'main.ts')
-const SLOW_COMMIT = join(import.meta.dir, 'slow-commit.ts')
-const COMMIT_EACH = join(import.meta.dir, 'baseline-commit-each.ts')
 /** Sequential requests that show the duration of a commit. */
 const PROBES = 20
-
-interface Variant {
-  name: string
-  /** The service, with a new folder each round; absent: the baseline. */
-  program?: string[]
-  /** Every commit takes at least FLUSH_MS. */
-  isSlowDisk: boolean
-}
 
 export const create: Scenario = {
   name: 'create',
@@ -36,73 +24,37 @@ export const create: Scenario = {
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const program = await hopcodeProgram(options)
-  const slow = [process.execPath, '--preload', SLOW_COMMIT, SOURCE]
-  const contenders: Variant[] = [
-    { name: 'commit each, slow disk', isSlowDisk: true },
-    { name: 'hopcode, slow disk', program: slow, isSlowDisk: true },
-    { name: 'hopcode', program, isSlowDisk: false },
-  ]
-  const measure = (variant: Variant) => measureRound(variant, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const { seconds, rounds, warmUp, connections } = options
-  return {
-    baseline: 'commit each, slow disk',
-    settings: { seconds, rounds, warmUp, connections, flushMs: FLUSH_MS },
+  const { connections } = options
+  const plan: Plan<{ name: string }> = {
+    variants: [{ name: 'hopcode' }],
+    measure: () => measureRound(program, options),
     metrics: [
       ...CLOSED_METRICS,
       { key: 'aloneMs', label: 'one alone, median, ms', digits: 2, ratio: false },
     ],
-    variants,
-    summary: [
-      {
-        label: `durable links/s one by one, ${connections} connections`,
-        value: medianOf(variants, 'hopcode', 'requestsPerSecond'),
-        unit: ' /s',
-        digits: 0,
-        isMain: true,
-        target: { sense: '≥', value: 8000 },
-      },
-      {
-        label: `the same where a flush takes ${FLUSH_MS} ms, beside a commit per request`,
-        value: medianRatio(
-          variants,
-          'hopcode, slow disk',
-          'commit each, slow disk',
-          'requestsPerSecond',
-        ),
-        unit: '×',
-        digits: 1,
-        target: { sense: '≥', value: 10 },
-      },
-    ],
+    figures: {
+      [`durable links/s one by one, ${connections} connections`]: main(
+        value('hopcode', 'requestsPerSecond', ' /s', 0, atLeast(8000)),
+      ),
+    },
     notes: [
       `POST /api/shorten with ${connections} connections into a new database, another URL each.`,
-      `slow disk is a model: the writing thread sleeps ${FLUSH_MS} ms after each commit.`,
-      'commit each: a bare Bun.serve with the service’s own statements and one commit a request. ' +
-        'It has no key, limiter or QR images.',
       'The database held every link that was answered, after the process was killed.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
 async function measureRound(
-  { name, program, isSlowDisk }: Variant,
+  program: string[],
   { connections, seconds, warmUp }: LoadOptions,
 ): Promise<RoundResult> {
   using temporary = new TemporaryFolder()
   const dataDir = join(temporary.path, 'data')
   mkdirSync(dataDir)
-  const apiKey = program ? createAccount(program, dataDir) : ''
-  const launch: Launch = program
-    ? { ...hopcode(program, dataDir, WITHOUT_LIMITS), name }
-    : {
-        name,
-        command: (port) => [process.execPath, COMMIT_EACH, String(port), dataDir],
-        readyPath: '/',
-      }
-  await using server = await startServer(launch)
+  const apiKey = createAccount(program, dataDir)
+  await using server = await startServer(hopcode(program, dataDir, WITHOUT_LIMITS))
   const aloneMs = await createAlone(server, apiKey)
-  if (isSlowDisk && aloneMs < FLUSH_MS) throw new Error(`${name}: a commit took ${aloneMs} ms`)
 
   const target = (part: string): Target => ({
     method: 'POST',
@@ -151,7 +103,7 @@ async function createAlone(server: Server, apiKey: string): Promise<number> {
 
 /** Throws unless the number of links is in the range and each has a different URL. */
 function requireLinks(dataDir: string, least: number, most: number): void {
-  const { db } = openDataFolder(dataDir)
+  const db = openReadonly(databaseFile(dataDir), { cacheKiB: 65_536 })
   try {
     const counts = db
       .query<{ links: number; urls: number; said: number }, []>(

@@ -2,15 +2,10 @@
 // npm run bench -- dashboard --seconds 10 --rounds 3
 import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
 import { COMMON_TAG, describedMillion, RARE_TAG, TITLE } from '../lib/described-million.ts'
+import { atMost, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { sendOwn } from '../lib/load-parts.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import {
-  alternate,
-  type Figures,
-  medianOf,
-  type Progress,
-  type RoundResult,
-} from '../lib/rounds.ts'
+import type { Figures, Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, startServer } from '../lib/server.ts'
 import { millionWorkspace } from '../lib/workspace.ts'
@@ -105,20 +100,18 @@ export const dashboard: Scenario = {
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using workspace = await millionWorkspace(options, say, {}, describedMillion)
   const { folder, launch } = workspace
-  const measured = variantsOf(folder)
-  const measure = (variant: Variant) => measureRound(variant, launch, folder, options.seconds)
-  const variants = await alternate(measured, options.rounds, measure, say)
-  return {
-    settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, rows: ROWS },
-    metrics: METRICS,
+  const variants = variantsOf(folder)
+  const plan: Plan<Variant> = {
     variants,
-    summary: measured.map(({ name }) => ({
-      label: `p99 of ${name}, of a million links`,
-      value: medianOf(variants, name, 'p99'),
-      unit: ' ms',
-      digits: 1,
-      target: { sense: '≤', value: TARGET_MS } as const,
-    })),
+    measure: (variant) => measureRound(variant, launch, folder, options.seconds),
+    settings: { links: MILLION, rows: ROWS },
+    metrics: METRICS,
+    figures: Object.fromEntries(
+      variants.map(({ name }) => [
+        `p99 of ${name}, of a million links`,
+        value(name, 'p99', ' ms', 1, atMost(TARGET_MS)),
+      ]),
+    ),
     notes: [
       `One request at a time, ${ROWS} rows a page, of one account with ${MILLION} links: ` +
         '100,000 have tags and 300,000 have hits.',
@@ -126,6 +119,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'The first one after a start: nothing of its list is counted or sorted yet.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
 async function measureRound(

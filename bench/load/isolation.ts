@@ -1,21 +1,15 @@
 // What is the latency of redirects while one account does as much as its limits allow?
 // npm run bench -- isolation --seconds 5 --rounds 5
 import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
+import { atMost, measureVariants, milliseconds, type Plan, ratio } from '../lib/figures.ts'
 import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { generateLoad } from '../lib/load.ts'
 import { SLEEP_MS, sendOwn } from '../lib/load-parts.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import type { Target } from '../lib/request.ts'
-import {
-  alternate,
-  type Figures,
-  medianOf,
-  medianRatio,
-  type Progress,
-  type RoundResult,
-} from '../lib/rounds.ts'
-import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
+import type { Figures, Progress, RoundResult } from '../lib/rounds.ts'
+import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
 import { hopcode, type Link } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
@@ -58,53 +52,22 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const launch = hopcode(program, dataDir, settings)
   const links = await prepare(launch, apiKey)
   const setup = { launch, dataDir, apiKey, links }
-  const contenders = [{ name: 'alone' }, { name: 'beside the load' }]
-  const measure = ({ name }: { name: string }) =>
-    measureRound(setup, options, { isLoaded: name !== 'alone' })
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const { seconds, rounds, connections } = options
-  return {
+  const plan: Plan<{ name: string }> = {
+    variants: [{ name: 'alone' }, { name: 'beside the load' }],
+    measure: ({ name }) => measureRound(setup, options, { isLoaded: name !== 'alone' }),
     baseline: 'alone',
-    settings: { seconds, rounds, connections },
-    metrics: RATES.flatMap((rate) =>
-      Object.keys(PERCENTILES).map((key) => ({
-        key: key + rate,
-        label: `${rate}/s, ${key}, µs`,
-        digits: 0,
-        ratio: true,
-      })),
-    ).concat(
-      RATES.map((rate) => ({
+    metrics: RATES.flatMap((rate) => [
+      ...Object.keys(PERCENTILES).map((key) => {
+        return { key: key + rate, label: `${rate}/s, ${key}, µs`, digits: 0, ratio: true }
+      }),
+      {
         key: `lateness${rate}`,
         label: `${rate}/s, own lateness, slowest, µs`,
         digits: 0,
         ratio: false,
-      })),
-    ),
-    variants,
-    summary: RATES.flatMap((rate): SummaryFigure[] => [
-      {
-        label: `p99 of ${rate} redirects/s beside the load, and alone`,
-        value: medianRatio(variants, 'beside the load', 'alone', `p99${rate}`),
-        unit: '×',
-        digits: 2,
-        target: { sense: '≤', value: 1.5, stretch: 1.2 },
-      },
-      {
-        label: `p99.9 of ${rate} redirects/s beside the load`,
-        value: medianOf(variants, 'beside the load', `p99.9${rate}`) / 1000,
-        unit: ' ms',
-        digits: 1,
-        target: { sense: '≤', value: 10 },
-      },
-      {
-        label: `slowest of ${rate} redirects/s beside the load`,
-        value: medianOf(variants, 'beside the load', `slowest${rate}`) / 1000,
-        unit: ' ms',
-        digits: 1,
-        target: { sense: '≤', value: 50 },
       },
     ]),
+    figures: Object.assign({}, ...RATES.map(figuresOf)) as ReturnType<typeof figuresOf>,
     notes: [
       `Open loop: redirects of ${LINKS} warm codes at ${RATES.join(' and ')} requests/s, ` +
         'measured from when each was due. Those of a millisecond are sent in one piece, so that ' +
@@ -115,7 +78,29 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'Every hit_count was compared with the redirects received.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
+
+const figuresOf = (rate: number): Plan<{ name: string }>['figures'] => ({
+  [`p99 of ${rate} redirects/s beside the load, and alone`]: ratio(
+    'beside the load',
+    'alone',
+    `p99${rate}`,
+    atMost(1.5, 1.2),
+  ),
+  [`p99.9 of ${rate} redirects/s beside the load`]: milliseconds(
+    'beside the load',
+    `p99.9${rate}`,
+    1,
+    atMost(10),
+  ),
+  [`slowest of ${rate} redirects/s beside the load`]: milliseconds(
+    'beside the load',
+    `slowest${rate}`,
+    1,
+    atMost(50),
+  ),
+})
 
 async function prepare(launch: Setup['launch'], apiKey: string): Promise<readonly Link[]> {
   await using server = await startServer(launch)

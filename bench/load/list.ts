@@ -1,10 +1,11 @@
 // How long do pages and searches of an account of a million links take?
 // npm run bench -- list --seconds 3 --rounds 5
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { atMost, main, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { sendOwn } from '../lib/load-parts.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { startServer } from '../lib/server.ts'
 import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
@@ -24,8 +25,8 @@ const METRICS: Metric[] = [
   { key: 'requests', label: 'requests measured', digits: 0, ratio: false },
 ]
 
-const PAGE = { sense: '≤', value: 10, stretch: 5 } as const
-const SEARCH = { sense: '≤', value: 50, stretch: 20 } as const
+const PAGE = atMost(10, 5)
+const SEARCH = atMost(50, 20)
 
 /** One kind of request. */
 interface Variant {
@@ -34,7 +35,7 @@ interface Variant {
   search?: string
   /** A link is created before each request. */
   creates?: boolean
-  target: SummaryFigure['target'] & object
+  target: SummaryFigure['target']
 }
 
 /** The expected response. */
@@ -71,34 +72,21 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   ]
   say('asking the database itself what the answers must be')
   const expected = new Map(contenders.map((variant) => [variant, expectedOf(folder, variant)]))
-  const measure = (variant: Variant) =>
-    measureRound(
-      variant,
-      expected.get(variant) ?? { total: 0, codes: [] },
-      workspace,
-      options.seconds,
-    )
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  return {
-    settings: { seconds: options.seconds, rounds: options.rounds, links: MILLION, limit: LIMIT },
+  const figures: Plan<Variant>['figures'] = {}
+  for (const { name, target } of contenders) {
+    const figure = value(name, 'p99', ' ms', 1, target)
+    figures[`p99 of ${name}, of a million links`] = name === RARE ? main(figure) : figure
+  }
+  for (const name of [`the page at ${MIDDLE}`, COMMON, 'a search of two characters']) {
+    figures[`the first request after a start: ${name}`] = value(name, 'first', ' ms', 1)
+  }
+  const plan: Plan<Variant> = {
+    variants: contenders,
+    measure: (variant) =>
+      measureRound(variant, expected.get(variant) as Expected, workspace, options.seconds),
+    settings: { links: MILLION, limit: LIMIT },
     metrics: METRICS,
-    variants,
-    summary: [
-      ...contenders.map(({ name, target }) => ({
-        label: `p99 of ${name}, of a million links`,
-        value: medianOf(variants, name, 'p99'),
-        unit: ' ms',
-        digits: 1,
-        isMain: name === RARE,
-        target,
-      })),
-      ...[`the page at ${MIDDLE}`, COMMON, 'a search of two characters'].map((name) => ({
-        label: `the first request after a start: ${name}`,
-        value: medianOf(variants, name, 'first'),
-        unit: ' ms',
-        digits: 1,
-      })),
-    ],
+    figures,
     notes: [
       `One request at a time, ${LIMIT} items a page, of one account with ${MILLION} links.`,
       'The first one: nothing of its list is counted yet; the others come after it.',
@@ -107,6 +95,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'Total and codes were compared with a scan of the table, before and after every round.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
 /** A part of exactly one URL. */

@@ -2,6 +2,7 @@
 // npm run bench -- mixed --seconds 10 --rounds 5
 import { join } from 'node:path'
 import { BULK_ITEMS, bulkTargets } from '../lib/bulk-load.ts'
+import { atMost, main, measureVariants, milliseconds, type Plan, ratio } from '../lib/figures.ts'
 import { accountHeaders, HopcodeClient } from '../lib/hopcode-client.ts'
 import { tieToThisProcess } from '../lib/leftovers.ts'
 import {
@@ -16,7 +17,7 @@ import { scatteredLinks } from '../lib/million.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import type { Target } from '../lib/request.ts'
-import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
@@ -53,18 +54,16 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const peak = await findPeak(setup, options, ++series)
   const ratePerSecond = options.ratePerSecond ?? Math.floor(peak * SHARE_OF_PEAK)
   say(`peak: ${peakAlone} redirects/s alone, ${peak} mixed; from here on ${ratePerSecond}`)
-  const measure = ({ name }: { name: string }) =>
-    measureRound(
-      setup,
-      { ...options, rate: ratePerSecond },
-      name === 'mixed' ? ++series : undefined,
-    )
-  const contenders = [{ name: 'alone' }, { name: 'mixed' }]
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const { seconds, rounds, connections } = options
-  return {
+  const plan: Plan<{ name: string }> = {
+    variants: [{ name: 'alone' }, { name: 'mixed' }],
+    measure: ({ name }) =>
+      measureRound(
+        setup,
+        { ...options, rate: ratePerSecond },
+        name === 'mixed' ? ++series : undefined,
+      ),
     baseline: 'alone',
-    settings: { seconds, rounds, connections, ratePerSecond, peak, peakAlone },
+    settings: { ratePerSecond, peak, peakAlone },
     metrics: [
       ...OPEN_METRICS,
       { key: 'cpuPercent', label: 'CPU of the service, % of a core', digits: 0, ratio: true },
@@ -73,24 +72,12 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       { key: 'searches', label: 'searches answered/s', digits: 1, ratio: false },
       { key: 'backupSeconds', label: 'the backup took, s', digits: 1, ratio: false },
     ],
-    variants,
-    summary: [
-      {
-        label: 'p99 of redirects while all else runs, beside redirects alone',
-        value: medianRatio(variants, 'mixed', 'alone', 'openP99'),
-        unit: '×',
-        digits: 2,
-        isMain: true,
-        target: { sense: '≤', value: 2, stretch: 1.3 },
-      },
-      {
-        label: 'p99.9 of redirects while all else runs',
-        value: medianOf(variants, 'mixed', 'openP999') / 1000,
-        unit: ' ms',
-        digits: 1,
-        target: { sense: '≤', value: 20 },
-      },
-    ],
+    figures: {
+      'p99 of redirects while all else runs, beside redirects alone': main(
+        ratio('mixed', 'alone', 'openP99', atMost(2, 1.3)),
+      ),
+      'p99.9 of redirects while all else runs': milliseconds('mixed', 'openP999', 1, atMost(20)),
+    },
     notes: [
       `Open loop: redirects of ${CODES} warm codes at ${ratePerSecond} requests/s, ` +
         `${SHARE_OF_PEAK * 100} % of the peak that the same generator reached with everything ` +
@@ -102,6 +89,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'Every hit_count was compared with the redirects received, and every status was judged.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
 /** The maximum of redirects per second. `series`: see `begin`. */

@@ -2,6 +2,7 @@
 // npm run bench -- qr --seconds 3 --rounds 5
 import jsQR from 'jsqr'
 import { PNG } from 'pngjs'
+import { main, measureVariants, milliseconds, type Plan, value } from '../lib/figures.ts'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import {
   CLOSED_METRICS,
@@ -14,8 +15,8 @@ import {
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { targetsOf } from '../lib/redirect-round.ts'
 import type { Target } from '../lib/request.ts'
-import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
+import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, startServer } from '../lib/server.ts'
 import { BASE_URL, hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
@@ -56,31 +57,19 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     { name: 'redirects' },
     ...SIZES.map((size) => ({ name: `and ${size} px`, size })),
   ]
-  const measure = (variant: Variant) => measureRound(variant, setup, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const { seconds, rounds } = options
-  const summary = SIZES.flatMap((size): SummaryFigure[] => [
-    {
-      label: `QR images/s of ${size} px`,
-      value: medianOf(variants, `and ${size} px`, 'requestsPerSecond'),
-      unit: ' /s',
-      digits: 0,
-      isMain: size === 512,
-    },
-    {
-      label: `p99 of redirects beside images of ${size} px`,
-      value: medianOf(variants, `and ${size} px`, 'openP99') / 1000,
-      unit: ' ms',
-      digits: 1,
-    },
-  ])
-  return {
+  const plan: Plan<Variant> = {
+    variants: contenders,
+    measure: (variant) => measureRound(variant, setup, options),
     baseline: 'redirects',
-    settings: { seconds, rounds, connections: CONNECTIONS, codes: CODES },
+    settings: { imageConnections: CONNECTIONS, codes: CODES },
     // Images and redirects are not each other's baseline.
     metrics: [...CLOSED_METRICS.map((metric) => ({ ...metric, ratio: false })), ...OPEN_METRICS],
-    variants,
-    summary,
+    figures: {
+      'QR images/s of 512 px': main(value('and 512 px', 'requestsPerSecond', ' /s')),
+      'p99 of redirects beside images of 512 px': milliseconds('and 512 px', 'openP99', 1),
+      'QR images/s of 2048 px': value('and 2048 px', 'requestsPerSecond', ' /s'),
+      'p99 of redirects beside images of 2048 px': milliseconds('and 2048 px', 'openP99', 1),
+    },
     notes: [
       `Closed loop: GET /api/qr/<code>?size=<px> of ${CODES} codes on ${CONNECTIONS} connections.`,
       `Open loop: redirects of warm codes, ${REDIRECTS_PER_SECOND} a second.`,
@@ -88,6 +77,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         'every one was judged. The CPU figures hold the redirects too.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
 async function makeLinks(launch: Launch, apiKey: string): Promise<Link[]> {

@@ -1,8 +1,17 @@
 // What does a redirect cost, compared with a bare Bun.serve route with the same response?
 // npm run bench -- redirect --seconds 3 --rounds 5
 import { availableParallelism } from 'node:os'
-import { aliasContenders, aliasFigures } from '../lib/alias-contenders.ts'
-import { isInstalled } from '../lib/machine.ts'
+import { aliasContenders } from '../lib/alias-contenders.ts'
+import {
+  atLeast,
+  atMost,
+  main,
+  measureVariants,
+  milliseconds,
+  type Plan,
+  ratio,
+  value,
+} from '../lib/figures.ts'
 import {
   type Contender,
   hopcodeContender,
@@ -11,9 +20,9 @@ import {
   redirectFacts,
   withLimiter,
 } from '../lib/redirect-round.ts'
-import { alternate, medianOf, medianRatio, type Progress } from '../lib/rounds.ts'
+import type { Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
-import { bare, nginx } from '../lib/variants.ts'
+import { bare } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
 
 export const redirect: Scenario = {
@@ -44,75 +53,57 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     withLimiter(service, program, dataDir),
     ...(await aliasContenders(service, workspace)),
   ]
-  if (isInstalled('nginx')) {
-    const launch = nginx(temporaryPath, links)
-    contenders.push({ name: 'nginx', launch, links, sameHeaders: false })
-  }
-  const measure = (contender: Contender) => measureRedirects(contender, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  return {
+  const plan: Plan<Contender> = {
+    variants: contenders,
+    measure: (contender) => measureRedirects(contender, options),
     baseline: 'bare',
     metrics: REDIRECT_METRICS,
-    variants,
-    summary: [
-      {
-        label: 'redirects/s of warm codes',
-        value: medianOf(variants, 'hopcode', 'requestsPerSecond'),
-        unit: ' /s',
-        digits: 0,
-        isMain: true,
-      },
-      {
-        label: 'the same, beside a bare Bun.serve with the same answer',
-        value: medianRatio(variants, 'hopcode', 'bare', 'requestsPerSecond'),
-        unit: '×',
-        digits: 2,
-        isMain: true,
-        target: { sense: '≥', value: 0.88, stretch: 0.94 },
-      },
-      {
-        label: 'CPU per redirect, beside a bare Bun.serve with the same answer',
-        value: medianRatio(variants, 'hopcode', 'bare', 'cpuMicros'),
-        unit: '×',
-        digits: 2,
-        isMain: true,
-        target: { sense: '≤', value: 1.15, stretch: 1.06 },
-      },
-      {
-        label: 'p99 in the closed loop, beside a bare Bun.serve with the same answer',
-        value: medianRatio(variants, 'hopcode', 'bare', 'closedP99'),
-        unit: '×',
-        digits: 2,
-        target: { sense: '≤', value: 1.6, stretch: 1.3 },
-      },
-      {
-        label: 'CPU per redirect in batches with two redirect threads, beside one',
-        value: medianRatio(variants, '2 threads', 'hopcode', 'batchMicros'),
-        unit: '×',
-        digits: 2,
-        target: { sense: '≤', value: 1.1, stretch: 1.05 },
-      },
-      {
-        label: 'redirects/s in batches with two redirect threads, beside one',
-        value: medianRatio(variants, '2 threads', 'hopcode', 'batchPerSecond'),
-        unit: '×',
-        digits: 2,
-        target: { sense: '≥', value: 1.3, stretch: 1.5 },
-      },
-      {
-        label: 'CPU per redirect in batches with the limiter, beside without',
-        value: medianRatio(variants, 'with limiter', 'hopcode', 'batchMicros'),
-        unit: '×',
-        digits: 2,
-      },
-      ...aliasFigures(variants),
-      {
-        label: `p99 of redirects at ${options.rate} requests/s`,
-        value: medianOf(variants, 'hopcode', 'openP99') / 1000,
-        unit: ' ms',
-        digits: 2,
-      },
-    ],
+    figures: {
+      'redirects/s of warm codes': main(value('hopcode', 'requestsPerSecond', ' /s')),
+      'the same, beside a bare Bun.serve with the same answer': main(
+        ratio('hopcode', 'bare', 'requestsPerSecond', atLeast(0.88, 0.94)),
+      ),
+      'CPU per redirect, beside a bare Bun.serve with the same answer': main(
+        ratio('hopcode', 'bare', 'cpuMicros', atMost(1.15, 1.06)),
+      ),
+      'p99 in the closed loop, beside a bare Bun.serve with the same answer': ratio(
+        'hopcode',
+        'bare',
+        'closedP99',
+        atMost(1.6, 1.3),
+      ),
+      'CPU per redirect in batches with two redirect threads, beside one': ratio(
+        '2 threads',
+        'hopcode',
+        'batchMicros',
+        atMost(1.1, 1.05),
+      ),
+      'redirects/s in batches with two redirect threads, beside one': ratio(
+        '2 threads',
+        'hopcode',
+        'batchPerSecond',
+        atLeast(1.3, 1.5),
+      ),
+      'CPU per redirect in batches with the limiter, beside without': ratio(
+        'with limiter',
+        'hopcode',
+        'batchMicros',
+      ),
+      'CPU per redirect of warm aliases, beside codes': ratio(
+        'aliases',
+        'hopcode',
+        'cpuMicros',
+        atMost(1.15, 1.1),
+      ),
+      'CPU per redirect of codes with a million aliases stored, beside none': ratio(
+        'million aliases',
+        'hopcode',
+        'batchMicros',
+        atMost(1.01, 1),
+      ),
+      [`p99 of redirects at ${options.rate} requests/s`]: milliseconds('hopcode', 'openP99', 2),
+    },
     ...redirectFacts(options),
   }
+  return await measureVariants(plan, options, say)
 }

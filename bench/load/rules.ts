@@ -2,6 +2,7 @@
 // npm run bench -- rules --seconds 3 --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { atLeast, atMost, main, measureVariants, type Plan, ratio } from '../lib/figures.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import {
   type Contender,
@@ -10,7 +11,7 @@ import {
   REDIRECT_METRICS,
   redirectFacts,
 } from '../lib/redirect-round.ts'
-import { alternate, medianRatio, type Progress } from '../lib/rounds.ts'
+import type { Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
 import { startServer } from '../lib/server.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
@@ -38,39 +39,27 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const withRules = { ...(await contenderOf('rules')), sameHeaders: false }
   await setRules(withRules)
   const contenders: Contender[] = [plain, withRules, { ...withRules, name: 'query', query: QUERY }]
-  const measure = (contender: Contender) => measureRedirects(contender, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const ratio = (key: string, name = 'rules') => medianRatio(variants, name, 'plain', key)
-  return {
+  const plan: Plan<Contender> = {
+    variants: contenders,
+    measure: (contender) => measureRedirects(contender, options),
     baseline: 'plain',
     metrics: REDIRECT_METRICS,
-    variants,
-    summary: [
-      {
-        label: 'redirects/s of links with an expiry and `forward_query`, beside plain links',
-        value: ratio('requestsPerSecond'),
-        unit: '×',
-        digits: 2,
-        isMain: true,
-        target: { sense: '≥', value: 0.85, stretch: 0.95 },
-      },
-      {
-        label: 'CPU per redirect of the same, beside plain links',
-        value: ratio('cpuMicros'),
-        unit: '×',
-        digits: 2,
-        isMain: true,
-        target: { sense: '≤', value: 1.2, stretch: 1.1 },
-      },
-      {
-        label: 'the same with a query, which is merged into that of the destination',
-        value: ratio('cpuMicros', 'query'),
-        unit: '×',
-        digits: 2,
-      },
-    ],
+    figures: {
+      'redirects/s of links with an expiry and `forward_query`, beside plain links': main(
+        ratio('rules', 'plain', 'requestsPerSecond', atLeast(0.85, 0.95)),
+      ),
+      'CPU per redirect of the same, beside plain links': main(
+        ratio('rules', 'plain', 'cpuMicros', atMost(1.2, 1.1)),
+      ),
+      'the same with a query, which is merged into that of the destination': ratio(
+        'query',
+        'plain',
+        'cpuMicros',
+      ),
+    },
     ...redirectFacts(options),
   }
+  return await measureVariants(plan, options, say)
 }
 
 async function setRules({ launch, apiKey, links }: Contender & { apiKey: string }): Promise<void> {

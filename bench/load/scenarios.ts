@@ -5,7 +5,6 @@ import { bulk } from './bulk.ts'
 import { cluster } from './cluster.ts'
 import { create } from './create.ts'
 import { dashboard } from './dashboard.ts'
-import { dashboardCreate } from './dashboard-create.ts'
 import { isolation } from './isolation.ts'
 import { list } from './list.ts'
 import { mixed } from './mixed.ts'
@@ -17,14 +16,12 @@ import { scan } from './scan.ts'
 import { signIn } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { start } from './start.ts'
-import { visitStorage } from './visit-storage.ts'
 import { visits } from './visits.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
   redirect,
   rules,
   visits,
-  visitStorage,
   redirectCold,
   scan,
   create,
@@ -34,7 +31,6 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   list,
   dashboard,
-  dashboardCreate,
   signIn,
   start,
   cluster,

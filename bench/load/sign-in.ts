@@ -1,13 +1,14 @@
 // What are the latency of redirects and the memory while a hundred people sign in at once?
 // npm run bench -- sign-in --seconds 10 --rounds 5
 import { issueResetPath, openForm, setPassword } from '../lib/dashboard-client.ts'
+import { atMost, measureVariants, type Plan, ratio, value } from '../lib/figures.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { measureOpen, OPEN_METRICS, SLEEP_MS, sendClosed } from '../lib/load-parts.ts'
 import { signInRepeatedly } from '../lib/people.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
 import { type Contender, hopcodeContender, targetsOf } from '../lib/redirect-round.ts'
-import { alternate, medianOf, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
-import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
+import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Server, startServer } from '../lib/server.ts'
 import { ACCOUNT_EMAIL } from '../lib/variants.ts'
 import { emptyWorkspace } from '../lib/workspace.ts'
@@ -46,27 +47,33 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const { program, dataDir } = workspace
   const setup = await hopcodeContender('hopcode', program, dataDir)
   await givePassword(setup, dataDir)
-  const measure = ({ name }: { name: string }) =>
-    measureRound(setup, options, { withPeople: name === 'and sign-ins' })
-  const contenders = [{ name: 'redirects' }, { name: 'and sign-ins' }]
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const { seconds, rounds, connections } = options
-  return {
+  const plan: Plan<{ name: string }> = {
+    variants: [{ name: 'redirects' }, { name: 'and sign-ins' }],
+    measure: ({ name }) => measureRound(setup, options, { withPeople: name === 'and sign-ins' }),
     baseline: 'redirects',
-    settings: { seconds, rounds, connections, many: MANY, few: FEW, people: PEOPLE },
+    settings: { many: MANY, few: FEW, people: PEOPLE },
     metrics: METRICS,
-    variants,
-    summary: [
-      p99Figure(MANY, medianRatio(variants, 'and sign-ins', 'redirects', 'openP99')),
-      p99Figure(FEW, medianRatio(variants, 'and sign-ins', 'redirects', 'fewP99')),
-      {
-        label: `memory on top while ${PEOPLE} sign in at once`,
-        value: medianOf(variants, 'and sign-ins', 'growth'),
-        unit: ' MiB',
-        digits: 0,
-        target: { sense: '≤', value: 300 },
-      },
-    ],
+    figures: {
+      [`p99 of ${MANY} redirects/s while ${PEOPLE} sign in at once, beside redirects alone`]: ratio(
+        'and sign-ins',
+        'redirects',
+        'openP99',
+        atMost(2),
+      ),
+      [`p99 of ${FEW} redirects/s while ${PEOPLE} sign in at once, beside redirects alone`]: ratio(
+        'and sign-ins',
+        'redirects',
+        'fewP99',
+        atMost(2),
+      ),
+      [`memory on top while ${PEOPLE} sign in at once`]: value(
+        'and sign-ins',
+        'growth',
+        ' MiB',
+        0,
+        atMost(300),
+      ),
+    },
     notes: [
       `Open loop: redirects of warm codes at ${MANY} requests/s, then at ${FEW}, measured from ` +
         'when each was due.',
@@ -77,15 +84,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         'compared with the redirects received.',
     ],
   }
+  return await measureVariants(plan, options, say)
 }
-
-const p99Figure = (rate: number, value: number): SummaryFigure => ({
-  label: `p99 of ${rate} redirects/s while ${PEOPLE} sign in at once, beside redirects alone`,
-  value,
-  unit: '×',
-  digits: 2,
-  target: { sense: '≤', value: 2 },
-})
 
 async function measureRound(
   { launch, links, apiKey }: Setup,

@@ -2,10 +2,11 @@
 // npm run bench -- start --rounds 5
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { atMost, main, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
 import { type MillionFolder, scatteredLinks } from '../lib/million.ts'
 import { followLink } from '../lib/redirect-check.ts'
-import { alternate, medianOf, type Progress, type RoundResult } from '../lib/rounds.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
 import { type Launch, type Server, spawnServer, startServer } from '../lib/server.ts'
 import { hopcode, type Link, WITHOUT_LIMITS } from '../lib/variants.ts'
@@ -58,43 +59,21 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   ]
   // The first start creates the journal and loads the files into the page cache.
   for (const { folder } of contenders) await once(hopcode(program, folder.path, WITHOUT_LIMITS))
-  const measure = (variant: Variant) => measureRound(program, variant)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  return {
+  const plan: Plan<Variant> = {
+    variants: contenders,
+    measure: (variant) => measureRound(program, variant),
     baseline: 'one link',
-    settings: { rounds: options.rounds },
     metrics: METRICS,
-    variants,
-    summary: [
-      {
-        label: 'start to first redirect, a million links',
-        value: medianOf(variants, 'a million', 'firstMs'),
-        unit: ' ms',
-        digits: 0,
-        isMain: true,
-        target: { sense: '≤', value: 200, stretch: 100 },
-      },
-      {
-        label: 'the same after kill -9',
-        value: medianOf(variants, 'a million, after kill -9', 'firstMs'),
-        unit: ' ms',
-        digits: 0,
-      },
-      {
-        label: 'start until all endpoints answer, a million links',
-        value: medianOf(variants, 'a million', 'readyMs'),
-        unit: ' ms',
-        digits: 0,
-      },
-      {
-        label: 'memory after the start, a million links',
-        value: medianOf(variants, 'a million', 'resident'),
-        unit: ' MiB',
-        digits: 0,
-        isMain: true,
-        target: { sense: '≤', value: 90 },
-      },
-    ],
+    figures: {
+      'start to first redirect, a million links': main(
+        value('a million', 'firstMs', ' ms', 0, atMost(200, 100)),
+      ),
+      'the same after kill -9': value('a million, after kill -9', 'firstMs', ' ms'),
+      'start until all endpoints answer, a million links': value('a million', 'readyMs', ' ms'),
+      'memory after the start, a million links': main(
+        value('a million', 'resident', ' MiB', 0, atMost(90)),
+      ),
+    },
     notes: [
       `Asked every ${POLL_MS} ms for a redirect, from before the process began. Its files are in ` +
         'the page cache of the operating system.',
@@ -103,6 +82,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       `after kill -9: ${LEFT} redirects were in the journal alone; each was counted then.`,
     ],
   }
+  return await measureVariants(plan, options, say)
 }
 
 async function createSmall(program: string[], path: string) {

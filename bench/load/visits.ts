@@ -2,6 +2,7 @@
 // npm run bench -- visits --seconds 3 --rounds 5
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { atLeast, atMost, main, measureVariants, type Plan, ratio, value } from '../lib/figures.ts'
 import { sendOwn } from '../lib/load-parts.ts'
 import {
   type Contender,
@@ -13,7 +14,7 @@ import {
   targetsOf,
 } from '../lib/redirect-round.ts'
 import type { Target } from '../lib/request.ts'
-import { alternate, medianRatio, type Progress } from '../lib/rounds.ts'
+import type { Progress } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario, SummaryFigure } from '../lib/scenario.ts'
 import { startServer } from '../lib/server.ts'
 import { addTurns, TURN_METRICS, TURN_NOTE } from '../lib/short-turns.ts'
@@ -53,53 +54,48 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   }
   const off = await variant('off')
   const on = await variant('on')
-  const measure = (contender: Contender) => measureRedirects(contender, options)
-  const variants = await alternate([off, on], options.rounds, measure, say)
-  await using offServer = await startServer(off.launch)
-  await using onServer = await startServer(on.launch)
-  const services = [
-    { name: 'off', server: offServer, targets: targetsFor(off) },
-    { name: 'on', server: onServer, targets: targetsFor(on) },
-  ]
-  await addTurns(services, options, { variants, say })
-  await offServer.stop()
-  await onServer.stop()
-  say('comparing the details with what was sent')
-  const error = await largestError(on, options)
   const facts = redirectFacts(options)
-  const ratio = (label: string, key: string, target?: SummaryFigure['target']): SummaryFigure => ({
-    label: `${label}, with details of visits beside without`,
-    value: medianRatio(variants, 'on', 'off', key),
-    unit: '×',
-    digits: 2,
-    ...(target && { target, isMain: true }),
-  })
-  return {
+  const beside = (key: string, target?: SummaryFigure['target']) => ratio('on', 'off', key, target)
+  const plan: Plan<Contender> = {
+    variants: [off, on],
+    measure: (contender) => measureRedirects(contender, options),
+    finish: async (variants) => {
+      await using offServer = await startServer(off.launch)
+      await using onServer = await startServer(on.launch)
+      const services = [
+        { name: 'off', server: offServer, targets: targetsFor(off) },
+        { name: 'on', server: onServer, targets: targetsFor(on) },
+      ]
+      await addTurns(services, options, { variants, say })
+      await offServer.stop()
+      await onServer.stop()
+      say('comparing the details with what was sent')
+      const error = await largestError(on, options)
+      for (const round of variants.find(({ name }) => name === 'on')?.rounds ?? []) {
+        round.error = error
+      }
+    },
     baseline: 'off',
     metrics: [...REDIRECT_METRICS, ...TURN_METRICS],
-    variants,
-    summary: [
-      ratio('redirects/s', 'turnRedirects', { sense: '≥', value: 0.97, stretch: 0.99 }),
-      ratio('CPU of the redirect threads per redirect', 'turnThreadMicros', {
-        sense: '≤',
-        value: 1.04,
-        stretch: 1.02,
-      }),
-      ratio('p99', 'turnP99', { sense: '≤', value: 1.1, stretch: 1 }),
-      ratio('CPU of all threads per redirect', 'turnMicros'),
-      ratio('memory', 'residentMebibytes'),
-      {
-        label: 'largest error of a value with a share of 5 % or more, at full load',
-        value: error,
-        unit: '%',
-        digits: 1,
-        isMain: true,
-        target: { sense: '≤', value: 3, stretch: 1 },
-      },
-    ],
+    figures: {
+      'redirects/s, with details of visits beside without': main(
+        beside('turnRedirects', atLeast(0.97, 0.99)),
+      ),
+      'CPU of the redirect threads per redirect, with details of visits beside without': main(
+        beside('turnThreadMicros', atMost(1.04, 1.02)),
+      ),
+      'p99, with details of visits beside without': main(beside('turnP99', atMost(1.1, 1))),
+      'CPU of all threads per redirect, with details of visits beside without':
+        beside('turnMicros'),
+      'memory, with details of visits beside without': beside('residentMebibytes'),
+      'largest error of a value with a share of 5 % or more, at full load': main(
+        value('on', 'error', '%', 1, atMost(3, 1)),
+      ),
+    },
     ...facts,
     notes: [...facts.notes, TURN_NOTE],
   }
+  return await measureVariants(plan, options, say)
 }
 
 /** Headers of visitors: as many browsers and referrers, and each with another address. */

@@ -176,7 +176,6 @@ function commit<Result>(db: Database, work: () => Result): Result {
   db.run('BEGIN IMMEDIATE')
   try {
     const result = work()
-    // bench/load/slow-commit.ts replaces this statement.
     db.run('COMMIT')
     return result
   } catch (error) {
