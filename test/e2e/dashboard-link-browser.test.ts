@@ -176,7 +176,7 @@ test('the keyboard reaches the menu and Save, in every theme and width nothing i
     expired_url: `https://example.com/${'a'.repeat(300)}`,
   })
   await page.reload()
-  await tabTo(page, '.link-more')
+  await tabTo(page, '[popovertarget=link-menu]')
   await page.keyboard.press('Enter')
   await tabTo(page, '.menu-item')
   expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Pause')

@@ -149,7 +149,7 @@ function budgets({ limiter, plans }: DashboardDeps, { account }: CurrentUser): H
 function meter(label: string, name: string, { limit, used }: Usage): Html {
   const id = `meter-${name}`
   if (limit === 0) return html`<p><strong>${label}</strong><br>no limit</p>`
-  const all = { id, class: 'meter', min: 0, max: limit, value: used, high: Math.ceil(limit * 0.9) }
+  const all = { id, min: 0, max: limit, value: used, high: Math.ceil(limit * 0.9) }
   const text = `${parts.count(used)} of ${parts.count(limit)} used`
   return html`
     <div class="field">
@@ -179,7 +179,7 @@ async function analyticsPage(
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
           ${planName(account.plan)} plan allows. Redirects of your links do not count.</p>`,
-        html`<div id="budgets" class="columns limits">${budgets(deps, user)}</div>`,
+        html`<div id="budgets" class="columns small">${budgets(deps, user)}</div>`,
       ])}`,
   })
 }

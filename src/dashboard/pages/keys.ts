@@ -259,7 +259,7 @@ const WHAT_CHANGES = html`<p class="hint">Rotate creates a new key with the same
   works for 24 more hours, so that you can replace it without an interruption. Revoke lets a key
   expire in 24 hours, or immediately.</p>`
 
-const renewableActions = (user: CurrentUser, key: KeyRow): Html => html`<div class="row actions">
+const renewableActions = (user: CurrentUser, key: KeyRow): Html => html`<div class="row">
   ${parts.buttonForm(user, `${PATH}/rotate`, 'Rotate', {
     values: { key: key.id },
     title: `Rotate the key ${describe(key)}`,

@@ -206,7 +206,7 @@ const RULES = SETTABLE_PROPERTIES.filter(({ isRule }) => isRule)
 function aboutFields(texts: Texts, errors: Errors, tags: readonly string[]): Html {
   const options = tags.map((tag) => html`<option value="${tag}"></option>`)
   return html`
-    <div class="columns about-fields">
+    <div class="columns small">
       ${ABOUT.map((property) => textField(texts, errors, property))}
       <datalist id="tags">${options}</datalist>
     </div>`
@@ -218,16 +218,16 @@ function ruleFields(texts: Texts, errors: Errors, zone: string): Html {
   const flags = RULES.filter(({ kind }) => kind === 'flag')
   const others = RULES.filter(({ kind }) => kind !== 'flag')
   const fields = html`
-    <div class="columns rule-fields">
+    <div class="columns small">
       ${others.map((property) => textField(texts, errors, property))}
     </div>
     <p class="hint">Times in ${zoneName(zone)}. <a href="/app/account">Change the time zone</a></p>
-    <div class="row rule-flags">
+    <div class="row">
       ${flags.map(({ name, label }) => {
         return parts.checkbox({ name, label, isChecked: texts[name] === '1' })
       })}
     </div>`
-  const all = attributes({ class: 'rules', open: isOpen })
+  const all = attributes({ open: isOpen })
   return html`<details ${all}><summary>Rules</summary>${fields}</details>`
 }
 

@@ -137,7 +137,9 @@ async function codeStatus(deps: DashboardDeps, { account }: CurrentUser, text: s
   if (!budget.allowed) throw rateLimited(budget)
   // Also finds codes without a link that the operator has disabled.
   const isTaken = deps.destinations.find(code) !== undefined
-  return isTaken ? html`<span class="taken">Taken</span>` : html`<span class="free">Free</span>`
+  return isTaken
+    ? html`<span class="badge bad">Taken</span>`
+    : html`<span class="badge good">Free</span>`
 }
 
 /** The parts of the page that htmx replaces: an empty form, the message and the list. */

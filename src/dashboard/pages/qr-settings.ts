@@ -144,12 +144,12 @@ function settingsPage(deps: DashboardDeps, user: CurrentUser, props: SettingsPag
 
 function logoCard({ qrStore }: DashboardDeps, user: CurrentUser, error?: string): Html {
   const hasLogo = qrStore.hasLogo(user.account.id)
-  const image = { src: `${QR_SETTINGS_PATH}/logo.png`, alt: 'Your logo', class: 'qr-logo' }
+  const image = { src: `${QR_SETTINGS_PATH}/logo.png`, alt: 'Your logo', class: 'qr', width: 96 }
   return parts.card('Logo', [
     html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
       with <code>logo=1</code> in the API.</p>`,
     hasLogo &&
-      html`<div class="row qr-current"><img ${attributes(image)}>
+      html`<div class="row"><img ${attributes(image)}>
         ${parts.buttonForm(user, `${QR_SETTINGS_PATH}/logo/remove`, 'Remove')}</div>`,
     parts.form(
       user,

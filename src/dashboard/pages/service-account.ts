@@ -117,7 +117,7 @@ function accountPage(deps: DashboardDeps, user: CurrentUser, props: AccountPageP
     done,
     main: html`
       ${link && resetLinkCard(link, account)}
-      <div class="columns cards two">
+      <div class="columns cards">
         ${parts.card('The account', accountFacts(deps, account))}
         ${parts.card(
           'Plan',

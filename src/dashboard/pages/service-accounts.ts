@@ -160,7 +160,7 @@ function pendingInvites({ oneTimeLinks, clock }: DashboardDeps, user: CurrentUse
     For: ({ email }) =>
       email
         ? html`<span class="long">${shortEmail(email)}</span>`
-        : html`<span class="quiet">anyone with the link</span>`,
+        : html`<span class="hint">anyone with the link</span>`,
     Plan: ({ plan }) => planName(plan ?? 'free'),
     'Expires in': ({ endsAt }) => parts.countdown(endsAt, now),
     Withdraw: { cell: withdrawButton, isHidden: true },

@@ -129,7 +129,7 @@ function linkPage(deps: DashboardDeps, user: CurrentUser, props: LinkPageProps):
     done,
     isRefused: badReason !== undefined,
     main: html`
-      <div class="columns cards two">
+      <div class="columns cards">
         ${parts.card('The link', linkFacts(deps, found))}
         ${found.disabled ? enableCard(user, found) : disableCard(user, found, badReason)}
       </div>`,

@@ -193,7 +193,7 @@ interface RadiosProps {
 }
 
 export const radios = ({ name, legend, choices, value }: RadiosProps): Html => html`
-  <fieldset class="radios">
+  <fieldset>
     <legend>${legend}</legend>
     ${choices.map((choice) => {
       const all = { name, value: choice.value, checked: choice.value === value }
@@ -362,7 +362,7 @@ export function table<Item>(
 /** A bar behind a row of a table in `.shares`. `share`: of the longest bar, 0 to 1. */
 export const shareBar = (share: number): Html => {
   const size = attributes({ width: `${Math.round(share * 1000) / 10}%`, height: '100%' })
-  return html`<svg class="share" aria-hidden="true"><rect ${size} /></svg>`
+  return html`<svg class="share" aria-hidden="true"><rect rx="4" ${size} /></svg>`
 }
 
 export const count = (n: number): string => n.toLocaleString('en')

@@ -5,7 +5,7 @@ import { copyButton } from './components.ts'
 /** A command that tries a new key. Only for the response that shows the key. */
 export const firstRequest = (baseUrl: string, key: string, scope: KeyScope = 'write'): Html => html`
   <h3 id="command-label">Try it in a terminal</h3>
-  <pre class="command" id="command" tabindex="0"
+  <pre id="command" tabindex="0"
     aria-labelledby="command-label"><code>${commandOf(baseUrl, key, scope)}</code></pre>
   <p>${copyButton('command', 'the command')}</p>`
 

@@ -89,20 +89,17 @@ export function hitSection({ path, live, csv }: SectionPaths, chart: HitChart): 
   return html`
     <section class="card" id="hits-section">
       <h2>Hits</h2>
-      <div class="row ranges">
+      <div class="row apart">
         <nav class="tabs" aria-label="Time range of the chart"><ul>${tabs}</ul></nav>
         ${dateForm(path, chart)}
       </div>
       <div ${region}>${summary(chart)}</div>
-      <div class="row chart-foot">
-        <details class="data">
+      <div class="row apart">
+        <details>
           <summary>Show as table</summary>
           <div id="hits-table">${dataTable(chart)}</div>
         </details>
-        ${
-          csv &&
-          html`<p class="csv"><a href="${csv}?${chosen.query}" download>Download as CSV</a></p>`
-        }
+        ${csv && html`<p><a href="${csv}?${chosen.query}" download>Download as CSV</a></p>`}
       </div>
     </section>`
 }
@@ -159,7 +156,7 @@ function summary(chart: HitChart): Html {
   const unit = { hour: 'Hours', day: 'Days', week: 'Weeks from Monday' }[range.unit]
   const current = { hour: 'this hour', day: 'today', week: 'this week' }[range.unit]
   return html`
-    <div class="sums">
+    <div class="row sums">
       <p class="sum">
         <strong>${parts.count(sum)}</strong> ${sum === 1 ? 'hit' : 'hits'} ${period}</p>
       <p class="hint">${comparison(chart)}${parts.count(Math.max(total, sum))} all time${
@@ -175,13 +172,13 @@ function summary(chart: HitChart): Html {
       title: `${hits(sum)} ${period}`,
       description: describe(range, bars),
     })}
-    <p class="hint legend">${unit} in ${zoneName(range.zone)}.
+    <p class="hint">${unit} in ${zoneName(range.zone)}.
       ${bars.at(-1)?.isOpen && html` Outlined: ${current} so far.`}
       ${hadHits && html` <span class="before-key">Line</span>: the period before.`}</p>`
 }
 
 /** How busy the link or the account is now. */
-const lastMinutes = (recent: readonly number[]): Html => html`<p class="hint recent">
+const lastMinutes = (recent: readonly number[]): Html => html`<p class="hint">
   <strong>${parts.count(sumOf(recent))}</strong> in the last ${recent.length} minutes
   ${sparkline(recent, 'minute')}</p>`
 
@@ -213,8 +210,8 @@ function comparison({ range, counts, previous }: HitChart): Html | false {
   if (change === 0) return html`As many as in${tail}`
   const size = `${parts.count(Math.abs(change))} %`
   return change > 0
-    ? html`<strong class="more">▲ ${size} more</strong> than in${tail}`
-    : html`<strong class="fewer">▼ ${size} fewer</strong> than in${tail}`
+    ? html`<strong class="badge good">▲ ${size} more</strong> than in${tail}`
+    : html`<strong class="badge bad">▼ ${size} fewer</strong> than in${tail}`
 }
 
 function barsOf({ range, counts, previous, now }: HitChart): Bar[] {

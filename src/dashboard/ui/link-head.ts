@@ -46,7 +46,7 @@ function menu(user: CurrentUser, { code }: Link, properties: LinkProperties): Ht
     ? (['Resume', 'play', '0'] as const)
     : (['Pause', 'pause', '1'] as const)
   return html`
-    <button type="button" class="button plain link-more" popovertarget="link-menu"
+    <button type="button" class="button plain" popovertarget="link-menu"
       aria-label="More actions">${icon('ellipsis')}</button>
     <div id="link-menu" class="menu" popover>
       ${parts.form(user, `${path}/pause`, [
@@ -92,14 +92,14 @@ export function destinationPart(user: CurrentUser, props: DestinationProps): Htm
       }),
       parts.button(label, isFirst ? 'primary' : 'plain'),
     ],
-    { class: 'form link-url', ...replacesMain(path) },
+    replacesMain(path),
   )
   if (link.url === null) return html`<div class="row link-to">${form}</div>`
   return html`
     <div class="row link-to">
       ${destination(link.url, `${path}?edit=url#field-url`)}
       <details ${attributes({ open: isOpen })}>
-        <summary class="button plain small">${icon('pencil')} Edit
+        <summary>Edit
           <span class="visually-hidden">the destination</span></summary>
         ${form}
       </details>

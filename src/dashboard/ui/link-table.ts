@@ -234,7 +234,7 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
   const { search, tag, byHits } = table
   const choices = tag === '' || tags.includes(tag) ? tags : [tag, ...tags]
   return html`
-    <form method="get" action="/app/links" role="search" class="toolbar" id="search"
+    <form method="get" action="/app/links" role="search" class="row toolbar" id="search"
       hx-get="/app/links" hx-target="#list" hx-swap="outerHTML"
       hx-trigger="submit, input changed delay:250ms" hx-sync="this:replace"
       hx-indicator="#list">
@@ -268,11 +268,11 @@ function toolbar(table: LinkTable, tags: readonly string[]): Html {
         value: byHits ? 'hits' : 'newest',
       })}
       ${parts.button('Search', 'plain', { 'data-without-script': true })}
-      <p id="found" class="quiet" role="status">${found(table)}</p>
+      <p id="found" class="hint" role="status">${found(table)}</p>
       ${exportLink(table, false)}
       <a href="/app/links/bulk">Bulk create</a>
       <a href="/app/links/import">Import</a>
-      <button type="button" class="link" hidden data-needs-script data-shortcuts>Shortcuts</button>
+      <button type="button" class="act" hidden data-needs-script data-shortcuts>Shortcuts</button>
     </form>`
 }
 
@@ -312,7 +312,7 @@ function list(table: LinkTable): Html {
   }
   return html`
     <div id="list">
-      <table class="links">
+      <table class="table links">
         <caption class="visually-hidden">Your links</caption>
         <thead><tr>${HEADS.map(
           ({ name, label }) => html`<th scope="col" class="${name}">${label}</th>`,
@@ -330,7 +330,7 @@ function list(table: LinkTable): Html {
 
 /** Shown while a link is selected. The first button is that of the Enter key. */
 const batchBar = (tags: readonly string[]): Html => html`
-  <div class="batch" role="group" aria-label="Selected links">
+  <div class="row batch" role="group" aria-label="Selected links">
     <p class="selected" role="status"></p>
     <label class="visually-hidden" for="batch-tag">Tag</label>
     <input id="batch-tag" name="tag" list="tags" placeholder="Tag" maxlength="${TAG_MAX}"

@@ -28,7 +28,7 @@ export const listDialogs = (): Html => html`
   </dialog>
   <dialog id="shortcuts" class="dialog" aria-labelledby="shortcuts-title">
     <h2 id="shortcuts-title">Keyboard shortcuts</h2>
-    <dl>${SHORTCUTS.map(([key, action]) => html`<dt><kbd>${key}</kbd></dt><dd>${action}</dd>`)}</dl>
+    <dl class="facts">${SHORTCUTS.map(([key, action]) => html`<dt><kbd>${key}</kbd></dt><dd>${action}</dd>`)}</dl>
     <p class="hint after">Paste a URL anywhere on this page to shorten it.</p>
     ${closeButton()}
   </dialog>`

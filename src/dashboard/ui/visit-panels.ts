@@ -1,6 +1,6 @@
 import type { DayRange, Visits, VisitValue } from '../../analytics/visits.ts'
 import { DAY } from '../../lib/clock.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import type { VisitKind } from '../../visits/values.ts'
 import { longDate } from './chart-ticks.ts'
 import * as parts from './components.ts'
@@ -39,12 +39,12 @@ export function visitSection(section: VisitSection): Html {
   }
   return html`
     <section class="card" id="visits">
-      <div class="panels-head">
+      <div class="row sums">
         <h2>Visitors</h2>
         <p>${peopleAndBots(visits)}</p>
         <p class="hint">${knownPart(visits)} By UTC day: ${periodOf(days)}.</p>
       </div>
-      <div class="panels">${Object.entries(PANEL_TITLES).map(([kind, title]) =>
+      <div class="columns small panels">${Object.entries(PANEL_TITLES).map(([kind, title]) =>
         panel(section, kind as VisitKind, title),
       )}</div>
       <p class="hint">Each panel counts by itself. Combinations, such as the browsers of one
@@ -82,7 +82,7 @@ function panel(
   if (isMissing && !paths) return html``
   const links = paths?.(kind)
   return html`
-    <section class="panel" aria-labelledby="panel-${kind}">
+    <section aria-labelledby="panel-${kind}">
       <h3 id="panel-${kind}">${title}</h3>
       ${isMissing && noCountries}
       ${!isMissing && values.length === 0 && html`<p class="hint">None yet.</p>`}
@@ -90,7 +90,7 @@ function panel(
       ${
         values.length > 0 &&
         links &&
-        html`<p class="panel-foot">
+        html`<p class="row">
           ${
             values.length > ROWS &&
             html`<a href="${links.all}">All ${parts.count(values.length)}</a>`
@@ -116,7 +116,7 @@ export function valueTable(caption: string, values: readonly VisitValue[], total
     Share: { cell: ({ hits }: VisitValue) => shareText(hits, total), isNumber: true },
   }
   const table = parts.table(caption, values, columns, { isNarrow: true })
-  return html`<div ${attributes({ class: 'shares' })}>${table}</div>`
+  return html`<div class="shares">${table}</div>`
 }
 
 /** Never "100 %" or "0 %" of a part that is neither. */

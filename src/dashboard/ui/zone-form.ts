@@ -40,5 +40,5 @@ export const zoneSuggestion = (user: CurrentUser): Html =>
       html`<p>Days begin at midnight UTC. Your browser is in <strong data-zone></strong>.</p>`,
       parts.button('Use this time zone', 'plain'),
     ],
-    { class: 'form row zone', 'data-zone-suggestion': true, hidden: true },
+    { class: 'form row', 'data-zone-suggestion': true, hidden: true },
   )
