@@ -296,7 +296,7 @@ export const card = (title: string, children: Value): Html =>
   html`<section class="card"><h2>${title}</h2>${children}</section>`
 
 /** Names and values. False leaves a line out. */
-export const facts = (lines: readonly (readonly [string, Value] | false)[]): Html => {
+export const facts = (lines: readonly (readonly [Value, Value] | false)[]): Html => {
   const shown = lines.flatMap((line) => (line ? [line] : []))
   return html`<dl class="facts">${shown.map(
     ([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`,

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../lib/html.ts'
+import * as parts from './components.ts'
 import { closeButton } from './toasts.ts'
 
 /** Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. */
@@ -28,7 +29,7 @@ export const listDialogs = (): Html => html`
   </dialog>
   <dialog id="shortcuts" class="dialog" aria-labelledby="shortcuts-title">
     <h2 id="shortcuts-title">Keyboard shortcuts</h2>
-    <dl class="facts">${SHORTCUTS.map(([key, action]) => html`<dt><kbd>${key}</kbd></dt><dd>${action}</dd>`)}</dl>
+    ${parts.facts(SHORTCUTS.map(([key, action]) => [html`<kbd>${key}</kbd>`, action]))}
     <p class="hint after">Paste a URL anywhere on this page to shorten it.</p>
     ${closeButton()}
   </dialog>`
