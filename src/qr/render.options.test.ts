@@ -1,8 +1,7 @@
 /** Margin, level, caption and logo, read by both decoders. */
-import { beforeAll, expect, test } from 'bun:test'
-import { initWasm, Resvg } from '@resvg/resvg-wasm'
+import { expect, test } from 'bun:test'
 import { create } from 'qrcode/lib/core/qrcode.js'
-import { decodeQr, inspectPng } from '../../test/support/decode-qr.ts'
+import { decodeQr, drawSvg, inspectPng } from '../../test/support/decode-qr.ts'
 import { type Bitmap, type Logo, readPng, writePng } from './logo.ts'
 import { LEVELS, parseQrOptions } from './options.ts'
 import { renderQr } from './render.ts'
@@ -12,18 +11,9 @@ const TEXT = 'http://hop.test/SPRING26'
 const LONGEST = `${'https://links.example/'.padEnd(100, 'long-path-')}/ABCDEFGHIJ0123456789`
 const BOTH_READERS = ['jsQR', 'zxing'] as const
 
-beforeAll(async () => {
-  const wasm = Bun.resolveSync('@resvg/resvg-wasm/index_bg.wasm', import.meta.dir)
-  await initWasm(await Bun.file(wasm).arrayBuffer())
-})
-
-/** An SVG with a caption or a logo, drawn by a renderer that shares no code with ours. */
+/** An SVG with a caption or a logo, as a PNG. */
 const drawn = (svg: Uint8Array): Uint8Array<ArrayBuffer> =>
-  new Uint8Array(
-    new Resvg(new TextDecoder().decode(svg), { fitTo: { mode: 'width', value: 700 } })
-      .render()
-      .asPng(),
-  )
+  new Uint8Array(drawSvg(new TextDecoder().decode(svg), { mode: 'width', value: 700 }).asPng())
 
 /** A logo of one color, with a transparent frame. */
 function logoOf(color: string, { width = 100, height = 100 } = {}): Logo {

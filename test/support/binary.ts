@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { freePort } from './ports.ts'
 
 /** The compiled program, driven from outside as an operator would. */
 
@@ -256,12 +257,4 @@ function saysThatItListens(out: ReadableStream<Uint8Array>): Promise<boolean> {
     }
     read().catch(() => resolve(false))
   })
-}
-
-/** A port that was free a moment ago. */
-export function freePort(): number {
-  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = probe
-  probe.stop(true)
-  return port
 }

@@ -1,5 +1,6 @@
 /** Reads QR images back with decoders that share no code with the encoder. */
 
+import { initWasm, Resvg } from '@resvg/resvg-wasm'
 import jsQR from 'jsqr'
 import { PNG } from 'pngjs'
 import { prepareZXingModule, readBarcodes } from 'zxing-wasm/reader'
@@ -22,6 +23,9 @@ interface DecodedQr {
   readers: ('jsQR' | 'zxing')[]
 }
 
+await initWasm(
+  await Bun.file(Bun.resolveSync('@resvg/resvg-wasm/index_bg.wasm', import.meta.dir)).arrayBuffer(),
+)
 const wasm = Bun.file(Bun.fileURLToPath(import.meta.resolve('zxing-wasm/reader/zxing_reader.wasm')))
 // Without this, zxing-wasm fetches its binary from a CDN.
 prepareZXingModule({ overrides: { wasmBinary: await wasm.arrayBuffer() } })
@@ -29,8 +33,9 @@ prepareZXingModule({ overrides: { wasmBinary: await wasm.arrayBuffer() } })
 /** Throws if the image is malformed, if no decoder can read it, or if two read different texts. */
 export async function decodeQr(bytes: Uint8Array, contentType?: string): Promise<DecodedQr> {
   const isSvg = contentType ? contentType.startsWith('image/svg+xml') : bytes[0] === 0x3c
-  const bitmap = isSvg ? rasterizeSvg(new TextDecoder().decode(bytes)) : readPng(bytes)
-  const image = isSvg ? enlarge(bitmap, 4) : bitmap
+  const draw = (zoom: number) => drawPaths(new TextDecoder().decode(bytes), zoom)
+  const bitmap = isSvg ? draw(1) : readPng(bytes)
+  const image = isSvg ? draw(4) : bitmap
   const read = [
     { reader: 'jsQR' as const, text: jsQR(image.data, image.width, image.height)?.data },
     { reader: 'zxing' as const, text: await readWithZxing(image) },
@@ -98,75 +103,19 @@ async function readWithZxing(bitmap: Bitmap): Promise<string | undefined> {
   return result?.text
 }
 
-const SVG_START = /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="0 0 (\d+) (\d+)" [^<>]*>/
+/** An SVG, drawn by a renderer that shares no code with ours. */
+export const drawSvg = (svg: string, fitTo: { mode: 'width' | 'zoom'; value: number }) =>
+  new Resvg(svg, { fitTo }).render()
+
+const SVG_START = /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="0 0 \d+ \d+" [^<>]*>/
 const SVG_PATHS = /^(?:<path fill="#[0-9a-f]{6}" d="[MhHvVz\d -]+"\/>)+<\/svg>\n$/
 
-/**
- * Draws the filled, rectilinear paths that a QR code is made of, one pixel a unit. Throws at
- * anything else, so that no script, style or link gets by unseen.
- */
-function rasterizeSvg(svg: string): Bitmap {
+/** Throws at anything but filled paths, so that no script, style or link gets by unseen. */
+function drawPaths(svg: string, zoom: number): Bitmap {
   const start = SVG_START.exec(svg)
   if (!start || !SVG_PATHS.test(svg.slice(start[0].length))) {
     throw new Error('not an SVG of plain filled paths')
   }
-  const [width, height] = [Number(start[1]), Number(start[2])]
-  const data = new Uint8ClampedArray(width * height * 4)
-  for (const [, color = '', path = ''] of svg.matchAll(/fill="#(\w+)" d="([^"]+)"/g)) {
-    fillPath(path, [...Uint8Array.fromHex(color), 255], { width, height, data })
-  }
-  return { width, height, data }
-}
-
-/**
- * Fills by SVG's own nonzero rule: a pixel is inside if the edges on its left do not cancel out.
- */
-function fillPath(path: string, color: readonly number[], { width, height, data }: Bitmap): void {
-  const turns = turnsOf(path, width, height)
-  for (let row = 0; row < height; row++) {
-    let winding = 0
-    for (let column = 0; column < width; column++) {
-      winding += turns[row * (width + 1) + column] ?? 0
-      if (winding !== 0) data.set(color, (row * width + column) * 4)
-    }
-  }
-}
-
-/**
- * For each pixel, the vertical edges along its left side: down counts 1, up −1. Each row has one
- * place more than pixels, for the edges on the right border.
- */
-function turnsOf(path: string, width: number, height: number): Int8Array {
-  const turns = new Int8Array((width + 1) * height)
-  let x = 0
-  let y = 0
-  let start = { x, y }
-  for (const [, command = '', numbers = ''] of path.matchAll(/([A-Za-z])([^A-Za-z]*)/g)) {
-    const [first = Number.NaN, second = Number.NaN] = numbers.split(' ').map(Number)
-    const fromY = y
-    if (command === 'M') start = { x: first, y: second }
-    if (command === 'M' || command === 'z') ({ x, y } = start)
-    else if (command === 'h') x += first
-    else if (command === 'H') x = first
-    else if (command === 'v') y += first
-    else if (command === 'V') y = first
-    if (!Number.isInteger(x) || !Number.isInteger(y)) throw new Error(`bad path: ${path}`)
-    if (command === 'M') continue
-    for (let row = Math.min(fromY, y); row < Math.max(fromY, y); row++) {
-      const at = row * (width + 1) + x
-      turns[at] = (turns[at] ?? 0) + Math.sign(y - fromY)
-    }
-  }
-  return turns
-}
-
-function enlarge({ width, height, data }: Bitmap, times: number): Bitmap {
-  const enlarged = new Uint8ClampedArray(width * height * times * times * 4)
-  for (let y = 0; y < height * times; y++) {
-    for (let x = 0; x < width * times; x++) {
-      const from = (Math.floor(y / times) * width + Math.floor(x / times)) * 4
-      enlarged.set(data.subarray(from, from + 4), (y * width * times + x) * 4)
-    }
-  }
-  return { width: width * times, height: height * times, data: enlarged }
+  const { width, height, pixels } = drawSvg(svg, { mode: 'zoom', value: zoom })
+  return { width, height, data: new Uint8ClampedArray(pixels) }
 }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
-import { freePort } from './binary.ts'
 import { temporaryFolder } from './folder.ts'
+import { freePort } from './ports.ts'
 
 /** A PostgreSQL of a test's own, in a temporary folder and on a free port of 127.0.0.1. */
 

@@ -1,31 +1,10 @@
-import { connect } from 'node:net'
+import { Conversation, type Told } from './conversation.ts'
 
-interface RawAnswer {
-  status: number
-  headers: Headers
-  text: string
-}
-
-/** Sends bytes exactly as they are, which fetch would not, and reads until the service closes. */
-export async function rawRequest(base: string, head: string[], body = ''): Promise<RawAnswer> {
-  const { hostname, port, host } = new URL(base)
-  const lines = [...head, `Host: ${host}`, 'Connection: close', '', body]
-  const chunks: Buffer[] = []
-  await new Promise<void>((resolve, reject) => {
-    const socket = connect({ host: hostname, port: Number(port) }, () => {
-      socket.write(lines.join('\r\n'))
-    })
-    socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)))
-    socket.on('error', reject)
-    socket.on('close', () => resolve())
-  })
-  const answer = Buffer.concat(chunks).toString()
-  const end = answer.indexOf('\r\n\r\n')
-  const [start = '', ...fields] = answer.slice(0, end).split('\r\n')
-  const headers = new Headers()
-  for (const field of fields) {
-    const colon = field.indexOf(':')
-    headers.append(field.slice(0, colon), field.slice(colon + 1).trim())
-  }
-  return { status: Number(start.split(' ')[1]), headers, text: answer.slice(end + 4) }
+/** Sends bytes exactly as they are, which fetch would not, on a connection of their own. */
+export async function rawRequest(base: string, head: string[], body = ''): Promise<Told> {
+  using client = await Conversation.open(base)
+  client.send([...head, `Host: ${new URL(base).host}`, 'Connection: close', '', body].join('\r\n'))
+  const [told] = await client.answers(1)
+  if (!told) throw new Error('the service closed the connection without an answer')
+  return told
 }
