@@ -43,10 +43,13 @@ export function errorPage(deps: DashboardDeps, { refusal, requestId, request }: 
   const user = findUser(deps, { refusal, requestId, request })
   if (user) {
     const back = html`<div class="row">${linkButton('Go to your links', '/app/links')}</div>`
-    return page(user, { ...response, title, main: [text, back] })
+    return page({ user }, { ...response, title, main: [text, back] })
   }
   const back = html`<p><a href="/app">Go to the dashboard</a></p>`
-  return authPage(deps, request, { ...response, title, main: [text, status === 500 && hint, back] })
+  return authPage(
+    { deps, request },
+    { ...response, title, main: [text, status === 500 && hint, back] },
+  )
 }
 
 /** The page keeps its navigation if the request was wrong, not if the service cannot serve it. */

@@ -80,22 +80,39 @@ function headersOf(own: Record<string, string>, cookies: readonly string[] = [])
   return headers
 }
 
-/** Errors of a form: a bad field, a conflict, or a limit. */
-const FORM_STATUSES = new Set([400, 409, 422, 429])
+/** A form with errors at its fields, which the form's own page shows. */
+export class FormRefusal extends AppError {
+  readonly errors: Readonly<Record<string, string>>
 
-/**
- * Runs the action of a form. Returns an error that the form's own page shows, so that what was
- * typed is not lost. Throws every other error.
- */
-export async function catchFormError<Result>(
-  action: () => Promise<Result>,
-): Promise<{ done: Result } | { error: AppError }> {
+  constructor(errors: Readonly<Record<string, string>>) {
+    super('invalid_value', 'Nothing was saved.')
+    this.errors = errors
+  }
+}
+
+export const refuseAt = (field: string, reason: string) => new FormRefusal({ [field]: reason })
+
+/** A refusal of the whole form, with its reason. */
+export const refuse = (reason: string): AppError => new AppError('invalid_value', reason)
+
+/** Errors of a form: a bad field or a conflict. */
+const FORM_STATUSES = new Set([400, 409, 422])
+
+/** Whether the form's own page shows an error, also that a link was deleted meanwhile. */
+export const isFormError = (error: unknown): error is AppError =>
+  error instanceof AppError &&
+  (FORM_STATUSES.has(error.status) || isTemporary(error) || error.code === 'code_not_found')
+
+/** Runs the check of a field, which shows the error. Other errors are thrown as they are. */
+export async function atField<Result>(
+  name: string,
+  check: () => Result | Promise<Result>,
+): Promise<Result> {
   try {
-    return { done: await action() }
+    return await check()
   } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    if (FORM_STATUSES.has(error.status) || isTemporary(error)) return { error }
-    throw error
+    if (!isFormError(error) || isTemporary(error)) throw error
+    throw refuseAt(name, error.message)
   }
 }
 

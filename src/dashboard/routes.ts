@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
 import { findAsset } from './assets.ts'
-import { anonymously } from './auth/guard.ts'
 import type { DashboardDeps } from './deps.ts'
+import { anonymousPages } from './page-routes.ts'
 import { accountPages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
 import { batchPages } from './pages/batch.ts'
@@ -21,7 +21,7 @@ import { serviceAccountPages } from './pages/service-account.ts'
 import { serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { sharedPages, sharingPages } from './pages/shared.ts'
-import { signInCodePages, signInPages, signOutPages } from './pages/sign-in.ts'
+import { signInPages, signOutPages } from './pages/sign-in.ts'
 import { sitePages } from './pages/site.ts'
 import { themePages } from './pages/theme.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
@@ -33,7 +33,6 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(assetFiles(deps))
     .use(sitePages(deps))
     .use(signInPages(deps))
-    .use(signInCodePages(deps))
     .use(joinPages(deps))
     .use(signOutPages(deps))
     .use(themePages(deps))
@@ -59,11 +58,10 @@ export const dashboardRoutes = (deps: DashboardDeps) =>
     .use(serviceLinksPages(deps))
 
 /** Each is charged like a page without a session: browsers load it once. */
-const assetFiles = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.assets' })
-    .use(anonymously(deps))
-    .get('/app/assets/:file', ({ params, request }) => {
-      const asset = findAsset(params.file, request.headers.get('accept-encoding'))
-      if (!asset) throw new AppError('page_not_found')
-      return asset
-    })
+const assetFiles = anonymousPages({
+  'GET /app/assets/:file': ({ params, request }) => {
+    const asset = findAsset(params.file ?? '', request.headers.get('accept-encoding'))
+    if (!asset) throw new AppError('page_not_found')
+    return asset
+  },
+})

@@ -2,17 +2,15 @@ import type { Requester } from '../../accounts/passwords.ts'
 import { AppError } from '../../errors.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { html } from '../../lib/html.ts'
-import type { DashboardDeps } from '../deps.ts'
+import { FormRefusal, pathOf, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import type { Form } from '../ui/form.ts'
+import { errorOf } from '../ui/form.ts'
 import { page, type Section } from '../ui/layout.ts'
-import type { CurrentUser } from './guard.ts'
+import type { CurrentUser, PageContext } from './guard.ts'
 import { countAttempts } from './sign-in.ts'
 
 /** An action does not ask for a password that was entered in the session within this time. */
 const PROOF_LIFE_MS = 10 * MINUTE
-
-export const WRONG_PASSWORD = 'This is not your password.'
 
 /** The password queue of a signed-in account. */
 export const requesterOf = ({ account }: CurrentUser): Requester => ({
@@ -21,28 +19,23 @@ export const requesterOf = ({ account }: CurrentUser): Requester => ({
 })
 
 /**
- * Whether `password` is the account's. A session has five attempts, then one a minute. Correct
- * passwords count too: verifying them takes the same time.
+ * Refuses the form unless its field `current` is the account's password. A session has five
+ * attempts, then one a minute. Correct passwords count too: verifying them takes the same time.
  */
-export async function verifyOwnPassword(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  password: string,
-): Promise<boolean> {
+export async function requireOwnPassword({ deps, user, form }: PageContext): Promise<void> {
   const { accounts, passwords, throttle } = deps
   const { account, session, origin } = user
   const attempts = [{ gate: 'session', key: String(session.id) }] as const
   throttle.require(attempts)
   const hash = accounts.find(account.id)?.passwordHash
-  return passwords.verify(password, hash, requesterOf(user), {
+  const isRight = await passwords.verify(form.raw('current'), hash, requesterOf(user), {
     before: () => throttle.require(attempts),
     after: () => countAttempts(deps, attempts, { origin, accountId: account.id }),
   })
+  if (!isRight) throw refuseAt('current', 'This is not your password.')
 }
 
 export interface PasswordAction {
-  /** The path of the form, which is sent again with the password. Begins with its section. */
-  path: `/app/${Section}/${string}`
   /** The button's label, for example `Rotate the key`. */
   label: string
   /** The fields of the form, which are sent again. */
@@ -56,20 +49,21 @@ export interface PasswordAction {
  * and no URL contains a secret.
  */
 export async function withPassword(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  form: Form,
+  context: PageContext,
   action: PasswordAction,
   run: () => Promise<Response>,
 ): Promise<Response> {
+  const { deps, user, form } = context
   const { session, account } = user
   const sinceMs = deps.clock() - session.provedAt
   // Negative if the clock was set back, which proves nothing.
   if (sinceMs >= 0 && sinceMs < PROOF_LIFE_MS) return run()
-  const password = form.raw('current')
-  if (password === '') return passwordPage(user, action)
-  if (!(await verifyOwnPassword(deps, user, password))) {
-    return passwordPage(user, action, WRONG_PASSWORD)
+  if (form.raw('current') === '') return passwordPage(context, action)
+  try {
+    await requireOwnPassword(context)
+  } catch (error) {
+    if (!(error instanceof FormRefusal)) throw error
+    return passwordPage({ ...context, refusal: error }, action)
   }
   const proof = { id: session.id, accountId: account.id, provedAt: deps.clock() }
   // The session may have ended while the password was verified.
@@ -77,19 +71,23 @@ export async function withPassword(
   return run()
 }
 
-function passwordPage(user: CurrentUser, action: PasswordAction, error?: string): Response {
-  const { path, label, values = {} } = action
+function passwordPage(context: PageContext, { label, values = {} }: PasswordAction): Response {
+  const { user, request, refusal } = context
+  const path = pathOf(request).replace(/\?.*/, '')
   const section = path.split('/')[2] as Section
-  return page(user, {
+  return page(context, {
     title: 'Confirm your password',
     current: section,
-    status: error ? 422 : 403,
+    ...(!refusal && { status: 403 }),
     main: html`<div class="card">
       <p>Nothing has been changed yet. Enter your password to continue. You will not be asked again
         for ten minutes.</p>
       ${parts.form(user, path, [
         parts.hiddenFields(values),
-        parts.currentPassword(user, { error, extra: { autofocus: true } }),
+        parts.currentPassword(user, {
+          error: errorOf(refusal, 'current'),
+          extra: { autofocus: true },
+        }),
         parts.button(label),
       ])}
       <p class="hint after"><a href="/app/${section}">Cancel</a></p>

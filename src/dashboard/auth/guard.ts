@@ -1,5 +1,4 @@
-import { Elysia } from 'elysia'
-import type { Origin } from '../../accounts/security-log.ts'
+import type { Origin, SecurityEvent } from '../../accounts/security-log.ts'
 import type { SessionRow } from '../../accounts/sessions.ts'
 import type { Account, AccountId, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
@@ -9,13 +8,43 @@ import { clientOf, REQUEST_ID, type ResponseState } from '../../http/context.ts'
 import { rateLimited, refuseDuringMaintenance } from '../../http/guard.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import { bulkBytesMax } from '../../links/create.ts'
+import type { Link } from '../../links/link.ts'
+import { requireOwnedLink } from '../../links/update.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, pathOf } from '../responses.ts'
+import { pathOf } from '../responses.ts'
 import { EMPTY_FORM, type Form, readForm } from '../ui/form.ts'
 import type { Theme } from './cookies.ts'
 import { formToken, requireFormToken, requireSameOrigin } from './csrf.ts'
 
 /** Checks before a page runs: session, form, budget and the client's address. */
+
+/** The parameters of a page's query. */
+export type Query = Readonly<Record<string, string | undefined>>
+
+interface CommonContext {
+  deps: DashboardDeps
+  request: Request
+  /** Parts of the path. */
+  params: Query
+  /** Empty for a form. */
+  query: Query
+  /** Empty for GET. */
+  form: Form
+  /** Why the form was refused, whose page is shown again. */
+  refusal?: AppError
+}
+
+/** A request of a signed-in user. */
+export interface PageContext extends CommonContext {
+  user: CurrentUser
+  /** The form was charged to the write budget. */
+  isCharged: boolean
+}
+
+/** A request without a session. */
+export interface AnonymousContext extends CommonContext {
+  origin: ClientOrigin
+}
 
 export interface CurrentUser {
   account: Account & { email: string; isOwner: boolean }
@@ -53,7 +82,7 @@ function shortPathOf(request: Request): string {
   return path.length > PATH_LENGTH_MAX ? path.replace(/\?.*/, '').slice(0, PATH_LENGTH_MAX) : path
 }
 
-interface GuardOptions {
+export interface GuardOptions {
   /** Only for the owner of the service. Everybody else gets 404. */
   owner?: boolean
   /**
@@ -64,45 +93,56 @@ interface GuardOptions {
 }
 
 /**
- * For pages that need a session: provides `user`, and `form`, which is empty for GET. Forms without
- * the session's token or from another site are refused before the page runs. Without a session the
- * response redirects to the sign-in page. `isCharged`: the form was charged to the write budget.
+ * For pages that need a session. Forms without the session's token or from another site are refused
+ * before the page runs. Without a session the response redirects to the sign-in page.
  */
-export const signedIn = (deps: DashboardDeps, { owner = false, bulk = false }: GuardOptions = {}) =>
-  new Elysia({ name: 'dashboard.signedIn', seed: { owner, bulk } }).derive(
-    { as: 'scoped' },
-    async ({ request, set }) => {
-      const origin = originOf(deps, { request, set })
-      const token = deps.cookies.find('session', request)
-      const session = deps.sessions.find(token)
-      // One page request per tick of the event loop, so that many of them do not delay redirects.
-      if (session) await pageSlices.next()
-      // Before the form is read, which is the most expensive part.
-      spendPage(deps, request, session?.accountId)
-      if (isForm(request)) await deps.writer.catchUp()
-      const early = requireSession(session ?? deps.sessions.find(token), owner)
-      const account = { id: early.accountId, plan: early.plan }
-      const isCharged = bulk !== false && isLargeForm(request)
-      if (isCharged) {
-        requireSameOrigin(request, deps.baseUrl)
-        deps.unsent.requireRoom(account.id)
-        spendWrite(deps, account)
-      }
-      const isLargest = bulk === 'file' && early.isOwner === 1
-      const bytesMax = bulk ? bulkFormBytesMax(deps, account, isLargest) : SMALL_BODY_MAX
-      const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
-      // A form may arrive slowly: the session may have ended meanwhile.
-      const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
-      const user = currentUserOf(deps, found, { request, origin, token: token ?? '' })
-      return { user, form, isCharged }
-    },
-  )
+export async function userContext(
+  deps: DashboardDeps,
+  { request, set, query, params }: RequestContext,
+  { owner = false, bulk = false }: GuardOptions = {},
+): Promise<PageContext> {
+  const origin = originOf(deps, { request, set })
+  const token = deps.cookies.find('session', request)
+  const session = deps.sessions.find(token)
+  // One page request per tick of the event loop, so that many of them do not delay redirects.
+  if (session) await pageSlices.next()
+  // Before the form is read, which is the most expensive part.
+  spendPage(deps, request, session?.accountId)
+  if (isForm(request)) await deps.writer.catchUp()
+  const early = requireSession(session ?? deps.sessions.find(token), owner)
+  const account = { id: early.accountId, plan: early.plan }
+  const isCharged = bulk !== false && isLargeForm(request)
+  if (isCharged) {
+    requireSameOrigin(request, deps.baseUrl)
+    deps.unsent.requireRoom(account.id)
+    spendWrite(deps, account)
+  }
+  const isLargest = bulk === 'file' && early.isOwner === 1
+  const bytesMax = bulk ? bulkFormBytesMax(deps, account, isLargest) : SMALL_BODY_MAX
+  const form = await readGuardedForm(deps, request, token, { owner: account.id, bytesMax })
+  // A form may arrive slowly: the session may have ended meanwhile.
+  const found = form === EMPTY_FORM ? early : requireSession(deps.sessions.find(token), owner)
+  const user = currentUserOf(deps, found, { request, origin, token: token ?? '' })
+  return { deps, user, request, params, query: isForm(request) ? {} : query, form, isCharged }
+}
 
-/** For pages without a session, like the sign-in: charges the client's address. */
-export const anonymously = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.anonymously' }).onBeforeHandle({ as: 'scoped' }, ({ request }) => {
-    spendPage(deps, request)
-  })
+/** Enough for an e-mail address and a password. Anybody may send this, on many connections. */
+const ANONYMOUS_FORM_BYTES_MAX = 16 * 1024
+
+/** For pages without a session: charges the client's address. The form's token is in a cookie. */
+export async function anonymousContext(
+  deps: DashboardDeps,
+  { request, set, query, params }: RequestContext,
+): Promise<AnonymousContext> {
+  spendPage(deps, request)
+  const origin = originOf(deps, { request, set })
+  if (!isForm(request)) return { deps, origin, request, params, query, form: EMPTY_FORM }
+  await deps.writer.catchUp()
+  const limits = { owner: origin.network, bytesMax: ANONYMOUS_FORM_BYTES_MAX }
+  const cookie = deps.cookies.find('form', request)
+  const form = await readGuardedForm(deps, request, cookie, limits)
+  return { deps, origin, request, params, query: {}, form }
+}
 
 function requireSession(session: SessionRow | undefined, owner: boolean): SessionRow {
   if (!session) throw new AppError('sign_in_needed')
@@ -111,19 +151,29 @@ function requireSession(session: SessionRow | undefined, owner: boolean): Sessio
 }
 
 /** The complete, current account. Throws `sign_in_needed` if it was deleted meanwhile. */
-export function requireAccount({ accounts }: DashboardDeps, { account }: CurrentUser): AccountRow {
-  const found = accounts.find(account.id)
+export function requireAccount({ deps, user }: Pick<PageContext, 'deps' | 'user'>): AccountRow {
+  const found = deps.accounts.find(user.account.id)
   if (!found) throw new AppError('sign_in_needed')
   return found
 }
 
-/** The parameters of a page's query. */
-export type Query = Readonly<Record<string, string | undefined>>
+/** The link of the account that the path names. Throws `code_not_found`. */
+export const ownLink = ({ deps, user, params }: PageContext): Link =>
+  requireOwnedLink(deps, user.account, params.code ?? '')
 
-/** The part of Elysia's context that describes the client. */
+/** Logs what a user has done to the own account. */
+export const logEvent = (
+  { deps, user }: PageContext,
+  event: SecurityEvent,
+  fields: Readonly<Record<string, string | number>> = {},
+): void => deps.security.record(event, user.origin, { accountId: user.account.id, fields })
+
+/** The part of Elysia's context that pages need. */
 export interface RequestContext {
   request: Request
   set: { headers: object }
+  query: Query
+  params: Query
 }
 
 export interface ClientOrigin extends Origin {
@@ -132,7 +182,10 @@ export interface ClientOrigin extends Origin {
 }
 
 /** The client of a request. Sets the response's request id. */
-export function originOf(deps: DashboardDeps, { request, set }: RequestContext): ClientOrigin {
+function originOf(
+  deps: DashboardDeps,
+  { request, set }: Pick<RequestContext, 'request' | 'set'>,
+): ClientOrigin {
   const client = clientOf(deps.address, request)
   const { headers } = set as ResponseState
   headers[REQUEST_ID] ??= deps.requestIds.next()
@@ -163,18 +216,6 @@ export function spendWrite(deps: DashboardDeps, account: Account): void {
   if (!budget.allowed) throw rateLimited(budget)
 }
 
-/** Charges a change like `spendWrite`, then runs it. Returns errors like `catchFormError`. */
-export function tryWrite<Result>(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
-  change: () => Promise<Result>,
-): Promise<{ done: Result } | { error: AppError }> {
-  return catchFormError(async () => {
-    spendWrite(deps, account)
-    return change()
-  })
-}
-
 async function readGuardedForm(
   { baseUrl, hasher, bodies }: DashboardDeps,
   request: Request,
@@ -186,20 +227,6 @@ async function readGuardedForm(
   const form = await readForm(bodies, request, limits)
   requireFormToken(hasher, cookie, form.raw('csrf'))
   return form
-}
-
-/** Enough for an e-mail address and a password. Anybody may send this, on many connections. */
-const ANONYMOUS_FORM_BYTES_MAX = 16 * 1024
-
-/** Reads a form without a session. Its token belongs to the cookie `form`. */
-export async function readAnonymousForm(deps: DashboardDeps, request: Request): Promise<Form> {
-  await deps.writer.catchUp()
-  const limits = {
-    owner: clientNetwork(clientOf(deps.address, request)),
-    bytesMax: ANONYMOUS_FORM_BYTES_MAX,
-  }
-  const cookie = deps.cookies.find('form', request)
-  return readGuardedForm(deps, request, cookie, limits)
 }
 
 /** Parsing a form needs several times its size in memory. */

@@ -5,6 +5,7 @@ import type { AccountId } from '../../accounts/store.ts'
 import type { JoinResult } from '../../accounts/writes.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { FormRefusal, refuseAt } from '../responses.ts'
 import type { Form } from '../ui/form.ts'
 import type { ClientOrigin } from './guard.ts'
 import { countAttempts } from './sign-in.ts'
@@ -12,16 +13,6 @@ import { countAttempts } from './sign-in.ts'
 /** The rules of the pages that create an account or reset its password. */
 
 export type JoinFlow = Purpose | 'sign-up'
-
-/** `token`: that of the one-time link. */
-export type JoinRequest = { flow: 'sign-up' } | { flow: Purpose; token: string }
-
-export interface JoinErrors {
-  email?: string | undefined
-  password?: string | undefined
-  /** The current password of an existing account. */
-  current?: string | undefined
-}
 
 export const PASSWORD_NEEDED =
   'This address already has an account. Enter its current password, or choose another address if ' +
@@ -37,19 +28,19 @@ export function findAddress(
   return account?.email ?? link?.email ?? undefined
 }
 
-/** `address`, if given, takes precedence over the one in the form. */
+/** `address`, if given, takes precedence over the one in the form. Throws `FormRefusal`. */
 export function parseJoin(
   sent: Form,
   address: string | undefined,
-): { email: string; password: string } | { errors: JoinErrors } {
+): { email: string; password: string } {
   const email = address ?? parseEmail(sent.text('email'))
   const password = sent.raw('password')
-  const errors: JoinErrors = {
-    email: email === undefined ? 'Enter an address like name@example.com.' : undefined,
-    password: findPasswordProblem(password, email),
-  }
-  if (email === undefined || errors.password) return { errors }
-  return { email, password }
+  const problem = findPasswordProblem(password, email)
+  if (email !== undefined && !problem) return { email, password }
+  throw new FormRefusal({
+    ...(email === undefined && { email: 'Enter an address like name@example.com.' }),
+    ...(problem && { password: problem }),
+  })
 }
 
 /** Throws `too_many_attempts`. */
@@ -67,25 +58,27 @@ export function countRegistration(deps: DashboardDeps, origin: ClientOrigin): vo
 /**
  * Setting up the owner with the address of an existing account needs that account's password:
  * otherwise anybody could register the address first and become the owner. Returns the stored hash
- * that `current` was verified against; null if no account with a password has the address.
+ * that `current` was verified against; null if no account with a password has the address. Throws
+ * `FormRefusal`.
  */
 export async function proveExisting(
   deps: DashboardDeps,
   claim: { link: OneTimeLinkRow; origin: ClientOrigin; email: string; current: string },
-): Promise<{ hash: string | null } | { errors: JoinErrors }> {
+): Promise<string | null> {
   const { accounts, passwords, throttle, security } = deps
   const { link, origin, email, current } = claim
   const account = accounts.findByEmail(email)
   const hash = account?.passwordHash ?? null
-  if (hash === null) return { hash }
-  if (current === '') return { errors: { current: PASSWORD_NEEDED } }
+  if (hash === null) return null
+  if (current === '') throw refuseAt('current', PASSWORD_NEEDED)
   const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
   const by = { queue: 'oneTimeLink', key: String(link.id) } as const
   const hooks = throttle.hooks(attempts, (gate) =>
     security.record('throttle.engaged', origin, { accountId: account?.id, fields: { gate } }),
   )
   const isRight = await passwords.verify(current, hash, by, hooks)
-  return isRight ? { hash } : { errors: { current: 'This is not the password of that account.' } }
+  if (!isRight) throw refuseAt('current', 'This is not the password of that account.')
+  return hash
 }
 
 interface Newcomer {
@@ -105,7 +98,7 @@ export const storeSignUp = (
 
 export async function storeJoin(
   { writer, moderation, hasher, clock }: DashboardDeps,
-  at: Exclude<JoinRequest, { flow: 'sign-up' }>,
+  at: { flow: Purpose; token: string },
   { provedHash, ...newcomer }: Newcomer,
 ): Promise<JoinResult> {
   const now = clock()

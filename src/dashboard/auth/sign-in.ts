@@ -11,7 +11,12 @@ import type { Attempt } from '../../accounts/throttle.ts'
 import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
-import { type ClientOrigin, type CurrentUser, currentUserOf } from './guard.ts'
+import {
+  type AnonymousContext,
+  type ClientOrigin,
+  type CurrentUser,
+  currentUserOf,
+} from './guard.ts'
 
 export const CODE_PAGE = '/app/sign-in/code'
 
@@ -36,21 +41,14 @@ export const cookieSeconds = (
 ): number | undefined =>
   isLong ? Math.max(0, Math.ceil((createdAt + LONG_SESSION_MS - now) / 1000)) : undefined
 
-interface StartedFrom {
-  request: Request
-  origin: ClientOrigin
-  /** The session lasts 30 days. */
-  isLong?: boolean
-}
-
 /**
- * Starts a new session and never reuses the one whose cookie the request sent. `cookies` belong to
- * the response.
+ * Starts a new session and never reuses the one whose cookie the request sent. `isLong`: it lasts
+ * 30 days. `cookies` belong to the response.
  */
 export async function startSession(
-  deps: DashboardDeps,
-  { request, origin, isLong = false }: StartedFrom,
+  { deps, request, origin }: AnonymousContext,
   proof: SignInProof,
+  isLong = false,
 ): Promise<{ user: CurrentUser; cookies: string[] }> {
   const { cookies, hasher, random, sessions } = deps
   const { session, token } = await sessions.start(proof, {
@@ -131,17 +129,11 @@ export async function checkPassword(
   }
 }
 
-interface SentCode {
-  account: AccountRow
-  origin: ClientOrigin
-  request: Request
-  text: string
-}
-
 /** The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. */
 export function checkCode(
-  deps: DashboardDeps,
-  { account, origin, request, text }: SentCode,
+  { deps, origin, request }: AnonymousContext,
+  account: AccountRow,
+  text: string,
 ): Factor | undefined {
   const { security, hasher, cookies, clock } = deps
   const accountId = account.id

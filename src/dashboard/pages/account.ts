@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { findPasswordProblem, PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
 import { planName } from '../../accounts/plans.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
@@ -7,13 +6,15 @@ import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { findTimeZone } from '../../hits/range.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { requesterOf, verifyOwnPassword, WRONG_PASSWORD } from '../auth/confirm-password.ts'
-import { type CurrentUser, requireAccount, signedIn } from '../auth/guard.ts'
+import { requesterOf, requireOwnPassword } from '../auth/confirm-password.ts'
+import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
 import { cookieSeconds } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { seeOther } from '../responses.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { FormRefusal, refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { confirmPage } from '../ui/confirm.ts'
+import { errorOf } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 import { zoneForm, zoneOf } from '../ui/zone-form.ts'
 
@@ -22,67 +23,39 @@ const PATH = '/app/account'
 const LINKS_AWAITED_MAX = 2000
 
 /** The account's password, sessions and deletion. */
-export const accountPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.account', prefix: PATH })
-    .use(signedIn(deps))
-    .get('', ({ user, query }) => accountPage(deps, user, { done: query.done }))
-    .post('/password', async ({ user, form }) => {
-      const changed = await changePassword(deps, user, {
-        current: form.raw('current'),
-        next: form.raw('password'),
-      })
-      if ('errors' in changed) return accountPage(deps, user, changed)
-      return seeOther(`${PATH}?done=password`, [changed.cookie])
-    })
-    .post('/sessions/end', async ({ user, form }) => {
-      const id = Number(form.text('session'))
-      if (Number.isSafeInteger(id)) await deps.sessions.end(id, user.account.id)
-      return seeOther(`${PATH}?done=session`)
-    })
-    .post('/sessions/end-others', async ({ user }) => {
-      await deps.sessions.endOthers(user.account.id, user.session.id)
-      return seeOther(`${PATH}?done=sessions`)
-    })
-    .post('/time-zone', async ({ user, form }) => {
-      const timeZone = findTimeZone(form.text('zone'))
-      if (!timeZone) throw new AppError('invalid_value', 'There is no such time zone.')
-      await deps.writer.call('setTimeZone', { accountId: user.account.id, timeZone })
-      return seeOther(form.text('next') === 'analytics' ? '/app/analytics' : `${PATH}?done=zone`)
-    })
-    .get('/delete', ({ user }) => deletePage(deps, user))
-    .post('/delete', async ({ user, form }) => {
-      const { account, origin } = user
-      if (!(await verifyOwnPassword(deps, user, form.raw('current')))) {
-        return deletePage(deps, user, WRONG_PASSWORD)
-      }
-      const { linkCount } = requireAccount(deps, user)
-      const deletion = await deps.deletion.begin(account.id, deps.clock())
-      if (!deletion) return deletePage(deps, user)
-      deps.security.record('account.deletion_started', origin, { accountId: account.id })
-      if (linkCount <= LINKS_AWAITED_MAX) await deletion.done
-      return seeOther('/app/sign-in?done=deleted', [deps.cookies.end('session')])
-    })
-
-interface PasswordErrors {
-  current?: string | undefined
-  password?: string | undefined
-}
+export const accountPages = signedInPages({
+  'GET /app/account': accountPage,
+  'POST /app/account/password': formAction(accountPage, changePassword),
+  'POST /app/account/sessions/end': async ({ deps, user, form }) => {
+    const id = Number(form.text('session'))
+    if (Number.isSafeInteger(id)) await deps.sessions.end(id, user.account.id)
+    return seeOther(`${PATH}?done=session`)
+  },
+  'POST /app/account/sessions/end-others': async ({ deps, user }) => {
+    await deps.sessions.endOthers(user.account.id, user.session.id)
+    return seeOther(`${PATH}?done=sessions`)
+  },
+  'POST /app/account/time-zone': async ({ deps, user, form }) => {
+    const timeZone = findTimeZone(form.text('zone'))
+    if (!timeZone) throw refuse('There is no such time zone.')
+    await deps.writer.call('setTimeZone', { accountId: user.account.id, timeZone })
+    return seeOther(form.text('next') === 'analytics' ? '/app/analytics' : `${PATH}?done=zone`)
+  },
+  'GET /app/account/delete': deletePage,
+  'POST /app/account/delete': formAction(deletePage, deleteAccount),
+})
 
 /**
  * Changes the password, ends every other session, and gives this one a new token, so that copies of
- * its cookie stop working. Changes nothing if it returns errors.
+ * its cookie stop working.
  */
-async function changePassword(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { current, next }: { current: string; next: string },
-): Promise<{ errors: PasswordErrors } | { cookie: string }> {
-  const { account, session, origin } = user
+async function changePassword(context: PageContext): Promise<Response> {
+  const { deps, user, form } = context
+  const { account, session } = user
+  const next = form.raw('password')
   const password = findPasswordProblem(next, account.email)
-  if (password) return { errors: { password } }
-  if (!(await verifyOwnPassword(deps, user, current))) {
-    return { errors: { current: WRONG_PASSWORD } }
-  }
+  if (password) throw new FormRefusal({ password })
+  await requireOwnPassword(context)
   const passwordHash = await deps.passwords.hash(next, requesterOf(user))
   const { token, hash: tokenHash } = deps.sessions.newToken()
   const isChanged = await deps.writer.call('changePassword', {
@@ -93,8 +66,20 @@ async function changePassword(
     now: deps.clock(),
   })
   if (!isChanged) throw new AppError('sign_in_needed')
-  deps.security.record('password.changed', origin, { accountId: account.id })
-  return { cookie: deps.cookies.session(token, cookieSeconds(session, deps.clock())) }
+  logEvent(context, 'password.changed')
+  const cookie = deps.cookies.session(token, cookieSeconds(session, deps.clock()))
+  return seeOther(`${PATH}?done=password`, [cookie])
+}
+
+async function deleteAccount(context: PageContext): Promise<Response> {
+  const { deps, user } = context
+  await requireOwnPassword(context)
+  const { linkCount } = requireAccount(context)
+  const deletion = await deps.deletion.begin(user.account.id, deps.clock())
+  if (!deletion) return deletePage(context)
+  logEvent(context, 'account.deletion_started')
+  if (linkCount <= LINKS_AWAITED_MAX) await deletion.done
+  return seeOther('/app/sign-in?done=deleted', [deps.cookies.end('session')])
 }
 
 const DONE = {
@@ -104,27 +89,17 @@ const DONE = {
   zone: 'The time zone is set.',
 }
 
-interface AccountPageProps {
-  errors?: PasswordErrors
-  done?: string | undefined
-}
-
-function accountPage(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { errors = {}, done }: AccountPageProps,
-): Response {
-  const account = requireAccount(deps, user)
-  return page(user, {
+function accountPage(context: PageContext): Response {
+  const { deps, user } = context
+  const account = requireAccount(context)
+  return page(context, {
     title: 'Account',
     current: 'account',
     messages: DONE,
-    done,
-    isRefused: Boolean(errors.current || errors.password),
     main: html`
       <div class="columns cards">
         ${parts.card('You', accountFacts(deps, account))}
-        ${parts.card('Password', passwordForm(user, errors))}
+        ${parts.card('Password', passwordForm(context))}
       </div>
       ${parts.card('Time zone', zoneForm(user, zoneOf(account)))}
       <div id="security">
@@ -163,13 +138,13 @@ const twoFactor = (account: AccountRow): Html =>
     : html`<p>Off: the password alone is enough to sign in.</p>
         ${parts.linkButton('Set it up…', `${PATH}/two-factor`)}`
 
-const passwordForm = (user: CurrentUser, errors: PasswordErrors): Html =>
+const passwordForm = ({ user, refusal }: PageContext): Html =>
   parts.form(user, `${PATH}/password`, [
-    parts.currentPassword(user, { label: 'Current password', error: errors.current }),
+    parts.currentPassword(user, { label: 'Current password', error: errorOf(refusal, 'current') }),
     parts.newPassword({
       label: 'New password',
       hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
-      error: errors.password,
+      error: errorOf(refusal, 'password'),
     }),
     parts.button('Change the password'),
   ])
@@ -212,8 +187,9 @@ function browserName(agent: string): string {
   return system ? `${name} on ${system === 'Mac OS X' ? 'macOS' : system}` : name
 }
 
-function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Response {
-  const { id, linkCount } = requireAccount(deps, user)
+function deletePage(context: PageContext): Response {
+  const { deps, user, refusal } = context
+  const { id, linkCount } = requireAccount(context)
   const frame = {
     title: 'Delete the account',
     current: 'account',
@@ -221,20 +197,19 @@ function deletePage(deps: DashboardDeps, user: CurrentUser, error?: string): Res
   } as const
   if (deps.accounts.isLastOwner(id)) {
     const reason = 'This account is the only owner of the service: it cannot be deleted.'
-    return page(user, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
+    return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
   }
   const links = parts.plural(linkCount, 'link')
   const loss =
     linkCount === 0
       ? 'The account has no links.'
       : `${links} of the account stop working, also their printed QR codes.`
-  return confirmPage(user, {
+  return confirmPage(context, {
     ...frame,
-    isRefused: error !== undefined,
     warning: html`<strong>${loss}</strong> Anybody can then claim its codes. This cannot be
       undone.`,
     action: `${PATH}/delete`,
-    fields: parts.currentPassword(user, { error }),
+    fields: parts.currentPassword(user, { error: errorOf(refusal, 'current') }),
     label: linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
   })
 }

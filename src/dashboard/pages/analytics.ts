@@ -1,16 +1,14 @@
-import { Elysia } from 'elysia'
 import { planName } from '../../accounts/plans.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import type { RangeTopLink } from '../../analytics/top.ts'
 import { AppError } from '../../errors.ts'
-import { hitRange } from '../../hits/range.ts'
 import type { HitOwner } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
 import type { Link } from '../../links/link.ts'
-import { requireOwnedLink } from '../../links/update.ts'
-import { type CurrentUser, type Query, requireAccount, signedIn } from '../auth/guard.ts'
+import { ownLink, type PageContext, requireAccount } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { signedInPages } from '../page-routes.ts'
 import { htmlResponse, movedTo, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import {
@@ -26,92 +24,71 @@ import { page, wantsFragment } from '../ui/layout.ts'
 import { linkPath } from '../ui/link-parts.ts'
 import { shownUrl } from '../ui/shown-url.ts'
 import { zoneOf, zoneSuggestion } from '../ui/zone-form.ts'
-import { visitPanels } from './visits.ts'
+import { accountHits, linkHits, readRange, visitPanels } from './visits.ts'
 
 const PATH = '/app/analytics'
 const TOP_ROWS = 10
 
 /** Hits of all links of the account, its links with the most hits, and its remaining budgets. */
-export const analyticsPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.analytics', prefix: '/app' })
-    .use(signedIn(deps))
-    .get('/analytics', async ({ request, user, query }) => {
-      const chart = await accountChart(deps, user, parseRange(query))
-      if (!wantsFragment(request)) return analyticsPage(deps, user, chart)
-      const limits = budgets(deps, user)
-      return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', limits)}`)
-    })
-    .get('/analytics/:code', ({ request, user, params, query }) => {
-      const chosen = parseRange(query)
-      if (wantsFragment(request)) return refreshedLink(deps, user, params.code, chosen)
-      const { code } = requireOwnedLink(deps, user.account, params.code)
-      return seeOther(`${linkPath(code)}?${chosen.query}`)
-    })
-    // The paths of earlier versions.
-    .get('/numbers', ({ query }) => movedTo(`${PATH}?${parseRange(query).query}`))
-    .get('/numbers/:code', ({ user, params, query }) => {
-      const { code } = requireOwnedLink(deps, user.account, params.code)
-      return movedTo(`${PATH}/${code}?${parseRange(query).query}`)
-    })
+export const analyticsPages = signedInPages({
+  'GET /app/analytics': async (context) => {
+    const chart = await accountChart(context)
+    if (!wantsFragment(context.request)) return analyticsPage(context, chart)
+    const limits = budgets(context)
+    return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', limits)}`)
+  },
+  'GET /app/analytics/:code': (context) => {
+    if (wantsFragment(context.request)) return refreshedLink(context)
+    return seeOther(`${linkHits(context).path}?${parseRange(context.query).query}`)
+  },
+  // The paths of earlier versions.
+  'GET /app/numbers': ({ query }) => movedTo(`${PATH}?${parseRange(query).query}`),
+  'GET /app/numbers/:code': (context) =>
+    movedTo(`${PATH}/${ownLink(context).code}?${parseRange(context.query).query}`),
+})
 
 /** The hits of a link over time, for the link's page, which accepts the range in its query. */
-export async function linkHits(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { link, query }: { link: Link; query: Query },
-): Promise<Html> {
-  const path = linkPath(link.code)
+export async function linkHitsSection(context: PageContext, link: Link): Promise<Html> {
+  const hits = linkHits(context)
+  const { path } = hits
   const paths = { path, live: `${PATH}/${link.code}`, csv: `${path}/hits.csv` }
-  const chart = await linkChart(deps, user, link, parseRange(query))
+  const chart = await linkChart(context, link)
   return html`${hitSection(paths, chart)}
-    ${await visitPanels(deps, { owner: { linkId: link.id }, path, ...chart })}`
+    ${await visitPanels(context.deps, hits, chart)}`
 }
 
 /** The element of a link's page whose number is refreshed with its chart. */
 export const HIT_COUNT_ID = 'hit-count'
 
-async function refreshedLink(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  text: string,
-  chosen: ChosenRange,
-): Promise<Response> {
+async function refreshedLink(context: PageContext): Promise<Response> {
   try {
-    const link = requireOwnedLink(deps, user.account, text)
-    const chart = await linkChart(deps, user, link, chosen)
+    const chart = await linkChart(context, ownLink(context))
     const count = html`${parts.count(chart.total)}`
     return htmlResponse(html`${refreshedHits(chart)}${outOfBand(HIT_COUNT_ID, count)}`)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     // The link was deleted while its page was open. Reload the page, which reports that.
-    const path = linkPath(encodeURIComponent(text))
+    const path = linkPath(encodeURIComponent(context.params.code ?? ''))
     return htmlResponse(html``, { status: error.status, headers: { 'hx-redirect': path } })
   }
 }
 
-function accountChart(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  chosen: ChosenRange,
-): Promise<HitChart> {
+function accountChart(context: PageContext): Promise<HitChart> {
   const empty = html`<p>None of your links has been followed yet. Create one and share it: its hits
     appear here within seconds.</p>${parts.linkButton('Go to the links', '/app/links', 'primary')}`
-  const zone = zoneOf(requireAccount(deps, user))
-  return readChart(deps, { owner: { accountId: user.account.id }, zone, chosen, empty })
+  const zone = zoneOf(requireAccount(context))
+  const chosen = parseRange(context.query)
+  return readChart(context.deps, { ...accountHits(context), zone, chosen, empty })
 }
 
-function linkChart(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  link: Link,
-  chosen: ChosenRange,
-): Promise<HitChart> {
+function linkChart(context: PageContext, { id, url }: Link): Promise<HitChart> {
   const empty =
-    link.url === null
+    url === null
       ? html`<p>This code is reserved. Set a destination to use it.</p>`
       : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`
-  const zone = zoneOf(requireAccount(deps, user))
-  return readChart(deps, { owner: { linkId: link.id }, zone, chosen, empty })
+  const zone = zoneOf(requireAccount(context))
+  const chosen = parseRange(context.query)
+  return readChart(context.deps, { owner: { linkId: id }, zone, chosen, empty })
 }
 
 interface ChartOptions {
@@ -127,9 +104,7 @@ export async function readChart(
 ): Promise<HitChart> {
   const { series, clock, writer } = deps
   const now = clock()
-  const isPreset = 'preset' in chosen.choice
-  const firstHit = isPreset ? await series.firstHit(owner) : undefined
-  const range = hitRange(chosen.choice, { zone, now, firstHit })
+  const range = await readRange(deps, { owner, zone, choice: chosen.choice })
   const previous = range.previous && (await series.bars(owner, range.previous)).counts
   const { counts, total, imported } = await series.bars(owner, range.bounds)
   // Refused while the disk is: the page does without them.
@@ -138,12 +113,13 @@ export async function readChart(
 }
 
 /** The limits of the plan, and their usage in the last minute. */
-function budgets({ limiter, plans }: DashboardDeps, { account }: CurrentUser): Html {
-  const { read, write } = limiter.usage(account)
+function budgets({ deps, user: { account } }: PageContext): Html {
+  const { read, write } = deps.limiter.usage(account)
+  const { bulkMax } = deps.plans[account.plan]
   return html`
     ${meter('Changes', 'write', write)}
     ${meter('Reads', 'read', read)}
-    <p><strong>URLs in one bulk</strong><br>${parts.count(plans[account.plan].bulkMax)} at most</p>`
+    <p><strong>URLs in one bulk</strong><br>${parts.count(bulkMax)} at most</p>`
 }
 
 function meter(label: string, name: string, { limit, used }: Usage): Html {
@@ -161,25 +137,22 @@ function meter(label: string, name: string, { limit, used }: Usage): Html {
     </div>`
 }
 
-async function analyticsPage(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  chart: HitChart,
-): Promise<Response> {
-  const account = requireAccount(deps, user)
+async function analyticsPage(context: PageContext, chart: HitChart): Promise<Response> {
+  const { deps, user } = context
+  const account = requireAccount(context)
   const paths = { path: PATH, live: PATH, csv: `${PATH}.csv` }
-  return page(user, {
+  return page(context, {
     title: 'Analytics',
     current: 'analytics',
     main: html`
       ${account.timeZone === null && zoneSuggestion(user)}
       ${hitSection(paths, chart)}
-      ${await visitPanels(deps, { owner: { accountId: account.id }, path: PATH, ...chart })}
+      ${await visitPanels(deps, accountHits(context), chart)}
       ${chart.total > 0 && (await topCard(deps, account, chart))}
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the
           ${planName(account.plan)} plan allows. Redirects of your links do not count.</p>`,
-        html`<div id="budgets" class="columns small">${budgets(deps, user)}</div>`,
+        html`<div id="budgets" class="columns small">${budgets(context)}</div>`,
       ])}`,
   })
 }

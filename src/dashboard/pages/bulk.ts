@@ -1,35 +1,34 @@
-import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { SMALL_BODY_MAX } from '../../http/body.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { bulk, checkUrl } from '../../links/create.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
+import { type CurrentUser, type PageContext, spendWrite } from '../auth/guard.ts'
 import { linesOf, parseUrlFile, type UrlLine } from '../csv.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, fileResponse, isTemporary } from '../responses.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { fileResponse, isTemporary, refuseAt } from '../responses.ts'
 import { type BulkItem, bulkCsv, fitsPage, groupItems, resultCards } from '../ui/bulk-result.ts'
 import * as parts from '../ui/components.ts'
-import type { Form } from '../ui/form.ts'
+import { errorOf } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 /** Bulk create: many URLs at once, pasted or from a CSV file. */
-export const bulkPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.bulk', prefix: '/app/links/bulk' })
-    .use(signedIn(deps, { bulk: true }))
-    .get('', ({ user }) => bulkPage(deps, user, {}))
-    .post('', async ({ user, form, isCharged }) => {
-      const pasted = keptText(form, deps.plans[user.account.plan].bulkMax)
-      const sent = await catchFormError(async () => {
+export const bulkPages = signedInPages(
+  {
+    'GET /app/links/bulk': (context) => bulkPage(context, { pasted: '' }),
+    'POST /app/links/bulk': formAction(
+      (context) => bulkPage(context, { pasted: keptText(context) }),
+      async (context) => {
         // First, because reading a file is the most expensive part.
-        if (!isCharged) spendWrite(deps, user.account)
-        return shortenAll(deps, user, form)
-      })
-      if ('error' in sent) return bulkPage(deps, user, { pasted, error: sent.error })
-      if ('problem' in sent.done) return bulkPage(deps, user, { pasted, ...sent.done })
-      return resultResponse(deps, user, sent.done.items, form.text('as') === 'csv')
-    })
+        if (!context.isCharged) spendWrite(context.deps, context.user.account)
+        return resultResponse(context, await shortenAll(context))
+      },
+    ),
+  },
+  { bulk: true },
+)
 
 /** Bytes of the results and of the text field, so that the whole page stays below 200 kB. */
 const CONTENT_BYTES_MAX = 185_000
@@ -39,19 +38,15 @@ const bytesOf = (markup: Html): number => Buffer.byteLength(markup.toString())
  * A page if it has room for every result, else a file: a file has no size limit, and every passcode
  * must be shown. If all lines failed, a page shows the first ones.
  */
-function resultResponse(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  items: BulkItem[],
-  isFileWanted: boolean,
-): Response {
+function resultResponse(context: PageContext, items: BulkItem[]): Response {
+  const isFileWanted = context.form.text('as') === 'csv'
   const failed = items.filter(({ view }) => !view.ok)
   const pasted = failed.map(({ text }) => text).join('\n')
   const haveAllFailed = failed.length === items.length
   if (haveAllFailed || (!isFileWanted && fitsPage(items))) {
     const cards = resultCards(groupItems(items))
     const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
-    if (haveAllFailed || hasRoom) return bulkPage(deps, user, { items, cards, pasted })
+    if (haveAllFailed || hasRoom) return bulkPage(context, { items, cards, pasted })
   }
   return fileResponse(bulkCsv(items), { name: 'hopcode-new-links.csv', type: CSV_TYPE })
 }
@@ -60,49 +55,37 @@ function resultResponse(
 const KEPT_LENGTH_MAX = SMALL_BODY_MAX
 
 /** The pasted text, or one batch of it if it is very long. */
-function keptText(form: Form, bulkMax: number): string {
+function keptText({ deps, user, form }: PageContext): string {
   const pasted = form.raw('urls')
   if (pasted.length <= KEPT_LENGTH_MAX) return pasted
-  return linesOf(pasted, bulkMax)
+  return linesOf(pasted, deps.plans[user.account.plan].bulkMax)
     .map(({ text }) => text)
     .join('\n')
-}
-
-/** The problem of the form, and its field. */
-interface FormProblem {
-  problem: string
-  field: 'urls' | 'file'
 }
 
 /** Characters of a file name beside each of its lines. */
 const FILE_NAME_MAX = 60
 
-async function shortenAll(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  form: Form,
-): Promise<{ items: BulkItem[] } | FormProblem> {
+async function shortenAll({ deps, user, form }: PageContext): Promise<BulkItem[]> {
   const { bulkMax } = deps.plans[user.account.plan]
   const file = form.file('file')
   const fromFile = file ? await parseUrlFile(file, bulkMax + 1) : []
-  if ('problem' in fromFile) return { problem: fromFile.problem, field: 'file' }
+  if ('problem' in fromFile) throw refuseAt('file', fromFile.problem)
   const fileName = file?.name.slice(0, FILE_NAME_MAX)
   const pasted = linesOf(form.raw('urls'), bulkMax + 1)
   const lines = [
     ...pasted.map((line) => ({ ...line, place: `Line ${line.line}` })),
     ...fromFile.map((line) => ({ ...line, place: `${fileName}, line ${line.line}` })),
   ]
-  if (lines.length === 0) {
-    return { problem: 'Paste at least one URL, or choose a file.', field: 'urls' }
-  }
+  if (lines.length === 0) throw refuseAt('urls', 'Paste at least one URL, or choose a file.')
   if (lines.length > bulkMax) {
     const max = parts.count(bulkMax)
-    return {
-      problem: `These are more than ${max} URLs: your plan accepts ${max} at once.`,
-      field: fromFile.length > bulkMax ? 'file' : 'urls',
-    }
+    throw refuseAt(
+      fromFile.length > bulkMax ? 'file' : 'urls',
+      `These are more than ${max} URLs: your plan accepts ${max} at once.`,
+    )
   }
-  return { items: await shortenLines(deps, user, lines) }
+  return shortenLines(deps, user, lines)
 }
 
 async function shortenLines(
@@ -131,30 +114,26 @@ async function shortenLines(
   })
 }
 
-interface BulkPageProps extends Partial<FormProblem> {
+interface BulkPageProps {
   items?: BulkItem[]
   cards?: Html
-  error?: AppError
   /** The text field: the whole text of a refused form, or the lines that failed. */
-  pasted?: string
+  pasted: string
 }
 
 const TOO_LONG =
   'What you sent is too long to be shown here again. Correct the original and send it again as a ' +
   'file, or in smaller parts.'
 
-function bulkPage(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps): Response {
-  const { items = [], cards, error, problem, pasted = '' } = props
+function bulkPage(context: PageContext, { items = [], cards, pasted }: BulkPageProps): Response {
   const okCount = items.filter(({ view }) => view.ok).length
-  const hasFailed = problem !== undefined || (items.length > 0 && okCount === 0)
   const room = CONTENT_BYTES_MAX - (cards ? bytesOf(cards) : 0)
   const hasRoom = pasted.length <= room && bytesOf(html`${pasted}`) <= room
-  return page(user, {
+  return page(context, {
     title: 'Bulk create',
     current: 'links',
     back: { href: '/app/links', label: 'All links' },
-    error,
-    isRefused: hasFailed,
+    ...(items.length > 0 && okCount === 0 && { status: 422 }),
     main: html`
       ${cards}
       <section class="card">
@@ -163,15 +142,14 @@ function bulkPage(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
           html`<h2>${okCount === items.length ? 'Create more links' : 'Correct and try again'}</h2>`
         }
         ${hasRoom || parts.notice('note', html`<p>${TOO_LONG}</p>`)}
-        ${bulkForm(deps, user, { ...props, pasted: hasRoom ? pasted : '' })}
+        ${bulkForm(context, hasRoom ? pasted : '')}
       </section>`,
   })
 }
 
-function bulkForm(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps): Html {
-  const { pasted = '', problem, field, error } = props
-  const errorOf = (name: string) => (field === name ? problem : undefined)
+function bulkForm({ deps, user, refusal }: PageContext, pasted: string): Html {
   const { bulkMax } = deps.plans[user.account.plan]
+  const canRetry = refusal && isTemporary(refusal)
   return parts.form(
     user,
     '/app/links/bulk',
@@ -182,7 +160,7 @@ function bulkForm(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
         type: 'textarea',
         value: pasted,
         hint: `Up to ${parts.count(bulkMax)} at once on your plan.`,
-        error: errorOf('urls'),
+        error: errorOf(refusal, 'urls'),
         autocomplete: 'off',
         extra: { spellcheck: 'false', rows: 8, class: 'code' },
       }),
@@ -191,8 +169,8 @@ function bulkForm(deps: DashboardDeps, user: CurrentUser, props: BulkPageProps):
         label: 'Or a CSV file',
         type: 'file',
         hint: html`We read the <code>url</code>, <code>long_url</code> or <code>destination</code>
-          column, or else the first. ${error && isTemporary(error) && 'Choose the file again.'}`,
-        error: errorOf('file'),
+          column, or else the first. ${canRetry && 'Choose the file again.'}`,
+        error: errorOf(refusal, 'file'),
         extra: { accept: '.csv,.tsv,.txt,text/csv,text/plain' },
       }),
       html`<div class="row">

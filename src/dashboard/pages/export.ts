@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { generatedBody } from '../../http/unsent.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
@@ -10,21 +9,20 @@ import {
   propertiesView,
   SETTABLE_PROPERTIES,
 } from '../../links/property-table.ts'
-import { signedIn } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { signedInPages } from '../page-routes.ts'
 import { fileResponse } from '../responses.ts'
 import { filterOf, parseTableQuery } from '../ui/link-table.ts'
 
 /** The links of the account that the list shows as one file, generated while it is sent. */
-export const exportPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.export', prefix: '/app/links' })
-    .use(signedIn(deps))
-    .get('/export.csv', async ({ user, query }) => {
-      const hold = deps.unsent.hold(user.account.id)
-      hold.take(EXPORT_BYTES)
-      const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
-      return csvResponse(deps, await generatedBody(csvOf(deps, chunks), hold))
-    })
+export const exportPages = signedInPages({
+  'GET /app/links/export.csv': async ({ deps, user, query }) => {
+    const hold = deps.unsent.hold(user.account.id)
+    hold.take(EXPORT_BYTES)
+    const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
+    return csvResponse(deps, await generatedBody(csvOf(deps, chunks), hold))
+  },
+})
 
 /** A file with a few links. */
 export const exportSome = (deps: DashboardDeps, links: readonly Link[]): Response =>

@@ -1,53 +1,36 @@
-import { Elysia } from 'elysia'
 import { SPAN_DAYS_MAX } from '../../analytics/schema.ts'
-import { AppError } from '../../errors.ts'
-import { type BarUnit, dateOf, type HitRange, hitRange, zonedHour } from '../../hits/range.ts'
-import type { HitOwner } from '../../hits/series.ts'
+import { type BarUnit, dateOf, type HitRange, zonedHour } from '../../hits/range.ts'
 import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
-import { requireOwnedLink } from '../../links/update.ts'
-import { type CurrentUser, type Query, requireAccount, signedIn } from '../auth/guard.ts'
-import type { DashboardDeps } from '../deps.ts'
-import { fileResponse } from '../responses.ts'
+import { type PageContext, requireAccount } from '../auth/guard.ts'
+import { signedInPages } from '../page-routes.ts'
+import { fileResponse, refuse } from '../responses.ts'
 import { parseRange } from '../ui/hit-chart.ts'
 import { zoneOf } from '../ui/zone-form.ts'
+import { accountHits, type HitsPage, linkHits, readRange } from './visits.ts'
 
 /** The series of a chart as a file: hours or days of the account's time zone. */
-export const hitFiles = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.hitFiles', prefix: '/app' })
-    .use(signedIn(deps))
-    .get('/analytics.csv', ({ user, query }) =>
-      hitFile(deps, user, { owner: { accountId: user.account.id }, query, name: 'hits' }),
-    )
-    .get('/links/:code/hits.csv', ({ user, params, query }) => {
-      const { id, code } = requireOwnedLink(deps, user.account, params.code)
-      return hitFile(deps, user, { owner: { linkId: id }, query, name: `hits-${code}` })
-    })
+export const hitFiles = signedInPages({
+  'GET /app/analytics.csv': (context) => hitFile(context, accountHits(context), 'hits'),
+  'GET /app/links/:code/hits.csv': (context) => {
+    const hits = linkHits(context)
+    return hitFile(context, hits, `hits-${hits.label}`)
+  },
+})
 
-interface FileOptions {
-  owner: HitOwner
-  /** The query of the chart, and `by`: `hour` or `day`. */
-  query: Query
-  name: string
-}
-
-async function hitFile(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { owner, query, name }: FileOptions,
-): Promise<Response> {
-  const { series, clock } = deps
+/** The query is that of the chart, and `by`: `hour` or `day`. */
+async function hitFile(context: PageContext, { owner }: HitsPage, name: string): Promise<Response> {
+  const { deps, query } = context
   const { choice, typed } = parseRange(query)
-  if (typed) throw new AppError('invalid_value', typed.problem)
-  const zone = zoneOf(requireAccount(deps, user))
-  const options = { zone, now: clock(), firstHit: await series.firstHit(owner) }
-  const chart = hitRange(choice, options)
+  if (typed) throw refuse(typed.problem)
+  const zone = zoneOf(requireAccount(context))
+  const chart = await readRange(deps, { owner, zone, choice })
   const unit = unitOf(query.by, chart)
   const days = chart.first.until(chart.last).days + 1
   if (unit === 'hour' && days > SPAN_DAYS_MAX.hour) {
-    throw new AppError('invalid_value', `At most ${SPAN_DAYS_MAX.hour} days by hour.`)
+    throw refuse(`At most ${SPAN_DAYS_MAX.hour} days by hour.`)
   }
-  const range = unit === chart.unit ? chart : hitRange(choice, { ...options, unit })
-  const { counts } = await series.bars(owner, range.bounds)
+  const range = unit === chart.unit ? chart : await readRange(deps, { owner, zone, choice, unit })
+  const { counts } = await deps.series.bars(owner, range.bounds)
   const lines = counts.map((count, i) => csvLine([startText(range, i), count]))
   const text = csvLine([`${unit} (${zone})`, 'hits']) + lines.join('')
   return fileResponse(text, { name: `${name}-${range.first}-to-${range.last}.csv`, type: CSV_TYPE })

@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { generatedBody } from '../../http/unsent.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
@@ -10,43 +9,37 @@ import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html, visible } from '../../lib/html.ts'
 import { EXPORT_BYTES } from '../../links/export.ts'
-import { type CurrentUser, signedIn, spendWrite } from '../auth/guard.ts'
-import type { DashboardDeps } from '../deps.ts'
-import { catchFormError, fileResponse, seeOther } from '../responses.ts'
+import { type CurrentUser, type PageContext, spendWrite } from '../auth/guard.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { fileResponse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/links/import'
 
 /** Import of a file of another service, and export of all links. */
-export const importPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.import', prefix: PATH })
-    .use(signedIn(deps, { bulk: 'file' }))
-    .get('', ({ user }) => importPage(deps, user))
-    .post('', async ({ user, form, isCharged }) => {
-      const sent = await catchFormError(async () => {
-        if (!isCharged) spendWrite(deps, user.account)
-        checkFile(deps, user, form)
-      })
-      return 'error' in sent ? importPage(deps, user, sent.error) : seeOther(PATH)
-    })
-    .post('/start', async ({ user, isCharged }) => {
-      const sent = await catchFormError(async () => {
-        if (!isCharged) spendWrite(deps, user.account)
-        deps.imports.start(user.account)
-      })
-      return 'error' in sent ? importPage(deps, user, sent.error) : seeOther(PATH)
-    })
-    .get('/report.csv', async ({ user }) => {
+export const importPages = signedInPages(
+  {
+    'GET /app/links/import': importPage,
+    'POST /app/links/import': formAction(importPage, async (context) => {
+      if (!context.isCharged) spendWrite(context.deps, context.user.account)
+      checkFile(context)
+      return PATH
+    }),
+    'POST /app/links/import/start': formAction(importPage, async ({ deps, user, isCharged }) => {
+      if (!isCharged) spendWrite(deps, user.account)
+      deps.imports.start(user.account)
+      return PATH
+    }),
+    'GET /app/links/import/report.csv': async ({ deps, user }) => {
       const job = deps.imports.find(user.account.id)
       if (!job?.summary) throw new AppError('page_not_found')
       const hold = deps.unsent.hold(user.account.id)
       hold.take(EXPORT_BYTES)
       const body = await generatedBody(textOf(job.report, 'utf-8'), hold)
       return fileResponse(body, { name: 'hopcode-import.csv', type: CSV_TYPE })
-    })
-    .get('/export/:format', async ({ user, params }) => {
+    },
+    'GET /app/links/import/export/:format': async ({ deps, user, params }) => {
       const format = EXPORT_FORMATS.find((one) => one === params.format)
       if (!format) throw new AppError('page_not_found')
       const hold = deps.unsent.hold(user.account.id)
@@ -55,7 +48,10 @@ export const importPages = (deps: DashboardDeps) =>
       const name = `hopcode-${isoTime(deps.clock()).slice(0, 10)}.${format}`
       const type = format === 'csv' ? CSV_TYPE : 'application/x-ndjson'
       return fileResponse(body, { name, type })
-    })
+    },
+  },
+  { bulk: 'file' },
+)
 
 const PASSWORDS = {
   pause: 'Import them paused',
@@ -66,7 +62,7 @@ type Passwords = keyof typeof PASSWORDS
 
 const DOMAINS_LENGTH_MAX = 500
 
-function checkFile(deps: DashboardDeps, { account }: CurrentUser, form: Form): void {
+function checkFile({ deps, user: { account }, form }: PageContext): void {
   const file = form.file('file')
   if (!file) throw new AppError('invalid_value', 'Choose a file.')
   const domainText = form.text('domain')
@@ -88,14 +84,14 @@ function checkFile(deps: DashboardDeps, { account }: CurrentUser, form: Form): v
   )
 }
 
-function importPage(deps: DashboardDeps, user: CurrentUser, error?: AppError): Response {
+function importPage(context: PageContext): Response {
+  const { deps, user } = context
   const job = deps.imports.find(user.account.id)
   const isRunning = job?.phase === 'checking' || job?.phase === 'importing'
-  return page(user, {
+  return page(context, {
     title: 'Import and export',
     current: 'links',
     back: { href: '/app/links', label: 'All links' },
-    error,
     main: html`
       ${job && jobCard(user, job)}
       ${!isRunning && uploadCard(user)}

@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
 import { issueKey } from '../../accounts/keys.ts'
 import {
@@ -6,7 +5,6 @@ import {
   LINK_PAGES,
   type OneTimeLinkRow,
   oneTimePath,
-  type Purpose,
 } from '../../accounts/one-time-links.ts'
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
@@ -14,20 +12,11 @@ import { AppError } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
-import {
-  anonymously,
-  type ClientOrigin,
-  type CurrentUser,
-  originOf,
-  type RequestContext,
-  readAnonymousForm,
-} from '../auth/guard.ts'
+import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
 import {
   countRegistration,
   findAddress,
-  type JoinErrors,
   type JoinFlow,
-  type JoinRequest,
   logJoin,
   PASSWORD_NEEDED,
   parseJoin,
@@ -36,11 +25,11 @@ import {
   storeSignUp,
 } from '../auth/join.ts'
 import { askForCode, startSession } from '../auth/sign-in.ts'
-import type { DashboardDeps } from '../deps.ts'
-import { seeOther } from '../responses.ts'
+import { anonymousPages, formAction } from '../page-routes.ts'
+import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { firstRequest } from '../ui/first-request.ts'
-import type { Form } from '../ui/form.ts'
+import { errorOf, typed } from '../ui/form.ts'
 import { authPage, page } from '../ui/layout.ts'
 
 const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: string }>> = {
@@ -69,48 +58,39 @@ const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: st
 }
 
 /** The pages that create an account or reset its password. */
-export const joinPages = (deps: DashboardDeps) => {
-  const pages = new Elysia({ name: 'dashboard.join', prefix: '/app' }).use(anonymously(deps))
-  for (const flow of ['setup', 'invite', 'reset'] as const) {
-    const path = `/${LINK_PAGES[flow]}/:token` as const
-    pages
-      .get(path, ({ request, params: { token } }) => {
-        const link = requireLink(deps, flow, token)
-        return joinPage(deps, request, { flow, token, link })
-      })
-      .post(path, ({ request, set, params: { token } }) =>
-        join(deps, { request, set }, { flow, token }),
-      )
+export const joinPages = anonymousPages({
+  ...flowPages('setup', `/app/${LINK_PAGES.setup}/:token`),
+  ...flowPages('invite', `/app/${LINK_PAGES.invite}/:token`),
+  ...flowPages('reset', `/app/${LINK_PAGES.reset}/:token`),
+  ...flowPages('sign-up', '/app/sign-up'),
+})
+
+function flowPages(flow: JoinFlow, path: string) {
+  const show = (context: AnonymousContext) => joinPage(context, flow)
+  return {
+    [`GET ${path}`]: show,
+    [`POST ${path}`]: formAction(show, (context) => join(context, flow)),
   }
-  return pages
-    .get('/sign-up', ({ request }) => {
-      requireOpen(deps)
-      return joinPage(deps, request, { flow: 'sign-up' })
-    })
-    .post('/sign-up', ({ request, set }) => {
-      requireOpen(deps)
-      return join(deps, { request, set }, { flow: 'sign-up' })
-    })
 }
 
-function requireLink(
-  { hasher, oneTimeLinks: links, clock }: DashboardDeps,
-  purpose: Purpose,
-  token: string,
-): OneTimeLinkRow {
-  const link = findOneTimeLink({ hasher, links }, purpose, token, clock())
+/** The link that the path names; undefined for sign-up. Throws if the page is not open. */
+function linkOf(
+  { deps, params: { token = '' } }: AnonymousContext,
+  flow: JoinFlow,
+): OneTimeLinkRow | undefined {
+  const { hasher, oneTimeLinks: links, clock, signUp } = deps
+  if (flow === 'sign-up') {
+    if (signUp !== 'open') throw new AppError('page_not_found')
+    return undefined
+  }
+  const link = findOneTimeLink({ hasher, links }, flow, token, clock())
   if (!link) throw new AppError('link_over')
   return link
 }
 
-function requireOpen({ signUp }: DashboardDeps): void {
-  if (signUp !== 'open') throw new AppError('page_not_found')
-}
-
 /** Answers alike, and takes as long, whether or not the address has an account already. */
 async function signUp(
-  deps: DashboardDeps,
-  origin: ClientOrigin,
+  { deps, origin }: AnonymousContext,
   { email, password }: { email: string; password: string },
 ): Promise<Response> {
   countRegistration(deps, origin)
@@ -124,36 +104,23 @@ async function signUp(
 }
 
 /** Validates the form, stores the account or its password, and signs in. */
-async function join(
-  deps: DashboardDeps,
-  context: RequestContext,
-  at: JoinRequest,
-): Promise<Response> {
-  const { request } = context
-  const { flow } = at
-  const origin = originOf(deps, context)
-  const link = at.flow === 'sign-up' ? undefined : requireLink(deps, at.flow, at.token)
-  const sent = await readAnonymousForm(deps, context.request)
-  const again = (errors: JoinErrors) => joinPage(deps, request, { ...at, link, sent, errors })
-  const parsed = parseJoin(sent, findAddress(deps, flow, link))
-  if ('errors' in parsed) return again(parsed.errors)
-  const { email, password } = parsed
-
-  if (at.flow === 'sign-up' || !link) return signUp(deps, origin, { email, password })
-  const proved =
-    flow === 'setup'
-      ? await proveExisting(deps, { link, origin, email, current: sent.raw('current') })
-      : { hash: null }
-  if ('errors' in proved) return again(proved.errors)
+async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response> {
+  const { deps, origin, form, params } = context
+  const link = linkOf(context, flow)
+  const { email, password } = parseJoin(form, findAddress(deps, flow, link))
+  if (flow === 'sign-up' || !link) return signUp(context, { email, password })
+  const current = form.raw('current')
+  const provedHash =
+    flow === 'setup' ? await proveExisting(deps, { link, origin, email, current }) : null
   const by: Requester = { queue: 'oneTimeLink', key: String(link.id) }
   const passwordHash = await deps.passwords.hash(password, by)
   const { key, stored } = issueKey(deps)
-  const newcomer = { email, passwordHash, key: stored, provedHash: proved.hash }
-  const joined = await storeJoin(deps, at, newcomer)
+  const newcomer = { email, passwordHash, key: stored, provedHash }
+  const joined = await storeJoin(deps, { flow, token: params.token ?? '' }, newcomer)
   if ('refused' in joined) {
     if (joined.refused === 'link_over') throw new AppError('link_over')
-    if (joined.refused === 'password_needed') return again({ current: PASSWORD_NEEDED })
-    return again({ email: 'This address already has an account. Sign in with it.' })
+    if (joined.refused === 'password_needed') throw refuseAt('current', PASSWORD_NEEDED)
+    throw refuseAt('email', 'This address already has an account. Sign in with it.')
   }
   const { accountId, hasNewKey: isNew } = joined
   logJoin(deps, origin, { flow, link, accountId, isNew })
@@ -162,7 +129,7 @@ async function join(
   // A one-time link replaces the password, not the second factor.
   if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
   const proof = { accountId, passwordHash }
-  const { cookies, user } = await startSession(deps, { request, origin }, proof)
+  const { cookies, user } = await startSession(context, proof)
   if (!isNew) return seeOther(next, cookies)
   return welcomePage(user, { cookies, key, flow, baseUrl: deps.baseUrl })
 }
@@ -176,10 +143,12 @@ interface WelcomeProps {
 
 /** The first page of a new account: the only response that shows its key. */
 const welcomePage = (user: CurrentUser, { cookies, key, flow, baseUrl }: WelcomeProps): Response =>
-  page(user, {
-    title: 'Welcome',
-    cookies,
-    main: html`<div class="card">
+  page(
+    { user },
+    {
+      title: 'Welcome',
+      cookies,
+      main: html`<div class="card">
       ${parts.notice('good', html`<p>Your account is ready, and you are signed in.</p>`)}
       <p>Use this key in the <code>X-API-Key</code> header to create links from your own code. You
         can replace it on the <a href="/app/keys">Keys</a> page.</p>
@@ -191,7 +160,8 @@ const welcomePage = (user: CurrentUser, { cookies, key, flow, baseUrl }: Welcome
       </div>
     </div>
     ${flow === 'setup' && twoFactorCard}`,
-  })
+    },
+  )
 
 /** For the owner, whose account gives access to all others. */
 const twoFactorCard = parts.card('Protect your account', [
@@ -200,59 +170,53 @@ const twoFactorCard = parts.card('Protect your account', [
   parts.linkButton('Set up two-factor sign-in', '/app/account/two-factor'),
 ])
 
-type JoinPageProps = JoinRequest & {
-  link?: OneTimeLinkRow | undefined
-  /** The refused form. */
-  sent?: Form
-  errors?: JoinErrors
-}
-
-function joinPage(deps: DashboardDeps, request: Request, props: JoinPageProps): Response {
+function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
+  const { deps, request, params } = context
   const sender = anonymousForm(deps, request)
-  const { flow, link, errors = {} } = props
   const { title, lead, button: label } = TEXTS[flow]
-  const path = props.flow === 'sign-up' ? '/app/sign-up' : oneTimePath(props.flow, props.token)
-  return authPage(deps, request, {
+  const address = findAddress(deps, flow, linkOf(context, flow))
+  const path = flow === 'sign-up' ? '/app/sign-up' : oneTimePath(flow, params.token ?? '')
+  return authPage(context, {
     title,
     cookies: sender.cookies,
-    isRefused: Boolean(errors.email || errors.password || errors.current),
     main: html`<p>${lead}</p>
-      ${parts.form(sender, path, [
-        joinFields(props, findAddress(deps, flow, link)),
-        parts.button(label),
-      ])}
+      ${parts.form(sender, path, [joinFields(context, address), parts.button(label)])}
       <p class="hint after">Have an account? <a href="/app/sign-in">Sign in</a></p>`,
   })
 }
 
 /** `address`: fixed by the link, so that it cannot be changed. */
-function joinFields({ sent, errors = {} }: JoinPageProps, address?: string): Html[] {
+function joinFields(context: AnonymousContext, address: string | undefined): Html[] {
+  const { form, refusal } = context
+  const email = typed(context, 'email')
+  const currentError = errorOf(refusal, 'current')
+  const passwordError = errorOf(refusal, 'password')
   // Also after another error, if the form had this field filled in.
-  const asksCurrent = errors.current !== undefined || Boolean(sent?.raw('current'))
-  const startsAtPassword = Boolean(address) || (!errors.email && Boolean(errors.password))
+  const asksCurrent = currentError !== undefined || form.raw('current') !== ''
+  const startsAtPassword = Boolean(address) || (!email.error && Boolean(passwordError))
   const current = parts.field({
     name: 'current',
     label: 'Current password of this account',
     type: 'password',
     required: true,
     hint: 'Its sessions, its API keys and its pending links then end.',
-    error: errors.current,
+    error: currentError,
     autocomplete: 'current-password',
-    extra: { autofocus: Boolean(errors.current) },
+    extra: { autofocus: Boolean(currentError) },
   })
   return [
     parts.emailField({
       autocomplete: 'username',
-      value: address ?? sent?.text('email'),
-      error: errors.email,
+      ...email,
+      value: address ?? email.value,
       required: true,
-      extra: { readonly: Boolean(address), autofocus: !startsAtPassword && !errors.current },
+      extra: { readonly: Boolean(address), autofocus: !startsAtPassword && !currentError },
     }),
     ...(asksCurrent ? [current] : []),
     parts.newPassword({
       label: asksCurrent ? 'New password' : 'Password',
       hint: `At least ${PASSWORD_MIN_LENGTH} characters. A few unrelated words are best.`,
-      error: errors.password,
+      error: passwordError,
       extra: { autofocus: startsAtPassword },
     }),
   ]

@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import {
   findKeyByName,
   hasNoExpiry,
@@ -9,56 +8,61 @@ import {
   keyName,
   parseKeyName,
 } from '../../accounts/keys.ts'
-import type { SecurityEvent } from '../../accounts/security-log.ts'
 import type { KeyRow, KeyScope } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { type PasswordAction, withPassword } from '../auth/confirm-password.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { seeOther } from '../responses.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { confirmPage } from '../ui/confirm.ts'
 import { firstRequest } from '../ui/first-request.ts'
-import type { Form } from '../ui/form.ts'
+import { typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/keys'
 
 /** The account's API keys. */
-export const keyPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.keys', prefix: PATH })
-    .use(signedIn(deps))
-    .get('', ({ user, query }) => keysPage(deps, user, { done: query.done }))
-    .post('/new', ({ user, form }) => createKey(deps, user, form))
-    .post('/rotate', ({ user, form }) => rotateKey(deps, user, form))
-    .get('/revoke', ({ user, query }) => {
-      const key = findKey(deps, user, query.key)
-      return key && hasNoExpiry(key) ? revokePage(user, key) : seeOther(PATH)
+export const keyPages = signedInPages({
+  'GET /app/keys': keysPage,
+  'POST /app/keys/new': formAction(keysPage, createKey),
+  'POST /app/keys/rotate': formAction(keysPage, rotateKey),
+  'GET /app/keys/revoke': (context) => {
+    const key = findKey(context, context.query.key)
+    return key && hasNoExpiry(key) ? revokePage(context, key) : seeOther(PATH)
+  },
+  'POST /app/keys/revoke': (context) => {
+    const key = requireKey(context)
+    return withPassword(context, actionOn(key, 'revoke'), async () => {
+      const command = commandOn(context, key)
+      const endsAt = command.now + KEY_OVERLAP_MS
+      // A key that was replaced since the page was shown expires already.
+      const isRevoked = await context.deps.writer.call('revokeKey', { ...command, endsAt })
+      if (isRevoked) logEvent(context, 'key.revoked', { key_id: key.id })
+      return seeOther(`${PATH}?done=${isRevoked ? 'revoked' : 'ending'}`)
     })
-    .post('/revoke', ({ user, form }) => {
-      const key = requireKey(deps, user, form)
-      return withPassword(deps, user, form, actionOn(key, 'revoke'), async () => {
-        const now = deps.clock()
-        const command = { ...commandOn(user, key, now), endsAt: now + KEY_OVERLAP_MS }
-        // A key that was replaced since the page was shown expires already.
-        if (!(await deps.writer.call('revokeKey', command))) return seeOther(`${PATH}?done=ending`)
-        log(deps, user, 'key.revoked', key.id)
-        return seeOther(`${PATH}?done=revoked`)
-      })
+  },
+  'GET /app/keys/end': (context) => {
+    const key = findKey(context, context.query.key)
+    return key ? endPage(context, key) : seeOther(PATH)
+  },
+  'POST /app/keys/end': (context) => {
+    const key = requireKey(context)
+    return withPassword(context, actionOn(key, 'end'), async () => {
+      const isEnded = await context.deps.writer.call('expireKey', commandOn(context, key))
+      if (isEnded) logEvent(context, 'key.ended', { key_id: key.id })
+      return seeOther(`${PATH}?done=ended`)
     })
-    .get('/end', ({ user, query }) => {
-      const key = findKey(deps, user, query.key)
-      return key ? endPage(user, key) : seeOther(PATH)
-    })
-    .post('/end', ({ user, form }) => {
-      const key = requireKey(deps, user, form)
-      return withPassword(deps, user, form, actionOn(key, 'end'), async () => {
-        const isEnded = await deps.writer.call('expireKey', commandOn(user, key, deps.clock()))
-        if (isEnded) log(deps, user, 'key.ended', key.id)
-        return seeOther(`${PATH}?done=ended`)
-      })
-    })
+  },
+})
+
+/** The form that does something with a key. */
+const actionOn = ({ id }: KeyRow, name: keyof typeof LABELS): PasswordAction => ({
+  label: LABELS[name],
+  values: { key: String(id) },
+})
 
 const LABELS = {
   rotate: 'Rotate the key',
@@ -66,81 +70,60 @@ const LABELS = {
   end: 'Revoke the key now',
 } as const
 
-/** The form that does something with a key. */
-const actionOn = ({ id }: KeyRow, name: keyof typeof LABELS): PasswordAction => ({
-  path: `${PATH}/${name}`,
-  label: LABELS[name],
-  values: { key: String(id) },
-})
-
-const commandOn = ({ account }: CurrentUser, { id: keyId }: KeyRow, now: number) => ({
-  accountId: account.id,
+const commandOn = ({ deps, user }: PageContext, { id: keyId }: KeyRow) => ({
+  accountId: user.account.id,
   keyId,
-  now,
+  now: deps.clock(),
 })
 
-/** Without the name of the key, which may be an e-mail address. */
-const log = (
-  { security }: DashboardDeps,
-  { account, origin }: CurrentUser,
-  event: SecurityEvent,
-  keyId: number,
-): void => security.record(event, origin, { accountId: account.id, fields: { key_id: keyId } })
+const listKeys = ({ deps, user }: PageContext): KeyRow[] =>
+  deps.accounts.listKeys(user.account.id, deps.clock())
 
-const listKeys = ({ accounts, clock }: DashboardDeps, { account }: CurrentUser): KeyRow[] =>
-  accounts.listKeys(account.id, clock())
-
-const findKey = (deps: DashboardDeps, user: CurrentUser, id = ''): KeyRow | undefined =>
-  listKeys(deps, user).find((key) => String(key.id) === id)
+const findKey = (context: PageContext, id = ''): KeyRow | undefined =>
+  listKeys(context).find((key) => String(key.id) === id)
 
 /** The account's own key that a form names. Throws `page_not_found` for any other. */
-function requireKey(deps: DashboardDeps, user: CurrentUser, form: Form): KeyRow {
-  const key = findKey(deps, user, form.text('key'))
+function requireKey(context: PageContext): KeyRow {
+  const key = findKey(context, context.form.text('key'))
   if (!key) throw new AppError('page_not_found')
   return key
 }
 
 /** The form sent twice creates one key, because the name is then taken. */
-async function createKey(deps: DashboardDeps, user: CurrentUser, form: Form): Promise<Response> {
-  const draft = { name: form.text('name'), scope: form.text('scope') }
-  const name = parseKeyName(draft.name)
-  const refuse = (nameError: string) => keysPage(deps, user, { draft, nameError })
-  if (name === undefined) return refuse('Enter a name of 1 to 60 characters.')
-  if (findKeyByName(listKeys(deps, user), name)) return refuse(PROBLEMS.name_taken)
-  const scope = scopeOf(draft.scope)
-  const label = { name, scope }
-  const action = { path: `${PATH}/new`, label: 'Create the key', values: label } as const
-  return withPassword(deps, user, form, action, async () => {
+async function createKey(context: PageContext): Promise<Response> {
+  const { deps, user, form } = context
+  const name = parseKeyName(form.text('name'))
+  if (name === undefined) throw refuseAt('name', 'Enter a name of 1 to 60 characters.')
+  if (findKeyByName(listKeys(context), name)) throw refuseAt('name', PROBLEMS.name_taken)
+  // A form that was tampered with creates a key that can do less, not more.
+  const scope = form.text('scope') === 'write' ? 'write' : 'read'
+  const label: KeyLabel = { name, scope }
+  return withPassword(context, { label: 'Create the key', values: { name, scope } }, async () => {
     const { key: secret, stored } = issueKey(deps, label)
     const command = { accountId: user.account.id, key: stored, now: deps.clock() }
     const result = await deps.writer.call('createKey', command)
     if ('refused' in result) {
       const problem = PROBLEMS[result.refused]
-      return result.refused === 'name_taken' ? refuse(problem) : keysPage(deps, user, { problem })
+      throw result.refused === 'name_taken' ? refuseAt('name', problem) : refuse(problem)
     }
-    log(deps, user, 'key.created', result.keyId)
-    return keysPage(deps, user, { created: { secret, ...label } })
+    logEvent(context, 'key.created', { key_id: result.keyId })
+    return keysPage(context, { secret, ...label })
   })
 }
 
-/** A form that was tampered with creates a key that can do less, not more. */
-const scopeOf = (text: string): KeyScope => (text === 'write' ? 'write' : 'read')
-
 /** The form sent twice creates one key: the old key can be replaced only once. */
-function rotateKey(deps: DashboardDeps, user: CurrentUser, form: Form): Promise<Response> {
-  const old = requireKey(deps, user, form)
-  return withPassword(deps, user, form, actionOn(old, 'rotate'), async () => {
+function rotateKey(context: PageContext): Promise<Response> {
+  const { deps } = context
+  const old = requireKey(context)
+  return withPassword(context, actionOn(old, 'rotate'), async () => {
     const { key: secret, stored } = issueKey(deps, old)
-    const now = deps.clock()
-    const result = await deps.writer.call('rotateKey', {
-      ...commandOn(user, old, now),
-      next: stored,
-      endsAt: now + KEY_OVERLAP_MS,
-    })
-    if ('refused' in result) return keysPage(deps, user, { problem: PROBLEMS[result.refused] })
-    log(deps, user, 'key.rotated', result.keyId)
+    const command = commandOn(context, old)
+    const endsAt = command.now + KEY_OVERLAP_MS
+    const result = await deps.writer.call('rotateKey', { ...command, next: stored, endsAt })
+    if ('refused' in result) throw refuse(PROBLEMS[result.refused])
+    logEvent(context, 'key.rotated', { key_id: result.keyId })
     const { name, scope } = old
-    return keysPage(deps, user, { created: { secret, name, scope, isReplacement: true } })
+    return keysPage(context, { secret, name, scope, isReplacement: true })
   })
 }
 
@@ -152,15 +135,6 @@ const PROBLEMS = {
     'is sent twice creates one key.',
 }
 
-interface KeysPageProps {
-  /** The new key, only in this response. */
-  created?: KeyLabel & { secret: string; isReplacement?: boolean }
-  problem?: string
-  draft?: { name: string; scope: string }
-  nameError?: string
-  done?: string | undefined
-}
-
 const DONE = {
   owner:
     'You are the owner of this service. The previous API keys of this account no longer work, ' +
@@ -170,16 +144,16 @@ const DONE = {
   ended: 'The key is revoked and no longer works.',
 }
 
-function keysPage(deps: DashboardDeps, user: CurrentUser, props: KeysPageProps): Response {
-  const { created, problem, nameError, done } = props
-  const keys = listKeys(deps, user)
-  return page(user, {
+/** The new key, only in the response that shows it. */
+type NewKey = KeyLabel & { secret: string; isReplacement?: boolean }
+
+function keysPage(context: PageContext, created?: NewKey): Response {
+  const { deps, user } = context
+  const keys = listKeys(context)
+  return page(context, {
     title: 'Keys',
     current: 'keys',
     messages: DONE,
-    done,
-    error: problem,
-    isRefused: nameError !== undefined,
     main: html`
       ${created && newKeyCard(deps, created)}
       <p>Use an API key in the <code>X-API-Key</code> header to create and change links from your
@@ -187,13 +161,13 @@ function keysPage(deps: DashboardDeps, user: CurrentUser, props: KeysPageProps):
         <a href="/docs">How the API works</a></p>
       ${keys.length > 0 && keyCard(user, keys, deps.clock())}
       ${!keys.some(hasNoExpiry) && noKey(keys.length > 0)}
-      ${newKeyForm(user, props)}`,
+      ${newKeyForm(context)}`,
   })
 }
 
 const newKeyCard = (
   { baseUrl }: DashboardDeps,
-  { secret, scope, isReplacement, ...label }: NonNullable<KeysPageProps['created']>,
+  { secret, scope, isReplacement, ...label }: NewKey,
 ): Html =>
   parts.card(`Your new key “${keyName(label)}”`, [
     parts.secretOnce('API key', secret),
@@ -203,24 +177,23 @@ const newKeyCard = (
     firstRequest(baseUrl, secret, scope),
   ])
 
-const newKeyForm = (user: CurrentUser, { draft, nameError }: KeysPageProps): Html =>
-  parts.card(
+function newKeyForm(context: PageContext): Html {
+  const name = typed(context, 'name')
+  return parts.card(
     'Create a key',
-    parts.form(user, `${PATH}/new`, [
+    parts.form(context.user, `${PATH}/new`, [
       parts.field({
-        name: 'name',
+        ...name,
         label: 'Name',
-        value: draft?.name,
         hint: 'The program that uses it, for example “Website”.',
-        error: nameError,
         required: true,
         autocomplete: 'off',
-        extra: { maxlength: 60, autofocus: Boolean(nameError) },
+        extra: { maxlength: 60, autofocus: name.error !== undefined },
       }),
       parts.radios({
         name: 'scope',
         legend: 'Access',
-        value: draft?.scope === 'read' ? 'read' : 'write',
+        value: typed(context, 'scope').value === 'read' ? 'read' : 'write',
         choices: [
           { value: 'write', label: 'Read and write: create, change and delete links' },
           { value: 'read', label: 'Read only: list links and their hits' },
@@ -229,6 +202,7 @@ const newKeyForm = (user: CurrentUser, { draft, nameError }: KeysPageProps): Htm
       parts.button('Create the key'),
     ]),
   )
+}
 
 const maskedKey = ({ prefix, lastFour }: KeyRow): string => `${prefix ?? 'hop_'}…${lastFour}`
 
@@ -283,8 +257,8 @@ const noKey = (isOneExpiring: boolean): Html =>
 const named = (key: KeyRow): Html =>
   html`The key ${keyName(key)} <span class="code">(${maskedKey(key)})</span>`
 
-const revokePage = (user: CurrentUser, key: KeyRow): Response =>
-  confirmPage(user, {
+const revokePage = (context: PageContext, key: KeyRow): Response =>
+  confirmPage(context, {
     title: 'Revoke the key',
     ...confirmationOf(key, 'revoke'),
     kind: 'note',
@@ -294,8 +268,8 @@ const revokePage = (user: CurrentUser, key: KeyRow): Response =>
       <a href="${`${PATH}/end?key=${key.id}`}">Revoke it immediately</a> instead.</p>`,
   })
 
-const endPage = (user: CurrentUser, key: KeyRow): Response =>
-  confirmPage(user, {
+const endPage = (context: PageContext, key: KeyRow): Response =>
+  confirmPage(context, {
     title: 'Revoke the key now',
     ...confirmationOf(key, 'end'),
     warning: html`<strong>${named(key)} stops working immediately.</strong> Requests with it get
@@ -303,8 +277,9 @@ const endPage = (user: CurrentUser, key: KeyRow): Response =>
       ${hasNoExpiry(key) && 'To continue with a new key, rotate it first.'}`,
   })
 
-const confirmationOf = (key: KeyRow, name: 'revoke' | 'end') => {
-  const { path, label, values } = actionOn(key, name)
-  const cancel = { label: 'Keep the key', href: PATH }
-  return { current: 'keys', action: path, label, values, cancel } as const
-}
+const confirmationOf = (key: KeyRow, name: 'revoke' | 'end') => ({
+  ...actionOn(key, name),
+  current: 'keys' as const,
+  action: `${PATH}/${name}`,
+  cancel: { label: 'Keep the key', href: PATH },
+})

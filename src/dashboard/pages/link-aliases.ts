@@ -4,24 +4,20 @@ import { ALIASES_MAX, decodePath } from '../../links/aliases.ts'
 import type { Link } from '../../links/link.ts'
 import { changeAliases } from '../../links/properties.ts'
 import { AliasPath } from '../../links/schema.ts'
-import type { CurrentUser } from '../auth/guard.ts'
+import type { PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from '../ui/components.ts'
-import type { Form } from '../ui/form.ts'
+import { typed } from '../ui/form.ts'
 import { linkPath } from '../ui/link-parts.ts'
 
 /** Adds the alias in `add`, or removes the one in `remove`. Throws the refusals of the API. */
-export async function saveAliases(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
-  { id, code }: Link,
-  form: Form,
-): Promise<void> {
+export async function saveAliases(context: PageContext, { id, code }: Link): Promise<void> {
+  const { deps, user, form } = context
   const before = deps.aliases.ofLink(id)
   const added = form.text('add')
   const paths = added === '' ? before : [...before, pathOf(deps, added)]
   const removed = form.text('remove')
-  await changeAliases(deps, account, { code, paths: paths.filter((path) => path !== removed) })
+  await changeAliases(deps, user.account, { code, paths: paths.filter((path) => path !== removed) })
 }
 
 /** A path, or the whole short URL that is printed somewhere. */
@@ -31,18 +27,10 @@ function pathOf({ baseUrl }: DashboardDeps, typed: string): string {
   return parseWith(AliasPath, decoded.replace(/^\//, ''))
 }
 
-interface AliasCardProps {
-  link: Link
-  /** The alias that was refused. */
-  typed?: string | undefined
-}
-
 /** Absent for an account that cannot have aliases. */
-export function aliasCard(
-  { aliases, aliasRules, baseUrl }: DashboardDeps,
-  user: CurrentUser,
-  { link, typed }: AliasCardProps,
-): Html | false {
+export function aliasCard(context: PageContext, link: Link): Html | false {
+  const { deps, user } = context
+  const { aliases, aliasRules, baseUrl } = deps
   const paths = aliases.ofLink(link.id)
   const mayAdd = aliasRules.mayAdd(user.account.id)
   if (paths.length === 0 && !mayAdd) return false
@@ -65,9 +53,8 @@ export function aliasCard(
         paths.length < ALIASES_MAX &&
         parts.form(user, action, [
           parts.field({
-            name: 'add',
+            ...typed(context, 'add'),
             label: 'New alias',
-            value: typed ?? '',
             autocomplete: 'off',
             extra: { maxlength: 1000, placeholder: 'spring-sale', spellcheck: 'false' },
           }),

@@ -17,13 +17,14 @@ import {
 } from '../../links/property-table.ts'
 import { PropertiesBody } from '../../links/schema.ts'
 import { URL_MAX_LENGTH, withScheme } from '../../links/url.ts'
-import type { CurrentUser } from '../auth/guard.ts'
-import type { DashboardDeps } from '../deps.ts'
+import { type PageContext, requireAccount } from '../auth/guard.ts'
+import { FormRefusal, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
 import { linkPath, replacesMain } from '../ui/link-parts.ts'
 import { localText, parseLocal } from '../ui/local-time.ts'
+import { zoneOf } from '../ui/zone-form.ts'
 
 /** The properties of a link as one form. */
 
@@ -52,27 +53,27 @@ export interface SentProperties {
   errors: Errors
 }
 
-/** `zone` applies if the form names none. */
-export function readProperties(form: Form, zone: string): SentProperties {
+/** The account's time zone applies if the form names none. */
+export function readProperties(context: PageContext): SentProperties {
+  const { form } = context
   const named = form.text('zone')
-  const sent = { texts: textsOf(form), before: textsOf(form, 'was_') }
-  const known = isTimeZone(named) ? named : zone
+  const zone = isTimeZone(named) ? named : zoneOf(requireAccount(context))
   const body: Partial<Record<Name, unknown>> = {}
   const errors: Errors = {}
   for (const property of SETTABLE_PROPERTIES.filter(({ name }) => isChanged(form, name))) {
     const { name } = property
-    const value = fieldValue(property, form.text(name), known)
+    const value = fieldValue(property, form.text(name), zone)
     const problem = PropertiesBody.safeParse({ [name]: value }).error?.issues[0]?.message
-    if (problem) errors[name] = messageOf(property, problem, known)
+    if (problem) errors[name] = messageOf(property, problem, zone)
     else body[name] = value
   }
-  return { ...sent, zone: known, body, errors }
+  return { texts: textsOf(form), before: textsOf(form, 'was_'), zone, body, errors }
 }
 
 /** Another tab may have changed the other fields meanwhile. */
 function isChanged(form: Form, name: Name): boolean {
   const [before] = form.all(`was_${name}`)
-  return before === undefined ? form.all(name).length > 0 : fingerprint(form.text(name)) !== before
+  return before === undefined ? form.has(name) : fingerprint(form.text(name)) !== before
 }
 
 /** Short, because a page has a limit of bytes. Browsers send line breaks as CR LF. */
@@ -118,31 +119,23 @@ function messageOf({ kind }: SettableProperty, problem: string, zone: string): s
 
 const BAD_ORDER = 'The link must expire after it starts.'
 
-/**
- * Throws `invalid_value`, `url_blocked`, `quota_exceeded`; errors of a field are in `sent.errors`
- * then.
- */
-export async function saveProperties(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
-  link: Link,
-  { body, errors }: SentProperties,
-): Promise<void> {
+/** Throws `quota_exceeded`, and `FormRefusal` for bad fields. */
+export async function saveProperties(context: PageContext, link: Link): Promise<void> {
+  const { deps, user } = context
+  const { body, errors } = readProperties(context)
   const change = PropertiesBody.parse(body)
   const stored = deps.properties.propertiesOf(link.id)
   const { starts_at = stored.starts_at, expires_at = stored.expires_at } = change
   if (startsAfterExpiry({ starts_at, expires_at })) {
     errors[change.expires_at === undefined ? 'starts_at' : 'expires_at'] ??= BAD_ORDER
   }
-  if (Object.keys(errors).length > 0) throw new AppError('invalid_value', 'Nothing was saved.')
+  if (Object.keys(errors).length > 0) throw new FormRefusal(errors)
   if (Object.keys(body).length === 0) return
   try {
-    await changeProperties(deps, account, [link.code], change)
+    await changeProperties(deps, user.account, [link.code], change)
   } catch (error) {
-    if (error instanceof AppError && error.code === 'url_blocked') {
-      errors.expired_url = error.message
-    }
-    throw error
+    if (!(error instanceof AppError && error.code === 'url_blocked')) throw error
+    throw refuseAt('expired_url', error.message)
   }
 }
 
@@ -157,12 +150,15 @@ interface PropertiesFormProps {
   sent?: SentProperties | undefined
 }
 
-export function propertiesForm(user: CurrentUser, props: PropertiesFormProps): Html {
+export function propertiesForm({ user, refusal }: PageContext, props: PropertiesFormProps): Html {
   const { link, properties, sent } = props
   const zone = sent?.zone ?? props.zone
   const stored = storedTexts(properties, zone)
-  const texts = sent ? shownTexts(sent, stored) : stored
-  const errors = sent?.errors ?? {}
+  const errors: Errors = refusal instanceof FormRefusal ? refusal.errors : {}
+  const textOf = ({ name }: SettableProperty) =>
+    // For an accepted text that is longer when it is shown, the stored one.
+    sent?.texts[name] ?? (errors[name] ? '' : stored[name])
+  const texts = sent ? textOfEach(textOf) : stored
   const action = `${linkPath(link.code)}/properties`
   const hidden = SETTABLE_PROPERTIES.map(({ name }) => {
     return [`was_${name}`, sent ? (sent.before[name] ?? '') : fingerprint(stored[name])]
@@ -181,11 +177,6 @@ export function propertiesForm(user: CurrentUser, props: PropertiesFormProps): H
       { id: 'properties', ...replacesMain(action) },
     ),
   )
-}
-
-/** The typed texts. For an accepted text that is longer when it is shown, the stored one. */
-function shownTexts({ texts, errors }: SentProperties, stored: Texts): Texts {
-  return textOfEach(({ name }) => texts[name] ?? (errors[name] ? '' : stored[name]))
 }
 
 const textOfEach = (textOf: (property: SettableProperty) => string): Texts =>

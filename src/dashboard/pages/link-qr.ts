@@ -1,10 +1,9 @@
-import { Elysia } from 'elysia'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
-import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions, type QrOptions, qrQueryOf } from '../../qr/options.ts'
-import { type Query, signedIn } from '../auth/guard.ts'
+import { ownLink, type PageContext, type Query } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { signedInPages } from '../page-routes.ts'
 import { fileResponse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { bare, linkPath } from '../ui/link-parts.ts'
@@ -15,20 +14,16 @@ import { QR_SETTINGS_PATH } from './qr-settings.ts'
 
 const TYPES = { png: 'image/png', svg: 'image/svg+xml' } as const
 
-export const linkQrFiles = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.linkQr', prefix: '/app/links' })
-    .use(signedIn(deps))
-    .get('/:code/qr.png', ({ user, params, query }) =>
-      qrFile(deps, requireOwnedLink(deps, user.account, params.code), { ...query, format: 'png' }),
-    )
-    .get('/:code/qr.svg', ({ user, params, query }) =>
-      qrFile(deps, requireOwnedLink(deps, user.account, params.code), { ...query, format: 'svg' }),
-    )
+export const linkQrFiles = signedInPages({
+  'GET /app/links/:code/qr.png': (context) => qrFile(context, 'png'),
+  'GET /app/links/:code/qr.svg': (context) => qrFile(context, 'svg'),
+})
 
-async function qrFile({ images }: DashboardDeps, { code, accountId }: Link, query: Query) {
-  const options = parseQrOptions(apiQueryOf(query))
-  const { format } = options
-  const bytes = await images.render(code, options, accountId)
+async function qrFile(context: PageContext, format: keyof typeof TYPES) {
+  const { deps, query } = context
+  const { code, accountId } = ownLink(context)
+  const options = parseQrOptions(apiQueryOf({ ...query, format }))
+  const bytes = await deps.images.render(code, options, accountId)
   return fileResponse(bytes, { name: `${code}.${format}`, type: TYPES[format] })
 }
 

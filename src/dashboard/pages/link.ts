@@ -1,16 +1,21 @@
-import { Elysia } from 'elysia'
-import type { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
 import type { Link } from '../../links/link.ts'
 import { changeProperties } from '../../links/properties.ts'
 import { ShortenBody } from '../../links/schema.ts'
-import { requireOwnedLink, updateOwnedLink } from '../../links/update.ts'
+import { updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, type Query, requireAccount, signedIn, tryWrite } from '../auth/guard.ts'
+import {
+  type CurrentUser,
+  ownLink,
+  type PageContext,
+  requireAccount,
+  spendWrite,
+} from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { errorOptions, isTemporary, seeOther } from '../responses.ts'
+import { formAction, type PageFunction, signedInPages } from '../page-routes.ts'
+import { atField } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { confirmPage } from '../ui/confirm.ts'
 import { page } from '../ui/layout.ts'
@@ -25,7 +30,7 @@ import { destination, linkPath } from '../ui/link-parts.ts'
 import { badgesOf, offeredTags } from '../ui/link-table.ts'
 import { exactTime } from '../ui/local-time.ts'
 import { zoneOf } from '../ui/zone-form.ts'
-import { HIT_COUNT_ID, linkHits } from './analytics.ts'
+import { HIT_COUNT_ID, linkHitsSection } from './analytics.ts'
 import { aliasCard, saveAliases } from './link-aliases.ts'
 import {
   propertiesForm,
@@ -37,82 +42,49 @@ import { qrCard } from './link-qr.ts'
 import { sharingCard } from './shared.ts'
 
 /** One link: its short URL, destination, properties, hits, QR code and deletion. */
-export const linkPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.link', prefix: '/app/links' })
-    .use(signedIn(deps))
-    .get('/:code', ({ user, params, query }) =>
-      linkPage(deps, user, { link: requireOwnedLink(deps, user.account, params.code), query }),
-    )
-    .post('/:code', ({ user, params, form }) => {
-      const text = form.text('url')
-      return changeLink(deps, user, params.code, {
-        change: ({ code }) => {
-          const { url } = parseWith(ShortenBody, { url: withScheme(text) })
-          return updateOwnedLink(deps, user.account, { code, url })
-        },
-        done: 'changed',
-        typed: { url: text },
-      })
+export const linkPages = signedInPages({
+  'GET /app/links/:code': linkPage,
+  'POST /app/links/:code': changeLink('changed', async ({ deps, user, form }, { code }) => {
+    await atField('url', () => {
+      const { url } = parseWith(ShortenBody, { url: withScheme(form.text('url')) })
+      return updateOwnedLink(deps, user.account, { code, url })
     })
-    .post('/:code/properties', ({ user, params, form }) => {
-      const sent = readProperties(form, zoneOf(requireAccount(deps, user)))
-      return changeLink(deps, user, params.code, {
-        change: (link) => saveProperties(deps, user, link, sent),
-        done: 'saved',
-        typed: { sent },
-      })
-    })
-    .post('/:code/aliases', ({ user, params, form }) =>
-      changeLink(deps, user, params.code, {
-        change: (link) => saveAliases(deps, user, link, form),
-        done: 'aliases',
-        typed: { alias: form.text('add') },
-      }),
-    )
-    .post('/:code/pause', ({ user, params, form }) => {
-      const paused = form.text('paused') === '1'
-      return changeLink(deps, user, params.code, {
-        change: ({ code }) => changeProperties(deps, user.account, [code], { paused }),
-        done: paused ? 'paused' : 'resumed',
-      })
-    })
-    .get('/:code/delete', ({ user, params }) =>
-      deletePage(deps, user, requireOwnedLink(deps, user.account, params.code)),
-    )
-    .post('/:code/delete', async ({ user, params }) => {
-      const link = requireOwnedLink(deps, user.account, params.code)
-      const deleted = await tryWrite(deps, user, () =>
-        scheduleDeletion(deps, user.account, [link.code]),
-      )
-      if ('done' in deleted) return seeOther(`/app/links?done=deleted&undo=${link.code}`)
-      return deletePage(deps, user, link, deleted.error)
-    })
-    .post('/:code/undo-delete', ({ user, params }) =>
-      changeLink(deps, user, params.code, {
-        change: ({ code }) => undoDeletion(deps, user.account, [code]),
-        done: 'kept',
-      }),
-    )
+  }),
+  'POST /app/links/:code/properties': changeLink('saved', saveProperties, (context) =>
+    linkPage(context, readProperties(context)),
+  ),
+  'POST /app/links/:code/aliases': changeLink('aliases', saveAliases),
+  'POST /app/links/:code/pause': (context) => {
+    const paused = context.form.text('paused') === '1'
+    return changeLink(paused ? 'paused' : 'resumed', ({ deps, user }, { code }) =>
+      changeProperties(deps, user.account, [code], { paused }),
+    )(context)
+  },
+  'GET /app/links/:code/delete': deletePage,
+  'POST /app/links/:code/delete': formAction(deletePage, async (context) => {
+    const { deps, user } = context
+    const { code } = ownLink(context)
+    spendWrite(deps, user.account)
+    await scheduleDeletion(deps, user.account, [code])
+    return `/app/links?done=deleted&undo=${code}`
+  }),
+  'POST /app/links/:code/undo-delete': changeLink('kept', ({ deps, user }, { code }) =>
+    undoDeletion(deps, user.account, [code]),
+  ),
+})
 
-interface LinkChange {
-  change: (link: Link) => Promise<unknown>
-  /** A name in `DONE`. */
-  done: keyof typeof DONE
-  /** What the page shows again if it is refused. */
-  typed?: Pick<LinkPageProps, 'url' | 'alias' | 'sent'>
-}
-
-/** Changes a link of the account, and shows its page. */
-async function changeLink(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  text: string,
-  { change, done, typed }: LinkChange,
-): Promise<Response> {
-  const link = requireOwnedLink(deps, user.account, text)
-  const changed = await tryWrite(deps, user, () => change(link))
-  if ('done' in changed) return seeOther(`${linkPath(link.code)}?done=${done}`)
-  return linkPage(deps, user, { link, query: {}, error: changed.error, ...typed })
+/** A form that changes a link of the account, and then shows its page. */
+function changeLink(
+  done: keyof typeof DONE,
+  change: (context: PageContext, link: Link) => Promise<unknown>,
+  shown: PageFunction = linkPage,
+): PageFunction {
+  return formAction(shown, async (context) => {
+    const link = ownLink(context)
+    spendWrite(context.deps, context.user.account)
+    await change(context, link)
+    return `${linkPath(link.code)}?done=${done}`
+  })
 }
 
 const DONE = {
@@ -126,41 +98,22 @@ const DONE = {
   unshared: 'The public page is off. Its address no longer works.',
 }
 
-interface LinkPageProps {
-  link: Link
-  query: Query
-  error?: AppError
-  /** The destination that was refused. */
-  url?: string
-  /** The alias that was refused. */
-  alias?: string
-  /** The properties that were refused. */
-  sent?: SentProperties
-}
-
-async function linkPage(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  props: LinkPageProps,
-): Promise<Response> {
-  const { link, query, error, url, alias, sent } = props
+/** `sent`: the properties that were refused. */
+async function linkPage(context: PageContext, sent?: SentProperties): Promise<Response> {
+  const { deps, user, query } = context
+  const link = ownLink(context)
   const properties = deps.properties.propertiesOf(link.id)
-  const zone = zoneOf(requireAccount(deps, user))
+  const zone = zoneOf(requireAccount(context))
   const disabled = deps.moderation.reads.find(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone, disabled, now: deps.clock() }
-  const isUrlError = error && url !== undefined && !isTemporary(error)
-  const isFieldError = isUrlError || Object.keys(sent?.errors ?? {}).length > 0
   const tags = await offeredTags(deps, user.account)
-  return page(user, {
+  return page(context, {
     title: properties.title ?? link.code,
     current: 'links',
     back: { href: '/app/links', label: 'All links' },
     heading: html``,
     messages: DONE,
-    done: query.done,
-    error: isFieldError ? undefined : error,
-    ...(isFieldError && error && errorOptions(error)),
     main: html`
       ${deletionNotice(user, state)}
       ${stoppedNotice(deps, link, disabled)}
@@ -172,19 +125,14 @@ async function linkPage(
           badges: badgesOf(state),
         })}
         ${smallQr(link.code)}
-        ${destinationPart(user, {
-          link,
-          typed: url,
-          error: isUrlError ? error.message : undefined,
-          isOpen: query.edit === 'url' || url !== undefined,
-        })}
+        ${destinationPart(context, link)}
         ${factsLine(deps, state)}
       </section>
-      ${propertiesForm(user, { link, properties, zone, tags, sent })}
-      ${aliasCard(deps, user, { link, typed: alias })}
-      ${await linkHits(deps, user, { link, query })}
+      ${propertiesForm(context, { link, properties, zone, tags, sent })}
+      ${aliasCard(context, link)}
+      ${await linkHitsSection(context, link)}
       ${qrCard(deps, link, query)}
-      ${sharingCard(deps, user, link)}`,
+      ${sharingCard(context, link)}`,
   })
 }
 
@@ -243,19 +191,15 @@ function factsLine(deps: DashboardDeps, state: LinkState): Html {
   </div>`
 }
 
-function deletePage(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  link: Link,
-  error?: AppError,
-): Response {
+function deletePage(context: PageContext): Response {
+  const { deps } = context
+  const link = ownLink(context)
   const { code, url } = link
   const path = linkPath(code)
-  return confirmPage(user, {
+  return confirmPage(context, {
     title: `Delete ${code}`,
     current: 'links',
     back: { href: path, label: code },
-    error,
     warning: html`<strong>${deps.addresses.short(code)} stops working immediately.</strong> You can
       undo this for 30 seconds. Anybody can then claim the code ${code} and choose the destination
       of every link and printed QR code with it.`,

@@ -1,13 +1,13 @@
-import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { parseQrOptions, qrQueryOf } from '../../qr/options.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
-import { type CurrentUser, type Query, signedIn, spendWrite, tryWrite } from '../auth/guard.ts'
+import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { fileResponse, seeOther } from '../responses.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { fileResponse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import type { Form } from '../ui/form.ts'
+import { errorOf, type Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 import {
   apiQueryOf,
@@ -24,55 +24,41 @@ const LOGO_BYTES_MAX = 60 * 1024
 const NAME_LENGTH_MAX = 40
 
 /** The account's logo and presets. */
-export const qrSettingsPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.qrSettings', prefix: QR_SETTINGS_PATH })
-    .use(signedIn(deps))
-    .get('', ({ user, query }) => settingsPage(deps, user, { query }))
-    .get('/logo.png', ({ user }) => {
-      const logo = deps.qrStore.findLogo(user.account.id)
-      if (!logo) throw new AppError('page_not_found')
-      const png = new Uint8Array(logo.png)
-      return fileResponse(png, { name: 'logo.png', type: 'image/png' })
-    })
-    .post('/logo', async ({ user, form }) => {
-      const saved = await tryWrite(deps, user, () => saveLogo(deps, user, form.file('logo')))
-      if ('error' in saved) return settingsPage(deps, user, { query: {}, error: saved.error })
-      if (saved.done) return settingsPage(deps, user, { query: {}, logoError: saved.done })
-      return seeOther(`${QR_SETTINGS_PATH}?done=logo`)
-    })
-    .post('/logo/remove', async ({ user }) => {
-      spendWrite(deps, user.account)
-      await deps.writer.call('removeQrLogo', { accountId: user.account.id })
-      return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
-    })
-    .post('/presets', async ({ user, form }) => {
-      const query = presetQuery(form)
-      const saved = await tryWrite(deps, user, () => savePreset(deps, user, query))
-      if ('error' in saved) return settingsPage(deps, user, { query, error: saved.error })
-      if (saved.done) return settingsPage(deps, user, { query, presetError: saved.done })
-      return seeOther(`${QR_SETTINGS_PATH}?done=preset`)
-    })
-    .post('/presets/delete', async ({ user, form }) => {
-      spendWrite(deps, user.account)
-      const id = Number(form.text('preset'))
-      if (Number.isSafeInteger(id)) {
-        await deps.writer.call('deleteQrPreset', { accountId: user.account.id, id })
-      }
-      return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
-    })
+export const qrSettingsPages = signedInPages({
+  'GET /app/qr': settingsPage,
+  'GET /app/qr/logo.png': ({ deps, user }) => {
+    const logo = deps.qrStore.findLogo(user.account.id)
+    if (!logo) throw new AppError('page_not_found')
+    return fileResponse(new Uint8Array(logo.png), { name: 'logo.png', type: 'image/png' })
+  },
+  'POST /app/qr/logo': formAction(settingsPage, saveLogo),
+  'POST /app/qr/logo/remove': async ({ deps, user }) => {
+    spendWrite(deps, user.account)
+    await deps.writer.call('removeQrLogo', { accountId: user.account.id })
+    return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
+  },
+  'POST /app/qr/presets': formAction(settingsPage, savePreset),
+  'POST /app/qr/presets/delete': async ({ deps, user, form }) => {
+    spendWrite(deps, user.account)
+    const id = Number(form.text('preset'))
+    if (Number.isSafeInteger(id)) {
+      await deps.writer.call('deleteQrPreset', { accountId: user.account.id, id })
+    }
+    return seeOther(`${QR_SETTINGS_PATH}?done=deleted`)
+  },
+})
 
-/** Returns why the file is refused; undefined once it is stored. */
-async function saveLogo(
-  { images, writer, clock }: DashboardDeps,
-  { account }: CurrentUser,
-  file: File | undefined,
-): Promise<string | undefined> {
-  if (!file) return 'Choose a file.'
-  if (file.size > LOGO_BYTES_MAX) return 'The file is larger than 60 kB.'
-  const tried = await images.checkLogo(account.id, await file.bytes())
-  if ('problem' in tried) return tried.problem
-  await writer.call('saveQrLogo', { accountId: account.id, png: tried.png, now: clock() })
-  return undefined
+async function saveLogo({ deps, user, form }: PageContext): Promise<string> {
+  const { images, writer, clock } = deps
+  const accountId = user.account.id
+  spendWrite(deps, user.account)
+  const file = form.file('logo')
+  if (!file) throw refuseAt('logo', 'Choose a file.')
+  if (file.size > LOGO_BYTES_MAX) throw refuseAt('logo', 'The file is larger than 60 kB.')
+  const tried = await images.checkLogo(accountId, await file.bytes())
+  if ('problem' in tried) throw refuseAt('logo', tried.problem)
+  await writer.call('saveQrLogo', { accountId, png: tried.png, now: clock() })
+  return `${QR_SETTINGS_PATH}?done=logo`
 }
 
 const OPTION_FIELDS = ['size', 'dark', 'light', 'margin', 'level', 'logo', 'caption', 'captionText']
@@ -83,30 +69,31 @@ function presetQuery(form: Form): Query {
   return Object.fromEntries(names.map((name) => [name, form.text(name)]))
 }
 
-/** Returns why the preset is refused; undefined once it is stored. Throws for a bad option. */
-async function savePreset(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
-  query: Query,
-): Promise<string | undefined> {
+async function savePreset({ deps, user, form }: PageContext): Promise<string> {
   const { qrStore, images, writer, clock } = deps
+  const accountId = user.account.id
+  spendWrite(deps, user.account)
+  const query = presetQuery(form)
   const { name = '' } = query
   if (name === '' || name.length > NAME_LENGTH_MAX) {
-    return `Enter a name of at most ${NAME_LENGTH_MAX} characters.`
+    throw refuseAt('name', `Enter a name of at most ${NAME_LENGTH_MAX} characters.`)
   }
   const options = parseQrOptions(apiQueryOf(query))
-  const png = options.logo ? qrStore.findLogo(account.id)?.png : undefined
-  if (options.logo && !png) return 'The account has no logo.'
-  if (!(await images.isReadable(account.id, { options, png }))) {
-    return (
-      'QR readers cannot read codes with these options. Use a darker foreground on a lighter ' +
-      'background.'
-    )
+  const png = options.logo ? qrStore.findLogo(accountId)?.png : undefined
+  if (options.logo && !png) throw refuseAt('name', 'The account has no logo.')
+  if (!(await images.isReadable(accountId, { options, png }))) {
+    throw refuseAt('name', UNREADABLE)
   }
-  const preset = { accountId: account.id, name, options: String(qrQueryOf(options)), now: clock() }
-  if (await writer.call('saveQrPreset', preset)) return undefined
-  return `An account has at most ${PRESETS_MAX} presets. Delete one first.`
+  const preset = { accountId, name, options: String(qrQueryOf(options)), now: clock() }
+  if (!(await writer.call('saveQrPreset', preset))) {
+    throw refuseAt('name', `An account has at most ${PRESETS_MAX} presets. Delete one first.`)
+  }
+  return `${QR_SETTINGS_PATH}?done=preset`
 }
+
+const UNREADABLE =
+  'QR readers cannot read codes with these options. Use a darker foreground on a lighter ' +
+  'background.'
 
 const DONE = {
   logo: 'The logo is saved.',
@@ -115,35 +102,24 @@ const DONE = {
   deleted: 'The preset is deleted.',
 }
 
-interface SettingsPageProps {
-  /** The fields of a new preset, and `done`. */
-  query: Query
-  error?: AppError
-  logoError?: string
-  presetError?: string
-}
-
-function settingsPage(deps: DashboardDeps, user: CurrentUser, props: SettingsPageProps): Response {
-  const { query, error, logoError, presetError } = props
-  return page(user, {
+function settingsPage(context: PageContext): Response {
+  const { deps, user } = context
+  return page(context, {
     title: 'QR codes',
     current: 'account',
     back: { href: '/app/account', label: 'Account' },
     messages: DONE,
-    done: query.done,
-    error,
-    isRefused: Boolean(logoError || presetError),
     main: html`
       <div class="columns cards">
-        ${logoCard(deps, user, logoError)}
+        ${logoCard(context)}
         ${presetsCard(deps, user)}
       </div>
-      ${newPresetCard(deps, user, query, presetError)}`,
+      ${newPresetCard(context)}`,
   })
 }
 
-function logoCard({ qrStore }: DashboardDeps, user: CurrentUser, error?: string): Html {
-  const hasLogo = qrStore.hasLogo(user.account.id)
+function logoCard({ deps, user, refusal }: PageContext): Html {
+  const hasLogo = deps.qrStore.hasLogo(user.account.id)
   const image = { src: `${QR_SETTINGS_PATH}/logo.png`, alt: 'Your logo', class: 'qr', width: 96 }
   return parts.card('Logo', [
     html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
@@ -163,7 +139,7 @@ function logoCard({ qrStore }: DashboardDeps, user: CurrentUser, error?: string)
           hint: html`PNG of at most 60 kB and 1024 × 1024 pixels<span hidden data-needs-script>, or
             an SVG, which your browser draws as a PNG</span>. We check that codes with it can be
             read.`,
-          error,
+          error: errorOf(refusal, 'logo'),
           extra: { accept: '.png,.svg,image/png,image/svg+xml', 'data-logo': true },
         }),
         parts.button('Upload'),
@@ -193,13 +169,9 @@ function presetsCard({ qrStore }: DashboardDeps, user: CurrentUser): Html {
   )
 }
 
-function newPresetCard(
-  { qrStore }: DashboardDeps,
-  user: CurrentUser,
-  query: Query,
-  error?: string,
-): Html {
-  const choice = parseQrChoice(query)
+function newPresetCard({ deps, user, query, form, refusal }: PageContext): Html {
+  const shown = refusal ? presetQuery(form) : query
+  const choice = parseQrChoice(shown)
   const warning = scanWarning(choice.options)
   return parts.card('New preset', [
     warning && parts.notice('note', html`<p>${warning}</p>`),
@@ -207,14 +179,14 @@ function newPresetCard(
       parts.field({
         name: 'name',
         label: 'Name',
-        value: query.name,
+        value: shown.name,
         required: true,
         autocomplete: 'off',
         hint: 'A preset with the same name is replaced.',
-        error,
+        error: errorOf(refusal, 'name'),
         extra: { maxlength: NAME_LENGTH_MAX },
       }),
-      qrFields(choice, qrStore.hasLogo(user.account.id)),
+      qrFields(choice, deps.qrStore.hasLogo(user.account.id)),
       parts.button('Save preset'),
     ]),
   ])

@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { issueOneTimeLink } from '../../accounts/one-time-links.ts'
 import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
 import type { SecurityEvent } from '../../accounts/security-log.ts'
@@ -6,9 +5,10 @@ import type { AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { withPassword } from '../auth/confirm-password.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { seeOther } from '../responses.ts'
+import { signedInPages } from '../page-routes.ts'
+import { refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { confirmPage } from '../ui/confirm.ts'
 import type { Form } from '../ui/form.ts'
@@ -18,63 +18,62 @@ const ACCOUNTS = '/app/service/accounts'
 const pathOf = ({ id }: AccountRow) => `${ACCOUNTS}/${id}` as const
 
 /** One account, for the owner of the service. */
-export const serviceAccountPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.serviceAccount', prefix: `${ACCOUNTS}/:id` })
-    .use(signedIn(deps, { owner: true }))
-    .get('', ({ user, params, query }) =>
-      accountPage(deps, user, { account: requireAccount(deps, params.id), done: query.done }),
-    )
-    .post('/plan', async ({ user, params, form }) => {
-      const account = requireAccount(deps, params.id)
-      const plan = requirePlan(form)
-      await deps.writer.call('setPlan', { accountId: account.id, plan })
-      log(deps, user, 'account.plan_changed', { account, plan })
+export const serviceAccountPages = signedInPages(
+  {
+    'GET /app/service/accounts/:id': accountPage,
+    'POST /app/service/accounts/:id/plan': async (context) => {
+      const account = accountOf(context)
+      const plan = requirePlan(context.form)
+      await context.deps.writer.call('setPlan', { accountId: account.id, plan })
+      log(context, 'account.plan_changed', { account, plan })
       return seeOther(`${pathOf(account)}?done=plan`)
-    })
-    .post('/reset', ({ user, params, form }) => {
-      const account = requireAccount(deps, params.id)
+    },
+    'POST /app/service/accounts/:id/reset': (context) => {
+      const { deps } = context
+      const account = accountOf(context)
       if (account.disabledAt !== null) return seeOther(pathOf(account))
       // The link gives access to any account, also this one: a stolen cookie must not permit that.
-      const action = { path: `${pathOf(account)}/reset`, label: 'Create a reset link' } as const
-      return withPassword(deps, user, form, action, async () => {
+      return withPassword(context, { label: 'Create a reset link' }, async () => {
         const about = { purpose: 'reset', accountId: account.id } as const
         const link = issueOneTimeLink(deps, about, deps.clock())
         await deps.writer.call('addOneTimeLink', link.stored)
-        return accountPage(deps, user, { account, link: deps.baseUrl + link.path })
+        return accountPage(context, deps.baseUrl + link.path)
       })
-    })
-    .get('/disable', ({ user, params }) => disablePage(deps, user, requireAccount(deps, params.id)))
-    .post('/disable', async ({ user, params, form }) => {
-      const account = requireAccount(deps, params.id)
-      const links = form.text('links') === '1'
-      if (!(await deps.moderation.disableAccount(account.id, { links }))) {
-        return disablePage(deps, user, account)
+    },
+    'GET /app/service/accounts/:id/disable': disablePage,
+    'POST /app/service/accounts/:id/disable': async (context) => {
+      const account = accountOf(context)
+      const links = context.form.text('links') === '1'
+      if (!(await context.deps.moderation.disableAccount(account.id, { links }))) {
+        return disablePage(context)
       }
-      log(deps, user, 'account.disabled', { account })
+      log(context, 'account.disabled', { account })
       return seeOther(`${pathOf(account)}?done=disabled`)
-    })
-    .post('/enable', async ({ user, params }) => {
-      const account = requireAccount(deps, params.id)
-      await deps.moderation.enableAccount(account.id)
-      log(deps, user, 'account.enabled', { account })
+    },
+    'POST /app/service/accounts/:id/enable': async (context) => {
+      const account = accountOf(context)
+      await context.deps.moderation.enableAccount(account.id)
+      log(context, 'account.enabled', { account })
       return seeOther(`${pathOf(account)}?done=enabled`)
-    })
+    },
+  },
+  { owner: true },
+)
 
 const log = (
-  { security }: DashboardDeps,
-  user: CurrentUser,
+  { deps, user }: PageContext,
   event: SecurityEvent,
   { account, plan }: { account: AccountRow; plan?: Plan },
 ): void =>
-  security.record(event, user.origin, {
+  deps.security.record(event, user.origin, {
     accountId: account.id,
     byAccountId: user.account.id,
     fields: { plan },
   })
 
 /** Throws `page_not_found` for an unknown account and for one that is being deleted. */
-function requireAccount({ accounts }: DashboardDeps, text: string): AccountRow {
-  const account = /^\d{1,15}$/.test(text) ? accounts.find(Number(text)) : undefined
+function accountOf({ deps, params: { id = '' } }: PageContext): AccountRow {
+  const account = /^\d{1,15}$/.test(id) ? deps.accounts.find(Number(id)) : undefined
   if (!account || account.deletedAt !== null) throw new AppError('page_not_found')
   return account
 }
@@ -82,7 +81,7 @@ function requireAccount({ accounts }: DashboardDeps, text: string): AccountRow {
 /** Throws `invalid_value` for a plan that `planSelect` does not offer. */
 export function requirePlan(form: Form): Plan {
   const plan = PLANS.find((name) => name === form.text('plan'))
-  if (!plan) throw new AppError('invalid_value', 'Choose a plan.')
+  if (!plan) throw refuse('Choose a plan.')
   return plan
 }
 
@@ -100,21 +99,15 @@ const DONE = {
   enabled: 'The account is enabled: its keys, its links and its sign-in work again.',
 }
 
-interface AccountPageProps {
-  account: AccountRow
-  done?: string | undefined
-  /** The new reset link, only in this response. */
-  link?: string
-}
-
-function accountPage(deps: DashboardDeps, user: CurrentUser, props: AccountPageProps): Response {
-  const { account, done, link } = props
-  return page(user, {
+/** `link`: a new reset link, only in the response that creates it. */
+function accountPage(context: PageContext, link?: string): Response {
+  const { deps, user } = context
+  const account = accountOf(context)
+  return page(context, {
     title: account.email,
     current: 'service',
     back: { href: ACCOUNTS, label: 'All accounts' },
     messages: DONE,
-    done,
     main: html`
       ${link && resetLinkCard(link, account)}
       <div class="columns cards">
@@ -187,11 +180,8 @@ const access = (user: CurrentUser, account: AccountRow): Html => {
     ${parts.buttonForm(user, `${path}/enable`, 'Enable the account', { look: 'primary' })}`
 }
 
-function disablePage(
-  { accounts }: DashboardDeps,
-  user: CurrentUser,
-  account: AccountRow,
-): Response {
+function disablePage(context: PageContext): Response {
+  const account = accountOf(context)
   const path = pathOf(account)
   const { id, email, linkCount } = account
   const frame = {
@@ -199,12 +189,12 @@ function disablePage(
     current: 'service',
     back: { href: path, label: email },
   } as const
-  if (accounts.isLastOwner(id)) {
+  if (context.deps.accounts.isLastOwner(id)) {
     const reason = `${email} is the only owner of the service: it cannot be disabled.`
-    return page(user, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
+    return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
   }
-  const isOwn = id === user.account.id
-  return confirmPage(user, {
+  const isOwn = id === context.user.account.id
+  return confirmPage(context, {
     ...frame,
     warning: html`<strong>${email} loses access immediately.</strong>
       Its API keys are refused with 401 and its sessions end. Its ${parts.plural(linkCount, 'link')}

@@ -1,16 +1,15 @@
-import { Elysia } from 'elysia'
 import { parseEmail } from '../../accounts/credentials.ts'
 import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
-import { planName } from '../../accounts/plans.ts'
+import { type Plan, planName } from '../../accounts/plans.ts'
 import type { AccountOverview } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { type CurrentUser, type Query, signedIn } from '../auth/guard.ts'
-import type { DashboardDeps } from '../deps.ts'
-import { seeOther } from '../responses.ts'
+import { logEvent, type PageContext } from '../auth/guard.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import type { Form } from '../ui/form.ts'
+import { typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 import { PAGE_SIZE, pageNumber, pager } from '../ui/pager.ts'
 import { serviceTabs } from './service.ts'
@@ -21,85 +20,66 @@ const PATH = '/app/service/accounts'
 const INVITES_MAX = 100
 
 /** The accounts of the service and its pending invitations, for the owner. */
-export const serviceAccountsPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.serviceAccounts', prefix: PATH })
-    .use(signedIn(deps, { owner: true }))
-    .get('', ({ user, query }) => accountsPage(deps, user, { query }))
-    .post('/invites', async ({ user, form }) => {
-      const invited = await invite(deps, user, form)
-      const sent = 'problem' in invited ? form : undefined
-      return accountsPage(deps, user, { query: {}, ...invited, sent })
-    })
-    .post('/invites/end', async ({ user, form }) => {
-      const id = Number(form.text('invite'))
-      const isEnded = Number.isSafeInteger(id) && (await deps.writer.call('endInvite', { id }))
-      if (isEnded) {
-        const about = { accountId: user.account.id, fields: { invite_id: id } }
-        deps.security.record('invite.withdrawn', user.origin, about)
-      }
+export const serviceAccountsPages = signedInPages(
+  {
+    'GET /app/service/accounts': accountsPage,
+    'POST /app/service/accounts/invites': (context) => {
+      const plan = requirePlan(context.form)
+      return formAction(accountsPage, () => invite(context, plan))(context)
+    },
+    'POST /app/service/accounts/invites/end': async (context) => {
+      const id = Number(context.form.text('invite'))
+      const { writer } = context.deps
+      const isEnded = Number.isSafeInteger(id) && (await writer.call('endInvite', { id }))
+      if (isEnded) logEvent(context, 'invite.withdrawn', { invite_id: id })
       return seeOther(`${PATH}?done=withdrawn`)
-    })
+    },
+  },
+  { owner: true },
+)
 
-async function invite(
-  deps: DashboardDeps,
-  { account, origin }: CurrentUser,
-  form: Form,
-): Promise<{ link: string } | { problem: string }> {
+async function invite(context: PageContext, plan: Plan): Promise<Response> {
+  const { deps, user, form } = context
   const { accounts, clock, oneTimeLinks, writer } = deps
   const now = clock()
   const text = form.text('email')
   const email = text === '' ? undefined : parseEmail(text)
-  const plan = requirePlan(form)
-  if (text !== '' && !email) {
-    return { problem: 'Enter an address like name@example.com, or leave it empty.' }
-  }
+  if (text !== '' && !email)
+    throw refuseAt('email', 'Enter an address like name@example.com, or leave it empty.')
   if (email && accounts.findByEmail(email)) {
-    return { problem: 'This address already has an account.' }
+    throw refuseAt('email', 'This address already has an account.')
   }
   if (oneTimeLinks.listInvites(now).length >= INVITES_MAX) {
-    return { problem: `${INVITES_MAX} invitations are pending. Withdraw some first.` }
+    throw refuseAt('email', `${INVITES_MAX} invitations are pending. Withdraw some first.`)
   }
-  const about = { purpose: 'invite', accountId: account.id, plan, ...(email && { email }) } as const
+  const accountId = user.account.id
+  const about = { purpose: 'invite', accountId, plan, ...(email && { email }) } as const
   const { path, stored } = issueOneTimeLink(deps, about, now)
   if (!(await writer.call('addOneTimeLink', stored))) throw new AppError('sign_in_needed')
-  deps.security.record('invite.created', origin, { accountId: account.id, fields: { plan } })
-  return { link: deps.baseUrl + path }
+  logEvent(context, 'invite.created', { plan })
+  return accountsPage(context, deps.baseUrl + path)
 }
 
 const DONE = { withdrawn: 'The invitation is withdrawn.' }
 
-interface AccountsPageProps {
-  query: Query
-  /** The new invitation's link, only in this response. */
-  link?: string
-  /** The problem of the address in a refused form. */
-  problem?: string
-  sent?: Form | undefined
-}
-
-async function accountsPage(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  props: AccountsPageProps,
-): Promise<Response> {
-  const { query, link, problem } = props
+/** `link`: of the new invitation, only in the response that creates it. */
+async function accountsPage(context: PageContext, link?: string): Promise<Response> {
+  const { deps, query } = context
   const search = (query.search ?? '').trim().slice(0, 254)
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
   const { items, total } = await deps.reader.call('accountOverviews', { search, ...range })
   const pathOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
-  return page(user, {
+  return page(context, {
     title: 'Accounts',
     current: 'service',
     tabs: serviceTabs('Accounts'),
     messages: DONE,
-    done: query.done,
-    isRefused: problem !== undefined,
     main: html`
       ${link && invitationCard(link)}
       <div class="columns cards">
-        ${parts.card('Invite someone', inviteForm(user, props))}
-        ${parts.card('Pending invitations', pendingInvites(deps, user))}
+        ${parts.card('Invite someone', inviteForm(context))}
+        ${parts.card('Pending invitations', pendingInvites(context))}
       </div>
       ${parts.card('All accounts', [
         parts.searchForm(PATH, { name: 'search', label: 'Find by e-mail address', value: search }),
@@ -134,21 +114,20 @@ const accountTable = (items: readonly AccountOverview[]): Html => html`
   })}
   <p class="hint">Last seen: the latest use of an API key or a session that is still stored.</p>`
 
-const inviteForm = (user: CurrentUser, { sent, problem }: AccountsPageProps): Html =>
-  parts.form(user, `${PATH}/invites`, [
+const inviteForm = (context: PageContext): Html =>
+  parts.form(context.user, `${PATH}/invites`, [
     parts.emailField({
+      ...typed(context, 'email'),
       label: 'E-mail address (optional)',
-      value: sent?.text('email'),
       hint: 'Nothing is sent: you get a link to share. Without an address, the guest enters one.',
-      error: problem,
     }),
-    planSelect(sent?.text('plan') || 'free'),
+    planSelect(typed(context, 'plan').value || 'free'),
     parts.button('Create an invitation'),
   ])
 
-function pendingInvites({ oneTimeLinks, clock }: DashboardDeps, user: CurrentUser): Html {
-  const now = clock()
-  const pending = oneTimeLinks.listInvites(now)
+function pendingInvites({ deps, user }: PageContext): Html {
+  const now = deps.clock()
+  const pending = deps.oneTimeLinks.listInvites(now)
   if (pending.length === 0) return html`<p>No pending invitations.</p>`
   const withdrawButton = (link: OneTimeLinkRow) =>
     parts.buttonForm(user, `${PATH}/invites/end`, 'Withdraw', {

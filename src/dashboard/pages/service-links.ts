@@ -1,14 +1,15 @@
-import { Elysia } from 'elysia'
 import { AppError } from '../../errors.ts'
 import { type Code, toCode } from '../../lib/code.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import type { DisabledCode } from '../../moderation/moderation.ts'
 import { BAD_REASON, parseReason, REASON_LENGTH_MAX } from '../../moderation/moderation.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { seeOther } from '../responses.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { typed } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 import { destination } from '../ui/link-parts.ts'
 import { PAGE_SIZE, pageNumber, pager } from '../ui/pager.ts'
@@ -17,32 +18,26 @@ import { serviceTabs } from './service.ts'
 const PATH = '/app/service/links'
 
 /** Any link by its code, for the owner of the service: its account, and whether it is disabled. */
-export const serviceLinksPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.serviceLinks', prefix: PATH })
-    .use(signedIn(deps, { owner: true }))
-    .get('', ({ user, query }) => {
-      const text = (query.code ?? '').trim()
-      const code = codeIn(text)
-      if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
-      return listPage(deps, user, { text, number: pageNumber(query.page) })
-    })
-    .get('/:code', ({ user, params, query }) =>
-      linkPage(deps, user, { found: requireLink(deps, params.code), done: query.done }),
-    )
-    .post('/:code/disable', async ({ user, params, form }) => {
-      const found = requireLink(deps, params.code)
-      const text = form.text('reason')
-      const reason = parseReason(text)
-      if (reason === undefined) return linkPage(deps, user, { found, badReason: text })
+export const serviceLinksPages = signedInPages(
+  {
+    'GET /app/service/links': listPage,
+    'GET /app/service/links/:code': linkPage,
+    'POST /app/service/links/:code/disable': formAction(linkPage, async (context) => {
+      const { code } = requireLink(context)
+      const reason = parseReason(context.form.text('reason'))
+      if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
       // False if the link was deleted meanwhile: it has no page any more.
-      const isDisabled = await deps.moderation.disableCode(found.code, reason)
-      return seeOther(isDisabled ? `${PATH}/${found.code}?done=disabled` : PATH)
-    })
-    .post('/:code/enable', async ({ params }) => {
-      const { code, link } = requireLink(deps, params.code)
-      await deps.moderation.enableCode(code)
+      const isDisabled = await context.deps.moderation.disableCode(code, reason)
+      return isDisabled ? `${PATH}/${code}?done=disabled` : PATH
+    }),
+    'POST /app/service/links/:code/enable': async (context) => {
+      const { code, link } = requireLink(context)
+      await context.deps.moderation.enableCode(code)
       return seeOther(link ? `${PATH}/${code}?done=enabled` : PATH)
-    })
+    },
+  },
+  { owner: true },
+)
 
 /** A code, or the last segment of a short URL. */
 const codeIn = (text: string): Code | undefined =>
@@ -61,26 +56,27 @@ function findLink({ reads, moderation }: DashboardDeps, code: Code): FoundLink |
   return link || disabled ? { code, link, disabled } : undefined
 }
 
-function requireLink(deps: DashboardDeps, text: string): FoundLink {
-  const code = toCode(text)
+function requireLink({ deps, params }: PageContext): FoundLink {
+  const code = toCode(params.code ?? '')
   const found = code && findLink(deps, code)
   if (!found) throw new AppError('page_not_found')
   return found
 }
 
-function listPage(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { text, number }: { text: string; number: number },
-): Response {
+function listPage(context: PageContext): Response {
+  const { deps, query } = context
+  const text = (query.code ?? '').trim()
+  const code = codeIn(text)
+  if (code && findLink(deps, code)) return seeOther(`${PATH}/${code}`)
+  const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
   const { total, items } = deps.moderation.reads.list(range)
   const error = text === '' ? undefined : 'No link has this code.'
-  return page(user, {
+  return page(context, {
     title: 'Links of all accounts',
     current: 'service',
     tabs: serviceTabs('Links'),
-    isRefused: error !== undefined,
+    status: error ? 422 : 200,
     main: html`
       ${parts.card(
         'Find a link',
@@ -112,26 +108,18 @@ const DONE = {
   enabled: 'The code is enabled again.',
 }
 
-interface LinkPageProps {
-  found: FoundLink
-  done?: string | undefined
-  /** A reason that was refused. */
-  badReason?: string
-}
-
-function linkPage(deps: DashboardDeps, user: CurrentUser, props: LinkPageProps): Response {
-  const { found, done, badReason } = props
-  return page(user, {
+function linkPage(context: PageContext): Response {
+  const { deps, user } = context
+  const found = requireLink(context)
+  return page(context, {
     title: found.code,
     current: 'service',
     back: { href: PATH, label: 'Links of all accounts' },
     messages: DONE,
-    done,
-    isRefused: badReason !== undefined,
     main: html`
       <div class="columns cards">
         ${parts.card('The link', linkFacts(deps, found))}
-        ${found.disabled ? enableCard(user, found) : disableCard(user, found, badReason)}
+        ${found.disabled ? enableCard(user, found) : disableCard(context, found)}
       </div>`,
   })
 }
@@ -170,15 +158,13 @@ function stateOf(
   return 'active'
 }
 
-const disableCard = (user: CurrentUser, { code }: FoundLink, badReason?: string): Html =>
+const disableCard = (context: PageContext, { code }: FoundLink): Html =>
   parts.card('Disable the link', [
     html`<p>Visitors get 410 immediately. The account sees the reason, and cannot undo it.</p>`,
-    parts.form(user, `${PATH}/${code}/disable`, [
+    parts.form(context.user, `${PATH}/${code}/disable`, [
       parts.field({
-        name: 'reason',
+        ...typed(context, 'reason'),
         label: 'Reason',
-        value: badReason,
-        error: badReason === undefined ? undefined : `The reason ${BAD_REASON}.`,
         required: true,
         autocomplete: 'off',
         extra: { maxlength: REASON_LENGTH_MAX },

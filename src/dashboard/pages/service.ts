@@ -1,15 +1,15 @@
-import { Elysia } from 'elysia'
 import { formatBytes } from '../../lib/bytes.ts'
 import { DAY, HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { VERSION } from '../../lib/version.ts'
 import { maintenanceSetting } from '../../maintenance/mode.ts'
 import type { Vitals } from '../../status/vitals.ts'
-import { type CurrentUser, signedIn } from '../auth/guard.ts'
+import type { PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
-import { htmlResponse, seeOther } from '../responses.ts'
+import { formAction, signedInPages } from '../page-routes.ts'
+import { htmlResponse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import type { Form } from '../ui/form.ts'
+import { type Form, typed } from '../ui/form.ts'
 import { liveRegion } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 
@@ -18,26 +18,24 @@ const PATH = '/app/service'
 const MAINTENANCE_MAX_MS = 30 * DAY
 
 /** Health, maintenance and the blocklist, for the owner. */
-export const servicePages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.service', prefix: PATH })
-    .use(signedIn(deps, { owner: true }))
-    .get('', ({ request, user, query }) =>
-      wantsFragment(request)
-        ? htmlResponse(health(deps))
-        : servicePage(deps, user, { done: query.done }),
-    )
-    .post('/maintenance', async ({ user, form }) => {
+export const servicePages = signedInPages(
+  {
+    'GET /app/service': (context) =>
+      wantsFragment(context.request) ? htmlResponse(health(context.deps)) : servicePage(context),
+    'POST /app/service/maintenance': formAction(servicePage, async ({ deps, user, form }) => {
       const until = parseUntil(form, deps.clock())
-      if (typeof until === 'object') return servicePage(deps, user, { ...until, sent: form })
       await deps.writer.call('saveSetting', maintenanceSetting(until))
       deps.log.info('maintenance.on', { account_id: user.account.id, until: isoTime(until) })
-      return seeOther(`${PATH}?done=on`)
-    })
-    .post('/maintenance/end', async ({ user }) => {
+      return `${PATH}?done=on`
+    }),
+    'POST /app/service/maintenance/end': async ({ deps, user }) => {
       await deps.writer.call('saveSetting', maintenanceSetting(undefined))
       deps.log.info('maintenance.off', { account_id: user.account.id })
       return seeOther(`${PATH}?done=off`)
-    })
+    },
+  },
+  { owner: true },
+)
 
 const LENGTHS = [
   { value: '30m', label: '30 minutes', ms: 30 * MINUTE },
@@ -46,19 +44,19 @@ const LENGTHS = [
 
 /**
  * When the maintenance ends. The field `utc` is the field `at` converted by the script, which knows
- * the browser's time zone. Without scripts `at` is in UTC.
+ * the browser's time zone. Without scripts `at` is in UTC. Throws `FormRefusal`.
  */
-function parseUntil(form: Form, now: number): number | { problem: string } {
+function parseUntil(form: Form, now: number): number {
   const length = LENGTHS.find(({ value }) => value === form.text('length'))
   if (length) return now + length.ms
   const at = form.text('at')
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(at)) {
-    return { problem: 'Choose the day and the time at which it ends.' }
+    throw refuseAt('at', 'Choose the day and the time at which it ends.')
   }
   const until = Date.parse(form.text('utc') || `${at}Z`)
-  if (Number.isNaN(until)) return { problem: 'There is no such day or time.' }
-  if (until <= now) return { problem: 'This time has passed.' }
-  if (until - now > MAINTENANCE_MAX_MS) return { problem: 'At most 30 days from now.' }
+  if (Number.isNaN(until)) throw refuseAt('at', 'There is no such day or time.')
+  if (until <= now) throw refuseAt('at', 'This time has passed.')
+  if (until - now > MAINTENANCE_MAX_MS) throw refuseAt('at', 'At most 30 days from now.')
   return until
 }
 
@@ -67,28 +65,21 @@ const DONE = {
   off: 'Maintenance is over. The API works again.',
 }
 
-interface ServicePageProps {
-  done?: string | undefined
-  /** The problem of the end of the maintenance, and the sent text. */
-  problem?: string
-  sent?: Form
-}
-
-const servicePage = (deps: DashboardDeps, user: CurrentUser, props: ServicePageProps): Response =>
-  page(user, {
+function servicePage(context: PageContext): Response {
+  const { deps } = context
+  return page(context, {
     title: 'Service',
     current: 'service',
     tabs: serviceTabs('Health'),
     messages: DONE,
-    done: props.done,
-    isRefused: props.problem !== undefined,
     main: html`
       <div ${liveRegion('health', PATH)}>${health(deps)}</div>
       <div class="columns cards">
-        ${parts.card('Maintenance', maintenance(deps, user, props))}
+        ${parts.card('Maintenance', maintenance(context))}
         ${parts.card('Blocklist', blocklist(deps))}
       </div>`,
   })
+}
 
 const TABS = { Health: PATH, Accounts: `${PATH}/accounts`, Links: `${PATH}/links` }
 
@@ -169,15 +160,12 @@ function duration(ms: number): string {
   return minutes > 0 ? `${minutes} min` : `${Math.floor(ms / SECOND)} s`
 }
 
-function maintenance(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { problem, sent }: ServicePageProps,
-): Html {
+function maintenance(context: PageContext): Html {
+  const { deps, user, refusal } = context
   const until = deps.maintenance.until()
   const explanation = html`<p>During maintenance the API answers 503 with the time when it ends.
     Redirects, QR images and these pages keep working, but links cannot be changed.</p>`
-  if (until !== undefined && !problem) {
+  if (until !== undefined && !refusal) {
     return html`
       ${parts.notice(
         'note',
@@ -195,16 +183,14 @@ function maintenance(
       parts.select({
         name: 'length',
         label: 'Duration',
-        value: sent?.text('length') ?? '30m',
+        value: typed(context, 'length', '30m').value,
         choices: [...LENGTHS, { value: 'at', label: 'Until another time' }],
       }),
       parts.field({
-        name: 'at',
+        ...typed(context, 'at'),
         label: 'Until',
         type: 'datetime-local',
-        value: sent?.text('at'),
         hint: html`<span data-without-script>In UTC, where it is ${hour} now.</span>`,
-        error: problem,
         extra: { 'data-utc': 'utc' },
       }),
       html`<input type="hidden" name="utc" id="utc">`,

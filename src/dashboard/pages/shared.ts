@@ -6,9 +6,9 @@ import { rateLimited } from '../../http/guard.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { authorOf, type Link } from '../../links/link.ts'
-import { requireOwnedLink } from '../../links/update.ts'
-import { type CurrentUser, type Query, signedIn, tryWrite } from '../auth/guard.ts'
+import { ownLink, type PageContext, spendWrite } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { signedInPages } from '../page-routes.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { hitSection, parseRange } from '../ui/hit-chart.ts'
@@ -23,19 +23,16 @@ const TOKEN_BYTES = 16
 const TOKEN = /^[\w-]{22}$/
 
 /** Lets the owner of a link switch its page on and off. */
-export const sharingPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.sharing', prefix: '/app/links' })
-    .use(signedIn(deps))
-    .post('/:code/share', ({ user, params, form }) => {
-      const link = requireOwnedLink(deps, user.account, params.code)
-      return share(deps, user, link, form.text('url') === '1')
-    })
-    .post('/:code/unshare', async ({ user, params }) => {
-      const { id, code } = requireOwnedLink(deps, user.account, params.code)
-      const done = await tryWrite(deps, user, () => deps.writer.call('unsharePage', { linkId: id }))
-      if ('error' in done) throw done.error
-      return seeOther(`${linkPath(code)}?done=unshared`)
-    })
+export const sharingPages = signedInPages({
+  'POST /app/links/:code/share': share,
+  'POST /app/links/:code/unshare': async (context) => {
+    const { deps, user } = context
+    const { id, code } = ownLink(context)
+    spendWrite(deps, user.account)
+    await deps.writer.call('unsharePage', { linkId: id })
+    return seeOther(`${linkPath(code)}?done=unshared`)
+  },
+})
 
 /** Public. Charged like other reads without a key. */
 export const sharedPages = (deps: DashboardDeps) =>
@@ -45,40 +42,36 @@ export const sharedPages = (deps: DashboardDeps) =>
       if (!budget.allowed) throw rateLimited(budget)
     })
     .get('/:token', ({ request, params, query }) =>
-      sharedPage(deps, request, { token: params.token, query }),
+      sharedPage({ deps, request, query }, params.token),
     )
 
-async function share(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  { id, code }: Link,
-  showsUrl: boolean,
-): Promise<Response> {
-  const { hasher, random, clock, baseUrl } = deps
-  const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url')
-  const author = authorOf(user.account, clock())
-  const hash = hasher.hash('shared-page', token)
-  const done = await tryWrite(deps, user, () =>
-    deps.writer.call('sharePage', { author, linkId: id, hash, showsUrl }),
-  )
-  if ('error' in done) throw done.error
-  if (!done.done) throw new AppError('code_not_found', code)
+async function share(context: PageContext): Promise<Response> {
+  const { deps, user, form } = context
+  const { id: linkId, code } = ownLink(context)
+  const showsUrl = form.text('url') === '1'
+  const token = Buffer.from(deps.random(TOKEN_BYTES)).toString('base64url')
+  spendWrite(deps, user.account)
+  const author = authorOf(user.account, deps.clock())
+  const hash = deps.hasher.hash('shared-page', token)
+  if (!(await deps.writer.call('sharePage', { author, linkId, hash, showsUrl }))) {
+    throw new AppError('code_not_found', code)
+  }
   const path = linkPath(code)
-  return page(user, {
+  return page(context, {
     title: 'Public page',
     current: 'links',
     back: { href: path, label: code },
     main: html`<div class="card">
       <p>Everybody with this address sees the hits and visitors of ${code}, and nothing else.</p>
-      ${parts.secretOnce('Address of the public page', `${baseUrl}/app/shared/${token}`)}
+      ${parts.secretOnce('Address of the public page', `${deps.baseUrl}/app/shared/${token}`)}
     </div>`,
   })
 }
 
 /** On the page of a link. */
-export function sharingCard({ sharedPages }: DashboardDeps, user: CurrentUser, link: Link): Html {
+export function sharingCard({ deps, user }: PageContext, link: Link): Html {
   const path = linkPath(link.code)
-  const shared = sharedPages.ofLink(link.id)
+  const shared = deps.sharedPages.ofLink(link.id)
   const off = html`<p class="hint">Shows the hits and visitors of this link to everybody who has its
     secret address. Search engines do not list it.</p>`
   const on = html`<p>The page is on${
@@ -113,16 +106,11 @@ function lastWeek(now: number): DayRange {
   return { from: monday - 7, to: monday }
 }
 
-interface SharedProps {
-  token: string
-  query: Query
-}
-
 async function sharedPage(
-  deps: DashboardDeps,
-  request: Request,
-  { token, query }: SharedProps,
+  context: Pick<PageContext, 'deps' | 'request' | 'query'>,
+  token: string,
 ): Promise<Response> {
+  const { deps, query } = context
   const shared = TOKEN.test(token)
     ? deps.sharedPages.find(deps.hasher.hash('shared-page', token))
     : undefined
@@ -135,7 +123,7 @@ async function sharedPage(
   const { isOn, hasCountries } = deps.visitDetails
   const visits = withFewHidden(await deps.visitDetails.of(owner, days))
   const path = `/app/shared/${token}`
-  return publicPage(deps, request, {
+  return publicPage(context, {
     title: deps.addresses.short(shared.code).replace(/^https?:\/\//, ''),
     main: html`
       ${shared.showsUrl === 1 && shared.url !== null && html`<p>${destination(shared.url)}</p>`}

@@ -1,61 +1,83 @@
-import { Elysia } from 'elysia'
 import { findStepAccount, hasSecondFactor } from '../../accounts/second-factor.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
-import { anonymously, originOf, readAnonymousForm, signedIn } from '../auth/guard.ts'
+import type { AnonymousContext } from '../auth/guard.ts'
 import { askForCode, CODE_PAGE, checkCode, checkPassword, startSession } from '../auth/sign-in.ts'
-import type { DashboardDeps } from '../deps.ts'
 import { safeNext } from '../errors.ts'
-import { seeOther } from '../responses.ts'
+import { anonymousPages, formAction, signedInPages } from '../page-routes.ts'
+import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import { errorOf, typed } from '../ui/form.ts'
 import { authPage } from '../ui/layout.ts'
 
 const HOME = '/app/links'
 
-/** Sign-in with e-mail address and password. */
-export const signInPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.signIn', prefix: '/app' })
-    .use(anonymously(deps))
-    .get('', ({ request }) => seeOther(isSignedIn(deps, request) ? HOME : '/app/sign-in'))
-    .get('/sign-in', ({ request, query }) => {
-      const next = safeNext(query.next)
-      if (isSignedIn(deps, request)) return seeOther(next ?? HOME)
-      return signInPage(deps, request, { next, done: query.done })
-    })
-    .post('/sign-in', async ({ request, set }) => {
-      const origin = originOf(deps, { request, set })
-      const sent = await readAnonymousForm(deps, request)
-      const next = safeNext(sent.text('next'))
-      const isLong = sent.text('stay') === '1'
-      const email = sent.text('email')
-      const account = await checkPassword(deps, origin, {
-        email,
-        password: sent.raw('password'),
-        deviceToken: deps.cookies.find('known', request),
-      })
-      if (!account || account.disabledAt !== null) {
-        const problem = account
-          ? 'This account is disabled. Ask the administrator.'
-          : 'The e-mail address or the password is wrong.'
-        return signInPage(deps, request, { next, isLong, email, problem })
-      }
-      if (hasSecondFactor(account)) return askForCode(deps, account, { next, isLong })
-      const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
-      const { cookies } = await startSession(deps, { request, origin, isLong }, proof)
-      return seeOther(next ?? HOME, cookies)
-    })
+/** Sign-in with e-mail address and password, and the code of two-factor sign-in. */
+export const signInPages = anonymousPages({
+  'GET /app': (context) => seeOther(isSignedIn(context) ? HOME : '/app/sign-in'),
+  'GET /app/sign-in': (context) =>
+    isSignedIn(context) ? seeOther(choices(context).next ?? HOME) : signInPage(context),
+  'POST /app/sign-in': formAction(signInPage, signIn),
+  'GET /app/sign-in/code': (context) => (findAccount(context) ? codePage(context) : startAgain()),
+  'POST /app/sign-in/code': formAction(codePage, sendCode),
+})
 
-export const signOutPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.signOut', prefix: '/app' })
-    .use(signedIn(deps))
-    .post('/sign-out', async ({ user }) => {
-      await deps.sessions.end(user.session.id, user.account.id)
-      return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
-    })
+export const signOutPages = signedInPages({
+  'POST /app/sign-out': async ({ deps, user }) => {
+    await deps.sessions.end(user.session.id, user.account.id)
+    return seeOther('/app/sign-in?done=out', [deps.cookies.end('session')])
+  },
+})
 
-const isSignedIn = ({ cookies, sessions }: DashboardDeps, request: Request): boolean =>
-  sessions.find(cookies.find('session', request)) !== undefined
+const isSignedIn = ({ deps, request }: AnonymousContext): boolean =>
+  deps.sessions.find(deps.cookies.find('session', request)) !== undefined
+
+/** The page to open next, and “Stay signed in”. */
+const choices = ({ query, form }: AnonymousContext) => ({
+  next: safeNext(form.text('next') || query.next),
+  isLong: (form.text('stay') || query.stay) === '1',
+})
+
+async function signIn(context: AnonymousContext): Promise<Response> {
+  const { deps, form, origin, request } = context
+  const { next, isLong } = choices(context)
+  const account = await checkPassword(deps, origin, {
+    email: form.text('email'),
+    password: form.raw('password'),
+    deviceToken: deps.cookies.find('known', request),
+  })
+  if (!account) throw refuseAt('password', 'The e-mail address or the password is wrong.')
+  if (account.disabledAt !== null) {
+    throw refuseAt('password', 'This account is disabled. Ask the administrator.')
+  }
+  if (hasSecondFactor(account)) return askForCode(deps, account, { next, isLong })
+  const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
+  const { cookies } = await startSession(context, proof, isLong)
+  return seeOther(next ?? HOME, cookies)
+}
+
+async function sendCode(context: AnonymousContext): Promise<Response> {
+  const { deps, form, origin } = context
+  const { next, isLong } = choices(context)
+  const account = findAccount(context)
+  if (!account) return startAgain()
+  const factor = checkCode(context, account, form.text('code'))
+  if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
+  const accountId = account.id
+  const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
+  const { cookies } = await startSession(context, proof, isLong)
+  if ('recoveryHash' in factor) {
+    const fields = { left: deps.recoveryCodes.countUnused(accountId) }
+    deps.security.record('recovery_code.used', origin, { accountId, fields })
+  }
+  return seeOther(next ?? HOME, [...cookies, deps.cookies.end('step')])
+}
+
+const findAccount = ({ deps, request }: AnonymousContext): AccountRow | undefined =>
+  findStepAccount(deps, deps.cookies.find('step', request), deps.clock())
+
+const startAgain = (): Response => seeOther('/app/sign-in?done=late')
 
 const DONE = {
   out: 'You are signed out.',
@@ -68,41 +90,32 @@ const DONE = {
 const stayBox = (isChecked = false): Html =>
   parts.checkbox({ name: 'stay', label: 'Stay signed in for 30 days', isChecked })
 
-interface SignInPageProps {
-  next: string | undefined
-  /** “Stay signed in” is chosen. */
-  isLong?: boolean
-  email?: string
-  problem?: string
-  done?: string | undefined
-}
-
-function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProps): Response {
+function signInPage(context: AnonymousContext): Response {
+  const { deps, request, refusal } = context
   const sender = anonymousForm(deps, request)
-  const { next, isLong, email, problem, done } = props
-  return authPage(deps, request, {
+  const { next, isLong } = choices(context)
+  const email = typed(context, 'email')
+  return authPage(context, {
     title: 'Sign in',
-    status: problem ? 401 : 200,
+    ...(refusal && { status: 401 }),
     cookies: sender.cookies,
     messages: DONE,
-    done,
     main: html`
       ${parts.form(sender, '/app/sign-in', [
         next && parts.hiddenFields({ next }),
         parts.emailField({
-          value: email,
+          ...email,
           required: true,
           autocomplete: 'username',
-          extra: { autofocus: !email },
+          extra: { autofocus: !email.value },
         }),
         parts.field({
-          name: 'password',
+          ...typed(context, 'password'),
           label: 'Password',
           type: 'password',
           required: true,
           autocomplete: 'current-password',
-          error: problem,
-          extra: { autofocus: Boolean(email) },
+          extra: { autofocus: Boolean(email.value) },
         }),
         stayBox(isLong),
         parts.button('Sign in'),
@@ -115,50 +128,14 @@ function signInPage(deps: DashboardDeps, request: Request, props: SignInPageProp
 }
 
 /** The second step of a sign-in, if the account has two-factor sign-in. */
-export const signInCodePages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.signInCode', prefix: CODE_PAGE })
-    .use(anonymously(deps))
-    .get('', ({ request, query }) => {
-      const props = { next: safeNext(query.next), isLong: query.stay === '1' }
-      return findAccount(deps, request) ? codePage(deps, request, props) : startAgain()
-    })
-    .post('', async ({ request, set }) => {
-      const origin = originOf(deps, { request, set })
-      const sent = await readAnonymousForm(deps, request)
-      const next = safeNext(sent.text('next'))
-      const isLong = sent.text('stay') === '1'
-      const account = findAccount(deps, request)
-      if (!account) return startAgain()
-      const factor = checkCode(deps, { account, origin, request, text: sent.text('code') })
-      if (!factor) {
-        const problem = 'This code is wrong, too old, or used already.'
-        return codePage(deps, request, { next, isLong, problem })
-      }
-      const accountId = account.id
-      const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
-      const { cookies } = await startSession(deps, { request, origin, isLong }, proof)
-      if ('recoveryHash' in factor) {
-        const fields = { left: deps.recoveryCodes.countUnused(accountId) }
-        deps.security.record('recovery_code.used', origin, { accountId, fields })
-      }
-      return seeOther(next ?? HOME, [...cookies, deps.cookies.end('step')])
-    })
-
-const findAccount = (deps: DashboardDeps, request: Request): AccountRow | undefined =>
-  findStepAccount(deps, deps.cookies.find('step', request), deps.clock())
-
-const startAgain = (): Response => seeOther('/app/sign-in?done=late')
-
-function codePage(
-  deps: DashboardDeps,
-  request: Request,
-  { next, isLong, problem }: Pick<SignInPageProps, 'next' | 'isLong' | 'problem'>,
-): Response {
+function codePage(context: AnonymousContext): Response {
+  const { deps, request, refusal } = context
   const sender = anonymousForm(deps, request)
-  return authPage(deps, request, {
+  const { next, isLong } = choices(context)
+  return authPage(context, {
     title: 'Enter your code',
     cookies: sender.cookies,
-    status: problem ? 401 : 200,
+    ...(refusal && { status: 401 }),
     main: html`
       <p>Your password is correct. This account has two-factor sign-in: open your authenticator
         app.</p>
@@ -166,7 +143,7 @@ function codePage(
         next && parts.hiddenFields({ next }),
         parts.codeField({
           hint: 'The six digits in your app, or one of your recovery codes.',
-          error: problem,
+          error: errorOf(refusal, 'code'),
           extra: { autofocus: true, autocapitalize: 'characters' },
         }),
         stayBox(isLong),

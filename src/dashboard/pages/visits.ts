@@ -1,17 +1,16 @@
-import { Elysia } from 'elysia'
 import { visitsCsv } from '../../analytics/read.ts'
 import type { DayRange } from '../../analytics/visits.ts'
-import { type HitRange, hitRange } from '../../hits/range.ts'
+import { type BarUnit, type HitRange, hitRange, type RangeChoice } from '../../hits/range.ts'
 import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY } from '../../hits/series.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { requireOwnedLink } from '../../links/update.ts'
 import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
-import { type CurrentUser, type Query, requireAccount, signedIn } from '../auth/guard.ts'
+import { ownLink, type PageContext, requireAccount } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { signedInPages } from '../page-routes.ts'
 import { fileResponse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { type ChosenRange, parseRange } from '../ui/hit-chart.ts'
+import { type HitChart, parseRange } from '../ui/hit-chart.ts'
 import { page } from '../ui/layout.ts'
 import { linkPath } from '../ui/link-parts.ts'
 import { knownPart, PANEL_TITLES, totalOf, valueTable, visitSection } from '../ui/visit-panels.ts'
@@ -21,52 +20,60 @@ import { zoneOf } from '../ui/zone-form.ts'
 const VALUES_MAX = 1000
 
 /** All values of a panel, as a page and as a file. */
-export const visitPages = (deps: DashboardDeps) =>
-  new Elysia({ name: 'dashboard.visits', prefix: '/app' })
-    .use(signedIn(deps))
-    .get('/analytics/visits', ({ user, query }) =>
-      valuesPage(deps, user, accountPlace(user), query),
-    )
-    .get('/analytics/visits.csv', ({ user, query }) =>
-      valuesFile(deps, user, accountPlace(user), query),
-    )
-    .get('/links/:code/visits', ({ user, params, query }) =>
-      valuesPage(deps, user, linkPlace(deps, user, params.code), query),
-    )
-    .get('/links/:code/visits.csv', ({ user, params, query }) =>
-      valuesFile(deps, user, linkPlace(deps, user, params.code), query),
-    )
+export const visitPages = signedInPages({
+  'GET /app/analytics/visits': (context) => valuesPage(context, accountHits(context)),
+  'GET /app/analytics/visits.csv': (context) => valuesFile(context, accountHits(context)),
+  'GET /app/links/:code/visits': (context) => valuesPage(context, linkHits(context)),
+  'GET /app/links/:code/visits.csv': (context) => valuesFile(context, linkHits(context)),
+})
 
-/** Whose visits, and the page that shows them. */
-interface Place {
+/** Whose hits, and the page that shows them. */
+export interface HitsPage {
   owner: HitOwner
   path: string
   label: string
 }
 
-const accountPlace = ({ account }: CurrentUser): Place => ({
-  owner: { accountId: account.id },
+export const accountHits = ({ user }: PageContext): HitsPage => ({
+  owner: { accountId: user.account.id },
   path: '/app/analytics',
   label: 'Analytics',
 })
 
-function linkPlace(deps: DashboardDeps, user: CurrentUser, text: string): Place {
-  const { id, code } = requireOwnedLink(deps, user.account, text)
+export function linkHits(context: PageContext): HitsPage {
+  const { id, code } = ownLink(context)
   return { owner: { linkId: id }, path: linkPath(code), label: code }
+}
+
+interface RangeOptions {
+  owner: HitOwner
+  choice: RangeChoice
+  zone: string
+  unit?: BarUnit
+}
+
+/** The range that a page or a file shows. */
+export async function readRange(
+  { series, clock }: DashboardDeps,
+  { owner, choice, ...options }: RangeOptions,
+): Promise<HitRange> {
+  const firstHit = 'preset' in choice ? await series.firstHit(owner) : undefined
+  return hitRange(choice, { ...options, now: clock(), firstHit })
 }
 
 /** The panels below a chart, for the UTC days of its range. */
 export async function visitPanels(
-  deps: DashboardDeps,
-  { owner, path, chosen, range }: Omit<Place, 'label'> & { chosen: ChosenRange; range: HitRange },
+  { visitDetails }: DashboardDeps,
+  { owner, path }: HitsPage,
+  { chosen, range }: Pick<HitChart, 'chosen' | 'range'>,
 ): Promise<Html> {
   const days = daysOf(range)
-  const { isOn, hasCountries } = deps.visitDetails
+  const { isOn, hasCountries } = visitDetails
   const paths = (kind: VisitKind) => {
     const query = `by=${kind}&${chosen.query}`
     return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
   }
-  const visits = await deps.visitDetails.of(owner, days)
+  const visits = await visitDetails.of(owner, days)
   return visitSection({ visits, days, isOn, hasCountries, paths })
 }
 
@@ -77,30 +84,24 @@ export function daysOf({ bounds }: HitRange): DayRange {
   return { from, to }
 }
 
-async function read(deps: DashboardDeps, user: CurrentUser, { owner }: Place, query: Query) {
+async function read(context: PageContext, { owner }: HitsPage) {
+  const { deps, query } = context
   const kind = VISIT_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
-  const zone = zoneOf(requireAccount(deps, user))
-  const isPreset = 'preset' in chosen.choice
-  const firstHit = isPreset ? await deps.series.firstHit(owner) : undefined
-  const range = hitRange(chosen.choice, { zone, now: deps.clock(), firstHit })
+  const zone = zoneOf(requireAccount(context))
+  const range = await readRange(deps, { owner, zone, choice: chosen.choice })
   const visits = await deps.visitDetails.of(owner, daysOf(range))
   return { kind, chosen, range, visits, values: visits.values[kind].slice(0, VALUES_MAX) }
 }
 
-async function valuesPage(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  place: Place,
-  query: Query,
-): Promise<Response> {
-  const { kind, chosen, visits, values } = await read(deps, user, place, query)
+async function valuesPage(context: PageContext, shown: HitsPage): Promise<Response> {
+  const { kind, chosen, visits, values } = await read(context, shown)
   const title = PANEL_TITLES[kind]
-  const { path, label } = place
+  const { owner, path, label } = shown
   const csv = `${path}/visits.csv?by=${kind}&${chosen.query}`
-  return page(user, {
+  return page(context, {
     title,
-    current: 'linkId' in place.owner ? 'links' : 'analytics',
+    current: 'linkId' in owner ? 'links' : 'analytics',
     back: { href: `${path}?${chosen.query}#visits`, label },
     main: parts.card('All values', [
       html`<p class="hint">${knownPart(visits)}</p>`,
@@ -112,13 +113,8 @@ async function valuesPage(
   })
 }
 
-async function valuesFile(
-  deps: DashboardDeps,
-  user: CurrentUser,
-  place: Place,
-  query: Query,
-): Promise<Response> {
-  const { kind, range, values } = await read(deps, user, place, query)
+async function valuesFile(context: PageContext, shown: HitsPage): Promise<Response> {
+  const { kind, range, values } = await read(context, shown)
   const name = `${PANEL_TITLES[kind].toLowerCase()}-${range.first}-to-${range.last}.csv`
   return fileResponse(visitsCsv(values), { name, type: CSV_TYPE })
 }

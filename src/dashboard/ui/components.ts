@@ -161,7 +161,7 @@ interface SelectProps {
   name: string
   label: string
   choices: readonly { value: string; label: string }[]
-  value?: string
+  value?: string | undefined
 }
 
 export function select({ name, label, choices, value }: SelectProps): Html {

@@ -1,10 +1,9 @@
 import { html, type Value } from '../../lib/html.ts'
-import type { CurrentUser } from '../auth/guard.ts'
+import type { PageContext } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { type PageProps, page } from './layout.ts'
 
-interface ConfirmProps
-  extends Pick<PageProps, 'title' | 'current' | 'back' | 'error' | 'isRefused'> {
+interface ConfirmProps extends Pick<PageProps, 'title' | 'current' | 'back'> {
   /** `note`: what can be undone. */
   kind?: 'note' | 'bad'
   /** What the action does, and to what. */
@@ -25,11 +24,12 @@ interface ConfirmProps
 }
 
 /** The page that asks before an action that destroys something. */
-export function confirmPage(user: CurrentUser, props: ConfirmProps): Response {
+export function confirmPage(context: PageContext, props: ConfirmProps): Response {
+  const { user } = context
   const { kind = 'bad', warning, about, action, label, values = {}, fields, cancel, after } = props
   const back = cancel && parts.linkButton(cancel.label, cancel.href)
   const send = parts.button(label, 'danger')
-  return page(user, {
+  return page(context, {
     ...props,
     main: html`<div class="card">
       ${parts.notice(kind, html`<p>${warning}</p>`)}

@@ -1,8 +1,7 @@
-import type { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
-import type { CurrentUser } from '../auth/guard.ts'
-import { isTemporary } from '../responses.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import * as parts from './components.ts'
+import { typed } from './form.ts'
 import { bare, linkPath, passcodeOnce, qrPicture } from './link-parts.ts'
 import { closeButton } from './toasts.ts'
 
@@ -17,39 +16,30 @@ export interface Created {
   passcode: string | null
 }
 
-export interface CreateFormProps {
+interface CreateFormProps {
+  /** A URL to begin with. */
   url?: string | undefined
-  code?: string | undefined
-  error?: AppError | undefined
-  /** The field that the error belongs to. */
-  field?: 'url' | 'code' | undefined
   /** The form replaces the one on the page. */
   isFragment?: boolean
 }
 
-export function createForm(user: CurrentUser, props: CreateFormProps): Html {
-  const { url, code, error, field, isFragment = false } = props
-  const errorOf = (name: string) =>
-    error && field === name && !isTemporary(error) ? error.message : undefined
-  const focus = (name: string) => ({
-    autofocus: error ? field === name : isFragment && name === 'url',
-  })
+export function createForm(context: PageContext, props: CreateFormProps): Html {
+  const { url: initialUrl, isFragment = false } = props
+  const url = typed(context, 'url', initialUrl)
+  const code = typed(context, 'code')
+  const startsAtUrl = url.error !== undefined || (isFragment && code.error === undefined)
   return parts.form(
-    user,
+    context.user,
     '/app/links',
     [
       parts.urlField({
-        name: 'url',
+        ...url,
         label: 'Shorten a URL',
-        value: url,
-        error: errorOf('url'),
-        extra: { placeholder: 'Paste a URL to shorten', ...focus('url') },
+        extra: { placeholder: 'Paste a URL to shorten', autofocus: startsAtUrl },
       }),
       parts.field({
-        name: 'code',
+        ...code,
         label: 'Custom code (optional)',
-        value: code,
-        error: errorOf('code'),
         autocomplete: 'off',
         extra: {
           placeholder: 'Custom code',
@@ -61,7 +51,7 @@ export function createForm(user: CurrentUser, props: CreateFormProps): Html {
           'hx-target': '#code-status',
           'hx-swap': 'innerHTML',
           'hx-sync': 'this:replace',
-          ...focus('code'),
+          autofocus: code.error !== undefined,
         },
       }),
       parts.button('Shorten'),

@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts'
 import { type BodyLimits, type RequestBodies, sizeText } from '../../http/body.ts'
+import { FormRefusal } from '../responses.ts'
 
 /** The fields of a sent form. A missing field is empty text. */
 export interface Form {
@@ -7,11 +8,27 @@ export interface Form {
   text(name: string): string
   /** As typed. */
   raw(name: string): string
+  /** Whether it was sent, also without a text. */
+  has(name: string): boolean
   /** Of a field that may be sent several times, like a group of checkboxes. */
   all(name: string): string[]
   /** The chosen file, if it is not empty. */
   file(name: string): File | undefined
 }
+
+/** The text and the error of a refused form's field. `initial`: the text before it is sent. */
+export const typed = (
+  { form, refusal }: { form: Form; refusal?: AppError },
+  name: string,
+  initial?: string,
+): { name: string; value: string | undefined; error: string | undefined } => ({
+  name,
+  value: refusal && form.has(name) ? form.text(name) : initial,
+  error: errorOf(refusal, name),
+})
+
+export const errorOf = (refusal: AppError | undefined, name: string): string | undefined =>
+  refusal instanceof FormRefusal ? refusal.errors[name] : undefined
 
 const URLENCODED = /^application\/x-www-form-urlencoded[\t ]*(;|$)/i
 const MULTIPART = /^multipart\/form-data[\t ]*;/i
@@ -80,6 +97,7 @@ function formOf(fields: { getAll(name: string): (string | Blob)[] }): Form {
   return {
     all,
     raw,
+    has: (name) => all(name).length > 0,
     text: (name) => raw(name).trim(),
     file: (name) =>
       fields.getAll(name).find((value): value is File => value instanceof File && value.size > 0),

@@ -1,9 +1,14 @@
-import { AppError } from '../../errors.ts'
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import { ASSET_PATHS } from '../assets.ts'
-import type { Cookies, Theme } from '../auth/cookies.ts'
-import type { CurrentUser } from '../auth/guard.ts'
-import { errorOptions, htmlResponse, isHtmx, type ResponseOptions } from '../responses.ts'
+import type { Theme } from '../auth/cookies.ts'
+import type { AnonymousContext, PageContext } from '../auth/guard.ts'
+import {
+  errorOptions,
+  FormRefusal,
+  htmlResponse,
+  isHtmx,
+  type ResponseOptions,
+} from '../responses.ts'
 import { accountMenu } from './account-menu.ts'
 import { errorNotice, notice } from './components.ts'
 import { icon } from './icons.ts'
@@ -40,15 +45,13 @@ const HTMX_CONFIG = JSON.stringify({
 
 interface Content extends ResponseOptions {
   title: string
-  /** What an earlier action did: a name in `messages`, from `?done=`. */
-  done?: string | undefined
+  /** What an earlier action did, by the name in `?done=`. */
   messages?: Readonly<Record<string, string>>
-  /** Why the form was refused, if no field is wrong. */
-  error?: AppError | string | undefined
-  /** A field of the form is wrong, and shows its error. */
-  isRefused?: boolean
   main: Value
 }
+
+/** What a page says about the last action: see `PageContext`. */
+type LastAction = Partial<Pick<PageContext, 'query' | 'refusal'>>
 
 export interface PageProps extends Content {
   /** Marked in the navigation. */
@@ -62,7 +65,8 @@ export interface PageProps extends Content {
 }
 
 /** A page with the navigation, for a signed-in user. */
-export function page(user: CurrentUser, props: PageProps): Response {
+export function page(context: Pick<PageContext, 'user'> & LastAction, props: PageProps): Response {
+  const { user } = context
   const { title, current, back, heading, tabs } = props
   const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || user.account.isOwner).map(
     ({ name, label }) => {
@@ -77,71 +81,57 @@ export function page(user: CurrentUser, props: PageProps): Response {
       ${accountMenu(user)}
     </header>`
   const main = html`${back && backLink(back)}${heading ?? html`<h1>${title}</h1>`}${tabs}
-    ${contentOf(props)}`
-  return documentOf({ title, top, main, width: 'wide', theme: user.theme }, responseOf(props))
+    ${contentOf(context, props)}`
+  return documentOf({ top, main, theme: user.theme }, context, props)
 }
 
 /** What a page says about the last action, and its own content. */
-const contentOf = ({ done = '', messages = {}, error, main }: Content): Html => html`
-  ${Object.hasOwn(messages, done) && notice('good', html`<p>${messages[done]}</p>`)}
-  ${error && errorNotice(typeof error === 'string' ? error : error.message)}
-  ${main}`
-
-function responseOf({ error, isRefused, cookies, headers, status }: Content): ResponseOptions {
-  const usual = isRefused || error ? 422 : 200
-  const failed = error instanceof AppError ? errorOptions(error) : {}
-  return {
-    status: status ?? failed.status ?? usual,
-    headers: { ...headers, ...failed.headers },
-    ...(cookies && { cookies }),
-  }
+const contentOf = ({ query, refusal }: LastAction, { messages = {}, main }: Content): Html => {
+  const { done = '' } = query ?? {}
+  return html`
+    ${Object.hasOwn(messages, done) && notice('good', html`<p>${messages[done]}</p>`)}
+    ${refusal && !(refusal instanceof FormRefusal) && errorNotice(refusal.message)}
+    ${main}`
 }
 
 const backLink = ({ href, label }: { href: string; label: string }): Html =>
   html`<p class="back"><a href="${href}">${icon('chevron-left')} ${label}</a></p>`
 
+type AnonymousRequest = Pick<AnonymousContext, 'deps' | 'request'> & LastAction
+
 /** A page without a session, like the sign-in: one card with one form. */
-export function authPage(
-  { cookies }: { cookies: Cookies },
-  request: Request,
-  props: Content,
-): Response {
-  const { title } = props
+export function authPage(context: AnonymousRequest, props: Content): Response {
   const brand = html`<a class="brand" href="/app">${logo()}Hopcode</a>`
   const top = html`<header class="top auth">${brand}</header>`
-  const main = html`<div class="card auth"><h1>${title}</h1>${contentOf(props)}</div>`
-  const theme = cookies.findTheme(request)
-  return documentOf({ title, top, main, width: 'narrow', theme }, responseOf(props))
+  const content = html`<h1>${props.title}</h1>${contentOf(context, props)}`
+  const main = html`<div class="card auth">${content}</div>`
+  return documentOf({ top, main, theme: themeOf(context), width: 'narrow' }, context, props)
 }
 
 /** A page for everybody, without navigation. */
-export function publicPage(
-  { cookies }: { cookies: Cookies },
-  request: Request,
-  props: Content,
-): Response {
-  const { title } = props
+export function publicPage(context: AnonymousRequest, props: Content): Response {
   const top = html`<header class="top"><span class="brand">${logo()}Hopcode</span></header>`
-  const main = html`<h1>${title}</h1>${contentOf(props)}`
-  const theme = cookies.findTheme(request)
-  return documentOf({ title, top, main, width: 'wide', theme }, responseOf(props))
+  const main = html`<h1>${props.title}</h1>${contentOf(context, props)}`
+  return documentOf({ top, main, theme: themeOf(context) }, context, props)
 }
+
+const themeOf = ({ deps, request }: AnonymousRequest) => deps.cookies.findTheme(request)
 
 /** Whether htmx requests a part of the page. */
 export const wantsFragment = (request: Request): boolean =>
   isHtmx(request) && request.headers.get('hx-history-restore-request') !== 'true'
 
-interface DocumentProps {
-  title: string
+interface Frame {
   top: Html
   main: Html
-  width: 'wide' | 'narrow'
   theme: Theme | undefined
+  width?: 'wide' | 'narrow'
 }
 
 function documentOf(
-  { title, top, main, width, theme }: DocumentProps,
-  response: ResponseOptions,
+  { top, main, theme, width = 'wide' }: Frame,
+  { refusal }: LastAction,
+  { title, cookies, headers, status }: Content,
 ): Response {
   const markup = html`<!doctype html>
 <html lang="en" ${attributes({ 'data-theme': theme })}>
@@ -166,7 +156,12 @@ ${top}
 </body>
 </html>
 `
-  return htmlResponse(markup, response)
+  const refused = refusal && errorOptions(refusal)
+  return htmlResponse(markup, {
+    status: status ?? refused?.status ?? 200,
+    headers: { ...headers, ...refused?.headers },
+    ...(cookies && { cookies }),
+  })
 }
 
 const logo = () => html`<img src="${ASSET_PATHS.icon}" alt="" width="28" height="28">`

@@ -1,8 +1,9 @@
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { CountedLink, Link } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
-import type { CurrentUser } from '../auth/guard.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import * as parts from './components.ts'
+import { typed } from './form.ts'
 import { icon } from './icons.ts'
 import { bare, destination, linkPath, qrPicture, replacesMain } from './link-parts.ts'
 import { type Badge, badge } from './link-row.ts'
@@ -62,33 +63,24 @@ export const smallQr = (code: string): Html =>
   html`<a class="link-qr" href="#qr"
     title="QR code options and downloads">${qrPicture(code, { size: 160 })}</a>`
 
-interface DestinationProps {
-  link: Link
-  /** What was typed, if it was refused. */
-  typed?: string | undefined
-  error?: string | undefined
-  isOpen: boolean
-}
-
 /** The destination, and the form that changes it. */
-export function destinationPart(user: CurrentUser, props: DestinationProps): Html {
-  const { link, typed, error } = props
+export function destinationPart(context: PageContext, link: Link): Html {
+  const { user, query, form: sent, refusal } = context
+  const url = typed(context, 'url', link.url ?? '')
   const path = linkPath(link.code)
   const isFirst = link.url === null
-  const isOpen = props.isOpen || isFirst || error !== undefined
+  const isOpen = query.edit === 'url' || (refusal !== undefined && sent.has('url'))
   const label = isFirst ? 'Set the destination' : 'Change the destination'
   const form = parts.form(
     user,
     path,
     [
       parts.urlField({
-        name: 'url',
+        ...url,
         label: 'Destination',
-        value: typed ?? link.url ?? '',
         required: true,
         hint: 'Takes effect immediately. The short URL and its QR code stay the same.',
-        error,
-        extra: { autofocus: error !== undefined },
+        extra: { autofocus: url.error !== undefined },
       }),
       parts.button(label, isFirst ? 'primary' : 'plain'),
     ],
