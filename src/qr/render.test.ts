@@ -40,28 +40,6 @@ const BASES = [
   'https://LINKS.example/A/B/123456789012345678901234567890',
   LONGEST_BASE,
 ]
-const CODES = [
-  'ABC123',
-  '000000',
-  'ZZZZZZZ',
-  'A1B2C3D4',
-  '12345678901234567890',
-  'ABCDEFGHIJKLMNOPQRST',
-]
-const texts = BASES.flatMap((base) => CODES.map((code) => ({ text: `${base}/${code}` })))
-
-test.each(texts)(
-  '$text reads as sent from the default image, the smallest and the SVG',
-  async ({ text }) => {
-    for (const options of [PNG, { ...PNG, size: SIZE_MIN_PX }, SVG]) {
-      expect(await decodeQr(renderQr(text, options))).toMatchObject({
-        text,
-        readers: [...BOTH_READERS],
-      })
-    }
-  },
-)
-
 const colors = [
   { dark: '#000000', light: '#ffffff' },
   { dark: '#aa0000', light: '#ffffee' },
