@@ -1,4 +1,5 @@
 import { type HitOwner, type HitSeries, HOURS_OF_DAY } from '../hits/series.ts'
+import { DAY } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
 import { groupOf, nameOf } from '../visits/names.ts'
 import { addSums, decodeSums, emptySums, type VisitSums } from '../visits/parts.ts'
@@ -30,6 +31,16 @@ export interface Visits {
   bots: number
   /** The most frequent first, equal ones in the order of their keys. */
   values: Record<VisitKind, VisitValue[]>
+}
+
+/** How complete days compare with as many days before. */
+export interface VisitChange {
+  days: number
+  /** How many times as many; not finite if there were none before. */
+  people: number
+  bots: number
+  /** Details of some redirects are not known. */
+  isEstimate: boolean
 }
 
 /** Days that are read at once: other lists wait for some milliseconds at most. */
@@ -70,6 +81,31 @@ export class VisitDetails {
     // Afterwards, so that there are no more details than hits.
     const { counts } = await series.bars(owner, [from * HOURS_OF_DAY, to * HOURS_OF_DAY])
     return visitsOf(sums, counts[0] ?? 0)
+  }
+
+  /**
+   * Compares the complete days of a range with as many days before. Undefined if there are none, or
+   * if the details of most redirects are unknown.
+   */
+  async change(
+    owner: HitOwner,
+    { from, to }: DayRange,
+    now: number,
+  ): Promise<VisitChange | undefined> {
+    const end = Math.min(to, Math.floor(now / DAY))
+    const days = end - from
+    if (days <= 0) return undefined
+    const last = await this.of(owner, { from, to: end })
+    const before = await this.of(owner, { from: from - days, to: from })
+    if (![last, before].every(({ known, hits }) => known > hits / 2)) return undefined
+    // Of all redirects, as far as the known ones tell.
+    const rate = (count: number, { known, hits }: Visits) => (count / known) * hits
+    return {
+      days,
+      people: rate(last.people, last) / rate(before.people, before),
+      bots: rate(last.bots, last) / rate(before.bots, before),
+      isEstimate: [last, before].some((one) => one.isEstimated || one.known < one.hits),
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { DAY } from '../../src/lib/clock.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs, violations } from '../support/browser.ts'
 import { setUpOwner, type Visitor } from '../support/dashboard.ts'
@@ -97,4 +98,43 @@ test('the values of another account’s link are not found', async () => {
   for (const path of ['visits', 'visits.csv']) {
     expect((await owner.get(`/app/links/${body.code}/${path}`)).status).toBe(404)
   }
+})
+
+const LONG_SESSIONS = { SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '168' }
+
+/** What the panels say of people and bots, without markup. */
+async function peopleAndBots(owner: Visitor, path: string): Promise<string> {
+  const { text } = await owner.get(path)
+  const [head] = /<h2>Visitors<\/h2>.*?<\/div>/s.exec(text) as RegExpExecArray
+  return head.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ')
+}
+
+test('people and bots are compared with the days before, and an unknown part is an estimate', async () => {
+  await using app = await testApp({ visitFlushMs: 20, env: { ...ENV, ...LONG_SESSIONS } })
+  const { owner, code } = await followed(app, { times: 5 })
+  const path = `/app/links/${code}`
+  const follow = async (times: number, headers: Record<string, string>) => {
+    for (let i = 0; i < times; i++) await app.call('GET', `/${code}`, { headers })
+  }
+  // The days of a range in UTC, and in the zone of the account.
+  const onDay = (day: number) => `${path}?from=2026-03-0${day}&to=2026-03-0${day}`
+  // Nothing is known of the day before, and of a day that has not ended.
+  expect(await peopleAndBots(owner, onDay(1))).not.toContain('complete')
+  app.advance(DAY)
+  await follow(6, { 'user-agent': CHROME })
+  await shows(owner, onDay(2), 'all 6 hits.')
+  expect(await peopleAndBots(owner, onDay(2))).not.toContain('complete')
+  app.advance(DAY)
+  expect(await peopleAndBots(owner, onDay(2))).toContain(
+    '6 by people, ▲ 50 % more · 0 by bots, ▼ 100 % fewer',
+  )
+  expect(await peopleAndBots(owner, onDay(2))).toContain('1 complete day, against as many before')
+  await follow(3, { 'user-agent': CHROME })
+  await follow(1, { 'user-agent': CHROME, dnt: '1' })
+  await shows(owner, onDay(3), 'Details of 3 of 4 hits.')
+  app.advance(DAY)
+  // 3 of 4 hits are known, so that 4 are people like the 6 before.
+  expect(await peopleAndBots(owner, onDay(3))).toContain(
+    '3 by people, about ▼ 33 % fewer · 0 by bots Details',
+  )
 })

@@ -63,7 +63,7 @@ export async function readRange(
 
 /** The panels below a chart, for the UTC days of its range. */
 export async function visitPanels(
-  { visitDetails }: DashboardDeps,
+  { visitDetails, clock }: DashboardDeps,
   { owner, path }: HitsPage,
   { chosen, range }: Pick<HitChart, 'chosen' | 'range'>,
 ): Promise<Html> {
@@ -74,7 +74,10 @@ export async function visitPanels(
     return { all: `${path}/visits?${query}`, csv: `${path}/visits.csv?${query}` }
   }
   const visits = await visitDetails.of(owner, days)
-  return visitSection({ visits, days, isOn, hasCountries, paths })
+  // Else the period before is not kept, or not shown for the hits either.
+  const isCompared = range.previous !== undefined && visits.known > 0
+  const change = isCompared ? await visitDetails.change(owner, days, clock()) : undefined
+  return visitSection({ visits, change, days, isOn, hasCountries, paths })
 }
 
 /** The UTC days that a range of another time zone touches, at most as many as are kept. */

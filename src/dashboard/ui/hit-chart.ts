@@ -206,12 +206,18 @@ function comparison({ range, counts, previous }: HitChart): Html | false {
   const period = isDay ? '24 hours' : days === 1 ? 'day' : `${days} days`
   const tail = html` the ${period} before (${parts.count(before)}) · `
   if (before === 0) return html`No hits in the ${period} before · `
-  const change = Math.round((sumOf(counts) / before - 1) * 100)
-  if (change === 0) return html`As many as in${tail}`
+  const change = moreOrFewer(sumOf(counts) / before)
+  return change ? html`${change} than in${tail}` : html`As many as in${tail}`
+}
+
+/** For a factor by which something has changed; undefined without a change of a per cent. */
+export function moreOrFewer(factor: number): Html | undefined {
+  const change = Math.round((factor - 1) * 100)
+  if (change === 0) return undefined
   const size = `${parts.count(Math.abs(change))} %`
   return change > 0
-    ? html`<strong class="badge good">▲ ${size} more</strong> than in${tail}`
-    : html`<strong class="badge bad">▼ ${size} fewer</strong> than in${tail}`
+    ? html`<strong class="badge good">▲ ${size} more</strong>`
+    : html`<strong class="badge bad">▼ ${size} fewer</strong>`
 }
 
 function barsOf({ range, counts, previous, now }: HitChart): Bar[] {

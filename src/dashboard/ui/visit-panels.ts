@@ -1,9 +1,10 @@
-import type { DayRange, Visits, VisitValue } from '../../analytics/visits.ts'
+import type { DayRange, VisitChange, Visits, VisitValue } from '../../analytics/visits.ts'
 import { DAY } from '../../lib/clock.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { VisitKind } from '../../visits/values.ts'
 import { longDate } from './chart-ticks.ts'
 import * as parts from './components.ts'
+import { moreOrFewer } from './hit-chart.ts'
 
 /** Where visitors come from and what they use, as a section of a page. */
 
@@ -20,6 +21,8 @@ const ROWS = 10
 
 export interface VisitSection {
   visits: Visits
+  /** Absent on a public page, and if the days before are not known. */
+  change?: VisitChange | undefined
   days: DayRange
   /** Whether details are recorded, and countries known. */
   isOn: boolean
@@ -29,7 +32,7 @@ export interface VisitSection {
 }
 
 export function visitSection(section: VisitSection): Html {
-  const { visits, isOn, days } = section
+  const { visits, change, isOn, days } = section
   if (visits.hits === 0) return html``
   if (!isOn && visits.known === 0) {
     return parts.card(
@@ -41,8 +44,11 @@ export function visitSection(section: VisitSection): Html {
     <section class="card" id="visits">
       <div class="row sums">
         <h2>Visitors</h2>
-        <p>${peopleAndBots(visits)}</p>
-        <p class="hint">${knownPart(visits)} By UTC day: ${periodOf(days)}.</p>
+        <p>${peopleAndBots(visits, change)}</p>
+        <p class="hint">${knownPart(visits)} By UTC day: ${periodOf(days)}.${
+          change &&
+          html` Changes: ${parts.plural(change.days, 'complete day')}, against as many before.`
+        }</p>
       </div>
       <div class="columns small panels">${Object.entries(PANEL_TITLES).map(([kind, title]) =>
         panel(section, kind as VisitKind, title),
@@ -52,8 +58,15 @@ export function visitSection(section: VisitSection): Html {
     </section>`
 }
 
-const peopleAndBots = ({ people, bots }: Visits): Html => html`
-  <strong>${parts.count(people)}</strong> by people · <strong>${parts.count(bots)}</strong> by bots`
+const peopleAndBots = ({ people, bots }: Visits, change: VisitChange | undefined): Html => html`
+  <strong>${parts.count(people)}</strong> by people${changeBy(change, 'people')} ·
+  <strong>${parts.count(bots)}</strong> by bots${changeBy(change, 'bots')}`
+
+function changeBy(change: VisitChange | undefined, of: 'people' | 'bots'): Html | false {
+  if (!change || !Number.isFinite(change[of])) return false
+  const about = change.isEstimate && 'about '
+  return html`, ${about}${moreOrFewer(change[of]) ?? 'as many as before'}`
+}
 
 /** How complete the panels are. */
 export function knownPart({ hits, known, isEstimated }: Visits): string {
