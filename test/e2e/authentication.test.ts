@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { crc32 } from 'node:zlib'
 import { type CallOptions, testApp } from '../support/app.ts'
-import { nameOf, PUBLIC, pathOf, WITH_KEY, WRITES } from '../support/endpoints.ts'
+import { BEYOND_THE_SPEC, nameOf, PUBLIC, pathOf, WITH_KEY, WRITES } from '../support/endpoints.ts'
 import { outcome } from '../support/outcome.ts'
 
 /** The spec's chapter "Authentication". */
@@ -80,13 +80,13 @@ test('a missing, empty or unmatched key is 401 wherever one is required, and doe
     'as a bearer token': { headers: { authorization: `Bearer ${key}` } },
   }
   for (const [form, options] of Object.entries(forms)) {
-    for (const [index, endpoint] of WITH_KEY.entries()) {
+    for (const [index, endpoint] of [...WITH_KEY, ...BEYOND_THE_SPEC].entries()) {
       const json = { url: 'https://example.com/', code: `CLAIMED${index}`, urls: ['http://a.test'] }
       const answer = await app.call(endpoint.method, pathOf(endpoint), {
-        ...(endpoint.method === 'POST' && { json }),
+        ...(endpoint.method !== 'GET' && { json }),
         ...options,
         headers: {
-          ...(endpoint.method === 'POST' && { 'content-type': 'application/json' }),
+          ...(endpoint.method !== 'GET' && { 'content-type': 'application/json' }),
           ...options.headers,
         },
       })

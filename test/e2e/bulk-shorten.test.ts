@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { START, type TestApp, testApp } from '../support/app.ts'
+import { type TestApp, testApp } from '../support/app.ts'
 import { breakDatabase } from '../support/broken-database.ts'
 
 /** The spec's chapter "POST /api/bulk-shorten". */
@@ -189,32 +189,6 @@ test('a batch of Enterprise holds 5000 URLs unless it is set otherwise', async (
   // 5000 bad items pass the count and fail one by one: no need to store so many.
   const all = await bulk(app, Array(5000).fill('nonsense'))
   expect(all.body).toEqual({ error: BAD_START })
-})
-
-// spec: POST /api/bulk-shorten | One request uses one rate-limit slot
-// spec: Limits | Bulk request cost
-test('one request uses one slot of the write budget, however many its items', async () => {
-  await using app = await testApp()
-  const requests = [urlsOf(100), ['https://example.com/0'], [], ['nonsense'], urlsOf(101)]
-  for (const [i, urls] of requests.entries()) {
-    const { headers } = await bulk(app, urls, 'free')
-    expect(headers.get('x-ratelimit-limit')).toBe('60')
-    expect(headers.get('x-ratelimit-remaining')).toBe(String(59 - i))
-    expect(headers.get('x-ratelimit-reset')).toBe(String(START / 1000 + 60))
-  }
-})
-
-// spec: Errors | 429 rate limit
-test('a bulk request past the budget is 429, and stores nothing', async () => {
-  await using app = await testApp()
-  for (let i = 0; i < 60; i++) await bulk(app, [], 'free')
-  const { status, body, headers } = await bulk(app, urlsOf(3), 'free')
-  expect({ status, body }).toEqual({
-    status: 429,
-    body: { error: 'Rate limit exceeded. Retry in 60 seconds.' },
-  })
-  expect(headers.get('retry-after')).toBe('60')
-  expect(await totalOf(app, 'free')).toBe(0)
 })
 
 // spec: Code rules | 4

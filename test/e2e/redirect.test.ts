@@ -172,30 +172,6 @@ test('another method on a short link is 405 with Allow, leads nowhere and counts
   expect(await total(app)).toBe(0)
 })
 
-// spec: Errors | 429 rate limit exceeded
-// spec: Limits | Read budget, Free
-// design: 4.5 redirects that find their link have a limit of their own
-test('a redirect beyond its budget is 429 with Retry-After and counts no hit', async () => {
-  await using app = await testApp({ env: { ANONYMOUS_REDIRECTS_PER_MINUTE: '2' } })
-  await app.claim('SPRING26', DESTINATION)
-  for (const remaining of ['1', '0']) {
-    const { status, headers } = await app.call('GET', '/SPRING26')
-    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([302, remaining])
-  }
-  app.advance(20_500)
-  const answer = await app.call('GET', '/SPRING26')
-  expectRefused(answer, 429, 'Rate limit exceeded. Retry in 40 seconds.')
-  expect(answer.headers.get('retry-after')).toBe('40')
-  expect(answer.headers.get('x-ratelimit-remaining')).toBe('0')
-  expect(
-    (await app.call('GET', '/SPRING26', { key: 'free' })).headers.get('x-ratelimit-limit'),
-  ).toBe('300')
-  app.advance(39_500)
-  expect((await app.call('GET', '/SPRING26')).status).toBe(302)
-  app.advance(60_000)
-  expect(await hitsOf(app, 'SPRING26')).toBe(4)
-})
-
 // spec: States and transitions | (none) POST /api/reserve
 // spec: States and transitions | reserved POST /api/update
 // spec: States and transitions | active POST /api/update

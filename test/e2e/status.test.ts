@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { basename } from 'node:path'
 import { version } from '../../package.json' with { type: 'json' }
-import { eventually, START, type TestApp, testApp } from '../support/app.ts'
+import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
 
 /** The spec's chapter "GET /api/status". */
@@ -36,26 +36,6 @@ test('GET /api/status tells anyone the state, the redirects ever served, the tim
   expect(Number.isInteger(body.response_time_ms)).toBe(true)
   expect(headers.get('content-type')).toStartWith('application/json')
   expect(headers.get('retry-after')).toBeNull()
-})
-
-// spec: GET /api/status | Counts against the read budget
-// spec: Limits | Read budget, Free
-// spec: Limits | Rate window
-test('status counts against the read budget, not the write budget', async () => {
-  await using app = await testApp()
-  const { headers: written } = await app.call('POST', '/api/reserve', {
-    key: 'free',
-    json: { code: 'SPRING26' },
-  })
-  expect(written.get('x-ratelimit-remaining')).toBe('59')
-  for (const remaining of ['299', '298']) {
-    const { headers } = await app.call('GET', '/api/status', { key: 'free' })
-    expect(headers.get('x-ratelimit-limit')).toBe('300')
-    expect(headers.get('x-ratelimit-remaining')).toBe(remaining)
-    expect(headers.get('x-ratelimit-reset')).toBe(String(START / 1000 + 60))
-  }
-  const again = await app.call('POST', '/api/reserve', { key: 'free', json: { code: 'SUMMER26' } })
-  expect(again.headers.get('x-ratelimit-remaining')).toBe('58')
 })
 
 test('status beyond the read budget is 429 and tells nothing of the service', async () => {

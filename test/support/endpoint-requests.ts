@@ -187,7 +187,20 @@ export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]>
     [404, NOT_FOUND, { code: UNKNOWN }],
     [302, OLD, { code }],
   ],
-  'GET /api/status': () => [[200, undefined, {}]],
+  'GET /api/status': () => [
+    [
+      200,
+      {
+        status: 'operational',
+        database: 'ok',
+        total_redirects: expect.any(Number),
+        response_time_ms: expect.any(Number),
+        timestamp: AT,
+        version: expect.any(String),
+      },
+      {},
+    ],
+  ],
   'GET /api/links/{code}': ({ code }) => [
     [404, NOT_FOUND, { code: UNKNOWN }],
     [200, undefined, { code }],

@@ -62,6 +62,8 @@ export const BEYOND_THE_SPEC: readonly Endpoint[] = [
   read('/api/visits', { needsKey: true }),
 ]
 
+export const ALL: readonly Endpoint[] = [...ENDPOINTS, ...BEYOND_THE_SPEC]
+
 /** The path with a code in it. */
 export const pathOf = ({ path }: Endpoint, code = 'ABCDEF'): string => path.replace('{code}', code)
 
