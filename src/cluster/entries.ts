@@ -13,7 +13,7 @@ export const LOCAL_CALLS = new Set(['indexLinks', 'saveHostSetting', 'recentHits
 /** See `OrderCalls`. */
 export const CATCH_UP = 'catchUp'
 /** The last set of calls that differs from the one before it in more than a property of links. */
-const BASE_VERSION = 6
+const BASE_VERSION = 7
 /** The number of properties in that set. Each further property adds a version. */
 const BASE_PROPERTIES = 10
 
@@ -31,7 +31,6 @@ export const CALLS_VERSION = BASE_VERSION + SETTABLE_PROPERTIES.length - BASE_PR
 const SINCE: Readonly<Record<string, number>> = {
   patchLinks: 2,
   signUp: 3,
-  setAliases: 5,
   // A row may set every property.
   importLinks: CALLS_VERSION,
   addVisits: 5,
@@ -48,7 +47,8 @@ export function versionNeeded(calls: readonly LoggedCall[]): number {
 function versionOf({ name, args }: LoggedCall): number {
   const since = SINCE[name] ?? 1
   if (name !== 'patchLinks') return since
-  const { patch } = args as PatchLinks
+  const { patch, aliases } = args as PatchLinks
+  if (aliases) return BASE_VERSION
   const last = SETTABLE_PROPERTIES.findLastIndex((one) => patch[one.name] !== undefined)
   return Math.max(since, BASE_VERSION + last + 1 - BASE_PROPERTIES)
 }

@@ -4,7 +4,7 @@ import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX } from '../links/aliases.ts'
 import type { ParsedUrl } from '../links/link.ts'
 import type { PropertiesChange } from '../links/property-table.ts'
-import { AliasPath, PropertiesBody } from '../links/schema.ts'
+import { AliasPath, BAD_ALIASES, PropertiesBody } from '../links/schema.ts'
 import { Url } from '../links/url.ts'
 import type { Outcome, RowResult } from './outcomes.ts'
 
@@ -20,7 +20,6 @@ const LINE_LENGTH_MAX = 256 * 1024
 
 const BAD_CODE = 'Invalid code: must be 6-20 alphanumeric characters'
 const BAD_HITS = `Invalid hits: must be an integer between 0 and ${HITS_MAX}`
-const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
 const BAD_TIME = 'Invalid created_at: must be a time such as 2026-03-01T12:00:00.000Z'
 
 const Aliases = z.array(AliasPath, BAD_ALIASES).max(ALIASES_MAX, BAD_ALIASES).nullish()
@@ -55,6 +54,8 @@ export interface ImportRow {
   createdAt: number | null
   hits: number
   properties: PropertiesChange
+  /** Of the line. */
+  characters: number
 }
 
 /** Which outcome an invalid field has; any other is `bad_row`. */
@@ -80,12 +81,12 @@ export function parseLine(text: string): ImportRow | RowResult {
   }
   if (isHeader(value)) return refused('left_out', 'The first line of an export')
   const { data, error } = ImportLine.safeParse(value)
-  if (data) return rowOf(data)
+  if (data) return rowOf(data, text.length)
   const [issue] = error.issues
   return refused(OUTCOME_OF[String(issue?.path[0])] ?? 'bad_row', issue?.message ?? '')
 }
 
-function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
+function rowOf(line: z.output<typeof ImportLine>, characters: number): ImportRow | RowResult {
   const { code, url, aliases, aliases_any_case, created_at, hits, ...properties } = line
   if (url === null && !code) return refused('invalid_url', 'Invalid URL: a code is missing too')
   return {
@@ -96,6 +97,7 @@ function rowOf(line: z.output<typeof ImportLine>): ImportRow | RowResult {
     createdAt: created_at ?? null,
     hits: hits ?? 0,
     properties,
+    characters,
   }
 }
 

@@ -1,9 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
-import type { Quota } from '../config.ts'
 import { type Code, toCode } from '../lib/code.ts'
-import type { Author } from './link.ts'
-import { accountCounts, type QuotaName } from './quota.ts'
 
 /**
  * Aliases: further paths of a link that cannot be codes, because of their length or signs or
@@ -124,14 +121,10 @@ export class AliasReads {
   }
 }
 
-export interface SetAliases {
-  /** A link of the author's account. */
-  id: number
-  /** All aliases that the link has afterwards. */
-  paths: readonly string[]
-  quota: Quota
-  author: Author
-}
+/** `set`: all aliases that the link has afterwards. The others leave what they do not name. */
+export type AliasPatch =
+  | { set: readonly string[] }
+  | { add: readonly string[]; remove: readonly string[] }
 
 export interface AliasChange {
   /** The paths that were added or removed. */
@@ -140,42 +133,50 @@ export interface AliasChange {
   isAnyCase: boolean
 }
 
-/** `taken`: a path that is an alias or a code already. Undefined if there is no such link. */
-export type SetAliasesResult =
-  | AliasChange
-  | { taken: string }
-  | 'not_active'
-  | QuotaName
-  | undefined
+/** `taken`: a path that is an alias or a code already. */
+export type AliasRefusal = { taken: string } | 'too_many_aliases'
 
-/** Writes aliases. Runs on the writer thread, inside the transaction of its batch. */
-export function aliasWrites(db: Database) {
-  const accounts = accountCounts(db)
+/** The paths that a patch adds to those of a link, and all that the link has afterwards. */
+export function patchPaths(before: readonly string[], patch: AliasPatch) {
+  const paths =
+    'set' in patch
+      ? patch.set
+      : [...before, ...patch.add].filter((path) => !patch.remove.includes(path))
+  const after = [...new Set(paths)]
+  return { after, added: after.filter((path) => !before.includes(path)) }
+}
+
+/** Changes the aliases of a link. Those that stay keep their letter case rule. */
+export function aliasPatcher(db: Database) {
   const rows = aliasRows(db)
-  const ownLink = db.prepare<{ id: number }, [number, AccountId]>(
-    'SELECT id FROM links WHERE id = ? AND account_id = ?',
-  )
   return {
-    /** All of the changes or none. Aliases that stay keep their letter case rule. */
-    setAliases({ id, paths, quota, author }: SetAliases): SetAliasesResult {
-      const { accountId } = author
-      if (!accounts.isActive(author)) return 'not_active'
-      if (!ownLink.get(id, accountId)) return undefined
-      const before = rows.ofLink(id)
-      const removed = before.filter(({ path }) => !paths.includes(path))
-      const added = [...new Set(paths)].filter((path) => !before.some((one) => one.path === path))
+    plan(linkId: number, patch: AliasPatch): PlannedAliases | AliasRefusal {
+      const before = rows.ofLink(linkId)
+      const paths = before.map(({ path }) => path)
+      const { after, added } = patchPaths(paths, patch)
       const taken = added.find((path) => rows.isTaken(path))
       if (taken !== undefined) return { taken }
+      if (added.length > 0 && after.length > ALIASES_MAX) return 'too_many_aliases'
+      const removed = before.filter(({ path }) => !after.includes(path))
       const gone = removed.map(({ path }) => path)
-      const bytes = bytesOfPaths(added) - bytesOfPaths(gone)
-      const exceeded = accounts.exceededBy(accountId, { links: 0, urlBytes: bytes }, quota)
-      if (exceeded) return exceeded
+      const isAnyCase = removed.some(({ anyCase }) => anyCase === 1)
+      return { linkId, added, gone, isAnyCase, bytes: bytesOfPaths(added) - bytesOfPaths(gone) }
+    },
+
+    apply({ linkId, added, gone, isAnyCase }: PlannedAliases): AliasChange {
       for (const path of gone) rows.remove(path)
-      for (const path of added) rows.add(id, path)
-      accounts.add(accountId, { links: 0, urlBytes: bytes })
-      return { changed: [...gone, ...added], isAnyCase: removed.some((one) => one.anyCase === 1) }
+      for (const path of added) rows.add(linkId, path)
+      return { changed: [...gone, ...added], isAnyCase }
     },
   }
+}
+
+interface PlannedAliases extends Pick<AliasChange, 'isAnyCase'> {
+  linkId: number
+  added: readonly string[]
+  gone: readonly string[]
+  /** What the change adds to the bytes that the account stores. */
+  bytes: number
 }
 
 export const bytesOfPaths = (paths: readonly string[]): number =>

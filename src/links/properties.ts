@@ -3,14 +3,14 @@ import type { Account } from '../accounts/store.ts'
 import { AppError } from '../errors.ts'
 import type { HitCounts } from '../hits/hits.ts'
 import { isoTime } from '../lib/clock.ts'
-import type { AliasReads, AliasRules } from './aliases.ts'
+import { type AliasPatch, type AliasReads, type AliasRules, patchPaths } from './aliases.ts'
 import { authorOf, type CountedLink, type Link } from './link.ts'
+import type { PatchLinks } from './property-store.ts'
 import {
   type LinkProperties,
   NO_PROPERTIES,
   PROPERTY_COLUMNS,
   type PropertiesChange,
-  type PropertiesPatch,
   type PropertiesRow,
   propertiesView,
   readProperties,
@@ -92,37 +92,50 @@ export async function changeProperties(
   deps: UpdateDeps,
   owner: Account,
   codes: readonly string[],
-  { expired_url: expired, ...change }: PropertiesChange,
+  change: PropertiesChange,
 ): Promise<void> {
   const ids = await deps.writer.decide(() => requireOwnedIds(deps, owner, codes))
-  if (expired && deps.blocklist.isBlocked(expired)) throw new AppError('url_blocked')
-  const patch: PropertiesPatch = change
-  if (expired !== undefined) patch.expired_url = expired?.text ?? null
-  await deps.links.patchLinks({
-    ids,
-    patch,
-    quota: deps.plans[owner.plan],
-    author: authorOf(owner, deps.clock()),
-  })
+  await patchLinks(deps, owner, { ids, change })
 }
 
 /**
- * Sets all aliases of a link, which are well-formed. Throws `code_not_found`, `alias_not_allowed`,
- * `path_taken`, `quota_exceeded`.
+ * Changes properties and aliases, which are well-formed, of one link: all or nothing. Throws as
+ * `changeProperties`, and `alias_not_allowed`, `path_taken`.
  */
-export async function changeAliases(
+export async function changeLink(
   deps: PropertiesDeps,
   owner: Account,
-  { code, paths }: { code: string; paths: readonly string[] },
+  code: string,
+  { aliases, ...change }: PropertiesChange & { aliases?: AliasPatch | undefined },
 ): Promise<void> {
-  const { aliases, aliasRules, links, plans, clock, writer } = deps
-  const { id } = await writer.decide(() => requireOwnedLink(deps, owner, code))
-  const before = aliases.ofLink(id)
-  const added = paths.filter((path) => !before.includes(path))
-  if (added.length > 0 && !aliasRules.mayAdd(owner.id)) throw new AppError('alias_not_allowed')
-  const reserved = added.find(aliasRules.isReserved)
-  if (reserved !== undefined) throw new AppError('path_taken', reserved)
-  const author = authorOf(owner, clock())
-  const isDone = await links.setAliases({ id, paths, quota: plans[owner.plan], author })
-  if (!isDone) throw new AppError('code_not_found', code.toUpperCase())
+  const { id } = await deps.writer.decide(() => requireOwnedLink(deps, owner, code))
+  if (aliases) {
+    const { added } = patchPaths(deps.aliases.ofLink(id), aliases)
+    if (added.length > 0 && !deps.aliasRules.mayAdd(owner.id)) {
+      throw new AppError('alias_not_allowed')
+    }
+    const reserved = added.find(deps.aliasRules.isReserved)
+    if (reserved !== undefined) throw new AppError('path_taken', reserved)
+  }
+  const changed = await patchLinks(deps, owner, { ids: [id], change, aliases })
+  if (changed === 0) throw new AppError('code_not_found', code.toUpperCase())
+}
+
+interface LinksChange extends Pick<PatchLinks, 'ids' | 'aliases'> {
+  change: PropertiesChange
+}
+
+function patchLinks(
+  { blocklist, clock, links, plans }: UpdateDeps,
+  owner: Account,
+  { ids, aliases, change: { expired_url: expired, ...patch } }: LinksChange,
+): Promise<number> {
+  if (expired && blocklist.isBlocked(expired)) throw new AppError('url_blocked')
+  return links.patchLinks({
+    ids,
+    patch: { ...patch, ...(expired !== undefined && { expired_url: expired?.text ?? null }) },
+    aliases,
+    quota: plans[owner.plan],
+    author: authorOf(owner, clock()),
+  })
 }

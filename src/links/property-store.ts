@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import type { Code } from '../lib/code.ts'
+import { type AliasChange, type AliasPatch, type AliasRefusal, aliasPatcher } from './aliases.ts'
 import type { Author, Link } from './link.ts'
 import {
   bytesOfProperties,
@@ -22,12 +23,20 @@ export interface PatchLinks {
   /** Links of other accounts, and those that were deleted, are skipped. */
   ids: readonly number[]
   patch: PropertiesPatch
+  /** Only of a single link. */
+  aliases?: AliasPatch | undefined
   quota: Quota
   author: Author
 }
 
+/** The links that were changed. */
+export interface Patched {
+  codes: Code[]
+  aliases?: AliasChange | undefined
+}
+
 /** The arguments of the call before properties had the names of the API. */
-interface ChangeProperties extends Omit<PatchLinks, 'patch'> {
+interface ChangeProperties extends Omit<PatchLinks, 'patch' | 'aliases'> {
   patch: Pick<PropertiesPatch, 'title' | 'note' | 'tags' | 'addTags' | 'removeTags'> & {
     isPaused?: boolean
     startsAt?: number | null
@@ -44,7 +53,7 @@ export interface ScheduleDeletion {
   author: Author
 }
 
-type PropertiesRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName
+type PatchRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
 interface OwnedLink extends Omit<Link, 'createdAt'> {
@@ -55,9 +64,10 @@ interface OwnedLink extends Omit<Link, 'createdAt'> {
 export function propertyWrites(db: Database) {
   const accounts = accountCounts(db)
   const rows = rowStore(db)
+  const aliases = aliasPatcher(db)
 
-  /** The codes of the changed links, or why none was changed. */
-  const patchLinks = (command: PatchLinks): Code[] | PropertiesRefusal => {
+  /** The changed links, or why none was changed. */
+  const patchLinks = (command: PatchLinks): Patched | PatchRefusal => {
     const { ids, patch, quota, author } = command
     if (!accounts.isActive(author)) return 'not_active'
     const changes = rows
@@ -67,24 +77,30 @@ export function propertyWrites(db: Database) {
       if (startsAfterExpiry(after.properties)) return 'bad_times'
       if (after.properties.tags.length > TAGS_MAX) return 'too_many_tags'
     }
+    const [first] = changes
+    const planned = command.aliases && first && aliases.plan(first.before.id, command.aliases)
+    if (planned && (typeof planned === 'string' || 'taken' in planned)) return planned
     const urlBytes = changes.reduce(
       (sum, { before, after }) =>
         sum + bytesOfProperties(after.properties) - bytesOfProperties(before.properties),
-      0,
+      planned?.bytes ?? 0,
     )
     const added = { links: 0, urlBytes }
     const exceeded = accounts.exceededBy(author.accountId, added, quota)
     if (exceeded) return exceeded
     for (const { before, after } of changes) rows.save(before, after)
     accounts.add(author.accountId, added)
-    return changes.map(({ after }) => after.code)
+    return {
+      codes: changes.map(({ after }) => after.code),
+      aliases: planned && aliases.apply(planned),
+    }
   }
 
   return {
     patchLinks,
 
     /** The call of this name in logs of clusters that older hosts wrote. */
-    changeProperties({ patch, ...command }: ChangeProperties): Code[] | PropertiesRefusal {
+    changeProperties({ patch, ...command }: ChangeProperties): Patched | PatchRefusal {
       const { isPaused, startsAt, expiresAt, maxHits, expiredUrl, forwardQuery, ...rest } = patch
       const renamed: PropertiesPatch = {
         ...rest,

@@ -4,12 +4,7 @@ import { type GuardDeps, publicly, requireKey } from '../http/guard.ts'
 import { operation } from '../http/operation.ts'
 import { longJson, type UnsentResponses } from '../http/unsent.ts'
 import { bulk, type CreateDeps, readBulkBody, reserve, shorten } from './create.ts'
-import {
-  changeAliases,
-  changeProperties,
-  getProperties,
-  type PropertiesDeps,
-} from './properties.ts'
+import { changeLink, getProperties, type PropertiesDeps } from './properties.ts'
 import { list, lookup, type ReadDeps } from './read.ts'
 import {
   BulkView,
@@ -242,9 +237,8 @@ const propertyChanges = (deps: Deps) =>
       '/links/:code',
       async ({ request, account, params: { code } }) => {
         const body = await readBody(deps.bodies, request, LinkBody, account.id)
-        const { aliases: paths, ...change } = body
-        await changeProperties(deps, account, [code], change)
-        if (paths) await changeAliases(deps, account, { code, paths })
+        const { aliases, ...change } = body
+        await changeLink(deps, account, code, { ...change, aliases: aliases && { set: aliases } })
         return getProperties(deps, account, code)
       },
       {
@@ -253,7 +247,7 @@ const propertyChanges = (deps: Deps) =>
           summary: 'Change properties and aliases of a link',
           description:
             'Null clears a property; an absent one stays. `update` changes the destination. ' +
-            'Aliases are changed last: if they are refused, the properties are changed.',
+            'If one change is refused, nothing is changed.',
           tag: 'Links',
           key: true,
           code: true,

@@ -294,7 +294,7 @@ const strictBody = <Shape extends z.ZodRawShape>(shape: Shape) =>
 /** Null clears a property; an absent one stays. */
 export const PropertiesBody = strictBody(bodies)
 
-const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
+export const BAD_ALIASES = `Invalid aliases: must be a list of at most ${ALIASES_MAX} paths`
 
 /** A path, decoded and without its first slash. */
 export const AliasPath = z.string(BAD_ALIASES).superRefine((path, context) => {

@@ -3,7 +3,7 @@ import type { AccountId } from '../accounts/store.ts'
 import type { Quota } from '../config.ts'
 import { type Code, newCode } from '../lib/code.ts'
 import { visitRemover } from '../visits/store.ts'
-import { aliasRows, aliasWrites, closedCodes } from './aliases.ts'
+import { aliasRows, closedCodes } from './aliases.ts'
 import {
   type Author,
   type CreatedLink,
@@ -51,7 +51,6 @@ export const linkWrites = (db: Database) => ({
   ...change(db),
   ...deletion(db),
   ...propertyWrites(db),
-  ...aliasWrites(db),
 })
 
 export type LinkWrites = ReturnType<typeof linkWrites>

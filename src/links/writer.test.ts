@@ -74,9 +74,12 @@ const committed = [
   },
   {
     name: 'other aliases, one of them in any case',
-    result: { changed: ['old-path', 'Spring'], isAnyCase: true },
-    run: (links: LinkWriter) => links.setAliases({ id: 1, paths: ['Spring'], quota, author }),
+    result: { codes: ['SPRING'], aliases: { changed: ['old-path', 'Spring'], isAnyCase: true } },
+    run: (links: LinkWriter) =>
+      links.patchLinks({ ids: [1], patch: {}, aliases: { set: ['Spring'] }, quota, author }),
     effects: [
+      'change SPRING',
+      'drop hits of SPRING',
       'add old-path',
       'change old-path',
       'add Spring',
@@ -106,7 +109,7 @@ const committed = [
   },
   {
     name: 'a change of properties',
-    result: ['SPRING', 'SUMMER'],
+    result: { codes: ['SPRING', 'SUMMER'] },
     run: (links: LinkWriter) =>
       links.patchLinks({ ids: [1, 2], patch: { paused: true }, quota, author }),
     effects: ['change SPRING', 'drop hits of SPRING', 'change SUMMER', 'drop hits of SUMMER'],

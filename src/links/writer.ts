@@ -3,13 +3,13 @@ import { AppError } from '../errors.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
-import type { AliasChange, SetAliases } from './aliases.ts'
+import type { AliasChange } from './aliases.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
 import { type Author, type CreatedLink, type CreateLinks, encodeCreate, type Link } from './link.ts'
-import type { PatchLinks, ScheduleDeletion } from './property-store.ts'
+import type { Patched, PatchLinks, ScheduleDeletion } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
-import { BAD_TAGS, BAD_TIMES } from './schema.ts'
+import { BAD_ALIASES, BAD_TAGS, BAD_TIMES } from './schema.ts'
 import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
 
 interface LinkWriterOptions {
@@ -57,20 +57,18 @@ export class LinkWriter {
     return requireActive(await this.#call('deleteLink', command)) !== undefined
   }
 
-  /** All of the links or none. Throws `invalid_api_key`, `invalid_value`, `quota_exceeded`. */
-  async patchLinks(command: PatchLinks): Promise<void> {
-    const codes = requireActive(await this.#call('patchLinks', command))
-    if (codes === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
-    if (codes === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
-    if (typeof codes === 'string') throw quotaError(codes, command.quota)
-  }
-
-  /** False if the link was deleted. Throws `invalid_api_key`, `path_taken`, `quota_exceeded`. */
-  async setAliases(command: SetAliases): Promise<boolean> {
-    const result = requireActive(await this.#call('setAliases', command))
+  /**
+   * All of the links or none. Returns how many of them there were. Throws `invalid_api_key`,
+   * `invalid_value`, `path_taken`, `quota_exceeded`.
+   */
+  async patchLinks(command: PatchLinks): Promise<number> {
+    const result = requireActive(await this.#call('patchLinks', command))
+    if (result === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
+    if (result === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
+    if (result === 'too_many_aliases') throw new AppError('invalid_value', BAD_ALIASES)
     if (typeof result === 'string') throw quotaError(result, command.quota)
-    if (result && 'taken' in result) throw new AppError('path_taken', result.taken)
-    return result !== undefined
+    if ('taken' in result) throw new AppError('path_taken', result.taken)
+    return result.codes.length
   }
 
   /** Throws `invalid_api_key`. */
@@ -138,10 +136,9 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   createEncoded: (effects, value) => effects.created(createdLinks(value)),
   reserveCode: (effects, value) => effects.created(linksIn(value).map(asNew)),
   changeUrl: (effects, value) => effects.changed(linksIn(value).map(codeOf)),
-  setAliases: (effects, value) => effects.aliasesChanged(value as Partial<AliasChange> | undefined),
   deleteLink: (effects, value) => effects.deleted(linksIn(value).map(codeOf)),
-  patchLinks: (effects, value) => effects.changed(codesIn(value)),
-  changeProperties: (effects, value) => effects.changed(codesIn(value)),
+  patchLinks: (effects, value) => effects.patched(value as Partial<Patched>),
+  changeProperties: (effects, value) => effects.patched(value as Partial<Patched>),
   scheduleDeletion: (effects, value) => effects.changed(codesIn(value)),
   undoDeletion: (effects, value) => effects.changed(codesIn(value)),
   deleteDue: (effects, value) => effects.deleted(codesIn(value)),
@@ -232,6 +229,12 @@ export class LinkEffects {
 
   changed(codes: readonly Code[]): void {
     for (const code of codes) this.#drop(code)
+  }
+
+  /** Without codes it is a refusal. */
+  patched({ codes = [], aliases }: Partial<Patched>): void {
+    this.changed(codes)
+    if (aliases) this.aliasesChanged(aliases)
   }
 
   /** Not needed for the aliases of a deleted link: a cache finds no link with the same id. */

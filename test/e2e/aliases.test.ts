@@ -151,6 +151,24 @@ test.each(REFUSED)('%j is refused, and nothing is changed', async (aliases, stat
   expect((await follow(app, 'free-1')).status).toBe(404)
 })
 
+test('properties and aliases are changed together, or not at all', async () => {
+  await using app = await testApp(ALL)
+  await app.claim(CODE, URL)
+  await app.claim('OTHER26')
+  await patch(app, ['Taken-1'], 'OTHER26')
+  const change = (json: object) => app.call('PATCH', `/api/links/${CODE}`, { key: 'free', json })
+  expect(await change({ title: 'New', aliases: ['free-1', 'Taken-1'] })).toMatchObject({
+    status: 409,
+  })
+  const times = { starts_at: '2030-01-02T00:00:00Z', expires_at: '2030-01-01T00:00:00Z' }
+  expect(await change({ ...times, aliases: ['free-1'] })).toMatchObject({ status: 400 })
+  const { body } = await app.call('GET', `/api/links/${CODE}`, { key: 'free' })
+  expect(body).toMatchObject({ title: null, starts_at: null, aliases: [] })
+  expect(await change({ title: 'New', aliases: ['free-1'] })).toMatchObject({
+    body: { title: 'New', aliases: ['free-1'] },
+  })
+})
+
 test('accounts that are not owners can remove aliases, and add none', async () => {
   await using app = await testApp()
   await app.claim(CODE, URL)

@@ -28,6 +28,24 @@ test('an account that may have aliases adds and removes them on the page of a li
   expect(await aliases()).toEqual(['grüße', 'spring-sale'])
 })
 
+test('changes in several tabs at once are all kept, up to the maximum', async () => {
+  await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26')
+  const change = (fields: Record<string, string>) =>
+    free.post(`${PATH}/aliases`, fields, { from: PATH })
+  const aliases = async () =>
+    (await app.call('GET', '/api/links/SPRING26', { key: 'free' })).body.aliases as string[]
+  const paths = Array.from({ length: 12 }, (_, n) => `path-${n}`)
+  await change({ add: 'old-path' })
+  await Promise.all([...paths.map((add) => change({ add })), change({ remove: 'old-path' })])
+  expect((await aliases()).toSorted()).toEqual(paths.toSorted())
+  const more = Array.from({ length: 9 }, (_, n) => `more-${n}`)
+  const answers = await Promise.all(more.map((add) => change({ add })))
+  expect(answers.filter(({ status }) => status === 303)).toHaveLength(8)
+  expect(await aliases()).toHaveLength(20)
+})
+
 test('the page of a member who may not have aliases does not offer them', async () => {
   await using app = await testApp()
   const free = await makeMember(app, 'free@example.com')

@@ -2,7 +2,7 @@ import { parseWith } from '../../http/body.ts'
 import { type Html, html, visible } from '../../lib/html.ts'
 import { ALIASES_MAX, decodePath } from '../../links/aliases.ts'
 import type { Link } from '../../links/link.ts'
-import { changeAliases } from '../../links/properties.ts'
+import { changeLink } from '../../links/properties.ts'
 import { AliasPath } from '../../links/schema.ts'
 import type { PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
@@ -11,13 +11,11 @@ import { typed } from '../ui/form.ts'
 import { linkPath } from '../ui/link-parts.ts'
 
 /** Adds the alias in `add`, or removes the one in `remove`. Throws the refusals of the API. */
-export async function saveAliases(context: PageContext, { id, code }: Link): Promise<void> {
+export async function saveAliases(context: PageContext, { code }: Link): Promise<void> {
   const { deps, user, form } = context
-  const before = deps.aliases.ofLink(id)
   const added = form.text('add')
-  const paths = added === '' ? before : [...before, pathOf(deps, added)]
-  const removed = form.text('remove')
-  await changeAliases(deps, user.account, { code, paths: paths.filter((path) => path !== removed) })
+  const aliases = { add: added === '' ? [] : [pathOf(deps, added)], remove: [form.text('remove')] }
+  await changeLink(deps, user.account, code, { aliases })
 }
 
 /** A path, or the whole short URL that is printed somewhere. */
