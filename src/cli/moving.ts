@@ -63,7 +63,7 @@ export function addMovingCommands(program: Command): void {
     )
     .option('--skip-disabled', 'leave out disabled links, which are paused otherwise')
     .addOption(
-      new Option('--date-format <ORDER>', 'the order in dates such as 02.01.2024').choices([
+      new Option('--date-format <ORDER>', 'the order of dates such as 02.01.2024').choices([
         'dmy',
         'mdy',
       ] as const),

@@ -54,8 +54,9 @@ interface Imported {
   stored: Stored
 }
 
-/** Rows of one call of the writer: up to 70 ms, during which other writes wait. */
+/** Of one call of the writer, during which other writes wait: up to 70 ms. */
 const ROWS_PER_CALL = 1000
+const CHARACTERS_PER_CALL = 1024 * 1024
 /** Lines per time slice: about a millisecond. */
 const LINES_AT_ONCE = 50
 
@@ -77,8 +78,8 @@ export async function importLines(
   const send = dryRun ? planner(deps, dryRun) : (message: ImportMessage) => write(deps, message)
   let stored = NOTHING_STORED
   const results: RowResult[] = []
-  for (let at = 0; at < good.length; at += ROWS_PER_CALL) {
-    const rows = good.slice(at, at + ROWS_PER_CALL)
+  for (let at = 0; at < good.length; at = results.length) {
+    const rows = rowsOfCall(good, at)
     const message = await messageOf(deps, owner, rows)
     const result = await send(message, rows)
     const found = JSON.parse(result.results) as StoredResult[]
@@ -91,6 +92,17 @@ export async function importLines(
     results: checked.map((row) => (isRow(row) ? (results[next++] as RowResult) : row)),
     stored,
   }
+}
+
+/** The next rows that one call may have. */
+function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
+  let room = CHARACTERS_PER_CALL
+  const next = rows.slice(start, start + ROWS_PER_CALL)
+  const end = next.findIndex(({ characters }) => {
+    room -= characters
+    return room < 0
+  })
+  return end < 0 ? next : next.slice(0, Math.max(1, end))
 }
 
 const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)

@@ -60,6 +60,23 @@ test('a file is checked, imported, and has a report', async () => {
   expect((await free.get(`${PATH}/export/csv`)).text).toContain('Short URL,Short code')
 })
 
+test('the order of dates and what becomes of disabled links can be chosen', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const file = 'url,slug,created,disabled\nhttps://example.com/,DATED26,02.01.2024,\n'
+  await upload(app, free, file)
+  expect(await finished(free)).toContain('Which part of 02.01.2024 is the day?')
+  const more = { date_format: 'dmy', skip_disabled: 1 }
+  await upload(app, free, `${file}https://example.com/,PAUSED26,02.01.2024,1\n`, more)
+  const checked = await finished(free)
+  expect(checked).toContain('Import 1 link')
+  expect(checked).toContain('Left out')
+  await free.post(`${PATH}/start`, {}, { from: PATH })
+  await finished(free)
+  const { body } = await app.call('GET', '/api/links/DATED26', { key: 'free' })
+  expect(body.created_at).toBe('2024-01-02T00:00:00.000Z')
+})
+
 const REFUSED: [name: string, content: string, message: RegExp][] = [
   ['no destination', 'a,b\n1,2\n', /no column that Hopcode takes for a destination/],
   [

@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
 import { checkDatabase } from '../../src/backup/invariants.ts'
+import { movingCommands } from '../../src/cli/moving.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import type { ImportMessage, ImportWrites } from '../../src/import/store.ts'
+import type { Caller } from '../../src/lib/thread.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { sharedRows } from '../support/database-rows.ts'
@@ -232,6 +235,27 @@ test('hostile lines are refused one by one', async () => {
   )
   const { body } = await app.call('GET', '/api/lookup/YEAR9999')
   expect(body.created_at).toBe('2026-03-01T12:00:00.000Z')
+})
+
+test('one call of the writer has at most a megabyte of rows', async () => {
+  await using app = await testApp()
+  app.key('pro')
+  const deps = app.administration
+  const sizes: number[] = []
+  const writer: Caller<ImportWrites> = {
+    call(name, message, options) {
+      sizes.push((message as ImportMessage).rows.length)
+      return deps.writer.call(name, message, options)
+    },
+  }
+  const lines = Array.from({ length: 400 }, (_, n) =>
+    JSON.stringify({ url: `https://example.com/${n}/${'x'.repeat(8000)}`, note: 'y'.repeat(2000) }),
+  )
+  const account = 'pro@example.com'
+  const { results } = await movingCommands.importBatch({ ...deps, writer }, { account, lines })
+  expect(results.filter(({ outcome }) => outcome === 'created')).toHaveLength(400)
+  expect(sizes.length).toBeGreaterThan(3)
+  expect(Math.max(...sizes)).toBeLessThan(1.1 * 1024 * 1024)
 })
 
 test('requests that are none are refused as a whole', async () => {

@@ -13,6 +13,7 @@ import { type CurrentUser, type PageContext, spendWrite } from '../auth/guard.ts
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
+import type { Form } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/links/import'
@@ -58,7 +59,7 @@ const PASSWORDS = {
   skip: 'Leave them out',
   open: 'Import them without a password',
 }
-type Passwords = keyof typeof PASSWORDS
+const DATE_FORMATS = { '': 'Year first, as in 2024-01-31', dmy: '31.01.2024', mdy: '01/31/2024' }
 
 const DOMAINS_LENGTH_MAX = 500
 
@@ -71,18 +72,27 @@ function checkFile({ deps, user: { account }, form }: PageContext): void {
     throw new AppError('invalid_value', `Domains: at most ${DOMAINS_LENGTH_MAX} characters.`)
   }
   const domains = domainText.split(/[\s,]+/).filter((domain) => domain !== '')
-  const passwords = form.text('passwords') as Passwords
   deps.imports.check(
     account,
     { name: file.name.slice(0, 100), blob: file, isTrusted: account.isOwner },
     {
       format: 'auto',
       domains: domains.length > 0 ? domains : undefined,
-      passwords: Object.hasOwn(PASSWORDS, passwords) ? passwords : 'pause',
+      passwords: chosen(form, 'passwords', PASSWORDS) ?? 'pause',
+      dateFormat: chosen(form, 'date_format', DATE_FORMATS) || undefined,
       withoutHits: form.text('without_hits') === '1',
+      skipDisabled: form.text('skip_disabled') === '1',
     },
   )
 }
+
+function chosen<Name extends string>(form: Form, field: string, choices: Record<Name, string>) {
+  const value = form.text(field)
+  return Object.hasOwn(choices, value) ? (value as Name) : undefined
+}
+
+const choicesOf = (labels: Readonly<Record<string, string>>) =>
+  Object.entries(labels).map(([value, label]) => ({ value, label }))
 
 function importPage(context: PageContext): Response {
   const { deps, user } = context
@@ -140,8 +150,18 @@ function uploadCard(user: CurrentUser): Html {
         parts.select({
           name: 'passwords',
           label: 'Links with a password',
-          choices: Object.entries(PASSWORDS).map(([value, label]) => ({ value, label })),
+          choices: choicesOf(PASSWORDS),
           value: 'pause',
+        }),
+        parts.select({
+          name: 'date_format',
+          label: 'Dates of the file',
+          choices: choicesOf(DATE_FORMATS),
+          value: '',
+        }),
+        parts.checkbox({
+          name: 'skip_disabled',
+          label: 'Leave out disabled links, which are imported paused otherwise',
         }),
         parts.checkbox({ name: 'without_hits', label: 'Start all hits at 0' }),
         parts.button('Check the file'),
