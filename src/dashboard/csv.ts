@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { batchSlices } from '../lib/time-slices.ts'
+import { delimiterOf, type Encoding, textOf } from '../import/text.ts'
 import { URL_MAX_LENGTH } from '../links/url.ts'
 
 /** Reads the CSV that spreadsheets write. */
@@ -67,27 +67,12 @@ export async function parseUrlFile(
   }
 }
 
-type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be'
-
 /** UTF-8, or UTF-16 if the file starts with a byte order mark, as spreadsheets save it. */
 function encodingOf([first, second]: Uint8Array): Encoding {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
   return 'utf-8'
 }
-
-/** The file's text in chunks, decoded on demand: a large file is not in memory twice. */
-async function* textOf(file: Blob, encoding: Encoding) {
-  const decoder = new TextDecoder(encoding)
-  for (let at = 0; at < file.size; at += SLICE_BYTES) {
-    if (at > 0) await batchSlices.next()
-    yield decoder.decode(await partOf(file, at, at + SLICE_BYTES), { stream: true })
-  }
-  yield decoder.decode()
-}
-
-const partOf = async (file: Blob, start: number, end: number): Promise<Uint8Array> =>
-  new Uint8Array(await file.slice(start, end).arrayBuffer())
 
 interface CsvRow {
   line: number
@@ -102,7 +87,7 @@ interface Parsed {
 }
 
 async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
-  const start = await partOf(file, 0, RECORD_BYTES_MAX)
+  const start = await file.slice(0, RECORD_BYTES_MAX).bytes()
   const encoding = encodingOf(start)
   const parser = parse({
     delimiter: delimiterOf(new TextDecoder(encoding).decode(start)),
@@ -114,7 +99,7 @@ async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
     info: true,
     raw: true,
   })
-  const source = Readable.from(textOf(file, encoding))
+  const source = Readable.from(textOf(file, encoding, SLICE_BYTES))
   source.pipe(parser)
   const lines: UrlLine[] = []
   let lineOf: ((row: CsvRow) => UrlLine) | undefined
@@ -131,14 +116,6 @@ async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
     source.destroy()
   }
   return lines
-}
-
-/** Spreadsheets use the list separator of the user's locale. */
-function delimiterOf(start: string): string {
-  const first = /^[^\r\n]*/.exec(start)?.[0] ?? ''
-  const count = (sign: string) => first.split(sign).length
-  const [most = ','] = [',', ';', '\t'].toSorted((a, b) => count(b) - count(a))
-  return most
 }
 
 const urlColumn = ({ cells }: CsvRow): number =>

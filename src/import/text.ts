@@ -32,15 +32,21 @@ export async function encodingOf(file: Blob): Promise<Encoding> {
 }
 
 /** The text of a file in chunks, without a byte order mark. */
-export async function* textOf(file: Blob, encoding: Encoding): AsyncGenerator<string, void> {
+export async function* textOf(
+  file: Blob,
+  encoding: Encoding,
+  chunkBytes = CHUNK_BYTES,
+): AsyncGenerator<string, void> {
   const decoder = new TextDecoder(encoding)
-  for await (const chunk of chunksOf(file)) yield decoder.decode(chunk, { stream: true })
+  for await (const chunk of chunksOf(file, chunkBytes)) {
+    yield decoder.decode(chunk, { stream: true })
+  }
   yield decoder.decode()
 }
 
-async function* chunksOf(file: Blob): AsyncGenerator<Uint8Array, void> {
-  for (let at = 0; at < file.size; at += CHUNK_BYTES) {
-    yield new Uint8Array(await file.slice(at, at + CHUNK_BYTES).arrayBuffer())
+async function* chunksOf(file: Blob, chunkBytes = CHUNK_BYTES): AsyncGenerator<Uint8Array, void> {
+  for (let at = 0; at < file.size; at += chunkBytes) {
+    yield new Uint8Array(await file.slice(at, at + chunkBytes).arrayBuffer())
     // A chunk takes milliseconds, and may contain no row.
     await batchSlices.next()
   }
