@@ -50,6 +50,8 @@ export const noContent = (cookies: readonly string[]): Response =>
 /** The path and query of a request. The origin comes from the Host header and may not parse. */
 export const pathOf = ({ url }: Request): string => url.replace(/^\w+:\/\/[^/]*/, '')
 
+export const pathWithoutQuery = (request: Request): string => pathOf(request).replace(/\?.*/, '')
+
 /** Whether htmx sent the request. It would put the target of a redirect into a part of its page. */
 export const isHtmx = ({ headers }: Request): boolean => headers.get('hx-request') === 'true'
 

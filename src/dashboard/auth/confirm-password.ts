@@ -2,10 +2,9 @@ import type { Requester } from '../../accounts/passwords.ts'
 import { AppError } from '../../errors.ts'
 import { MINUTE } from '../../lib/clock.ts'
 import { html } from '../../lib/html.ts'
-import { FormRefusal, pathOf, refuseAt } from '../responses.ts'
+import { FormRefusal, pathWithoutQuery, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { errorOf } from '../ui/form.ts'
-import { page, type Section } from '../ui/layout.ts'
+import { page, sectionOf } from '../ui/layout.ts'
 import type { CurrentUser, PageContext } from './guard.ts'
 import { countAttempts } from './sign-in.ts'
 
@@ -73,24 +72,18 @@ export async function withPassword(
 
 function passwordPage(context: PageContext, { label, values = {} }: PasswordAction): Response {
   const { user, request, refusal } = context
-  const path = pathOf(request).replace(/\?.*/, '')
-  const section = path.split('/')[2] as Section
   return page(context, {
     title: 'Confirm your password',
-    current: section,
     ...(!refusal && { status: 403 }),
     main: html`<div class="card">
       <p>Nothing has been changed yet. Enter your password to continue. You will not be asked again
         for ten minutes.</p>
-      ${parts.form(user, path, [
+      ${parts.form(user, pathWithoutQuery(request), [
         parts.hiddenFields(values),
-        parts.currentPassword(user, {
-          error: errorOf(refusal, 'current'),
-          extra: { autofocus: true },
-        }),
+        parts.currentPassword(context, { extra: { autofocus: true } }),
         parts.button(label),
       ])}
-      <p class="hint after"><a href="/app/${section}">Cancel</a></p>
+      <p class="hint after"><a href="/app/${sectionOf(request)}">Cancel</a></p>
     </div>`,
   })
 }

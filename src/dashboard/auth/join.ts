@@ -4,10 +4,9 @@ import type { OneTimeLinkRow, Purpose } from '../../accounts/one-time-links.ts'
 import type { AccountId } from '../../accounts/store.ts'
 import type { JoinResult } from '../../accounts/writes.ts'
 import { networkOf } from '../../hot/client-address.ts'
-import type { DashboardDeps } from '../deps.ts'
 import { FormRefusal, refuseAt } from '../responses.ts'
 import type { Form } from '../ui/form.ts'
-import type { ClientOrigin } from './guard.ts'
+import type { AnonymousContext } from './guard.ts'
 import { countAttempts } from './sign-in.ts'
 
 /** The rules of the pages that create an account or reset its password. */
@@ -20,11 +19,12 @@ export const PASSWORD_NEEDED =
 
 /** The address that the link's account or the link itself determines. */
 export function findAddress(
-  { accounts }: DashboardDeps,
+  { deps }: AnonymousContext,
   flow: JoinFlow,
   link: OneTimeLinkRow | undefined,
 ): string | undefined {
-  const account = flow === 'reset' && link?.accountId ? accounts.find(link.accountId) : undefined
+  const account =
+    flow === 'reset' && link?.accountId ? deps.accounts.find(link.accountId) : undefined
   return account?.email ?? link?.email ?? undefined
 }
 
@@ -44,7 +44,7 @@ export function parseJoin(
 }
 
 /** Throws `too_many_attempts`. */
-export function countRegistration(deps: DashboardDeps, origin: ClientOrigin): void {
+export function countRegistration({ deps, origin }: AnonymousContext): void {
   const registration = [
     { gate: 'registration', key: origin.address },
     { gate: 'registrationNetwork', key: networkOf(origin.address) },
@@ -62,11 +62,12 @@ export function countRegistration(deps: DashboardDeps, origin: ClientOrigin): vo
  * `FormRefusal`.
  */
 export async function proveExisting(
-  deps: DashboardDeps,
-  claim: { link: OneTimeLinkRow; origin: ClientOrigin; email: string; current: string },
+  { deps, origin, form }: AnonymousContext,
+  link: OneTimeLinkRow,
+  email: string,
 ): Promise<string | null> {
   const { accounts, passwords, throttle, security } = deps
-  const { link, origin, email, current } = claim
+  const current = form.raw('current')
   const account = accounts.findByEmail(email)
   const hash = account?.passwordHash ?? null
   if (hash === null) return null
@@ -89,34 +90,32 @@ interface Newcomer {
   provedHash: string | null
 }
 
-/** Undefined if the address has an account already, which nobody else may learn. */
-export const storeSignUp = (
-  { writer, clock }: DashboardDeps,
-  account: { email: string; passwordHash: string },
-): Promise<AccountId | undefined> =>
-  writer.call('signUp', { ...account, plan: 'free', now: clock() })
-
 export async function storeJoin(
-  { writer, moderation, hasher, clock }: DashboardDeps,
-  at: { flow: Purpose; token: string },
+  { deps, params: { token = '' } }: AnonymousContext,
+  flow: Purpose,
   { provedHash, ...newcomer }: Newcomer,
 ): Promise<JoinResult> {
+  const { writer, moderation, hasher, clock } = deps
   const now = clock()
-  const tokenHash = hasher.hash('one-time-link', at.token)
-  if (at.flow === 'setup') {
+  const tokenHash = hasher.hash('one-time-link', token)
+  if (flow === 'setup') {
     return moderation.setUpOwner({ ...newcomer, provedHash, tokenHash, now })
   }
-  if (at.flow === 'invite') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
+  if (flow === 'invite') return writer.call('acceptInvite', { ...newcomer, tokenHash, now })
   const { passwordHash } = newcomer
   return writer.call('resetPassword', { tokenHash, passwordHash, now })
 }
 
-export function logJoin(
-  { security, accounts }: DashboardDeps,
-  origin: ClientOrigin,
-  join: { flow: JoinFlow; link: OneTimeLinkRow | undefined; accountId: AccountId; isNew: boolean },
-): void {
-  const { flow, link, accountId, isNew } = join
+interface Joined {
+  flow: JoinFlow
+  link?: OneTimeLinkRow
+  accountId: AccountId
+  isNew: boolean
+}
+
+export function logJoin({ deps, origin }: AnonymousContext, joined: Joined): void {
+  const { security, accounts } = deps
+  const { flow, link, accountId, isNew } = joined
   if (isNew) {
     const fields = { plan: accounts.find(accountId)?.plan }
     security.record('account.created', origin, { accountId, fields })

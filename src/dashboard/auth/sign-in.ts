@@ -5,18 +5,13 @@ import {
   newStepToken,
 } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
-import { newDeviceToken, type SignIn, signIn } from '../../accounts/sign-in.ts'
+import { newDeviceToken, signIn } from '../../accounts/sign-in.ts'
 import type { AccountId, AccountRow } from '../../accounts/store.ts'
 import type { Attempt } from '../../accounts/throttle.ts'
 import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
-import {
-  type AnonymousContext,
-  type ClientOrigin,
-  type CurrentUser,
-  currentUserOf,
-} from './guard.ts'
+import { type AnonymousContext, type CurrentUser, currentUserOf } from './guard.ts'
 
 export const CODE_PAGE = '/app/sign-in/code'
 
@@ -103,19 +98,19 @@ export function tryGuess<Result>(
   return result
 }
 
-/** Like `signIn`, and logs why a sign-in was refused. */
-export async function checkPassword(
-  deps: DashboardDeps,
-  origin: ClientOrigin,
-  sent: Pick<SignIn, 'email' | 'password' | 'deviceToken'>,
-): Promise<AccountRow | undefined> {
-  const { security, accounts } = deps
-  const accountId = accounts.findByEmail(sent.email)?.id
+/** Like `signIn` with what the form has, and logs why a sign-in was refused. */
+export async function checkPassword(context: AnonymousContext): Promise<AccountRow | undefined> {
+  const { deps, origin, form, request } = context
+  const { security, accounts, cookies } = deps
+  const email = form.text('email')
+  const accountId = accounts.findByEmail(email)?.id
   const logRefusal = (reason: string) =>
     security.record('session.refused', origin, { accountId, fields: { reason } })
   try {
     const account = await signIn(deps, {
-      ...sent,
+      email,
+      password: form.raw('password'),
+      deviceToken: cookies.find('known', request),
       address: origin.address,
       onClosed: (gate) =>
         security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
@@ -130,11 +125,8 @@ export async function checkPassword(
 }
 
 /** The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. */
-export function checkCode(
-  { deps, origin, request }: AnonymousContext,
-  account: AccountRow,
-  text: string,
-): Factor | undefined {
+export function checkCode(context: AnonymousContext, account: AccountRow): Factor | undefined {
+  const { deps, origin, form, request } = context
   const { security, hasher, cookies, clock } = deps
   const accountId = account.id
   const logRefusal = (reason: string) =>
@@ -143,7 +135,7 @@ export function checkCode(
   const attempts = codeAttempts(hasher, account, { address: origin.address, deviceToken })
   try {
     return tryGuess(deps, attempts, { origin, accountId }, () => {
-      const factor = findFactor(deps, account, text, clock())
+      const factor = findFactor(deps, account, form.text('code'), clock())
       if (!factor) logRefusal('code')
       return factor
     })

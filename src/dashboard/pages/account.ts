@@ -94,7 +94,6 @@ function accountPage(context: PageContext): Response {
   const account = requireAccount(context)
   return page(context, {
     title: 'Account',
-    current: 'account',
     messages: DONE,
     main: html`
       <div class="columns cards">
@@ -138,13 +137,13 @@ const twoFactor = (account: AccountRow): Html =>
     : html`<p>Off: the password alone is enough to sign in.</p>
         ${parts.linkButton('Set it up…', `${PATH}/two-factor`)}`
 
-const passwordForm = ({ user, refusal }: PageContext): Html =>
-  parts.form(user, `${PATH}/password`, [
-    parts.currentPassword(user, { label: 'Current password', error: errorOf(refusal, 'current') }),
+const passwordForm = (context: PageContext): Html =>
+  parts.form(context.user, `${PATH}/password`, [
+    parts.currentPassword(context, { label: 'Current password' }),
     parts.newPassword({
       label: 'New password',
       hint: `At least ${PASSWORD_MIN_LENGTH} characters. Every other session ends.`,
-      error: errorOf(refusal, 'password'),
+      error: errorOf(context.refusal, 'password'),
     }),
     parts.button('Change the password'),
   ])
@@ -188,13 +187,9 @@ function browserName(agent: string): string {
 }
 
 function deletePage(context: PageContext): Response {
-  const { deps, user, refusal } = context
+  const { deps } = context
   const { id, linkCount } = requireAccount(context)
-  const frame = {
-    title: 'Delete the account',
-    current: 'account',
-    back: { href: PATH, label: 'Account' },
-  } as const
+  const frame = { title: 'Delete the account', back: { href: PATH, label: 'Account' } }
   if (deps.accounts.isLastOwner(id)) {
     const reason = 'This account is the only owner of the service: it cannot be deleted.'
     return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
@@ -208,8 +203,7 @@ function deletePage(context: PageContext): Response {
     ...frame,
     warning: html`<strong>${loss}</strong> Anybody can then claim its codes. This cannot be
       undone.`,
-    action: `${PATH}/delete`,
-    fields: parts.currentPassword(user, { error: errorOf(refusal, 'current') }),
+    fields: parts.currentPassword(context),
     label: linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
   })
 }

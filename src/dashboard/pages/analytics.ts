@@ -143,7 +143,6 @@ async function analyticsPage(context: PageContext, chart: HitChart): Promise<Res
   const paths = { path: PATH, live: PATH, csv: `${PATH}.csv` }
   return page(context, {
     title: 'Analytics',
-    current: 'analytics',
     main: html`
       ${account.timeZone === null && zoneSuggestion(user)}
       ${hitSection(paths, chart)}

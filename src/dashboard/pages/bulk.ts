@@ -131,7 +131,6 @@ function bulkPage(context: PageContext, { items = [], cards, pasted }: BulkPageP
   const hasRoom = pasted.length <= room && bytesOf(html`${pasted}`) <= room
   return page(context, {
     title: 'Bulk create',
-    current: 'links',
     back: { href: '/app/links', label: 'All links' },
     ...(items.length > 0 && okCount === 0 && { status: 422 }),
     main: html`

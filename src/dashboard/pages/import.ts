@@ -100,7 +100,6 @@ function importPage(context: PageContext): Response {
   const isRunning = job?.phase === 'checking' || job?.phase === 'importing'
   return page(context, {
     title: 'Import and export',
-    current: 'links',
     back: { href: '/app/links', label: 'All links' },
     main: html`
       ${job && jobCard(user, job)}

@@ -12,7 +12,7 @@ import { AppError } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
-import type { AnonymousContext, CurrentUser } from '../auth/guard.ts'
+import type { AnonymousContext } from '../auth/guard.ts'
 import {
   countRegistration,
   findAddress,
@@ -22,9 +22,9 @@ import {
   parseJoin,
   proveExisting,
   storeJoin,
-  storeSignUp,
 } from '../auth/join.ts'
 import { askForCode, startSession } from '../auth/sign-in.ts'
+import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages, formAction } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
@@ -90,40 +90,39 @@ function linkOf(
 
 /** Answers alike, and takes as long, whether or not the address has an account already. */
 async function signUp(
-  { deps, origin }: AnonymousContext,
-  { email, password }: { email: string; password: string },
+  context: AnonymousContext,
+  email: string,
+  password: string,
 ): Promise<Response> {
-  countRegistration(deps, origin)
+  const { deps, origin } = context
+  countRegistration(context)
   const by: Requester = { queue: 'anonymous', key: networkOf(origin.address) }
   const passwordHash = await deps.passwords.hash(password, by)
-  const accountId = await storeSignUp(deps, { email, passwordHash })
-  if (accountId !== undefined) {
-    logJoin(deps, origin, { flow: 'sign-up', link: undefined, accountId, isNew: true })
-  }
+  const command = { email, passwordHash, plan: 'free', now: deps.clock() } as const
+  const accountId = await deps.writer.call('signUp', command)
+  if (accountId !== undefined) logJoin(context, { flow: 'sign-up', accountId, isNew: true })
   return seeOther('/app/sign-in?done=signed-up')
 }
 
 /** Validates the form, stores the account or its password, and signs in. */
 async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response> {
-  const { deps, origin, form, params } = context
+  const { deps, form } = context
   const link = linkOf(context, flow)
-  const { email, password } = parseJoin(form, findAddress(deps, flow, link))
-  if (flow === 'sign-up' || !link) return signUp(context, { email, password })
-  const current = form.raw('current')
-  const provedHash =
-    flow === 'setup' ? await proveExisting(deps, { link, origin, email, current }) : null
+  const { email, password } = parseJoin(form, findAddress(context, flow, link))
+  if (flow === 'sign-up' || !link) return signUp(context, email, password)
+  const provedHash = flow === 'setup' ? await proveExisting(context, link, email) : null
   const by: Requester = { queue: 'oneTimeLink', key: String(link.id) }
   const passwordHash = await deps.passwords.hash(password, by)
   const { key, stored } = issueKey(deps)
   const newcomer = { email, passwordHash, key: stored, provedHash }
-  const joined = await storeJoin(deps, { flow, token: params.token ?? '' }, newcomer)
+  const joined = await storeJoin(context, flow, newcomer)
   if ('refused' in joined) {
     if (joined.refused === 'link_over') throw new AppError('link_over')
     if (joined.refused === 'password_needed') throw refuseAt('current', PASSWORD_NEEDED)
     throw refuseAt('email', 'This address already has an account. Sign in with it.')
   }
   const { accountId, hasNewKey: isNew } = joined
-  logJoin(deps, origin, { flow, link, accountId, isNew })
+  logJoin(context, { flow, link, accountId, isNew })
   const account = deps.accounts.find(accountId)
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
@@ -131,37 +130,23 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   const proof = { accountId, passwordHash }
   const { cookies, user } = await startSession(context, proof)
   if (!isNew) return seeOther(next, cookies)
-  return welcomePage(user, { cookies, key, flow, baseUrl: deps.baseUrl })
+  const main = [welcomeCard(deps, key), flow === 'setup' && twoFactorCard]
+  return page({ user }, { title: 'Welcome', cookies, main })
 }
 
-interface WelcomeProps {
-  cookies: string[]
-  key: string
-  flow: JoinFlow
-  baseUrl: string
-}
-
-/** The first page of a new account: the only response that shows its key. */
-const welcomePage = (user: CurrentUser, { cookies, key, flow, baseUrl }: WelcomeProps): Response =>
-  page(
-    { user },
-    {
-      title: 'Welcome',
-      cookies,
-      main: html`<div class="card">
-      ${parts.notice('good', html`<p>Your account is ready, and you are signed in.</p>`)}
-      <p>Use this key in the <code>X-API-Key</code> header to create links from your own code. You
-        can replace it on the <a href="/app/keys">Keys</a> page.</p>
-      ${parts.secretOnce('API key', key)}
-      ${firstRequest(baseUrl, key)}
-      <div class="row">
-        ${parts.linkButton('Create your first link', '/app/links', 'primary')}
-        ${parts.linkButton('How the API works', '/docs')}
-      </div>
+/** For a new account: the only response that shows its key. */
+const welcomeCard = ({ baseUrl }: DashboardDeps, key: string): Html => html`
+  <div class="card">
+    ${parts.notice('good', html`<p>Your account is ready, and you are signed in.</p>`)}
+    <p>Use this key in the <code>X-API-Key</code> header to create links from your own code. You
+      can replace it on the <a href="/app/keys">Keys</a> page.</p>
+    ${parts.secretOnce('API key', key)}
+    ${firstRequest(baseUrl, key)}
+    <div class="row">
+      ${parts.linkButton('Create your first link', '/app/links', 'primary')}
+      ${parts.linkButton('How the API works', '/docs')}
     </div>
-    ${flow === 'setup' && twoFactorCard}`,
-    },
-  )
+  </div>`
 
 /** For the owner, whose account gives access to all others. */
 const twoFactorCard = parts.card('Protect your account', [
@@ -174,7 +159,7 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   const { deps, request, params } = context
   const sender = anonymousForm(deps, request)
   const { title, lead, button: label } = TEXTS[flow]
-  const address = findAddress(deps, flow, linkOf(context, flow))
+  const address = findAddress(context, flow, linkOf(context, flow))
   const path = flow === 'sign-up' ? '/app/sign-up' : oneTimePath(flow, params.token ?? '')
   return authPage(context, {
     title,

@@ -152,7 +152,6 @@ function keysPage(context: PageContext, created?: NewKey): Response {
   const keys = listKeys(context)
   return page(context, {
     title: 'Keys',
-    current: 'keys',
     messages: DONE,
     main: html`
       ${created && newKeyCard(deps, created)}
@@ -279,7 +278,5 @@ const endPage = (context: PageContext, key: KeyRow): Response =>
 
 const confirmationOf = (key: KeyRow, name: 'revoke' | 'end') => ({
   ...actionOn(key, name),
-  current: 'keys' as const,
-  action: `${PATH}/${name}`,
   cancel: { label: 'Keep the key', href: PATH },
 })

@@ -110,7 +110,6 @@ async function linkPage(context: PageContext, sent?: SentProperties): Promise<Re
   const tags = await offeredTags(deps, user.account)
   return page(context, {
     title: properties.title ?? link.code,
-    current: 'links',
     back: { href: '/app/links', label: 'All links' },
     heading: html``,
     messages: DONE,
@@ -198,7 +197,6 @@ function deletePage(context: PageContext): Response {
   const path = linkPath(code)
   return confirmPage(context, {
     title: `Delete ${code}`,
-    current: 'links',
     back: { href: path, label: code },
     warning: html`<strong>${deps.addresses.short(code)} stops working immediately.</strong> You can
       undo this for 30 seconds. Anybody can then claim the code ${code} and choose the destination
@@ -209,7 +207,6 @@ function deletePage(context: PageContext): Response {
         ['Hits', `${parts.count(deps.hits.ofLink(link.id))}, deleted with the link`],
       ])}
       <p>To send visitors elsewhere, <a href="${path}">change the destination</a> instead.</p>`,
-    action: `${path}/delete`,
     label: `Delete ${code}`,
     cancel: { label: 'Keep it', href: path },
   })

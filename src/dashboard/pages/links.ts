@@ -7,8 +7,7 @@ import { checkUrl, reserve, shorten } from '../../links/create.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
-import type { DashboardDeps } from '../deps.ts'
+import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { atField, errorOptions, htmlResponse, isFormError, refuse, refuseAt } from '../responses.ts'
 import { type Created, createdToast, createForm } from '../ui/create-link.ts'
@@ -49,10 +48,9 @@ const tableOf = ({ deps, user, query, request }: PageContext): Promise<LinkTable
 
 async function createLink(context: PageContext): Promise<Response> {
   const { deps, user, form, request } = context
-  const typed = { url: form.text('url'), code: form.text('code') }
-  const create = typed.code === '' ? shortenFor : claimFor
   spendWrite(deps, user.account)
-  const created = await create(deps, user, typed)
+  const create = form.text('code') === '' ? shortenFor : claimFor
+  const created = await create(context)
   if (!wantsPart(context, 'create')) return linksPage(context, created)
   const table = await loadTable(deps, user.account, currentTableQuery(request), request.signal)
   const tags = await offeredTags(deps, user.account)
@@ -67,22 +65,12 @@ async function createLink(context: PageContext): Promise<Response> {
 const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
   url ?? /https?:\/\/\S+/i.exec(text)?.[0]
 
-interface Typed {
-  /** Empty: reserve the code without a destination. */
-  url: string
-  /** Empty: a random one. */
-  code: string
-}
-
-async function shortenFor(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
-  typed: Typed,
-): Promise<Created> {
+async function shortenFor({ deps, user, form }: PageContext): Promise<Created> {
   const shortened = await atField('url', () => {
-    if (typed.url === '') throw refuse('Paste a URL, or choose a code to reserve.')
-    const body = parseWith(ShortenBody, { url: withScheme(typed.url) })
-    return shorten(deps, account, body.url)
+    const typed = form.text('url')
+    if (typed === '') throw refuse('Paste a URL, or choose a code to reserve.')
+    const body = parseWith(ShortenBody, { url: withScheme(typed) })
+    return shorten(deps, user.account, body.url)
   })
   const { code, short_url: shortUrl, url, passcode, reused } = shortened
   return { kind: reused ? 'reused' : 'created', code, shortUrl, url, passcode }
@@ -94,14 +82,11 @@ const CODE_RULE = '6 to 20 letters and digits'
  * Checks the destination first, so that a refused one reserves nothing. Only storing it shows
  * whether the quota has room for it: if not, the code is released again.
  */
-async function claimFor(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
-  typed: Typed,
-): Promise<Created> {
-  const parsed = toCode(typed.code)
+async function claimFor({ deps, user: { account }, form }: PageContext): Promise<Created> {
+  const parsed = toCode(form.text('code'))
   if (!parsed) throw refuseAt('code', `Use ${CODE_RULE}.`)
-  const checked = typed.url === '' ? undefined : checkUrl(deps, withScheme(typed.url))
+  const typed = form.text('url')
+  const checked = typed === '' ? undefined : checkUrl(deps, withScheme(typed))
   if (checked instanceof AppError) throw refuseAt('url', checked.message)
   const reserved = await atField('code', () => reserve(deps, account, parsed))
   const { code, short_url: shortUrl, passcode } = reserved
@@ -137,7 +122,6 @@ export async function linksPage(context: PageContext, created?: Created): Promis
   const tags = await offeredTags(deps, user.account)
   return page(context, {
     title: 'Links',
-    current: 'links',
     // The navigation names the page; its links need the room.
     heading: html`<h1 class="visually-hidden">Links</h1>`,
     main: html`

@@ -106,7 +106,6 @@ function settingsPage(context: PageContext): Response {
   const { deps, user } = context
   return page(context, {
     title: 'QR codes',
-    current: 'account',
     back: { href: '/app/account', label: 'Account' },
     messages: DONE,
     main: html`

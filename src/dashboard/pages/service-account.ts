@@ -105,7 +105,6 @@ function accountPage(context: PageContext, link?: string): Response {
   const account = accountOf(context)
   return page(context, {
     title: account.email,
-    current: 'service',
     back: { href: ACCOUNTS, label: 'All accounts' },
     messages: DONE,
     main: html`
@@ -184,11 +183,7 @@ function disablePage(context: PageContext): Response {
   const account = accountOf(context)
   const path = pathOf(account)
   const { id, email, linkCount } = account
-  const frame = {
-    title: 'Disable an account',
-    current: 'service',
-    back: { href: path, label: email },
-  } as const
+  const frame = { title: 'Disable an account', back: { href: path, label: email } }
   if (context.deps.accounts.isLastOwner(id)) {
     const reason = `${email} is the only owner of the service: it cannot be disabled.`
     return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
@@ -200,7 +195,6 @@ function disablePage(context: PageContext): Response {
       Its API keys are refused with 401 and its sessions end. Its ${parts.plural(linkCount, 'link')}
       and their QR codes keep working, unless you select the option below. You can enable it again.
       ${isOwn && html` <strong>This is your own account.</strong>`}`,
-    action: `${path}/disable`,
     fields: parts.checkbox({ name: 'links', label: 'Disable its links too: visitors get 410' }),
     label: 'Disable the account',
     cancel: { label: 'Cancel', href: path },

@@ -72,7 +72,6 @@ async function accountsPage(context: PageContext, link?: string): Promise<Respon
   const pathOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
   return page(context, {
     title: 'Accounts',
-    current: 'service',
     tabs: serviceTabs('Accounts'),
     messages: DONE,
     main: html`

@@ -74,7 +74,6 @@ function listPage(context: PageContext): Response {
   const error = text === '' ? undefined : 'No link has this code.'
   return page(context, {
     title: 'Links of all accounts',
-    current: 'service',
     tabs: serviceTabs('Links'),
     status: error ? 422 : 200,
     main: html`
@@ -113,7 +112,6 @@ function linkPage(context: PageContext): Response {
   const found = requireLink(context)
   return page(context, {
     title: found.code,
-    current: 'service',
     back: { href: PATH, label: 'Links of all accounts' },
     messages: DONE,
     main: html`

@@ -69,7 +69,6 @@ function servicePage(context: PageContext): Response {
   const { deps } = context
   return page(context, {
     title: 'Service',
-    current: 'service',
     tabs: serviceTabs('Health'),
     messages: DONE,
     main: html`

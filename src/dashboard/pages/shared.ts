@@ -59,7 +59,6 @@ async function share(context: PageContext): Promise<Response> {
   const path = linkPath(code)
   return page(context, {
     title: 'Public page',
-    current: 'links',
     back: { href: path, label: code },
     main: html`<div class="card">
       <p>Everybody with this address sees the hits and visitors of ${code}, and nothing else.</p>

@@ -8,7 +8,7 @@ import { safeNext } from '../errors.ts'
 import { anonymousPages, formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { errorOf, typed } from '../ui/form.ts'
+import { typed } from '../ui/form.ts'
 import { authPage } from '../ui/layout.ts'
 
 const HOME = '/app/links'
@@ -40,29 +40,24 @@ const choices = ({ query, form }: AnonymousContext) => ({
 })
 
 async function signIn(context: AnonymousContext): Promise<Response> {
-  const { deps, form, origin, request } = context
   const { next, isLong } = choices(context)
-  const account = await checkPassword(deps, origin, {
-    email: form.text('email'),
-    password: form.raw('password'),
-    deviceToken: deps.cookies.find('known', request),
-  })
+  const account = await checkPassword(context)
   if (!account) throw refuseAt('password', 'The e-mail address or the password is wrong.')
   if (account.disabledAt !== null) {
     throw refuseAt('password', 'This account is disabled. Ask the administrator.')
   }
-  if (hasSecondFactor(account)) return askForCode(deps, account, { next, isLong })
+  if (hasSecondFactor(account)) return askForCode(context.deps, account, { next, isLong })
   const proof = { accountId: account.id, passwordHash: account.passwordHash ?? '' }
   const { cookies } = await startSession(context, proof, isLong)
   return seeOther(next ?? HOME, cookies)
 }
 
 async function sendCode(context: AnonymousContext): Promise<Response> {
-  const { deps, form, origin } = context
+  const { deps, origin } = context
   const { next, isLong } = choices(context)
   const account = findAccount(context)
   if (!account) return startAgain()
-  const factor = checkCode(context, account, form.text('code'))
+  const factor = checkCode(context, account)
   if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
   const accountId = account.id
   const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
@@ -141,9 +136,8 @@ function codePage(context: AnonymousContext): Response {
         app.</p>
       ${parts.form(sender, CODE_PAGE, [
         next && parts.hiddenFields({ next }),
-        parts.codeField({
+        parts.codeField(context, {
           hint: 'The six digits in your app, or one of your recovery codes.',
-          error: errorOf(refusal, 'code'),
           extra: { autofocus: true, autocapitalize: 'characters' },
         }),
         stayBox(isLong),

@@ -18,7 +18,6 @@ import { tryGuess } from '../auth/sign-in.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { errorOf } from '../ui/form.ts'
 import { page } from '../ui/layout.ts'
 
 const PATH = '/app/account/two-factor'
@@ -107,7 +106,6 @@ function statePage(context: PageContext): Response {
   const isOn = hasSecondFactor(requireAccount(context))
   return page(context, {
     title: 'Two-factor sign-in',
-    current: 'account',
     back: { href: '/app/account', label: 'Account' },
     messages: isOn ? {} : { off: 'Two-factor sign-in is off.' },
     main: html`<div class="card">${isOn ? disableForm(context) : beginForm(context.user)}</div>`,
@@ -120,7 +118,7 @@ const beginForm = (user: CurrentUser): Html => html`
   ${parts.buttonForm(user, `${PATH}/begin`, 'Set up two-factor sign-in', { look: 'primary' })}`
 
 function disableForm(context: PageContext): Html {
-  const { deps, user, refusal } = context
+  const { deps, user } = context
   const { totpEnabledAt, id } = requireAccount(context)
   const left = deps.recoveryCodes.countUnused(id)
   return html`
@@ -129,17 +127,14 @@ function disableForm(context: PageContext): Html {
       To get new ones, turn it off and on again.</p>
     <h2>Turn it off</h2>
     ${parts.form(user, `${PATH}/disable`, [
-      parts.currentPassword(user, { error: errorOf(refusal, 'current') }),
-      parts.codeField({
-        hint: 'The six digits in your app, or a recovery code.',
-        error: errorOf(refusal, 'code'),
-      }),
+      parts.currentPassword(context),
+      parts.codeField(context, { hint: 'The six digits in your app, or a recovery code.' }),
       parts.button('Turn two-factor sign-in off', 'danger'),
     ])}`
 }
 
 async function secretPage(context: PageContext, secret: Uint8Array): Promise<Response> {
-  const { deps, user, refusal } = context
+  const { deps, user } = context
   const issuer = `Hopcode (${new URL(deps.baseUrl).host})`
   const { url, key } = describeSecret(secret, { issuer, email: user.account.email })
   const svg = await deps.images.renderText(url, parseQrOptions({ format: 'svg' }))
@@ -153,7 +148,6 @@ async function secretPage(context: PageContext, secret: Uint8Array): Promise<Res
   const grouped = key.replace(/(.{4})(?=.)/g, '$1 ')
   return page(context, {
     title: 'Set up two-factor sign-in',
-    current: 'account',
     main: html`<div class="card">
       <p>1. Scan this with your authenticator app.</p>
       <p><img src="data:image/svg+xml;base64,${base64}" ${picture}></p>
@@ -161,7 +155,7 @@ async function secretPage(context: PageContext, secret: Uint8Array): Promise<Res
         <span class="code" id="totp-key">${grouped}</span></p>
       <p>2. Enter the code that the app shows. Every other session then ends.</p>
       ${parts.form(user, `${PATH}/confirm`, [
-        parts.codeField({ hint: 'Six digits.', error: errorOf(refusal, 'code') }),
+        parts.codeField(context, { hint: 'Six digits.' }),
         parts.button('Turn it on'),
       ])}
       <p class="hint after"><a href="/app/account">Leave it off</a></p>
@@ -183,7 +177,6 @@ function codesPage(context: PageContext, codes: readonly string[]): Response {
   })
   return page(context, {
     title: 'Two-factor sign-in is on',
-    current: 'account',
     main: html`<div class="card">
       ${parts.notice('good', html`<p>From now on, signing in asks for a code.</p>`)}
       <p>If you lose your phone, you can sign in with these codes. Each works once.</p>

@@ -100,11 +100,10 @@ async function read(context: PageContext, { owner }: HitsPage) {
 async function valuesPage(context: PageContext, shown: HitsPage): Promise<Response> {
   const { kind, chosen, visits, values } = await read(context, shown)
   const title = PANEL_TITLES[kind]
-  const { owner, path, label } = shown
+  const { path, label } = shown
   const csv = `${path}/visits.csv?by=${kind}&${chosen.query}`
   return page(context, {
     title,
-    current: 'linkId' in owner ? 'links' : 'analytics',
     back: { href: `${path}?${chosen.query}#visits`, label },
     main: parts.card('All values', [
       html`<p class="hint">${knownPart(visits)}</p>`,

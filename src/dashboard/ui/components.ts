@@ -4,7 +4,8 @@ import type { Quota } from '../../config.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
-import type { CurrentUser } from '../auth/guard.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import { errorOf } from './form.ts'
 
 /** Parts of pages. All text that goes in is escaped. */
 
@@ -117,12 +118,16 @@ export const urlField = (props: FieldOverrides & Pick<FieldProps, 'name' | 'labe
   })
 
 /** The password that the account has now, in the field `current`. */
-export const currentPassword = ({ account }: CurrentUser, props: FieldOverrides): Html[] => [
+export const currentPassword = (
+  { user, refusal }: Pick<PageContext, 'user' | 'refusal'>,
+  props: FieldOverrides = {},
+): Html[] => [
   // For password managers, which need to know the account.
-  html`<input name="username" value="${account.email}" autocomplete="username" hidden>`,
+  html`<input name="username" value="${user.account.email}" autocomplete="username" hidden>`,
   field({
     name: 'current',
     label: 'Your password',
+    error: errorOf(refusal, 'current'),
     type: 'password',
     required: true,
     autocomplete: 'current-password',
@@ -144,10 +149,11 @@ export const newPassword = (props: FieldOverrides & Pick<FieldProps, 'label'>): 
   })
 
 /** A field for a code of an authenticator app, or for a recovery code. */
-export const codeField = (props: FieldOverrides): Html =>
+export const codeField = ({ refusal }: Pick<PageContext, 'refusal'>, props: FieldOverrides): Html =>
   field({
     name: 'code',
     label: 'Code',
+    error: errorOf(refusal, 'code'),
     required: true,
     autocomplete: 'one-time-code',
     ...props,

@@ -7,16 +7,15 @@ import {
   FormRefusal,
   htmlResponse,
   isHtmx,
+  pathOf,
   type ResponseOptions,
 } from '../responses.ts'
 import { accountMenu } from './account-menu.ts'
 import { errorNotice, notice } from './components.ts'
 import { icon } from './icons.ts'
 
-/** Pages of `account` are reached from the account menu. */
-export type Section = 'links' | 'analytics' | 'keys' | 'account' | 'service'
-
-const SECTIONS: readonly { name: Section; label: string; isForOwner: boolean }[] = [
+/** By the first part of their paths. Other pages are reached from the account menu. */
+const SECTIONS = [
   { name: 'links', label: 'Links', isForOwner: false },
   { name: 'analytics', label: 'Analytics', isForOwner: false },
   { name: 'keys', label: 'Keys', isForOwner: false },
@@ -53,9 +52,10 @@ interface Content extends ResponseOptions {
 /** What a page says about the last action: see `PageContext`. */
 type LastAction = Partial<Pick<PageContext, 'query' | 'refusal'>>
 
+/** `links` in `/app/links/SPRING26`. */
+export const sectionOf = (request: Request): string => pathOf(request).split(/[/?]/, 3)[2] ?? ''
+
 export interface PageProps extends Content {
-  /** Marked in the navigation. */
-  current?: Section
   /** The page above this one. */
   back?: { href: string; label: string }
   /** In place of the title as a heading. */
@@ -65,9 +65,13 @@ export interface PageProps extends Content {
 }
 
 /** A page with the navigation, for a signed-in user. */
-export function page(context: Pick<PageContext, 'user'> & LastAction, props: PageProps): Response {
-  const { user } = context
-  const { title, current, back, heading, tabs } = props
+export function page(
+  context: Pick<PageContext, 'user'> & Partial<Pick<PageContext, 'request'>> & LastAction,
+  props: PageProps,
+): Response {
+  const { user, request } = context
+  const { title, back, heading, tabs } = props
+  const current = request && sectionOf(request)
   const items = SECTIONS.filter(({ isForOwner }) => !isForOwner || user.account.isOwner).map(
     ({ name, label }) => {
       const all = { href: `/app/${name}`, 'aria-current': name === current ? 'page' : undefined }
