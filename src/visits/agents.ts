@@ -1,51 +1,25 @@
 import Bowser from 'bowser'
 import { findBot } from './bots.ts'
-import { OTHER, type VisitKey, visitKey } from './values.ts'
+import { NAMES, OTHER, type VisitKey, visitKey } from './values.ts'
 
 /** Longest User-Agent that is read. */
 const AGENT_MAX = 512
 /** User-Agents in each of two generations of the cache. */
 const CACHED_MAX = 4096
 
-const BROWSERS: Readonly<Record<string, string>> = {
-  Chrome: 'chrome',
-  Chromium: 'chrome',
-  Safari: 'safari',
-  Firefox: 'firefox',
-  Focus: 'firefox',
-  LibreWolf: 'firefox',
-  'Microsoft Edge': 'edge',
-  'Samsung Internet for Android': 'samsung',
-  Opera: 'opera',
-  'Opera Coast': 'opera',
-  WeChat: 'in-app',
-  'Google Search': 'in-app',
-  'NAVER Whale Browser': OTHER,
-  Brave: 'brave',
-  Vivaldi: 'vivaldi',
-  DuckDuckGo: 'duckduckgo',
-  'Yandex Browser': 'yandex',
-  'UC Browser': 'uc',
-  'Internet Explorer': 'ie',
+/** Browsers that count as another one. */
+const SAME_AS: Readonly<Record<string, string>> = {
+  Chromium: 'Chrome',
+  Focus: 'Firefox',
+  LibreWolf: 'Firefox',
 }
 
-const SYSTEMS: Readonly<Record<string, string>> = {
-  Windows: 'windows',
-  'Windows Phone': OTHER,
-  macOS: 'macos',
-  iOS: 'ios',
-  Android: 'android',
-  Linux: 'linux',
-  'Chrome OS': 'chromeos',
-  HarmonyOS: 'harmonyos',
-}
+/** The value with a name. */
+const valuesByName = (names: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
+  new Map(Object.entries(names).map(([value, name]) => [name, value]))
 
-const DEVICES: Readonly<Record<string, string>> = {
-  desktop: 'desktop',
-  mobile: 'phone',
-  tablet: 'tablet',
-  tv: 'tv',
-}
+const BROWSERS = valuesByName(NAMES.browser)
+const SYSTEMS = valuesByName(NAMES.os)
 
 /** Browsers inside other apps, which send the name of the app. */
 const IN_APP = new RegExp(
@@ -62,16 +36,21 @@ function classify(agent: string): readonly VisitKey[] {
   if (bot !== undefined) return [visitKey('bot', bot)]
   const { browser, os, platform } = Bowser.parse(agent)
   return [
-    visitKey('device', DEVICES[platform.type ?? ''] ?? OTHER),
+    visitKey('device', deviceOf(platform.type)),
     visitKey('browser', browserOf(agent, browser.name)),
-    visitKey('os', SYSTEMS[os.name ?? ''] ?? OTHER),
+    visitKey('os', SYSTEMS.get(os.name ?? '') ?? OTHER),
   ]
 }
 
 function browserOf(agent: string, name = ''): string {
   if (IN_APP.test(agent)) return 'in-app'
   if (HUAWEI.test(agent)) return 'huawei'
-  return BROWSERS[name] ?? OTHER
+  return BROWSERS.get(SAME_AS[name] ?? name) ?? OTHER
+}
+
+function deviceOf(type = OTHER): string {
+  if (type === 'mobile') return 'phone'
+  return type in NAMES.device ? type : OTHER
 }
 
 /**

@@ -9,7 +9,6 @@ const BOT_FAMILIES = {
   monitor: 'Monitor',
   seo: 'SEO',
   tool: 'Program',
-  other: 'Other',
 } as const
 
 type BotFamily = keyof typeof BOT_FAMILIES
@@ -90,13 +89,6 @@ function preview(name: string, pattern: RegExp): Bot {
   return { family: 'preview', name, pattern }
 }
 
-/** Values of bots that are recognized by something else than their User-Agent. */
-const OTHER_BOTS: Record<string, Omit<Bot, 'pattern'>> = {
-  empty: { family: 'tool', name: 'No User-Agent' },
-  prefetch: { family: 'preview', name: 'Prefetch of a browser' },
-  [OTHER]: { family: 'other', name: 'Other bots' },
-}
-
 /** Bots that `isbot` does not recognize. */
 const ALSO_BOTS = /ms-office|Microsoft Office|MSTeams|SkypeUriPreview/i
 
@@ -110,6 +102,6 @@ export function findBot(agent: string): string | undefined {
 
 /** What a page shows for a stored value, such as “Googlebot (search engine)”. */
 export function botName(value: string): string {
-  const { name, family } = BOTS[value] ?? OTHER_BOTS[value] ?? { name: value, family: 'other' }
-  return family === 'other' ? name : `${name} (${BOT_FAMILIES[family]})`
+  const bot = BOTS[value]
+  return bot ? `${bot.name} (${BOT_FAMILIES[bot.family]})` : value
 }

@@ -1,5 +1,5 @@
 import { botName } from './bots.ts'
-import { DIRECT, OTHER, UNKNOWN_COUNTRY, type VisitKind } from './values.ts'
+import { NAMES, type VisitKind } from './values.ts'
 
 /** What pages and responses show for stored values. */
 
@@ -42,48 +42,12 @@ export function groupOf(kind: VisitKind, value: string): string {
 
 const COUNTRIES = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
 
-const NAMES: Partial<Record<VisitKind, Readonly<Record<string, string>>>> = {
-  referrer: { [DIRECT]: 'Direct, app or QR code', [OTHER]: 'Other sources' },
-  device: { desktop: 'Desktop', phone: 'Phone', tablet: 'Tablet', tv: 'TV', [OTHER]: 'Other' },
-  browser: {
-    chrome: 'Chrome',
-    safari: 'Safari',
-    firefox: 'Firefox',
-    edge: 'Edge',
-    samsung: 'Samsung Internet',
-    opera: 'Opera',
-    'in-app': 'Browser inside an app',
-    brave: 'Brave',
-    vivaldi: 'Vivaldi',
-    duckduckgo: 'DuckDuckGo',
-    yandex: 'Yandex',
-    uc: 'UC Browser',
-    huawei: 'Huawei Browser',
-    ie: 'Internet Explorer',
-    [OTHER]: 'Other',
-  },
-  os: {
-    windows: 'Windows',
-    macos: 'macOS',
-    ios: 'iOS',
-    android: 'Android',
-    linux: 'Linux',
-    chromeos: 'ChromeOS',
-    harmonyos: 'HarmonyOS',
-    [OTHER]: 'Other',
-  },
-  country: { [UNKNOWN_COUNTRY]: 'Unknown', [OTHER]: 'Other' },
-}
-
 export function nameOf(kind: VisitKind, value: string): string {
+  const names: Readonly<Record<string, string>> = NAMES[kind]
+  // Visitors choose values such as `constructor`.
+  if (Object.hasOwn(names, value)) return names[value] as string
   if (kind === 'bot') return botName(value)
-  const name = NAMES[kind]?.[value]
-  if (name !== undefined) return name
-  if (kind === 'country') return countryName(value)
+  if (kind === 'country') return /^[A-Z]{2}$/.test(value) ? (COUNTRIES.of(value) ?? value) : value
   if (kind === 'referrer') return SOURCES.find((one) => one.value === value)?.name ?? value
   return value
-}
-
-function countryName(code: string): string {
-  return /^[A-Z]{2}$/.test(code) ? (COUNTRIES.of(code) ?? code) : code
 }
