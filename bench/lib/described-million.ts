@@ -1,23 +1,17 @@
-import type { Database } from 'bun:sqlite'
+import { Database } from 'bun:sqlite'
 import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, utimesSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { openDataFolder } from '../../src/data-folder.ts'
-import { inTransaction } from '../../src/db/open.ts'
+import { databaseFile } from '../../src/db/open.ts'
 import { dayOf, HOURS_OF_DAY, hourOf } from '../../src/hits/series.ts'
-import { linkWrites } from '../../src/links/store.ts'
-import {
-  copyMillion,
-  KEY_FILE,
-  MILLION,
-  type MillionFolder,
-  millionFolder,
-  scatteredId,
-} from './million.ts'
+import { HopcodeClient } from './hopcode-client.ts'
+import { copyMillion, KEY_FILE, MILLION, type MillionFolder, scatteredId } from './million.ts'
 import { seededRandom } from './realistic-urls.ts'
 import type { Progress } from './rounds.ts'
+import { startServer } from './server.ts'
+import { hopcode, WITHOUT_LIMITS } from './variants.ts'
 
 /** Increment it when `describe` changes the content of the folder. */
-const RECIPE = 1
+const RECIPE = 2
 const SEED = 7
 const ACCOUNT = 1
 
@@ -36,67 +30,71 @@ const DAYS = 390
 const DAYS_OF_HOURS = 90
 
 /**
- * The million links, of which 100,000 have tags and 300,000 have hits, with hits per day and hour
- * up to the day on which the folder was created. It is kept like that of `millionFolder`.
+ * The million links of `plain`, of which 100,000 have tags and 300,000 have hits, with hits per day
+ * and hour up to the day on which the folder was created. It is kept like that of `millionFolder`.
+ * The statements fit older schemas too, and the rest is done by `program`, so that the folder is
+ * one of that program.
  */
-export function describedMillion(say: Progress): MillionFolder {
-  const plain = millionFolder(say)
+export async function describedMillion(
+  plain: MillionFolder,
+  program: string[],
+  say: Progress,
+): Promise<MillionFolder> {
   const path = `${plain.path}-described-${RECIPE}`
   if (!existsSync(path)) {
     say('describing 100,000 links and counting hits of 300,000; they are kept for later runs')
-    create(plain, path)
+    await create(plain, program, path)
   }
   utimesSync(path, new Date(), new Date())
   return { ...plain, path }
 }
 
-function create(plain: MillionFolder, path: string): void {
+async function create(plain: MillionFolder, program: string[], path: string): Promise<void> {
   const parent = mkdtempSync(`${path}-unfinished-`)
   const beside = join(parent, basename(path))
   try {
     copyMillion(plain, beside)
     copyFileSync(join(plain.path, KEY_FILE), join(beside, KEY_FILE))
-    const { db } = openDataFolder(beside)
+    const db = new Database(databaseFile(beside))
     db.run('PRAGMA synchronous = OFF')
-    inTransaction(db, () => {
-      describe(db)
+    const titled = db.transaction(() => {
       addHits(db)
-    })
-    db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+      return addTags(db)
+    })()
     db.close()
+    await using server = await startServer(hopcode(program, beside, WITHOUT_LIMITS))
+    const client = new HopcodeClient(server.origin, plain.apiKey)
+    const described = { title: TITLE, tags: [COMMON_TAG.tag, RARE_TAG.tag] }
+    for (const code of titled) await client.patchLink(code, described)
+    await server.stop()
     renameSync(beside, path)
   } finally {
     rmSync(parent, { recursive: true, force: true })
   }
 }
 
-function describe(db: Database): void {
-  const { patchLinks } = linkWrites(db)
-  const step = MILLION / TAGGED
-  const ids = Array.from({ length: TAGGED }, (_, n) => n * step + 1)
-  const setTag = db.prepare<null, [string, number]>(
-    'UPDATE links SET tags = json_array(?) WHERE id = ?',
+/** Returns the codes of the links that get the title. */
+function addTags(db: Database): string[] {
+  const setTag = db.prepare<{ code: string }, [string, number]>(
+    'UPDATE links SET tags = json_array(?) WHERE id = ? RETURNING code',
   )
-  for (const [n, id] of ids.entries()) {
-    setTag.run(n % 5 < 3 ? COMMON_TAG.tag : `customer-${n % OTHER_TAGS}`, id)
-  }
-  const titled = ids.filter((_, n) => n % (TAGGED / RARE_TAG.links) === 0)
-  const patch = { title: TITLE, addTags: [RARE_TAG.tag] }
-  const quota = { linksMax: 0, urlBytesMax: 0 }
-  const author = { accountId: ACCOUNT, now: 0 }
-  for (const id of titled) patchLinks({ ids: [id], patch, quota, author })
+  const codes = Array.from({ length: TAGGED }, (_, n) => {
+    const tag = n % 5 < 3 ? COMMON_TAG.tag : `customer-${n % OTHER_TAGS}`
+    return setTag.get(tag, n * (MILLION / TAGGED) + 1)?.code ?? ''
+  })
+  return codes.filter((_, n) => n % (TAGGED / RARE_TAG.links) === 0)
 }
 
 function addHits(db: Database): void {
   const random = seededRandom(SEED)
   // A few links have most of the hits; they are scattered over all ids.
   const draw = () => scatteredId(Math.floor(LINKS_WITH_HITS ** random()))
-  const into = (table: string) =>
+  const into = (step: 'day' | 'hour') =>
     db.prepare<null, [number, number, number, number]>(
-      `INSERT INTO ${table} VALUES (?1, ?2, ?3, '', ?4)
-       ON CONFLICT DO UPDATE SET count = count + ?4`,
+      `INSERT INTO hits_by_${step} (${step}, scope, id, dimension, count)
+       VALUES (?1, ?2, ?3, '', ?4) ON CONFLICT DO UPDATE SET count = count + ?4`,
     )
-  const [byDay, byHour] = [into('hits_by_day'), into('hits_by_hour')]
+  const [byDay, byHour] = [into('day'), into('hour')]
   const today = dayOf(hourOf(Date.now()))
   const add = (hour: number, draws: number, hasHours: boolean) => {
     for (let n = 0; n < draws; n++) {
@@ -123,5 +121,5 @@ function addHits(db: Database): void {
   for (let n = 0; n < LINKS_WITH_HITS; n++) {
     earlier.run(scatteredId(n), ACCOUNT, 1 + Math.floor(LINKS_WITH_HITS / (n + 1)))
   }
-  db.run(`INSERT INTO account_hits SELECT ${ACCOUNT}, sum(count) FROM hits`)
+  db.run(`INSERT INTO account_hits (account_id, count) SELECT ${ACCOUNT}, sum(count) FROM hits`)
 }

@@ -15,15 +15,20 @@ export const accountHeaders = (apiKey: string): Record<string, string> => ({
 })
 
 /** Creates an Enterprise account in `dataDir`. Returns its API key. */
-export function createAccount(program: string[], dataDir: string): string {
-  const account = ['account', 'create', '--email', ACCOUNT_EMAIL, '--plan', 'enterprise']
+export const createAccount = (program: string[], dataDir: string): string =>
+  runAccount<{ api_key: string }>(program, dataDir, ['create', '--plan', 'enterprise']).api_key
+
+/** The path of a new link that sets the password of the account. Needs no running service. */
+export const issueResetPath = (program: string[], dataDir: string): string =>
+  new URL(runAccount<{ link: string }>(program, dataDir, ['reset-password']).link).pathname
+
+function runAccount<Result>(program: string[], dataDir: string, args: string[]): Result {
   const { PATH = '', HOME = '' } = process.env
-  const run = Bun.spawnSync([...program, ...account, '--json'], {
-    cwd: dataDir,
-    env: { PATH, HOME, ...hopcodeSettings(dataDir, 0) },
-  })
-  if (run.exitCode !== 0) throw new Error(`no account could be made:\n${run.stderr}`)
-  return (JSON.parse(String(run.stdout)) as { api_key: string }).api_key
+  const words = [...program, 'account', ...args, '--email', ACCOUNT_EMAIL, '--json']
+  const env = { PATH, HOME, ...hopcodeSettings(dataDir, 0) }
+  const run = Bun.spawnSync(words, { cwd: dataDir, env })
+  if (run.exitCode !== 0) throw new Error(`account ${args.join(' ')} failed:\n${run.stderr}`)
+  return JSON.parse(String(run.stdout)) as Result
 }
 
 /** API calls outside the timed parts. They are charged to the account. */

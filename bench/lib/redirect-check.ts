@@ -17,10 +17,7 @@ const ADDED_BY_SERVER = ['content-length', 'date']
 /** The limiter's window: an older process no longer counts its first requests. */
 const WINDOW_SECONDS = 60
 
-/**
- * Follows a link. Returns the headers; throws Error unless status and headers are as expected.
- * `requireBudget` checks the headers of the budget.
- */
+/** Follows a link. Returns the headers; throws Error unless the response is as expected. */
 export async function followLink(server: Server, { code, url }: Link): Promise<Headers> {
   const answer = await fetch(`${server.origin}/${code}`, { redirect: 'manual' })
   await answer.arrayBuffer()
@@ -36,24 +33,21 @@ export async function followLink(server: Server, { code, url }: Link): Promise<H
   throw new Error(`${server.name}: /${code} is not the agreed redirect: ${status} ${text}`)
 }
 
-/** Throws Error unless the headers state a budget. */
-export function requireBudget(name: string, headers: Headers): void {
-  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((part) =>
-    Number(headers.get(`x-ratelimit-${part}`) ?? Number.NaN),
+/**
+ * Throws Error unless the headers state a budget, and for additional headers: the responses would
+ * not be comparable.
+ */
+export function requireComparable(name: string, headers: Headers): void {
+  const [limit = Number.NaN, remaining = Number.NaN, reset = Number.NaN] = HEADERS.filter(
+    (header) => header.startsWith('x-ratelimit-'),
+  ).map((header) => Number(headers.get(header) ?? Number.NaN))
+  const hasBudget = remaining >= 0 && remaining <= limit && Number.isInteger(reset)
+  const others = [...headers.keys()].filter(
+    (header) => !HEADERS.includes(header) && !ADDED_BY_SERVER.includes(header),
   )
-  const isRight =
-    [limit, remaining, reset].every((value) => Number.isInteger(value)) &&
-    Number(remaining) >= 0 &&
-    Number(remaining) <= Number(limit)
-  if (isRight) return
-  throw new Error(`${name}: no budget: ${JSON.stringify(Object.fromEntries(headers))}`)
-}
-
-/** Throws Error for additional headers: the responses would not be comparable. */
-export function requireNoOtherHeaders(name: string, headers: Headers): void {
-  const agreed = new Set([...HEADERS, ...ADDED_BY_SERVER])
-  const others = [...headers.keys()].filter((header) => !agreed.has(header))
-  if (others.length > 0) throw new Error(`${name} sends more headers: ${others.join(', ')}`)
+  if (hasBudget && others.length === 0) return
+  const text = JSON.stringify(Object.fromEntries(headers))
+  throw new Error(`${name}: no budget, or more headers than agreed: ${text}`)
 }
 
 /** Compares the service's `hit_count`s with the redirects that a generator received. */
@@ -90,9 +84,7 @@ export class HitCheck {
 
   /** Throws unless all codes together rose by `least` to `most`. */
   async requireBetween(least: number, most: number): Promise<void> {
-    const rise = sum(await this.#risesSince(this.#before))
-    if (rise >= least && rise <= most) return
-    throw new Error(`the hit_counts rose by ${rise} in all, not by ${least} to ${most}`)
+    requireBetween(sum(await this.#risesSince(this.#before)), least, most)
   }
 
   /**
@@ -101,7 +93,6 @@ export class HitCheck {
    */
   async requireCountedByLimiter(server: Server, link: Link): Promise<void> {
     const headers = await followLink(server, link)
-    requireBudget(server.name, headers)
     const resetIn = Number(headers.get('x-ratelimit-reset')) - Date.now() / 1000
     if (resetIn < -1 || resetIn > WINDOW_SECONDS + 1) {
       throw new Error(`X-RateLimit-Reset is ${resetIn} seconds from now`)
@@ -121,28 +112,10 @@ export class HitCheck {
   }
 }
 
-/**
- * The same for all codes together, with the total of `/api/status`, for loads with too many codes
- * to look up.
- */
-export class TotalCheck {
-  readonly #client: HopcodeClient
-  #before = 0
-
-  constructor(client: HopcodeClient) {
-    this.#client = client
-  }
-
-  /** Starts the period that `requireBetween` checks. */
-  async begin(): Promise<void> {
-    this.#before = await this.#client.totalRedirects()
-  }
-
-  async requireBetween(least: number, most: number): Promise<void> {
-    const rise = (await this.#client.totalRedirects()) - this.#before
-    if (rise >= least && rise <= most) return
-    throw new Error(`total_redirects rose by ${rise}, not by ${least} to ${most}`)
-  }
+/** Throws unless a counter of redirects rose by `least` to `most`. */
+export function requireBetween(rise: number, least: number, most: number): void {
+  if (rise >= least && rise <= most) return
+  throw new Error(`the counted redirects rose by ${rise}, not by ${least} to ${most}`)
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)

@@ -9,7 +9,7 @@ import {
   sendClosed,
 } from './load-parts.ts'
 import { isInstalled } from './machine.ts'
-import { followLink, HitCheck, requireBudget, requireNoOtherHeaders } from './redirect-check.ts'
+import { followLink, HitCheck, requireComparable } from './redirect-check.ts'
 import type { Target } from './request.ts'
 import type { Figures, RoundResult } from './rounds.ts'
 import type { Findings, LoadOptions, Metric } from './scenario.ts'
@@ -39,8 +39,6 @@ export interface Contender {
   links: readonly Link[]
   /** Of the service: then its hits and limits are checked. */
   apiKey?: string
-  /** Whether its responses must have no other headers. */
-  sameHeaders: boolean
   /** Default: that of the code. */
   pathOf?: (link: Link) => string
   /** Sent with each request, and forwarded to the destination. */
@@ -66,7 +64,7 @@ export async function hopcodeContender(
   )
   const links = await new HopcodeClient(server.origin, apiKey).createLinks(urls)
   await server.stop()
-  return { name, launch, links, apiKey, sameHeaders: true }
+  return { name, launch, links, apiKey }
 }
 
 /** The same service with its limits on: all requests of the open loop are one caller's. */
@@ -86,14 +84,12 @@ export async function measureRedirects(
   contender: Contender,
   options: LoadOptions,
 ): Promise<RoundResult> {
-  const { launch, links, apiKey, sameHeaders, isLimited = false } = contender
+  const { launch, links, apiKey, isLimited = false } = contender
   await using server = await startServer(launch)
   const hits = apiKey ? new HitCheck(new HopcodeClient(server.origin, apiKey), links) : undefined
   await hits?.start()
   for (const link of links) {
-    const headers = await followLink(server, link)
-    requireBudget(server.name, headers)
-    if (sameHeaders) requireNoOtherHeaders(server.name, headers)
+    requireComparable(server.name, await followLink(server, link))
   }
   const loops = { targets: targetsFor(contender), hits, options }
   const closed = isLimited ? await measureLimited(server, loops) : await measureLoops(server, loops)

@@ -37,20 +37,23 @@ export interface MillionWorkspace extends Workspace {
 }
 
 /**
- * `settings` are added to those of a service without limits. `original` replaces the folder that is
+ * `settings` are added to those of a service without limits. `prepare` replaces the folder that is
  * copied.
  */
 export async function millionWorkspace(
   options: LoadOptions,
   say: Progress,
   settings: Record<string, string> = {},
-  original: (say: Progress) => MillionFolder | Promise<MillionFolder> = options.million ??
-    millionFolder,
+  prepare: (
+    plain: MillionFolder,
+    program: string[],
+    say: Progress,
+  ) => Promise<MillionFolder> = async (plain) => plain,
 ): Promise<MillionWorkspace> {
   const program = await hopcodeProgram(options)
   const temporary = new TemporaryFolder()
   const dataDir = join(temporary.path, 'data')
-  const from = await original(say)
+  const from = await prepare(await (options.million ?? millionFolder)(say), program, say)
   const folder = copyMillion(from, dataDir)
   return {
     program,

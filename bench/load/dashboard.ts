@@ -1,14 +1,15 @@
 // How long do the pages of the dashboard take in an account of a million links?
 // npm run bench -- dashboard --seconds 10 --rounds 3
-import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
+import { setPassword } from '../lib/dashboard-client.ts'
 import { COMMON_TAG, describedMillion, RARE_TAG, TITLE } from '../lib/described-million.ts'
 import { atMost, measureVariants, type Plan, value } from '../lib/figures.ts'
+import { issueResetPath } from '../lib/hopcode-client.ts'
 import { sendOwn } from '../lib/load-parts.ts'
 import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
 import type { Figures, Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
-import { type Launch, startServer } from '../lib/server.ts'
-import { millionWorkspace } from '../lib/workspace.ts'
+import { startServer } from '../lib/server.ts'
+import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
 
 const PASSWORD = 'a password of the bench'
 const ROWS = 50
@@ -99,11 +100,11 @@ export const dashboard: Scenario = {
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using workspace = await millionWorkspace(options, say, {}, describedMillion)
-  const { folder, launch } = workspace
+  const { folder, launch, program } = workspace
   const variants = variantsOf(folder)
   const plan: Plan<Variant> = {
     variants,
-    measure: (variant) => measureRound(variant, launch, folder, options.seconds),
+    measure: (variant) => measureRound(variant, { launch, folder, program }, options.seconds),
     settings: { links: MILLION, rows: ROWS },
     metrics: METRICS,
     figures: Object.fromEntries(
@@ -124,11 +125,10 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
 
 async function measureRound(
   { path, says, isPart = false, rows = ROWS }: Variant,
-  launch: Launch,
-  folder: MillionFolder,
+  { launch, folder, program }: Pick<MillionWorkspace, 'launch' | 'folder' | 'program'>,
   seconds: number,
 ): Promise<RoundResult> {
-  const resetPath = issueResetPath(folder.path)
+  const resetPath = issueResetPath(program, folder.path)
   await using server = await startServer(launch)
   const headers = {
     Cookie: await setPassword(server.origin, resetPath, PASSWORD),

@@ -1,8 +1,13 @@
 // What is the latency of redirects while one account does as much as its limits allow?
 // npm run bench -- isolation --seconds 5 --rounds 5
-import { issueResetPath, setPassword } from '../lib/dashboard-client.ts'
+import { setPassword } from '../lib/dashboard-client.ts'
 import { atMost, measureVariants, milliseconds, type Plan, ratio } from '../lib/figures.ts'
-import { accountHeaders, createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
+import {
+  accountHeaders,
+  createAccount,
+  HopcodeClient,
+  issueResetPath,
+} from '../lib/hopcode-client.ts'
 import { generateLoad } from '../lib/load.ts'
 import { SLEEP_MS, sendOwn } from '../lib/load-parts.ts'
 import { followLink, HitCheck } from '../lib/redirect-check.ts'
@@ -31,6 +36,7 @@ const BULK_ITEMS = 2000
 
 interface Setup {
   launch: ReturnType<typeof hopcode>
+  program: string[]
   dataDir: string
   apiKey: string
   links: readonly Link[]
@@ -51,7 +57,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const settings = { ANONYMOUS_REDIRECTS_PER_MINUTE: '0', ENTERPRISE_WRITES_PER_MINUTE: '6000' }
   const launch = hopcode(program, dataDir, settings)
   const links = await prepare(launch, apiKey)
-  const setup = { launch, dataDir, apiKey, links }
+  const setup = { launch, program, dataDir, apiKey, links }
   const plan: Plan<{ name: string }> = {
     variants: [{ name: 'alone' }, { name: 'beside the load' }],
     measure: ({ name }) => measureRound(setup, options, { isLoaded: name !== 'alone' }),
@@ -113,11 +119,11 @@ async function prepare(launch: Setup['launch'], apiKey: string): Promise<readonl
 }
 
 async function measureRound(
-  { launch, dataDir, apiKey, links }: Setup,
+  { launch, program, dataDir, apiKey, links }: Setup,
   { connections, seconds }: LoadOptions,
   { isLoaded }: { isLoaded: boolean },
 ): Promise<RoundResult> {
-  const resetPath = issueResetPath(dataDir)
+  const resetPath = issueResetPath(program, dataDir)
   await using server = await startServer(launch)
   const cookie = await setPassword(server.origin, resetPath, PASSWORD)
   const hits = new HitCheck(new HopcodeClient(server.origin, apiKey), links)

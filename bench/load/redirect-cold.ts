@@ -1,16 +1,20 @@
-// What does a redirect cost when its link is not cached, with a million links in the database?
+// What does a request cost whose code is not in the cache, with a million links in the database?
 // npm run bench -- redirect-cold --seconds 3 --rounds 5
 import { join } from 'node:path'
+import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { newCode } from '../../src/lib/code.ts'
 import { untilCounted } from '../lib/counted-hits.ts'
+import { atMost, measureVariants, type Plan, ratio } from '../lib/figures.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
 import { type MillionFolder, scatteredLinks, writeTexts } from '../lib/million.ts'
-import { followLink, HitCheck, TotalCheck } from '../lib/redirect-check.ts'
-import { alternate, medianRatio, type Progress, type RoundResult } from '../lib/rounds.ts'
+import { seededBytes, seededRandom } from '../lib/realistic-urls.ts'
+import { followLink, HitCheck, requireBetween } from '../lib/redirect-check.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
-import { type Launch, startServer } from '../lib/server.ts'
+import { startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
-import { millionWorkspace } from '../lib/workspace.ts'
+import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
 
 /** Small, so that the warm-up fills it: each miss then also evicts a link, as in a long run. */
 const CACHE_MAX = 10_000
@@ -19,6 +23,9 @@ const SPREAD_CODES = 8000
 /** Requested in turn: the far smaller cache never contains the next one. */
 const COLD_CODES = 250_000
 const SAMPLE = 100
+const SEED = 40_404
+/** Wait after the first unknown code, when the service reads the codes in use for about 2 s. */
+const CODES_READ_MS = 6000
 
 const METRICS: Metric[] = [
   ...CLOSED_METRICS,
@@ -28,80 +35,103 @@ const METRICS: Metric[] = [
 
 interface Variant {
   name: string
-  launch: Launch
-  folder: MillionFolder
+  codes: readonly string[]
+  /** Those of `codes`; empty if the codes are unknown. */
   links: readonly Link[]
-  /** The codes of `links` for the generator. */
-  textsFile: string
-  /** Whether every request must miss the cache. */
-  isCold: boolean
 }
 
 export const redirectCold: Scenario = {
   name: 'redirect-cold',
-  question: 'What does a redirect cost when its link is not cached, of a million links?',
+  question: 'What does a request cost whose code is not cached, or unknown, of a million links?',
   run,
 }
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using workspace = await millionWorkspace(options, say, { LINK_CACHE_MAX: String(CACHE_MAX) })
-  const { folder, launch } = workspace
-  const links = scatteredLinks(folder, COLD_CODES)
-  const variant = (name: string, codes: number): Variant => {
-    const own = links.slice(0, codes)
-    const file = join(workspace.temporaryPath, `${name}-codes`)
-    const textsFile = writeTexts(
-      file,
-      own.map(({ code }) => code),
-    )
-    return { name, launch, folder, links: own, textsFile, isCold: codes > CACHE_MAX }
+  const links = scatteredLinks(workspace.folder, COLD_CODES)
+  const unknown = unknownCodes(workspace.folder, COLD_CODES)
+  const known = (name: string, count: number): Variant => {
+    const own = links.slice(0, count)
+    return { name, links: own, codes: own.map(({ code }) => code) }
   }
-  const contenders = [
-    variant('warm', WARM_CODES),
-    variant('spread', SPREAD_CODES),
-    variant('cold', COLD_CODES),
-  ]
-  const measure = (contender: Variant) => measureRound(contender, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const ratio = (name: string, key: string) => medianRatio(variants, name, 'warm', key)
-  const { seconds, rounds, warmUp, connections } = options
-  return {
-    baseline: 'warm',
-    settings: { seconds, rounds, warmUp, connections, cache: CACHE_MAX, codes: COLD_CODES },
-    metrics: METRICS,
-    variants,
-    summary: [
-      {
-        label: 'CPU per redirect, cold / warm',
-        value: ratio('cold', 'countedMicros'),
-        unit: '×',
-        digits: 2,
-        target: { sense: '≤', value: 1.5, stretch: 1.25 },
-      },
+  const plan: Plan<Variant> = {
+    variants: [
+      known('warm', WARM_CODES),
+      known('spread', SPREAD_CODES),
+      known('cold', COLD_CODES),
+      { name: 'unknown', links: [], codes: unknown },
+      { name: 'repeated', links: [], codes: unknown.slice(0, WARM_CODES) },
     ],
+    measure: (variant) => measureRound(variant, workspace, options),
+    baseline: 'warm',
+    settings: { cache: CACHE_MAX, codes: COLD_CODES },
+    metrics: METRICS,
+    figures: {
+      'CPU per redirect, cold / warm': ratio('cold', 'warm', 'countedMicros', atMost(1.5, 1.25)),
+      'CPU per request, new unknown codes / warm redirects': ratio(
+        'unknown',
+        'warm',
+        'cpuMicros',
+        atMost(1.6),
+      ),
+      'CPU per request, repeated unknown codes / warm redirects': ratio(
+        'repeated',
+        'warm',
+        'cpuMicros',
+        atMost(1.6),
+      ),
+    },
     notes: [
       `warm: ${WARM_CODES} codes, all in the link cache of ${CACHE_MAX}.`,
       `spread: ${SPREAD_CODES} codes, all in the cache; its hits fall on as many rows.`,
       `cold: ${COLD_CODES} codes in turn, scattered over a million, so that each is a miss.`,
+      `unknown: ${COLD_CODES} such codes in turn; repeated: ${WARM_CODES} of them. The service ` +
+        'has read the codes in use before.',
       'CPU µs per request, its hit counted: up to the moment when the database counts every hit.',
       'The file is in the page cache of the operating system. There is no limiter.',
       'total_redirects was compared with the redirects received, and the hit_count and Location ' +
         `of ${SAMPLE} codes.`,
     ],
   }
+  return await measureVariants(plan, options, say)
+}
+
+/** Codes as the service generates them that no link of the folder has; always the same ones. */
+function unknownCodes({ path }: MillionFolder, count: number): string[] {
+  const random = seededBytes(seededRandom(SEED))
+  const db = openReadonly(databaseFile(path), { cacheKiB: 65_536 })
+  try {
+    const find = db.prepare<{ id: number }, [string]>('SELECT id FROM links WHERE code = ?')
+    const codes = new Set<string>()
+    while (codes.size < count) {
+      const code = newCode(random)
+      if (!find.get(code)) codes.add(code)
+    }
+    return [...codes]
+  } finally {
+    db.close()
+  }
 }
 
 async function measureRound(
-  { launch, folder, links, textsFile, isCold }: Variant,
+  { name, codes, links }: Variant,
+  { launch, folder, temporaryPath }: MillionWorkspace,
   { connections, seconds, warmUp }: LoadOptions,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, folder.apiKey)
-  const total = new TotalCheck(client)
-  const targets = [{ path: '/{number}', textsFile, status: 302 }]
+  const isKnown = links.length > 0
+  const isCold = codes.length > CACHE_MAX
+  const textsFile = writeTexts(join(temporaryPath, `${name}-codes`), codes)
+  const targets = [{ path: '/{number}', textsFile, status: isKnown ? 302 : 404 }]
   const load = { targets, connections }
   // From the end, so that no request of the load finds a code that this check has cached.
   for (const link of links.slice(-SAMPLE)) await followLink(server, link)
+  if (!isKnown) {
+    const { status } = await fetch(`${server.origin}/${codes.at(-1)}`)
+    if (status !== 404) throw new Error(`/${codes.at(-1)} answered ${status}`)
+    await Bun.sleep(CODES_READ_MS)
+  }
   const warming = await sendClosed(server, { ...load, seconds: Math.max(1, warmUp) })
   if (!isCold && warming.answered < links.length) throw new Error('the warm-up is too short')
   // The last request of each connection may have been answered unread.
@@ -111,15 +141,17 @@ async function measureRound(
   const hits = new HitCheck(client, inLoad)
   await hits.begin()
   await untilCounted(client, folder.path)
-  await total.begin()
+  const totalBefore = await client.totalRedirects()
   const cpuBefore = server.cpuSeconds()
   const { figures, requests } = await measureClosed(server, { ...load, firstNumber, seconds })
   const catchUpSeconds = await untilCounted(client, folder.path)
   const countedMicros = ((server.cpuSeconds() - cpuBefore) / requests) * 1e6
-  await total.requireBetween(requests, requests + connections)
+  const redirects = isKnown ? requests : 0
+  const rise = (await client.totalRedirects()) - totalBefore
+  requireBetween(rise, redirects, redirects && redirects + connections)
   const isOnce = firstNumber + requests < links.length && inLoad.length + connections < requests
   if (isOnce) await hits.requireExactly(inLoad.map(() => 1))
   for (const link of links.slice(0, SAMPLE)) await followLink(server, link)
   await server.stop()
-  return { figures: { ...figures, countedMicros, catchUpSeconds } }
+  return { figures: { ...figures, ...(isKnown && { countedMicros, catchUpSeconds }) } }
 }

@@ -47,7 +47,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     launch: { ...launch, env: (port) => ({ ...launch.env?.(port), REDIRECT_THREADS: `${count}` }) },
   })
   const contenders: Contender[] = [
-    { name: 'bare', launch: bare(temporaryPath, links), links, sameHeaders: true },
+    { name: 'bare', launch: bare(temporaryPath, links), links },
     { ...withThreads(1), name: 'hopcode' },
     ...threadCounts().map(withThreads),
     withLimiter(service, program, dataDir),

@@ -35,8 +35,7 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     return hopcodeContender(name, program, dataDir)
   }
   const plain = await contenderOf('plain')
-  // An older commit may add headers where the control thread answers.
-  const withRules = { ...(await contenderOf('rules')), sameHeaders: false }
+  const withRules = await contenderOf('rules')
   await setRules(withRules)
   const contenders: Contender[] = [plain, withRules, { ...withRules, name: 'query', query: QUERY }]
   const plan: Plan<Contender> = {

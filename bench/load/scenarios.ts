@@ -12,8 +12,6 @@ import { qr } from './qr.ts'
 import { redirect } from './redirect.ts'
 import { redirectCold } from './redirect-cold.ts'
 import { rules } from './rules.ts'
-import { scan } from './scan.ts'
-import { signIn } from './sign-in.ts'
 import { soak } from './soak.ts'
 import { start } from './start.ts'
 import { visits } from './visits.ts'
@@ -23,7 +21,6 @@ export const SCENARIOS: readonly Scenario[] = [
   rules,
   visits,
   redirectCold,
-  scan,
   create,
   bulk,
   qr,
@@ -31,7 +28,6 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   list,
   dashboard,
-  signIn,
   start,
   cluster,
   soak,
