@@ -22,7 +22,7 @@ const pageWith = (theme: Theme | undefined) => html`<!doctype html>
 <link rel="stylesheet" href="/docs/style.css">
 </head>
 <body>
-<header class="docs-top">
+<header class="top">
 <a class="brand" href="/app"><img src="${ASSET_PATHS.icon}" alt="" width="28"
 height="28">Hopcode API</a>
 <a href="/app">Dashboard</a>

@@ -114,7 +114,7 @@ function dateForm(path: string, { chosen, range, now }: HitChart): Html {
   const date = (name: string, label: string, value: string) => {
     const about = problem ? { 'aria-invalid': 'true', 'aria-describedby': 'range-error' } : {}
     const all = { type: 'date', id: `range-${name}`, name, value, max, required: true, ...about }
-    return html`<label for="range-${name}">${label}</label><input ${attributes(all)}>`
+    return html`<label class="hint" for="range-${name}">${label}</label><input ${attributes(all)}>`
   }
   return html`<form class="row dates" method="get" action="${path}#hits-section">
     ${date('from', 'From', from)}
