@@ -138,7 +138,7 @@ function modeOf(file: string): number {
  * Returns their names. Call it only while this process has no connection to the database, because
  * it opens the file (decision 15).
  */
-export function closeOpenFiles(dataDir: string): string[] {
+function closeOpenFiles(dataDir: string): string[] {
   return listOpenFiles(dataDir).filter((name) => closeToOthers(join(dataDir, name)))
 }
 

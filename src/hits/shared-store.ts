@@ -5,7 +5,7 @@ import type { RecentHits } from './recent.ts'
 import { countAdder, countsOf, findJournalPosition, positionSetter } from './store.ts'
 
 /** Hits of one host's journal, as all hosts of a cluster count them. */
-export interface AddHits {
+interface AddHits {
   host: string
   journalId: string
   /** Positions in that journal. */
@@ -21,9 +21,6 @@ export interface AddHits {
 export function sharedHitWrites(db: Database, ownHost: string, recent?: RecentHits) {
   const addCounts = countAdder(db, recent)
   const setOwnPosition = positionSetter(db)
-  const position = db.prepare<{ position: number }, [string, string]>(
-    'SELECT position FROM hit_positions WHERE host = ? AND journal_id = ?',
-  )
   const setPosition = db.prepare<null, [string, string, number]>(
     `INSERT INTO hit_positions (host, journal_id, position) VALUES (?1, ?2, ?3)
      ON CONFLICT (host, journal_id) DO UPDATE SET position = ?3`,
@@ -31,8 +28,7 @@ export function sharedHitWrites(db: Database, ownHost: string, recent?: RecentHi
   return {
     /** False, and nothing is counted, unless the hits follow those counted of this journal. */
     addHits({ host, journalId, from, end, now, counts }: AddHits): boolean {
-      const counted = position.get(host, journalId)?.position ?? 0
-      if (counted !== from) return false
+      if (countedOf(db, host, journalId) !== from) return false
       // A copy, because the bytes may begin at an odd address.
       addCounts(new Uint32Array(counts.slice().buffer), now)
       setPosition.run(host, journalId, end)

@@ -34,7 +34,7 @@ export function positionSetter(db: Database): (position: number) => void {
 }
 
 /** Pairs of a link id and its number of hits, in ascending order of ids. */
-export type HitCountPairs = Uint32Array
+type HitCountPairs = Uint32Array
 
 /** Adds hits, as those of the hour of `now`, to links, accounts, buckets and the total. */
 export function countAdder(
@@ -124,16 +124,13 @@ export function countsOf(hits: Uint32Array): HitCountPairs {
 /** Runs on the writer thread, inside the transaction of its batch. */
 export function hitWrites(db: Database, journal: Pick<JournalFile, 'read'>, recent?: RecentHits) {
   const add = hitAdder(db, recent)
-  const committed = db.prepare<{ position: number }, []>(
-    'SELECT position FROM hit_totals WHERE id = 1',
-  )
   return {
     /**
      * Counts the journal's entries from the committed position up to `end`, as hits of the hour of
      * `now`. Returns how many of them are missing in the file.
      */
     countHits({ end, now }: { end: number; now: number }): number {
-      const { position } = committed.get() ?? { position: end }
+      const position = findJournalPosition(db)?.position ?? end
       if (end <= position) return 0
       const linkIds = journal.read(position, end)
       add({ linkIds, end }, now)

@@ -247,10 +247,3 @@ function notesOf({ createdAt }: ImportRow, taken: readonly string[], now: number
   if (!isDated) notes.push('The date of creation is not plausible: the time of the import is used')
   return notes.join('. ')
 }
-
-/** How many rows have each outcome. */
-export function countOutcomes(results: readonly RowResult[]) {
-  const counts: Partial<Record<RowResult['outcome'], number>> = {}
-  for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1
-  return counts
-}

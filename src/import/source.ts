@@ -52,5 +52,3 @@ export function requireFewColumns(file: string, columns: readonly string[]): voi
 export class SourceError extends Error {
   override readonly name = 'SourceError'
 }
-
-export type SourceRows = AsyncGenerator<SourceRow, void> | Generator<SourceRow, void>

@@ -72,7 +72,7 @@ export interface Alias {
   code: Code
 }
 
-export interface StoredAlias {
+interface StoredAlias {
   path: string
   /** 1: found in any case. */
   anyCase: number

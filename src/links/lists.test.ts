@@ -298,7 +298,7 @@ test('a search whose client is gone stops, and one that takes too long says so',
   const gone = new LinkPages(threadOf(lists, calls)).find(query, AbortSignal.abort())
   expect(gone).rejects.toMatchObject({ code: 'search_timeout' })
   const late = new LinkPages(threadOf(lists, calls), { deadlineMs: 0 }).find(query)
-  expect(late).rejects.toMatchObject({ code: 'search_timeout', headers: { 'Retry-After': '1' } })
+  expect(late).rejects.toMatchObject({ code: 'search_timeout', headers: { 'retry-after': '1' } })
   expect(calls).toEqual([])
   expect(seen(await new LinkPages(threadOf(lists, calls)).find(query))).toEqual(expected(query))
 })

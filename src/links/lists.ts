@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { AccountId } from '../accounts/store.ts'
-import { AppError } from '../errors.ts'
+import { AppError, retryAfter } from '../errors.ts'
 import { type MonotonicClock, monotonicClock } from '../lib/clock.ts'
 import type { Caller } from '../lib/thread.ts'
 import { type CHUNK_SIZES, CountIndex, type IsOver } from './count-index.ts'
@@ -26,7 +26,7 @@ export interface ListQuery extends AccountFilter {
   byHits?: boolean | undefined
 }
 
-export interface RankQuery {
+interface RankQuery {
   accountId: AccountId
   /** At most `TOP_MAX`. */
   limit: number
@@ -282,7 +282,7 @@ class ChangeLog {
 }
 
 /** Enough for some million links. Counts are kept, so that the next request continues. */
-export const SEARCH_DEADLINE_MS = 10_000
+const SEARCH_DEADLINE_MS = 10_000
 
 interface LinkPagesOptions {
   deadlineMs?: number
@@ -327,8 +327,24 @@ export class LinkPages {
     )
   }
 
-  async #inOrder<T>(accountId: AccountId, options: PageOptions, slice: Slice<T>): Promise<T> {
-    const own = this.#findAfter(this.#latest.get(accountId), { accountId, options, slice })
+  async #inOrder<T>(
+    accountId: AccountId,
+    { background, signal }: PageOptions,
+    slice: (options: { background: boolean }) => Promise<T | undefined>,
+  ): Promise<T> {
+    const endsAt = performance.now() + this.#deadlineMs
+    const earlier = this.#latest.get(accountId)
+    const find = async (): Promise<T> => {
+      await earlier?.catch(() => {})
+      this.#requireRoom(accountId)
+      for (let isFirst = true; performance.now() < endsAt && !signal?.aborted; isFirst = false) {
+        // Undefined if the slice was over first.
+        const found = await slice({ background: background || !isFirst })
+        if (found) return found
+      }
+      throw new AppError('search_timeout', '', retryAfter(1))
+    }
+    const own = find()
     this.#latest.set(accountId, own)
     try {
       return await own
@@ -336,37 +352,9 @@ export class LinkPages {
       if (this.#latest.get(accountId) === own) this.#latest.delete(accountId)
     }
   }
-
-  async #findAfter<T>(
-    earlier: Promise<unknown> | undefined,
-    { accountId, options, slice }: SlicedRead<T>,
-  ): Promise<T> {
-    const endsAt = performance.now() + this.#deadlineMs
-    await earlier?.catch(() => {})
-    this.#requireRoom(accountId)
-    let { background } = options
-    while (performance.now() < endsAt && !options.signal?.aborted) {
-      const result = await slice({ background })
-      if (result) return result
-      background = true
-    }
-    throw searchTimeout()
-  }
 }
 
 interface PageOptions {
   background: boolean
   signal?: AbortSignal | undefined
 }
-
-/** Undefined if the slice was over first. */
-type Slice<T> = (options: { background: boolean }) => Promise<T | undefined>
-
-interface SlicedRead<T> {
-  accountId: AccountId
-  options: PageOptions
-  slice: Slice<T>
-}
-
-export const searchTimeout = (): AppError =>
-  new AppError('search_timeout', '', { headers: { 'Retry-After': '1' } })

@@ -18,7 +18,7 @@ export interface Ranked {
 export const mostHitsFirst = (a: Ranked, b: Ranked): number => b.count - a.count || b.id - a.id
 
 /** The next links that are ranked, newest first. */
-export interface RankedPart {
+interface RankedPart {
   /** Those with more hits than the floor, in any order. */
   links: Ranked[]
   /** The id below which the next part begins; undefined after the last. */

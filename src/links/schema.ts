@@ -120,15 +120,13 @@ export const ListQuery = z.object({
     }),
 })
 
-export const CountField = z.int().min(0)
+const CountField = z.int().min(0)
 const CodeField = z
   .string()
   .regex(/^[A-Z0-9]{6,20}$/)
   .meta({ example: 'SPRING26' })
-export const AddressField = z.string().meta({ format: 'uri' })
-export const TimeField = z
-  .string()
-  .meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
+const AddressField = z.string().meta({ format: 'uri' })
+const TimeField = z.string().meta({ format: 'date-time', example: '2026-03-01T12:00:00.000Z' })
 const OwnPasscode = z
   .string()
   .regex(/^[A-Z0-9]{24}$/)
