@@ -49,16 +49,6 @@ test('POST /api/delete makes each address of a code 404 from the very next reque
   expect(list.body).toMatchObject({ total: 0, count: 0, items: [] })
 })
 
-test('a reserved code may be deleted too, named in any letter case', async () => {
-  await using app = await testApp()
-  const { passcode } = await app.reserve('SPRING26', 'enterprise')
-  expect((await remove(app, { code: 'spring26', passcode })).body).toEqual({
-    code: 'SPRING26',
-    deleted: true,
-  })
-  expect((await app.call('GET', '/api/lookup/SPRING26')).status).toBe(404)
-})
-
 test('a delete ends one code alone', async () => {
   await using app = await testApp()
   const [one, two] = [

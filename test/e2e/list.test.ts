@@ -58,18 +58,6 @@ test("GET /api/list lists the account's codes, and nothing else of them", async 
   expect(answer.text).not.toContain(reserved.passcode)
 })
 
-test('an account without codes has an empty list', async () => {
-  await using app = await testApp()
-  await app.shorten('https://example.com/', 'free-2')
-  expect((await list(app)).body).toEqual({
-    total: 0,
-    limit: 50,
-    offset: 0,
-    count: 0,
-    items: [],
-  })
-})
-
 // spec: GET /api/list | Lists the account
 test('codes are listed newest first, in pages that neither repeat nor skip', async () => {
   await using app = await testApp()
