@@ -4,14 +4,14 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeMachine, type Machine } from './lib/machine.ts'
 import { machineLine, replaceBetween, reportTable, shortTable, targetTable } from './lib/report.ts'
-import { type RunOptions, readOptions, UsageError } from './lib/run-options.ts'
+import { readOptions } from './lib/run-options.ts'
 import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
-import type { Scenario, ScenarioReport } from './lib/scenario.ts'
+import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
 import { SCENARIOS } from './load/scenarios.ts'
 
-/** These run only when they are named: they need arguments. */
-const ON_REQUEST: readonly Scenario[] = [compare]
+/** `compare` runs only when it is named: it needs arguments. */
+const NAMED = [...SCENARIOS, compare]
 
 const RESULTS = join(import.meta.dir, 'results')
 const FRONT_PAGE = join(import.meta.dir, '../README.md')
@@ -19,11 +19,9 @@ const FRONT_PAGE = join(import.meta.dir, '../README.md')
 // `exit` also stops the servers and generators.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const { load, names, merge, readme } = options()
+const { load, names, merge, readme } = readOptions(NAMED.map(({ name }) => name))
 if (merge.length > 0) mergeAndExit()
-const scenarios = SCENARIOS.concat(names.length === 0 ? [] : ON_REQUEST).filter(({ name }) =>
-  isChosen(name),
-)
+const scenarios = names.length === 0 ? SCENARIOS : NAMED.filter(({ name }) => names.includes(name))
 
 const machine = describeMachine()
 say(machineLine([machine]))
@@ -33,13 +31,19 @@ const startedAt = performance.now()
 const reports: ScenarioReport[] = []
 const failures: { name: string; reason: string }[] = []
 
-for (const scenario of scenarios) {
-  await attempt(scenario.name, scenario.question, async () => {
-    const { name, question, run } = scenario
+// A scenario that finds something wrong reports nothing; the others still run.
+for (const [at, { name, question, run }] of scenarios.entries()) {
+  const seconds = Math.round((performance.now() - startedAt) / 1000)
+  say(`\n[${at + 1} of ${scenarios.length}, after ${seconds} s] ${name}: ${question}`)
+  try {
     const report = { scenario: name, question, ...(await run(load, (line) => say(`  ${line}`))) }
     reports.push(report)
-    console.log(`\n## ${report.scenario}\n\n${reportTable(report)}\n`)
-  })
+    console.log(`\n## ${name}\n\n${reportTable(report)}\n`)
+  } catch (error) {
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    failures.push({ name, reason })
+    say(`FAILED ${name}: ${reason}`)
+  }
 }
 if (reports.some(({ summary }) => summary.length > 0))
   console.log(`\n## Targets\n\n${targetTable(reports)}\n`)
@@ -47,38 +51,6 @@ save()
 if (readme && failures.length === 0) writeFrontPage([machine], reports)
 for (const { name, reason } of failures) say(`\nFAILED ${name}: ${reason}`)
 process.exit(failures.length === 0 ? 0 : 1)
-
-function options(): RunOptions {
-  try {
-    const read = readOptions(process.argv.slice(2))
-    const loads = [...SCENARIOS, ...ON_REQUEST].map(({ name }) => name)
-    const unknown = read.names.find((name) => !loads.includes(name))
-    if (unknown === undefined) return read
-    throw new UsageError(`no bench is named ${unknown}; there are ${loads.join(', ')}`)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    say(`bench: ${error.message}`)
-    process.exit(2)
-  }
-}
-
-function isChosen(name: string): boolean {
-  return names.length === 0 || names.includes(name)
-}
-
-/** A bench that finds something wrong reports nothing; the others still run. */
-async function attempt(name: string, question: string, run: () => Promise<void>): Promise<void> {
-  const done = reports.length + failures.length
-  const seconds = Math.round((performance.now() - startedAt) / 1000)
-  say(`\n[${done + 1} of ${scenarios.length}, after ${seconds} s] ${name}: ${question}`)
-  try {
-    await run()
-  } catch (error) {
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    failures.push({ name, reason })
-    say(`FAILED ${name}: ${reason}`)
-  }
-}
 
 function save(): void {
   mkdirSync(RESULTS, { recursive: true })

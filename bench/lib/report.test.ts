@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
-import { replaceBetween, reportTable, shortTable, targetTable } from './report.ts'
-import { alternate, median, medianOf, medianRatio } from './rounds.ts'
+import { machineLine, replaceBetween, reportTable, targetTable } from './report.ts'
+import { alternate, medianRatio } from './rounds.ts'
+import { mergeRuns, type SavedRun } from './saved-run.ts'
 import type { ScenarioReport, SummaryFigure } from './scenario.ts'
 
 const variant = (name: string, values: number[]) => {
@@ -21,7 +22,7 @@ const REPORT: ScenarioReport = {
 test('the table shows medians, and the median of the ratios within each round', () => {
   // The ratios are 0.5, 1 and 0.75; the ratio of the medians would be 1.
   expect(reportTable(REPORT)).toContain('| speed | 20.0 | 20.0 | 0.75 (0.50–1.00) |')
-  expect(reportTable(REPORT)).toContain('- One note.')
+  expect(medianRatio(REPORT.variants, 'hopcode', 'bare', 'speed')).toBe(0.75)
 })
 
 test('variants are measured in turn, every other round backwards', async () => {
@@ -36,18 +37,6 @@ test('variants are measured in turn, every other round backwards', async () => {
     [1, 4, 5],
     [2, 3, 6],
   ])
-})
-
-test('the median is the middle value, or the mean of the middle two', () => {
-  expect([median([3, 1, 2]), median([4, 1, 2, 3]), median([7])]).toEqual([2, 2.5, 7])
-  expect(median([])).toBeNaN()
-})
-
-test('a figure that one variant lacks stays empty, as do all ratios without a baseline', () => {
-  const { baseline: _, ...alone } = REPORT
-  expect(reportTable(alone)).toContain('| speed | 20.0 | 20.0 |\n')
-  const more = [...REPORT.metrics, { key: 'size', label: 'size', digits: 0, ratio: true }]
-  expect(reportTable({ ...REPORT, metrics: more })).toContain('| size |  |  |  |')
 })
 
 const figure = (value: number, target?: SummaryFigure['target']): SummaryFigure => ({
@@ -70,33 +59,52 @@ test('a target is met on its right side, and so is its stretch target', () => {
   expect(rowOf(figure(19_999, least))).toEndWith('| **no** |')
 })
 
-test('a figure without a target, or of a run that was too short, has no verdict', () => {
-  expect(rowOf(figure(7))).toBe('| x | a figure | 7.0 ms |  |  |')
-  expect(rowOf(figure(Number.NaN, { sense: '≤', value: 1 }))).toBe(
-    '| x | a figure | not in this run | ≤ 1 ms |  |',
-  )
-})
-
-test('the front page has the main figures alone, each with its command', () => {
-  const summary = [figure(1), { ...figure(2), label: 'the main one', isMain: true }]
-  expect(
-    shortTable([{ ...REPORT, summary }])
-      .split('\n')
-      .slice(2),
-  ).toEqual(['| the main one | 2.0 ms | `npm run bench -- x` |'])
-})
-
-test('a median ratio is taken within each round', () => {
-  expect(medianRatio(REPORT.variants, 'hopcode', 'bare', 'speed')).toBe(0.75)
-  expect(medianOf(REPORT.variants, 'hopcode', 'speed')).toBe(20)
-  expect(medianOf(REPORT.variants, 'hopcode', 'weight')).toBeNaN()
-  expect(() => medianOf(REPORT.variants, 'nobody', 'speed')).toThrow(Error)
-})
-
 test('new figures replace the old ones and nothing else of the page', () => {
   const page = 'before\n<!-- a -->\nold\n<!-- /a -->\n<!-- b -->\n<!-- /b -->\nafter\n'
   const once = replaceBetween(page, 'a', 'new')
   expect(once).toBe('before\n<!-- a -->\n\nnew\n\n<!-- /a -->\n<!-- b -->\n<!-- /b -->\nafter\n')
   expect(replaceBetween(once, 'a', 'new')).toBe(once)
   expect(() => replaceBetween('no markers', 'a', 'new')).toThrow(Error)
+})
+
+/** A run of one scenario. */
+function run(speed: number, commit = 'abc'): SavedRun {
+  const machine = {
+    processor: 'CPU',
+    cores: 2,
+    memoryGibibytes: 4,
+    kernel: '6',
+    load: 0.5,
+    bun: '1',
+    commit,
+    startedAt: `time ${speed}`,
+  }
+  const report = {
+    ...REPORT,
+    variants: [{ name: 'hopcode', rounds: [{ speed }] }],
+    summary: [{ label: `speed of ${speed}`, value: speed, unit: ' /s', digits: 0 }],
+  }
+  return { machine, options: {} as SavedRun['options'], reports: [report], failures: [] }
+}
+
+test('merged runs show the median of each figure with its range, and the rounds of all runs', () => {
+  const runs = [run(10), run(40), run(20)]
+  const merged = mergeRuns(runs)
+  expect(targetTable(merged)).toContain('| x | speed of 20 | 20 /s (10–40) |')
+  expect(merged[0]?.variants[0]).toMatchObject({
+    rounds: [{ speed: 10 }, { speed: 40 }, { speed: 20 }],
+  })
+  expect(reportTable(merged[0] as (typeof merged)[0])).toContain('| speed | 20.0 |')
+  const line = machineLine(runs.map(({ machine }) => machine))
+  expect(line).toContain('medians of 3 runs')
+  expect(line).toEndWith('time 10 to time 20')
+})
+
+const different = [
+  { name: 'of different commits', other: run(1, 'def') },
+  { name: 'without a scenario', other: { ...run(1), reports: [] } },
+  { name: 'with a failure', other: { ...run(1), failures: [{ name: 'x', reason: 'y' }] } },
+]
+test.each(different)('runs $name are not merged', ({ other }) => {
+  expect(() => mergeRuns([run(1), other])).toThrow(RangeError)
 })

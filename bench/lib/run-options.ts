@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import type { LoadOptions } from './scenario.ts'
 
 export interface RunOptions {
@@ -11,75 +11,52 @@ export interface RunOptions {
   readme: boolean
 }
 
-export class UsageError extends Error {}
-
-/** Defaults for a run of everything, and for a run of named benches. */
-const SHORT = { seconds: '2', rounds: '2' }
-const NAMED = { seconds: '3', rounds: '5' }
-
-/** Reads the command line of bench/run.ts. Throws UsageError. */
-export function readOptions(args: string[]): RunOptions {
-  const { values, positionals } = parse(args)
-  if (positionals[0] === 'merge') return mergeOptions(positionals.slice(1), values.readme)
-  // After `compare`: two commits, then scenarios.
-  const isComparison = positionals[0] === 'compare'
-  const names = isComparison ? ['compare'] : positionals
-  const refs = isComparison ? positionals.slice(1, 3) : []
-  if (isComparison && refs.length !== 2) {
-    throw new UsageError('compare takes two commits: npm run bench -- compare main~5 main')
-  }
-  const defaults = names.length === 0 ? SHORT : NAMED
-  const wholeNumber = (name: NumberName, least: number, most: number): number => {
-    const number = Number(values[name] ?? { ...DEFAULTS, ...defaults }[name])
-    if (Number.isInteger(number) && number >= least && number <= most) return number
-    throw new UsageError(`--${name} must be a whole number from ${least} to ${most}`)
-  }
-  const load: LoadOptions = {
-    seconds: wholeNumber('seconds', 1, 300),
-    rounds: wholeNumber('rounds', 1, 100),
-    warmUp: wholeNumber('warm-up', 0, 60),
-    connections: wholeNumber('connections', 1, 1000),
-    rate: wholeNumber('rate', 1, 100_000),
-    source: values.source,
-    ...(values.redirects !== undefined && { redirects: wholeNumber('redirects', 1, 1000) }),
-    refs,
-    compared: isComparison ? positionals.slice(3) : [],
-  }
-  return { load, names, merge: [], readme: values.readme }
-}
-
 /** Fewer runs are not enough for a published figure. */
 const MERGED_LEAST = 3
 
-function mergeOptions(merge: readonly string[], readme: boolean): RunOptions {
-  if (merge.length < MERGED_LEAST) {
-    throw new UsageError(`merge takes ${MERGED_LEAST} or more files of bench/results/`)
-  }
-  return { ...readOptions([]), merge, readme }
+const wholeNumber = (least: number, most: number) => (text: string) => {
+  const number = Number(text)
+  if (Number.isInteger(number) && number >= least && number <= most) return number
+  throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
 }
 
-const DEFAULTS = { 'warm-up': '1', connections: '64', rate: '5000', redirects: '' }
-type NumberName = keyof typeof DEFAULTS | keyof typeof NAMED
-
-function parse(args: string[]) {
-  const number = { type: 'string' } as const
-  const flag = { type: 'boolean', default: false } as const
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        seconds: number,
-        rounds: number,
-        'warm-up': number,
-        connections: number,
-        rate: number,
-        redirects: number,
-        source: flag,
-        readme: flag,
-      },
-    })
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+/** Reads the command line of bench/run.ts. Exits with a message if it is wrong. */
+export function readOptions(scenarios: readonly string[]): RunOptions {
+  const command = new Command('bench')
+    .argument('[names...]', 'scenarios; `compare A B [name …]`; `merge A.json B.json C.json`')
+    .option('--seconds <n>', 'length of each timed part of a round', wholeNumber(1, 300))
+    .option('--rounds <n>', 'rounds of each variant', wholeNumber(1, 100))
+    .option('--warm-up <s>', 'untimed load at the start of each round', wholeNumber(0, 60), 1)
+    .option('--connections <n>', 'connections of the load generator', wholeNumber(1, 1000), 64)
+    .option('--rate <n>', 'requests per second of the open loop', wholeNumber(1, 100_000), 5000)
+    .option('--redirects <n>', 'millions of redirects of soak', wholeNumber(1, 1000))
+    .option('--source', 'run the source tree instead of the compiled binary', false)
+    .option('--readme', 'write the table of the front page', false)
+    .parse()
+  const { readme, seconds, rounds, redirects, ...others } = command.opts()
+  const [first, ...rest] = command.args
+  const names = first === 'merge' ? [] : first === 'compare' ? ['compare'] : command.args
+  const merge = first === 'merge' ? rest : []
+  const refs = first === 'compare' ? rest.slice(0, 2) : []
+  const compared = first === 'compare' ? rest.slice(2) : []
+  const unknown = [...names, ...compared].find((name) => !scenarios.includes(name))
+  if (unknown !== undefined) {
+    command.error(`no bench is named ${unknown}; there are ${scenarios.join(', ')}`)
   }
+  if (first === 'compare' && refs.length < 2) {
+    command.error('compare takes two commits: npm run bench -- compare main~5 main')
+  }
+  if (first === 'merge' && merge.length < MERGED_LEAST) {
+    command.error(`merge takes ${MERGED_LEAST} or more files of bench/results/`)
+  }
+  const load: LoadOptions = {
+    ...others,
+    // A run of everything is shorter.
+    seconds: seconds ?? (names.length === 0 ? 2 : 3),
+    rounds: rounds ?? (names.length === 0 ? 2 : 5),
+    ...(redirects !== undefined && { redirects }),
+    refs,
+    compared,
+  }
+  return { load, names, merge, readme }
 }

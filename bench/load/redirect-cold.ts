@@ -85,8 +85,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       `warm: ${WARM_CODES} codes, all in the link cache of ${CACHE_MAX}.`,
       `spread: ${SPREAD_CODES} codes, all in the cache; its hits fall on as many rows.`,
       `cold: ${COLD_CODES} codes in turn, scattered over a million, so that each is a miss.`,
-      `unknown: ${COLD_CODES} such codes in turn; repeated: ${WARM_CODES} of them. The service ` +
-        'has read the codes in use before.',
+      `unknown: ${COLD_CODES} codes of no link, in turn; repeated: ${WARM_CODES} of them. The ` +
+        'service has read the codes in use before.',
       'CPU µs per request, its hit counted: up to the moment when the database counts every hit.',
       'The file is in the page cache of the operating system. There is no limiter.',
       'total_redirects was compared with the redirects received, and the hit_count and Location ' +
