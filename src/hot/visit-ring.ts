@@ -69,7 +69,6 @@ export class VisitRecorder {
   readonly #slots: Uint32Array
   readonly #bytes: Buffer
   readonly #headers: readonly string[]
-  #random = 0x9e3779b9
 
   /** `headers`: the names that the reader looks for, in lower case. */
   constructor(memory: SharedArrayBuffer, headers: readonly string[]) {
@@ -86,11 +85,12 @@ export class VisitRecorder {
    */
   record(linkId: number, client: Client, request: VisitRequest): void {
     const words = this.#words
-    const mask = (1 << (words[SHIFT] as number)) - 1
-    if (mask !== 0 && (this.#nextRandom() & mask) !== 0) return
+    const weight = 1 << (words[SHIFT] as number)
+    // Random: which hits are kept must not follow a pattern of the requests.
+    if (weight > 1 && Math.random() * weight >= 1) return
     const written = words[WRITTEN] as number
     if (((written - Atomics.load(words, READ)) | 0) >= RING_SLOTS) {
-      words[SKIPPED] = ((words[SKIPPED] as number) + mask + 1) | 0
+      words[SKIPPED] = ((words[SKIPPED] as number) + weight) | 0
       return
     }
     const slot = written & (RING_SLOTS - 1)
@@ -100,7 +100,7 @@ export class VisitRecorder {
     const length = this.#bytes.write(head, slot * SLOT_BYTES + 4 * SLOT_WORDS, HEAD_MAX, 'latin1')
     const slots = this.#slots
     slots[at + LINK] = linkId
-    slots[at + WEIGHT] = mask + 1
+    slots[at + WEIGHT] = weight
     slots[at + KEY_HIGH] = client.keyHigh
     slots[at + KEY_LOW] = client.keyLow
     slots[at + LENGTH] = client.isForwarded ? length + FORWARDED : length
@@ -115,16 +115,6 @@ export class VisitRecorder {
       if (value !== null) head += `${name}: ${value.slice(0, PART_MAX)}\r\n`
     }
     return head
-  }
-
-  /** Xorshift (Marsaglia 2003): which hits are kept must not follow a pattern of the requests. */
-  #nextRandom(): number {
-    let x = this.#random
-    x ^= x << 13
-    x ^= x >>> 17
-    x ^= x << 5
-    this.#random = x
-    return x
   }
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { allocateVisitRing, RING_SLOTS, VisitRecorder } from '../hot/visit-ring.ts'
-import { type CollectorState, type VisitBatch, VisitCollector } from './collector.ts'
-import { decodeLinks } from './parts.ts'
+import { type CollectorState, VisitCollector } from './collector.ts'
+import { decodeSums } from './parts.ts'
+import type { VisitBatch } from './store.ts'
 import { visitKey } from './values.ts'
 
 const DAY_MS = 24 * 3600 * 1000
@@ -33,7 +34,7 @@ function collector(rings = 1) {
 }
 
 const linksOf = (batches: readonly VisitBatch[]) =>
-  batches.flatMap(({ links }) => decodeLinks(links))
+  batches.flatMap(({ links }) => links.map(([id, parts]) => [id, decodeSums(parts)] as const))
 const referrer = (value: string) => visitKey('referrer', value)
 
 test('visits of all rings are added up by link, and taken once', async () => {

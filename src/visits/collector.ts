@@ -2,7 +2,8 @@ import { type RecordedVisit, RING_SLOTS, SHIFT_MAX, VisitReader } from '../hot/v
 import { type Clock, clocksIn, DAY, SECOND } from '../lib/clock.ts'
 import { visitClassifier } from './classify.ts'
 import { Countries } from './country.ts'
-import { emptySums, encodeLinks, keyLimit, type VisitSums } from './parts.ts'
+import { emptySums, encodeSums, keyLimit, type VisitSums } from './parts.ts'
+import type { VisitBatch } from './store.ts'
 import type { VisitKey } from './values.ts'
 
 export interface CollectorSettings {
@@ -11,14 +12,6 @@ export interface CollectorSettings {
   countryHeader: string | undefined
   /** See `clocksIn`. */
   time: SharedArrayBuffer | undefined
-}
-
-/** The details of some links on one UTC day, for one write. */
-export interface VisitBatch {
-  /** Days since 1970 began. */
-  day: number
-  /** See `encodeLinks`. */
-  links: Uint8Array
 }
 
 export interface CollectorState {
@@ -233,14 +226,13 @@ export class VisitCollector {
 
   #takeDay(): VisitBatch[] {
     const links = [...this.#links]
-      .map(([id, { sums }]) => [id, sums] as const)
+      .map(([id, { sums }]) => [id, encodeSums(sums)] as const)
       .sort(([a], [b]) => a - b)
     this.#links = new Map()
     this.#values = 0
     const batches: VisitBatch[] = []
     for (let at = 0; at < links.length; at += LINKS_PER_BATCH) {
-      const some = links.slice(at, at + LINKS_PER_BATCH)
-      batches.push({ day: this.#day, links: encodeLinks(some) })
+      batches.push({ day: this.#day, links: links.slice(at, at + LINKS_PER_BATCH) })
     }
     return batches
   }

@@ -1,7 +1,7 @@
 import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
-import type { CollectorFunctions, CollectorState, VisitBatch } from './collector.ts'
-import type { VisitWrites } from './store.ts'
+import type { CollectorFunctions, CollectorState } from './collector.ts'
+import type { AddVisits, VisitWrites } from './store.ts'
 
 const CHECK_MS = 1000
 /** How often the details are written: after a kill, at most those of this time are missing. */
@@ -23,7 +23,7 @@ export class VisitFlusher {
   state: CollectorState | undefined
   readonly #options: VisitFlusherOptions
   /** What the disk or the cluster has refused so far: it is sent again as the same batch. */
-  #waiting: (VisitBatch & { host: string; batch: string })[] = []
+  #waiting: AddVisits[] = []
   #flushedAt = performance.now()
   #timer: Timer | undefined
   #running: Promise<void> = Promise.resolve()

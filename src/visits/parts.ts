@@ -111,27 +111,6 @@ export function keyLimit(
   }
 }
 
-/** Sums of several links, one after the other: the id, the length and the bytes of each. */
-export function encodeLinks(links: readonly (readonly [number, VisitSums])[]): Uint8Array {
-  const pieces: Uint8Array[] = []
-  for (const [linkId, sums] of links) {
-    const bytes = encodeSums(sums)
-    const head: number[] = []
-    pushVarint(head, linkId)
-    pushVarint(head, bytes.length)
-    pieces.push(Uint8Array.from(head), bytes)
-  }
-  return Buffer.concat(pieces)
-}
-
-/** Throws RangeError. */
-export function decodeLinks(bytes: Uint8Array): [number, VisitSums][] {
-  const input = new VarintReader(bytes)
-  const links: [number, VisitSums][] = []
-  while (!input.isAtEnd) links.push([input.next(), decodeSums(input.bytes(input.next()))])
-  return links
-}
-
 function pushVarint(out: number[], value: number): void {
   let rest = value
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out.push((rest % 0x80) + 0x80)
@@ -160,14 +139,10 @@ class VarintReader {
     }
   }
 
-  bytes(length: number): Uint8Array {
+  text(length: number): string {
     const piece = this.#bytes.subarray(this.#at, this.#at + length)
     if (piece.length < length) throw new RangeError('a text is incomplete')
     this.#at += length
-    return piece
-  }
-
-  text(length: number): string {
-    return Buffer.from(this.bytes(length)).toString()
+    return Buffer.from(piece).toString()
   }
 }

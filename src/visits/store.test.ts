@@ -5,7 +5,7 @@ import { temporaryFolderInMemory } from '../../test/support/folder.ts'
 import { openWritable } from '../db/open.ts'
 import { bucketWrites } from '../hits/series.ts'
 import { DAY } from '../lib/clock.ts'
-import { decodeSums, emptySums, encodeLinks } from './parts.ts'
+import { decodeSums, emptySums, encodeSums, type VisitSums } from './parts.ts'
 import { visitReads, visitWrites } from './store.ts'
 import { visitKey } from './values.ts'
 
@@ -29,8 +29,15 @@ function store() {
   })
   return {
     db,
-    add: (batch: string, links: Parameters<typeof encodeLinks>[0], day = TODAY, host = '') =>
-      addVisits({ host, batch, day, links: encodeLinks(links) }),
+    add: (
+      batch: string,
+      links: readonly (readonly [number, VisitSums])[],
+      day = TODAY,
+      host = '',
+    ) => {
+      const encoded = links.map(([id, sums]) => [id, encodeSums(sums)] as const)
+      return addVisits({ host, batch, day, links: encoded })
+    },
     read: (owner: Parameters<typeof visitSums>[0]['owner'], from = 0, to = TODAY + 1) =>
       decodeSums(visitSums({ owner, from, to })),
     sums,

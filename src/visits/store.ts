@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { ACCOUNT, type HitOwner, LINK } from '../hits/series.ts'
 import {
   addSums,
-  decodeLinks,
+  decodeSums,
   emptySums,
   encodeSums,
   keyLimit,
@@ -12,15 +12,19 @@ import {
 
 type Scope = typeof LINK | typeof ACCOUNT
 
-interface AddVisits {
+/** The details of some links on one UTC day, for one write. */
+export interface VisitBatch {
+  /** Days since 1970 began. */
+  day: number
+  /** Ids, each with sums as `encodeSums`. */
+  links: readonly (readonly [id: number, parts: Uint8Array])[]
+}
+
+export interface AddVisits extends VisitBatch {
   /** The host that answered the redirects; empty for a host alone. */
   host: string
   /** Random: the same batch is added once. */
   batch: string
-  /** UTC days since 1970 began. */
-  day: number
-  /** See `encodeLinks`. */
-  links: Uint8Array
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
@@ -47,9 +51,10 @@ export function visitWrites(db: Database) {
       setBatch.run(host, batch)
       let damaged = 0
       const byAccount = new Map<number, VisitSums>()
-      for (const [linkId, sums] of decodeLinks(links)) {
+      for (const [linkId, parts] of links) {
         const accountId = accountOf.get(linkId)?.accountId
         if (accountId === undefined) continue
+        const sums = decodeSums(parts)
         if (!addToRow(LINK, linkId, day, sums)) damaged++
         const ofAccount = byAccount.get(accountId) ?? emptySums()
         addSums(ofAccount, sums)
