@@ -115,7 +115,7 @@ export async function userContext(
   if (isCharged) {
     requireSameOrigin(request, deps.baseUrl)
     deps.unsent.requireRoom(account.id)
-    spendWrite(deps, account)
+    chargeWrite(deps, account)
   }
   const isLargest = bulk === 'file' && early.isOwner === 1
   const bytesMax = bulk ? bulkFormBytesMax(deps, account, isLargest) : SMALL_BODY_MAX
@@ -206,11 +206,16 @@ function spendPage(
   if (!budget.allowed) throw rateLimited(budget)
 }
 
+/** Charges a change of links, unless its form was charged before it was read. */
+export function spendWrite({ deps, user, isCharged }: PageContext): void {
+  if (!isCharged) chargeWrite(deps, user.account)
+}
+
 /**
- * Charges a change of links to the account's write budget, which its API keys share. Throws
- * `maintenance` or `rate_limited`.
+ * Charges the account's write budget, which its API keys share. Throws `maintenance` or
+ * `rate_limited`.
  */
-export function spendWrite(deps: DashboardDeps, account: Account): void {
+function chargeWrite(deps: DashboardDeps, account: Account): void {
   refuseDuringMaintenance(deps)
   const budget = deps.limiter.takeOf(account, 'write')
   if (!budget.allowed) throw rateLimited(budget)

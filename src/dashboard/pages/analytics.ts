@@ -12,7 +12,6 @@ import { signedInPages } from '../page-routes.ts'
 import { htmlResponse, movedTo, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import {
-  type ChosenRange,
   type HitChart,
   hitSection,
   outOfBand,
@@ -77,8 +76,7 @@ function accountChart(context: PageContext): Promise<HitChart> {
   const empty = html`<p>None of your links has been followed yet. Create one and share it: its hits
     appear here within seconds.</p>${parts.linkButton('Go to the links', '/app/links', 'primary')}`
   const zone = zoneOf(requireAccount(context))
-  const chosen = parseRange(context.query)
-  return readChart(context.deps, { ...accountHits(context), zone, chosen, empty })
+  return readChart(context, { ...accountHits(context), zone, empty })
 }
 
 function linkChart(context: PageContext, { id, url }: Link): Promise<HitChart> {
@@ -87,22 +85,22 @@ function linkChart(context: PageContext, { id, url }: Link): Promise<HitChart> {
       ? html`<p>This code is reserved. Set a destination to use it.</p>`
       : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`
   const zone = zoneOf(requireAccount(context))
-  const chosen = parseRange(context.query)
-  return readChart(context.deps, { owner: { linkId: id }, zone, chosen, empty })
+  return readChart(context, { owner: { linkId: id }, zone, empty })
 }
 
 interface ChartOptions {
   owner: HitOwner
   zone: string
-  chosen: ChosenRange
   empty: Html
 }
 
+/** The chart of the range in the query. */
 export async function readChart(
-  deps: DashboardDeps,
-  { owner, zone, chosen, empty }: ChartOptions,
+  { deps, query }: Pick<PageContext, 'deps' | 'query'>,
+  { owner, zone, empty }: ChartOptions,
 ): Promise<HitChart> {
   const { series, clock, writer } = deps
+  const chosen = parseRange(query)
   const now = clock()
   const range = await readRange(deps, { owner, zone, choice: chosen.choice })
   const previous = range.previous && (await series.bars(owner, range.previous)).counts

@@ -32,10 +32,10 @@ export const batchPages = signedInPages({
       const query = canRetry ? doneWith('deleted', codes, { undo: codes.join(',') }) : {}
       return linksPage({ ...context, form: EMPTY_FORM, query })
     },
-    async ({ deps, user, form }) => {
-      const codes = selectedCodes(form)
-      spendWrite(deps, user.account)
-      await undoDeletion(deps, user.account, codes)
+    async (context) => {
+      const codes = selectedCodes(context.form)
+      spendWrite(context)
+      await undoDeletion(context.deps, context.user.account, codes)
       return listPathWith(parseTableQuery({}), doneWith('restored', codes))
     },
   ),
@@ -69,7 +69,7 @@ async function runAction(context: PageContext): Promise<Response | string> {
     const links = codes.map((code) => requireOwnedLink(deps, account, code))
     return action === 'qr' ? qrZip(deps, user, links) : exportSome(deps, links)
   }
-  spendWrite(deps, account)
+  spendWrite(context)
   const query = parseTableQuery(listQuery(context))
   switch (action) {
     case 'delete':

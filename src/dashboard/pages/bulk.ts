@@ -22,7 +22,7 @@ export const bulkPages = signedInPages(
       (context) => bulkPage(context, { pasted: keptText(context) }),
       async (context) => {
         // First, because reading a file is the most expensive part.
-        if (!context.isCharged) spendWrite(context.deps, context.user.account)
+        spendWrite(context)
         return resultResponse(context, await shortenAll(context))
       },
     ),

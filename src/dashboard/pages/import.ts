@@ -23,13 +23,13 @@ export const importPages = signedInPages(
   {
     'GET /app/links/import': importPage,
     'POST /app/links/import': formAction(importPage, async (context) => {
-      if (!context.isCharged) spendWrite(context.deps, context.user.account)
+      spendWrite(context)
       checkFile(context)
       return PATH
     }),
-    'POST /app/links/import/start': formAction(importPage, async ({ deps, user, isCharged }) => {
-      if (!isCharged) spendWrite(deps, user.account)
-      deps.imports.start(user.account)
+    'POST /app/links/import/start': formAction(importPage, async (context) => {
+      spendWrite(context)
+      context.deps.imports.start(context.user.account)
       return PATH
     }),
     'GET /app/links/import/report.csv': async ({ deps, user }) => {

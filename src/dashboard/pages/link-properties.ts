@@ -22,7 +22,9 @@ import { FormRefusal, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
+import type { ZonedState } from '../ui/link-head.ts'
 import { linkPath, replacesMain } from '../ui/link-parts.ts'
+import { offeredTags } from '../ui/link-table.ts'
 import { localText, parseLocal } from '../ui/local-time.ts'
 import { zoneOf } from '../ui/zone-form.ts'
 
@@ -139,20 +141,14 @@ export async function saveProperties(context: PageContext, link: Link): Promise<
   }
 }
 
-interface PropertiesFormProps {
-  link: Link
-  properties: LinkProperties
-  /** The account's time zone. */
-  zone: string
-  /** Suggested tags. */
-  tags: readonly string[]
-  /** A form that was refused. */
-  sent?: SentProperties | undefined
-}
-
-export function propertiesForm({ user, refusal }: PageContext, props: PropertiesFormProps): Html {
-  const { link, properties, sent } = props
-  const zone = sent?.zone ?? props.zone
+/** `sent`: a form that was refused. */
+export async function propertiesForm(
+  context: PageContext,
+  { link, properties, ...state }: ZonedState,
+  sent?: SentProperties,
+): Promise<Html> {
+  const { deps, user, refusal } = context
+  const zone = sent?.zone ?? state.zone
   const stored = storedTexts(properties, zone)
   const errors: Errors = refusal instanceof FormRefusal ? refusal.errors : {}
   const textOf = ({ name }: SettableProperty) =>
@@ -170,7 +166,7 @@ export function propertiesForm({ user, refusal }: PageContext, props: Properties
       action,
       [
         parts.hiddenFields({ ...Object.fromEntries(hidden), zone }),
-        aboutFields(texts, errors, props.tags),
+        aboutFields(texts, errors, await offeredTags(deps, user.account)),
         ruleFields(texts, errors, zone),
         parts.button('Save', link.url === null ? 'plain' : 'primary', { id: 'save-properties' }),
       ],

@@ -23,11 +23,10 @@ import {
   destinationPart,
   linkNames,
   smallQr,
-  type VisitorState,
   visitorsGet,
+  type ZonedState,
 } from '../ui/link-head.ts'
 import { destination, linkPath } from '../ui/link-parts.ts'
-import { badgesOf, offeredTags } from '../ui/link-table.ts'
 import { exactTime } from '../ui/local-time.ts'
 import { zoneOf } from '../ui/zone-form.ts'
 import { HIT_COUNT_ID, linkHitsSection } from './analytics.ts'
@@ -64,7 +63,7 @@ export const linkPages = signedInPages({
   'POST /app/links/:code/delete': formAction(deletePage, async (context) => {
     const { deps, user } = context
     const { code } = ownLink(context)
-    spendWrite(deps, user.account)
+    spendWrite(context)
     await scheduleDeletion(deps, user.account, [code])
     return `/app/links?done=deleted&undo=${code}`
   }),
@@ -81,7 +80,7 @@ function changeLink(
 ): PageFunction {
   return formAction(shown, async (context) => {
     const link = ownLink(context)
-    spendWrite(context.deps, context.user.account)
+    spendWrite(context)
     await change(context, link)
     return `${linkPath(link.code)}?done=${done}`
   })
@@ -107,7 +106,6 @@ async function linkPage(context: PageContext, sent?: SentProperties): Promise<Re
   const disabled = deps.moderation.reads.find(link.code)?.reason
   const counted = { ...link, hitCount: deps.hits.ofLink(link.id) }
   const state = { link: counted, properties, zone, disabled, now: deps.clock() }
-  const tags = await offeredTags(deps, user.account)
   return page(context, {
     title: properties.title ?? link.code,
     back: { href: '/app/links', label: 'All links' },
@@ -117,17 +115,12 @@ async function linkPage(context: PageContext, sent?: SentProperties): Promise<Re
       ${deletionNotice(user, state)}
       ${stoppedNotice(deps, link, disabled)}
       <section class="card link-head">
-        ${linkNames(user, {
-          link,
-          properties,
-          shortUrl: deps.addresses.short(link.code),
-          badges: badgesOf(state),
-        })}
+        ${linkNames(context, state)}
         ${smallQr(link.code)}
         ${destinationPart(context, link)}
         ${factsLine(deps, state)}
       </section>
-      ${propertiesForm(context, { link, properties, zone, tags, sent })}
+      ${await propertiesForm(context, state, sent)}
       ${aliasCard(context, link)}
       ${await linkHitsSection(context, link)}
       ${qrCard(deps, link, query)}
@@ -137,7 +130,7 @@ async function linkPage(context: PageContext, sent?: SentProperties): Promise<Re
 
 function deletionNotice(
   user: CurrentUser,
-  { link: { code }, properties: { delete_at: deleteAt }, zone, now }: VisitorState,
+  { link: { code }, properties: { delete_at: deleteAt }, zone, now }: ZonedState,
 ): Html | false {
   if (deleteAt === null) return false
   return parts.notice(
@@ -169,12 +162,7 @@ function stoppedNotice(
   )
 }
 
-interface LinkState extends VisitorState {
-  /** Why the operator disabled the code. */
-  disabled: string | undefined
-}
-
-function factsLine(deps: DashboardDeps, state: LinkState): Html {
+function factsLine(deps: DashboardDeps, state: ZonedState): Html {
   const { link, disabled, properties } = state
   const isBlocked = (url: string | null) => url !== null && deps.blocklist.isBlocked(new URL(url))
   const isStopped = disabled !== undefined || isBlocked(link.url)

@@ -7,7 +7,7 @@ import { checkUrl, reserve, shorten } from '../../links/create.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import { type PageContext, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { atField, errorOptions, htmlResponse, isFormError, refuse, refuseAt } from '../responses.ts'
 import { type Created, createdToast, createForm } from '../ui/create-link.ts'
@@ -18,7 +18,6 @@ import {
   listFragment,
   listSection,
   loadTable,
-  offeredTags,
   parseTableQuery,
 } from '../ui/link-table.ts'
 import { listDialogs } from '../ui/list-dialogs.ts'
@@ -34,7 +33,7 @@ export const linksPages = signedInPages({
   'POST /app/links': formAction((context) => {
     const { refusal } = context
     if (!refusal || !wantsPart(context, 'create')) return linksPage(context)
-    return htmlResponse(createForm(context, { isFragment: true }), errorOptions(refusal))
+    return htmlResponse(createForm(context, true), errorOptions(refusal))
   }, createLink),
   // Codes have at least six characters: no link's page can have this path.
   'GET /app/links/code': async (context) => htmlResponse(await codeStatus(context)),
@@ -48,22 +47,17 @@ const tableOf = ({ deps, user, query, request }: PageContext): Promise<LinkTable
 
 async function createLink(context: PageContext): Promise<Response> {
   const { deps, user, form, request } = context
-  spendWrite(deps, user.account)
+  spendWrite(context)
   const create = form.text('code') === '' ? shortenFor : claimFor
   const created = await create(context)
   if (!wantsPart(context, 'create')) return linksPage(context, created)
   const table = await loadTable(deps, user.account, currentTableQuery(request), request.signal)
-  const tags = await offeredTags(deps, user.account)
   // The parts of the page that htmx replaces: an empty form, the message and the list.
   return htmlResponse(html`
-    ${createForm(context, { isFragment: true })}
+    ${createForm(context, true)}
     <div id="toasts" hx-swap-oob="innerHTML">${createdToast(user, created)}</div>
-    ${listSection(user, table, { tags, isOutOfBand: true })}`)
+    ${await listSection(context, table, true)}`)
 }
-
-/** The URL from a bookmarklet or another app; some apps send it within a text. */
-const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
-  url ?? /https?:\/\/\S+/i.exec(text)?.[0]
 
 async function shortenFor({ deps, user, form }: PageContext): Promise<Created> {
   const shortened = await atField('url', () => {
@@ -117,17 +111,15 @@ async function codeStatus({ deps, user, query }: PageContext): Promise<Html> {
 }
 
 export async function linksPage(context: PageContext, created?: Created): Promise<Response> {
-  const { deps, user, query } = context
   const table = await tableOf(context)
-  const tags = await offeredTags(deps, user.account)
   return page(context, {
     title: 'Links',
     // The navigation names the page; its links need the room.
     heading: html`<h1 class="visually-hidden">Links</h1>`,
     main: html`
-      ${createForm(context, { url: sharedUrl(query) })}
-      <div id="toasts">${created ? createdToast(user, created) : doneToast(user, query)}</div>
-      ${listSection(user, table, { tags })}
+      ${createForm(context, false)}
+      <div id="toasts">${created ? createdToast(context.user, created) : doneToast(context)}</div>
+      ${await listSection(context, table, false)}
       ${listDialogs()}`,
   })
 }

@@ -32,14 +32,16 @@ export const qrSettingsPages = signedInPages({
     return fileResponse(new Uint8Array(logo.png), { name: 'logo.png', type: 'image/png' })
   },
   'POST /app/qr/logo': formAction(settingsPage, saveLogo),
-  'POST /app/qr/logo/remove': async ({ deps, user }) => {
-    spendWrite(deps, user.account)
+  'POST /app/qr/logo/remove': async (context) => {
+    const { deps, user } = context
+    spendWrite(context)
     await deps.writer.call('removeQrLogo', { accountId: user.account.id })
     return seeOther(`${QR_SETTINGS_PATH}?done=removed`)
   },
   'POST /app/qr/presets': formAction(settingsPage, savePreset),
-  'POST /app/qr/presets/delete': async ({ deps, user, form }) => {
-    spendWrite(deps, user.account)
+  'POST /app/qr/presets/delete': async (context) => {
+    const { deps, user, form } = context
+    spendWrite(context)
     const id = Number(form.text('preset'))
     if (Number.isSafeInteger(id)) {
       await deps.writer.call('deleteQrPreset', { accountId: user.account.id, id })
@@ -48,10 +50,11 @@ export const qrSettingsPages = signedInPages({
   },
 })
 
-async function saveLogo({ deps, user, form }: PageContext): Promise<string> {
+async function saveLogo(context: PageContext): Promise<string> {
+  const { deps, user, form } = context
   const { images, writer, clock } = deps
   const accountId = user.account.id
-  spendWrite(deps, user.account)
+  spendWrite(context)
   const file = form.file('logo')
   if (!file) throw refuseAt('logo', 'Choose a file.')
   if (file.size > LOGO_BYTES_MAX) throw refuseAt('logo', 'The file is larger than 60 kB.')
@@ -69,10 +72,11 @@ function presetQuery(form: Form): Query {
   return Object.fromEntries(names.map((name) => [name, form.text(name)]))
 }
 
-async function savePreset({ deps, user, form }: PageContext): Promise<string> {
+async function savePreset(context: PageContext): Promise<string> {
+  const { deps, user, form } = context
   const { qrStore, images, writer, clock } = deps
   const accountId = user.account.id
-  spendWrite(deps, user.account)
+  spendWrite(context)
   const query = presetQuery(form)
   const { name = '' } = query
   if (name === '' || name.length > NAME_LENGTH_MAX) {

@@ -11,7 +11,7 @@ import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
 import { seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { hitSection, parseRange } from '../ui/hit-chart.ts'
+import { hitSection } from '../ui/hit-chart.ts'
 import { page, publicPage } from '../ui/layout.ts'
 import { destination, linkPath } from '../ui/link-parts.ts'
 import { visitSection } from '../ui/visit-panels.ts'
@@ -26,10 +26,9 @@ const TOKEN = /^[\w-]{22}$/
 export const sharingPages = signedInPages({
   'POST /app/links/:code/share': share,
   'POST /app/links/:code/unshare': async (context) => {
-    const { deps, user } = context
     const { id, code } = ownLink(context)
-    spendWrite(deps, user.account)
-    await deps.writer.call('unsharePage', { linkId: id })
+    spendWrite(context)
+    await context.deps.writer.call('unsharePage', { linkId: id })
     return seeOther(`${linkPath(code)}?done=unshared`)
   },
 })
@@ -50,7 +49,7 @@ async function share(context: PageContext): Promise<Response> {
   const { id: linkId, code } = ownLink(context)
   const showsUrl = form.text('url') === '1'
   const token = Buffer.from(deps.random(TOKEN_BYTES)).toString('base64url')
-  spendWrite(deps, user.account)
+  spendWrite(context)
   const author = authorOf(user.account, deps.clock())
   const hash = deps.hasher.hash('shared-page', token)
   if (!(await deps.writer.call('sharePage', { author, linkId, hash, showsUrl }))) {
@@ -109,15 +108,14 @@ async function sharedPage(
   context: Pick<PageContext, 'deps' | 'request' | 'query'>,
   token: string,
 ): Promise<Response> {
-  const { deps, query } = context
+  const { deps } = context
   const shared = TOKEN.test(token)
     ? deps.sharedPages.find(deps.hasher.hash('shared-page', token))
     : undefined
   if (!shared || deps.moderation.reads.find(shared.code)) throw new AppError('page_not_found')
   const owner = { linkId: shared.linkId }
-  const chosen = parseRange(query)
   const empty = html`<p>This link has not been followed yet.</p>`
-  const chart = await readChart(deps, { owner, zone: 'UTC', chosen, empty })
+  const chart = await readChart(context, { owner, zone: 'UTC', empty })
   const days = lastWeek(deps.clock())
   const { isOn, hasCountries } = deps.visitDetails
   const visits = withFewHidden(await deps.visitDetails.of(owner, days))

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../lib/html.ts'
-import type { CurrentUser, PageContext } from '../auth/guard.ts'
+import type { CurrentUser, PageContext, Query } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { typed } from './form.ts'
 import { bare, linkPath, passcodeOnce, qrPicture } from './link-parts.ts'
@@ -16,16 +16,13 @@ export interface Created {
   passcode: string | null
 }
 
-interface CreateFormProps {
-  /** A URL to begin with. */
-  url?: string | undefined
-  /** The form replaces the one on the page. */
-  isFragment?: boolean
-}
+/** The URL from a bookmarklet or another app; some apps send it within a text. */
+const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
+  url ?? /https?:\/\/\S+/i.exec(text)?.[0]
 
-export function createForm(context: PageContext, props: CreateFormProps): Html {
-  const { url: initialUrl, isFragment = false } = props
-  const url = typed(context, 'url', initialUrl)
+/** `isFragment`: it replaces the form on the page. */
+export function createForm(context: PageContext, isFragment: boolean): Html {
+  const url = typed(context, 'url', sharedUrl(context.query))
   const code = typed(context, 'code')
   const startsAtUrl = url.error !== undefined || (isFragment && code.error === undefined)
   return parts.form(

@@ -1,32 +1,26 @@
 import { attributes, type Html, html } from '../../lib/html.ts'
-import type { CountedLink, Link } from '../../links/link.ts'
+import type { Link } from '../../links/link.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { typed } from './form.ts'
 import { icon } from './icons.ts'
 import { bare, destination, linkPath, qrPicture, replacesMain } from './link-parts.ts'
-import { type Badge, badge } from './link-row.ts'
-import { tagPath } from './link-table.ts'
+import { badge } from './link-row.ts'
+import { badgesOf, type LinkState, tagPath } from './link-table.ts'
 import { longTime } from './local-time.ts'
 
 /** The head of a link's page: names, actions, the QR code, the destination. */
 
-interface HeadProps {
-  link: Link
-  properties: LinkProperties
-  shortUrl: string
-  badges: readonly Badge[]
-}
-
 /** The title, the short URL and its actions. Without a title, the heading is for screen readers. */
-export function linkNames(user: CurrentUser, props: HeadProps): Html {
-  const { link, properties, shortUrl, badges } = props
+export function linkNames({ deps, user }: PageContext, state: LinkState): Html {
+  const { link, properties } = state
+  const shortUrl = deps.addresses.short(link.code)
   const heading = attributes({ class: properties.title === null && 'visually-hidden' })
   const host = bare(shortUrl).slice(0, -link.code.length - 1)
   return html`
     <div class="row link-names">
-      <h1 ${heading}>${properties.title ?? link.code}</h1>${badges.map(badge)}
+      <h1 ${heading}>${properties.title ?? link.code}</h1>${badgesOf(state).map(badge)}
       ${properties.tags.map((tag) => html`<a class="tag" href="${tagPath(tag)}">${tag}</a>`)}
     </div>
     <p class="link-short"><data id="short-url" class="code"
@@ -98,16 +92,13 @@ export function destinationPart(context: PageContext, link: Link): Html {
     </div>`
 }
 
-export interface VisitorState {
-  link: CountedLink
-  properties: LinkProperties
+export interface ZonedState extends LinkState {
   /** The account's time zone. */
   zone: string
-  now: number
 }
 
 /** What visitors get now, in the order of the redirect's rules. */
-export function visitorsGet({ link, properties, zone, now }: VisitorState): Html {
+export function visitorsGet({ link, properties, zone, now }: ZonedState): Html {
   const { paused, starts_at, expires_at, max_hits, expired_url, delete_at } = properties
   if (delete_at !== null) return html`Visitors get 404, because the link is deleted.`
   if (link.url === null) {

@@ -17,24 +17,18 @@ export interface Badge {
   title?: string | undefined
 }
 
-export interface LinkRowProps {
+interface LinkRowProps {
   link: DetailedLink
   shortUrl: string
   badges: readonly Badge[]
   /** Hits per day, today last; absent for a link without any. */
   days: readonly number[] | undefined
-}
-
-interface RowContext {
   now: number
   /** What is searched for; its first match in each text is marked. */
   search: string
 }
 
-export function linkRow(
-  { link, shortUrl, badges, days }: LinkRowProps,
-  { now, search }: RowContext,
-): Html {
+export function linkRow({ link, shortUrl, badges, days, now, search }: LinkRowProps): Html {
   const { code, createdAt, hitCount, properties } = link
   const shown = markMatch([code], search)
   const name = html`<data class="code" id="short-${code}" value="${shortUrl}">${shown}</data>`

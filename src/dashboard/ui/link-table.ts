@@ -3,15 +3,15 @@ import { attributes, type Html, html } from '../../lib/html.ts'
 import { pageSlices } from '../../lib/time-slices.ts'
 import type { CountedLink, Link } from '../../links/link.ts'
 import type { LinkFilter } from '../../links/link-sources.ts'
-import { type DetailedLink, withDetails } from '../../links/properties.ts'
+import { withDetails } from '../../links/properties.ts'
 import { type LinkProperties, TAG_MAX } from '../../links/property-table.ts'
 import { TOP_MAX } from '../../links/ranking.ts'
 import { SEARCH_MAX, Tag } from '../../links/schema.ts'
-import type { CurrentUser } from '../auth/guard.ts'
+import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
-import { type Badge, type LinkRowProps, linkRow } from './link-row.ts'
+import { type Badge, linkRow } from './link-row.ts'
 import { lastPage, PAGE_SIZE, pageNumber, pager } from './pager.ts'
 
 /** The list of an account's links: its query, its rows, its toolbar. */
@@ -126,21 +126,20 @@ async function renderRows(
   )
   const reasons = moderation.reads.findReasons(links.map(({ code }) => code))
   const now = clock()
-  const propsOf = (link: DetailedLink): LinkRowProps => {
+  return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) => {
     const { code, properties } = link
-    return {
+    return linkRow({
       link,
       shortUrl: addresses.short(code),
       badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
       days: days.get(link.id),
-    }
-  }
-  return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) =>
-    linkRow(propsOf(link), { now, search }),
-  )
+      now,
+      search,
+    })
+  })
 }
 
-interface LinkState {
+export interface LinkState {
   link: CountedLink
   properties: LinkProperties
   /** Why the operator disabled the code. */
@@ -175,19 +174,16 @@ export async function offeredTags({ reader }: DashboardDeps, account: Account): 
   return most.map(({ tag }) => tag).sort()
 }
 
-interface SectionOptions {
-  /** See `offeredTags`. */
-  tags: readonly string[]
-  /** Replaces the one on the page, in addition to the target of the request. */
-  isOutOfBand?: boolean
-}
-
-/** The toolbar and the list; only a first step if the account has no links. */
-export function listSection(
-  user: CurrentUser,
+/**
+ * The toolbar and the list; only a first step if the account has no links. `isOutOfBand`: it
+ * replaces the one on the page, in addition to the target of the request.
+ */
+export async function listSection(
+  { deps, user }: PageContext,
   table: LinkTable,
-  { tags, isOutOfBand = false }: SectionOptions,
-): Html {
+  isOutOfBand: boolean,
+): Promise<Html> {
+  const tags = await offeredTags(deps, user.account)
   const isEmpty = table.linkCount === 0 && !isFiltered(table)
   const all = attributes({
     id: 'links',

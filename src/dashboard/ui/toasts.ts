@@ -1,5 +1,5 @@
 import { type Html, html, type Value } from '../../lib/html.ts'
-import type { CurrentUser } from '../auth/guard.ts'
+import type { PageContext } from '../auth/guard.ts'
 import * as parts from './components.ts'
 import { icon } from './icons.ts'
 import { PAGE_SIZE } from './pager.ts'
@@ -18,14 +18,6 @@ const message = (children: Value): Html => html`
     ${closeButton()}
   </section>`
 
-/** The last action on the list: `?done=`, the number of links, and the codes that Undo restores. */
-export interface DoneQuery {
-  done?: string | undefined
-  n?: string | undefined
-  /** Separated by commas. */
-  undo?: string | undefined
-}
-
 const DONE: Readonly<Record<string, string>> = {
   deleted: 'deleted',
   paused: 'paused',
@@ -35,10 +27,12 @@ const DONE: Readonly<Record<string, string>> = {
   restored: 'restored',
 }
 
-export function doneToast(
-  user: Pick<CurrentUser, 'csrf'>,
-  { done = '', n, undo = '' }: DoneQuery,
-): Html | false {
+/**
+ * The last action on the list: `done`, the number of links, and the codes that Undo restores,
+ * separated by commas.
+ */
+export function doneToast({ user, query }: PageContext): Html | false {
+  const { done = '', n, undo = '' } = query
   const verb = Object.hasOwn(DONE, done) && DONE[done]
   if (!verb) return false
   const codes = undo

@@ -1,5 +1,6 @@
 import type { DayRange, VisitChange, Visits, VisitValue } from '../../analytics/visits.ts'
-import { DAY } from '../../lib/clock.ts'
+import { dateOf } from '../../hits/range.ts'
+import { HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { VisitKind } from '../../visits/values.ts'
 import { longDate } from './chart-ticks.ts'
@@ -75,13 +76,9 @@ export function knownPart({ hits, known, isEstimated }: Visits): string {
   return `${estimate}Details of ${known === hits ? 'all' : `${parts.count(known)} of`} ${all}.`
 }
 
-const dateOf = (day: number): Temporal.PlainDate =>
-  Temporal.Instant.fromEpochMilliseconds(day * DAY)
-    .toZonedDateTimeISO('UTC')
-    .toPlainDate()
-
 function periodOf({ from, to }: DayRange): string {
-  const [first, last] = [longDate(dateOf(from)), longDate(dateOf(to - 1))]
+  const textOf = (day: number) => longDate(dateOf(day * HOURS_OF_DAY, 'UTC'))
+  const [first, last] = [textOf(from), textOf(to - 1)]
   return first === last ? first : `${first} to ${last}`
 }
 
