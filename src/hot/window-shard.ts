@@ -46,7 +46,7 @@ const OVERFLOW = NO_SLOT
 /** Its OLDER and NEWER are the two ends of the chain. */
 const ENDS = OVERFLOW * RECORD_FIELDS
 
-// The last result of #leavesMs, so that the queue of a caller far over a lowered budget is not
+// The last result of #expiryMs, so that the queue of a caller far over a lowered budget is not
 // summed by each call. A budget of 0 stands for "none".
 const SUMMED_SLOT = 0
 const SUMMED_BUDGET = 1
@@ -236,7 +236,7 @@ export class WindowShard {
     const left = budget - count - shared
     if (left > 0 && (count === 0 || this.#gaps.hasRoom(slot))) {
       this.#decision.remaining = left
-      this.#decision.resetAfterMs = count === 0 ? 0 : this.#leavesMs(slot, 0, budget) - now
+      this.#decision.resetAfterMs = count === 0 ? 0 : this.#expiryMs(slot, 0, budget) - now
       return PASSES
     }
     let passes = now
@@ -244,7 +244,7 @@ export class WindowShard {
       this.counters.increment(ARENA_REFUSED)
       passes = (this.#records[slot * RECORD_FIELDS + NEWEST_MS] as number) + WINDOW_MS
     } else {
-      if (count >= budget) passes = this.#leavesMs(slot, count - budget, budget)
+      if (count >= budget) passes = this.#expiryMs(slot, count - budget, budget)
       if (shared > 0) passes = Math.max(passes, this.#passedAtMs(hash) + WINDOW_MS)
     }
     this.#decision.remaining = 0
@@ -259,7 +259,7 @@ export class WindowShard {
     else this.#gaps.push(slot, now - (records[at + NEWEST_MS] as number))
     records[at + NEWEST_MS] = now
     records[at + COUNT] = (records[at + COUNT] as number) + 1
-    // The cached sum of `#leavesMs` is out of date.
+    // The cached sum of `#expiryMs` is out of date.
     if (slot === this.#words[SUMMED_SLOT]) this.#words[SUMMED_BUDGET] = 0
     if (slot === OVERFLOW) {
       this.#cells[cellOf(hash)] = now
@@ -294,7 +294,7 @@ export class WindowShard {
   }
 
   /** When the request after the `earlier` oldest ones leaves the window. */
-  #leavesMs(slot: number, earlier: number, budget: number): number {
+  #expiryMs(slot: number, earlier: number, budget: number): number {
     const oldest = this.#records[slot * RECORD_FIELDS + OLDEST_MS] as number
     if (earlier === 0) return oldest + WINDOW_MS
     const words = this.#words

@@ -134,15 +134,16 @@ interface LinkEffectsOptions {
 /** The effects of a result, by the name of the call. Other calls have no effects. */
 const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) => void>> = {
   createEncoded: (effects, value) => effects.created(createdLinks(value)),
-  reserveCode: (effects, value) => effects.created(linksIn(value).map(asNew)),
-  changeUrl: (effects, value) => effects.changed(linksIn(value).map(codeOf)),
-  deleteLink: (effects, value) => effects.deleted(linksIn(value).map(codeOf)),
+  reserveCode: (effects, value) =>
+    effects.created(codesOf(value).map((code) => ({ code, reused: false }))),
+  changeUrl: (effects, value) => effects.changed(codesOf(value)),
+  deleteLink: (effects, value) => effects.deleted(codesOf(value)),
   patchLinks: (effects, value) => effects.patched(value as Partial<Patched>),
   changeProperties: (effects, value) => effects.patched(value as Partial<Patched>),
-  scheduleDeletion: (effects, value) => effects.changed(codesIn(value)),
-  undoDeletion: (effects, value) => effects.changed(codesIn(value)),
-  deleteDue: (effects, value) => effects.deleted(codesIn(value)),
-  deleteLinksOf: (effects, value) => effects.deleted(codesIn(value)),
+  scheduleDeletion: (effects, value) => effects.changed(codesOf(value)),
+  undoDeletion: (effects, value) => effects.changed(codesOf(value)),
+  deleteDue: (effects, value) => effects.deleted(codesOf(value)),
+  deleteLinksOf: (effects, value) => effects.deleted(codesOf(value)),
   disableCode: (effects) => effects.rulesChanged(),
   enableCode: (effects) => effects.rulesChanged(),
   disableAccount: (effects) => effects.rulesChanged(),
@@ -165,18 +166,14 @@ const importedLinks = (value: unknown): ImportedLink[] =>
         ([what]) => what === 'created',
       )
 
-/** A result that is a link; empty for undefined and for the name of a refusal. */
-const linksIn = (value: unknown): Link[] =>
-  typeof value === 'object' && value !== null ? [value as Link] : []
-
-/** A result that is an array of codes; empty for the name of a refusal. */
-const codesIn = (value: unknown): Code[] => (Array.isArray(value) ? (value as Code[]) : [])
+/** The codes of a result: a link, or an array of codes. None of undefined or a refusal's name. */
+function codesOf(value: unknown): Code[] {
+  if (Array.isArray(value)) return value as Code[]
+  return typeof value === 'object' && value !== null ? [(value as Link).code] : []
+}
 
 /** See `StoredResult` in `import/store.ts`. */
 type ImportedLink = [what: string, code: Code, aliases: string[]]
-
-const codeOf = ({ code }: Link): Code => code
-const asNew = ({ code }: Link) => ({ code, reused: false })
 
 /**
  * The effects of a committed write: on caches, QR images and the search index. It is called in the
