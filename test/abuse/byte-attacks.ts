@@ -130,7 +130,7 @@ export const csv: Attack = {
     await using attacked = await Attacked.start(program, UNLIMITED)
     const browser = await attacked.signIn(attacked.attacker, '192.0.2.7')
     const { csrf } = await browser.get('/app/links/bulk')
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { cookie } = browser
     const figures: Figure[] = []
     for (const mebibytes of isShort ? [1] : [2, 7.9]) {
       const form = new FormData()

@@ -176,7 +176,7 @@ export const pages: Attack = {
       await attacked.post('/api/bulk-shorten', attacker, JSON.stringify({ urls }))
     }
     const browser = await attacked.signIn(attacker, '192.0.2.7')
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { cookie } = browser
     const ask = (path: string) => attacked.service.fetch(path, { headers: { cookie } })
     const quiet = await attacked.observe(() => Bun.sleep(isShort ? 200 : 2000))
     let served = 0
@@ -214,7 +214,7 @@ export const crowds: Attack = {
     const { attacker, env } = attacked
     const member = await Member.create(program, env, 'member@example.com', 'enterprise')
     const browser = await attacked.signIn(attacker, '192.0.2.7')
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { cookie } = browser
     const until = performance.now() + (isShort ? 1000 : 5000)
     const load = async () => {
       while (performance.now() < until) {

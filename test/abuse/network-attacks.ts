@@ -84,7 +84,7 @@ interface Form {
 async function formOf(attacked: Attacked, path: string): Promise<Form> {
   const browser = new Visitor(attacked.service, { from: '192.0.2.50' })
   const { csrf } = await browser.get(path)
-  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const { cookie } = browser
   return { cookie, csrf }
 }
 
@@ -147,7 +147,7 @@ export const signIns: Attack = {
 
     const member = await attacked.signIn(attacker, '192.0.2.7')
     const { csrf } = await member.get('/app/account')
-    const cookie = [...member.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { cookie } = member
     const own: Form = { cookie, csrf }
     isDone = false
     const changes = { csrf, current: PASSWORD, password: PASSWORD }

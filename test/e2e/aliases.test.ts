@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
-import { checkDatabase } from '../../src/backup/invariants.ts'
-import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { problemsOf } from '../support/problems.ts'
 
 /** Aliases: further paths of a link, in exact case. */
 
@@ -12,12 +11,6 @@ const ALL = { env: { IMPORT_ALIASES: 'all' } }
 const patch = (app: TestApp, aliases: unknown, code = CODE, key = 'free') =>
   app.call('PATCH', `/api/links/${code}`, { key, json: { aliases } })
 const follow = (app: TestApp, path: string) => app.call('GET', `/${path}`)
-
-/** Every problem that `hopcode check` would report. */
-function problemsOf(app: TestApp) {
-  using db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
-  return [...checkDatabase(db)].filter(({ status }) => status === 'problem')
-}
 
 const WELL_FORMED = [
   'a',

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { checkDatabase } from '../../src/backup/invariants.ts'
 import { movingCommands } from '../../src/cli/moving.ts'
-import { databaseFile, openReadonly } from '../../src/db/open.ts'
+import { databaseFile } from '../../src/db/open.ts'
 import type { ImportMessage, ImportWrites } from '../../src/import/store.ts'
 import type { Caller } from '../../src/lib/thread.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { setUpOwner } from '../support/dashboard.ts'
 import { sharedRows } from '../support/database-rows.ts'
+import { problemsOf } from '../support/problems.ts'
 
 /** POST /api/import and GET /api/export. */
 
@@ -26,12 +26,6 @@ const outcomes = async (app: TestApp, lines: readonly unknown[], query = '', key
 const exported = async (app: TestApp, key = 'free') =>
   (await app.call('GET', '/api/export', { key })).text.split('\n').slice(1).join('\n')
 const follow = (app: TestApp, path: string) => app.call('GET', `/${path}`)
-
-/** Every problem that `hopcode check` would report. */
-function problemsOf(app: TestApp) {
-  using db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
-  return [...checkDatabase(db)].filter(({ status }) => status === 'problem')
-}
 
 const FULL = {
   code: 'SPRING26',

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Answer, type CallOptions, START, type TestApp, testApp } from '../support/app.ts'
-import { ENDPOINTS, type Endpoint, nameOf, pathOf, READS, WRITES } from '../support/endpoints.ts'
+import { ALL, type Endpoint, nameOf, pathOf, READS, WRITES } from '../support/endpoints.ts'
 
 /** The spec's chapter "Limits": budgets and their window. */
 
@@ -88,8 +88,8 @@ test('X-RateLimit-Limit, -Remaining and -Reset are exact on every endpoint, erro
   const { code } = await app.shorten('https://example.com/', 'pro')
   app.advance(250)
   const left = { read: 300, write: 60 }
-  for (const endpoint of ENDPOINTS) {
-    const options: CallOptions = endpoint.method === 'POST' ? { json: {} } : {}
+  for (const endpoint of ALL) {
+    const options: CallOptions = endpoint.method === 'GET' ? {} : { json: {} }
     for (const asked of [code, 'UNKNOWN1']) {
       const path = pathOf(endpoint, asked)
       const answer = await app.call(endpoint.method, path, { ...options, key: 'free' })

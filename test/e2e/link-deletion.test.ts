@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { checkDatabase } from '../../src/backup/invariants.ts'
-import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
 import type { Visitor } from '../support/dashboard.ts'
 import { temporaryFolderInMemory } from '../support/folder.ts'
 import { makeMember } from '../support/members.ts'
+import { problemsOf } from '../support/problems.ts'
 
 /** Deletions in the dashboard take effect after 30 seconds and can be undone until then. */
 
@@ -111,12 +110,3 @@ test('the link of another account cannot be deleted or kept', async () => {
   }
   expect((await owner.get(PATH)).text).toContain('This link will be deleted in')
 })
-
-function problemsOf(app: TestApp) {
-  const db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
-  try {
-    return [...checkDatabase(db)].filter(({ status }) => status === 'problem')
-  } finally {
-    db.close()
-  }
-}

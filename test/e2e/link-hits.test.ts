@@ -139,13 +139,3 @@ test('the hits of a code are for its owner: any other code is not found', async 
     expect(await app.call('GET', path)).toMatchObject({ status: 401, body: { error } })
   }
 })
-
-test('each request takes one slot of the read budget, a refused one too', async () => {
-  await using app = await testApp()
-  await app.claim('SPRING', 'https://example.com/spring')
-  const left = async (path: string) =>
-    Number((await get(app, path)).headers.get('x-ratelimit-remaining'))
-  expect(await left('/api/hits')).toBe(299)
-  expect(await left('/api/links/SPRING/hits?by=hour')).toBe(298)
-  expect(await left('/api/hits?by=week')).toBe(297)
-})

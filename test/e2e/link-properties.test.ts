@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
-import { checkDatabase } from '../../src/backup/invariants.ts'
-import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { problemsOf } from '../support/problems.ts'
 
 /** Titles, tags, notes and rules of links, through GET and PATCH /api/links/{code}. */
 
@@ -137,34 +136,6 @@ test('a code of another account is answered like an unknown one', async () => {
   expect((await get(app, CODE, 'pro')).body).toEqual(PLAIN)
 })
 
-test('refusals come in the order of the other endpoints', async () => {
-  await using app = await testApp({ env: { ENTERPRISE_WRITES_PER_MINUTE: '3' } })
-  const key = 'enterprise'
-  const json = { title: 1 }
-  const path = '/api/links/UNKNOWN26'
-  app.maintenance(app.now() + 60_000)
-  expect(await app.call('PATCH', path, { json })).toMatchObject({ status: 503 })
-  expect(await app.call('GET', path)).toMatchObject({ status: 503 })
-  app.maintenance(undefined)
-  app.advance(2000)
-  expect(await app.call('PATCH', path, { json })).toMatchObject({ status: 401 })
-  expect(await app.call('GET', path)).toMatchObject({ status: 401 })
-  expect(await app.call('PATCH', path, { key, raw: '{}' })).toMatchObject({ status: 415 })
-  expect(await app.call('PATCH', path, { key, json })).toMatchObject({ status: 400 })
-  expect(await app.call('PATCH', path, { key, json: {} })).toMatchObject({ status: 404 })
-  expect(await app.call('PATCH', path, { key, json })).toMatchObject({ status: 429 })
-  expect(await app.call('GET', path, { key })).toMatchObject({ status: 404 })
-  expect(await app.call('DELETE', path, { key })).toMatchObject({ status: 405 })
-})
-
-test('a blocked host cannot be the destination after the end', async () => {
-  await using app = await testApp()
-  await app.claim(CODE, URL)
-  const own = await patch(app, { expired_url: 'http://hop.test/OTHER26', title: 'x' })
-  expect(own).toMatchObject({ status: 422 })
-  expect((await get(app)).body).toEqual(PLAIN)
-})
-
 test('properties count towards the quota of bytes, and a deletion makes room', async () => {
   await using app = await testApp({ env: { FREE_URL_BYTES_MAX: '1024' } })
   const { passcode } = await app.claim(CODE, URL)
@@ -206,12 +177,3 @@ test('a revoked key changes nothing, also if it was revoked while the body arriv
   expect(await patch(app, { title: 'x' }, CODE, old)).toMatchObject({ status: 401 })
   expect((await get(app)).body).toEqual(PLAIN)
 })
-
-function problemsOf(app: TestApp) {
-  const db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
-  try {
-    return [...checkDatabase(db)].filter(({ status }) => status === 'problem')
-  } finally {
-    db.close()
-  }
-}

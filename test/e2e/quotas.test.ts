@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { checkDatabase } from '../../src/backup/invariants.ts'
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
 import { makeMember } from '../support/members.ts'
+import { problemsOf } from '../support/problems.ts'
 
 /** What an account may store by its plan: links, and bytes of URLs. */
 
@@ -16,18 +16,13 @@ const shorten = (app: TestApp, url: string, key?: string) => send(app, 'shorten'
 const url = (n: number | string) => `https://example.com/${n}`
 
 function stored(app: TestApp) {
-  const db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
-  try {
-    const problems = [...checkDatabase(db)].filter(({ status }) => status === 'problem')
-    const rows = db
-      .query<{ links: number; bytes: number }, []>(
-        'SELECT link_count AS links, url_bytes AS bytes FROM accounts ORDER BY id',
-      )
-      .all()
-    return { problems, rows }
-  } finally {
-    db.close()
-  }
+  using db = openReadonly(databaseFile(app.dataDir), { cacheKiB: 1024 })
+  const rows = db
+    .query<{ links: number; bytes: number }, []>(
+      'SELECT link_count AS links, url_bytes AS bytes FROM accounts ORDER BY id',
+    )
+    .all()
+  return { problems: problemsOf(app), rows }
 }
 
 test('a plan’s quota of links is enforced on shorten, bulk and reserve, and a deletion makes room', async () => {

@@ -52,8 +52,13 @@ export class Visitor {
     return this.post('/app/sign-in', { email, password })
   }
 
+  /** The value of the header. */
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+
   async #send(path: string, init: RequestInit): Promise<Seen> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { cookie } = this
     const response = await fetch(new URL(path, this.#app.url), {
       ...init,
       headers: { ...this.#headers, ...(cookie && { cookie }), ...init.headers },

@@ -28,7 +28,7 @@ export async function uploadLogo(
   const body = new FormData()
   body.set('csrf', (await visitor.get('/app/qr')).csrf)
   body.set('logo', new File([logo], 'logo'))
-  const cookie = [...visitor.cookies].map(([key, value]) => `${key}=${value}`).join('; ')
+  const { cookie } = visitor
   const headers = { cookie, 'sec-fetch-site': 'same-origin' }
   const answer = await fetch(`${app.url}/app/qr/logo`, {
     method: 'POST',

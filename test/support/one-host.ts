@@ -47,8 +47,6 @@ const LIST: readonly OneHost[] = [
       'dashboard-links': ['asking for free codes', 'takes a place of the account’s write budget'],
       endpoints: ['refuses in one order'],
       'link-rules': ['the limit of a paused link'],
-      'link-properties': ['in the order of the other endpoints'],
-      'link-hits': ['takes one slot of the read budget'],
       maintenance: ['every endpoint of the API is 503', 'the stored images go on'],
       methods: ['HEAD on any GET path'],
       redirect: ['GET /{code} is 404 for a code'],
