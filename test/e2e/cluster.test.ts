@@ -198,6 +198,32 @@ testCluster('a limit of hits includes the hits that other hosts have counted', a
   expect(await first.service.hitCount(code)).toBe(5)
 })
 
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0'
+
+testCluster('details of redirects on all hosts add up on each of them', async () => {
+  const all = await cluster()
+  const { key, hosts } = all
+  const { code } = await shorten(hosts[0] as TestHost, key)
+  for (const host of hosts) {
+    for (let hit = 0; hit < 3; hit++) {
+      const headers = { 'user-agent': FIREFOX, referer: 'https://blog.example/post' }
+      expect((await host.fetch(`/${code}`, { headers })).status).toBe(302)
+    }
+  }
+  for (const host of hosts) {
+    const referrers = async () => {
+      const headers = { 'x-api-key': key }
+      return (await host.fetch(`/api/links/${code}/visits`, { headers })).json()
+    }
+    await eventually('the details are written', async () => {
+      const { known } = (await referrers()) as { known: number }
+      return known === 3 * hosts.length
+    })
+    const values = [{ value: 'blog.example', name: 'blog.example', hits: 3 * hosts.length }]
+    expect(await referrers()).toMatchObject({ values, other: 0 })
+  }
+})
+
 testCluster('at rest, the databases of all hosts are equal row by row', async () => {
   const all = await cluster()
   await all.rest()
