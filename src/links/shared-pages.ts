@@ -29,7 +29,7 @@ export function sharedPageWrites(db: Database) {
      SELECT id, ?1, ?2 FROM links WHERE id = ?3 AND account_id = ?4
      ON CONFLICT (link_id) DO UPDATE SET hash = ?1, shows_url = ?2`,
   )
-  const remove = db.prepare<null, [number]>('DELETE FROM shared_pages WHERE link_id = ?')
+  const remove = sharedPageRemover(db)
   return {
     /** Creates the page of a link, or gives it another address. False: nothing is changed. */
     sharePage({ author, linkId, hash, showsUrl }: ShareCommand): boolean {
@@ -38,7 +38,7 @@ export function sharedPageWrites(db: Database) {
     },
 
     unsharePage({ linkId }: { linkId: number }): void {
-      remove.run(linkId)
+      remove(linkId)
     },
   }
 }
