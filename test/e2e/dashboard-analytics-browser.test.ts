@@ -144,25 +144,3 @@ test('the end of maintenance is typed in the visitor’s own zone', async () => 
   const { body } = await app.call('GET', '/api/status')
   expect(body.error).toBe('Service under maintenance until 2026-03-02T00:15:00.000Z')
 })
-
-test('without scripts a key is rotated, and the old one is ended after a page that asks', async () => {
-  await using app = await testApp()
-  const { owner, key: old } = await setUpOwner(app)
-  const options = { javaScriptEnabled: false }
-  await using opened = await openAs(browser(), { app, visitor: owner, options })
-  const { page } = opened
-  await page.goto(`${app.url}/app/keys`)
-  await page.getByRole('button', { name: 'Rotate the key' }).click()
-  const key = await page.getByLabel('API key', { exact: true }).inputValue()
-  expect(key).toStartWith('hop_')
-  expect(await page.locator('time[data-countdown]').textContent()).toBe('24 h 0 min')
-  await page
-    .locator('tr', { hasText: old.slice(-4) })
-    .getByRole('link', { name: /^Revoke the key .* now$/ })
-    .click()
-  await page.getByRole('button', { name: 'Revoke the key now' }).click()
-  await page.getByText('The key is revoked and no longer works.').waitFor()
-  expect((await app.call('GET', '/api/list', { key: old })).status).toBe(401)
-  expect((await app.call('GET', '/api/list', { key })).status).toBe(200)
-  expect(await page.content()).not.toContain(key)
-})

@@ -166,19 +166,6 @@ test('the answer may be the file itself: new rows with their passcodes, failed o
   expect(deleted).toBe(200)
 })
 
-test('the file that the page saves by itself has the same rows', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  const { text } = await send(app, free, { urls: 'https://a.example/?q=1,2' })
-  const saved = /<pre id="created-csv" hidden>([^<]*)<\/pre>/.exec(text)?.[1] ?? ''
-  const [row] = parse(saved.replaceAll('&quot;', '"'), { columns: true }) as Record<
-    string,
-    string
-  >[]
-  expect(row).toMatchObject({ url: 'https://a.example/?q=1,2', note: 'new' })
-  expect(row?.passcode).toMatch(/^[A-Z0-9]{24}$/)
-})
-
 test('the form accepts 24 KiB for each URL of the plan’s batch, and 8 MiB at most', async () => {
   await using app = await testApp()
   const limits = { free: '2464 KiB', pro: '8 MiB', enterprise: '8 MiB' }

@@ -82,6 +82,28 @@ test('properties are saved in place, and a refused field is focused and keeps it
   expect(others).toEqual([])
 })
 
+test('the preview of the QR code follows the colors, and is downloaded and copied', async () => {
+  await using app = await testApp()
+  await using opened = await open(app)
+  const { page, problems } = opened
+  await page.clock.install()
+  await page.reload()
+  await page.getByLabel('Background').fill('#223355')
+  await page.clock.runFor(1000)
+  await page.getByText('The two colors are too similar').waitFor()
+  expect(await page.locator('.printed img').getAttribute('src')).toContain('light=%23223355')
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download PNG' }).click(),
+  ])
+  expect(download.suggestedFilename()).toBe('SPRING26.png')
+  await page.getByRole('button', { name: 'Copy as image' }).click()
+  await page.getByText('The image is copied.').waitFor()
+  await page.clock.runFor(4000)
+  await page.getByText('The image is copied.').waitFor({ state: 'hidden' })
+  expect(problems).toEqual([])
+})
+
 test('only the QR code and its short URL are printed', async () => {
   await using app = await testApp()
   await using opened = await open(app)
@@ -95,7 +117,8 @@ test('only the QR code and its short URL are printed', async () => {
       })
       .map((element) => element.className)`)
   expect(frames).toEqual([])
-  expect(await page.locator('.printed img').isVisible()).toBe(true)
+  expect(await page.evaluate('document.body.innerText.trim()')).toBe(`hop.test/${CODE}`)
+  expect(await page.locator('img:visible').count()).toBe(1)
 })
 
 test('the time until a deleted link is gone counts down', async () => {

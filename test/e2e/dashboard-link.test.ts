@@ -34,10 +34,12 @@ test('another account’s code, an unknown one and nonsense are one and the same
   const ann = await makeMember(app, 'ann@example.com')
   await app.claim('SPRING26', 'https://example.com/', 'pro')
   const token = (await ann.get('/app/links')).csrf
-  const paths = ['', '/hits.csv', '/qr.png', '/qr.svg', '/delete']
-  const forms = ['', '/properties', '/pause', '/delete', '/undo-delete']
+  const files = ['/hits.csv', '/visits', '/visits.csv', '/qr.png', '/qr.svg']
+  const paths = ['', '?range=24h', '/delete', ...files]
+  const changes = ['/properties', '/aliases', '/pause', '/share', '/unshare']
+  const forms = ['', '/delete', '/undo-delete', ...changes]
   const see = async (code: string) => {
-    const seen = []
+    const seen = [await ann.get(`/app/analytics/${code}`, { 'hx-request': 'true' })]
     for (const path of paths) seen.push(await ann.get(pathOf(code) + path))
     const fields = { csrf: token, url: 'https://evil.example/', title: 'Mine', paused: '1' }
     for (const path of forms) seen.push(await ann.post(pathOf(code) + path, fields))

@@ -1,6 +1,8 @@
 import { expect } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import type { Page } from 'playwright-core'
+import { parse } from 'csv-parse/sync'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { type TestApp, testApp } from '../support/app.ts'
 import { browserTests, openAs } from '../support/browser.ts'
 import type { Visitor } from '../support/dashboard.ts'
@@ -30,12 +32,30 @@ async function fill(app: TestApp, count = 50): Promise<void> {
   }
 }
 
-async function open(app: TestApp, visitor: Visitor, size = { width: 1280, height: 800 }) {
-  const opened = await openAs(browser(), { app, visitor, options: { viewport: size } })
+const LAPTOP = { width: 1280, height: 800 }
+
+async function open(
+  app: TestApp,
+  visitor: Visitor,
+  { viewport = LAPTOP, ...options }: BrowserContextOptions = {},
+) {
+  const opened = await openAs(browser(), { app, visitor, options: { viewport, ...options } })
   const permissions = ['clipboard-read', 'clipboard-write']
   await opened.page.context().grantPermissions(permissions, { origin: app.url })
   await opened.page.goto(`${app.url}/app/links`)
   return opened
+}
+
+/** The list of a service of its own, with links of these codes, or with as many as `fill` makes. */
+async function openList(links: string[] | number = [], options?: BrowserContextOptions) {
+  await using stack = new AsyncDisposableStack()
+  const app = stack.use(await testApp())
+  const free = await makeMember(app, 'free@example.com')
+  if (typeof links === 'number') await fill(app, links)
+  else for (const code of links) await app.claim(code)
+  const { page, problems } = stack.use(await open(app, free, options))
+  const disposal = stack.move()
+  return { app, page, problems, [Symbol.asyncDispose]: () => disposal.disposeAsync() }
 }
 
 test('a code is shown whole beside a long title and long tags, and the search field has its place', async () => {
@@ -47,7 +67,7 @@ test('a code is shown whole beside a long title and long tags, and the search fi
   const json = { title: 'W'.repeat(60), tags }
   await app.call('PATCH', `/api/links/${code}`, { key: 'free', json })
   for (const width of [1280, 360]) {
-    await using opened = await open(app, free, { width, height: 800 })
+    await using opened = await open(app, free, { viewport: { width, height: 800 } })
     const cut = await opened.page.evaluate(`[...document.querySelectorAll('.links .name a')]
         .filter((link) => link.firstElementChild.getBoundingClientRect().width >
           link.getBoundingClientRect().width)
@@ -70,7 +90,7 @@ test('ten rows fit a laptop and five a phone, the first is near the top, and a r
     { width: 320, height: 640, rowsMin: 3, topMax: 320 },
   ]
   for (const { rowsMin, topMax, ...size } of sizes) {
-    await using opened = await open(app, free, size)
+    await using opened = await open(app, free, { viewport: size })
     const { page, problems } = opened
     expect(await rows(page).count()).toBe(50)
     const boxes = await Promise.all((await rows(page).all()).map((row) => row.boundingBox()))
@@ -90,11 +110,8 @@ test('ten rows fit a laptop and five a phone, the first is near the top, and a r
 })
 
 test('Enter creates the link, copies it and shows its QR code; the list and the focus stay', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  await fill(app, 30)
-  await using opened = await open(app, free)
-  const { page, problems } = opened
+  await using opened = await openList(30)
+  const { app, page, problems } = opened
   await page.evaluate('scrollTo(0, 40)')
   const field = page.getByLabel('Shorten a URL')
   await field.fill('example.com/new')
@@ -109,18 +126,24 @@ test('Enter creates the link, copies it and shows its QR code; the list and the 
   expect(await page.evaluate('document.activeElement.id')).toBe('field-url')
   expect(await field.inputValue()).toBe('')
   expect(await page.evaluate('scrollY')).toBe(40)
+  await toast.getByText('For the API: passcode').click()
+  const passcode = await toast.getByLabel('Passcode', { exact: true }).inputValue()
+  await toast.getByRole('button', { name: 'Copy Passcode' }).click()
+  await page.getByText('Copied.', { exact: true }).waitFor()
+  expect(await clipboard(page)).toBe(passcode)
   await toast.getByRole('button', { name: 'Undo' }).click()
   await page.getByText('deleted', { exact: false }).first().waitFor()
   const code = shown?.slice('hop.test/'.length)
   expect((await app.call('GET', `/${code}`)).status).toBe(404)
+  // A reload shows no passcode and creates nothing again. A deleted link stays for Undo.
+  await page.reload()
+  expect(await page.content()).not.toContain(passcode)
+  expect(await rows(page).count()).toBe(31)
   expect(problems).toEqual([])
 })
 
 test('keys move between rows, copy, select, search and open; a pasted URL is shortened', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  for (const code of ['SPRING26', 'SUMMER26', 'AUTUMN26']) await app.claim(code)
-  await using opened = await open(app, free)
+  await using opened = await openList(['SPRING26', 'SUMMER26', 'AUTUMN26'])
   const { page, problems } = opened
   const { keyboard } = page
   await keyboard.press('j')
@@ -169,10 +192,7 @@ test('keys move between rows, copy, select, search and open; a pasted URL is sho
 })
 
 test('while a code is typed the form says whether it is free, and the list does not move', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  await app.claim('SPRING26')
-  await using opened = await open(app, free)
+  await using opened = await openList(['SPRING26'])
   const { page, problems } = opened
   const before = await rows(page).first().boundingBox()
   const field = page.getByLabel('Custom code')
@@ -185,15 +205,20 @@ test('while a code is typed the form says whether it is free, and the list does 
     await page.locator('#code-status').getByText(says, { exact: true }).waitFor()
     expect(await rows(page).first().boundingBox()).toEqual(before)
   }
-  expect(problems).toEqual([])
+  // Sent all the same, both fields keep their text.
+  await page.getByLabel('Shorten a URL').fill('https://example.com/kept')
+  await field.fill('spring26')
+  await page.getByRole('button', { name: 'Shorten', exact: true }).click()
+  await page.getByText('Code already in use: SPRING26').waitFor()
+  await page.locator('#field-code:focus').waitFor()
+  expect(await field.inputValue()).toBe('spring26')
+  expect(await page.getByLabel('Shorten a URL').inputValue()).toBe('https://example.com/kept')
+  expect(problems.filter((text) => !/status of 4(09|22)/.test(text))).toEqual([])
 })
 
 test('a click anywhere on a row opens the link, and selected links are changed together', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  for (const code of ['SPRING26', 'SUMMER26', 'AUTUMN26']) await app.claim(code)
-  await using opened = await open(app, free)
-  const { page, problems } = opened
+  await using opened = await openList(['SPRING26', 'SUMMER26', 'AUTUMN26'])
+  const { app, page, problems } = opened
   await page.getByLabel('Select SPRING26').check()
   await page.getByLabel('Select SUMMER26').check()
   await page.getByText('2 selected').waitFor()
@@ -227,7 +252,7 @@ test('on a phone all actions for selected links are in view, and every row can b
     { width: 390, height: 844 },
     { width: 320, height: 640 },
   ]) {
-    await using opened = await open(app, free, size)
+    await using opened = await open(app, free, { viewport: size })
     const { page } = opened
     await rows(page).first().getByRole('checkbox').check()
     const bar = page.getByRole('group', { name: 'Selected links' })
@@ -246,13 +271,8 @@ test('on a phone all actions for selected links are in view, and every row can b
 })
 
 test('without scripts selected links are changed together, and an own code is claimed', async () => {
-  await using app = await testApp()
-  const free = await makeMember(app, 'free@example.com')
-  await app.claim('SPRING26')
-  const options = { javaScriptEnabled: false }
-  await using opened = await openAs(browser(), { app, visitor: free, options })
-  const { page } = opened
-  await page.goto(`${app.url}/app/links`)
+  await using opened = await openList(['SPRING26'], { javaScriptEnabled: false })
+  const { app, page } = opened
   expect(await page.getByRole('button', { name: 'Pause' }).isVisible()).toBe(false)
   await page.getByLabel('Select SPRING26').check()
   await page.getByRole('button', { name: 'Pause' }).click()
@@ -263,4 +283,50 @@ test('without scripts selected links are changed together, and an own code is cl
   await page.getByRole('button', { name: 'Shorten' }).click()
   await page.getByRole('heading', { name: 'The code is yours' }).waitFor()
   expect((await app.call('GET', '/SUMMER26')).headers.get('location')).toBe('https://example.com')
+  await page.getByLabel('Search links').fill('spring')
+  await page.getByRole('button', { name: 'Search' }).click()
+  expect(await rows(page).count()).toBe(1)
+  expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
+})
+
+test('typing searches, and the address follows; the field keeps the focus', async () => {
+  await using opened = await openList(['SPRING26', 'SUMMER26'])
+  const { page, problems } = opened
+  expect(await rows(page).count()).toBe(2)
+  await page.getByLabel('Search links').pressSequentially('spring')
+  await page.waitForURL('**/app/links?q=spring')
+  expect(await rows(page).count()).toBe(1)
+  // What matches is counted after the rows are shown.
+  await page.locator('#found').getByText('1 of 2 links', { exact: true }).waitFor()
+  expect(await page.evaluate('document.activeElement.id')).toBe('field-q')
+  await page.getByLabel('Search links').fill('')
+  await page.waitForURL('**/app/links')
+  expect(await rows(page).count()).toBe(2)
+  expect(problems).toEqual([])
+})
+
+test('the new rows of a bulk are saved as a file, from the page and in its place', async () => {
+  await using opened = await openList()
+  const { app, page, problems } = opened
+  await page.goto(`${app.url}/app/links/bulk`)
+  const save = async (name: string) => {
+    const button = page.getByRole('button', { name })
+    const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
+    const text = readFileSync(await download.path(), 'utf8')
+    return parse(text, { columns: true }) as Record<string, string>[]
+  }
+  const field = page.getByLabel('URLs, one per line')
+  await field.fill('https://a.example/?q="1,2"')
+  const [first] = await save('Shorten and download CSV')
+  await page.getByText('The file contains all results, failed lines first.').waitFor()
+  expect(first).toMatchObject({ url: 'https://a.example/?q="1,2"', note: 'new' })
+  // The page stays, and its form can be sent again.
+  await field.fill('https://b.example/?q="1,2"\nnonsense')
+  await page.getByRole('button', { name: 'Shorten all' }).click()
+  await page.getByText('1 new link. 1 line failed.').waitFor()
+  expect(await field.inputValue()).toBe('nonsense')
+  const [second] = await save('Download as CSV')
+  expect(second).toMatchObject({ url: 'https://b.example/?q="1,2"', note: 'new' })
+  expect(second?.passcode).toMatch(/^[A-Z0-9]{24}$/)
+  expect(problems).toEqual([])
 })

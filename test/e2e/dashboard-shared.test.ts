@@ -114,18 +114,6 @@ test('a page that does not exist is a read, and reads are limited', async () => 
   expect([...statuses]).toEqual([404, 429])
 })
 
-test('nobody shares the link of another account', async () => {
-  await using app = await testApp({ visitFlushMs: 20, env: ENV })
-  const { owner } = await shared(app)
-  const { body } = await app.call('POST', '/api/shorten', {
-    key: 'free',
-    json: { url: 'https://example.com/' },
-  })
-  const path = `/app/links/${body.code}`
-  expect((await owner.post(`${path}/share`, {}, { from: '/app/links' })).status).toBe(404)
-  expect((await owner.post(`${path}/unshare`, {}, { from: '/app/links' })).status).toBe(404)
-})
-
 testInBrowser(
   'the public page is accessible, and the chart says how busy the link is now',
   async () => {

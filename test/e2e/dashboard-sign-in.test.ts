@@ -4,7 +4,6 @@ import { eventually, type TestApp, testApp } from '../support/app.ts'
 import { OWNER, PASSWORD, setUpOwner, Visitor } from '../support/dashboard.ts'
 import {
   addOneTimeLink,
-  disable,
   lastUseOfKey,
   makeMember,
   markDeleted,
@@ -79,20 +78,6 @@ test('the set-up makes an account of the command line the owner, asks for no pas
   })
   expect((await owner.get('/app/account')).text).toContain('/app/service')
   expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 401 })
-})
-
-test('an invitation makes an account of its plan and address, once', async () => {
-  await using app = await testApp()
-  const path = addOneTimeLink(app, { purpose: 'invite', plan: 'pro', email: 'ann@example.com' })
-  const guest = new Visitor(app)
-  const seen = await guest.post(path, { email: 'eve@example.com', password: PASSWORD })
-  expect(seen.text).toContain('hop_')
-  const { text } = await guest.get('/app/account')
-  expect(text).toContain('ann@example.com')
-  expect(text).toContain('Pro')
-  expect(text).not.toContain('eve@example.com')
-  expect(text).not.toContain('/app/service')
-  expect((await new Visitor(app).get(path)).status).toBe(404)
 })
 
 test('two who take up one invitation at the same moment make one account', async () => {
@@ -325,18 +310,6 @@ test('the only owner cannot delete the account', async () => {
   await owner.post(path, { current: PASSWORD }, { from: '/app/account' })
   expect((await owner.get('/app/account')).status).toBe(200)
   expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 200 })
-})
-
-test('a disabled account cannot sign in or use its key, and its links go on', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, 'free@example.com')
-  const key = app.key('free')
-  const { code } = await app.claim('SPRING26')
-  disable(app, 'free@example.com')
-  expect((await ann.get('/app/account')).status).toBe(303)
-  expect((await new Visitor(app).signIn('free@example.com')).status).toBe(401)
-  expect(await app.call('GET', '/api/list', { key })).toMatchObject({ status: 401 })
-  expect(await app.call('GET', `/${code}`)).toMatchObject({ status: 302 })
 })
 
 test('signing in opens the requested page, and never another site', async () => {

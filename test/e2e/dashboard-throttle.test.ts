@@ -95,17 +95,6 @@ test('an unknown address is slowed down like a known one', async () => {
   expect(await guess(app, '192.0.2.67', 7, 'nobody@example.com')).toEqual(known)
 })
 
-test('inside a session, a password that is asked for again has five guesses', async () => {
-  await using app = await testApp()
-  const ann = await makeMember(app, ANN)
-  const statuses: number[] = []
-  for (let i = 0; i < 6; i++) {
-    const sent = { current: `guess number ${i}` }
-    statuses.push((await ann.post('/app/account/delete', sent)).status)
-  }
-  expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
-})
-
 test('a stop does not wait for a login flood: each pending sign-in gets an answer', async () => {
   await using app = await testApp()
   const crowd = Array.from({ length: 60 }, (_, i) => guess(app, `198.51.100.${i + 1}`, 1))

@@ -88,18 +88,6 @@ test('without a source of countries, the panel says how to get one', async () =>
   expect(text).toContain('COUNTRY_FILE')
 })
 
-test('the values of another account’s link are not found', async () => {
-  await using app = await testApp({ visitFlushMs: 20, env: ENV })
-  const { owner } = await followed(app, { times: 1 })
-  const { body } = await app.call('POST', '/api/shorten', {
-    key: 'free',
-    json: { url: 'https://example.com/' },
-  })
-  for (const path of ['visits', 'visits.csv']) {
-    expect((await owner.get(`/app/links/${body.code}/${path}`)).status).toBe(404)
-  }
-})
-
 const LONG_SESSIONS = { SESSION_IDLE_MINUTES: '10080', SESSION_MAX_HOURS: '168' }
 
 /** What the panels say of people and bots, without markup. */

@@ -10,9 +10,8 @@ import {
   keyField,
   listWith,
   openMenu,
-  passwordField,
   press,
-  setupAddress,
+  setUp,
   signIn,
   signOut,
 } from '../support/walk.ts'
@@ -28,10 +27,7 @@ test('the pages that ask for a password or a code once more are accessible and f
   await using watched = await watch(browser(), app)
   const { page, said, faults, look } = watched
   const reload = () => page.goto(page.url())
-  await page.goto(setupAddress(app))
-  await page.getByLabel('E-mail address').fill(OWNER)
-  await passwordField(page).fill('eleven silent bees')
-  await press(page, 'Create account')
+  await setUp(page, app, 'eleven silent bees')
   await page.getByLabel('Current password of this account').fill('not this one')
   await look('setup-existing')
   await page.getByLabel('New password').fill(PASSWORD)

@@ -2,7 +2,7 @@ import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
 import { browserTests } from '../support/browser.ts'
-import { OWNER, PASSWORD, setUpOwner } from '../support/dashboard.ts'
+import { PASSWORD, setUpOwner } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
 import { disableLink } from '../support/moderation.ts'
 import { addMany, fillAccount, follow, LONGEST_CODE, watch } from '../support/screens.ts'
@@ -13,6 +13,7 @@ import {
   openMenu,
   passwordField,
   press,
+  setUp,
   setupAddress,
   signIn,
   signOut,
@@ -43,10 +44,7 @@ test('from the first start’s link to a code that is gone: key, link, hit, rota
   const permissions = ['clipboard-read', 'clipboard-write']
   await page.context().grantPermissions(permissions, { origin: app.url })
 
-  await page.goto(setupAddress(app))
-  await page.getByLabel('E-mail address').fill(OWNER)
-  await passwordField(page).fill(PASSWORD)
-  await press(page, 'Create account')
+  await setUp(page, app)
   await press(page, 'Copy API key')
   await page.getByText('Copied.', { exact: true }).waitFor()
   const first = String(await page.evaluate('navigator.clipboard.readText()'))
@@ -106,9 +104,7 @@ test('the auth pages are accessible and fit every width: setting up, signing in,
   const { page, said, faults, look } = watched
   await page.goto(setupAddress(app))
   await look('setup')
-  await page.getByLabel('E-mail address').fill(OWNER)
-  await passwordField(page).fill('password')
-  await press(page, 'Create account')
+  await setUp(page, app, 'password')
   await look('setup-refused')
   await passwordField(page).fill(PASSWORD)
   await press(page, 'Create account')
@@ -118,6 +114,9 @@ test('the auth pages are accessible and fit every width: setting up, signing in,
     await look(`${path}-empty`)
   }
   await signOut(page)
+  await passwordField(page).fill(PASSWORD)
+  await press(page, 'Show the password')
+  expect(await passwordField(page).getAttribute('type')).toBe('text')
   await look('sign-in')
   await signIn(page, app, 'not the password')
   await look('sign-in-refused')

@@ -18,6 +18,14 @@ export const setupAddress = (app: TestApp) => app.url + new URL(app.setupLink).p
 export const passwordField = (page: Page) => page.getByLabel('Password', { exact: true })
 export const keyField = (page: Page) => page.getByLabel('API key', { exact: true })
 
+/** Sends the form of the set-up link. */
+export async function setUp(page: Page, app: TestApp, password = PASSWORD): Promise<void> {
+  await page.goto(setupAddress(app))
+  await page.getByLabel('E-mail address').fill(OWNER)
+  await passwordField(page).fill(password)
+  await press(page, 'Create account')
+}
+
 export async function signIn(page: Page, app: TestApp, password = PASSWORD): Promise<void> {
   await page.goto(`${app.url}/app`)
   await page.getByLabel('E-mail address').fill(OWNER)
