@@ -78,10 +78,7 @@ export async function sendClosed(server: Server, load: With<ClosedLoad>): Promis
 }
 
 /** Sends a closed loop and measures its cost for the server. */
-export async function measureClosed(
-  server: Server,
-  load: With<ClosedLoad>,
-): Promise<{ figures: Figures; requests: number }> {
+export async function measureClosed(server: Server, load: With<ClosedLoad>) {
   const busyBefore = machineBusySeconds()
   const startedAt = performance.now()
   const cpuBefore = server.cpuSeconds()

@@ -1,40 +1,23 @@
-// How many links per second do bulk requests create, and what is the effect on redirects?
+// How many links per second do bulk requests create?
 // npm run bench -- bulk --seconds 3 --rounds 5
 import { databaseFile, openReadonly } from '../../src/db/open.ts'
 import { BULK_ITEMS, bulkMark, bulkTargets } from '../lib/bulk-load.ts'
-import {
-  atLeast,
-  atMost,
-  main,
-  measureVariants,
-  milliseconds,
-  type Plan,
-  value,
-} from '../lib/figures.ts'
+import { atLeast, main, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
-import {
-  measureClosed,
-  measureOpen,
-  OPEN_METRICS,
-  SLEEP_MS,
-  sendClosed,
-} from '../lib/load-parts.ts'
-import { MILLION, type MillionFolder, scatteredLinks } from '../lib/million.ts'
-import { followLink, HitCheck } from '../lib/redirect-check.ts'
-import { targetsOf } from '../lib/redirect-round.ts'
+import { measureClosed } from '../lib/load-parts.ts'
+import { MILLION, type MillionFolder } from '../lib/million.ts'
+import { followLink } from '../lib/redirect-check.ts'
 import type { Target } from '../lib/request.ts'
-import type { Figures, Progress, RoundResult } from '../lib/rounds.ts'
+import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
-import { type Launch, type Server, startServer } from '../lib/server.ts'
+import { type Server, startServer } from '../lib/server.ts'
 import type { Link } from '../lib/variants.ts'
-import { millionWorkspace } from '../lib/workspace.ts'
+import { type MillionWorkspace, millionWorkspace } from '../lib/workspace.ts'
 
-const CODES = 100
 /** Bulk requests in flight, so that the writer always has the next one. */
 const CONNECTIONS = 2
 /** Prepared per second: more than any machine needs, so that none is sent twice. */
 const BULKS_PER_SECOND = 100
-const REDIRECTS_PER_SECOND = 1000
 const WARMING_BULKS = 5
 const INDEX_DEADLINE_MS = 60_000
 
@@ -46,20 +29,7 @@ const METRICS: Metric[] = [
   { key: 'bulkP99', label: 'bulk: p99, ms', digits: 1, ratio: false },
   { key: 'indexedPerSecond', label: 'links/s, the search index included', digits: 0, ratio: false },
   { key: 'searchMs', label: 'one search right after the bulks, ms', digits: 1, ratio: false },
-  ...OPEN_METRICS,
 ]
-
-interface Variant {
-  name: string
-  bulks: boolean
-  redirects: boolean
-}
-
-interface Setup {
-  launch: Launch
-  folder: MillionFolder
-  links: readonly Link[]
-}
 
 export const bulk: Scenario = {
   name: 'bulk',
@@ -69,18 +39,10 @@ export const bulk: Scenario = {
 
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using workspace = await millionWorkspace(options, say)
-  const { folder, launch } = workspace
-  const setup = { launch, folder, links: scatteredLinks(folder, CODES) }
-  const contenders: Variant[] = [
-    { name: 'redirects', bulks: false, redirects: true },
-    { name: 'bulks', bulks: true, redirects: false },
-    { name: 'both', bulks: true, redirects: true },
-  ]
   let series = 0
-  const plan: Plan<Variant> = {
-    variants: contenders,
-    measure: (variant) => measureRound(variant, setup, options, ++series),
-    baseline: 'redirects',
+  const plan: Plan<{ name: string }> = {
+    variants: [{ name: 'bulks' }],
+    measure: () => measureRound(workspace, options, ++series),
     settings: { items: BULK_ITEMS, bulkConnections: CONNECTIONS },
     metrics: METRICS,
     figures: {
@@ -88,81 +50,52 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         value('bulks', 'linksPerSecond', ' /s', 0, atLeast(20_000, 50_000)),
       ),
       'the same until all are in the search index too': value('bulks', 'indexedPerSecond', ' /s'),
-      'redirect during bulks, median': milliseconds('both', 'openP50', 2, atMost(10)),
-      'redirect during bulks, p99': milliseconds('both', 'openP99', 1),
     },
     notes: [
       `Bulks of ${BULK_ITEMS} new URLs, the next one at once, on ${CONNECTIONS} connections.`,
-      `Open loop: redirects of warm codes, ${REDIRECTS_PER_SECOND} a second.`,
       `The account begins with ${MILLION} links and keeps what all rounds add.`,
       'New links enter the search index behind their creation: a search reads those that wait. ' +
         'Every round begins with none waiting.',
-      'Every hit_count was compared with the redirects received; the database held every link ' +
-        'that was answered, after the process was killed.',
+      'The database held every link that was answered, after the process was killed.',
     ],
   }
   return await measureVariants(plan, options, say)
 }
 
 async function measureRound(
-  { bulks, redirects }: Variant,
-  { launch, folder, links }: Setup,
-  { seconds, connections }: LoadOptions,
+  { launch, folder }: MillionWorkspace,
+  { seconds }: LoadOptions,
   series: number,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
   const client = new HopcodeClient(server.origin, folder.apiKey)
-  const hits = new HitCheck(client, links)
   const all = bulkTargets(folder.apiKey, series, WARMING_BULKS + BULKS_PER_SECOND * seconds)
   for (const target of all.slice(0, WARMING_BULKS)) await createOne(server, target)
-  for (const link of links) await followLink(server, link)
-  await sendClosed(server, { targets: targetsOf(links), connections: 8, seconds: 1 })
   await untilIndexed(folder)
 
   const targets = all.slice(WARMING_BULKS)
-  const redirectLoad = {
-    targets: targetsOf(links),
-    ratePerSecond: REDIRECTS_PER_SECOND,
-    sleepMs: SLEEP_MS,
-  }
-  await hits.begin()
   const heldBefore = await client.codesHeld()
   const startedAt = performance.now()
-  const [made, followed] = await Promise.all([
-    bulks ? measureClosed(server, { targets, connections: CONNECTIONS, seconds }) : undefined,
-    redirects ? measureOpen(server, { ...redirectLoad, seconds, connections }) : undefined,
-  ])
-  const created = (made?.requests ?? 0) * BULK_ITEMS
-  const searchMs = bulks ? await searchOne(client, series) : Number.NaN
-  await hits.requireExactly(followed?.result.rightByTarget ?? links.map(() => 0))
-  for (const link of links) await followLink(server, link)
+  const made = await measureClosed(server, { targets, connections: CONNECTIONS, seconds })
+  const created = made.requests * BULK_ITEMS
+  const searchMs = await searchOne(client, series)
   await untilIndexed(folder)
-  const indexedPerSecond = bulks ? (created / (performance.now() - startedAt)) * 1000 : Number.NaN
+  const indexedPerSecond = (created / (performance.now() - startedAt)) * 1000
 
   // Killed, not stopped: acknowledged links must already be on the disk.
   await server.kill()
   requireLinks(folder, heldBefore + created, heldBefore + created + CONNECTIONS * BULK_ITEMS)
+  const { requestsPerSecond, cpuMicros, controlMicros, closedP50, closedP99 } = made.figures
   return {
     figures: {
-      ...(made && perLink(made.figures, { isAlone: !redirects })),
-      searchMs,
-      indexedPerSecond,
-      ...followed?.figures,
-    },
-  }
-}
-
-/** The CPU time of the server is that of the bulk requests only if they run alone. */
-function perLink(figures: Figures, { isAlone }: { isAlone: boolean }): Figures {
-  const { requestsPerSecond = 0, cpuMicros = 0, controlMicros = 0, closedP50 = 0 } = figures
-  return {
-    linksPerSecond: requestsPerSecond * BULK_ITEMS,
-    ...(isAlone && {
+      linksPerSecond: requestsPerSecond * BULK_ITEMS,
       cpuMicros: cpuMicros / BULK_ITEMS,
       controlMicros: controlMicros / BULK_ITEMS,
-    }),
-    bulkP50: closedP50 / 1000,
-    bulkP99: (figures.closedP99 ?? 0) / 1000,
+      bulkP50: closedP50 / 1000,
+      bulkP99: closedP99 / 1000,
+      searchMs,
+      indexedPerSecond,
+    },
   }
 }
 

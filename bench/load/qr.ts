@@ -1,19 +1,10 @@
-// How many QR images per second are created, and what is the effect on redirects?
+// How many QR images per second are created?
 // npm run bench -- qr --seconds 3 --rounds 5
 import jsQR from 'jsqr'
 import { PNG } from 'pngjs'
-import { main, measureVariants, milliseconds, type Plan, value } from '../lib/figures.ts'
+import { main, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { createAccount, HopcodeClient } from '../lib/hopcode-client.ts'
-import {
-  CLOSED_METRICS,
-  measureClosed,
-  measureOpen,
-  OPEN_METRICS,
-  SLEEP_MS,
-  sendClosed,
-} from '../lib/load-parts.ts'
-import { followLink, HitCheck } from '../lib/redirect-check.ts'
-import { targetsOf } from '../lib/redirect-round.ts'
+import { CLOSED_METRICS, measureClosed, sendClosed } from '../lib/load-parts.ts'
 import type { Target } from '../lib/request.ts'
 import type { Progress, RoundResult } from '../lib/rounds.ts'
 import type { Findings, LoadOptions, Scenario } from '../lib/scenario.ts'
@@ -24,17 +15,15 @@ import { emptyWorkspace } from '../lib/workspace.ts'
 const CODES = 5
 const SIZES = [512, 2048]
 const CONNECTIONS = 4
-const REDIRECTS_PER_SECOND = 1000
 
 interface Variant {
   name: string
-  /** Pixels of the images that are created meanwhile; absent: none. */
-  size?: number
+  /** Pixels of the images. */
+  size: number
 }
 
 interface Setup {
   launch: Launch
-  apiKey: string
   links: readonly Link[]
   /** Every decoded image by its path: in later rounds it must be the same. */
   images: Map<string, Buffer>
@@ -42,7 +31,7 @@ interface Setup {
 
 export const qr: Scenario = {
   name: 'qr',
-  question: 'How many QR images per second are created, and what is the effect on redirects?',
+  question: 'How many QR images per second are created?',
   run,
 }
 
@@ -52,29 +41,20 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   const apiKey = createAccount(program, dataDir)
   const launch = hopcode(program, dataDir, WITHOUT_LIMITS)
   const links = await makeLinks(launch, apiKey)
-  const setup = { launch, apiKey, links, images: new Map<string, Buffer>() }
-  const contenders: Variant[] = [
-    { name: 'redirects' },
-    ...SIZES.map((size) => ({ name: `and ${size} px`, size })),
-  ]
+  const setup = { launch, links, images: new Map<string, Buffer>() }
   const plan: Plan<Variant> = {
-    variants: contenders,
+    variants: SIZES.map((size) => ({ name: `${size} px`, size })),
     measure: (variant) => measureRound(variant, setup, options),
-    baseline: 'redirects',
     settings: { imageConnections: CONNECTIONS, codes: CODES },
-    // Images and redirects are not each other's baseline.
-    metrics: [...CLOSED_METRICS.map((metric) => ({ ...metric, ratio: false })), ...OPEN_METRICS],
+    metrics: CLOSED_METRICS,
     figures: {
-      'QR images/s of 512 px': main(value('and 512 px', 'requestsPerSecond', ' /s')),
-      'p99 of redirects beside images of 512 px': milliseconds('and 512 px', 'openP99', 1),
-      'QR images/s of 2048 px': value('and 2048 px', 'requestsPerSecond', ' /s'),
-      'p99 of redirects beside images of 2048 px': milliseconds('and 2048 px', 'openP99', 1),
+      'QR images/s of 512 px': main(value('512 px', 'requestsPerSecond', ' /s')),
+      'QR images/s of 2048 px': value('2048 px', 'requestsPerSecond', ' /s'),
     },
     notes: [
       `Closed loop: GET /api/qr/<code>?size=<px> of ${CODES} codes on ${CONNECTIONS} connections.`,
-      `Open loop: redirects of warm codes, ${REDIRECTS_PER_SECOND} a second.`,
       'Each image was decoded before and compared afterwards; during the load the length of ' +
-        'every one was judged. The CPU figures hold the redirects too.',
+        'every one was judged.',
     ],
   }
   return await measureVariants(plan, options, say)
@@ -90,37 +70,17 @@ async function makeLinks(launch: Launch, apiKey: string): Promise<Link[]> {
 
 async function measureRound(
   { size }: Variant,
-  { launch, apiKey, links, images }: Setup,
-  { seconds, warmUp, connections }: LoadOptions,
+  { launch, links, images }: Setup,
+  { seconds, warmUp }: LoadOptions,
 ): Promise<RoundResult> {
   await using server = await startServer(launch)
-  const hits = new HitCheck(new HopcodeClient(server.origin, apiKey), links)
-  const drawAll = async () =>
-    size === undefined ? [] : await drawEach(server, links, size, images)
-  const targets = await drawAll()
-  const redirectTargets = targetsOf(links)
-  for (const link of links) await followLink(server, link)
-  const warmLoad = { targets: redirectTargets, connections: 8, seconds: Math.max(1, warmUp) }
-  await sendClosed(server, warmLoad)
-  if (targets.length > 0) await sendClosed(server, { ...warmLoad, targets })
-
-  await hits.begin()
-  const [followed, drawn] = await Promise.all([
-    measureOpen(server, {
-      targets: redirectTargets,
-      connections,
-      seconds,
-      ratePerSecond: REDIRECTS_PER_SECOND,
-      sleepMs: SLEEP_MS,
-    }),
-    targets.length > 0
-      ? measureClosed(server, { targets, connections: CONNECTIONS, seconds })
-      : undefined,
-  ])
-  await hits.requireExactly(followed.result.rightByTarget)
-  await drawAll()
+  const targets = await drawEach(server, links, size, images)
+  const load = { targets, connections: CONNECTIONS }
+  await sendClosed(server, { ...load, seconds: Math.max(1, warmUp) })
+  const { figures } = await measureClosed(server, { ...load, seconds })
+  await drawEach(server, links, size, images)
   await server.stop()
-  return { figures: { ...drawn?.figures, ...followed.figures } }
+  return { figures }
 }
 
 /**

@@ -2,6 +2,7 @@
 // npm run bench -- soak --redirects 50
 import { join } from 'node:path'
 import { uncountedHits, untilCounted } from '../lib/counted-hits.ts'
+import { atMost, main, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { HopcodeClient } from '../lib/hopcode-client.ts'
 import { sendClosed } from '../lib/load-parts.ts'
 import { MILLION, scatteredLinks, writeTexts } from '../lib/million.ts'
@@ -33,7 +34,6 @@ const METRICS: Metric[] = [
   { key: 'atEnd', label: 'memory at the end, MiB', digits: 1, ratio: false },
   { key: 'highest', label: 'memory at its highest, MiB', digits: 0, ratio: false },
   { key: 'growth', label: 'growth over the last 10 million, MiB', digits: 1, ratio: false },
-  { key: 'growthHalf', label: 'growth over the last half, MiB', digits: 1, ratio: false },
   { key: 'uncounted', label: 'hits only in the journal at the end', digits: 0, ratio: false },
   { key: 'catchUpSeconds', label: 'until all are counted, s', digits: 1, ratio: false },
 ]
@@ -81,54 +81,36 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     atStart,
     atEnd,
     highest: Math.max(...samples.map(({ mebibytes }) => mebibytes)),
-    growth: memoryAt(samples, redirects, RANGE) - memoryAt(samples, redirects - RANGE, RANGE),
-    growthHalf:
-      memoryAt(samples, redirects, redirects / 4) - memoryAt(samples, redirects / 2, redirects / 4),
+    growth:
+      redirects < JUDGED_FROM
+        ? Number.NaN
+        : memoryAt(samples, redirects, RANGE) - memoryAt(samples, redirects - RANGE, RANGE),
     uncounted,
     catchUpSeconds,
   }
-  const isLong = redirects >= JUDGED_FROM
-  return {
-    settings: { redirects, codes: MILLION, connections: options.connections },
+  const name = 'hopcode'
+  const plan: Plan<{ name: string }> = {
+    variants: [{ name }],
+    measure: async () => ({ figures }),
+    settings: { redirects, codes: MILLION },
     metrics: METRICS,
-    variants: [
-      {
-        name: 'hopcode',
-        rounds: [figures],
-      },
-    ],
-    summary: [
-      {
-        label: `memory after ${(redirects / 1e6).toFixed(1)} million redirects of a million codes`,
-        value: atEnd,
-        unit: ' MiB',
-        digits: 0,
-        isMain: true,
-        target: { sense: '≤', value: 250 },
-      },
-      {
-        label: 'hits only in the journal at the end',
-        value: uncounted,
-        unit: '',
-        digits: 0,
-      },
-      {
-        label: 'growth over the last 10 million of 50 and more',
-        value: isLong ? figures.growth : Number.NaN,
-        unit: ' MiB',
-        digits: 1,
-        target: { sense: '≤', value: 1 },
-      },
-    ],
+    figures: {
+      [`memory after ${(redirects / 1e6).toFixed(1)} million redirects of a million codes`]: main(
+        value(name, 'atEnd', ' MiB', 0, atMost(250)),
+      ),
+      'hits only in the journal at the end': value(name, 'uncounted', ''),
+      'growth over the last 10 million of 50 and more': value(name, 'growth', ' MiB', 1, atMost(1)),
+    },
     notes: [
       `The codes are asked for in turn, each ${FOLLOWED_IN_A_ROW} times in a row: the first of ` +
         'them finds it out of the link cache.',
       'Memory is all that is resident, mapped files too: the median over the 2 million redirects ' +
         'before a point, or over what there is. Growth compares the medians over the last 10 ' +
-        'million redirects and the 10 million before, or over quarters of the run.',
+        'million redirects and the 10 million before.',
       `total_redirects was compared with the redirects received, and ${CODES_CHECKED} hit_counts.`,
     ],
   }
+  return await measureVariants(plan, { ...options, rounds: 1 }, () => {})
 }
 
 /** Sends the redirects in chunks and samples the memory meanwhile. */
