@@ -47,12 +47,6 @@ interface ChangeProperties extends Omit<PatchLinks, 'patch' | 'aliases'> {
   }
 }
 
-export interface ScheduleDeletion {
-  ids: readonly number[]
-  deleteAt: number
-  author: Author
-}
-
 type PatchRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
@@ -113,30 +107,7 @@ export function propertyWrites(db: Database) {
       }
       return patchLinks({ ...command, patch: renamed })
     },
-
-    /** Links that are scheduled already keep their time. Returns the codes of all. */
-    scheduleDeletion({ ids, deleteAt, author }: ScheduleDeletion): Code[] | 'not_active' {
-      if (!accounts.isActive(author)) return 'not_active'
-      const found = rows.find(ids, author.accountId)
-      for (const { id } of found) rows.schedule.run(deleteAt, id)
-      return found.map(({ code }) => code)
-    },
-
-    undoDeletion({ ids, author }: Omit<ScheduleDeletion, 'deleteAt'>): Code[] | 'not_active' {
-      if (!accounts.isActive(author)) return 'not_active'
-      const found = rows.find(ids, author.accountId)
-      for (const { id } of found) rows.cancelDeletion(id)
-      return found.map(({ code }) => code)
-    },
   }
-}
-
-/** A link that is created again while its deletion is scheduled is not deleted. */
-export const deletionCanceler = (db: Database) => {
-  const cancel = db.prepare<null, [number]>(
-    'UPDATE links SET delete_at = NULL WHERE id = ? AND delete_at IS NOT NULL',
-  )
-  return (id: number): void => void cancel.run(id)
 }
 
 /** Sets all properties. Triggers on `links` keep the tags, and invalidate counts of lists. */
@@ -163,11 +134,6 @@ function rowStore(db: Database) {
         url: row.url,
         properties: readProperties(row),
       })),
-
-    schedule: db.prepare<null, [number, number]>(
-      'UPDATE links SET delete_at = coalesce(delete_at, ?) WHERE id = ?',
-    ),
-    cancelDeletion: deletionCanceler(db),
 
     save(before: OwnedLink, after: OwnedLink): void {
       setProperties(after.id, after.properties)

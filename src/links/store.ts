@@ -15,7 +15,7 @@ import {
   type Link,
   type NewLink,
 } from './link.ts'
-import { deletionCanceler, propertyWrites } from './property-store.ts'
+import { propertyWrites } from './property-store.ts'
 import { STORED_BYTES } from './property-table.ts'
 import { accountCounts, exceededQuota, type QuotaName } from './quota.ts'
 import { indexKeeper } from './search-index.ts'
@@ -33,6 +33,13 @@ export interface ChangeUrl {
   url: string
   urlKey: Uint8Array
   quota: Quota
+  author: Author
+}
+
+/** Links of other accounts, and those that were deleted, are skipped. */
+export interface ScheduleDeletion {
+  ids: readonly number[]
+  deleteAt: number
   author: Author
 }
 
@@ -58,7 +65,10 @@ export type LinkWrites = ReturnType<typeof linkWrites>
 function creation(db: Database) {
   const insertGenerated = generatedInserter(db)
   const accounts = accountCounts(db)
-  const cancelDeletion = deletionCanceler(db)
+  // A link that is created again while its deletion is scheduled is not deleted.
+  const cancelDeletion = db.prepare<null, [number]>(
+    'UPDATE links SET delete_at = NULL WHERE id = ? AND delete_at IS NOT NULL',
+  )
   // The oldest: the index has equal keys in the order of ids. ORDER BY id takes three times as long
   // (decision 001).
   const byUrl = db.prepare<Link, [AccountId, Uint8Array | null]>(
@@ -73,7 +83,7 @@ function creation(db: Database) {
     const links = items.map((item): Creation => {
       const existing = byUrl.get(accountId, item.urlKey)
       if (existing) {
-        cancelDeletion(existing.id)
+        cancelDeletion.run(existing.id)
         return { ...existing, reused: true }
       }
       const next = { links: total.links + 1, urlBytes: total.urlBytes + bytesOf(item.url) }
@@ -168,6 +178,15 @@ function deletion(db: Database) {
      ORDER BY delete_at, id LIMIT ?`,
   )
 
+  const setTime = db.prepare<{ code: Code }, [number | null, string, AccountId]>(
+    `UPDATE links SET delete_at = iif(?1 IS NULL, NULL, coalesce(delete_at, ?1))
+     WHERE id IN (SELECT value FROM json_each(?2)) AND account_id = ?3 RETURNING code`,
+  )
+  const schedule = (deleteAt: number | null, ids: readonly number[], author: Author) =>
+    accounts.isActive(author)
+      ? setTime.all(deleteAt, JSON.stringify(ids), author.accountId).map(({ code }) => code)
+      : 'not_active'
+
   const remove = (id: number): Link | undefined => {
     const removed = removeLink.get(id)
     if (!removed) return undefined
@@ -192,6 +211,13 @@ function deletion(db: Database) {
     deleteLinksOf({ accountId, most }: { accountId: AccountId; most: number }): Code[] {
       return idsOf.all(accountId, most).flatMap(({ id }) => remove(id)?.code ?? [])
     },
+
+    /** Links that are scheduled already keep their time. Returns the codes of all. */
+    scheduleDeletion: ({ ids, deleteAt, author }: ScheduleDeletion): Code[] | 'not_active' =>
+      schedule(deleteAt, ids, author),
+
+    undoDeletion: ({ ids, author }: Omit<ScheduleDeletion, 'deleteAt'>): Code[] | 'not_active' =>
+      schedule(null, ids, author),
 
     /** Deletes links whose scheduled deletion is due, at most `most`. Returns their codes. */
     deleteDue({ now, most }: { now: number; most: number }): Code[] {

@@ -7,10 +7,10 @@ import type { AliasChange } from './aliases.ts'
 import type { HitLimits } from './destination.ts'
 import type { KnownCodes } from './known-codes.ts'
 import { type Author, type CreatedLink, type CreateLinks, encodeCreate, type Link } from './link.ts'
-import type { Patched, PatchLinks, ScheduleDeletion } from './property-store.ts'
+import type { Patched, PatchLinks } from './property-store.ts'
 import { type QuotaName, quotaError } from './quota.ts'
 import { BAD_ALIASES, BAD_TAGS, BAD_TIMES } from './schema.ts'
-import type { ChangeUrl, Creation, LinkWrites, ReserveCode } from './store.ts'
+import type { ChangeUrl, Creation, LinkWrites, ReserveCode, ScheduleDeletion } from './store.ts'
 
 interface LinkWriterOptions {
   writer: Caller<LinkWrites>
