@@ -37,8 +37,8 @@ export async function requireOwnPassword({ deps, user, form }: PageContext): Pro
 export interface PasswordAction {
   /** The button's label, for example `Rotate the key`. */
   label: string
-  /** The fields of the form, which are sent again. */
-  values?: Readonly<Record<string, string>>
+  /** The fields of the form that are sent again. */
+  fields?: readonly string[]
 }
 
 /**
@@ -70,8 +70,12 @@ export async function withPassword(
   return run()
 }
 
-function passwordPage(context: PageContext, { label, values = {} }: PasswordAction): Response {
-  const { user, request, refusal } = context
+/** Characters of a field that is sent again. */
+const FIELD_LENGTH_MAX = 100
+
+function passwordPage(context: PageContext, { label, fields = [] }: PasswordAction): Response {
+  const { user, form, request, refusal } = context
+  const values = fields.map((name) => [name, form.text(name).slice(0, FIELD_LENGTH_MAX)])
   return page(context, {
     title: 'Confirm your password',
     ...(!refusal && { status: 403 }),
@@ -79,7 +83,7 @@ function passwordPage(context: PageContext, { label, values = {} }: PasswordActi
       <p>Nothing has been changed yet. Enter your password to continue. You will not be asked again
         for ten minutes.</p>
       ${parts.form(user, pathWithoutQuery(request), [
-        parts.hiddenFields(values),
+        parts.hiddenFields(Object.fromEntries(values)),
         parts.currentPassword(context, { extra: { autofocus: true } }),
         parts.button(label),
       ])}

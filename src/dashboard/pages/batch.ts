@@ -7,8 +7,7 @@ import { changeProperties } from '../../links/properties.ts'
 import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
-import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
-import type { DashboardDeps } from '../deps.ts'
+import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse, isTemporary, refuse } from '../responses.ts'
 import { EMPTY_FORM, type Form } from '../ui/form.ts'
@@ -67,7 +66,7 @@ async function runAction(context: PageContext): Promise<Response | string> {
   const action = form.text('action')
   if (action === 'export' || action === 'qr') {
     const links = codes.map((code) => requireOwnedLink(deps, account, code))
-    return action === 'qr' ? qrZip(deps, user, links) : exportSome(deps, links)
+    return action === 'qr' ? qrZip(context, links) : exportSome(deps, links)
   }
   spendWrite(context)
   const query = parseTableQuery(listQuery(context))
@@ -94,11 +93,9 @@ async function runAction(context: PageContext): Promise<Response | string> {
 }
 
 /** Each image costs one read of the account's budget. */
-async function qrZip(
-  { images, limiter, clock }: DashboardDeps,
-  { account }: CurrentUser,
-  links: readonly Link[],
-): Promise<Response> {
+async function qrZip({ deps, user }: PageContext, links: readonly Link[]): Promise<Response> {
+  const { images, limiter, clock } = deps
+  const { account } = user
   for (const _ of links) {
     const budget = limiter.takeOf(account, 'read')
     if (!budget.allowed) throw rateLimited(budget)

@@ -4,9 +4,8 @@ import { CSV_TYPE } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { bulk, checkUrl } from '../../links/create.ts'
 import { withScheme } from '../../links/url.ts'
-import { type CurrentUser, type PageContext, spendWrite } from '../auth/guard.ts'
+import { type PageContext, spendWrite } from '../auth/guard.ts'
 import { linesOf, parseUrlFile, type UrlLine } from '../csv.ts'
-import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse, isTemporary, refuseAt } from '../responses.ts'
 import { type BulkItem, bulkCsv, fitsPage, groupItems, resultCards } from '../ui/bulk-result.ts'
@@ -66,7 +65,8 @@ function keptText({ deps, user, form }: PageContext): string {
 /** Characters of a file name beside each of its lines. */
 const FILE_NAME_MAX = 60
 
-async function shortenAll({ deps, user, form }: PageContext): Promise<BulkItem[]> {
+async function shortenAll(context: PageContext): Promise<BulkItem[]> {
+  const { deps, user, form } = context
   const { bulkMax } = deps.plans[user.account.plan]
   const file = form.file('file')
   const fromFile = file ? await parseUrlFile(file, bulkMax + 1) : []
@@ -85,12 +85,11 @@ async function shortenAll({ deps, user, form }: PageContext): Promise<BulkItem[]
       `These are more than ${max} URLs: your plan accepts ${max} at once.`,
     )
   }
-  return shortenLines(deps, user, lines)
+  return shortenLines(context, lines)
 }
 
 async function shortenLines(
-  deps: DashboardDeps,
-  { account }: CurrentUser,
+  { deps, user }: PageContext,
   lines: readonly (UrlLine & { place: string })[],
 ): Promise<BulkItem[]> {
   const urls = lines.flatMap(({ text, problem }) =>
@@ -98,7 +97,7 @@ async function shortenLines(
   )
   // If all are invalid, `bulk` reports one reason for all of them instead of one each.
   const areAllInvalid = urls.every((url) => checkUrl(deps, url) instanceof AppError)
-  const views = areAllInvalid ? undefined : (await bulk(deps, account, urls)).results
+  const views = areAllInvalid ? undefined : (await bulk(deps, user.account, urls)).results
   let next = 0
   return lines.map(({ place, text, problem }) => {
     const failed = (error: string): BulkItem => ({

@@ -35,7 +35,7 @@ export const keyPages = signedInPages({
   },
   'POST /app/keys/revoke': (context) => {
     const key = requireKey(context)
-    return withPassword(context, actionOn(key, 'revoke'), async () => {
+    return withPassword(context, REVOKE, async () => {
       const command = commandOn(context, key)
       const endsAt = command.now + KEY_OVERLAP_MS
       // A key that was replaced since the page was shown expires already.
@@ -50,7 +50,7 @@ export const keyPages = signedInPages({
   },
   'POST /app/keys/end': (context) => {
     const key = requireKey(context)
-    return withPassword(context, actionOn(key, 'end'), async () => {
+    return withPassword(context, END, async () => {
       const isEnded = await context.deps.writer.call('expireKey', commandOn(context, key))
       if (isEnded) logEvent(context, 'key.ended', { key_id: key.id })
       return seeOther(`${PATH}?done=ended`)
@@ -58,17 +58,9 @@ export const keyPages = signedInPages({
   },
 })
 
-/** The form that does something with a key. */
-const actionOn = ({ id }: KeyRow, name: keyof typeof LABELS): PasswordAction => ({
-  label: LABELS[name],
-  values: { key: String(id) },
-})
-
-const LABELS = {
-  rotate: 'Rotate the key',
-  revoke: 'Revoke it in 24 hours',
-  end: 'Revoke the key now',
-} as const
+const ROTATE = { label: 'Rotate the key', fields: ['key'] }
+const REVOKE = { label: 'Revoke it in 24 hours', fields: ['key'] }
+const END = { label: 'Revoke the key now', fields: ['key'] }
 
 const commandOn = ({ deps, user }: PageContext, { id: keyId }: KeyRow) => ({
   accountId: user.account.id,
@@ -98,7 +90,7 @@ async function createKey(context: PageContext): Promise<Response> {
   // A form that was tampered with creates a key that can do less, not more.
   const scope = form.text('scope') === 'write' ? 'write' : 'read'
   const label: KeyLabel = { name, scope }
-  return withPassword(context, { label: 'Create the key', values: { name, scope } }, async () => {
+  return withPassword(context, { label: 'Create the key', fields: ['name', 'scope'] }, async () => {
     const { key: secret, stored } = issueKey(deps, label)
     const command = { accountId: user.account.id, key: stored, now: deps.clock() }
     const result = await deps.writer.call('createKey', command)
@@ -115,7 +107,7 @@ async function createKey(context: PageContext): Promise<Response> {
 function rotateKey(context: PageContext): Promise<Response> {
   const { deps } = context
   const old = requireKey(context)
-  return withPassword(context, actionOn(old, 'rotate'), async () => {
+  return withPassword(context, ROTATE, async () => {
     const { key: secret, stored } = issueKey(deps, old)
     const command = commandOn(context, old)
     const endsAt = command.now + KEY_OVERLAP_MS
@@ -259,7 +251,7 @@ const named = (key: KeyRow): Html =>
 const revokePage = (context: PageContext, key: KeyRow): Response =>
   confirmPage(context, {
     title: 'Revoke the key',
-    ...confirmationOf(key, 'revoke'),
+    ...confirmationOf(key, REVOKE),
     kind: 'note',
     warning: html`<strong>${named(key)} expires in 24 hours.</strong> Requests with it then get 401,
       and no other key replaces it. Your links and their QR codes keep working.`,
@@ -270,13 +262,14 @@ const revokePage = (context: PageContext, key: KeyRow): Response =>
 const endPage = (context: PageContext, key: KeyRow): Response =>
   confirmPage(context, {
     title: 'Revoke the key now',
-    ...confirmationOf(key, 'end'),
+    ...confirmationOf(key, END),
     warning: html`<strong>${named(key)} stops working immediately.</strong> Requests with it get
       401. This cannot be undone.
       ${hasNoExpiry(key) && 'To continue with a new key, rotate it first.'}`,
   })
 
-const confirmationOf = (key: KeyRow, name: 'revoke' | 'end') => ({
-  ...actionOn(key, name),
+const confirmationOf = ({ id }: KeyRow, { label }: PasswordAction) => ({
+  label,
+  values: { key: id },
   cancel: { label: 'Keep the key', href: PATH },
 })

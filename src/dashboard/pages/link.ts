@@ -113,7 +113,7 @@ async function linkPage(context: PageContext, sent?: SentProperties): Promise<Re
     messages: DONE,
     main: html`
       ${deletionNotice(user, state)}
-      ${stoppedNotice(deps, link, disabled)}
+      ${stoppedNotice(deps, state)}
       <section class="card link-head">
         ${linkNames(context, state)}
         ${smallQr(link.code)}
@@ -141,12 +141,11 @@ function deletionNotice(
   )
 }
 
+const isBlocked = ({ blocklist }: DashboardDeps, url: string | null): boolean =>
+  url !== null && blocklist.isBlocked(new URL(url))
+
 /** Why the link answers 410, if it does. */
-function stoppedNotice(
-  { blocklist }: DashboardDeps,
-  { url }: Link,
-  disabled: string | undefined,
-): Html | false {
+function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Html | false {
   if (disabled !== undefined) {
     return parts.notice(
       'bad',
@@ -154,7 +153,7 @@ function stoppedNotice(
         get “Link disabled”. The reason: ${disabled}</p>`,
     )
   }
-  if (url === null || !blocklist.isBlocked(new URL(url))) return false
+  if (!isBlocked(deps, link.url)) return false
   return parts.notice(
     'bad',
     html`<p><strong>This link does not redirect:</strong> the host of its destination is on the
@@ -164,9 +163,8 @@ function stoppedNotice(
 
 function factsLine(deps: DashboardDeps, state: ZonedState): Html {
   const { link, disabled, properties } = state
-  const isBlocked = (url: string | null) => url !== null && deps.blocklist.isBlocked(new URL(url))
-  const isStopped = disabled !== undefined || isBlocked(link.url)
-  const expired_url = isBlocked(properties.expired_url) ? null : properties.expired_url
+  const isStopped = disabled !== undefined || isBlocked(deps, link.url)
+  const expired_url = isBlocked(deps, properties.expired_url) ? null : properties.expired_url
   const answer = visitorsGet({ ...state, properties: { ...properties, expired_url } })
   return html`<div class="link-facts">
     ${!isStopped && html`<p>${answer}</p>`}

@@ -14,7 +14,6 @@ import { type Created, createdToast, createForm } from '../ui/create-link.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 import {
   currentTableQuery,
-  type LinkTable,
   listFragment,
   listSection,
   loadTable,
@@ -27,7 +26,7 @@ import { doneToast } from '../ui/toasts.ts'
 export const linksPages = signedInPages({
   'GET /app/links': async (context) => {
     if (!wantsPart(context, 'list')) return linksPage(context)
-    const { markup, path } = listFragment(await tableOf(context))
+    const { markup, path } = listFragment(await loadTable(context, parseTableQuery(context.query)))
     return htmlResponse(markup, { headers: { 'hx-replace-url': path } })
   },
   'POST /app/links': formAction((context) => {
@@ -42,16 +41,13 @@ export const linksPages = signedInPages({
 const wantsPart = ({ request }: PageContext, id: string): boolean =>
   request.headers.get('hx-target') === id && wantsFragment(request)
 
-const tableOf = ({ deps, user, query, request }: PageContext): Promise<LinkTable> =>
-  loadTable(deps, user.account, parseTableQuery(query), request.signal)
-
 async function createLink(context: PageContext): Promise<Response> {
-  const { deps, user, form, request } = context
+  const { user, form, request } = context
   spendWrite(context)
   const create = form.text('code') === '' ? shortenFor : claimFor
   const created = await create(context)
   if (!wantsPart(context, 'create')) return linksPage(context, created)
-  const table = await loadTable(deps, user.account, currentTableQuery(request), request.signal)
+  const table = await loadTable(context, currentTableQuery(request))
   // The parts of the page that htmx replaces: an empty form, the message and the list.
   return htmlResponse(html`
     ${createForm(context, true)}
@@ -111,7 +107,7 @@ async function codeStatus({ deps, user, query }: PageContext): Promise<Html> {
 }
 
 export async function linksPage(context: PageContext, created?: Created): Promise<Response> {
-  const table = await tableOf(context)
+  const table = await loadTable(context, parseTableQuery(context.query))
   return page(context, {
     title: 'Links',
     // The navigation names the page; its links need the room.

@@ -27,11 +27,8 @@ export const twoFactorPages = signedInPages({
   'GET /app/account/two-factor': statePage,
   'POST /app/account/two-factor/begin': (context) =>
     withPassword(context, { label: 'Set it up' }, () => begin(context)),
-  'POST /app/account/two-factor/confirm': (context) => {
-    const code = context.form.text('code').slice(0, parts.CODE_LENGTH_MAX)
-    const action = { label: 'Turn it on', values: { code } }
-    return withPassword(context, action, () => confirm(context, code))
-  },
+  'POST /app/account/two-factor/confirm': (context) =>
+    withPassword(context, { label: 'Turn it on', fields: ['code'] }, () => confirm(context)),
   'POST /app/account/two-factor/disable': formAction(statePage, disable),
 })
 
@@ -46,14 +43,15 @@ async function begin(context: PageContext): Promise<Response> {
 }
 
 /** Turns two-factor sign-in on if the code matches the stored secret. */
-async function confirm(context: PageContext, code: string): Promise<Response> {
+async function confirm(context: PageContext): Promise<Response> {
   const { hasher, random, clock, writer, sessions } = context.deps
   const account = requireAccount(context)
   const accountId = account.id
   if (!account.totpSecret || hasSecondFactor(account)) return seeOther(PATH)
+  const code = context.form.text('code').replace(/\s/g, '')
   const secret = openSecret(hasher, accountId, account.totpSecret)
   const now = clock()
-  const step = tryCode(context, () => findStep(secret, code.replace(/\s/g, ''), now))
+  const step = tryCode(context, () => findStep(secret, code, now))
   if (step === undefined) {
     const problem = 'This code is wrong. It changes every 30 seconds: is your clock right?'
     return secretPage({ ...context, refusal: refuseAt('code', problem) }, secret)

@@ -161,7 +161,7 @@ export const codeField = ({ refusal }: Pick<PageContext, 'refusal'>, props: Fiel
   })
 
 /** A recovery code with spaces. */
-export const CODE_LENGTH_MAX = 40
+const CODE_LENGTH_MAX = 40
 
 interface SelectProps {
   name: string

@@ -81,21 +81,18 @@ function queryText({ search, tag, page, byHits }: Omit<TableQuery, 'isCut'>): st
 }
 
 /** Loads the requested page, or the last one if there are fewer. */
-export async function loadTable(
-  deps: DashboardDeps,
-  account: Account,
-  query: TableQuery,
-  signal?: AbortSignal,
-): Promise<LinkTable> {
-  const linkCount = deps.accounts.find(account.id)?.linkCount ?? 0
+export async function loadTable(context: PageContext, query: TableQuery): Promise<LinkTable> {
+  const { deps, request } = context
+  const { id: accountId } = context.user.account
+  const linkCount = deps.accounts.find(accountId)?.linkCount ?? 0
   const { page, byHits } = query
   const part = { ...filterOf(query), limit: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE, byHits }
-  const { total, links } = await deps.pages.find({ accountId: account.id, ...part }, signal)
+  const { total, links } = await deps.pages.find({ accountId, ...part }, request.signal)
   if (links.length > 0 || total === 0 || page === 1) {
     return { ...query, total, linkCount, rows: await renderRows(deps, links, query.search) }
   }
   const earlier = Math.min(lastPage(reachable({ ...query, total })), page - 1)
-  return loadTable(deps, account, { ...query, page: earlier }, signal)
+  return loadTable(context, { ...query, page: earlier })
 }
 
 /** The matches on all pages: the order by hits ends at a rank. */
