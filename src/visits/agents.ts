@@ -7,11 +7,12 @@ const AGENT_MAX = 512
 /** User-Agents in each of two generations of the cache. */
 const CACHED_MAX = 4096
 
-/** Browsers that count as another one. */
+/** Browsers that count as another one, or have a shorter name. */
 const SAME_AS: Readonly<Record<string, string>> = {
   Chromium: 'Chrome',
   Focus: 'Firefox',
   LibreWolf: 'Firefox',
+  'Samsung Internet for Android': 'Samsung Internet',
 }
 
 /** The value with a name. */

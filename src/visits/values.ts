@@ -35,7 +35,7 @@ export const NAMES = {
     safari: 'Safari',
     firefox: 'Firefox',
     edge: 'Microsoft Edge',
-    samsung: 'Samsung Internet for Android',
+    samsung: 'Samsung Internet',
     opera: 'Opera',
     'in-app': 'Browser inside an app',
     brave: 'Brave',
