@@ -25,7 +25,7 @@ export class Pace {
     this.#sleep = sleep
   }
 
-  /** Number of accounts in memory: those that must wait, and some that need not any more. */
+  /** Number of accounts in memory: those that must wait, and some whose wait is over. */
   get size(): number {
     return this.#reach.size
   }
