@@ -129,6 +129,8 @@ export class PublicUrls {
   }
 
   short = (code: Code): string => `${this.#baseUrl}/${code}`
+  alias = (path: string): string =>
+    `${this.#baseUrl}/${path.split('/').map(encodeURIComponent).join('/')}`
   qr = (code: Code): string => `${this.#baseUrl}/qr/${code}`
   qrStorage = (code: Code): string => `${this.#cdnUrl}/qr/${code}.png`
 }

@@ -82,12 +82,13 @@ export function propertyWrites(db: Database) {
     const added = { links: 0, urlBytes }
     const exceeded = accounts.exceededBy(author.accountId, added, quota)
     if (exceeded) return exceeded
-    for (const { before, after } of changes) rows.save(before, after)
-    accounts.add(author.accountId, added)
-    return {
-      codes: changes.map(({ after }) => after.code),
-      aliases: planned && aliases.apply(planned),
+    const changedAliases = planned && aliases.apply(planned)
+    for (const { before, after } of changes) {
+      rows.save(before, after)
+      if (changedAliases) rows.noteAliases(after)
     }
+    accounts.add(author.accountId, added)
+    return { codes: changes.map(({ after }) => after.code), aliases: changedAliases }
   }
 
   return {
@@ -125,6 +126,12 @@ function rowStore(db: Database) {
      WHERE id IN (SELECT value FROM json_each(?1)) AND account_id = ?2 ORDER BY id`,
   )
   const setProperties = propertySetter(db)
+  const addChange = db.prepare<null, [AccountId, number]>(
+    'INSERT INTO link_changes (account_id, link_id, is_deleted) VALUES (?, ?, 0)',
+  )
+  const removeOldChanges = db.prepare<null, []>(
+    'DELETE FROM link_changes WHERE seq <= (SELECT max(seq) FROM link_changes) - 4096',
+  )
   return {
     find: (ids: readonly number[], accountId: AccountId): OwnedLink[] =>
       byIds.all(JSON.stringify(ids), accountId).map((row) => ({
@@ -141,6 +148,13 @@ function rowStore(db: Database) {
         (name) => String(before.properties[name]) !== String(after.properties[name]),
       )
       if (isFoundOtherwise) index.update(after)
+    },
+
+    /** The aliases have changed: the triggers on `links` do not see that. */
+    noteAliases(link: OwnedLink): void {
+      index.update(link)
+      addChange.run(link.accountId, link.id)
+      removeOldChanges.run()
     },
   }
 }

@@ -5,10 +5,10 @@ import { type Counted, ID_MAX, type IdRange, type IsOver, type LinkSource } from
 import type { Link } from './link.ts'
 
 /**
- * Substring search over code and URL, and in the dashboard also title, tags and note, in two steps:
- * a trigram index of them all names candidates, and each candidate's row is compared with the whole
- * text in the fields of the search. Links after `search_progress.indexed_to` are not in the index
- * yet: their rows are all compared.
+ * Substring search over code and URL, and in the dashboard also title, tags, note and aliases, in
+ * two steps: a trigram index of them all names candidates, and each candidate's row is compared
+ * with the whole text in the fields of the search. Links after `search_progress.indexed_to` are not
+ * in the index yet: their rows are all compared.
  */
 
 /** Removes letter case for comparisons. Greek has two small forms of sigma. */
@@ -23,10 +23,13 @@ const LONG = '   '
 /** More trigrams exclude hardly any further link, and each takes time. */
 const TRIGRAMS_MAX = 4
 
-const HAS_TEXT = 'coalesce(title, tags, note) IS NOT NULL'
-/** The searched properties of a link as one text; null if it has none. */
+const ALIASES_OF_LINK = 'FROM aliases WHERE link_id = links.id'
+const HAS_TEXT = `(coalesce(title, tags, note) IS NOT NULL
+  OR EXISTS (SELECT 1 ${ALIASES_OF_LINK}))`
+/** The searched properties and aliases of a link as one text; null if it has none. */
 export const PROPERTY_TEXT = `CASE WHEN ${HAS_TEXT} THEN concat_ws(' ', title,
-  (SELECT group_concat(value, ' ') FROM json_each(tags)), note) END`
+  (SELECT group_concat(value, ' ') FROM json_each(tags)), note,
+  (SELECT group_concat('/' || path, ' ') ${ALIASES_OF_LINK})) END`
 
 /** The same for texts with spaces: each run of them is one space. */
 const foldSpaced = (text: string): string => fold(text).replace(/\s+/gu, ' ')
@@ -104,7 +107,7 @@ interface SearchText {
   accountId: AccountId
   /** Searchable and not empty. */
   text: string
-  /** Whether title, tags and note are searched too. */
+  /** Whether title, tags, note and aliases are searched too. */
   inProperties: boolean
 }
 

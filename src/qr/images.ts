@@ -95,14 +95,20 @@ export class QrImages implements CodeImages {
   }
 
   /**
-   * `client`: its images with a logo are limited. Throws AppError: 400 if the image is too small
+   * `client`: its images with a logo are limited. `text`: another address of the code. Throws
+   * AppError: 400 if the image is too small
    * for its modules, or if the account of the code has no logo; 503 while too many images with a
    * logo are rendered.
    */
-  async render(code: Code, options: QrOptions, client: Owner): Promise<Uint8Array<ArrayBuffer>> {
+  async render(
+    code: Code,
+    options: QrOptions,
+    client: Owner,
+    text = this.#options.addresses.short(code),
+  ): Promise<Uint8Array<ArrayBuffer>> {
     using pixels = this.#logoBytes.hold({ owner: client, shareMax: LOGO_SHARE_MAX })
     if (options.logo) pixels.take(3 * options.size ** 2)
-    return await this.#render(this.#command(code, options), false)
+    return await this.#render({ ...this.#command(code, options), text }, false)
   }
 
   /** An image of any text. It is not stored. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { testApp } from '../support/app.ts'
+import { decodeQr } from '../support/decode-qr.ts'
 import { makeMember } from '../support/members.ts'
 
 /** Aliases on the page of a link. */
@@ -44,6 +45,66 @@ test('changes in several tabs at once are all kept, up to the maximum', async ()
   const answers = await Promise.all(more.map((add) => change({ add })))
   expect(answers.filter(({ status }) => status === 303)).toHaveLength(8)
   expect(await aliases()).toHaveLength(20)
+})
+
+test('the list shows the alias of a link, and its search finds links by a part of it', async () => {
+  await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26', 'https://example.com/1')
+  await app.claim('SUMMER26', 'https://example.com/2')
+  const set = (code: string, aliases: string[]) =>
+    app.call('PATCH', `/api/links/${code}`, { key: 'free', json: { aliases } })
+  await set('SPRING26', ['Printed-Path', '<i>/\u202etext'])
+  const found = async (q: string) => {
+    const { text } = await free.get(`/app/links?${new URLSearchParams({ q })}`)
+    return ['SPRING26', 'SUMMER26'].filter((code) => text.includes(`aria-label="Select ${code}"`))
+  }
+  const { text } = await free.get('/app/links')
+  expect(text).toContain('/&lt;i&gt;/%E2%80%AEtext')
+  for (const q of ['printed-path', 'INTED-p', '/printed', '<i>/']) {
+    expect([q, await found(q)]).toEqual([q, ['SPRING26']])
+  }
+  expect((await free.get('/app/links?q=printed')).text).toContain('/<mark>Printed</mark>-Path')
+  // The contract of the API has no aliases.
+  const list = await app.call('GET', '/api/list?search=printed', { key: 'free' })
+  expect(list.body).toMatchObject({ total: 0 })
+  await set('SPRING26', [])
+  await set('SUMMER26', ['printed-path'])
+  expect(await found('printed-path')).toEqual(['SUMMER26'])
+  const raw = JSON.stringify({ url: 'https://example.com/3', code: 'AUTUMN26', aliases: ['fall'] })
+  const headers = { 'content-type': 'application/x-ndjson' }
+  await app.call('POST', '/api/import', { key: 'free', headers, raw })
+  expect((await free.get('/app/links?q=fall')).text).toContain('AUTUMN26')
+})
+
+test('a QR code of an alias contains its address', async () => {
+  await using app = await testApp({ env: { IMPORT_ALIASES: 'all' } })
+  const free = await makeMember(app, 'free@example.com')
+  await app.claim('SPRING26')
+  expect((await free.get(PATH)).text).not.toContain('Address in the code')
+  await app.call('PATCH', '/api/links/SPRING26', {
+    key: 'free',
+    json: { aliases: ['Printed-Path', '2026/gr\u00fc\u00dfe & 100%'] },
+  })
+  const cookie = [...free.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const scanned = async (format: string, alias: string) => {
+    const query = new URLSearchParams({ alias, size: '300' })
+    const image = await fetch(`${app.url}${PATH}/qr.${format}?${query}`, { headers: { cookie } })
+    return (await decodeQr(await image.bytes())).text
+  }
+  for (const format of ['png', 'svg']) {
+    expect(await scanned(format, 'Printed-Path')).toBe('http://hop.test/Printed-Path')
+    expect(await scanned(format, '')).toBe('http://hop.test/SPRING26')
+  }
+  const address = await scanned('png', '2026/gr\u00fc\u00dfe & 100%')
+  expect(address).toBe('http://hop.test/2026/gr%C3%BC%C3%9Fe%20%26%20100%25')
+  expect((await app.call('GET', new URL(address).pathname)).status).toBe(302)
+  const { text } = await free.get(`${PATH}?alias=Printed-Path`)
+  expect(text).toContain('Address in the code')
+  expect(text).toMatch(/qr\.svg\?[^"]*alias=Printed-Path/)
+  const image = await app.call('GET', '/api/qr/SPRING26')
+  expect((await decodeQr(image.bytes)).text).toBe('http://hop.test/SPRING26')
+  expect((await free.get(`${PATH}/qr.png?alias=other`)).status).toBe(404)
 })
 
 test('the page of a member who may not have aliases does not offer them', async () => {

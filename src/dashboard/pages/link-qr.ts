@@ -1,3 +1,5 @@
+import { AppError } from '../../errors.ts'
+import type { Code } from '../../lib/code.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { parseQrOptions, type QrOptions, qrQueryOf } from '../../qr/options.ts'
@@ -21,15 +23,25 @@ export const linkQrFiles = signedInPages({
 
 async function qrFile(context: PageContext, format: keyof typeof TYPES) {
   const { deps, query } = context
-  const { code, accountId } = ownLink(context)
+  const link = ownLink(context)
+  const { code, accountId } = link
   const options = parseQrOptions(apiQueryOf({ ...query, format }))
-  const bytes = await deps.images.render(code, options, accountId)
+  const alias = chosenAlias(deps, link, query)
+  if (alias === undefined && query.alias) throw new AppError('page_not_found')
+  const text = alias === undefined ? undefined : deps.addresses.alias(alias)
+  const bytes = await deps.images.render(code, options, accountId, text)
   return fileResponse(bytes, { name: `${code}.${format}`, type: TYPES[format] })
 }
 
+/** The alias that the code contains in place of the short URL. */
+const chosenAlias = ({ aliases }: DashboardDeps, { id }: Link, { alias }: Query) =>
+  aliases.ofLink(id).find((path) => path === alias)
+
 /** The preview, the options and the downloads. */
-export function qrCard({ qrStore, addresses }: DashboardDeps, link: Link, query: Query): Html {
+export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
+  const { qrStore } = deps
   const { code, accountId } = link
+  const alias = chosenAlias(deps, link, query)
   const choice = parseQrChoice(query)
   const hasLogo = qrStore.hasLogo(accountId)
   // Otherwise the preview would be empty if the logo was removed meanwhile.
@@ -51,9 +63,9 @@ export function qrCard({ qrStore, addresses }: DashboardDeps, link: Link, query:
       <h2>QR code</h2>
       ${presetLinks(qrStore.listPresets(accountId), path)}
       <div class="qr-side">
-        ${preview(code, addresses.short(code), shown)}
+        ${preview(deps, { code, alias, options: shown })}
         <form ${previewForm}>
-          ${qrFields(choice, hasLogo)}
+          ${addressField(deps, link, alias)}${qrFields(choice, hasLogo)}
           <div class="row">
             ${parts.button('Show', 'plain', { 'data-without-script': true })}
             ${parts.button('Download PNG', 'plain', { formaction: `${path}/qr.png` })}
@@ -72,11 +84,35 @@ export function qrCard({ qrStore, addresses }: DashboardDeps, link: Link, query:
     </section>`
 }
 
-function preview(code: string, shortUrl: string, options: QrOptions): Html {
+/** Absent for a link without aliases. */
+function addressField({ addresses, aliases }: DashboardDeps, { id, code }: Link, alias?: string) {
+  const paths = aliases.ofLink(id)
+  if (paths.length === 0) return false
+  return parts.select({
+    name: 'alias',
+    label: 'Address in the code',
+    value: alias ?? '',
+    choices: [
+      { value: '', label: bare(addresses.short(code)) },
+      ...paths.map((path) => ({ value: path, label: bare(addresses.alias(path)) })),
+    ],
+  })
+}
+
+interface PreviewProps {
+  code: Code
+  alias: string | undefined
+  options: QrOptions
+}
+
+function preview({ addresses }: DashboardDeps, { code, alias, options }: PreviewProps): Html {
   const warning = scanWarning(options)
-  const src = `${linkPath(code)}/qr.svg?${qrQueryOf(options)}`
+  const query = qrQueryOf(options)
+  if (alias !== undefined) query.set('alias', alias)
+  const src = `${linkPath(code)}/qr.svg?${query}`
+  const address = alias === undefined ? addresses.short(code) : addresses.alias(alias)
   const caption =
-    options.caption === '' && html`<figcaption class="code">${bare(shortUrl)}</figcaption>`
+    options.caption === '' && html`<figcaption class="code">${bare(address)}</figcaption>`
   const image = attributes({ class: 'qr', src, width: 240, alt: `QR code of ${code}` })
   return html`
     <div id="qr-preview">

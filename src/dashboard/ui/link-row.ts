@@ -1,5 +1,5 @@
 import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { DetailedLink } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
 import { count, utcText } from './components.ts'
@@ -19,6 +19,8 @@ export interface Badge {
 
 interface LinkRowProps {
   link: DetailedLink
+  /** Its paths, without the first slash. */
+  aliases: readonly string[]
   shortUrl: string
   badges: readonly Badge[]
   /** Hits per day, today last; absent for a link without any. */
@@ -28,7 +30,8 @@ interface LinkRowProps {
   search: string
 }
 
-export function linkRow({ link, shortUrl, badges, days, now, search }: LinkRowProps): Html {
+export function linkRow(props: LinkRowProps): Html {
+  const { link, aliases, shortUrl, badges, days, now, search } = props
   const { code, createdAt, hitCount, properties } = link
   const shown = markMatch([code], search)
   const name = html`<data class="code" id="short-${code}" value="${shortUrl}">${shown}</data>`
@@ -37,7 +40,7 @@ export function linkRow({ link, shortUrl, badges, days, now, search }: LinkRowPr
 <td class="pick"><input type="checkbox" name="code" value="${code}"
 aria-label="Select ${code}"></td>
 <td class="name"><div><a href="${linkPath(code)}">${name}</a>${badges.map(badge)}
-${titleAndTags(properties, search)}</div></td>
+${aboutLink(properties, aliases, search)}</div></td>
 <td class="to">${link.url !== null && rowDestination(link.url, search)}</td>
 <td class="days">${days && sparkline(days)}</td>
 <td class="hits">${count(hitCount)}<span class="unit"> ${unit}</span></td>
@@ -46,21 +49,34 @@ ${titleAndTags(properties, search)}</div></td>
 </tr>`
 }
 
-/** Characters of a title and of each tag, and tags of a row: a page has a limit of bytes. */
+/** Characters of a text and of each tag, and tags of a row: a page has a limit of bytes. */
 const TITLE_MAX = 60
 const TAG_MAX = 20
 const TAGS_MAX = 3
 
 /** In one part, which becomes narrower before the code is cut. */
-function titleAndTags({ title, tags }: LinkProperties, search: string): Html | false {
-  if (title === null && tags.length === 0) return false
+function aboutLink(
+  { title, tags }: LinkProperties,
+  aliases: readonly string[],
+  search: string,
+): Html | false {
+  if (title === null && tags.length === 0 && aliases.length === 0) return false
+  const texts = [aliasToShow(aliases, search), title]
+    .filter((text) => typeof text === 'string')
+    .map((text) => html`<span class="title">${markMatch([cut(text, TITLE_MAX)], search)}</span>`)
   const shown = tags
     .slice(0, TAGS_MAX)
     .map((tag) => html`<span class="tag">${cut(tag, TAG_MAX)}</span>`)
   const more = tags.length - TAGS_MAX
-  return html`<span class="about">${
-    title !== null && html`<span class="title">${markMatch([cut(title, TITLE_MAX)], search)}</span>`
-  }${shown}${more > 0 && html`<span class="tag more">+${more}</span>`}</span>`
+  return html`<span class="about">${texts}${shown}${
+    more > 0 && html`<span class="tag more">+${more}</span>`
+  }</span>`
+}
+
+/** The first one that is searched for. The link's own page has all. */
+function aliasToShow(aliases: readonly string[], search: string): string | undefined {
+  const paths = aliases.map((path) => visible(`/${path}`))
+  return paths.find((path) => path.toLowerCase().includes(search.toLowerCase())) ?? paths[0]
 }
 
 const cut = (text: string, most: number): string => {

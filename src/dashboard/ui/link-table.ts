@@ -122,11 +122,13 @@ async function renderRows(
     DAYS,
   )
   const reasons = moderation.reads.findReasons(links.map(({ code }) => code))
+  const aliases = deps.aliases.ofLinks(links.map(({ id }) => id))
   const now = clock()
   return pageSlices.map(withDetails(deps, links), ROWS_AT_ONCE, (link) => {
     const { code, properties } = link
     return linkRow({
       link,
+      aliases: (aliases.get(link.id) ?? []).map(({ path }) => path),
       shortUrl: addresses.short(code),
       badges: badgesOf({ link, properties, disabled: reasons.get(code), now }),
       days: days.get(link.id),
