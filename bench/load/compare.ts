@@ -1,8 +1,8 @@
 // What does one commit cost, compared with another?
 // npm run bench -- compare main~5 main [create bulk list mixed …] --seconds 3 --rounds 5
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { builtCommit, commitOf, millionOf } from '../lib/built-commit.ts'
+import { measureVariants, type Plan } from '../lib/figures.ts'
 import { TemporaryFolder } from '../lib/leftovers.ts'
 import type { MillionFolder } from '../lib/million.ts'
 import {
@@ -12,8 +12,9 @@ import {
   REDIRECT_METRICS,
   redirectFacts,
 } from '../lib/redirect-round.ts'
-import { alternate, type Figures, medianRatio, type Progress } from '../lib/rounds.ts'
-import type { Findings, LoadOptions, Metric, Scenario, SummaryFigure } from '../lib/scenario.ts'
+import { alternate, type Figures, type Progress } from '../lib/rounds.ts'
+import type { Findings, LoadOptions, Metric, Scenario } from '../lib/scenario.ts'
+import { emptyWorkspace } from '../lib/workspace.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 export const compare: Scenario = {
@@ -32,7 +33,7 @@ interface Build {
 
 type Builds = readonly [before: Build, after: Build]
 
-/** Redirects by default; else each scenario that is named, with both commits in turn. */
+/** Warm redirects, or each scenario that is named, with both commits in turn. */
 async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   using temporary = new TemporaryFolder()
   const scenarios = SCENARIOS.filter(({ name }) => options.compared.includes(name))
@@ -47,47 +48,28 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
     return { name, commit, program, million: () => (million ??= millionOf(commit, folder)) }
   }
   const builds: Builds = [await build(before), await build(after)]
-  const findings =
-    scenarios.length === 0
-      ? await compareRedirects(builds, temporary.path, options, say)
-      : await compareScenarios(builds, scenarios, options, say)
+  const chosen = scenarios.length === 0 ? [warmRedirects] : scenarios
+  const findings = await compareScenarios(builds, chosen, options, say)
   const commits = Object.fromEntries(builds.map(({ name, commit }) => [name, commit]))
   return { ...findings, settings: { ...findings.settings, ...commits } }
 }
 
-async function compareRedirects(
-  builds: Builds,
-  folder: string,
-  options: LoadOptions,
-  say: Progress,
-): Promise<Findings> {
-  const contenders: Contender[] = []
-  for (const { name, commit, program } of builds) {
-    const dataDir = join(folder, `${commit}-data`)
-    mkdirSync(dataDir)
-    contenders.push(await hopcodeContender(name, program, dataDir))
-  }
-  const measure = (contender: Contender) => measureRedirects(contender, options)
-  const variants = await alternate(contenders, options.rounds, measure, say)
-  const [before, after] = builds
-  const figure = (label: string, key: string): SummaryFigure => ({
-    label: `${label}, ${after.name} / ${before.name}`,
-    value: medianRatio(variants, after.name, before.name, key),
-    unit: '×',
-    digits: 2,
-  })
-  return {
-    baseline: before.name,
-    metrics: REDIRECT_METRICS,
-    variants,
-    summary: [
-      figure('CPU per redirect', 'cpuMicros'),
-      figure('redirects/s', 'requestsPerSecond'),
-      figure('p99', 'openP99'),
-      figure('memory', 'residentMebibytes'),
-    ],
-    ...redirectFacts({ ...options, source: false }),
-  }
+/** Redirects of a hundred cached links, by the service alone. */
+const warmRedirects: Scenario = {
+  name: 'redirects',
+  question: 'What does a redirect of a cached link cost?',
+  run: async (options, say) => {
+    using workspace = await emptyWorkspace(options)
+    const contender = await hopcodeContender('warm', workspace.program, workspace.dataDir)
+    const plan: Plan<Contender> = {
+      variants: [contender],
+      measure: () => measureRedirects(contender, options),
+      metrics: REDIRECT_METRICS,
+      figures: {},
+      ...redirectFacts(options),
+    }
+    return await measureVariants(plan, options, say)
+  },
 }
 
 /**

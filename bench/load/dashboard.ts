@@ -134,13 +134,17 @@ async function measureRound(
     Cookie: await setPassword(server.origin, resetPath, PASSWORD),
     ...(isPart && { 'HX-Request': 'true', 'HX-Target': 'list' }),
   }
-  const verify = async () => {
+  const verify = async (): Promise<number> => {
     const startedAt = performance.now()
-    const text = await (await fetch(server.origin + path, { headers })).text()
+    const answer = await fetch(server.origin + path, { headers })
+    const text = await answer.text()
     const elapsedMs = performance.now() - startedAt
     const shown = text.split('<td class="pick">').length - 1
-    if (shown !== rows) throw new Error(`${path} has ${shown} rows, not ${rows}`)
-    if (!text.includes(says)) throw new Error(`${path} does not say ${says}`)
+    if (answer.status !== 200 || shown !== rows || !text.includes(says)) {
+      const main = /<main.*/s.exec(text)?.[0].replaceAll(/<[^>]*>|\s+/g, ' ') ?? text
+      const found = `${answer.status} with ${shown} rows: ${main.slice(0, 1000)}`
+      throw new Error(`${path} answered ${found}, not ${rows} rows and ${says}`)
+    }
     return elapsedMs
   }
   const first = await verify()

@@ -18,10 +18,6 @@ const DEADLINE_MS = 20_000
 const NOT_OPEN: readonly string[] = ['ECONNREFUSED', 'ECONNRESET']
 /** Pause between the start of a service and reading its memory. */
 const SETTLING_MS = 1000
-/** Uncounted redirects of a killed service, counted after its next start. */
-const LEFT = 5000
-/** Longer than a round, so that no flush counts them before the kill. */
-const SLOW_FLUSH = { HIT_FLUSH_MS: '60000' }
 
 const METRICS: Metric[] = [
   { key: 'firstMs', label: 'start to first redirect, ms', digits: 0, ratio: true },
@@ -36,8 +32,6 @@ interface Variant {
   name: string
   folder: MillionFolder
   link: Link
-  /** The previous service was killed with uncounted hits. */
-  isAfterKill: boolean
 }
 
 export const start: Scenario = {
@@ -53,9 +47,8 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
   if (!link) throw new Error('a million links hold none')
   const small = await createSmall(program, join(workspace.temporaryPath, 'small'))
   const contenders: Variant[] = [
-    { name: 'one link', ...small, isAfterKill: false },
-    { name: 'a million', folder: million, link, isAfterKill: false },
-    { name: 'a million, after kill -9', folder: million, link, isAfterKill: true },
+    { name: 'one link', ...small },
+    { name: 'a million', folder: million, link },
   ]
   // The first start creates the journal and loads the files into the page cache.
   for (const { folder } of contenders) await once(hopcode(program, folder.path, WITHOUT_LIMITS))
@@ -68,7 +61,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
       'start to first redirect, a million links': main(
         value('a million', 'firstMs', ' ms', 0, atMost(200, 100)),
       ),
-      'the same after kill -9': value('a million, after kill -9', 'firstMs', ' ms'),
       'start until all endpoints answer, a million links': value('a million', 'readyMs', ' ms'),
       'memory after the start, a million links': main(
         value('a million', 'resident', ' MiB', 0, atMost(90)),
@@ -79,7 +71,6 @@ async function run(options: LoadOptions, say: Progress): Promise<Findings> {
         'the page cache of the operating system.',
       `Memory is read ${SETTLING_MS / 1000} s later; mapped files (the program itself, the hit ` +
         'journal) are pages that the kernel may take back.',
-      `after kill -9: ${LEFT} redirects were in the journal alone; each was counted then.`,
     ],
   }
   return await measureVariants(plan, options, say)
@@ -101,22 +92,14 @@ async function once(launch: Launch): Promise<void> {
   await server.stop()
 }
 
-async function measureRound(
-  program: string[],
-  { folder, link, isAfterKill }: Variant,
-): Promise<RoundResult> {
+async function measureRound(program: string[], { folder, link }: Variant): Promise<RoundResult> {
   const launch = hopcode(program, folder.path, WITHOUT_LIMITS)
-  const counted = isAfterKill ? await killWithHits(program, folder, link) : undefined
   await using server = spawnServer(launch)
   const firstMs = await firstRedirect(server, link)
   const cpuMs = server.cpuSeconds() * 1000
   const readyMs = await untilReady(server)
   await Bun.sleep(SETTLING_MS)
   const memory = server.memory()
-  if (counted !== undefined) {
-    const [hits] = await new HopcodeClient(server.origin, folder.apiKey).hitCounts([link.code])
-    if (hits !== counted + 1) throw new Error(`${hits} hits are counted, not ${counted + 1}`)
-  }
   await server.stop()
   return { figures: { firstMs, cpuMs, readyMs, ...memory } }
 }
@@ -142,19 +125,4 @@ async function firstAnswer(server: Server, ask: () => Promise<boolean>): Promise
     await Bun.sleep(POLL_MS)
   }
   throw new Error(`${server.name} gave no answer within ${DEADLINE_MS} ms`)
-}
-
-/** Returns the hits of the link when the service was killed. */
-async function killWithHits(
-  program: string[],
-  { path, apiKey }: MillionFolder,
-  link: Link,
-): Promise<number> {
-  await using server = await startServer(
-    hopcode(program, path, { ...WITHOUT_LIMITS, ...SLOW_FLUSH }),
-  )
-  for (let n = 0; n < LEFT; n++) await followLink(server, link)
-  const [hits] = await new HopcodeClient(server.origin, apiKey).hitCounts([link.code])
-  await server.kill()
-  return hits ?? Number.NaN
 }
