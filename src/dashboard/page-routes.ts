@@ -31,9 +31,10 @@ const routesOf =
     const app = new Elysia()
     for (const [route, run] of Object.entries(pages)) {
       const [method = '', path = ''] = route.split(' ')
-      // Without a part that varies, a path has no parameters at all.
-      app.route(method, path, async ({ request, set, query, params = {} }) =>
-        run(await contextOf(deps, { request, set, query, params })),
+      // Without a part that varies, a path has no parameters at all. Elysia decides by the text of
+      // this function whether to read the query; a default value makes it overlook the query.
+      app.route(method, path, async ({ request, set, query, params }) =>
+        run(await contextOf(deps, { request, set, query, params: params ?? {} })),
       )
     }
     return app

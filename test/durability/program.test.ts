@@ -56,6 +56,14 @@ test('it starts, shortens, is followed, counts and stops', async () => {
   expect(db.query('SELECT redirects FROM hit_totals').get()).toEqual({ redirects: 1 })
 })
 
+test('the query of a page arrives, although the program is minified', async () => {
+  using folder = temporaryFolder()
+  await using service = await Service.start({ DATA_DIR: folder.path })
+  const page = await fetch(`${service.url}/app/sign-in?next=/app/keys`)
+  expect(page.status).toBe(200)
+  expect(await page.text()).toContain('value="/app/keys"')
+})
+
 test('it runs from an empty folder as an unprivileged user, and writes in DATA_DIR alone', async () => {
   using folder = temporaryFolder()
   const home = join(folder.path, 'empty')
