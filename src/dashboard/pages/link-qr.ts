@@ -129,5 +129,5 @@ function presetLinks(
     const href = `${path}?${qrQueryOf(options)}#qr`
     return html`<li><a class="button plain" href="${href}">${name}</a></li>`
   })
-  return links.length > 0 && html`<ul class="row qr-presets" aria-label="Presets">${links}</ul>`
+  return links.length > 0 && html`<ul class="row" aria-label="Presets">${links}</ul>`
 }
