@@ -75,7 +75,7 @@ export async function importLines(
     checkRow(deps, parseLine(line), mayAdd),
   )
   const good = checked.filter(isRow)
-  const send = dryRun ? planner(deps, dryRun) : (message: ImportMessage) => write(deps, message)
+  const send = dryRun ? planner(deps, dryRun) : importer(deps, owner)
   let stored = NOTHING_STORED
   const results: RowResult[] = []
   for (let at = 0; at < good.length; at = results.length) {
@@ -133,6 +133,23 @@ function collectGarbage(characters: number): void {
   if (garbage < GARBAGE_CHARACTERS) return
   garbage = 0
   Bun.gc(true)
+}
+
+/** How many rows show whether the file has been imported before. */
+const FIRST_ROWS = 8
+
+/**
+ * Where the first rows are not new, the reader decides about all: rows that exist, which are most
+ * if a file is imported again, take no time of the writer and no place in the log of a cluster.
+ */
+function importer(deps: ImportDeps, owner: Account) {
+  const plan = (message: ImportMessage) =>
+    deps.reader.call('planImport', message, { background: true })
+  return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
+    const first = await plan(await messageOf(deps, owner, rows.slice(0, FIRST_ROWS)))
+    const planned = first.stored.links === 0 ? await plan(message) : undefined
+    return planned?.stored.links === 0 ? planned : write(deps, message)
+  }
 }
 
 /** A background call: other writes come first. */

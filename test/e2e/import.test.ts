@@ -231,8 +231,8 @@ test('hostile lines are refused one by one', async () => {
   expect(body.created_at).toBe('2026-03-01T12:00:00.000Z')
 })
 
-test('one call of the writer has at most a megabyte of rows', async () => {
-  await using app = await testApp()
+/** An import whose calls of the writer are counted: the characters of the rows of each. */
+function countedImport(app: TestApp) {
   app.key('pro')
   const deps = app.administration
   const sizes: number[] = []
@@ -242,11 +242,31 @@ test('one call of the writer has at most a megabyte of rows', async () => {
       return deps.writer.call(name, message, options)
     },
   }
+  const send = (lines: readonly string[]) =>
+    movingCommands.importBatch({ ...deps, writer }, { account: 'pro@example.com', lines })
+  return { sizes, send }
+}
+
+test('lines that exist are not sent to the writer again', async () => {
+  await using app = await testApp(ALL)
+  const { sizes, send } = countedImport(app)
+  const lines = LINES.map((line) => JSON.stringify(line))
+  await send(lines)
+  const again = await send(lines)
+  expect(sizes).toHaveLength(1)
+  expect(again.results.map(({ outcome }) => outcome)).toEqual(Array(4).fill('exists'))
+  const more = await send([...lines, JSON.stringify({ url: 'https://example.com/more' })])
+  expect(sizes).toHaveLength(2)
+  expect(more.results.map(({ outcome }) => outcome).slice(3)).toEqual(['exists', 'created'])
+})
+
+test('one call of the writer has at most a megabyte of rows', async () => {
+  await using app = await testApp()
+  const { sizes, send } = countedImport(app)
   const lines = Array.from({ length: 400 }, (_, n) =>
     JSON.stringify({ url: `https://example.com/${n}/${'x'.repeat(8000)}`, note: 'y'.repeat(2000) }),
   )
-  const account = 'pro@example.com'
-  const { results } = await movingCommands.importBatch({ ...deps, writer }, { account, lines })
+  const { results } = await send(lines)
   expect(results.filter(({ outcome }) => outcome === 'created')).toHaveLength(400)
   expect(sizes.length).toBeGreaterThan(3)
   expect(Math.max(...sizes)).toBeLessThan(1.1 * 1024 * 1024)
