@@ -2,17 +2,17 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { binary, command, makeAccount, Service, type Settings } from '../support/binary.ts'
+import {
+  binary,
+  command,
+  makeAccount,
+  Service,
+  type Settings,
+  unlimited,
+} from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /** The operator's drill: back up, lose the folder, restore. The compiled program, from outside. */
-
-const unlimited = (dataDir: string): Settings => ({
-  DATA_DIR: dataDir,
-  ANONYMOUS_READS_PER_MINUTE: '0',
-  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-  ENTERPRISE_WRITES_PER_MINUTE: '0',
-})
 
 interface Made {
   code: string

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeAccount, Service } from '../support/binary.ts'
+import { makeAccount, Service, unlimited } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /**
@@ -14,10 +14,7 @@ const LIMITED = ['bash', '-c', `trap '' XFSZ; ulimit -S -f ${LIMIT_KIB}; exec "$
 test('a disk that refuses writes: writes are 500 with request_id, redirects go on, and the end of it ends it', async () => {
   using folder = temporaryFolder()
   const env = {
-    DATA_DIR: folder.path,
-    ANONYMOUS_READS_PER_MINUTE: '0',
-    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-    ENTERPRISE_WRITES_PER_MINUTE: '0',
+    ...unlimited(folder.path),
     HIT_FLUSH_MS: '20',
   }
   const key = await makeAccount(env)

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { JournalFile } from '../../src/hot/journal-file.ts'
-import { makeAccount, Service } from '../support/binary.ts'
+import { makeAccount, Service, unlimited } from '../support/binary.ts'
 import { temporaryFolder, temporaryFolderInMemory } from '../support/folder.ts'
 import { testWith } from '../support/tools.ts'
 import { cutPowerAtEverySync, type Recording } from './lib/crash-check.ts'
@@ -138,10 +138,7 @@ async function record(
   const traces = ['service', 'command'].map((name) => join(folder, name))
   const [serviceTrace = '', commandTrace = ''] = traces
   const env = {
-    DATA_DIR: dataDir,
-    ANONYMOUS_READS_PER_MINUTE: '0',
-    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-    ENTERPRISE_WRITES_PER_MINUTE: '0',
+    ...unlimited(dataDir),
     HIT_FLUSH_MS: '10',
   }
   const key = await makeAccount(env)

@@ -12,19 +12,19 @@ import {
 import { join } from 'node:path'
 import { MIGRATIONS, migrate } from '../../src/db/migrate.ts'
 import { openWritable } from '../../src/db/open.ts'
-import { binary, command, makeAccount, Service, type Settings } from '../support/binary.ts'
+import {
+  binary,
+  command,
+  makeAccount,
+  Service,
+  type Settings,
+  unlimited,
+} from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { testWith } from '../support/tools.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
 /** A restore that is interrupted, and whose files it leaves. The compiled program, from outside. */
-
-const unlimited = (dataDir: string): Settings => ({
-  DATA_DIR: dataDir,
-  ANONYMOUS_READS_PER_MINUTE: '0',
-  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-  ENTERPRISE_WRITES_PER_MINUTE: '0',
-})
 
 /** Restores that are killed. The long form: npm run test:durability -- restore */
 const KILLS = Number(process.env.RESTORE_ROUNDS ?? 4)

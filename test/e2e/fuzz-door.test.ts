@@ -1,16 +1,10 @@
 import { expect, test } from 'bun:test'
 import { JSON_TYPE, testApp } from '../support/app.ts'
+import { UNLIMITED } from '../support/binary.ts'
 import { describeApi } from '../support/openapi.ts'
 import { rawRequest } from '../support/raw-http.ts'
 
 /** What the published description promises of every operation, whatever is asked of it. */
-
-const UNLIMITED = {
-  ANONYMOUS_READS_PER_MINUTE: '0',
-  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-  ENTERPRISE_READS_PER_MINUTE: '0',
-  ENTERPRISE_WRITES_PER_MINUTE: '0',
-}
 
 const DEEP = 20_000
 const BODIES: readonly string[] = [

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type Answer, JSON_TYPE, type TestApp, testApp } from '../support/app.ts'
+import { UNLIMITED } from '../support/binary.ts'
 import { ENDPOINTS, nameOf } from '../support/endpoints.ts'
 import { type Schema, valuesOf, violationsOf } from '../support/fuzz-values.ts'
 import { type ApiDescription, describeApi, type Operation } from '../support/openapi.ts'
@@ -34,13 +35,6 @@ interface Sent {
   body?: unknown
   query?: Record<string, unknown>
   code?: string
-}
-
-const UNLIMITED = {
-  ANONYMOUS_READS_PER_MINUTE: '0',
-  ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-  ENTERPRISE_READS_PER_MINUTE: '0',
-  ENTERPRISE_WRITES_PER_MINUTE: '0',
 }
 
 async function fuzzed(): Promise<Fuzzed & AsyncDisposable> {

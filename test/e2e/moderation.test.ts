@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Answer, eventually, type TestApp, testApp } from '../support/app.ts'
+import { UNLIMITED } from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { disableLink, enableLink, listDisabled } from '../support/moderation.ts'
 
@@ -20,8 +21,6 @@ const answers = (app: TestApp, code: string, status: number): Promise<void> =>
 
 const hitsOf = async (app: TestApp, code: string): Promise<unknown> =>
   (await app.call('GET', `/api/lookup/${code}`)).body.hit_count
-
-const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0', ENTERPRISE_WRITES_PER_MINUTE: '0' }
 
 function expectGone(answer: Answer, code: string): void {
   expect(answer.body).toEqual({ error: `Link disabled: ${code}` })

@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { JournalFile } from '../../src/hot/journal-file.ts'
-import { command, makeAccount, Service, type Settings } from '../support/binary.ts'
+import { command, makeAccount, Service, type Settings, unlimited } from '../support/binary.ts'
+import { Visitor } from '../support/dashboard.ts'
 import { ENDPOINTS, pathOf } from '../support/endpoints.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { filesUnder, findSecrets, type Secrets } from '../support/secrets.ts'
@@ -19,36 +20,6 @@ const JOURNAL_ENTRIES = 4096
 const PASSWORD = 'seven purple otters at rest'
 const EMAIL = 'owner@example.com'
 
-/** A browser without scripts, against the compiled program. */
-class Browser {
-  readonly cookies = new Map<string, string>()
-  readonly #service: Service
-
-  constructor(service: Service) {
-    this.#service = service
-  }
-
-  async send(path: string, fields?: Record<string, string>): Promise<string> {
-    const cookie = [...this.cookies].map((pair) => pair.join('=')).join('; ')
-    const response = await this.#service.fetch(path, {
-      method: fields ? 'POST' : 'GET',
-      headers: { cookie, 'sec-fetch-site': 'same-origin' },
-      body: fields ? new URLSearchParams(fields) : null,
-    })
-    for (const line of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-      if (value !== '') this.cookies.set(name, value)
-    }
-    return response.text()
-  }
-
-  /** Fills in the form of a page. */
-  async submit(path: string, fields: Record<string, string>, to = path): Promise<string> {
-    const csrf = /name="csrf" value="([^"]+)"/.exec(await this.send(path))?.[1] ?? ''
-    return this.send(to, { ...fields, csrf })
-  }
-}
-
 const tokenIn = (text: string) => /\/app\/\w+\/([\w-]{43})/.exec(text)?.[1] ?? ''
 
 /** The owner's account by the link that was printed, a wrong sign-in, a right one, a reset. */
@@ -56,25 +27,22 @@ async function useDashboard(service: Service, env: Settings, secrets: Secrets): 
   const link = await command(['account', 'setup-link', '--json'], env)
   const setup = tokenIn(link.out)
   secrets.set('the set-up token', setup)
-  const browser = new Browser(service)
-  const welcome = await browser.submit(`/app/setup/${setup}`, { email: EMAIL, password: PASSWORD })
+  const browser = new Visitor(service)
+  const { text } = await browser.post(`/app/setup/${setup}`, { email: EMAIL, password: PASSWORD })
   secrets.set('the password', PASSWORD)
-  secrets.set('the owner’s API key', /value="(hop_\w+)"/.exec(welcome)?.[1] ?? '')
+  secrets.set('the owner’s API key', /value="(hop_\w+)"/.exec(text)?.[1] ?? '')
   const wrong = 'nine green herons at rest'
   secrets.set('a wrong password', wrong)
-  for (const password of [wrong, PASSWORD]) {
-    await new Browser(service).submit('/app/sign-in', { email: EMAIL, password })
-  }
-  const again = new Browser(service)
-  await again.submit('/app/sign-in', { email: EMAIL, password: PASSWORD })
-  expect(await again.send('/app/account')).toContain(EMAIL)
+  const again = new Visitor(service)
+  for (const password of [wrong, PASSWORD]) await again.signIn(EMAIL, password)
+  expect((await again.get('/app/account')).text).toContain(EMAIL)
   for (const [i, value] of [browser, again].flatMap(({ cookies }) => [...cookies]).entries()) {
     secrets.set(`cookie ${i} ${value[0]}`, value[1])
   }
   const reset = await command(['account', 'reset-password', '--email', EMAIL, '--json'], env)
   secrets.set('the reset token', tokenIn(reset.out))
-  await again.send(`/app/reset/${tokenIn(reset.out)}`)
-  await again.send(`/app//reset/${tokenIn(reset.out)}?x=1`)
+  await again.get(`/app/reset/${tokenIn(reset.out)}`)
+  await again.get(`/app//reset/${tokenIn(reset.out)}?x=1`)
 }
 
 /** Every endpoint as it should be used, and as it should not. */
@@ -122,12 +90,9 @@ test('no API key, passcode, password, session or one-time token is in any file o
   using elsewhere = temporaryFolder()
   const dataDir = join(folder.path, 'data')
   const env = {
-    DATA_DIR: dataDir,
+    ...unlimited(dataDir),
     LOG_LEVEL: 'debug',
     LOG_REQUESTS: 'all',
-    ANONYMOUS_READS_PER_MINUTE: '0',
-    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-    ENTERPRISE_WRITES_PER_MINUTE: '0',
   }
   const secrets: Secrets = new Map()
   const key = await makeAccount(env)

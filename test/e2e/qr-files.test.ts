@@ -2,13 +2,11 @@ import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually, type TestApp, testApp } from '../support/app.ts'
+import { UNLIMITED } from '../support/binary.ts'
 import { decodeQr } from '../support/decode-qr.ts'
 import { rawRequest } from '../support/raw-http.ts'
 
 /** The stored images, `<cdn_url>/qr/<code>.png`: the spec's `qr_storage_url`, and design 4.18. */
-
-/** These tests ask for many images at once and are not about budgets. */
-const UNLIMITED = { ANONYMOUS_READS_PER_MINUTE: '0', ENTERPRISE_WRITES_PER_MINUTE: '0' }
 
 interface Link {
   code: string

@@ -35,26 +35,20 @@ const firstBusy = (answers: readonly Promise<Seen>[]): Promise<unknown> =>
 
 const hex = (n: number) => n.toString(16)
 
-test('one IPv6 /56 that fills the sign-in queue keeps no other network out', async () => {
+test.each([
+  { network: 'IPv6 /56', addressOf: (i: number) => `2001:db8:1:${hex(0x100 + i)}::1` },
+  { network: 'IPv4 /24', addressOf: (i: number) => `198.51.100.${i}` },
+])('one $network that fills the sign-in queue keeps no other network out', async (row) => {
   await using app = await testApp({ realPasswords: true })
   await makeMember(app, ANN)
-  const addresses = Array.from({ length: 140 }, (_, i) => `2001:db8:1:${hex(0x100 + i)}::1`)
-  const attack = await flood(app, addresses)
+  const attack = await flood(
+    app,
+    Array.from({ length: 140 }, (_, i) => row.addressOf(i)),
+  )
   await firstBusy(attack)
   for (const from of ['203.0.113.7', '2001:db8:2::1']) {
     expect((await new Visitor(app, { from }).signIn(ANN)).status).toBe(303)
   }
-  await app.beginStop()
-  await Promise.all(attack)
-})
-
-test('one IPv4 /24 that fills the sign-in queue keeps no other network out', async () => {
-  await using app = await testApp({ realPasswords: true })
-  await makeMember(app, ANN)
-  const addresses = Array.from({ length: 140 }, (_, i) => `198.51.100.${i}`)
-  const attack = await flood(app, addresses)
-  await firstBusy(attack)
-  expect((await new Visitor(app, { from: '203.0.113.7' }).signIn(ANN)).status).toBe(303)
   await app.beginStop()
   await Promise.all(attack)
 })

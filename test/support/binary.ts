@@ -85,14 +85,16 @@ export const redirectThreads = (): Settings => ({
   REDIRECT_THREADS: process.env.REDIRECT_THREADS ?? '1',
 })
 
-/** Settings of a service on that folder whose budgets never run out. */
-export const unlimited = (dataDir: string): Settings => ({
-  DATA_DIR: dataDir,
+/** Budgets that never run out. */
+export const UNLIMITED = {
   ANONYMOUS_READS_PER_MINUTE: '0',
   ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
   ENTERPRISE_WRITES_PER_MINUTE: '0',
   ENTERPRISE_READS_PER_MINUTE: '0',
-})
+}
+
+/** Settings of a service on that folder with those budgets. */
+export const unlimited = (dataDir: string): Settings => ({ DATA_DIR: dataDir, ...UNLIMITED })
 
 interface Finished {
   code: number | null

@@ -111,7 +111,7 @@ export const AMBIGUOUS: Record<string, readonly string[]> = {
   ],
 }
 
-export interface HostileRequest {
+interface HostileRequest {
   name: string
   bytes: string
   /** Statuses in order; with a text, that is in the answer's body. */

@@ -1,4 +1,4 @@
-import { makeAccount, Service } from '../../support/binary.ts'
+import { makeAccount, Service, unlimited } from '../../support/binary.ts'
 import { BODY } from '../../support/hostile-requests.ts'
 
 /** Where the code HOPCODE1 leads. */
@@ -7,11 +7,8 @@ export const LANDING = 'https://example.com/landing'
 /** What hostile requests go to. */
 export async function startTarget(dataDir: string): Promise<{ service: Service; key: string }> {
   const env = {
-    DATA_DIR: dataDir,
+    ...unlimited(dataDir),
     BASE_URL: 'http://hop.test',
-    ANONYMOUS_READS_PER_MINUTE: '0',
-    ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-    ENTERPRISE_WRITES_PER_MINUTE: '0',
   }
   const key = await makeAccount(env)
   const service = await Service.start(env)

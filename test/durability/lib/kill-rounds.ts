@@ -1,4 +1,4 @@
-import { Service } from '../../support/binary.ts'
+import { Service, unlimited } from '../../support/binary.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { audit } from './kill-audit.ts'
 import { KeyChain, runProgram } from './kill-keys.ts'
@@ -76,12 +76,8 @@ class Victim {
     this.#seed = seed
     this.#result = result
     this.#env = {
-      DATA_DIR: dataDir,
+      ...unlimited(dataDir),
       BASE_URL: 'http://hop.test',
-      ANONYMOUS_READS_PER_MINUTE: '0',
-      ENTERPRISE_READS_PER_MINUTE: '0',
-      ANONYMOUS_REDIRECTS_PER_MINUTE: '0',
-      ENTERPRISE_WRITES_PER_MINUTE: '0',
     }
     this.#keys = new KeyChain(program, this.#env)
   }
