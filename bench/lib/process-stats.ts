@@ -12,22 +12,30 @@ export const cpuSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/stat`
 /** The same for the main thread, which in Hopcode is the control thread. */
 export const mainThreadSecondsOf = (pid: number): number => ticksIn(`/proc/${pid}/task/${pid}/stat`)
 
-/** The same for all threads with the lowest niceness of the process. */
-export function usualThreadSecondsOf(pid: number): number {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  const all = threads.map((id) => fieldsIn(`/proc/${pid}/task/${id}/stat`))
-  const lowest = Math.min(...all.map(([niceness]) => niceness))
-  return all.reduce((sum, [niceness, seconds]) => sum + (niceness === lowest ? seconds : 0), 0)
+/**
+ * The same for the JavaScript workers with the lowest niceness. The engine's own threads, which
+ * compile and collect garbage for all workers, can have it too and do not count.
+ */
+export function usualWorkerSecondsOf(pid: number): number {
+  const workers = readdirSync(`/proc/${pid}/task`)
+    .map((id) => fieldsIn(`/proc/${pid}/task/${id}/stat`))
+    .filter(({ name }) => name === 'Worker')
+  const lowest = Math.min(...workers.map(({ niceness }) => niceness))
+  return workers.reduce((sum, one) => sum + (one.niceness === lowest ? one.seconds : 0), 0)
 }
 
-const ticksIn = (file: string): number => fieldsIn(file)[1]
+const ticksIn = (file: string): number => fieldsIn(file).seconds
 
-/** The niceness and the seconds of a process or thread. */
-function fieldsIn(file: string): [niceness: number, seconds: number] {
+function fieldsIn(file: string): { name: string; niceness: number; seconds: number } {
   const stat = readFileSync(file, 'latin1')
-  // The program's name, in parentheses, may contain spaces: the fields are counted after it.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return [Number(fields[16]), (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND]
+  // The name, in parentheses, may contain spaces: the fields are counted after it.
+  const end = stat.lastIndexOf(')')
+  const fields = stat.slice(end + 2).split(' ')
+  return {
+    name: stat.slice(stat.indexOf('(') + 1, end),
+    niceness: Number(fields[16]),
+    seconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
+  }
 }
 
 export interface Memory {

@@ -6,7 +6,7 @@ import {
   type Memory,
   mainThreadSecondsOf,
   memoryOf,
-  usualThreadSecondsOf,
+  usualWorkerSecondsOf,
 } from './process-stats.ts'
 
 export const HOSTNAME = '127.0.0.1'
@@ -87,9 +87,9 @@ export class Server {
     return cpuSecondsOf(this.pid)
   }
 
-  /** The same for the threads with the usual priority, which in Hopcode are those of redirects. */
+  /** The same for the workers with the usual priority, which in Hopcode are those of redirects. */
   redirectThreadSeconds(): number {
-    return usualThreadSecondsOf(this.pid)
+    return usualWorkerSecondsOf(this.pid)
   }
 
   /** The same for the control thread only. */
