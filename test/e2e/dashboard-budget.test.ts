@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { AUTH_PATHS, filePaths, pagePaths } from '../abuse/pages.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { testApp } from '../support/app.ts'
 import { type Seen, Visitor } from '../support/dashboard.ts'
 import { makeMember } from '../support/members.ts'
+import { sharedApp } from '../support/shared.ts'
 
 /** Every request of the dashboard is charged to a rate limit of its account, or of its address. */
 
@@ -24,13 +25,14 @@ async function spendAll(visitor: Visitor, path: string): Promise<Seen> {
   return visitor.get(path)
 }
 
-/** The account has one link, and no request left. */
-async function spentMember(app: TestApp): Promise<{ member: Visitor; code: string }> {
+/** The account of the member has one link, and no request left. */
+const withSpent = sharedApp(async (app) => {
+  const other = await makeMember(app, 'other@example.com')
   const member = await makeMember(app, 'free@example.com')
   const { code } = await app.shorten('https://a.example/')
   await spendAll(member, '/app/links/code')
-  return { member, code }
-}
+  return { member, other, code }
+})
 
 test('pages of a session end at a limit, with a page that says when to come again', async () => {
   await using app = await testApp()
@@ -45,8 +47,7 @@ test('pages of a session end at a limit, with a page that says when to come agai
 })
 
 test('pages, fragments, QR files, exports, searches and forms: each is charged', async () => {
-  await using app = await testApp()
-  const { member, code } = await spentMember(app)
+  const { member, code } = await withSpent()
   for (const path of [...pagePaths(code), ...filePaths(code), '/app/service/accounts']) {
     expect({ path, status: (await member.get(path)).status }).toEqual({ path, status: 429 })
   }
@@ -57,17 +58,14 @@ test('pages, fragments, QR files, exports, searches and forms: each is charged',
 })
 
 test('a part of a page that is refused is empty, and says when to come again', async () => {
-  await using app = await testApp()
-  const { member, code } = await spentMember(app)
+  const { member, code } = await withSpent()
   const seen = await member.get(`/app/analytics/${code}`, { 'hx-request': 'true' })
   expect({ status: seen.status, text: seen.text }).toEqual({ status: 429, text: '' })
   expect(seen.headers.get('retry-after')).toBe('60')
 })
 
 test('pages take nothing of the API’s budgets, of another account, or of the auth pages', async () => {
-  await using app = await testApp()
-  const other = await makeMember(app, 'other@example.com')
-  const { member } = await spentMember(app)
+  const { app, member, other } = await withSpent()
   const { headers } = await app.call('GET', '/api/list', { key: 'free' })
   expect(headers.get('x-ratelimit-remaining')).toBe('299')
   expect((await other.get('/app/links')).status).toBe(200)
