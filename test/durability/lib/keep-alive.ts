@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { Conversation } from '../../support/conversation.ts'
 
 export interface KeepAliveAnswer {
   status: number
@@ -12,35 +12,19 @@ export interface KeepAliveAnswer {
  * returns, which fetch leaves open: a test can tell what was on its way.
  */
 export class KeepAlive {
-  readonly #socket: Socket
-  #received = Buffer.alloc(0)
-  #waiting:
-    | { resolve: (answer: KeepAliveAnswer) => void; reject: (error: Error) => void }
-    | undefined
+  readonly #client: Conversation
+  #asked = 0
 
-  private constructor(socket: Socket) {
-    this.#socket = socket
-    socket.setNoDelay(true)
-    socket.on('data', (bytes) => {
-      this.#received = Buffer.concat([this.#received, bytes as Buffer])
-      this.#settle()
-    })
-    socket.on('error', (error) => this.#fail(error.message))
-    socket.on('close', () => this.#fail('closed'))
+  private constructor(client: Conversation) {
+    this.#client = client
   }
 
-  static open(url: string): Promise<KeepAlive> {
-    const { hostname, port } = new URL(url)
-    return new Promise((resolve, reject) => {
-      const socket = connect({ host: hostname, port: Number(port) }, () => {
-        resolve(new KeepAlive(socket))
-      })
-      socket.once('error', reject)
-    })
+  static async open(url: string): Promise<KeepAlive> {
+    return new KeepAlive(await Conversation.open(url))
   }
 
-  /** Rejects if the connection ends first, saying how much of the answer had come. */
-  ask(
+  /** Rejects if the connection ends first. */
+  async ask(
     method: string,
     path: string,
     headers: readonly string[] = [],
@@ -48,34 +32,15 @@ export class KeepAlive {
   ): Promise<KeepAliveAnswer> {
     const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]
     const head = [`${method} ${path} HTTP/1.1`, 'Host: hop.test', ...headers, ...length]
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject }
-      if (this.#socket.destroyed) this.#fail('closed')
-      else this.#socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-    })
+    this.#client.send(`${head.join('\r\n')}\r\n\r\n${body}`)
+    const answers = await this.#client.answers(++this.#asked)
+    const told = answers[this.#asked - 1]
+    if (!told) throw new Error('closed before the whole answer')
+    const { status, headers: received, text } = told
+    return { status, body: text, isLast: received.get('connection') === 'close' }
   }
 
   close(): void {
-    this.#socket.destroy()
-  }
-
-  #settle(): void {
-    const end = this.#received.indexOf('\r\n\r\n')
-    if (end < 0) return
-    const head = this.#received.toString('latin1', 0, end)
-    const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
-    const whole = end + 4 + length
-    if (this.#received.length < whole) return
-    const body = this.#received.toString('utf8', end + 4, whole)
-    this.#received = this.#received.subarray(whole)
-    const isLast = /^connection: close\r?$/im.test(head)
-    this.#waiting?.resolve({ status: Number(head.split(' ')[1]), body, isLast })
-    this.#waiting = undefined
-  }
-
-  #fail(reason: string): void {
-    const bytes = this.#received.length
-    this.#waiting?.reject(new Error(`${reason} after ${bytes} bytes of the answer`))
-    this.#waiting = undefined
+    this.#client[Symbol.dispose]()
   }
 }
