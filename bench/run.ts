@@ -8,10 +8,12 @@ import { readOptions } from './lib/run-options.ts'
 import { mergeRuns, type SavedRun } from './lib/saved-run.ts'
 import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
+import { importing } from './load/import.ts'
 import { SCENARIOS } from './load/scenarios.ts'
+import { visitStorage } from './load/visit-storage.ts'
 
-/** `compare` runs only when it is named: it needs arguments. */
-const NAMED = [...SCENARIOS, compare]
+/** These run only when they are named: `compare` needs arguments, the others take minutes. */
+const NAMED = [...SCENARIOS, compare, importing, visitStorage]
 
 const RESULTS = join(import.meta.dir, 'results')
 const FRONT_PAGE = join(import.meta.dir, '../README.md')
