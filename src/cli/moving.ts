@@ -10,11 +10,11 @@ import {
   exportPage,
 } from '../import/export.ts'
 import { FORMAT_NAMES, type FormatName, formatOf } from '../import/formats.ts'
-import { reportLine } from '../import/jobs.ts'
+import { PROBLEMS_MAX, writeReport } from '../import/jobs.ts'
 import { type DryRun, type ImportDeps, importLines } from '../import/lines.ts'
 import { isCreated, isFine, OUTCOMES } from '../import/outcomes.ts'
 import {
-  countFine,
+  countRows,
   type ImportedRow,
   type ImportOptions,
   run,
@@ -24,7 +24,6 @@ import {
   scan,
 } from '../import/plan.ts'
 import { SourceError, type SourceFile } from '../import/source.ts'
-import { csvLine } from '../lib/csv.ts'
 import { visible } from '../lib/html.ts'
 import { print, printError } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -131,8 +130,6 @@ interface CommandImport extends Omit<ImportOptions, 'format' | 'domains'> {
   force?: Flag
 }
 
-const PROBLEMS_SHOWN = 20
-
 async function importFiles(
   format: FormatName | 'auto',
   names: readonly string[],
@@ -155,23 +152,15 @@ async function importFiles(
   const { send, rowsMax } = await receiverOf(account)
   const file = report === undefined ? undefined : openOutput(report)
   const note = (text: string) => file !== undefined && appendFileSync(file, text)
-  note(csvLine(['line', 'path', 'outcome', 'code', 'message']))
-  const problems: ImportedRow[] = []
-  const rows = run(found, { ...options, rowsMax }, send)
-  let done = 0
-  let step = await rows.next()
-  for (; !step.done; step = await rows.next()) {
-    note(step.value.map(reportLine).join(''))
-    for (const row of step.value) {
-      if (!isFine(row.outcome) && problems.length < PROBLEMS_SHOWN) problems.push(row)
-    }
-    done += step.value.length
-    progress.note(dryRun ? 'Checking' : 'Importing', done, found.rows)
-  }
+  const state = { done: 0, problems: [] as ImportedRow[] }
+  const summary = await writeReport(run(found, { ...options, rowsMax }, send), state, (text) => {
+    note(text)
+    if (state.done > 0) progress.note(dryRun ? 'Checking' : 'Importing', state.done, found.rows)
+  })
   progress[Symbol.dispose]()
-  print(describe(step.value, problems, { isDryRun: dryRun === true, report }))
-  const { fine } = countFine(step.value)
-  if (fine < step.value.rows) throw new ProblemsFound(fine === 0 ? 2 : 1)
+  print(describe(summary, state.problems, { isDryRun: dryRun === true, report }))
+  const fine = countRows(summary, isFine)
+  if (fine < summary.rows) throw new ProblemsFound(fine === 0 ? 2 : 1)
 }
 
 async function openFile(path: string): Promise<SourceFile> {
@@ -210,7 +199,7 @@ function describe(
     ...problems.map(({ line, path, outcome, message }) => {
       return visible(`row ${line}  ${outcome}  /${path}  ${message}`)
     }),
-    report === undefined && problems.length === PROBLEMS_SHOWN && '… --report FILE has all of them',
+    report === undefined && problems.length === PROBLEMS_MAX && '… --report FILE has all of them',
   ]
     .filter((text) => text !== false)
     .join('\n')

@@ -2,7 +2,7 @@ import { isoTime } from '../lib/clock.ts'
 import { decodePath } from '../links/aliases.ts'
 import { TAG_MAX, TAGS_MAX } from '../links/property-table.ts'
 import { HITS_MAX } from './line.ts'
-import type { SourceRow } from './source.ts'
+import { isObject, type SourceRow } from './source.ts'
 
 /**
  * The meaning of a source's values, by their names. One table for all sources: services use the
@@ -187,9 +187,6 @@ function readValues(raw: SourceRow['values']): { values: Values; lost: string[] 
   const values = Object.fromEntries([...found].map(([field, [, value]]) => [field, value]))
   return { values, lost }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.trim() : typeof value === 'number' ? String(value) : ''

@@ -5,7 +5,7 @@ import { readJson } from './read-json.ts'
 import { readSql } from './read-sql.ts'
 import { readSqlite } from './read-sqlite.ts'
 import { SourceError, type SourceFile, type SourceRow } from './source.ts'
-import { encodingOf } from './text.ts'
+import { beginningOf } from './text.ts'
 
 interface Format extends Dialect {
   label: string
@@ -75,7 +75,6 @@ export type FormatName = keyof typeof FORMATS
 export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
 export const formatOf = (name: FormatName): Format => FORMATS[name]
 
-const START_BYTES = 64 * 1024
 const SQLITE = 'SQLite format 3\0'
 
 /** A file that can be read as often as needed. */
@@ -92,8 +91,7 @@ export async function openSource(
   file: SourceFile,
   named: FormatName | 'auto',
 ): Promise<OpenSource> {
-  const start = await file.blob.slice(0, START_BYTES).arrayBuffer()
-  const rows = await readerOf(file, new Uint8Array(start))
+  const rows = await readerOf(file)
   if (rows === readLines) return { format: 'hopcode', rows: () => readLines(file) }
   const [first] = await firstRow(rows(file))
   const names = Object.keys(first?.values ?? {}).map(plainName)
@@ -117,10 +115,9 @@ async function firstRow(rows: AsyncGenerator<SourceRow, void>): Promise<SourceRo
 
 type Reader = (file: SourceFile) => AsyncGenerator<SourceRow, void>
 
-async function readerOf({ blob }: SourceFile, bytes: Uint8Array): Promise<Reader> {
-  const isSqlite = Buffer.from(bytes.subarray(0, SQLITE.length)).toString('latin1') === SQLITE
-  if (isSqlite) return readSqlite
-  const text = new TextDecoder(await encodingOf(blob)).decode(bytes).trimStart()
+async function readerOf({ blob }: SourceFile): Promise<Reader> {
+  if ((await blob.slice(0, SQLITE.length).text()) === SQLITE) return readSqlite
+  const text = (await beginningOf(blob)).start.trimStart()
   if (text.startsWith(`{"${HEADER_FIELD}"`)) return readLines
   if (/^[[{]/.test(text)) return readJson
   const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY )/i.test(text)

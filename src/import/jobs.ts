@@ -5,8 +5,16 @@ import { csvLine } from '../lib/csv.ts'
 import type { Log } from '../lib/log.ts'
 import type { FormatName } from './formats.ts'
 import { type ImportDeps, importLines } from './lines.ts'
-import { isCreated, isFine } from './outcomes.ts'
-import { type ImportedRow, type ImportOptions, run, type Scan, type Summary, scan } from './plan.ts'
+import { isFine } from './outcomes.ts'
+import {
+  type ImportedRow,
+  type ImportOptions,
+  run,
+  type Scan,
+  type SendLines,
+  type Summary,
+  scan,
+} from './plan.ts'
 import { SourceError, type SourceFile } from './source.ts'
 
 /** An import in the dashboard: of one file, checked first. */
@@ -34,7 +42,7 @@ const KEPT_MS = 60 * 60 * 1000
 const JOBS_MAX = 100
 /** Bytes of all files and reports that wait. */
 const BYTES_MAX = 96 * 1024 * 1024
-const PROBLEMS_MAX = 20
+export const PROBLEMS_MAX = 20
 /** Of a file that an owner has not uploaded: bounds the time of a check, and its report. */
 export const ROWS_MAX = 100_000
 /** Of one process: an import takes time from other requests. */
@@ -121,20 +129,14 @@ export class ImportJobs {
   async #run(owner: Account, job: ImportJob, isDryRun: boolean): Promise<void> {
     job.problems = []
     job.done = 0
-    const parts = [csvLine(['line', 'path', 'outcome', 'code', 'message'])]
+    const parts: string[] = []
     const options = { ...job.options, dryRun: isDryRun }
-    const rows = run(job.found as Scan, options, (lines, dryRun) => {
+    const send: SendLines = (lines, dryRun) => {
       if (this.#isClosed) throw new Error('the service stops')
       return importLines(this.#deps, owner, lines, { dryRun })
-    })
-    let step = await rows.next()
-    for (; !step.done; step = await rows.next()) {
-      job.done += step.value.length
-      parts.push(step.value.map(reportLine).join(''))
-      const bad = step.value.filter(({ outcome }) => !isFine(outcome))
-      job.problems.push(...bad.slice(0, PROBLEMS_MAX - job.problems.length))
     }
-    job.summary = step.value
+    const steps = run(job.found as Scan, options, send)
+    job.summary = await writeReport(steps, job, (text) => parts.push(text))
     job.report = new Blob(parts)
     if (this.#jobs.peek(owner.id) !== job) return
     // The cache computes the size of a job only when it is new.
@@ -143,12 +145,22 @@ export class ImportJobs {
   }
 }
 
-export const reportLine = ({ line, path, outcome, code, message }: ImportedRow): string =>
-  csvLine([line, path, outcome, code, message])
+/** Runs an import to its end, and writes a CSV line for each row. */
+export async function writeReport(
+  steps: ReturnType<typeof run>,
+  state: Pick<ImportJob, 'done' | 'problems'>,
+  write: (text: string) => void,
+): Promise<Summary> {
+  write(csvLine(['line', 'path', 'outcome', 'code', 'message']))
+  for (;;) {
+    const { done, value } = await steps.next()
+    if (done) return value
+    state.done += value.length
+    const bad = value.filter(({ outcome }) => !isFine(outcome))
+    state.problems.push(...bad.slice(0, PROBLEMS_MAX - state.problems.length))
+    write(value.map(reportLine).join(''))
+  }
+}
 
-/** Links that an import creates. */
-export const countCreated = ({ counts }: Summary): number =>
-  Object.entries(counts).reduce(
-    (sum, [outcome, count]) => sum + (isCreated(outcome as ImportedRow['outcome']) ? count : 0),
-    0,
-  )
+const reportLine = ({ line, path, outcome, code, message }: ImportedRow): string =>
+  csvLine([line, path, outcome, code, message])

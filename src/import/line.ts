@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import type { AppError } from '../errors.ts'
 import { CODE_PATTERN, type Code, toCode } from '../lib/code.ts'
 import { ALIASES_MAX } from '../links/aliases.ts'
 import type { ParsedUrl } from '../links/link.ts'
 import type { PropertiesChange } from '../links/property-table.ts'
 import { AliasPath, BAD_ALIASES, PropertiesBody } from '../links/schema.ts'
 import { Url } from '../links/url.ts'
-import type { Outcome, RowResult } from './outcomes.ts'
+import { type Outcome, type RowResult, refused } from './outcomes.ts'
 
 /**
  * Hopcode's own format: one line of JSON for each link, in exports and imports. An unknown field is
@@ -66,8 +65,6 @@ const OUTCOME_OF: Readonly<Record<string, Outcome>> = {
   aliases_any_case: 'invalid_path',
 }
 
-const refused = (outcome: Outcome, message: string): RowResult => ({ outcome, code: null, message })
-
 /** The row, or why the line is none. */
 export function parseLine(text: string): ImportRow | RowResult {
   if (text.length > LINE_LENGTH_MAX) {
@@ -104,7 +101,3 @@ function rowOf(line: z.output<typeof ImportLine>, characters: number): ImportRow
 export const HEADER_FIELD = 'hopcode_export'
 const isHeader = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && HEADER_FIELD in value
-
-/** The result of a line that a refusal of the API describes. */
-export const resultOf = (outcome: Outcome, { message }: AppError): RowResult =>
-  refused(outcome, message)

@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/store.ts'
-import { AppError } from '../errors.ts'
+import { AppError, REFUSALS } from '../errors.ts'
 import { newCode } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 import { batchSlices } from '../lib/time-slices.ts'
@@ -12,8 +12,8 @@ import { addStored, NOTHING_STORED, quotaError, type Stored } from '../links/quo
 import { BAD_TIMES } from '../links/schema.ts'
 import { urlKey } from '../links/url.ts'
 import type { LinkEffects } from '../links/writer.ts'
-import { type ImportRow, parseLine, resultOf } from './line.ts'
-import type { RowResult } from './outcomes.ts'
+import { type ImportRow, parseLine } from './line.ts'
+import { type RowResult, refused } from './outcomes.ts'
 import { CreatedRows } from './related.ts'
 import type {
   ImportMessage,
@@ -181,20 +181,14 @@ function checkRow(
       `Paths such as /${reserved} are reserved for the service itself`,
     )
   }
-  if (paths.length > 0 && !mayAdd) return resultOf('not_allowed', new AppError('alias_not_allowed'))
-  if (url && blocklist.isBlocked(url)) return resultOf('blocked', new AppError('url_blocked'))
-  const { expired_url: expired } = properties
-  if (expired && blocklist.isBlocked(expired)) {
-    return resultOf('blocked', new AppError('url_blocked'))
+  if (paths.length > 0 && !mayAdd) {
+    return refused('not_allowed', REFUSALS.alias_not_allowed.message())
+  }
+  if ([url, properties.expired_url].some((one) => one && blocklist.isBlocked(one))) {
+    return refused('blocked', REFUSALS.url_blocked.message())
   }
   return startsAfterExpiry(propertiesOf(row)) ? refused('bad_row', BAD_TIMES) : row
 }
-
-const refused = (outcome: RowResult['outcome'], message: string): RowResult => ({
-  outcome,
-  code: null,
-  message,
-})
 
 function propertiesOf({ properties: { expired_url: expired, ...rest } }: ImportRow) {
   const set = Object.entries(rest).filter(([, value]) => value !== undefined)
@@ -254,7 +248,7 @@ function rowResult(
     case 'path_taken':
       return refused('path_taken', 'The address is in use')
     default:
-      return resultOf('quota', quotaError(what, plans[owner.plan]))
+      return refused('quota', quotaError(what, plans[owner.plan]).message)
   }
 }
 

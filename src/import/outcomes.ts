@@ -30,3 +30,9 @@ export interface RowResult {
   code: string | null
   message: string
 }
+
+export const refused = (outcome: Outcome, message: string): RowResult => ({
+  outcome,
+  code: null,
+  message,
+})

@@ -8,7 +8,7 @@ import { type Dialect, linkOf, type SourceLink } from './fields.ts'
 import { type FormatName, formatOf, LINE, type OpenSource, openSource } from './formats.ts'
 import { type ImportRow, parseLine } from './line.ts'
 import type { DryRun } from './lines.ts'
-import { isCreated, isFine, type Outcome, type RowResult } from './outcomes.ts'
+import { isCreated, OUTCOMES, type Outcome, type RowResult, refused } from './outcomes.ts'
 import { PathKeys } from './path-keys.ts'
 import { CreatedRows, lookupsOf } from './related.ts'
 import { Pages, SourceError, type SourceFile } from './source.ts'
@@ -300,7 +300,6 @@ class Batch {
   #refuse(link: SourceLink): RowResult | undefined {
     const { domains, passwords, skipDisabled } = this.#options
     const { paths, problem, url } = link
-    const refused = (outcome: Outcome, message: string) => ({ outcome, code: null, message })
     if (domains && !isChosen(link, this.#options)) {
       return refused('other_domain', `It is of ${link.domain}`)
     }
@@ -367,11 +366,5 @@ function lineOf(link: SourceLink, options: ImportOptions, paths: PathKeys): obje
   }
 }
 
-/** Rows that need no attention, and all. */
-export function countFine({ counts, rows }: Summary): { fine: number; rows: number } {
-  const fine = Object.entries(counts).reduce(
-    (sum, [outcome, count]) => sum + (isFine(outcome as Outcome) ? count : 0),
-    0,
-  )
-  return { fine, rows }
-}
+export const countRows = ({ counts }: Summary, isCounted: (outcome: Outcome) => boolean): number =>
+  OUTCOMES.filter(isCounted).reduce((sum, outcome) => sum + (counts[outcome] ?? 0), 0)

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { requireFewColumns, SourceError, type SourceFile, type SourceRow } from './source.ts'
-import { delimiterOf, encodingOf, textOf } from './text.ts'
+import { beginningOf, delimiterOf, textOf } from './text.ts'
 
 /** Bounds the memory of a quote that is never closed. The longest texts of a link fit. */
 const RECORD_CHARACTERS_MAX = 1024 * 1024
-const START_BYTES = 64 * 1024
 
 interface Parsed {
   info: { lines: number }
@@ -14,10 +13,9 @@ interface Parsed {
 
 /** The rows of a CSV file by the names in its first row. Throws SourceError. */
 export async function* readCsv({ name, blob }: SourceFile): AsyncGenerator<SourceRow, void> {
-  const encoding = await encodingOf(blob)
-  const start = await blob.slice(0, START_BYTES).arrayBuffer()
+  const { encoding, start } = await beginningOf(blob)
   const parser = parse({
-    delimiter: delimiterOf(new TextDecoder(encoding).decode(start)),
+    delimiter: delimiterOf(start),
     max_record_size: RECORD_CHARACTERS_MAX,
     relax_column_count: true,
     relax_quotes: true,

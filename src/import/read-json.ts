@@ -1,7 +1,7 @@
 import { JSONParser } from '@streamparser/json'
 import { messageOf } from '../lib/thread.ts'
-import { Pages, SourceError, type SourceFile, type SourceRow } from './source.ts'
-import { type Encoding, encodingOf, textOf } from './text.ts'
+import { isObject, Pages, SourceError, type SourceFile, type SourceRow } from './source.ts'
+import { beginningOf, textOf } from './text.ts'
 
 /** Where the APIs of other services have their links. YOURLS has an object, others have lists. */
 const LISTS = ['links', 'data', 'shortUrls.data', 'urls']
@@ -11,22 +11,17 @@ const LISTS = ['links', 'data', 'shortUrls.data', 'urls']
  */
 const LINK_CHARACTERS_MAX = 256 * 1024
 
-type Values = Record<string, unknown>
-
-const isObject = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /**
  * The links of JSON: a list of them, one a line, or pages of an API, also several in one file.
  * Throws SourceError. `file.pages` then knows whether some are missing.
  */
 export async function* readJson(file: SourceFile): AsyncGenerator<SourceRow, void> {
   const { name, blob } = file
-  const encoding = await encodingOf(blob)
+  const { encoding, start } = await beginningOf(blob)
   const pages = file.pages ?? new Pages()
-  const found: Values[] = []
+  const found: SourceRow['values'][] = []
   const parser = new JSONParser({
-    paths: await pathsOf(file, encoding),
+    paths: pathsOf(start),
     // Documents may follow one another.
     separator: '',
     keepStack: false,
@@ -56,8 +51,7 @@ export async function* readJson(file: SourceFile): AsyncGenerator<SourceRow, voi
 }
 
 /** The paths of the links in the first document. */
-async function pathsOf({ blob }: SourceFile, encoding: Encoding): Promise<string[]> {
-  const start = new TextDecoder(encoding).decode(await blob.slice(0, 64 * 1024).arrayBuffer())
+function pathsOf(start: string): string[] {
   if (/^\s*\[/.test(start)) return ['$.*']
   const isPage = LISTS.some((list) =>
     new RegExp(`"${list.split('.').at(-1)}"\\s*:\\s*[[{]`).test(start.slice(0, 4096)),

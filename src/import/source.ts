@@ -39,6 +39,9 @@ export interface SourceRow {
   values: Readonly<Record<string, unknown>>
 }
 
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Each row costs time for each column, also for those of which it has no value. */
 const COLUMNS_MAX = 200
 

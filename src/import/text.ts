@@ -31,6 +31,15 @@ export async function encodingOf(file: Blob): Promise<Encoding> {
   }
 }
 
+const START_BYTES = 64 * 1024
+
+/** The encoding of a file, and its first text. */
+export async function beginningOf(file: Blob): Promise<{ encoding: Encoding; start: string }> {
+  const encoding = await encodingOf(file)
+  const bytes = await file.slice(0, START_BYTES).arrayBuffer()
+  return { encoding, start: new TextDecoder(encoding).decode(bytes) }
+}
+
 /** The text of a file in chunks, without a byte order mark. */
 export async function* textOf(
   file: Blob,

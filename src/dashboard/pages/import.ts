@@ -2,8 +2,9 @@ import { AppError } from '../../errors.ts'
 import { generatedBody } from '../../http/unsent.ts'
 import { EXPORT_FORMATS, exportFile } from '../../import/export.ts'
 import { formatOf } from '../../import/formats.ts'
-import { countCreated, type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
-import { OUTCOMES } from '../../import/outcomes.ts'
+import { type ImportJob, ROWS_MAX } from '../../import/jobs.ts'
+import { isCreated, OUTCOMES } from '../../import/outcomes.ts'
+import { countRows } from '../../import/plan.ts'
 import { textOf } from '../../import/text.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { CSV_TYPE } from '../../lib/csv.ts'
@@ -176,7 +177,7 @@ function jobCard(user: CurrentUser, job: ImportJob): Html {
     return parts.notice('bad', html`<p><strong>${file.name}</strong> ${problem ?? ''}</p>`)
   }
   if (phase === 'checking' || phase === 'importing') return progressCard(job)
-  const created = summary ? countCreated(summary) : 0
+  const created = summary ? countRows(summary, isCreated) : 0
   const links = parts.plural(created, 'link')
   const title = phase === 'done' ? `${links} imported` : `Check of ${file.name}`
   return parts.card(
