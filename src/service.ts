@@ -6,7 +6,7 @@ import { TopLinks } from './analytics/top.ts'
 import { VisitDetails } from './analytics/visits.ts'
 import { OwnAddress } from './blocklist/own-address.ts'
 import { Blocklist } from './blocklist/watch.ts'
-import { Cluster, OtherChanges } from './cluster/cluster.ts'
+import { applyOtherChanges, Cluster } from './cluster/cluster.ts'
 import type { Config } from './config.ts'
 import { openDashboard } from './dashboard/build.ts'
 import { openForService, type ServiceFolder } from './data-folder.ts'
@@ -151,8 +151,8 @@ export async function openService(config: Config, outside: Outside, control: Pro
     new BucketPruner({ writer, clock }),
     new DelayedDeletion({ db, links: links.links, clock, log }),
   ]
-  const otherChanges =
-    data.ports && new OtherChanges({ port: data.ports.applied, effects: links.effects })
+  const otherChanges = data.ports?.applied
+  if (otherChanges) applyOtherChanges(otherChanges, links.effects)
   return {
     ...service,
     lock,

@@ -215,7 +215,7 @@ async function openLog(db: Database, { dataDir, clusterUrl }: Config): Promise<O
     compares: false,
     prepare: (call) => ({ call, answer: (outcome) => outcome }),
     // This process has no caches.
-    onApplied: ({ seq }) => seq !== undefined && order.confirm(seq),
+    onApplied: ({ seq }) => order.confirm(seq),
     onState() {},
   })
   return order

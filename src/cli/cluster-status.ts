@@ -75,18 +75,18 @@ const viewOf = (
     address: host.address,
     this_host: id === own,
     live: isLive,
-    last_contact_ms: silentMs ?? null,
+    last_contact_ms: silentMs,
     applied: host.applied,
     behind: head - host.applied,
     version: host.version,
     program: host.program,
     problem: host.problem,
-    digest: host.digest === undefined ? null : { entry: host.digest.seq, hash: host.digest.digest },
+    digest: host.digest && { entry: host.digest.seq, hash: host.digest.digest },
   })),
   log: {
     entries: log.entries,
     bytes: log.bytes,
-    oldest: log.oldest === undefined ? null : isoTime(log.oldest),
+    oldest: log.oldest === null ? null : isoTime(log.oldest),
   },
   advice,
 })
@@ -103,7 +103,7 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
     host.address,
     host.id,
   ])
-  const oldest = log.oldest === undefined ? '' : `, the oldest from ${isoTime(log.oldest)}`
+  const oldest = log.oldest === null ? '' : `, the oldest from ${isoTime(log.oldest)}`
   return [
     `Cluster ${name}, at entry ${head}.`,
     '',
@@ -118,7 +118,7 @@ function textOf(state: ClusterState, own: string | undefined, advice: readonly s
 }
 
 function stateOf({ problem, isLive, silentMs }: HostState): string {
-  if (silentMs === undefined) return 'stopped'
+  if (silentMs === null) return 'stopped'
   if (!isLive) return `silent for ${duration(silentMs)}`
   return problem === null ? 'live' : 'not following'
 }

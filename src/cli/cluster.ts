@@ -185,7 +185,7 @@ async function removeLost(
       )
     }
     const { silentMs } = found
-    if (!force && silentMs !== undefined && silentMs < LOST_MS) {
+    if (!force && silentMs !== null && silentMs < LOST_MS) {
       throw new DataError(
         `${found.name} was in contact ${Math.round(silentMs / SECOND)} s ago, and may return. If ` +
           'it is lost, add --force.',

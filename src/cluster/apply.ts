@@ -6,8 +6,7 @@ import { CALLS_VERSION, decodeCalls, type LoggedCall } from './entries.ts'
 import type { Entry } from './log-reader.ts'
 import { findDamage, findLogPosition, type LogPosition, logPositionSetter } from './position.ts'
 
-/** Calls of one transaction, and their bytes in the log, while many entries are applied. */
-const TRANSACTION_CALLS = 1000
+/** Bytes of entries that one transaction applies while many are read. */
 const TRANSACTION_BYTES = 64 * 1024
 /** While no request waits. A page that several entries change is written once in a transaction. */
 export const IDLE_TRANSACTION_BYTES = 1024 * 1024
@@ -64,19 +63,16 @@ export class Applier {
   *apply(entries: readonly Entry[]): Generator<AppliedEntry[]> {
     const { transactionBytes = TRANSACTION_BYTES } = this.#options
     let due: DueEntry[] = []
-    let count = 0
     let bytes = 0
     for (const entry of entries) {
       if (entry.seq <= this.#position.seq) continue
       const calls = this.#admit(entry, due.at(-1)?.entry ?? this.#position)
       if (!calls) break
       due.push({ entry, calls })
-      count += calls.length
       bytes += entry.calls.length
-      if (count < TRANSACTION_CALLS && bytes < transactionBytes) continue
+      if (bytes < transactionBytes) continue
       yield this.#commit(due)
       due = []
-      count = 0
       bytes = 0
     }
     if (due.length > 0) yield this.#commit(due)
@@ -130,6 +126,8 @@ const JOIN_AGAIN = 'Make a new data folder with "hopcode cluster join".'
 
 export const OTHER_CLUSTER =
   'CLUSTER_URL is the database of another cluster than that of this data folder.'
+
+export const NOT_CURRENT = 'this host is still reading the log of the cluster'
 
 /** `hopcode cluster status` gives the advice: it depends on the other hosts. */
 export const LOST_TAIL =

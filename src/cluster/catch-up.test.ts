@@ -12,7 +12,7 @@ import { applyLog } from './catch-up.ts'
 import { encodeCalls } from './entries.ts'
 import { PostgresLog } from './log.ts'
 import { logPositionSetter } from './position.ts'
-import { createTables, FIRST_CHAIN } from './schema.ts'
+import { beginLog, createTables, FIRST_CHAIN } from './schema.ts'
 
 const testLog = testWith('postgres')
 const postgres = shared(() => PostgresServer.start({ isVolatile: true }))
@@ -24,7 +24,10 @@ testLog('a starting host has entries on its disk before it reports them', async 
   const database = await server.createDatabase()
   const url = server.url(database)
   await server.run(async (sql) => {
-    await sql.begin((tx) => createTables(tx, { cluster: 'c', seq: 0, chain: FIRST_CHAIN }))
+    await sql.begin(async (tx) => {
+      await createTables(tx)
+      await beginLog(tx, { cluster: 'c', seq: 0, chain: FIRST_CHAIN })
+    })
     await sql`INSERT INTO hopcode.hosts (id, name, address, program, version, applied, seen)
       VALUES ('host', '', '', '', 1, 0, 'epoch')`
   }, database)

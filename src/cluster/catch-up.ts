@@ -4,11 +4,10 @@ import { retry, withTimeout } from '../lib/deadline.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import type { Log } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
-import { Applier, IDLE_TRANSACTION_BYTES, OTHER_CLUSTER } from './apply.ts'
+import { Applier, IDLE_TRANSACTION_BYTES, NOT_CURRENT, OTHER_CLUSTER } from './apply.ts'
 import { NOT_ANSWERING, STATEMENT_MS } from './connection.ts'
 import { CALLS_VERSION } from './entries.ts'
-import { HostInUse, type HostReport, LEASE_MS, PostgresLog } from './log.ts'
-import { NOT_CURRENT } from './progress.ts'
+import { HostInUse, LEASE_MS, PostgresLog } from './log.ts'
 
 /** Time that a start waits for PostgreSQL before it listens: redirects do not need it. */
 const CONTACT_MS = 500
@@ -65,7 +64,12 @@ export async function applyLog(
     const report = async () => {
       // First: the log may delete entries that every host has reported.
       if (applier.position.seq > first) flushToDisk(`${db.filename}-wal`)
-      if (boot) await retry(REPORTS, () => entries.report(reportOf(applier)))
+      if (!boot) return
+      const applied = applier.position.seq
+      // The other hosts do not wait for this one.
+      const { problem = NOT_CURRENT } = applier
+      const state = { applied, version: CALLS_VERSION, problem, digests: [] }
+      await retry(REPORTS, () => entries.report(state))
     }
     for (await report(); !applier.problem; await report()) {
       const page = await entries.readAfter(applier.position.seq)
@@ -83,11 +87,3 @@ export async function applyLog(
     db.run('PRAGMA synchronous = FULL')
   }
 }
-
-/** The other hosts do not wait for this one. */
-const reportOf = ({ position, problem = NOT_CURRENT }: Applier): HostReport => ({
-  applied: position.seq,
-  version: CALLS_VERSION,
-  problem,
-  digests: [],
-})

@@ -1,3 +1,4 @@
+import { withTimeout } from '../lib/deadline.ts'
 import type { Log } from '../lib/log.ts'
 import type { LinkEffects } from '../links/writer.ts'
 import { NOT_ANSWERING } from './connection.ts'
@@ -7,17 +8,12 @@ import { LEASE_MS } from './log.ts'
 /** How long the response to a change waits for the other hosts. */
 const WAIT_MS = 250
 
-interface Waiting {
-  seq: number
-  resolve: () => void
-  timer: Timer
-}
-
 /** The state of the cluster on the control thread. */
 export class Cluster {
   readonly #log: Log
   readonly #port: MessagePort
-  readonly #waiting = new Set<Waiting>()
+  /** Entries for which responses wait, by their functions to call. */
+  readonly #waiting = new Map<() => void, number>()
   #state: StateEvent | undefined
   /** When `#state` arrived, by `performance.now()`. */
   #stateAt = 0
@@ -33,28 +29,18 @@ export class Cluster {
   }
 
   /** Resolves when all live hosts have applied the entry `seq`, after `WAIT_MS` at the latest. */
-  whenAllApplied(seq: number): Promise<void> | undefined {
-    if (this.#haveAllApplied(seq)) return undefined
-    return new Promise((resolve) => {
-      const waiting: Waiting = {
-        seq,
-        resolve,
-        timer: setTimeout(() => {
-          this.late++
-          this.#waiting.delete(waiting)
-          resolve()
-        }, WAIT_MS),
-      }
-      this.#waiting.add(waiting)
-    })
+  async whenAllApplied(seq: number): Promise<void> {
+    if (this.#haveAllApplied(seq)) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.set(resolve, seq)
+    await withTimeout(WAIT_MS, promise, '').catch(() => this.late++)
+    this.#waiting.delete(resolve)
   }
 
   /** Why this host must get no traffic; undefined while it follows the log. */
   get problem(): string | undefined {
-    const state = this.#state
-    if (state?.problem) return state.problem
-    if (!state || this.contactMs > LEASE_MS) return state?.contactProblem ?? NOT_ANSWERING
-    return state.behind
+    // The writer thread posts nothing while it waits for PostgreSQL.
+    return this.#state?.problem ?? (this.contactMs > LEASE_MS ? NOT_ANSWERING : undefined)
   }
 
   /** Milliseconds since PostgreSQL answered. */
@@ -69,10 +55,6 @@ export class Cluster {
 
   close(): void {
     this.#port.close()
-    for (const { resolve, timer } of this.#waiting) {
-      clearTimeout(timer)
-      resolve()
-    }
   }
 
   #haveAllApplied(seq: number): boolean {
@@ -82,11 +64,8 @@ export class Cluster {
   #take(state: StateEvent): void {
     this.#state = state
     this.#stateAt = performance.now()
-    for (const waiting of this.#waiting) {
-      if (!this.#haveAllApplied(waiting.seq)) continue
-      clearTimeout(waiting.timer)
-      this.#waiting.delete(waiting)
-      waiting.resolve()
+    for (const [resolve, seq] of this.#waiting) {
+      if (this.#haveAllApplied(seq)) resolve()
     }
     this.#logChange()
   }
@@ -100,20 +79,15 @@ export class Cluster {
   }
 }
 
-/** Applies the effects of calls that other hosts and commands made. */
-export class OtherChanges {
-  readonly #port: MessagePort
-
-  /** `port`: receives each AppliedEvent, and sends each SeenMessage. */
-  constructor({ port, effects }: { port: MessagePort; effects: Pick<LinkEffects, 'after'> }) {
-    this.#port = port
-    port.onmessage = ({ data }: { data: AppliedEvent }) => {
-      for (const { name, value } of data.calls) effects.after(name, value)
-      if (data.seq !== undefined) port.postMessage({ seen: data.seq } satisfies SeenMessage)
+/**
+ * Applies the effects of calls that other hosts made. `port`: receives each AppliedEvent, and sends
+ * each SeenMessage.
+ */
+export function applyOtherChanges(port: MessagePort, effects: Pick<LinkEffects, 'after'>): void {
+  port.onmessage = ({ data }: { data: AppliedEvent }) => {
+    for (const call of data.calls) {
+      if ('value' in call) effects.after(call.name, call.value)
     }
-  }
-
-  close(): void {
-    this.#port.close()
+    port.postMessage({ seen: data.seq } satisfies SeenMessage)
   }
 }

@@ -69,9 +69,9 @@ export class Comparison {
     this.#isAppending = false
   }
 
-  /** Takes note of an applied entry, whichever host has appended it. */
-  take(seq: number, [call]: readonly LoggedCall[], [outcome]: readonly Outcome[]): void {
-    if (call?.name !== 'hashRows') return
+  /** Takes note of an applied entry, whichever host has appended it. Whether it is a part. */
+  take(seq: number, [call]: readonly LoggedCall[], [outcome]: readonly Outcome[]): boolean {
+    if (call?.name !== 'hashRows') return false
     if ((call.args as HashRows).from === null) this.#hasBegun = true
     const hashed = outcome && 'value' in outcome ? (outcome.value as HashedRows | undefined) : null
     if (hashed) {
@@ -80,6 +80,7 @@ export class Comparison {
     this.#next = hashed?.next ?? null
     if (this.#next === null) this.#dueAt = performance.now() + PAUSE_MS
     if (hashed?.next === null) this.completed++
+    return true
   }
 
   judge({ splits, hosts }: Pick<LogState, 'splits' | 'hosts'>): Verdict {

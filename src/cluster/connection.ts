@@ -28,13 +28,15 @@ export class Connection {
     this.#parameters = { statement_timeout: String(STATEMENT_MS + 500), ...parameters }
   }
 
-  async run(statement: (sql: SQL) => Promise<Row[]>, ms = STATEMENT_MS): Promise<Row[]> {
+  async run<Result = Row[]>(
+    statement: (sql: SQL) => Promise<Result>,
+    ms = STATEMENT_MS,
+  ): Promise<Result> {
     const sql = this.#open()
     try {
       await withTimeout(CONNECT_MS, sql.connect(), NOT_ANSWERING)
       return await withTimeout(ms, statement(sql), NOT_ANSWERING)
     } catch (error) {
-      if (isDuplicate(error)) throw error
       this.#drop(sql)
       throw new Error(reasonOf(error), { cause: error })
     }
@@ -60,14 +62,10 @@ export const NOT_ANSWERING = 'PostgreSQL does not answer'
 
 /** What people read about a failed statement: a refusal, such as of the password, by its words. */
 function reasonOf(error: unknown): string {
-  const { code = '', message } = error as Error & { code?: string }
+  const { code = '', errno, message } = error as Error & { code?: string; errno?: string }
   if (code.startsWith('ERR_POSTGRES_CONNECTION_') || message === NOT_ANSWERING) return NOT_ANSWERING
-  if (hasState(error, '57014')) return NOT_ANSWERING
-  return `PostgreSQL: ${message}`
+  return errno === QUERY_CANCELED ? NOT_ANSWERING : `PostgreSQL: ${message}`
 }
 
-/** By SQLSTATE. */
-const hasState = (error: unknown, state: string): boolean =>
-  (error as { errno?: string } | undefined)?.errno === state
-
-export const isDuplicate = (error: unknown): boolean => hasState(error, '23505')
+/** SQLSTATE. */
+const QUERY_CANCELED = '57014'

@@ -61,7 +61,7 @@ export class LogReader {
     const start = performance.now()
     // After an error, the connection may have become slower.
     this.#pieceBytes = PIECE_MIN
-    const rows = await this.#connection.run(
+    const rows = await this.#connection.run<Piece[]>(
       (sql) => sql`
         SELECT seq, host, batch, version, chain, size,
           substring(calls FROM begin + 1 FOR ${most} - bytes_before::int) AS calls
@@ -72,7 +72,7 @@ export class LogReader {
           ) AS following
         ) AS next WHERE bytes_before < ${most} ORDER BY seq`,
     )
-    const pieces = rows.map((row) => ({ ...row, seq: Number(row.seq) }) as Piece)
+    const pieces = rows.map((row) => ({ ...row, seq: Number(row.seq) }))
     const ms = performance.now() - start
     const read = pieces.reduce((sum, { calls }) => sum + calls.length, 0)
     if (ms > SLOW_MS) this.#pieceBytes = Math.max(PIECE_MIN, most / 2)

@@ -8,7 +8,7 @@ import { TcpProxy } from '../../test/support/tcp-proxy.ts'
 import { testWith } from '../../test/support/tools.ts'
 import { HostInUse, PostgresLog } from './log.ts'
 import type { Entry } from './log-reader.ts'
-import { createTables } from './schema.ts'
+import { beginLog, createTables, FIRST_CHAIN } from './schema.ts'
 
 const testLog = testWith('postgres')
 const postgres = shared(() => PostgresServer.start({ isVolatile: true }))
@@ -18,7 +18,12 @@ async function newLog() {
   const server = await postgres()
   const database = await server.createDatabase()
   const run = <Result>(work: (sql: SQL) => Promise<Result>) => server.run(work, database)
-  await run((sql) => sql.begin((tx) => createTables(tx)))
+  await run((sql) =>
+    sql.begin(async (tx) => {
+      await createTables(tx)
+      await beginLog(tx, { cluster: 'c', seq: 0, chain: FIRST_CHAIN })
+    }),
+  )
   await run(
     (sql) => sql`INSERT INTO hopcode.hosts (id, name, address, program, version, applied, seen)
       VALUES ('host', '', '', '', 1, 1000000, now())`,

@@ -7,7 +7,6 @@ import {
   CONNECT_MS,
   CONNECTION,
   Connection,
-  isDuplicate,
   NOT_ANSWERING,
   type Row,
   STATEMENT_MS,
@@ -29,13 +28,19 @@ const PRUNED_MAX = 1000
 const PRUNED_BYTES = 16 * 1024 * 1024
 
 /** The state of a host, for the other hosts. */
-export interface HostReport {
-  /** The last entry that this host has applied. */
+export interface OtherHost {
+  id: string
+  /** The last entry that it has applied. */
   applied: number
   /** The set of calls that it knows. */
   version: number
   /** Why it no longer applies entries; null while it does. */
   problem: string | null
+  /** Changes wait for it. */
+  isLive: boolean
+}
+
+interface HostReport extends Pick<OtherHost, 'applied' | 'version' | 'problem'> {
   /** Of its rows. */
   digests: readonly Digest[]
 }
@@ -57,14 +62,6 @@ export interface Split {
 /** Digests of a host that are kept. */
 export const DIGESTS_KEPT = 100
 
-export interface OtherHost {
-  id: string
-  applied: number
-  problem: string | null
-  isLive: boolean
-  version: number
-}
-
 export interface LogSize {
   entries: number
   /** Size on the disk of PostgreSQL. */
@@ -84,6 +81,8 @@ export interface LogState {
   cluster: string
   /** The last entry. */
   head: number
+  /** Age of the oldest entry that this host has not applied; 0 if it has applied all. */
+  lagMs: number
   hosts: OtherHost[]
   /** The newest first. */
   splits: Split[]
@@ -142,36 +141,28 @@ export class PostgresLog {
     ms = STATEMENT_MS,
   ): Promise<Place> {
     const { host } = this.#options
-    const added = await this.#append
-      .run(
-        // The time is compared when the row of the head is locked.
-        (sql) => sql`
-          WITH new AS (SELECT ${calls}::bytea AS calls),
-          locked AS (SELECT id FROM hopcode.cluster FOR UPDATE),
-          head AS (
-            UPDATE hopcode.cluster SET seq = seq + 1, chain = sha256(chain || new.calls)
-            FROM new, locked WHERE extract(epoch FROM clock_timestamp()) * 1000 < ${deadline}
-            RETURNING cluster.seq, cluster.chain, new.calls
-          )
+    const [row] = await this.#append.run(
+      // The time is compared when the row of the head is locked. While an earlier attempt is not
+      // committed, the batch is unique too: this one fails, and the next one finds it.
+      (sql) => sql`
+        WITH old AS (SELECT seq, chain FROM hopcode.log WHERE host = ${host} AND batch = ${batch}),
+        new AS (SELECT ${calls}::bytea AS calls WHERE NOT EXISTS (SELECT FROM old)),
+        locked AS (SELECT id FROM hopcode.cluster FOR UPDATE),
+        head AS (
+          UPDATE hopcode.cluster SET seq = seq + 1, chain = sha256(chain || new.calls)
+          FROM new, locked WHERE extract(epoch FROM clock_timestamp()) * 1000 < ${deadline}
+          RETURNING cluster.seq, cluster.chain, new.calls
+        ),
+        added AS (
           INSERT INTO hopcode.log (seq, host, batch, version, chain, calls)
           SELECT seq, ${host}, ${batch}, ${version}, chain, calls FROM head
-          RETURNING seq, chain, pg_notify('hopcode_log', host)`,
-        ms,
-      )
-      .catch((error: unknown): Row[] => {
-        if (isDuplicate(error)) return []
-        throw error
-      })
-    const [row] = added.length > 0 ? added : await this.#find(batch)
+          RETURNING seq, chain, pg_notify('hopcode_log', host)
+        )
+        SELECT seq, chain FROM old UNION ALL SELECT seq, chain FROM added`,
+      ms,
+    )
     if (!row) throw new Error('PostgreSQL received the change too late')
     return { seq: Number(row.seq), chain: row.chain as Buffer }
-  }
-
-  #find(batch: string): Promise<Row[]> {
-    const { host } = this.#options
-    return this.#append.run(
-      (sql) => sql`SELECT seq, chain FROM hopcode.log WHERE host = ${host} AND batch = ${batch}`,
-    )
   }
 
   /** The random name of the cluster, and the last entry. */
@@ -212,28 +203,28 @@ export class PostgresLog {
             json_to_recordset(${JSON.stringify(digests)}::text::json) AS new (seq INT8, digest TEXT)
           ON CONFLICT DO NOTHING
         )
-        SELECT name, seq, extract(epoch FROM clock_timestamp()) * 1000 AS now,
-          (SELECT count(*) FROM own) AS own, (
-          SELECT coalesce(json_agg(json_build_object(
-            'id', id, 'applied', applied, 'version', version, 'problem', problem,
-            'isLive', problem IS NULL AND seen > now() - ${LEASE_MS} * interval '1 millisecond'
-          )), '[]') FROM hopcode.hosts WHERE id <> ${host}
-        ) AS hosts, (
-          SELECT coalesce(json_agg(split ORDER BY seq DESC), '[]') FROM (
-            SELECT seq, json_object_agg(host, digest) AS digests
-            FROM hopcode.digests GROUP BY seq HAVING count(DISTINCT digest) > 1
-          ) AS split
-        ) AS splits, (SELECT boot FROM hopcode.hosts WHERE id = ${host}) AS boot
+        SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now,
+          (SELECT count(*) FROM own) AS own,
+          (SELECT boot FROM hopcode.hosts WHERE id = ${host}) AS boot,
+          json_build_object('cluster', name, 'head', seq, 'hosts', (
+            SELECT coalesce(json_agg(json_build_object(
+              'id', id, 'applied', applied, 'version', version, 'problem', problem,
+              'isLive', problem IS NULL AND seen > now() - ${LEASE_MS} * interval '1 millisecond'
+            )), '[]') FROM hopcode.hosts WHERE id <> ${host}
+          ), 'splits', (
+            SELECT coalesce(json_agg(split ORDER BY seq DESC), '[]') FROM (
+              SELECT seq, json_object_agg(host, digest) AS digests
+              FROM hopcode.digests GROUP BY seq HAVING count(DISTINCT digest) > 1
+            ) AS split
+          ), 'lagMs', coalesce((
+            SELECT extract(epoch FROM clock_timestamp() - at) * 1000 FROM hopcode.log
+            WHERE seq > ${applied} ORDER BY seq LIMIT 1
+          ), 0)) AS state
         FROM hopcode.cluster`,
     )
     if (!row || Number(row.own) === 0) throw row?.boot ? new HostInUse() : new HostRemoved()
     this.#noteClock(row)
-    return {
-      cluster: String(row.name),
-      head: Number(row.seq),
-      hosts: parsed<OtherHost[]>(row.hosts),
-      splits: parsed<Split[]>(row.splits),
-    }
+    return parsed<LogState>(row.state)
   }
 
   /**
@@ -310,6 +301,8 @@ export class PostgresLog {
     if (this.#subscription) return
     const sql = new SQL(this.#options.url, CONNECTION)
     this.#subscription = sql
+    // The first change should not wait for a connection.
+    void this.#append.run(async () => []).catch(() => {})
     void withTimeout(CONNECT_MS, this.#listen(sql, on), NOT_ANSWERING)
       // Without a notification of entries that others have appended meanwhile.
       .then(on.entry)
@@ -351,7 +344,7 @@ interface Subscriber {
 }
 
 /** Bun returns JSON as text or as a value, depending on the protocol. */
-const parsed = <Value>(json: unknown): Value =>
+export const parsed = <Value>(json: unknown): Value =>
   (typeof json === 'string' ? JSON.parse(json) : json) as Value
 
 /** Another process runs with the id of this host. */

@@ -44,25 +44,26 @@ const STEPS = [
    );`,
 ]
 
-type Begin = Pick<LogPosition, 'cluster' | 'seq' | 'chain'>
-
 const FORMAT = STEPS.length
 
-/** Creates what is missing; a new log follows `begin`. Runs in the transaction of the caller. */
-export async function createTables(sql: SQL, begin: Begin = newCluster()): Promise<void> {
+/** Creates what is missing. Until the end of the caller's transaction, no other call does. */
+export async function createTables(sql: SQL): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(hashtext('hopcode'))`
   await sql.unsafe('CREATE SCHEMA IF NOT EXISTS hopcode')
   const [found] = await sql`SELECT to_regclass('hopcode.cluster') IS NOT NULL AS exists`
   const [row] = found.exists ? await sql`SELECT format FROM hopcode.cluster FOR UPDATE` : []
   for (const step of STEPS.slice(row?.format ?? 0)) await sql.unsafe(step)
-  if (row) await sql`UPDATE hopcode.cluster SET format = ${FORMAT}`
-  else {
-    const { cluster, seq, chain } = begin
-    await sql`INSERT INTO hopcode.cluster (id, name, format, seq, chain)
-      VALUES (1, ${cluster}, ${FORMAT}, ${seq}, ${chain}::bytea)`
-  }
+  await sql`UPDATE hopcode.cluster SET format = ${FORMAT}`
 }
 
-const newCluster = (): Begin => ({ cluster: crypto.randomUUID(), seq: 0, chain: FIRST_CHAIN })
+/** The log is empty, and continues after `position`. */
+export async function beginLog(sql: SQL, { cluster, seq, chain }: LogPosition): Promise<void> {
+  // TRUNCATE, because its time does not depend on the length of an earlier log.
+  await sql`TRUNCATE hopcode.log`
+  await sql`INSERT INTO hopcode.cluster (id, name, format, seq, chain)
+    VALUES (1, ${cluster}, ${FORMAT}, ${seq}, ${chain}::bytea)
+    ON CONFLICT (id) DO UPDATE SET name = ${cluster}, seq = ${seq}, chain = ${chain}::bytea`
+}
 
 /** The chain before the first entry. */
 export const FIRST_CHAIN = Buffer.alloc(0)

@@ -1,15 +1,15 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
-import { SQL } from 'bun'
+import type { SQL } from 'bun'
 import { inTransaction } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
 import { recordOwnPosition } from '../hits/shared-store.ts'
 import { SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
-import { withTimeout } from '../lib/deadline.ts'
 import { VERSION } from '../lib/version.ts'
 import { OTHER_CLUSTER } from './apply.ts'
 import { UNDECIDED } from './comparison.ts'
+import { Connection } from './connection.ts'
 import { CALLS_VERSION } from './entries.ts'
 import { hostIdFile, hostIdOf } from './host-id.ts'
 import {
@@ -19,7 +19,7 @@ import {
   logPositionSetter,
   removeLogPosition,
 } from './position.ts'
-import { createTables, FIRST_CHAIN } from './schema.ts'
+import { beginLog, createTables, FIRST_CHAIN } from './schema.ts'
 
 /** Adds a data folder to a cluster, and removes it from one. */
 
@@ -38,38 +38,30 @@ interface ClusterFolder {
  * an empty database. Throws DataError.
  */
 export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
-  const { db, dataDir, clusterUrl } = folder
-  return usingPostgres(clusterUrl, async (sql) => {
-    const found = findLogPosition(db)
-    const id = hostIdOf(dataDir)
-    const head = await sql.begin(async (tx) => {
-      await createTables(tx, found)
-      const [row] = await tx`
-        SELECT name, (SELECT count(*) FROM hopcode.hosts WHERE id <> ${id}) AS hosts,
-          (SELECT count(*) FROM hopcode.hosts WHERE id = ${id}) AS own
-        FROM hopcode.cluster`
-      // Entries that no other host has applied belong to a cluster that all hosts have left. An
-      // earlier call that was killed may have registered this host.
-      if (Number(row.hosts) > 0 || found) return row
-      return { name: await emptyLog(tx), hosts: 0, own: 0 }
-    })
-    if (found && found.cluster !== head.name) {
+  const { db, dataDir } = folder
+  const found = findLogPosition(db)
+  const id = hostIdOf(dataDir)
+  const position = found ?? { cluster: crypto.randomUUID(), seq: 0, chain: FIRST_CHAIN }
+  await inPostgres(folder, async (sql) => {
+    await createTables(sql)
+    const [row] = await sql`SELECT name FROM hopcode.cluster`
+    const hosts = await sql`SELECT id FROM hopcode.hosts`
+    if (found && row && found.cluster !== row.name) {
       throw new DataError(`${dataDir} belongs to another cluster. ${LEAVE_FIRST}`)
     }
-    const isOwn = Number(head.own) > 0
-    if (Number(head.hosts) > 0 && !(found && isOwn)) throw new DataError(HAS_HOSTS)
-    if (found) {
-      if (!isOwn) await register(sql, folder, found)
-      return found
-    }
-    const position = { cluster: head.name, seq: 0, chain: FIRST_CHAIN }
-    await register(sql, folder, position)
-    inTransaction(db, () => {
-      recordOwnPosition(db, id)
-      logPositionSetter(db)(position)
-    })
-    return position
+    // An earlier call that was killed may have registered this host.
+    const isOwn = hosts.some((host: { id: string }) => host.id === id)
+    if (hosts.length > (isOwn ? 1 : 0) && !(found && isOwn)) throw new DataError(HAS_HOSTS)
+    // Entries that no other host has applied belong to a cluster that all hosts have left.
+    if (!found || !row) await beginLog(sql, position)
+    if (!found || !isOwn) await register(sql, folder, position)
   })
+  if (found) return found
+  inTransaction(db, () => {
+    recordOwnPosition(db, id)
+    logPositionSetter(db)(position)
+  })
+  return position
 }
 
 /**
@@ -79,7 +71,9 @@ export async function initCluster(folder: ClusterFolder): Promise<LogPosition> {
 export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
   const position = requirePosition(folder)
   if (findDamage(folder.db)) throw new DataError(COPY_DAMAGED)
-  return usingPostgres(folder.clusterUrl, async (sql) => {
+  return inPostgres(folder, async (sql) => {
+    // Until this transaction ends, no host deletes entries. Then the log keeps them for this host.
+    await sql`LOCK TABLE hopcode.log IN SHARE MODE`
     const [row] = await sql`
       SELECT name, seq,
         (SELECT count(*) FROM hopcode.hosts
@@ -138,15 +132,6 @@ const HAS_HOSTS =
   'This cluster has a host already. Another one begins with a copy of its data: ' +
   '"hopcode cluster join".'
 
-/** The name of a new, empty log in the tables of an old one. */
-async function emptyLog(sql: SQL): Promise<string> {
-  const name = crypto.randomUUID()
-  // TRUNCATE, because its time does not depend on the length of the log.
-  await sql`TRUNCATE hopcode.log`
-  await sql`UPDATE hopcode.cluster SET name = ${name}, seq = 0, chain = ${FIRST_CHAIN}::bytea`
-  return name
-}
-
 /** The folder belongs to one host again. Returns the last entry that it has applied. */
 export function leaveCluster({ db, dataDir }: Pick<ClusterFolder, 'db' | 'dataDir'>): number {
   const { seq } = requirePosition({ db, dataDir })
@@ -155,10 +140,8 @@ export function leaveCluster({ db, dataDir }: Pick<ClusterFolder, 'db' | 'dataDi
   return seq
 }
 
-/** Removes a host that is lost. False if the cluster has no such host. */
-export async function removeHost(sql: SQL, id: string): Promise<boolean> {
-  const removed = await sql`DELETE FROM hopcode.hosts WHERE id = ${id} RETURNING id`
-  return removed.length > 0
+export async function removeHost(sql: SQL, id: string): Promise<void> {
+  await sql`DELETE FROM hopcode.hosts WHERE id = ${id}`
 }
 
 /**
@@ -169,25 +152,30 @@ export async function usingPostgres<Result>(
   url: string,
   work: (sql: SQL) => Promise<Result>,
 ): Promise<Result> {
-  const sql = new SQL(url, { max: 1, connectionTimeout: CONNECT_SECONDS })
+  // `WORK_MS` limits all statements together.
+  const connection = new Connection(url, { statement_timeout: '0' })
   try {
-    return await withTimeout(WORK_MS, work(sql), `no answer within ${WORK_MS / SECOND} s`)
+    return await connection.run(work, WORK_MS)
   } catch (error) {
-    if (error instanceof DataError) throw error
-    const { message, errno } = error as Error & { errno?: string }
-    if (errno === UNDEFINED_TABLE) {
+    const cause = ((error as Error).cause ?? error) as Error & { errno?: string }
+    if (cause instanceof DataError) throw cause
+    if (cause.errno === UNDEFINED_TABLE) {
       throw new DataError(
         'The database of CLUSTER_URL has no cluster yet: run "hopcode cluster init".',
-        { cause: error },
+        { cause },
       )
     }
-    throw new DataError(`PostgreSQL at ${hostOf(url)}: ${message}`, { cause: error })
+    throw new DataError(`PostgreSQL at ${hostOf(url)}: ${cause.message}`, { cause })
   } finally {
-    void sql.close({ timeout: 0 }).catch(() => {})
+    await connection.close()
   }
 }
 
-const CONNECT_SECONDS = 5
+const inPostgres = <Result>(
+  { clusterUrl }: ClusterFolder,
+  work: (sql: SQL) => Promise<Result>,
+): Promise<Result> => usingPostgres(clusterUrl, (sql) => sql.begin(work))
+
 const WORK_MS = 10 * SECOND
 /** SQLSTATE. */
 const UNDEFINED_TABLE = '42P01'

@@ -4,7 +4,7 @@ import { commitTogether } from '../db/writer.ts'
 import type { PreparedCall } from '../hits/shared-store.ts'
 import { retry, withTimeout } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'
-import { type AppliedEntry, Applier, LOST_TAIL, OTHER_CLUSTER } from './apply.ts'
+import { type AppliedEntry, Applier, LOST_TAIL, NOT_CURRENT, OTHER_CLUSTER } from './apply.ts'
 import { Comparison, DAMAGED } from './comparison.ts'
 import { NOT_ANSWERING } from './connection.ts'
 import {
@@ -15,15 +15,19 @@ import {
   type LoggedCall,
   splitCalls,
 } from './entries.ts'
-import { type AppliedEvent, awaitedCalls, type StateEvent } from './events.ts'
+import type { AppliedEvent, StateEvent } from './events.ts'
 import { HostInUse, HostRemoved, LEASE_MS, type LogState, type PostgresLog } from './log.ts'
 import type { Entry } from './log-reader.ts'
 import { recordDamage } from './position.ts'
-import { NOT_CURRENT, Progress } from './progress.ts'
 
 /** Interval of polling the log and reporting that this host is live. */
 const REPORT_MS = 250
 const PRUNE_MS = 60_000
+/**
+ * A host that lacks an entry for longer gets no requests until it lacks none for `LEASE_MS`: one on
+ * a slow connection must not become ready for a moment again and again.
+ */
+const OLD_MS = 5000
 /** Time limit of retrying an append of unknown outcome; a large one has more. */
 const APPEND_MS = 2000
 const APPEND_BYTES_PER_MS = 1024
@@ -60,7 +64,8 @@ export class SharedOrder implements Order {
   /** Why this host could not apply an entry. It tries again. */
   #fault: string | undefined
   readonly #comparison: Comparison
-  readonly #progress = new Progress()
+  /** Whether this host has the newest data, as of the last report. */
+  #isCurrent = true
   /** Why the log could not be read. */
   #readProblem: string | undefined
   /** The problem in the last report. */
@@ -90,7 +95,7 @@ export class SharedOrder implements Order {
     this.#comparison = new Comparison(options)
     this.#confirmed = this.place
     this.#posted = this.place
-    this.#firstReport = this.#report().then(() => this.#followFor(APPEND_MS))
+    this.#firstReport = this.#report()
   }
 
   get place(): number {
@@ -117,8 +122,7 @@ export class SharedOrder implements Order {
   /** The control thread has applied the effects of the entries up to `seq`. */
   confirm(seq: number): void {
     // Entries after the last posted one have no effects on the control thread.
-    if (seq < this.#posted) this.#confirmed = seq
-    else this.#confirmed = this.place
+    this.#confirmed = seq < this.#posted ? seq : this.place
     this.#confirming ??= this.#sendConfirmed().finally(() => {
       this.#confirming = undefined
     })
@@ -140,7 +144,8 @@ export class SharedOrder implements Order {
       this.#requireOrder()
       const { head } = await log.head()
       for (; this.place < head; this.#requireOrder()) {
-        await this.#followFor(until - performance.now())
+        // What is left then is followed in the background.
+        await withTimeout(until - performance.now(), this.#follow(), NOT_READ).catch(() => {})
         if (this.#readProblem) throw new Error(this.#readProblem)
         if (performance.now() >= until) throw new Error(NOT_READ)
       }
@@ -198,18 +203,20 @@ export class SharedOrder implements Order {
   }
 
   #requireOrder(): void {
-    const problem = this.#anyProblem
-    if (problem) throw new Error(problem)
-    if (performance.now() - this.#contactAt > LEASE_MS) {
-      throw new Error(this.#contactProblem ?? NOT_ANSWERING)
-    }
-    const behind = this.#behind
-    if (behind) throw new Error(behind)
+    const reason = this.#notFollowing
+    if (reason) throw new Error(reason)
+  }
+
+  /** Why this host makes no changes. */
+  get #notFollowing(): string | undefined {
+    const isAway = performance.now() - this.#contactAt > LEASE_MS
+    const contactProblem = isAway ? (this.#contactProblem ?? NOT_ANSWERING) : undefined
+    return this.#anyProblem ?? contactProblem ?? this.#behind
   }
 
   /** Why this host lacks new entries, or the other hosts do not wait for it yet. */
   get #behind(): string | undefined {
-    if (this.#progress.isCurrent && this.#reported === null) return undefined
+    if (this.#isCurrent && this.#reported === null) return undefined
     return this.#readProblem ? `${NOT_CURRENT}: ${this.#readProblem}` : NOT_CURRENT
   }
 
@@ -232,8 +239,7 @@ export class SharedOrder implements Order {
     const applied = this.#confirmed
     // Entries may be appended and applied before the answer arrives.
     const { place } = this
-    const isBehind = this.#state !== undefined && !this.#progress.isCurrent
-    const problem = this.#anyProblem ?? (isBehind ? this.#behind : undefined) ?? null
+    const problem = this.#anyProblem ?? (this.#isCurrent ? undefined : this.#behind) ?? null
     const { digests } = this.#comparison
     const wasAway = performance.now() - this.#contactAt > LEASE_MS
     if (wasAway) log.unsubscribe()
@@ -242,7 +248,6 @@ export class SharedOrder implements Order {
       entry: () => void this.#follow(),
       applied: (id, seq) => this.#noteApplied(id, seq),
     })
-    const sentAt = performance.now()
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem, digests })
     this.#comparison.forget(digests)
     // So that the others wait for this host again before it receives requests.
@@ -251,19 +256,12 @@ export class SharedOrder implements Order {
     this.#contactAt = performance.now()
     this.#contactProblem = undefined
     this.#checkState(this.#state, place)
-    this.#progress.see(this.#state.head, sentAt)
-    this.#progress.reach(this.place, performance.now())
+    this.#isCurrent = this.#state.lagMs < (this.#isCurrent ? OLD_MS : LEASE_MS)
     this.#postState()
     // Without waiting: the other hosts must know meanwhile that this one is live.
     void this.#follow()
     void this.#comparison.proceed(this.#state.hosts, (call) => this.#submitEntry([call]))
     if (performance.now() - this.#prunedAt >= PRUNE_MS) await this.#prune()
-  }
-
-  #noteProgress(): void {
-    const before = this.#behind
-    this.#progress.reach(this.place, performance.now())
-    if (this.#behind !== before) this.#postState()
   }
 
   /** Runs again with the next report while old entries are left, unless it fails. */
@@ -295,12 +293,10 @@ export class SharedOrder implements Order {
   #postState(): void {
     this.#options.onState({
       contactMs: performance.now() - this.#contactAt,
-      contactProblem: this.#contactProblem,
       head: Math.max(this.#state?.head ?? 0, this.place),
       applied: this.place,
       hosts: this.#state?.hosts ?? [],
-      behind: this.#behind,
-      problem: this.#anyProblem,
+      problem: this.#notFollowing,
       comparisons: this.#comparison.completed,
       log: this.#logSize,
     })
@@ -313,11 +309,6 @@ export class SharedOrder implements Order {
       this.#following = undefined
     })
     return this.#following
-  }
-
-  /** Follows for `ms` at most; what is left is followed in the background. */
-  async #followFor(ms: number): Promise<void> {
-    await withTimeout(ms, this.#follow(), NOT_READ).catch(() => {})
   }
 
   async #followAll(): Promise<void> {
@@ -351,7 +342,6 @@ export class SharedOrder implements Order {
   *#apply(entries: readonly Entry[]): Generator<void> {
     for (const applied of this.#applier.apply(entries)) {
       this.#settle(applied)
-      this.#noteProgress()
       yield
     }
     if (this.#applier.problem) this.#stop(this.#applier.problem)
@@ -360,19 +350,15 @@ export class SharedOrder implements Order {
   /** Answers the callers of this host, and reports the calls of other hosts. */
   #settle(entries: readonly AppliedEntry[]): void {
     const others: AppliedEvent['calls'] = []
-    let hitsOfOthers = false
     for (const { entry, calls, outcomes } of entries) {
-      this.#comparison.take(entry.seq, calls, outcomes)
+      const isComparison = this.#comparison.take(entry.seq, calls, outcomes)
       const answer = entry.host === this.#options.host && this.#waiting.get(entry.batch)
-      if (answer) {
-        answer(outcomes)
-        continue
-      }
-      hitsOfOthers ||= calls.some(({ name }) => name === 'addHits')
-      others.push(...awaitedCalls(calls, outcomes))
+      if (answer) answer(outcomes)
+      // No client waits for a comparison: the next report confirms it.
+      else if (!isComparison)
+        others.push(...calls.map(({ name }, at) => ({ name, ...outcomes[at] })))
     }
     const seq = this.place
-    if (hitsOfOthers) this.#options.onApplied({ calls: [{ name: 'addHits', value: true }] })
     if (others.length > 0) {
       this.#posted = seq
       this.#options.onApplied({ seq, calls: others })

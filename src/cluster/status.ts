@@ -1,5 +1,5 @@
 import type { SQL } from 'bun'
-import { type Digest, LEASE_MS } from './log.ts'
+import { type Digest, LEASE_MS, type LogSize, type OtherHost, parsed } from './log.ts'
 
 /** The state of a cluster, as PostgreSQL knows it. */
 export interface ClusterState {
@@ -9,74 +9,50 @@ export interface ClusterState {
   head: number
   /** In the order in which they joined. */
   hosts: HostState[]
-  /** `oldest`: epoch ms; undefined for an empty log. */
-  log: { entries: number; bytes: number; oldest: number | undefined }
+  /** `oldest`: epoch ms; null for an empty log. */
+  log: LogSize & { oldest: number | null }
 }
 
-export interface HostState {
-  id: string
+export interface HostState extends OtherHost {
   /** `HOST_NAME`, by default the name of the machine. */
   name: string
   address: string
   /** The release of Hopcode. */
   program: string
-  /** The set of calls that it knows. */
-  version: number
-  /** The last entry that it has applied. */
-  applied: number
-  /** Why it applies no entries; null while it does. */
-  problem: string | null
-  /** Of the rows that were compared last, or that differ. Undefined before the first comparison. */
-  digest: Digest | undefined
+  /** Of the rows that were compared last, or that differ. Null before the first comparison. */
+  digest: Digest | null
+  /** In contact with PostgreSQL. */
   isLive: boolean
-  /** Milliseconds since it was in contact with PostgreSQL; undefined for a stopped host. */
-  silentMs: number | undefined
+  /** Milliseconds since it was in contact with PostgreSQL; null for a stopped host. */
+  silentMs: number | null
 }
-
-type Row = Record<string, unknown>
 
 export async function readCluster(sql: SQL): Promise<ClusterState> {
-  // Before the last entry of the log: no host looks as if it had applied a later one.
-  const hosts = (await sql`
-    SELECT id, name, address, program, version, applied, problem, seq, digest,
-      CASE WHEN seen > 'epoch' THEN extract(epoch FROM now() - seen) * 1000 END AS silent
-    FROM hopcode.hosts LEFT JOIN LATERAL (
-      SELECT seq, digest FROM hopcode.digests AS own WHERE host = id
-      ORDER BY EXISTS (
-        SELECT FROM hopcode.digests AS other
-        WHERE other.seq = own.seq AND other.digest <> own.digest
-      ) DESC, seq DESC LIMIT 1
-    ) AS compared ON true
-    ORDER BY joined, id`) as Row[]
-  const [row] = (await sql`
-    SELECT name, seq, pg_total_relation_size('hopcode.log') AS bytes,
-      (SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM hopcode.log) AS entries,
-      (SELECT extract(epoch FROM at) * 1000 FROM hopcode.log ORDER BY seq LIMIT 1) AS oldest
-    FROM hopcode.cluster`) as Row[]
-  return {
-    name: String(row?.name),
-    head: Number(row?.seq ?? 0),
-    hosts: hosts.map(hostOf),
-    log: {
-      entries: Number(row?.entries ?? 0),
-      bytes: Number(row?.bytes ?? 0),
-      oldest: row?.oldest === null ? undefined : Math.round(Number(row?.oldest)),
-    },
-  }
-}
-
-function hostOf({ silent, seq, digest, ...row }: Row): HostState {
-  const silentMs = silent === null ? undefined : Math.round(Number(silent))
-  return {
-    id: String(row.id),
-    name: String(row.name),
-    address: String(row.address),
-    program: String(row.program),
-    version: Number(row.version),
-    applied: Number(row.applied),
-    problem: row.problem as string | null,
-    digest: digest === null ? undefined : { seq: Number(seq), digest: String(digest) },
-    isLive: silentMs !== undefined && silentMs <= LEASE_MS,
-    silentMs,
-  }
+  const [row] = await sql`
+    SELECT json_build_object('name', name, 'head', seq, 'hosts', (
+      SELECT coalesce(json_agg(json_build_object(
+        'id', id, 'name', name, 'address', address, 'program', program, 'version', version,
+        'applied', applied, 'problem', problem, 'digest', compared, 'silentMs', ms,
+        'isLive', coalesce(ms <= ${LEASE_MS}, false)
+      ) ORDER BY joined, id), '[]')
+      FROM hopcode.hosts LEFT JOIN LATERAL (
+        SELECT seq, digest FROM hopcode.digests AS own WHERE host = id
+        ORDER BY EXISTS (
+          SELECT FROM hopcode.digests AS other
+          WHERE other.seq = own.seq AND other.digest <> own.digest
+        ) DESC, seq DESC LIMIT 1
+      ) AS compared ON true,
+      LATERAL (
+        SELECT round(extract(epoch FROM now() - nullif(seen, 'epoch')) * 1000) AS ms
+      ) AS silence
+    ), 'log', (
+      SELECT json_build_object(
+        'entries', coalesce(max(seq) - min(seq) + 1, 0),
+        'bytes', pg_total_relation_size('hopcode.log'),
+        'oldest', (
+          SELECT round(extract(epoch FROM at) * 1000) FROM hopcode.log ORDER BY seq LIMIT 1
+        )
+      ) FROM hopcode.log
+    )) AS state FROM hopcode.cluster`
+  return parsed(row.state)
 }

@@ -193,6 +193,72 @@ testCommands(
   TEST_MS,
 )
 
+/** Starts commands in a transaction that makes them wait, and returns their results. */
+async function whileLocked(
+  lock: string,
+  url: string | undefined,
+  commands: [args: string, env: Settings][],
+) {
+  const database = new URL(url ?? '').pathname.slice(1)
+  const server = await postgres()
+  let ended = 0
+  const results: ReturnType<typeof command>[] = []
+  await server.run(async (sql) => {
+    await sql.begin(async (tx) => {
+      await tx.unsafe(lock)
+      for (const [args, env] of commands) {
+        results.push(command(args.split(' '), env).finally(() => ended++))
+      }
+      await eventually('all wait or have ended', () =>
+        server.run(async (other) => {
+          const [row] = await other`SELECT count(*) AS waiting FROM pg_stat_activity
+            WHERE datname = ${database} AND wait_event_type = 'Lock'`
+          return Number(row.waiting) + ended === commands.length
+        }),
+      )
+    })
+  }, database)
+  return Promise.all(results)
+}
+
+testCommands(
+  'of two hosts that create a cluster at once, one does, and the other is refused',
+  async () => {
+    using folders = await newFolders(await postgres())
+    const [first, second] = [folders.settings('a'), folders.settings('b')]
+    // The tables exist already.
+    await run('cluster init', first)
+    await run('cluster leave', first)
+    const results = await whileLocked('SELECT FROM hopcode.cluster FOR UPDATE', first.CLUSTER_URL, [
+      ['cluster init', first],
+      ['cluster init', second],
+    ])
+    expect(results.map(({ code }) => code).sort()).toEqual([0, 1])
+    const { err } = results.find(({ code }) => code === 1) ?? { err: '' }
+    expect(err).toContain('has a host already')
+    expect((await rowsOf(first)).hosts).toHaveLength(1)
+  },
+  TEST_MS,
+)
+
+testCommands(
+  'a join is refused if the entries that it needs are deleted while it registers the host',
+  async () => {
+    using folders = await newFolders(await postgres())
+    const [first, second] = [folders.settings('a'), folders.settings('b')]
+    await run('cluster init', first)
+    const copy = join(folders.folder.path, 'copy')
+    await run(`backup --for-join ${copy}`, first)
+    await run('account create --email a@example.com --plan free', first)
+    const [joined] = await whileLocked('DELETE FROM hopcode.log', first.CLUSTER_URL, [
+      [`cluster join ${copy}`, second],
+    ])
+    expect([joined?.code, joined?.err]).toEqual([1, expect.stringContaining('is too old')])
+    expect((await rowsOf(first)).hosts).toHaveLength(1)
+  },
+  TEST_MS,
+)
+
 testCommands(
   'a host that was in contact a moment ago is removed only with --force',
   async () => {
