@@ -116,7 +116,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'hits-without-a-position',
-    edits: [['src/hits/shared-store.ts', 'if (counted !== from) return false', '']],
+    edits: [
+      ['src/hits/shared-store.ts', 'if (countedOf(db, host, journalId) !== from) return false', ''],
+    ],
     test: 'src/hits/shared-store.test.ts',
   },
   {
@@ -188,8 +190,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       [
         'src/hits/shared-store.ts',
-        'const counted = position.get(host, journalId)?.position ?? 0',
-        `const counted = position.get('', '')?.position ?? 0`,
+        'if (countedOf(db, host, journalId) !== from) return false',
+        `if (countedOf(db, '', '') !== from) return false`,
       ],
       [
         'src/hits/shared-store.ts',
