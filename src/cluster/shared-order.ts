@@ -82,7 +82,7 @@ export class SharedOrder implements Order {
   /** The last entry that was posted to the control thread. */
   #posted: number
   #timer: Timer | undefined
-  #prunedAt = Number.NEGATIVE_INFINITY
+  #prunedAt = performance.now()
   #logSize: StateEvent['log']
   #isClosed = false
   /** Calls during the start wait for it: before, they would fail. */
