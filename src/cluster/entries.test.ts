@@ -67,4 +67,6 @@ test('a host that lacks the newest property refuses exactly the entries that set
     expect(versionNeeded(patching(Object.fromEntries(others)))).toBe(CALLS_VERSION - 1)
   }
   expect(versionNeeded(patching({ addTags: ['a'], [newest]: undefined }))).toBe(2)
+  const args = { ids: [1], patch: {}, aliases: { set: ['a-b'] } }
+  expect(versionNeeded([{ name: 'patchLinks', args }])).toBeGreaterThan(5)
 })

@@ -289,7 +289,8 @@ function setTimes(link: SourceLink, values: Values, { dateFormat }: Dialect): vo
     if (value === undefined || value === 0 || value === '0') continue
     const time = parseDate(value, dateFormat)
     if (time === 'ambiguous') {
-      const message = `Which part of ${textOf(value)} is the day? Choose the order of dates`
+      const hint = 'Choose the order of dates (--date-format dmy or mdy)'
+      const message = `Which part of ${textOf(value)} is the day? ${hint}`
       link.problem ??= { outcome: 'bad_row', message }
     } else if (time === undefined) link.notes.push(`${name} ${textOf(value)} is no date`)
     else link.fields[name] = isoTime(time)
