@@ -258,6 +258,7 @@ const endpointOf = (name: string) => ALL.find((one) => nameOf(one) === name) as 
 // spec: Errors | 500 internal failure
 // spec: Errors | 503 planned maintenance
 // spec: Errors | All error responses are JSON
+// spec: Errors | 5xx responses also carry request_id
 // spec: Limits | `Retry-After` (seconds) appears on 429 and 503 only
 // spec: What the service does | Request and response bodies are JSON
 // spec: Code (short link) | code
