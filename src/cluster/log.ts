@@ -12,6 +12,7 @@ import {
   STATEMENT_MS,
 } from './connection.ts'
 import { type Entry, LogReader } from './log-reader.ts'
+import { HOSTS_LOCK } from './schema.ts'
 
 /**
  * The ordered log of a cluster, in PostgreSQL 15 or later: plain rows and row locks. Each
@@ -261,16 +262,21 @@ export class PostgresLog {
   async prune(): Promise<PrunedLog> {
     const { host } = this.#options
     // The limit is applied before the conditions: the cost must not grow with the log.
-    const deleted = await this.#report.run(
-      (sql) => sql`
-        DELETE FROM hopcode.log WHERE seq IN (
-          SELECT seq FROM (
-            SELECT seq, at, sum(length(calls)) OVER (ORDER BY seq) - length(calls) AS bytes_before
-            FROM hopcode.log ORDER BY seq LIMIT ${PRUNED_MAX}
-          ) AS oldest
-          WHERE seq <= (SELECT min(applied) FROM hopcode.hosts)
-            AND at < now() - ${KEPT}::interval AND bytes_before < ${PRUNED_BYTES}
-        ) RETURNING seq`,
+    const deleted = await this.#report.run((sql) =>
+      sql.begin(async (tx): Promise<Row[]> => {
+        // A host that joins has found the entries that it needs, and is registered in a moment.
+        const [lock] = await tx`SELECT pg_try_advisory_xact_lock(${HOSTS_LOCK}) AS is_free`
+        if (!lock.is_free) return []
+        return tx`
+          DELETE FROM hopcode.log WHERE seq IN (
+            SELECT seq FROM (
+              SELECT seq, at, sum(length(calls)) OVER (ORDER BY seq) - length(calls) AS bytes_before
+              FROM hopcode.log ORDER BY seq LIMIT ${PRUNED_MAX}
+            ) AS oldest
+            WHERE seq <= (SELECT min(applied) FROM hopcode.hosts)
+              AND at < now() - ${KEPT}::interval AND bytes_before < ${PRUNED_BYTES}
+          ) RETURNING seq`
+      }),
     )
     const [row] = await this.#report.run(
       (sql) => sql`

@@ -46,9 +46,15 @@ const STEPS = [
 
 const FORMAT = STEPS.length
 
+/**
+ * Advisory lock of PostgreSQL. It is held while the tables are created or a host joins, and while
+ * entries are deleted. It stops no changes.
+ */
+export const HOSTS_LOCK = 4657
+
 /** Creates what is missing. Until the end of the caller's transaction, no other call does. */
 export async function createTables(sql: SQL): Promise<void> {
-  await sql`SELECT pg_advisory_xact_lock(hashtext('hopcode'))`
+  await sql`SELECT pg_advisory_xact_lock(${HOSTS_LOCK})`
   await sql.unsafe('CREATE SCHEMA IF NOT EXISTS hopcode')
   const [found] = await sql`SELECT to_regclass('hopcode.cluster') IS NOT NULL AS exists`
   const [row] = found.exists ? await sql`SELECT format FROM hopcode.cluster FOR UPDATE` : []

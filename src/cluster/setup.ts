@@ -19,7 +19,7 @@ import {
   logPositionSetter,
   removeLogPosition,
 } from './position.ts'
-import { beginLog, createTables, FIRST_CHAIN } from './schema.ts'
+import { beginLog, createTables, FIRST_CHAIN, HOSTS_LOCK } from './schema.ts'
 
 /** Adds a data folder to a cluster, and removes it from one. */
 
@@ -73,7 +73,7 @@ export async function joinCluster(folder: ClusterFolder): Promise<LogPosition> {
   if (findDamage(folder.db)) throw new DataError(COPY_DAMAGED)
   return inPostgres(folder, async (sql) => {
     // Until this transaction ends, no host deletes entries. Then the log keeps them for this host.
-    await sql`LOCK TABLE hopcode.log IN SHARE MODE`
+    await sql`SELECT pg_advisory_xact_lock(${HOSTS_LOCK})`
     const [row] = await sql`
       SELECT name, seq,
         (SELECT count(*) FROM hopcode.hosts
@@ -152,8 +152,11 @@ export async function usingPostgres<Result>(
   url: string,
   work: (sql: SQL) => Promise<Result>,
 ): Promise<Result> {
-  // `WORK_MS` limits all statements together.
-  const connection = new Connection(url, { statement_timeout: '0' })
+  // `WORK_MS` limits all statements together. If this process vanishes, its locks end as soon.
+  const connection = new Connection(url, {
+    statement_timeout: '0',
+    idle_in_transaction_session_timeout: String(WORK_MS),
+  })
   try {
     return await connection.run(work, WORK_MS)
   } catch (error) {

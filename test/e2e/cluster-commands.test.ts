@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { HOSTS_LOCK } from '../../src/cluster/schema.ts'
 import { eventually } from '../support/app.ts'
 import { command, Service, type Settings } from '../support/binary.ts'
 import { joinFrom, newFolders, refusal, rowsOf, run } from '../support/cluster-folders.ts'
@@ -250,7 +251,9 @@ testCommands(
     const copy = join(folders.folder.path, 'copy')
     await run(`backup --for-join ${copy}`, first)
     await run('account create --email a@example.com --plan free', first)
-    const [joined] = await whileLocked('DELETE FROM hopcode.log', first.CLUSTER_URL, [
+    // As a host does that deletes old entries.
+    const deletes = `SELECT pg_advisory_xact_lock(${HOSTS_LOCK}); DELETE FROM hopcode.log`
+    const [joined] = await whileLocked(deletes, first.CLUSTER_URL, [
       [`cluster join ${copy}`, second],
     ])
     expect([joined?.code, joined?.err]).toEqual([1, expect.stringContaining('is too old')])
