@@ -160,15 +160,17 @@ test.each(REFUSED)('%s is refused before anything is written', async (_, content
 const YOURLS_ROW = "INSERT INTO `yourls_url` (`keyword`, `url`) VALUES ('1', 'https://e.com');\n"
 
 const SLOW: [name: string, content: string][] = [
-  ['a path of many slashes', `url,slug\nhttps://e.com,x${'/'.repeat(300_000)}x\n`],
-  ['many empty lines in a table of a dump', `CREATE TABLE a (${'\n'.repeat(65_000)});\n`.repeat(3)],
-  ['many spaces in a row of a dump', `INSERT INTO a${' '.repeat(4000)};\n`.repeat(500)],
+  ['a path of many slashes', `url,slug\nhttps://e.com,x${'/'.repeat(900_000)}x\n`],
+  [
+    'many empty lines in a table of a dump',
+    `CREATE TABLE a (${'\n'.repeat(65_000)});\n`.repeat(30),
+  ],
+  ['many spaces in a row of a dump', `INSERT INTO a${' '.repeat(4000)};\n`.repeat(5000)],
 ]
+// In quadratic time, each would take minutes.
 test.each(SLOW)('%s: reading takes time in proportion to the length', async (_, content) => {
-  const startedAt = performance.now()
   const file = fileOf(`${content}${content.startsWith('url') ? '' : YOURLS_ROW}`)
   expect((await scan([file], { format: 'auto' })).rows).toBe(1)
-  expect(performance.now() - startedAt).toBeLessThan(1500)
 })
 
 const BUSY: [name: string, content: string][] = [
