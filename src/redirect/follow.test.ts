@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { LinkRules } from '../links/destination.ts'
-import { stateOf, withQuery } from './follow.ts'
+import { stateOf } from './follow.ts'
+import { withQuery } from './forwarded-query.ts'
 
 const states: [name: string, rules: LinkRules, state: string][] = [
   ['no rule', {}, 'active'],
