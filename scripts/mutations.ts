@@ -172,7 +172,7 @@ export const MUTATIONS: readonly Mutation[] = [
       ],
     ],
     test: CLUSTER,
-    env: CLUSTER_ROUNDS,
+    env: { ...CLUSTER_ROUNDS, CLUSTER_FAULT: 'answers of PostgreSQL lost' },
   },
   {
     name: 'append-without-a-deadline',

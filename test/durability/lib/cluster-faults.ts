@@ -17,6 +17,9 @@ const FAULTS = [
   ...LINK_FAULTS,
 ] as const
 
+/** `CLUSTER_FAULT` names the only fault, for a test of the test. */
+const CHOSEN = FAULTS.filter((fault) => fault === (process.env.CLUSTER_FAULT ?? fault))
+
 type LinkFault = (typeof LINK_FAULTS)[number]
 type Fault = (typeof FAULTS)[number]
 
@@ -42,7 +45,7 @@ export class ClusterFaults {
   async inject(): Promise<void> {
     const count = this.#random.chance(0.3) ? 2 : 1
     for (let i = 0; i < count; i++) {
-      const fault = FAULTS[this.#random.below(FAULTS.length)] as Fault
+      const fault = CHOSEN[this.#random.below(CHOSEN.length)] as Fault
       if (this.injected.includes(fault)) continue
       this.injected.push(fault)
       await this.#inject(fault)
