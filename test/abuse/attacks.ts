@@ -1,7 +1,7 @@
 import type { Attack } from './attacked.ts'
 import { bodies, csv, parked } from './byte-attacks.ts'
 import { halfSent, idle, unread, unsentBodies } from './connection-attacks.ts'
-import { bulks, crowds, pages, search } from './data-attacks.ts'
+import { bulks, crowds, imports, pages, search } from './data-attacks.ts'
 import { addresses, impostors, queries, signIns, signUps, staticFiles } from './network-attacks.ts'
 import { visitors } from './visitor-attacks.ts'
 
@@ -12,6 +12,7 @@ export const ATTACKS: readonly Attack[] = [
   csv,
   search,
   bulks,
+  imports,
   pages,
   crowds,
   signIns,

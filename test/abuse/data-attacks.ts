@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
 import {
   type Attack,
@@ -160,6 +162,53 @@ export const bulks: Attack = {
         3,
         '×',
       ),
+    ]
+  },
+}
+
+export const imports: Attack = {
+  name: 'imports',
+  about: 'an import of 200,000 links, as fast as the service takes them',
+  async run(program, { isShort }) {
+    const rows = isShort ? 500 : 200_000
+    const folder = temporaryFolder()
+    await using attacked = await Attacked.start(program, { FREE_LINKS_MAX: '0' }, [], folder)
+    const { attacker, env } = attacked
+    const [before, during] = [
+      await Member.create(program, env, 'before@example.com', 'enterprise'),
+      await Member.create(program, env, 'during@example.com', 'enterprise'),
+    ]
+    using files = temporaryFolder()
+    const lines = Array.from({ length: rows }, (_, n) => `row-${n},https://shop.example/${n}\n`)
+    const halves = [lines.slice(0, rows / 2), lines.slice(rows / 2)].map((half, at) => {
+      const file = join(files.path, `${at}.csv`)
+      writeFileSync(file, `slug,url\n${half.join('')}`)
+      return file
+    })
+    const importHalf = async (at: number) => {
+      const words = ['import', 'csv', halves[at] ?? '', '--account', attacker.email]
+      await attacked.command(...words)
+    }
+    const alone = await attacked.observe(
+      () => Bun.sleep(isShort ? 200 : 2000),
+      attacked.create(before),
+    )
+    const visits = await attacked.observe(() => importHalf(0))
+    const creates = await attacked.observe(() => importHalf(1), attacked.create(during))
+    const list = await attacked.get('/api/list?limit=1', attacker)
+    const { total } = (await list.json()) as { total: number }
+    return [
+      structure('links that were not imported', rows - total, 0),
+      structure('redirects that failed', visits.failed, 0),
+      structure('creates of another account that failed', creates.failed, 0),
+      timing('slowest redirect', highest(visits.latencies), 50, 'ms'),
+      timing(
+        'creates of another account, beside alone',
+        median(creates.latencies) / median(alone.latencies),
+        3,
+        '×',
+      ),
+      timing('memory growth', visits.residentMost - visits.residentBefore, 100, 'MiB'),
     ]
   },
 }
