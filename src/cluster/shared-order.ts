@@ -251,7 +251,7 @@ export class SharedOrder implements Order {
     this.#state = await log.report({ applied, version: CALLS_VERSION, problem, digests })
     this.#comparison.forget(digests)
     // So that the others wait for this host again before it receives requests.
-    if (problem === null && (wasAway || this.#reported !== null)) await log.confirm(applied)
+    if (problem === null && (wasAway || this.#reported !== null)) await this.#sendApplied(applied)
     this.#reported = problem
     this.#contactAt = performance.now()
     this.#contactProblem = undefined
@@ -369,8 +369,13 @@ export class SharedOrder implements Order {
     for (let sent = -1; sent !== this.#confirmed; ) {
       sent = this.#confirmed
       // The next report contains it too.
-      await this.#options.log.confirm(sent).catch(() => {})
+      await this.#sendApplied(sent).catch(() => {})
     }
+  }
+
+  /** After `leave`, this host would look live again. */
+  async #sendApplied(seq: number): Promise<void> {
+    if (!this.#isClosed) await this.#options.log.confirm(seq)
   }
 
   #stop(problem: string): void {
