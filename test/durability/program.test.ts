@@ -3,7 +3,14 @@ import { expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '../support/app.ts'
-import { binary, command, makeAccount, Service } from '../support/binary.ts'
+import {
+  binary,
+  command,
+  makeAccount,
+  Service,
+  type Settings,
+  UNLIMITED,
+} from '../support/binary.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { testWith } from '../support/tools.ts'
@@ -63,6 +70,93 @@ test('the query of a page arrives, although the program is minified', async () =
   expect(page.status).toBe(200)
   expect(await page.text()).toContain('value="/app/keys"')
 })
+
+test('each page and form of the dashboard works, although the program is minified', async () => {
+  using folder = temporaryFolder()
+  const env = { ...UNLIMITED, SIGNUP: 'open', DATA_DIR: folder.path }
+  await using service = await Service.start(env)
+  const send = await signedInOwner(service, env)
+  const csrf = await csrfOf(await send('/app/keys'))
+  const post = (path: string, fields: Record<string, string>) =>
+    send(path, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })
+  const created = await post('/app/links', { url: 'https://example.com/', code: 'SPRING26' })
+  expect(created.status).toBe(200)
+
+  const statuses: Record<string, number> = {}
+  for (const path of OWNER_PAGES) statuses[path] = (await send(path)).status
+  expect(statuses).toEqual(Object.fromEntries(OWNER_PAGES.map((path) => [path, 200])))
+  const found = await (await send('/app/service/accounts?search=nobody-has-this')).text()
+  expect(found).toContain('nobody-has-this')
+
+  const forms = [
+    ['/app/links/SPRING26', { url: 'https://example.com/new' }, 303],
+    ['/app/links/SPRING26', { url: 'javascript:alert(1)' }, 422],
+    ['/app/links/SPRING26/share', {}, 200],
+    ['/app/keys/new', { name: 'Website', scope: 'read' }, 200],
+    ['/app/service/accounts/1/plan', { plan: 'pro' }, 303],
+    ['/app/service/links/SPRING26/disable', { reason: '' }, 422],
+    ['/app/links/SPRING26/delete', {}, 303],
+  ] as const
+  for (const [path, fields, status] of forms) {
+    expect([path, (await post(path, fields)).status]).toEqual([path, status])
+  }
+})
+
+const OWNER_PAGES = [
+  '/app/sign-up',
+  '/app/links?q=SPRING26&sort=hits&page=1',
+  '/app/links/code?code=SPRING27',
+  '/app/links/SPRING26?done=changed',
+  '/app/links/SPRING26/delete',
+  '/app/links/SPRING26/qr.png?size=200',
+  '/app/links/SPRING26/qr.svg',
+  '/app/links/SPRING26/hits.csv',
+  '/app/links/SPRING26/visits?by=country',
+  '/app/links/SPRING26/visits.csv?by=country',
+  '/app/links/bulk',
+  '/app/links/export.csv',
+  '/app/links/import',
+  '/app/analytics?range=30d',
+  '/app/analytics?from=2026-01-01&to=2026-01-31',
+  '/app/analytics.csv',
+  '/app/analytics/visits?by=country',
+  '/app/analytics/visits.csv?by=country',
+  '/app/qr',
+  '/app/account',
+  '/app/account/delete',
+  '/app/account/two-factor',
+  '/app/service',
+  '/app/service/accounts?search=owner&page=1',
+  '/app/service/accounts/1',
+  '/app/service/accounts/1/disable',
+  '/app/service/links?page=1',
+  '/app/service/links/SPRING26',
+]
+
+/** Sets up the owner. Returns a function that sends requests with the cookie of that session. */
+async function signedInOwner(service: Service, env: Settings) {
+  const { out } = await command(['account', 'setup-link'], env)
+  const path = new URL(/http\S+/.exec(out)?.[0] ?? '').pathname
+  const form = await service.fetch(path)
+  const csrf = await csrfOf(form)
+  const joined = await service.fetch(path, {
+    method: 'POST',
+    headers: { cookie: cookiesOf(form) },
+    body: new URLSearchParams({ csrf, email: 'owner@example.com', password: 'a long password 1' }),
+  })
+  const cookie = cookiesOf(joined)
+  return (path: string, init: RequestInit = {}) =>
+    service.fetch(path, { ...init, headers: { cookie } })
+}
+
+const csrfOf = async (page: Response): Promise<string> =>
+  /name="csrf" value="([^"]+)"/.exec(await page.text())?.[1] ?? ''
+
+const cookiesOf = ({ headers }: Response): string =>
+  headers
+    .getSetCookie()
+    .map((text) => text.split(';', 1)[0])
+    .join('; ')
 
 test('it runs from an empty folder as an unprivileged user, and writes in DATA_DIR alone', async () => {
   using folder = temporaryFolder()
