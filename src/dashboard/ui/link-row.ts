@@ -41,7 +41,7 @@ export function linkRow(props: LinkRowProps): Html {
 aria-label="Select ${code}"></td>
 <td class="name"><div><a href="${linkPath(code)}">${name}</a>${badges.map(badge)}
 ${aboutLink(properties, aliases, search)}</div></td>
-<td class="to">${link.url !== null && rowDestination(link.url, search)}</td>
+<td>${link.url !== null && rowDestination(link.url, search)}</td>
 <td class="days">${days && sparkline(days)}</td>
 <td class="hits">${count(hitCount)}<span class="unit"> ${unit}</span></td>
 <td class="age">${age(createdAt, now)}</td>
