@@ -75,7 +75,7 @@ export async function importLines(
     checkRow(deps, parseLine(line), mayAdd),
   )
   const good = checked.filter(isRow)
-  const send = dryRun ? planner(deps, dryRun) : importer(deps, owner)
+  const send = dryRun ? await planner(deps, dryRun) : importer(deps, owner)
   let stored = NOTHING_STORED
   const results: RowResult[] = []
   for (let at = 0; at < good.length; at = results.length) {
@@ -108,10 +108,11 @@ function rowsOfCall(rows: readonly ImportRow[], start: number): ImportRow[] {
 const isRow = (row: ImportRow | RowResult): row is ImportRow => !('outcome' in row)
 
 /** Decides about rows without writing them. */
-function planner({ reader }: ImportDeps, { stored, related }: DryRun) {
+async function planner({ reader }: ImportDeps, { stored, related }: DryRun) {
   const created = new CreatedRows<PlannedRow>()
   const add = (row: ImportRow) => created.add(row, { ...row, urlKey: row.url && urlKey(row.url) })
-  for (const row of related.map(parseLine)) if (isRow(row)) add(row)
+  const earlier = await batchSlices.map(related, LINES_AT_ONCE, parseLine)
+  for (const row of earlier.filter(isRow)) add(row)
   let before = stored
   return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
     const planned = { stored: before, rows: created.relatedTo(rows) }
