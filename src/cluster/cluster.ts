@@ -12,7 +12,7 @@ const WAIT_MS = 250
 export class Cluster {
   readonly #log: Log
   readonly #port: MessagePort
-  /** Entries for which responses wait, by their functions to call. */
+  /** The entry that each waiting response needs, by the function that resumes it. */
   readonly #waiting = new Map<() => void, number>()
   #state: StateEvent | undefined
   /** When `#state` arrived, by `performance.now()`. */

@@ -69,7 +69,7 @@ export class Comparison {
     this.#isAppending = false
   }
 
-  /** Takes note of an applied entry, whichever host has appended it. Whether it is a part. */
+  /** Notes an applied entry of any host. Returns whether it is a part of a comparison. */
   take(seq: number, [call]: readonly LoggedCall[], [outcome]: readonly Outcome[]): boolean {
     if (call?.name !== 'hashRows') return false
     if ((call.args as HashRows).from === null) this.#hasBegun = true

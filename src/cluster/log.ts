@@ -143,8 +143,8 @@ export class PostgresLog {
   ): Promise<Place> {
     const { host } = this.#options
     const [row] = await this.#append.run(
-      // The time is compared when the row of the head is locked. While an earlier attempt is not
-      // committed, the batch is unique too: this one fails, and the next one finds it.
+      // The time is compared when the row of the head is locked. If an earlier attempt commits
+      // meanwhile, this one fails, because a batch is unique; the next one finds the entry.
       (sql) => sql`
         WITH old AS (SELECT seq, chain FROM hopcode.log WHERE host = ${host} AND batch = ${batch}),
         new AS (SELECT ${calls}::bytea AS calls WHERE NOT EXISTS (SELECT FROM old)),

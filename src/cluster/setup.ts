@@ -152,7 +152,7 @@ export async function usingPostgres<Result>(
   url: string,
   work: (sql: SQL) => Promise<Result>,
 ): Promise<Result> {
-  // `WORK_MS` limits all statements together. If this process vanishes, its locks end as soon.
+  // `WORK_MS` limits all statements together, and the locks of a process that has vanished.
   const connection = new Connection(url, {
     statement_timeout: '0',
     idle_in_transaction_session_timeout: String(WORK_MS),

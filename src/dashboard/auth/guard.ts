@@ -161,7 +161,7 @@ export function requireAccount({ deps, user }: Pick<PageContext, 'deps' | 'user'
 export const ownLink = ({ deps, user, params }: PageContext): Link =>
   requireOwnedLink(deps, user.account, params.code ?? '')
 
-/** Logs what a user has done to the own account. */
+/** Logs what users did to their own account. */
 export const logEvent = (
   { deps, user }: PageContext,
   event: SecurityEvent,
