@@ -47,6 +47,11 @@ interface ChangeProperties extends Omit<PatchLinks, 'patch' | 'aliases'> {
   }
 }
 
+interface SetAliases extends Pick<PatchLinks, 'quota' | 'author'> {
+  id: number
+  paths: readonly string[]
+}
+
 type PatchRefusal = 'not_active' | 'bad_times' | 'too_many_tags' | QuotaName | AliasRefusal
 
 /** A link with its properties, as they are stored or will be. */
@@ -107,6 +112,11 @@ export function propertyWrites(db: Database) {
         forward_query: forwardQuery,
       }
       return patchLinks({ ...command, patch: renamed })
+    },
+
+    /** In such logs too: aliases were set by a call of their own. */
+    setAliases({ id, paths, ...command }: SetAliases): Patched | PatchRefusal {
+      return patchLinks({ ...command, ids: [id], patch: {}, aliases: { set: paths } })
     },
   }
 }

@@ -139,6 +139,7 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   changeUrl: (effects, value) => effects.changed(codesOf(value)),
   deleteLink: (effects, value) => effects.deleted(codesOf(value)),
   patchLinks: (effects, value) => effects.patched(value as Partial<Patched>),
+  setAliases: (effects, value) => effects.patched(value as Partial<Patched>),
   changeProperties: (effects, value) => effects.patched(value as Partial<Patched>),
   scheduleDeletion: (effects, value) => effects.changed(codesOf(value)),
   undoDeletion: (effects, value) => effects.changed(codesOf(value)),
