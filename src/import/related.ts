@@ -1,4 +1,5 @@
 import { toCode } from '../lib/code.ts'
+import { ALIASES_MAX } from '../links/aliases.ts'
 import type { ImportRow } from './line.ts'
 
 /** What a link is found by, and what no other link can have then. */
@@ -13,6 +14,9 @@ export const lookupsOf = (row: ImportRow): string[] => [
   ...namesOf(row),
   ...row.aliases.map((path) => `/${path.toLowerCase()}`),
 ]
+
+/** Of one row: a code, a URL, three names of each alias and two of each in any case. */
+export const LOOKUPS_MAX = 2 + 5 * ALIASES_MAX
 
 /**
  * The rows that a dry run would have created, for the decisions about later ones. Of all rows with

@@ -12,6 +12,7 @@ import { EXPORT_FORMATS, type ExportFileDeps, exportFile } from './export.ts'
 import { ImportLine } from './line.ts'
 import { type ImportDeps, importLines } from './lines.ts'
 import { OUTCOMES } from './outcomes.ts'
+import { LOOKUPS_MAX } from './related.ts'
 
 interface Deps extends ImportDeps, Omit<ExportFileDeps, 'reader'>, Omit<GuardDeps, 'writer'> {
   bodies: RequestBodies
@@ -74,7 +75,12 @@ const postRoute = (deps: Deps) =>
       deps.unsent.requireRoom(account.id)
       const { bulkMax } = deps.plans[account.plan]
       const isDryRun = options.dry_run === 'true'
-      const planned = isDryRun ? Math.min(options.planned_lines, bulkMax) : 0
+      const planned = isDryRun ? options.planned_lines : 0
+      // The last line of a request may have further lines in common with all of its names.
+      const plannedMax = bulkMax + LOOKUPS_MAX
+      if (planned > plannedMax) {
+        throw new AppError('invalid_value', `Invalid planned_lines: must be at most ${plannedMax}`)
+      }
       const linesMax = bulkMax + planned
       const lines = await readLines(deps, request, { owner: account.id, linesMax })
       const before = { links: options.planned_links, urlBytes: options.planned_bytes }

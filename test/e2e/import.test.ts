@@ -330,3 +330,13 @@ test('charts say how many hits were imported and have no dates', async () => {
     expect((await owner.get(path)).text).toContain('1,204 are imported and have no dates')
   }
 })
+
+test('in a dry run, planned lines never have results, and too many are refused', async () => {
+  await using app = await testApp(ALL)
+  const lines = Array.from({ length: 203 }, (_, n) => ({ url: `https://example.com/${n}` }))
+  const query = '?dry_run=true&planned_lines='
+  expect(await outcomes(app, [...lines.slice(0, 202), lines[7]], `${query}202`)).toEqual(['exists'])
+  const { status, text } = await send(app, lines, `${query}203`)
+  expect(status).toBe(400)
+  expect(text).toContain('Invalid planned_lines: must be at most 202')
+})
