@@ -10,6 +10,8 @@ import { sharedApp } from '../support/shared.ts'
 
 /** The default of `DASHBOARD_REQUESTS_PER_MINUTE`. */
 const PAGES_PER_MINUTE = 600
+/** Of the Free plan. */
+const WRITES_PER_MINUTE = 60
 
 async function spendAll(visitor: Visitor, path: string): Promise<Seen> {
   const statuses: number[] = []
@@ -95,5 +97,27 @@ test('a limit of 0 is none', async () => {
   for (let sent = 0; sent <= PAGES_PER_MINUTE; sent += 50) {
     const seen = Array.from({ length: 50 }, () => free.get('/app/links/code'))
     for (const { status } of await Promise.all(seen)) expect(status).toBe(200)
+  }
+})
+
+test('every form that changes links, images or imports is charged to the write budget', async () => {
+  await using app = await testApp()
+  const free = await makeMember(app, 'free@example.com')
+  const { code } = await app.shorten('https://a.example/')
+  for (let n = 1; n < WRITES_PER_MINUTE; n++) await app.shorten(`https://a.example/${n}`)
+  const ofLink = ['', '/properties', '/aliases', '/pause', '/delete', '/undo-delete']
+  const paths = [
+    ...[...ofLink, '/share', '/unshare'].map((path) => `/app/links/${code}${path}`),
+    ...['', '/bulk', '/import', '/import/start'].map((path) => `/app/links${path}`),
+    ...['/logo', '/logo/remove', '/presets', '/presets/delete'].map((path) => `/app/qr${path}`),
+  ]
+  for (const path of paths) {
+    const { status } = await free.post(path, { url: 'https://b.example/' }, { from: '/app/links' })
+    expect({ path, status }).toEqual({ path, status: 429 })
+  }
+  for (const path of ['/app/links/batch', '/app/links/undo']) {
+    const fields = { code, action: 'delete' }
+    const { status } = await free.post(path, fields, { from: '/app/links' })
+    expect({ path, status }).toEqual({ path, status: 429 })
   }
 })

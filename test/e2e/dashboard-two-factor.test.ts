@@ -247,6 +247,10 @@ test('turning it on asks for the password ten minutes after it was entered', asy
   expect(keyIn(late)).not.toBe(keyIn(begun))
   const old = codeOf(keyIn(begun), app.now())
   expect((await ann.post(`${TWO_FACTOR}/confirm`, { code: old, csrf: late.csrf })).status).toBe(422)
+  app.advance(10 * MINUTE)
+  const code = codeOf(keyIn(late), app.now())
+  const confirmed = await ann.post(`${TWO_FACTOR}/confirm`, { code }, { from: TWO_FACTOR })
+  expect([confirmed.status, confirmed.text]).toEqual([403, expect.stringContaining(code)])
 })
 
 test('the operator turns it off by a command, for somebody whose device is lost', async () => {
