@@ -19,6 +19,7 @@ const FAULTS = [
 
 /** `CLUSTER_FAULT` names the only fault, for a test of the test. */
 const CHOSEN = FAULTS.filter((fault) => fault === (process.env.CLUSTER_FAULT ?? fault))
+if (CHOSEN.length === 0) throw new Error(`CLUSTER_FAULT is none of: ${FAULTS.join(', ')}`)
 
 type LinkFault = (typeof LINK_FAULTS)[number]
 type Fault = (typeof FAULTS)[number]
