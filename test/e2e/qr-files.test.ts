@@ -73,6 +73,7 @@ test('GET /qr/{code} leads to an image that is there at once, whoever asks first
   const [first] = links as [Link]
   const image = await app.call('GET', `/cdn/qr/${first.code}.png`)
   expect(await textIn(image.bytes)).toBe(`http://hop.test/${first.code}`)
+  expect(image.headers.get('cache-control')).toBe('public, max-age=86400, immutable')
   const head = await app.call('HEAD', `/cdn/qr/${first.code}.png`)
   expect([head.status, head.headers.get('content-type')]).toEqual([200, 'image/png'])
   expect(head.bytes.length).toBe(0)

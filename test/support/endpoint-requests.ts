@@ -6,8 +6,10 @@ export const INVALID_URL = 'Invalid URL: must start with http:// or https://'
 export const INVALID_CODE = 'Invalid code: must be 6-20 alphanumeric characters'
 export const BLOCKED_URL = 'Destination URL is not allowed (host on abuse blocklist)'
 const BAD_RANGE = /^Invalid by: /
-export const UNKNOWN = 'UNKNOWN1'
-const NOT_FOUND = `Code not found: ${UNKNOWN}`
+/** Answers have it in upper case. */
+export const UNKNOWN = 'Unknown1'
+const notOwned = ({ code }: Link) => `Code not found: ${code}`
+const NOT_FOUND = `Code not found: ${UNKNOWN.toUpperCase()}`
 export const WRONG = 'A'.repeat(24)
 const BLOCKED = 'http://blocked.example/'
 /** A destination that is invalid and on the blocklist. */
@@ -96,7 +98,7 @@ export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]>
     [400, /^Invalid URL: /, { json: { code: UNKNOWN, passcode: WRONG, url: BLOCKED_INVALID } }],
     [
       403,
-      `Invalid passcode for code ${UNKNOWN}`,
+      `Invalid passcode for code ${UNKNOWN.toUpperCase()}`,
       { json: { code: UNKNOWN, passcode: WRONG, url: BLOCKED } },
     ],
     [
@@ -115,7 +117,11 @@ export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]>
   'POST /api/delete': ({ code, passcode }, foreign) => [
     [400, missing('code'), { json: {} }],
     [400, missing('passcode'), { json: { code: UNKNOWN } }],
-    [403, `Invalid passcode for code ${UNKNOWN}`, { json: { code: UNKNOWN, passcode: WRONG } }],
+    [
+      403,
+      `Invalid passcode for code ${UNKNOWN.toUpperCase()}`,
+      { json: { code: UNKNOWN, passcode: WRONG } },
+    ],
     [403, `Invalid passcode for code ${foreign.code}`, { json: foreign }],
     [200, { code, deleted: true }, { json: { code: code.toLowerCase(), passcode } }],
   ],
@@ -201,20 +207,23 @@ export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]>
       {},
     ],
   ],
-  'GET /api/links/{code}': ({ code }) => [
+  'GET /api/links/{code}': ({ code }, foreign) => [
     [404, NOT_FOUND, { code: UNKNOWN }],
+    [404, notOwned(foreign), { code: foreign.code.toLowerCase() }],
     [200, undefined, { code }],
   ],
-  'PATCH /api/links/{code}': ({ code }) => [
+  'PATCH /api/links/{code}': ({ code }, foreign) => [
     [400, undefined, { code: UNKNOWN, json: { max_hits: 'x' } }],
     [404, NOT_FOUND, { code: UNKNOWN, json: { expired_url: BLOCKED } }],
+    [404, notOwned(foreign), { code: foreign.code.toLowerCase(), json: {} }],
     [422, BLOCKED_URL, { code, json: { expired_url: BLOCKED } }],
     [409, 'Path already in use: api/status', { code, json: { aliases: ['api/status'] } }],
     [200, undefined, { code, json: PROPERTIES }],
   ],
-  'GET /api/links/{code}/hits': ({ code }) => [
+  'GET /api/links/{code}/hits': ({ code }, foreign) => [
     [400, BAD_RANGE, { code: UNKNOWN, query: 'by=week' }],
     [404, NOT_FOUND, { code: UNKNOWN }],
+    [404, notOwned(foreign), { code: foreign.code.toLowerCase() }],
     [200, undefined, { code }],
   ],
   'POST /api/import': () => [[200, undefined, { json: { url: OLD, aliases: ['not-allowed'] } }]],
@@ -227,9 +236,10 @@ export const ROWS: Record<string, (link: Link, foreign: Link) => readonly Row[]>
     [400, BAD_RANGE, { query: 'by=week' }],
     [200, undefined, { query: 'by=hour&from=2026-02-28T10:00:00Z' }],
   ],
-  'GET /api/links/{code}/visits': ({ code }) => [
+  'GET /api/links/{code}/visits': ({ code }, foreign) => [
     [400, BAD_RANGE, { code: UNKNOWN, query: 'by=ip' }],
     [404, NOT_FOUND, { code: UNKNOWN, query: 'by=os' }],
+    [404, notOwned(foreign), { code: foreign.code.toLowerCase(), query: 'by=os' }],
     [200, undefined, { code, query: 'by=device&format=csv' }],
     [200, undefined, { code, query: 'by=device' }],
   ],
