@@ -23,21 +23,20 @@ function setUp(result: () => unknown) {
   const note = (what: string) => (of?: string) => {
     effects.push(of ? `${what} ${of}` : what)
   }
-  const links = new LinkWriter({
-    writer: { call: async () => result() } as unknown as Caller<LinkWrites>,
-    effects: new LinkEffects({
-      versions: {
-        change: note('change'),
-        changeAlias: note('change'),
-        changeAll: note('change all'),
-      },
-      codes: { add: note('add') },
-      hitLimits: { drop: note('drop hits of'), clear: note('drop all hits') },
-      images: { prepare: note('prepare'), remove: note('remove') },
-      indexer: { wake: note('wake') },
-    }),
+  const all = new LinkEffects({
+    versions: {
+      change: note('change'),
+      changeAlias: note('change'),
+      changeAll: note('change all'),
+    },
+    codes: { add: note('add') },
+    hitLimits: { drop: note('drop hits of'), clear: note('drop all hits') },
+    images: { prepare: note('prepare'), remove: note('remove') },
+    indexer: { wake: note('wake') },
   })
-  return { links, effects }
+  const writer = { call: async () => result() } as unknown as Caller<LinkWrites>
+  const links = new LinkWriter({ writer, effects: all })
+  return { links, effects, after: (name: string) => all.after(name, result()) }
 }
 
 const committed = [
@@ -159,4 +158,18 @@ test.each(refused)('nothing follows $name', async ({ result, error }) => {
   const { links, effects } = setUp(() => result)
   await expect(links.changeUrl(change)).rejects.toMatchObject({ code: error })
   expect(effects).toEqual([])
+})
+
+test('caches follow the aliases that an older host of a cluster has set', () => {
+  const { after, effects } = setUp(() => ({
+    codes: ['SPRING'],
+    aliases: { changed: ['old-path'], isAnyCase: false },
+  }))
+  after('setAliases')
+  expect(effects).toEqual([
+    'change SPRING',
+    'drop hits of SPRING',
+    'add old-path',
+    'change old-path',
+  ])
 })
