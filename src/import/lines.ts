@@ -148,10 +148,13 @@ function importer(deps: ImportDeps, owner: Account) {
     deps.reader.call('planImport', message, { background: true })
   return async (message: ImportMessage, rows: readonly ImportRow[]): Promise<ImportResult> => {
     const first = await plan(await messageOf(deps, owner, rows.slice(0, FIRST_ROWS)))
-    const planned = first.stored.links === 0 ? await plan(message) : undefined
-    return planned?.stored.links === 0 ? planned : write(deps, message)
+    const planned = isUnchanged(first) ? await plan(message) : undefined
+    return planned && isUnchanged(planned) ? planned : write(deps, message)
   }
 }
+
+const isUnchanged = ({ stored, kept }: ImportResult): boolean =>
+  stored.links === 0 && kept.length === 0
 
 /** A background call: other writes come first. */
 async function write(

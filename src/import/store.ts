@@ -68,6 +68,8 @@ export interface ImportResult {
   /** JSON of `StoredResult[]`. */
   results: string
   stored: Stored
+  /** Links that exist and were about to be deleted: they are kept. */
+  kept: Code[]
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
@@ -75,10 +77,14 @@ export function importWrites(db: Database) {
   const accounts = accountCounts(db)
   const addresses = storedAddresses(db)
   const insert = rowInserter(db)
+  const cancelDeletion = db.prepare<null, [Code]>(
+    'UPDATE links SET delete_at = NULL WHERE code = ?',
+  )
   return {
     /**
-     * Creates the links of the rows that are new. Nothing that exists is changed, so that the same
-     * call again changes nothing. Undefined if the account or the key is not active.
+     * Creates the links of the rows that are new. Of what exists, only a scheduled deletion is
+     * canceled, so that the same call again changes nothing. Undefined if the account or the key is
+     * not active.
      */
     importLinks(message: ImportMessage): ImportResult | undefined {
       const { accountId } = message.author
@@ -88,6 +94,7 @@ export function importWrites(db: Database) {
         insert(row, secrets, { accountId, aliases }),
       )
       accounts.add(accountId, result.stored)
+      for (const code of result.kept) cancelDeletion.run(code)
       return result
     },
   }
@@ -131,10 +138,14 @@ function decideAll(
   store: Store,
 ): ImportResult {
   let stored = NOTHING_STORED
+  const kept: Code[] = []
   const results = (JSON.parse(rows) as StoredRow[]).map((row, i): StoredResult => {
     const own = unpackSecrets(secrets, i, row)
     const decided = decide(addresses, { row, urlKey: own.urlKey, accountId })
-    if (decided.what !== 'created') return [decided.what, decided.code, [], []]
+    if (decided.what !== 'created') {
+      if (decided.code && decided.isEnding) kept.push(decided.code)
+      return [decided.what, decided.code, [], []]
+    }
     const urlBytes = bytesOf(row) + bytesOfPaths(decided.free)
     const next = addStored(stored, { links: 1, urlBytes })
     const exceeded = exceededQuota(addStored(before, next), quota)
@@ -142,7 +153,7 @@ function decideAll(
     stored = next
     return ['created', store(row, own, decided.free), decided.free, decided.taken]
   })
-  return { results: JSON.stringify(results), stored }
+  return { results: JSON.stringify(results), stored, kept }
 }
 
 const bytesOf = ({ url, properties }: StoredRow): number =>
@@ -153,6 +164,8 @@ interface Found {
   urlKey: Uint8Array | null
   /** Null: the link is planned, and its code will be generated. */
   code: Code | null
+  /** 1: its deletion is scheduled. */
+  isEnding?: number | undefined
 }
 
 /** What a new link must not have in common with others. */
@@ -168,7 +181,8 @@ interface Addresses {
 }
 
 function storedAddresses(db: Database): Addresses {
-  const columns = 'account_id AS accountId, url_key AS urlKey, code'
+  const columns =
+    'account_id AS accountId, url_key AS urlKey, code, delete_at IS NOT NULL AS isEnding'
   const byCode = db.prepare<Found, [Code]>(`SELECT ${columns} FROM links WHERE code = ?`)
   const byAlias = db.prepare<Found, [string]>(
     `SELECT ${columns} FROM links JOIN aliases ON link_id = id WHERE path = ?`,
@@ -224,7 +238,7 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin
 
 type Decision =
   | { what: 'created'; free: string[]; taken: string[] }
-  | { what: 'exists' | 'kept' | 'path_taken'; code: Code | null }
+  | { what: 'exists' | 'kept' | 'path_taken'; code: Code | null; isEnding?: number | undefined }
 
 interface Candidate {
   row: StoredRow
@@ -237,9 +251,9 @@ function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): De
   const aliases = [...row.aliases, ...row.aliasesAnyCase]
   const [first] = aliases
   const compared = (found: Found): Decision => {
-    const { code } = found
+    const { code, isEnding } = found
     if (found.accountId !== accountId) return { what: 'path_taken', code: null }
-    return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code }
+    return { what: sameBytes(found.urlKey, urlKey) ? 'exists' : 'kept', code, isEnding }
   }
   const free = aliases.filter((path, i) => !addresses.isTaken(path) && aliases.indexOf(path) === i)
   const created = (): Decision => {
@@ -252,7 +266,7 @@ function decide(addresses: Addresses, { row, urlKey, accountId }: Candidate): De
   }
   if (first === undefined) {
     const found = urlKey && addresses.byUrl(accountId, urlKey)
-    return found ? { what: 'exists', code: found.code } : created()
+    return found ? compared(found) : created()
   }
   const code = toCode(first)
   const found = addresses.byAlias(first) ?? (code && addresses.byCode(code))

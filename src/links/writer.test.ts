@@ -173,3 +173,9 @@ test('caches follow the aliases that an older host of a cluster has set', () => 
     'change old-path',
   ])
 })
+
+test('caches follow an import that keeps a link whose deletion was scheduled', () => {
+  const { after, effects } = setUp(() => ({ results: '[]', kept: ['SPRING'] }))
+  after('importLinks')
+  expect(effects).toEqual(['wake', 'change SPRING', 'drop hits of SPRING'])
+})

@@ -149,7 +149,10 @@ const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) =>
   enableCode: (effects) => effects.rulesChanged(),
   disableAccount: (effects) => effects.rulesChanged(),
   enableAccount: (effects) => effects.rulesChanged(),
-  importLinks: (effects, value) => effects.imported(importedLinks(value)),
+  importLinks: (effects, value) => {
+    effects.imported(importedLinks(value))
+    effects.changed((value as { kept: Code[] } | undefined)?.kept ?? [])
+  },
   setUpOwner: (effects) => effects.rulesChanged(),
   addHits: (effects) => effects.hitsCounted(),
 }

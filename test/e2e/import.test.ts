@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { movingCommands } from '../../src/cli/moving.ts'
 import { databaseFile } from '../../src/db/open.ts'
@@ -339,4 +340,17 @@ test('in a dry run, planned lines never have results, and too many are refused',
   const { status, text } = await send(app, lines, `${query}203`)
   expect(status).toBe(400)
   expect(text).toContain('Invalid planned_lines: must be at most 202')
+})
+
+test('an import keeps links that exist and whose deletion is scheduled', async () => {
+  await using app = await testApp(ALL)
+  await send(app, LINES)
+  const db = new Database(databaseFile(app.dataDir))
+  db.run('UPDATE links SET delete_at = ?', [Date.now() + 3_600_000])
+  expect((await follow(app, FULL.code)).status).toBe(404)
+  expect(await outcomes(app, LINES)).toEqual(LINES.map(() => 'exists'))
+  const left = db.query('SELECT code FROM links WHERE delete_at IS NOT NULL').all()
+  db.close()
+  expect(left).toEqual([])
+  expect((await follow(app, FULL.code)).status).toBe(302)
 })
