@@ -44,7 +44,8 @@ export function visitWrites(db: Database) {
     /**
      * Adds details of redirects to the rows of their links and accounts. Details of deleted links
      * are dropped. Adds nothing for the last batch of a host once more. Returns the number of
-     * damaged rows: each is replaced, because no later batch could be added to it either.
+     * damaged rows: each is replaced, because no later batch could be added to it either. In a
+     * cluster, a row that is damaged on one host only differs afterwards: `hashRows` notices that.
      */
     addVisits({ host, batch, day, links }: AddVisits): { damaged: number } {
       if (lastBatch.get(host)?.batch === batch) return { damaged: 0 }
