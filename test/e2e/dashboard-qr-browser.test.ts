@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { testApp } from '../support/app.ts'
+import { eventually, testApp } from '../support/app.ts'
 import { browserTests, openAs } from '../support/browser.ts'
 import { decodeQr, pixelAt } from '../support/decode-qr.ts'
 import { pngLogo, RED_SVG } from '../support/logos.ts'
@@ -39,7 +39,10 @@ test('the browser draws an SVG as the PNG that is uploaded', async () => {
   const { page, problems } = it
   await page.getByText('or an SVG').waitFor()
   await page.getByLabel('File').setInputFiles(fileOf('Logo.svg', RED_SVG))
-  await page.waitForFunction("document.querySelector('[data-logo]').checkValidity()")
+  // `waitForFunction` would evaluate a text in the page, which its policy refuses.
+  await eventually('the file is drawn', () =>
+    page.evaluate<boolean>("document.querySelector('[data-logo]').checkValidity()"),
+  )
   expect(await page.evaluate("document.querySelector('[data-logo]').files[0].type")).toBe(
     'image/png',
   )
@@ -54,8 +57,10 @@ test('an SVG that the browser cannot draw is not sent, and a PNG can be chosen i
   const { page } = it
   const file = page.getByLabel('File')
   await file.setInputFiles(fileOf('logo.svg', RED_SVG.slice(0, -5)))
-  await page.waitForFunction(
-    "document.querySelector('[data-logo]').validationMessage.includes('cannot draw')",
+  await eventually('the file is refused', () =>
+    page.evaluate<boolean>(
+      "document.querySelector('[data-logo]').validationMessage.includes('cannot draw')",
+    ),
   )
   await page.getByRole('button', { name: 'Upload' }).click()
   expect(page.url()).toEndWith('/app/qr')
