@@ -3,43 +3,152 @@
  * fails while the file differs from the document.
  */
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import openapiTypes from 'openapi-typescript'
 import { testApp } from '../test/support/app.ts'
 
 export const CLIENT_TYPES = join(import.meta.dir, '../src/client/openapi.gen.ts')
 
-interface Operation {
-  summary?: string
+interface Schema {
+  type?: string
   description?: string
-  parameters: { in: string }[]
-  responses: Record<string, { headers?: object }>
+  format?: string
+  example?: unknown
+  nullable?: boolean
+  enum?: unknown[]
+  /** The values of `enum` as a type. The generator would repeat an `enum` in a comment. */
+  values?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  allOf?: Schema[]
+  $ref?: string
 }
 
-interface Document {
-  paths: Record<string, Record<string, Operation>>
+type Content = Record<string, { schema: Schema }>
+
+interface Operation {
+  operationId: string
+  parameters: { in: string; name: string; description: string; schema: Schema }[]
+  requestBody?: { content: Content }
+  responses: Record<string, { content?: Content }>
 }
 
-/** The types of bodies and queries. The client reports refusals as errors of its own. */
+/** By operation and use: `shorten_201`, `list_query`. */
+type Schemas = Record<string, Schema>
+
+/** Requests that callers write. For the others, methods of the client have parameters. */
+const REQUESTS = /^((list|hits|visits|qr)_query|(patchLink|importLinks)_body)$/
+
+/** The types of requests and results. The client reports refusals as errors of its own. */
 export async function clientTypes(): Promise<string> {
   await using app = await testApp()
   const { body } = await app.call('GET', '/docs/json')
-  const { paths } = body as unknown as Document
-  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
-    const { parameters, responses } = operation
-    delete operation.summary
-    delete operation.description
-    operation.parameters = parameters.filter((parameter) => parameter.in === 'query')
-    operation.responses = Object.fromEntries(
-      Object.entries(responses)
-        .filter(([status]) => Number(status) < 300)
-        .map(([status, { headers: _, ...response }]) => [status, response]),
-    )
-  }
-  const document = { openapi: '3.0.3', info: { title: 'Hopcode', version: '' }, paths }
-  return openapiTypes(document as Parameters<typeof openapiTypes>[0], {
-    commentHeader: '/** Written by `npm run client:types` from the OpenAPI document. */\n',
-  })
+  const { paths } = body as unknown as { paths: Record<string, Record<string, Operation>> }
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
+  const found: Schemas = Object.assign({}, ...operations.map(schemasOf))
+  const schemas = mapValues(found, (schema, name) => withShared(schema, found, name))
+  const document = { openapi: '3.0.3', info: { title: '', version: '' }, components: { schemas } }
+  const text = await openapiTypes(
+    document as never,
+    { transform: ({ values }: Schema) => values } as never,
+  )
+  const [, types = ''] = /^ {2}schemas: (\{.*?^ {2}\});$/ms.exec(text) ?? []
+  const schemasOnly = types.replaceAll('components["schemas"]', 'Schemas').replace(/^ {2}/gm, '')
+  return [
+    '/** Written by `npm run client:types` from the OpenAPI document. */\n',
+    `export interface Schemas ${schemasOnly}`,
+    '',
+  ].join('\n')
 }
+
+function schemasOf({ operationId, parameters, requestBody, responses }: Operation): Schemas {
+  const query = parameters
+    .filter((parameter) => parameter.in === 'query')
+    .map(({ name, description, schema: { type, enum: values } }) => {
+      return [name, { type, enum: values, description }]
+    })
+  const used: [string, Schema | undefined][] = [
+    ['query', { properties: Object.fromEntries(query) }],
+    ['body', jsonOf(requestBody)],
+    ...Object.entries(responses).map(([status, answer]) => [status, jsonOf(answer)] as never),
+  ]
+  const schemas: Schemas = {}
+  for (const [use, schema] of used) {
+    const name = `${operationId}_${use}`
+    if (schema && (Number(use) < 300 || REQUESTS.test(name))) schemas[name] = shown(schema)
+  }
+  return schemas
+}
+
+function jsonOf({ content = {} }: { content?: Content } = {}): Schema | undefined {
+  const { schema } = content['application/json'] ?? content['application/x-ndjson'] ?? {}
+  return schema?.properties && schema
+}
+
+/** What types and comments show: no limits, and no format that a name or an example shows. */
+function shown(schema: Schema): Schema {
+  const { type, description, format, example, nullable, properties, items, anyOf } = schema
+  const isPlain = format === undefined || format === 'uri' || example !== undefined
+  const values = [...(schema.enum ?? []), ...(nullable ? [null] : [])]
+  const parts: Schema = {
+    ...(schema.enum && {
+      values: [...new Set(values.map((value) => JSON.stringify(value)))].join(' | '),
+    }),
+    ...(properties && {
+      properties: mapValues(properties, shown),
+      required: schema.required ?? [],
+    }),
+    ...(items && { items: shown(items) }),
+    ...(anyOf && { anyOf: anyOf.map(shown) }),
+  }
+  const about = { type, description, format: isPlain ? undefined : format, example, nullable }
+  return { ...parts, ...(JSON.parse(JSON.stringify(about)) as Schema) }
+}
+
+/** Refers to the largest other schema that is a part of this one, here and below. */
+function withShared(schema: Schema, all: Schemas, name?: string): Schema {
+  const { properties, required = [], items, anyOf } = schema
+  if (items) return { ...schema, items: withShared(items, all) }
+  if (anyOf) return { ...schema, anyOf: anyOf.map((one) => withShared(one, all)) }
+  if (!properties) return schema
+  const names = Object.keys(all)
+  const size = (of: string) => Object.keys(all[of]?.properties ?? {}).length
+  const isEarlier = (other: string) =>
+    name === undefined || size(other) < size(name) || names.indexOf(other) < names.indexOf(name)
+  const [base] = names
+    .filter((other) => other !== name && isEarlier(other) && size(other) >= SHARED_MIN)
+    .filter((other) => isPart(all[other] as Schema, schema))
+    .sort((one, other) => size(other) - size(one))
+  const rest = Object.keys(properties).filter((key) => !base || !all[base]?.properties?.[key])
+  const own: Schema = {
+    ...schema,
+    properties: Object.fromEntries(
+      rest.map((key) => [key, withShared(properties[key] as Schema, all)]),
+    ),
+    required: required.filter((key) => rest.includes(key)),
+  }
+  if (!base) return own
+  const reference = { $ref: `#/components/schemas/${base}` }
+  return rest.length === 0 ? reference : { allOf: [reference, own] }
+}
+
+/** A reference to fewer properties is longer than they are. */
+const SHARED_MIN = 3
+
+const isPart = (base: Schema, schema: Schema) =>
+  Object.entries(base.properties ?? {}).every(
+    ([key, property]) =>
+      isDeepStrictEqual(schema.properties?.[key], property) &&
+      base.required?.includes(key) === schema.required?.includes(key),
+  )
+
+const mapValues = <From, To>(
+  values: Record<string, From>,
+  map: (value: From, key: string) => To,
+): Record<string, To> =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value, key)]))
 
 if (import.meta.main) {
   await Bun.write(CLIENT_TYPES, await clientTypes())

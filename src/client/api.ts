@@ -1,18 +1,8 @@
 /** What the client's methods accept and return. Result fields use the JSON names. */
 
-import type { operations } from './openapi.gen.ts'
+import type { Schemas } from './openapi.gen.ts'
 
-type Query<Operation extends 'list' | 'hits' | 'visits' | 'qr'> = NonNullable<
-  operations[Operation]['parameters']['query']
->
-
-type Result<Operation extends keyof operations, Status extends number = 200> =
-  operations[Operation]['responses'] extends Record<
-    Status,
-    { content: { 'application/json': infer View } }
-  >
-    ? View
-    : never
+type Query<Operation extends 'list' | 'hits' | 'visits' | 'qr'> = Schemas[`${Operation}_query`]
 
 export interface CallOptions {
   /** Cancels the request and its retries. The call rejects with the signal's reason. */
@@ -46,26 +36,24 @@ export type ErrorKind =
   | 'unexpected'
 
 /** A link as `shorten` and `bulkShorten` return it when they create it. */
-export type CreatedLink = Result<'shorten', 201>
+export type CreatedLink = Schemas['shorten_201']
 /** The code that the account already has for the URL. */
-export type ReusedLink = Result<'shorten'>
-export type ReservedCode = Result<'reserve', 201>
-export type UpdatedLink = Result<'update'>
-export type DeletedCode = Result<'delete'>
+export type ReusedLink = Schemas['shorten_200']
+export type ReservedCode = Schemas['reserve_201']
+export type UpdatedLink = Schemas['update_200']
+export type DeletedCode = Schemas['delete_200']
 
-export type BulkResult = Result<'bulkShorten', 201>
+export type BulkResult = Schemas['bulkShorten_201']
 export type BulkItem = BulkResult['results'][number]
 
-export type Link = Result<'lookup'>
-export type LinkPage = Result<'list'>
+export type Link = Schemas['lookup_200']
+export type LinkPage = Schemas['list_200']
 export type ListedLink = LinkPage['items'][number]
 
-type Patch = operations['patchLink']['requestBody']['content']['application/json']
-
 /** A link of the account with its optional properties. */
-export type OwnLink = Result<'getLink'>
+export type OwnLink = Schemas['getLink_200']
 /** Properties that `patchLink` can change. Null clears one; an absent one stays. */
-export interface LinkChange extends Omit<Patch, 'tags' | 'aliases'> {
+export interface LinkChange extends Omit<Schemas['patchLink_body'], 'tags' | 'aliases'> {
   /** At most 20, each of 1 to 40 characters without a comma. Stored in small letters. */
   tags?: readonly string[] | null
   /** All further paths of the link, in exact case, without the first slash: at most 20. */
@@ -73,9 +61,8 @@ export interface LinkChange extends Omit<Patch, 'tags' | 'aliases'> {
 }
 
 /** A line of an export. */
-export type ImportedLink =
-  operations['importLinks']['requestBody']['content']['application/x-ndjson']
-export type ImportResult = Result<'importLinks'>
+export type ImportedLink = Schemas['importLinks_body']
+export type ImportResult = Schemas['importLinks_200']
 export interface ImportOptions extends CallOptions {
   /**
    * Nothing is written. What earlier dry runs of the same import would have created: the sums of
@@ -84,10 +71,10 @@ export interface ImportOptions extends CallOptions {
   dryRun?: { links: number; bytes: number; related?: readonly string[] } | undefined
 }
 
-export type Hits = Result<'hits'>
-export type LinkHits = Result<'linkHits'>
-export type Visits = Result<'visits'>
-export type LinkVisits = Result<'linkVisits'>
+export type Hits = Schemas['hits_200']
+export type LinkHits = Schemas['linkHits_200']
+export type Visits = Schemas['visits_200']
+export type LinkVisits = Schemas['linkVisits_200']
 
 export interface QrImage {
   /** `image/png` or `image/svg+xml`. */
@@ -95,5 +82,5 @@ export interface QrImage {
   bytes: Uint8Array<ArrayBuffer>
 }
 
-export type QrAddresses = Result<'qrImage'>
-export type ServiceStatus = Result<'status'>
+export type QrAddresses = Schemas['qrImage_200']
+export type ServiceStatus = Schemas['status_200']

@@ -125,19 +125,17 @@ export class Hopcode {
 
   /** Sets the destination of a code. */
   update(
-    change: { code: string; passcode: string; url: string },
+    { code, passcode, url }: { code: string; passcode: string; url: string },
     options: CallOptions = {},
   ): Promise<UpdatedLink> {
-    const { code, passcode, url } = change
     return this.#json('POST', '/api/update', { ...options, body: { code, passcode, url } })
   }
 
   /** Deletes a code. Its short URL stops working, and any account can claim it. */
   delete(
-    link: { code: string; passcode: string },
+    { code, passcode }: { code: string; passcode: string },
     options: CallOptions = {},
   ): Promise<DeletedCode> {
-    const { code, passcode } = link
     return this.#json('POST', '/api/delete', { ...options, body: { code, passcode } })
   }
 
@@ -156,14 +154,9 @@ export class Hopcode {
    * Creates links with their codes, dates and hits: one result for each, in order. What exists is
    * not changed. At most as many at once as `bulkShorten` accepts.
    */
-  importLinks(
-    links: readonly ImportedLink[],
-    { dryRun, ...options }: ImportOptions = {},
-  ): Promise<ImportResult> {
-    return this.importLines(
-      links.map((link) => JSON.stringify(link)),
-      { dryRun, ...options },
-    )
+  importLinks(links: readonly ImportedLink[], options: ImportOptions = {}): Promise<ImportResult> {
+    const lines = links.map((link) => JSON.stringify(link))
+    return this.importLines(lines, options)
   }
 
   /** The same with the lines of an export. */
