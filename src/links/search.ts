@@ -88,14 +88,6 @@ export const SEARCH_SIZES = {
   bytesMax: 512 * 1024,
 }
 
-/** LIKE is twice as fast as a comparison here, but may be quadratic for long rows and texts. */
-const LIKE_TEXT_MAX = 16
-const LIKE_ROW_BYTES_MAX = 1024
-/**
- * LIKE folds ASCII only. Two other letters have a small form that begins with an ASCII one: the
- * Kelvin sign with `k`, and the capital I with a dot with `i`.
- */
-const LIKE_INEXACT = /[ik]/
 const STATEMENT_FAST_MS = 1
 const STATEMENT_SLOW_MS = 4
 /** A row's own fields and its share of the pages. */
@@ -113,31 +105,23 @@ interface SearchText {
 
 /** Searches of one connection. */
 export function searches(db: Database, sizes = SEARCH_SIZES) {
-  const statements = prepare(db, sizes)
-  return (search: SearchText): LinkSource => new Search(statements, sizes, search)
+  const ofUrls = prepare(db, sizes, 'NULL')
+  const ofAll = prepare(db, sizes, PROPERTY_TEXT)
+  return (search: SearchText): LinkSource =>
+    new Search(search.inProperties ? ofAll : ofUrls, sizes, search)
 }
 
 type Statements = ReturnType<typeof prepare>
 
-interface Compared {
-  /** A JSON array of the ids that match, in order. */
-  ids: string
-  /** A JSON array of the ids whose URL LIKE may miss. */
-  others: string
-  rows: number
-  urlBytes: number
-}
-
-const NONE_COMPARED: Compared = { ids: '[]', others: '[]', rows: 0, urlBytes: 0 }
-
-type Row = Pick<Link, 'id' | 'code' | 'url'>
-
-interface PropertyRow {
+interface Row extends Pick<Link, 'code' | 'url'> {
   id: number
-  text: string
+  /** The properties that are searched too; null without any. */
+  text: string | null
 }
 
-function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZES) {
+/** `text`: SQL of `Row.text`. */
+function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZES, text: string) {
+  const rows = `SELECT id, code, url, ${text} AS text FROM links`
   return {
     indexedTo: db.prepare<{ id: number }, []>('SELECT indexed_to AS id FROM search_progress'),
     candidates: db.prepare<{ id: number }, [AccountId, string, number, number]>(
@@ -146,35 +130,14 @@ function prepare(db: Database, { rowsAtOnce, candidatesMax }: typeof SEARCH_SIZE
        ORDER BY rowid LIMIT ${candidatesMax}`,
     ),
     byIds: db.prepare<Row, [string]>(
-      `SELECT id, code, url FROM links WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+      `${rows} WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
     ),
     next: db.prepare<Row, [AccountId, number, number]>(
-      `SELECT id, code, url FROM links WHERE account_id = ?1 AND id > ?2 AND id <= ?3
-       ORDER BY id LIMIT ${rowsAtOnce}`,
-    ),
-    /** The same without the index on accounts, with which a link takes 1.5 times as long. */
-    nextById: db.prepare<Row, [AccountId, number, number]>(
-      `SELECT id, code, url FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3
-       ORDER BY id`,
-    ),
-    likeById: db.prepare<Compared, [AccountId, number, number, string, number]>(
-      `SELECT json_group_array(id) FILTER (WHERE url LIKE ?4 ESCAPE '\\'
-         OR code LIKE ?4 ESCAPE '\\') AS ids,
-         json_group_array(id) FILTER (WHERE ?5 AND octet_length(url) <> length(url)) AS others,
-         count(*) AS rows, coalesce(sum(octet_length(url)), 0) AS urlBytes
-       FROM links WHERE +account_id = ?1 AND id > ?2 AND id <= ?3`,
+      `${rows} WHERE account_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ${rowsAtOnce}`,
     ),
     /** Number ?3, counted from 0, of the links after the id ?2. */
     nth: db.prepare<{ id: number }, [AccountId, number, number]>(
       'SELECT id FROM links WHERE account_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3',
-    ),
-    properties: db.prepare<PropertyRow, [string]>(
-      `SELECT id, ${PROPERTY_TEXT} AS text FROM links
-       WHERE id IN (SELECT value FROM json_each(?)) AND ${HAS_TEXT} ORDER BY id`,
-    ),
-    nextProperties: db.prepare<PropertyRow, [AccountId, number, number]>(
-      `SELECT id, ${PROPERTY_TEXT} AS text FROM links
-       WHERE +account_id = ?1 AND id > ?2 AND id <= ?3 AND ${HAS_TEXT}`,
     ),
   }
 }
@@ -184,18 +147,12 @@ class Search implements LinkSource {
   readonly #sizes: typeof SEARCH_SIZES
   readonly #accountId: AccountId
   readonly #folded: string
-  readonly #inProperties: boolean
   /** The text in upper case, for comparison with codes. */
   readonly #code: string
   readonly #query: string | undefined
   #span: number
   /** Rows to read before the index is used again. */
   #rowsLeft = 0
-  /** Most links around the last ones are of this account, as those of a bulk are. */
-  #isClustered = false
-  /** Undefined if the text is too long for LIKE, or is not printable ASCII without spaces. */
-  readonly #like: string | undefined
-  #areRowsShort = false
 
   constructor(
     statements: Statements,
@@ -208,11 +165,8 @@ class Search implements LinkSource {
     this.#span = sizes.span
     this.#accountId = accountId
     this.#folded = folded
-    this.#inProperties = inProperties
     this.#code = folded.replace(/[a-z]/g, (letter) => letter.toUpperCase())
     this.#query = candidatesQuery(folded)
-    const isPlain = folded.length <= LIKE_TEXT_MAX && /^[\x21-\x7e]*$/.test(folded)
-    this.#like = isPlain ? `%${folded.replace(/[\\%_]/g, '\\$&')}%` : undefined
   }
 
   count({ after, upTo }: IdRange, isOver: IsOver): Counted {
@@ -242,53 +196,10 @@ class Search implements LinkSource {
   }
 
   #countByRow({ after, upTo }: IdRange): Part {
-    if (this.#isClustered && this.#areRowsShort && this.#like !== undefined) {
-      return this.#countByLike({ after, upTo }, this.#like)
-    }
-    const { rows, end } = this.#nextRows({ after, upTo })
-    const { ids, bytes } = this.#compare(rows)
-    this.#noteRows(rows.length, bytes)
-    return { ids, bytes, upTo: end }
-  }
-
-  #countByLike({ after, upTo }: IdRange, like: string): Part {
-    const { rowsAtOnce } = this.#sizes
-    const end = Math.min(upTo, after + rowsAtOnce)
-    const { likeById, byIds, nextProperties } = this.#statements
-    const isInexact = LIKE_INEXACT.test(like) ? 1 : 0
-    const found = likeById.get(this.#accountId, after, end, like, isInexact)
-    const { ids, others, rows, urlBytes } = found ?? NONE_COMPARED
-    this.#isClustered = rows > rowsAtOnce / 2
-    const matching = JSON.parse(ids) as number[]
-    const missed = others === '[]' ? [] : this.#compare(byIds.all(others)).ids
-    const properties = this.#inProperties ? nextProperties.all(this.#accountId, after, end) : []
-    const byProperty = this.#compareProperties(properties)
-    const bytes = rows * ROW_BYTES + urlBytes + byProperty.bytes
-    this.#noteRows(rows, bytes)
-    const more = [...missed, ...byProperty.ids]
-    const all = more.length > 0 ? inOrder([...matching, ...more]) : matching
-    return { ids: all, bytes, upTo: end }
-  }
-
-  #noteRows(rows: number, bytes: number): void {
-    this.#rowsLeft -= rows
-    this.#areRowsShort = bytes <= rows * LIKE_ROW_BYTES_MAX
-  }
-
-  /** The next rows, and the id up to which they are complete. */
-  #nextRows({ after, upTo }: IdRange): { rows: Row[]; end: number } {
-    const { rowsAtOnce } = this.#sizes
-    if (this.#isClustered) {
-      const end = Math.min(upTo, after + rowsAtOnce)
-      const rows = this.#statements.nextById.all(this.#accountId, after, end)
-      this.#isClustered = rows.length > rowsAtOnce / 2
-      return { rows, end }
-    }
     const rows = this.#statements.next.all(this.#accountId, after, upTo)
-    const last = rows.at(-1)?.id
-    if (rows.length < rowsAtOnce || last === undefined) return { rows, end: upTo }
-    this.#isClustered = last - after < 2 * rowsAtOnce
-    return { rows, end: last }
+    const last = rows.length < this.#sizes.rowsAtOnce ? undefined : rows.at(-1)?.id
+    this.#rowsLeft -= rows.length
+    return { ...this.#compare(rows), upTo: last ?? upTo }
   }
 
   #countByIndex({ after, upTo }: IdRange): Part {
@@ -332,32 +243,18 @@ class Search implements LinkSource {
 
   #compare(rows: readonly Row[]): Compare {
     const ids: number[] = []
-    const others: number[] = []
     let bytes = 0
-    for (const { id, code, url } of rows) {
-      bytes += ROW_BYTES + (url?.length ?? 0)
-      const isInUrl = url !== null && fold(url).includes(this.#folded)
-      if (isInUrl || code.includes(this.#code)) ids.push(id)
-      else others.push(id)
-    }
-    if (!this.#inProperties || others.length === 0) return { ids, bytes }
-    const found = this.#statements.properties.all(JSON.stringify(others))
-    const byProperty = this.#compareProperties(found)
-    return { ids: inOrder([...ids, ...byProperty.ids]), bytes: bytes + byProperty.bytes }
-  }
-
-  #compareProperties(rows: readonly PropertyRow[]): Compare {
-    const ids: number[] = []
-    let bytes = 0
-    for (const { id, text } of rows) {
-      bytes += ROW_BYTES + text.length
-      if (foldSpaced(text).includes(this.#folded)) ids.push(id)
+    for (const { id, code, url, text } of rows) {
+      bytes += ROW_BYTES + (url?.length ?? 0) + (text?.length ?? 0)
+      const isFound =
+        (url !== null && fold(url).includes(this.#folded)) ||
+        code.includes(this.#code) ||
+        (text !== null && foldSpaced(text).includes(this.#folded))
+      if (isFound) ids.push(id)
     }
     return { ids, bytes }
   }
 }
-
-const inOrder = (ids: readonly number[]): number[] => [...new Set(ids)].sort((a, b) => a - b)
 
 interface Compare {
   /** Ascending. */
