@@ -65,16 +65,10 @@ export class CountIndex {
     return this.#chunks.reduce((sum, { counted }) => sum + 4 + (counted?.ids?.length ?? 0), 0)
   }
 
-  /** A link was changed: its chunk is counted again. */
+  /** A link was changed or deleted: its chunk is counted again. */
   invalidate(id: number): void {
     const chunk = this.#chunkOf(id)
     if (chunk) chunk.counted = undefined
-  }
-
-  /** A link that matched was deleted, in a source that keeps no ids. */
-  remove(id: number): void {
-    const counted = this.#chunkOf(id)?.counted
-    if (counted) counted.count--
   }
 
   /**

@@ -62,7 +62,6 @@ interface ListOptions {
 
 interface CountedList {
   accountId: AccountId
-  isFiltered: boolean
   index: CountIndex
 }
 
@@ -97,7 +96,8 @@ class ListReader {
   readonly #walkMax: number
   readonly #indexSizes: typeof CHUNK_SIZES | undefined
   readonly #sources: ReturnType<typeof linkSources>
-  readonly #changes: ChangeLog
+  /** The last change that was read of `link_changes`. */
+  #lastChange = 0
   readonly #lists = new LRUCache<string, CountedList>({
     max: LISTS_MAX,
     maxSize: NUMBERS_MAX,
@@ -117,7 +117,6 @@ class ListReader {
     this.#walkMax = options.walkMax ?? WALK_MAX
     this.#indexSizes = options.chunk
     this.#sources = sources
-    this.#changes = new ChangeLog(db)
   }
 
   list(query: ListQuery, isOver: IsOver): Matches | undefined {
@@ -205,17 +204,19 @@ class ListReader {
     const total = index.count(this.#statements.newest.get(accountId)?.id ?? 0, isOver)
     // Set again, because the LRU cache takes its size only then.
     this.#lists.delete(key)
-    this.#lists.set(key, { accountId, isFiltered: isFiltered(filter), index })
+    this.#lists.set(key, { accountId, index })
     return { index, total }
   }
 
   /** Invalidates cached counts that changes since the last read have made stale. */
   #invalidateChanged(): void {
-    const changes = this.#changes.read()
-    if (changes === undefined) this.#lists.clear()
-    if (!changes?.length) return
-    for (const list of this.#lists.values()) {
-      for (const change of changes) if (change.accountId === list.accountId) apply(list, change)
+    const changes = this.#statements.changes.all(this.#lastChange)
+    const [first] = changes
+    // The log has only the newest of the changes.
+    if (first && first.seq !== this.#lastChange + 1) this.#lists.clear()
+    this.#lastChange = changes.at(-1)?.seq ?? this.#lastChange
+    for (const { accountId, index } of this.#lists.values()) {
+      for (const change of changes) if (change.accountId === accountId) index.invalidate(change.id)
     }
   }
 }
@@ -223,6 +224,13 @@ class ListReader {
 /** Whether a link can match the filter. */
 const canMatch = ({ search = '', inProperties = false }: LinkFilter): boolean =>
   search === '' || isSearchable(search, inProperties)
+
+/** A link was changed or deleted; see drizzle/0004_link_changes.sql and property-store.ts. */
+interface LinkChange {
+  seq: number
+  accountId: AccountId
+  id: number
+}
 
 function prepare(db: Database) {
   return {
@@ -239,45 +247,10 @@ function prepare(db: Database) {
     newest: db.prepare<{ id: number | null }, [AccountId]>(
       'SELECT max(id) AS id FROM links WHERE account_id = ?',
     ),
-  }
-}
-
-function apply({ isFiltered, index }: CountedList, { id, isDeleted }: LinkChange): void {
-  if (isFiltered) index.invalidate(id)
-  else if (isDeleted === 1) index.remove(id)
-}
-
-/** A link was changed or deleted; see drizzle/0004_link_changes.sql and property-store.ts. */
-interface LinkChange {
-  seq: number
-  accountId: AccountId
-  id: number
-  /** 0 or 1. */
-  isDeleted: number
-}
-
-/** The log of changes to existing links, read from where the last read ended. */
-class ChangeLog {
-  readonly #after
-  #lastSeq = 0
-
-  constructor(db: Database) {
-    this.#after = db.prepare<LinkChange, [number]>(
-      `SELECT seq, account_id AS accountId, link_id AS id, is_deleted AS isDeleted
-       FROM link_changes WHERE seq > ? ORDER BY seq`,
-    )
-  }
-
-  /**
-   * The changes since the last read; undefined if there were so many that the log has only the
-   * newest of them. Call it in the transaction whose reads depend on the changes.
-   */
-  read(): LinkChange[] | undefined {
-    const changes = this.#after.all(this.#lastSeq)
-    const [first] = changes
-    const isComplete = first === undefined || first.seq === this.#lastSeq + 1
-    this.#lastSeq = changes.at(-1)?.seq ?? this.#lastSeq
-    return isComplete ? changes : undefined
+    changes: db.prepare<LinkChange, [number]>(
+      `SELECT seq, account_id AS accountId, link_id AS id FROM link_changes
+       WHERE seq > ? ORDER BY seq`,
+    ),
   }
 }
 
