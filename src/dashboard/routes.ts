@@ -1,31 +1,26 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../errors.ts'
+import favicon from './assets/favicon.ico' with { type: 'file' }
 import { findAsset } from './assets.ts'
 import type { DashboardDeps } from './deps.ts'
 import { anonymousPages } from './page-routes.ts'
-import { accountPages } from './pages/account.ts'
+import { accountPages, themePages } from './pages/account.ts'
 import { analyticsPages } from './pages/analytics.ts'
-import { batchPages } from './pages/batch.ts'
+import { batchPages, exportPages } from './pages/batch.ts'
 import { bulkPages } from './pages/bulk.ts'
-import { exportPages } from './pages/export.ts'
-import { hitFiles } from './pages/hits-csv.ts'
 import { importPages } from './pages/import.ts'
 import { joinPages } from './pages/join.ts'
 import { keyPages } from './pages/keys.ts'
 import { linkPages } from './pages/link.ts'
-import { linkQrFiles } from './pages/link-qr.ts'
+import { linkQrFiles, qrSettingsPages } from './pages/link-qr.ts'
 import { linksPages } from './pages/links.ts'
-import { qrSettingsPages } from './pages/qr-settings.ts'
 import { servicePages } from './pages/service.ts'
-import { serviceAccountPages } from './pages/service-account.ts'
-import { serviceAccountsPages } from './pages/service-accounts.ts'
+import { serviceAccountPages, serviceAccountsPages } from './pages/service-accounts.ts'
 import { serviceLinksPages } from './pages/service-links.ts'
 import { sharedPages, sharingPages } from './pages/shared.ts'
 import { signInPages, signOutPages } from './pages/sign-in.ts'
-import { sitePages } from './pages/site.ts'
-import { themePages } from './pages/theme.ts'
 import { twoFactorPages } from './pages/two-factor.ts'
-import { visitPages } from './pages/visits.ts'
+import { hitFiles, visitPages } from './pages/visits.ts'
 
 /** The dashboard at `/app`. */
 export const dashboardRoutes = (deps: DashboardDeps) =>
@@ -65,3 +60,23 @@ const assetFiles = anonymousPages({
     return asset
   },
 })
+
+/** A search engine may follow short links: it indexes their destinations. */
+const ROBOTS = `User-agent: *
+Disallow: /app
+Disallow: /api/
+`
+
+const DAY_SECONDS = 24 * 3600
+
+/** Files that browsers and search engines ask every host for. They are small and need no limit. */
+const sitePages = ({ rootUrl = '/app' }: Pick<DashboardDeps, 'rootUrl'>) =>
+  new Elysia({ name: 'dashboard.site' })
+    .get('/', ({ redirect }) => redirect(rootUrl, 302))
+    .get('/robots.txt', () => fileOf(ROBOTS, 'text/plain; charset=utf-8'))
+    .get('/favicon.ico', () => fileOf(Bun.file(favicon), 'image/x-icon'))
+
+const fileOf = (body: string | Blob, type: string): Response =>
+  new Response(body, {
+    headers: { 'content-type': type, 'cache-control': `public, max-age=${DAY_SECONDS}` },
+  })

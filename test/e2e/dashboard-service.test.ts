@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DashboardDeps } from '../../src/dashboard/deps.ts'
 import { servicePages } from '../../src/dashboard/pages/service.ts'
-import { serviceAccountPages } from '../../src/dashboard/pages/service-account.ts'
-import { serviceAccountsPages } from '../../src/dashboard/pages/service-accounts.ts'
+import {
+  serviceAccountPages,
+  serviceAccountsPages,
+} from '../../src/dashboard/pages/service-accounts.ts'
 import { serviceLinksPages } from '../../src/dashboard/pages/service-links.ts'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { START, type TestApp, testApp } from '../support/app.ts'

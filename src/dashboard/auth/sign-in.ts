@@ -1,14 +1,8 @@
-import {
-  codeAttempts,
-  type Factor,
-  findFactor,
-  newStepToken,
-} from '../../accounts/second-factor.ts'
+import { newStepToken } from '../../accounts/second-factor.ts'
 import { LONG_SESSION_MS, type SignInProof } from '../../accounts/sessions.ts'
-import { newDeviceToken, signIn } from '../../accounts/sign-in.ts'
+import { newDeviceToken } from '../../accounts/sign-in.ts'
 import type { AccountId, AccountRow } from '../../accounts/store.ts'
 import type { Attempt } from '../../accounts/throttle.ts'
-import { AppError } from '../../errors.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { seeOther } from '../responses.ts'
 import { type AnonymousContext, type CurrentUser, currentUserOf } from './guard.ts'
@@ -96,51 +90,4 @@ export function tryGuess<Result>(
   if (result === undefined) countAttempts(deps, attempts, by)
   else deps.throttle.clear(attempts)
   return result
-}
-
-/** Like `signIn` with what the form has, and logs why a sign-in was refused. */
-export async function checkPassword(context: AnonymousContext): Promise<AccountRow | undefined> {
-  const { deps, origin, form, request } = context
-  const { security, accounts, cookies } = deps
-  const email = form.text('email')
-  const accountId = accounts.findByEmail(email)?.id
-  const logRefusal = (reason: string) =>
-    security.record('session.refused', origin, { accountId, fields: { reason } })
-  try {
-    const account = await signIn(deps, {
-      email,
-      password: form.raw('password'),
-      deviceToken: cookies.find('known', request),
-      address: origin.address,
-      onClosed: (gate) =>
-        security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
-    })
-    if (!account) logRefusal('password')
-    else if (account.disabledAt !== null) logRefusal('disabled')
-    return account
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'too_many_attempts') logRefusal('throttled')
-    throw error
-  }
-}
-
-/** The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. */
-export function checkCode(context: AnonymousContext, account: AccountRow): Factor | undefined {
-  const { deps, origin, form, request } = context
-  const { security, hasher, cookies, clock } = deps
-  const accountId = account.id
-  const logRefusal = (reason: string) =>
-    security.record('session.refused', origin, { accountId, fields: { reason } })
-  const deviceToken = cookies.find('known', request)
-  const attempts = codeAttempts(hasher, account, { address: origin.address, deviceToken })
-  try {
-    return tryGuess(deps, attempts, { origin, accountId }, () => {
-      const factor = findFactor(deps, account, form.text('code'), clock())
-      if (!factor) logRefusal('code')
-      return factor
-    })
-  } catch (error) {
-    if (error instanceof AppError) logRefusal('throttled')
-    throw error
-  }
 }

@@ -7,16 +7,17 @@ import { AppError } from '../../errors.ts'
 import { findTimeZone } from '../../hits/range.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { requesterOf, requireOwnPassword } from '../auth/confirm-password.ts'
+import { isTheme } from '../auth/cookies.ts'
 import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
 import { cookieSeconds } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
+import { safeNext } from '../errors.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { FormRefusal, refuse, seeOther } from '../responses.ts'
+import { FormRefusal, isHtmx, noContent, refuse, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { confirmPage } from '../ui/confirm.ts'
 import { errorOf } from '../ui/form.ts'
-import { page } from '../ui/layout.ts'
-import { zoneForm, zoneOf } from '../ui/zone-form.ts'
+import { confirmPage, page } from '../ui/layout.ts'
+import { zoneForm, zoneOf } from '../ui/local-time.ts'
 
 const PATH = '/app/account'
 /** The response waits for the deletion of this many links; more are deleted in the background. */
@@ -207,3 +208,13 @@ function deletePage(context: PageContext): Response {
     label: linkCount === 0 ? 'Delete the account' : `Delete the account and ${links}`,
   })
 }
+
+/** The choice of colors in the account menu. It is a cookie, so it belongs to this browser. */
+export const themePages = signedInPages({
+  'POST /app/theme': ({ deps, form, request }) => {
+    const theme = form.text('theme')
+    const cookie = isTheme(theme) ? deps.cookies.theme(theme) : deps.cookies.end('theme')
+    if (isHtmx(request)) return noContent([cookie])
+    return seeOther(safeNext(form.text('next')) ?? '/app/account', [cookie])
+  },
+})

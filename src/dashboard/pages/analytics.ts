@@ -20,9 +20,8 @@ import {
   refreshedHits,
 } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
-import { linkPath } from '../ui/link-parts.ts'
-import { shownUrl } from '../ui/shown-url.ts'
-import { zoneOf, zoneSuggestion } from '../ui/zone-form.ts'
+import { linkPath, shownUrl } from '../ui/link-parts.ts'
+import { zoneOf, zoneSuggestion } from '../ui/local-time.ts'
 import { accountHits, linkHits, readRange, visitPanels } from './visits.ts'
 
 const PATH = '/app/analytics'

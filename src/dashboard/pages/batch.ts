@@ -1,19 +1,28 @@
 import { zipSync } from 'fflate'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
+import { generatedBody } from '../../http/unsent.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { scheduleDeletion, undoDeletion } from '../../links/deletion.ts'
-import type { Link } from '../../links/link.ts'
-import { changeProperties } from '../../links/properties.ts'
+import { EXPORT_BYTES, exportLinks } from '../../links/export.ts'
+import type { Link, PublicUrls } from '../../links/link.ts'
+import { changeProperties, type DetailedLink, withDetails } from '../../links/properties.ts'
+import {
+  type LinkProperties,
+  propertiesView,
+  SETTABLE_PROPERTIES,
+} from '../../links/property-table.ts'
 import { Tag } from '../../links/schema.ts'
 import { requireOwnedLink } from '../../links/update.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { type PageContext, type Query, spendWrite } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { fileResponse, isTemporary, refuse } from '../responses.ts'
 import { EMPTY_FORM, type Form } from '../ui/form.ts'
-import { listPathWith, parseTableQuery } from '../ui/link-table.ts'
-import { PAGE_SIZE } from '../ui/pager.ts'
-import { exportSome } from './export.ts'
+import { PAGE_SIZE } from '../ui/layout.ts'
+import { filterOf, listPathWith, parseTableQuery } from '../ui/link-table.ts'
 import { linksPage } from './links.ts'
 
 /** Actions of the list on the selected links. */
@@ -106,4 +115,67 @@ async function qrZip({ deps, user }: PageContext, links: readonly Link[]): Promi
   // PNG files are compressed already.
   const zip = zipSync(files, { level: 0, mtime: clock() })
   return fileResponse(zip, { name: 'hopcode-qr-codes.zip', type: 'application/zip' })
+}
+
+/** The links of the account that the list shows as one file, generated while it is sent. */
+export const exportPages = signedInPages({
+  'GET /app/links/export.csv': async ({ deps, user, query }) => {
+    const hold = deps.unsent.hold(user.account.id)
+    hold.take(EXPORT_BYTES)
+    const chunks = exportLinks(deps, user.account.id, filterOf(parseTableQuery(query)))
+    return csvResponse(deps, await generatedBody(csvOf(deps, chunks), hold))
+  },
+})
+
+/** A file with a few links. */
+const exportSome = (deps: DashboardDeps, links: readonly Link[]): Response =>
+  csvResponse(deps, HEAD + linkLines(deps, withDetails(deps, links)))
+
+function csvResponse(
+  { clock }: DashboardDeps,
+  body: ReadableStream<Uint8Array> | string,
+): Response {
+  const day = isoTime(clock()).slice(0, 10)
+  return fileResponse(body, { name: `hopcode-links-${day}.csv`, type: CSV_TYPE })
+}
+
+type CellOf = (link: DetailedLink, addresses: PublicUrls) => string | number | null
+
+const COLUMNS: Readonly<Record<string, CellOf>> = {
+  code: ({ code }) => code,
+  short_url: ({ code }, addresses) => addresses.short(code),
+  url: ({ url }) => url,
+  created_at: ({ createdAt }) => isoTime(createdAt),
+  hits: ({ hitCount }) => hitCount,
+}
+const CELLS = Object.values(COLUMNS)
+const PROPERTY_NAMES = SETTABLE_PROPERTIES.map(({ name }) => name)
+const HEAD = csvLine([...Object.keys(COLUMNS), ...PROPERTY_NAMES])
+
+function propertyCells(properties: LinkProperties): (string | number | null)[] {
+  const view = propertiesView(properties)
+  return PROPERTY_NAMES.map((name) => {
+    const value = view[name]
+    if (Array.isArray(value)) return value.join(', ')
+    return typeof value === 'boolean' ? String(value) : value
+  })
+}
+
+const linkLines = ({ addresses }: DashboardDeps, links: readonly DetailedLink[]): string =>
+  links
+    .map((link) => {
+      const cells = CELLS.map((cellOf) => cellOf(link, addresses))
+      return csvLine([...cells, ...propertyCells(link.properties)])
+    })
+    .join('')
+
+async function* csvOf(
+  deps: DashboardDeps,
+  chunks: AsyncGenerator<DetailedLink[], void, undefined>,
+): AsyncGenerator<string, void, undefined> {
+  let head = HEAD
+  for await (const links of chunks) {
+    yield head + linkLines(deps, links)
+    head = ''
+  }
 }

@@ -1,36 +1,32 @@
-import { PASSWORD_MIN_LENGTH } from '../../accounts/credentials.ts'
+import { findPasswordProblem, PASSWORD_MIN_LENGTH, parseEmail } from '../../accounts/credentials.ts'
 import { issueKey } from '../../accounts/keys.ts'
 import {
   findOneTimeLink,
-  LINK_PAGES,
   type OneTimeLinkRow,
   oneTimePath,
+  type Purpose,
 } from '../../accounts/one-time-links.ts'
 import type { Requester } from '../../accounts/passwords.ts'
 import { hasSecondFactor } from '../../accounts/second-factor.ts'
+import type { AccountId } from '../../accounts/store.ts'
+import type { AccountWrites, JoinResult } from '../../accounts/writes.ts'
 import { AppError } from '../../errors.ts'
 import { networkOf } from '../../hot/client-address.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext } from '../auth/guard.ts'
-import {
-  countRegistration,
-  findAddress,
-  type JoinFlow,
-  logJoin,
-  PASSWORD_NEEDED,
-  parseJoin,
-  proveExisting,
-  storeJoin,
-} from '../auth/join.ts'
-import { askForCode, startSession } from '../auth/sign-in.ts'
+import { askForCode, countAttempts, startSession } from '../auth/sign-in.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { anonymousPages, formAction } from '../page-routes.ts'
-import { refuseAt, seeOther } from '../responses.ts'
+import { FormRefusal, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { firstRequest } from '../ui/first-request.ts'
-import { errorOf, typed } from '../ui/form.ts'
+import { errorOf, type Form, typed } from '../ui/form.ts'
 import { authPage, page } from '../ui/layout.ts'
+import { firstRequest } from './keys.ts'
+
+/** The pages that create an account or reset its password. */
+
+type JoinFlow = Purpose | 'sign-up'
 
 const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: string }>> = {
   setup: {
@@ -57,15 +53,19 @@ const TEXTS: Readonly<Record<JoinFlow, { title: string; lead: string; button: st
   },
 }
 
-/** The pages that create an account or reset its password. */
 export const joinPages = anonymousPages({
-  ...flowPages('setup', `/app/${LINK_PAGES.setup}/:token`),
-  ...flowPages('invite', `/app/${LINK_PAGES.invite}/:token`),
-  ...flowPages('reset', `/app/${LINK_PAGES.reset}/:token`),
-  ...flowPages('sign-up', '/app/sign-up'),
+  ...flowPages('setup'),
+  ...flowPages('invite'),
+  ...flowPages('reset'),
+  ...flowPages('sign-up'),
 })
 
-function flowPages(flow: JoinFlow, path: string) {
+function pathOf(flow: JoinFlow, token: string): string {
+  return flow === 'sign-up' ? '/app/sign-up' : oneTimePath(flow, token)
+}
+
+function flowPages(flow: JoinFlow) {
+  const path = pathOf(flow, ':token')
   const show = (context: AnonymousContext) => joinPage(context, flow)
   return {
     [`GET ${path}`]: show,
@@ -88,6 +88,10 @@ function linkOf(
   return link
 }
 
+const PASSWORD_NEEDED =
+  'This address already has an account. Enter its current password, or choose another address if ' +
+  'you do not know it.'
+
 /** Answers alike, and takes as long, whether or not the address has an account already. */
 async function signUp(
   context: AnonymousContext,
@@ -106,7 +110,7 @@ async function signUp(
 
 /** Validates the form, stores the account or its password, and signs in. */
 async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response> {
-  const { deps, form } = context
+  const { deps, form, params } = context
   const link = linkOf(context, flow)
   const { email, password } = parseJoin(form, findAddress(context, flow, link))
   if (flow === 'sign-up' || !link) return signUp(context, email, password)
@@ -114,8 +118,14 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   const by: Requester = { queue: 'oneTimeLink', key: String(link.id) }
   const passwordHash = await deps.passwords.hash(password, by)
   const { key, stored } = issueKey(deps)
-  const newcomer = { email, passwordHash, key: stored, provedHash }
-  const joined = await storeJoin(context, flow, newcomer)
+  const joined = await storeJoin(deps, flow, {
+    email,
+    passwordHash,
+    key: stored,
+    tokenHash: deps.hasher.hash('one-time-link', params.token ?? ''),
+    now: deps.clock(),
+    provedHash,
+  })
   if ('refused' in joined) {
     if (joined.refused === 'link_over') throw new AppError('link_over')
     if (joined.refused === 'password_needed') throw refuseAt('current', PASSWORD_NEEDED)
@@ -127,11 +137,111 @@ async function join(context: AnonymousContext, flow: JoinFlow): Promise<Response
   const next = flow === 'setup' ? '/app/keys?done=owner' : '/app/links'
   // A one-time link replaces the password, not the second factor.
   if (account && hasSecondFactor(account)) return askForCode(deps, account, { next })
-  const proof = { accountId, passwordHash }
-  const { cookies, user } = await startSession(context, proof)
+  const { cookies, user } = await startSession(context, { accountId, passwordHash })
   if (!isNew) return seeOther(next, cookies)
   const main = [welcomeCard(deps, key), flow === 'setup' && twoFactorCard]
   return page({ user }, { title: 'Welcome', cookies, main })
+}
+
+/** The address that the link's account or the link itself determines. */
+function findAddress(
+  { deps }: AnonymousContext,
+  flow: JoinFlow,
+  link: OneTimeLinkRow | undefined,
+): string | undefined {
+  const account =
+    flow === 'reset' && link?.accountId ? deps.accounts.find(link.accountId) : undefined
+  return account?.email ?? link?.email ?? undefined
+}
+
+/** `address`, if given, takes precedence over the one in the form. Throws `FormRefusal`. */
+function parseJoin(sent: Form, address: string | undefined): { email: string; password: string } {
+  const email = address ?? parseEmail(sent.text('email'))
+  const password = sent.raw('password')
+  const problem = findPasswordProblem(password, email)
+  if (email !== undefined && !problem) return { email, password }
+  throw new FormRefusal({
+    ...(email === undefined && { email: 'Enter an address like name@example.com.' }),
+    ...(problem && { password: problem }),
+  })
+}
+
+/** Throws `too_many_attempts`. */
+function countRegistration({ deps, origin }: AnonymousContext): void {
+  const registration = [
+    { gate: 'registration', key: origin.address },
+    { gate: 'registrationNetwork', key: networkOf(origin.address) },
+    { gate: 'registrations', key: 'all' },
+  ] as const
+  // Without an await before the count, so that parallel requests are all counted.
+  deps.throttle.require(registration)
+  countAttempts(deps, registration, { origin })
+}
+
+/**
+ * Setting up the owner with the address of an existing account needs that account's password:
+ * otherwise anybody could register the address first and become the owner. Returns the stored hash
+ * that `current` was verified against; null if no account with a password has the address. Throws
+ * `FormRefusal`.
+ */
+async function proveExisting(
+  { deps, origin, form }: AnonymousContext,
+  link: OneTimeLinkRow,
+  email: string,
+): Promise<string | null> {
+  const { accounts, passwords, throttle, security } = deps
+  const current = form.raw('current')
+  const account = accounts.findByEmail(email)
+  const hash = account?.passwordHash ?? null
+  if (hash === null) return null
+  if (current === '') throw refuseAt('current', PASSWORD_NEEDED)
+  const attempts = [{ gate: 'session', key: `setup ${link.id}` }] as const
+  const by = { queue: 'oneTimeLink', key: String(link.id) } as const
+  const hooks = throttle.hooks(attempts, (gate) =>
+    security.record('throttle.engaged', origin, { accountId: account?.id, fields: { gate } }),
+  )
+  const isRight = await passwords.verify(current, hash, by, hooks)
+  if (!isRight) throw refuseAt('current', 'This is not the password of that account.')
+  return hash
+}
+
+type JoinCommand = Parameters<AccountWrites['acceptInvite']>[0]
+
+/** `provedHash`: the result of `proveExisting`. */
+function storeJoin(
+  { writer, moderation }: DashboardDeps,
+  flow: Purpose,
+  { provedHash, ...command }: JoinCommand & { provedHash: string | null },
+): Promise<JoinResult> {
+  if (flow === 'setup') return moderation.setUpOwner({ ...command, provedHash })
+  if (flow === 'invite') return writer.call('acceptInvite', command)
+  const { tokenHash, passwordHash, now } = command
+  return writer.call('resetPassword', { tokenHash, passwordHash, now })
+}
+
+interface Joined {
+  flow: JoinFlow
+  link?: OneTimeLinkRow
+  accountId: AccountId
+  isNew: boolean
+}
+
+function logJoin({ deps, origin }: AnonymousContext, joined: Joined): void {
+  const { security, accounts } = deps
+  const { flow, link, accountId, isNew } = joined
+  if (isNew) {
+    const fields = { plan: accounts.find(accountId)?.plan }
+    security.record('account.created', origin, { accountId, fields })
+  }
+  if (flow === 'setup') security.record('owner.set_up', origin, { accountId })
+  if (flow === 'reset') security.record('password.reset', origin, { accountId })
+  if (flow === 'invite') {
+    security.record('invite.accepted', origin, {
+      accountId,
+      byAccountId: link?.accountId ?? undefined,
+      fields: { invite_id: link?.id },
+    })
+  }
 }
 
 /** For a new account: the only response that shows its key. */
@@ -160,7 +270,7 @@ function joinPage(context: AnonymousContext, flow: JoinFlow): Response {
   const sender = anonymousForm(deps, request)
   const { title, lead, button: label } = TEXTS[flow]
   const address = findAddress(context, flow, linkOf(context, flow))
-  const path = flow === 'sign-up' ? '/app/sign-up' : oneTimePath(flow, params.token ?? '')
+  const path = pathOf(flow, params.token ?? '')
   return authPage(context, {
     title,
     cookies: sender.cookies,

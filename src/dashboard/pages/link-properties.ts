@@ -22,11 +22,9 @@ import { FormRefusal, refuseAt } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import type { Form } from '../ui/form.ts'
 import { zoneName } from '../ui/hit-chart.ts'
-import type { ZonedState } from '../ui/link-head.ts'
 import { linkPath, replacesMain } from '../ui/link-parts.ts'
 import { offeredTags } from '../ui/link-table.ts'
-import { localText, parseLocal } from '../ui/local-time.ts'
-import { zoneOf } from '../ui/zone-form.ts'
+import { localText, parseLocal, zoneOf } from '../ui/local-time.ts'
 
 /** The properties of a link as one form. */
 
@@ -43,23 +41,16 @@ function lengthMax({ kind, max }: SettableProperty): number | undefined {
   return max && 2 * max
 }
 
-/** What a sent form contains. */
-export interface SentProperties {
-  texts: Partial<Texts>
-  /** Fingerprints of the texts of the page that the form came from. */
-  before: Partial<Texts>
-  /** The time zone of that page. */
-  zone: string
-  /** Only what differs from `before`, as JSON of the API. */
-  body: Readonly<Partial<Record<Name, unknown>>>
-  errors: Errors
+/** The time zone of the form, or that of the account if it names none. */
+function zoneIn(context: PageContext): string {
+  const named = context.form.text('zone')
+  return isTimeZone(named) ? named : zoneOf(requireAccount(context))
 }
 
-/** The account's time zone applies if the form names none. */
-export function readProperties(context: PageContext): SentProperties {
+/** The fields that differ from those of the page that the form came from, as JSON of the API. */
+function readChanges(context: PageContext) {
   const { form } = context
-  const named = form.text('zone')
-  const zone = isTimeZone(named) ? named : zoneOf(requireAccount(context))
+  const zone = zoneIn(context)
   const body: Partial<Record<Name, unknown>> = {}
   const errors: Errors = {}
   for (const property of SETTABLE_PROPERTIES.filter(({ name }) => isChanged(form, name))) {
@@ -69,7 +60,7 @@ export function readProperties(context: PageContext): SentProperties {
     if (problem) errors[name] = messageOf(property, problem, zone)
     else body[name] = value
   }
-  return { texts: textsOf(form), before: textsOf(form, 'was_'), zone, body, errors }
+  return { body, errors }
 }
 
 /** Another tab may have changed the other fields meanwhile. */
@@ -82,13 +73,10 @@ function isChanged(form: Form, name: Name): boolean {
 const fingerprint = (text: string): string =>
   Bun.hash(text.trim().replace(/\r\n?/g, '\n')).toString(36)
 
-/** Without texts that are too long for their field: cut, they would be different ones. */
-function textsOf(form: Form, prefix = ''): Partial<Texts> {
-  const texts = SETTABLE_PROPERTIES.flatMap((property) => {
-    const text = form.text(prefix + property.name)
-    return text.length <= (lengthMax(property) ?? LENGTH_USUAL) ? [[property.name, text]] : []
-  })
-  return Object.fromEntries(texts)
+/** Undefined for a text that is too long for its field: cut, it would be a different one. */
+function sentText(form: Form, property: SettableProperty, prefix = ''): string | undefined {
+  const text = form.text(prefix + property.name)
+  return text.length <= (lengthMax(property) ?? LENGTH_USUAL) ? text : undefined
 }
 
 /** Null clears a property. */
@@ -124,7 +112,7 @@ const BAD_ORDER = 'The link must expire after it starts.'
 /** Throws `quota_exceeded`, and `FormRefusal` for bad fields. */
 export async function saveProperties(context: PageContext, link: Link): Promise<void> {
   const { deps, user } = context
-  const { body, errors } = readProperties(context)
+  const { body, errors } = readChanges(context)
   const change = PropertiesBody.parse(body)
   const stored = deps.properties.propertiesOf(link.id)
   const { starts_at = stored.starts_at, expires_at = stored.expires_at } = change
@@ -141,31 +129,34 @@ export async function saveProperties(context: PageContext, link: Link): Promise<
   }
 }
 
-/** `sent`: a form that was refused. */
 export async function propertiesForm(
   context: PageContext,
-  { link, properties, ...state }: ZonedState,
-  sent?: SentProperties,
+  link: Link,
+  properties: LinkProperties,
 ): Promise<Html> {
-  const { deps, user, refusal } = context
-  const zone = sent?.zone ?? state.zone
+  const { deps, user, form, refusal } = context
+  const isRefused = refusal && SETTABLE_PROPERTIES.some(({ name }) => form.has(name))
+  const zone = zoneIn(context)
   const stored = storedTexts(properties, zone)
   const errors: Errors = refusal instanceof FormRefusal ? refusal.errors : {}
-  const textOf = ({ name }: SettableProperty) =>
+  const texts = textOfEach((property) => {
+    const { name } = property
+    if (!isRefused) return stored[name]
     // For an accepted text that is longer when it is shown, the stored one.
-    sent?.texts[name] ?? (errors[name] ? '' : stored[name])
-  const texts = sent ? textOfEach(textOf) : stored
-  const action = `${linkPath(link.code)}/properties`
-  const hidden = SETTABLE_PROPERTIES.map(({ name }) => {
-    return [`was_${name}`, sent ? (sent.before[name] ?? '') : fingerprint(stored[name])]
+    return sentText(form, property) ?? (errors[name] ? '' : stored[name])
   })
+  const action = `${linkPath(link.code)}/properties`
+  const before = SETTABLE_PROPERTIES.map((property) => [
+    `was_${property.name}`,
+    isRefused ? (sentText(form, property, 'was_') ?? '') : fingerprint(stored[property.name]),
+  ])
   return parts.card(
     'Properties',
     parts.form(
       user,
       action,
       [
-        parts.hiddenFields({ ...Object.fromEntries(hidden), zone }),
+        parts.hiddenFields({ ...Object.fromEntries(before), zone }),
         aboutFields(texts, errors, await offeredTags(deps, user.account)),
         ruleFields(texts, errors, zone),
         parts.button('Save', link.url === null ? 'plain' : 'primary', { id: 'save-properties' }),

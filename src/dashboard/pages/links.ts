@@ -2,16 +2,19 @@ import { AppError } from '../../errors.ts'
 import { parseWith } from '../../http/body.ts'
 import { rateLimited } from '../../http/guard.ts'
 import { toCode } from '../../lib/code.ts'
-import { type Html, html } from '../../lib/html.ts'
+import { type Html, html, type Value } from '../../lib/html.ts'
 import { checkUrl, reserve, shorten } from '../../links/create.ts'
 import { ShortenBody } from '../../links/schema.ts'
 import { deleteOwnedLink, updateOwnedLink } from '../../links/update.ts'
 import { withScheme } from '../../links/url.ts'
-import { type PageContext, spendWrite } from '../auth/guard.ts'
+import { type CurrentUser, type PageContext, type Query, spendWrite } from '../auth/guard.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
 import { atField, errorOptions, htmlResponse, isFormError, refuse, refuseAt } from '../responses.ts'
-import { type Created, createdToast, createForm } from '../ui/create-link.ts'
-import { page, wantsFragment } from '../ui/layout.ts'
+import * as parts from '../ui/components.ts'
+import { typed } from '../ui/form.ts'
+import { icon } from '../ui/icons.ts'
+import { PAGE_SIZE, page, wantsFragment } from '../ui/layout.ts'
+import { bare, linkPath, passcodeOnce, qrPicture } from '../ui/link-parts.ts'
 import {
   currentTableQuery,
   listFragment,
@@ -19,8 +22,6 @@ import {
   loadTable,
   parseTableQuery,
 } from '../ui/link-table.ts'
-import { listDialogs } from '../ui/list-dialogs.ts'
-import { doneToast } from '../ui/toasts.ts'
 
 /** The account's links: the form that creates one, and the list. */
 export const linksPages = signedInPages({
@@ -119,3 +120,180 @@ export async function linksPage(context: PageContext, created?: Created): Promis
       ${listDialogs()}`,
   })
 }
+
+/** The form that creates a link, and the message with the result. */
+
+/** A code that was just created, reserved or found. A reused link has no passcode to show. */
+interface Created {
+  kind: 'created' | 'reused' | 'reserved'
+  code: string
+  shortUrl: string
+  url: string | null
+  passcode: string | null
+}
+
+/** The URL from a bookmarklet or another app; some apps send it within a text. */
+const sharedUrl = ({ url, text = '' }: Query): string | undefined =>
+  url ?? /https?:\/\/\S+/i.exec(text)?.[0]
+
+/** `isFragment`: it replaces the form on the page. */
+function createForm(context: PageContext, isFragment: boolean): Html {
+  const url = typed(context, 'url', sharedUrl(context.query))
+  const code = typed(context, 'code')
+  const startsAtUrl = url.error !== undefined || (isFragment && code.error === undefined)
+  return parts.form(
+    context.user,
+    '/app/links',
+    [
+      parts.urlField({
+        ...url,
+        label: 'Shorten a URL',
+        extra: { placeholder: 'Paste a URL to shorten', autofocus: startsAtUrl },
+      }),
+      parts.field({
+        ...code,
+        label: 'Custom code (optional)',
+        autocomplete: 'off',
+        extra: {
+          placeholder: 'Custom code',
+          maxlength: 20,
+          spellcheck: 'false',
+          autocapitalize: 'characters',
+          'hx-get': '/app/links/code',
+          'hx-trigger': 'input changed delay:250ms',
+          'hx-target': '#code-status',
+          'hx-swap': 'innerHTML',
+          'hx-sync': 'this:replace',
+          autofocus: code.error !== undefined,
+        },
+      }),
+      parts.button('Shorten'),
+      html`<p id="code-status" role="status"></p>`,
+    ],
+    {
+      id: 'create',
+      class: 'create',
+      'hx-post': '/app/links',
+      'hx-target': 'this',
+      'hx-swap': 'outerHTML',
+      // A second Enter must not replace the response with the passcode.
+      'hx-sync': 'this:drop',
+    },
+  )
+}
+
+const TITLES = {
+  created: 'Your short link is ready',
+  reused: 'You already have a short link for this URL',
+  reserved: 'The code is yours',
+}
+
+/** The result, shown over the list. The script copies the short URL. */
+function createdToast(user: CurrentUser, created: Created): Html {
+  const { kind, code, shortUrl, url, passcode } = created
+  const id = `new-${code}`
+  const short = html`<data id="${id}" value="${shortUrl}">${bare(shortUrl)}</data>`
+  return html`
+    <section class="toast" aria-labelledby="toast-title" data-copy-now="${id}">
+      ${qrPicture(code, { size: 96 })}
+      <div>
+        <h2 id="toast-title">${TITLES[kind]}</h2>
+        <p><a class="code" href="${linkPath(code)}">${short}</a></p>
+        ${url === null && html`<p>It has no destination yet: set one on its page.</p>`}
+        <div class="row">
+          ${parts.copyButton(id, 'short URL')}
+          ${
+            kind !== 'reused' &&
+            parts.buttonForm(user, `${linkPath(code)}/delete`, 'Undo', {
+              title: `Undo: delete ${code}`,
+            })
+          }
+        </div>
+        ${
+          passcode !== null &&
+          html`<details><summary>For the API: passcode, shown once</summary>
+            ${passcodeOnce(passcode)}</details>`
+        }
+      </div>
+      ${closeButton()}
+    </section>`
+}
+
+/** Messages over the list of links. */
+
+/** Hidden without scripts. */
+const closeButton = (): Html => html`
+  <button type="button" class="act close" hidden data-needs-script data-close
+    aria-label="Close">${icon('x')}</button>`
+
+/** The script removes the message when Undo no longer works. */
+const message = (children: Value): Html => html`
+  <section class="toast" data-brief role="status">
+    <div class="row">${children}</div>
+    ${closeButton()}
+  </section>`
+
+const DONE: Readonly<Record<string, string>> = {
+  deleted: 'deleted',
+  paused: 'paused',
+  resumed: 'resumed',
+  tagged: 'tagged',
+  untagged: 'changed',
+  restored: 'restored',
+}
+
+/**
+ * The last action on the list: `done`, the number of links, and the codes that Undo restores,
+ * separated by commas.
+ */
+function doneToast({ user, query }: PageContext): Html | false {
+  const { done = '', n, undo = '' } = query
+  const verb = Object.hasOwn(DONE, done) && DONE[done]
+  if (!verb) return false
+  const codes = undo
+    .split(',')
+    .filter((code) => /^[A-Z0-9]{6,20}$/i.test(code))
+    .slice(0, PAGE_SIZE)
+  const number = /^\d{1,2}$/.test(n ?? '') ? Number(n) : Math.max(codes.length, 1)
+  const text = html`<span>${parts.plural(number, 'link')} ${verb}.</span>`
+  if (done !== 'deleted' || codes.length === 0) return message(text)
+  const undoForm = parts.form(
+    user,
+    '/app/links/undo',
+    [codes.map((code) => parts.hiddenFields({ code })), parts.button('Undo', 'plain')],
+    { class: 'inline' },
+  )
+  return message([text, undoForm])
+}
+
+/** Dialogs that the script opens over the list: a QR code, and the keyboard shortcuts. */
+
+const SHORTCUTS = [
+  ['/', 'Search; also Ctrl+K'],
+  ['n', 'New link'],
+  ['j', 'Next link'],
+  ['k', 'Previous link'],
+  ['Enter', 'Open the page of the link'],
+  ['← →', 'Select, copy, open, QR code'],
+  ['c', 'Copy the short URL'],
+  ['q', 'Show the QR code'],
+  ['x', 'Select the link'],
+  ['?', 'Show these shortcuts'],
+] as const
+
+const listDialogs = (): Html => html`
+  <dialog id="qr-dialog" class="dialog" aria-labelledby="qr-title">
+    <h2 id="qr-title" class="code"></h2>
+    <img class="qr" alt="" width="240" height="240">
+    <p class="row">
+      <a class="button plain" data-file="qr.png" download>Download PNG</a>
+      <a class="button plain" data-file="qr.svg" download>Download SVG</a>
+    </p>
+    ${closeButton()}
+  </dialog>
+  <dialog id="shortcuts" class="dialog" aria-labelledby="shortcuts-title">
+    <h2 id="shortcuts-title">Keyboard shortcuts</h2>
+    ${parts.facts(SHORTCUTS.map(([key, action]) => [html`<kbd>${key}</kbd>`, action]))}
+    <p class="hint after">Paste a URL anywhere on this page to shorten it.</p>
+    ${closeButton()}
+  </dialog>`

@@ -1,19 +1,20 @@
 import { parseEmail } from '../../accounts/credentials.ts'
 import { issueOneTimeLink, type OneTimeLinkRow } from '../../accounts/one-time-links.ts'
-import { type Plan, planName } from '../../accounts/plans.ts'
-import type { AccountOverview } from '../../accounts/store.ts'
+import { PLANS, type Plan, planName } from '../../accounts/plans.ts'
+import type { SecurityEvent } from '../../accounts/security-log.ts'
+import type { AccountOverview, AccountRow } from '../../accounts/store.ts'
 import { AppError } from '../../errors.ts'
 import { formatBytes } from '../../lib/bytes.ts'
 import { type Html, html } from '../../lib/html.ts'
-import { logEvent, type PageContext } from '../auth/guard.ts'
+import { withPassword } from '../auth/confirm-password.ts'
+import { type CurrentUser, logEvent, type PageContext } from '../auth/guard.ts'
+import type { DashboardDeps } from '../deps.ts'
 import { formAction, signedInPages } from '../page-routes.ts'
-import { refuseAt, seeOther } from '../responses.ts'
+import { refuse, refuseAt, seeOther } from '../responses.ts'
 import * as parts from '../ui/components.ts'
-import { typed } from '../ui/form.ts'
-import { page } from '../ui/layout.ts'
-import { PAGE_SIZE, pageNumber, pager } from '../ui/pager.ts'
+import { type Form, typed } from '../ui/form.ts'
+import { confirmPage, PAGE_SIZE, page, pageNumber, pager } from '../ui/layout.ts'
 import { serviceTabs } from './service.ts'
-import { planSelect, requirePlan } from './service-account.ts'
 
 const PATH = '/app/service/accounts'
 /** Pending invitations. */
@@ -60,8 +61,6 @@ async function invite(context: PageContext, plan: Plan): Promise<Response> {
   return accountsPage(context, deps.baseUrl + path)
 }
 
-const DONE = { withdrawn: 'The invitation is withdrawn.' }
-
 /** `link`: of the new invitation, only in the response that creates it. */
 async function accountsPage(context: PageContext, link?: string): Promise<Response> {
   const { deps, query } = context
@@ -69,7 +68,7 @@ async function accountsPage(context: PageContext, link?: string): Promise<Respon
   const number = pageNumber(query.page)
   const range = { limit: PAGE_SIZE, offset: (number - 1) * PAGE_SIZE }
   const { items, total } = await deps.reader.call('accountOverviews', { search, ...range })
-  const pathOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
+  const pageOf = (page: number) => `${PATH}?${new URLSearchParams({ search, page: String(page) })}`
   return page(context, {
     title: 'Accounts',
     tabs: serviceTabs('Accounts'),
@@ -83,7 +82,7 @@ async function accountsPage(context: PageContext, link?: string): Promise<Respon
       ${parts.card('All accounts', [
         parts.searchForm(PATH, { name: 'search', label: 'Find by e-mail address', value: search }),
         items.length > 0 ? accountTable(items) : noAccounts(number > 1, search),
-        pager(number, total, pathOf),
+        pager(number, total, pageOf),
       ])}`,
   })
 }
@@ -153,3 +152,190 @@ const EMAIL_SHOWN_MAX = 60
 /** The start and the end of an address that is longer than any real one. */
 const shortEmail = (email: string): string =>
   email.length > EMAIL_SHOWN_MAX ? `${email.slice(0, 30)}…${email.slice(-29)}` : email
+
+const pathOf = ({ id }: AccountRow) => `${PATH}/${id}` as const
+
+/** One account, for the owner of the service. */
+export const serviceAccountPages = signedInPages(
+  {
+    'GET /app/service/accounts/:id': accountPage,
+    'POST /app/service/accounts/:id/plan': async (context) => {
+      const account = accountOf(context)
+      const plan = requirePlan(context.form)
+      await context.deps.writer.call('setPlan', { accountId: account.id, plan })
+      log(context, 'account.plan_changed', { account, plan })
+      return seeOther(`${pathOf(account)}?done=plan`)
+    },
+    'POST /app/service/accounts/:id/reset': (context) => {
+      const { deps } = context
+      const account = accountOf(context)
+      if (account.disabledAt !== null) return seeOther(pathOf(account))
+      // The link gives access to any account, also this one: a stolen cookie must not permit that.
+      return withPassword(context, { label: 'Create a reset link' }, async () => {
+        const about = { purpose: 'reset', accountId: account.id } as const
+        const link = issueOneTimeLink(deps, about, deps.clock())
+        await deps.writer.call('addOneTimeLink', link.stored)
+        return accountPage(context, deps.baseUrl + link.path)
+      })
+    },
+    'GET /app/service/accounts/:id/disable': disablePage,
+    'POST /app/service/accounts/:id/disable': async (context) => {
+      const account = accountOf(context)
+      const links = context.form.text('links') === '1'
+      if (!(await context.deps.moderation.disableAccount(account.id, { links }))) {
+        return disablePage(context)
+      }
+      log(context, 'account.disabled', { account })
+      return seeOther(`${pathOf(account)}?done=disabled`)
+    },
+    'POST /app/service/accounts/:id/enable': async (context) => {
+      const account = accountOf(context)
+      await context.deps.moderation.enableAccount(account.id)
+      log(context, 'account.enabled', { account })
+      return seeOther(`${pathOf(account)}?done=enabled`)
+    },
+  },
+  { owner: true },
+)
+
+const log = (
+  { deps, user }: PageContext,
+  event: SecurityEvent,
+  { account, plan }: { account: AccountRow; plan?: Plan },
+): void =>
+  deps.security.record(event, user.origin, {
+    accountId: account.id,
+    byAccountId: user.account.id,
+    fields: { plan },
+  })
+
+/** Throws `page_not_found` for an unknown account and for one that is being deleted. */
+function accountOf({ deps, params: { id = '' } }: PageContext): AccountRow {
+  const account = /^\d{1,15}$/.test(id) ? deps.accounts.find(Number(id)) : undefined
+  if (!account || account.deletedAt !== null) throw new AppError('page_not_found')
+  return account
+}
+
+/** Throws `invalid_value` for a plan that `planSelect` does not offer. */
+function requirePlan(form: Form): Plan {
+  const plan = PLANS.find((name) => name === form.text('plan'))
+  if (!plan) throw refuse('Choose a plan.')
+  return plan
+}
+
+const planSelect = (value: string): Html =>
+  parts.select({
+    name: 'plan',
+    label: 'Plan',
+    value,
+    choices: PLANS.map((plan) => ({ value: plan, label: planName(plan) })),
+  })
+
+const DONE = {
+  withdrawn: 'The invitation is withdrawn.',
+  plan: 'The plan is changed. Its limits apply from now on.',
+  disabled: 'The account is disabled: its keys are refused, and its sessions have ended.',
+  enabled: 'The account is enabled: its keys, its links and its sign-in work again.',
+}
+
+/** `link`: a new reset link, only in the response that creates it. */
+function accountPage(context: PageContext, link?: string): Response {
+  const { deps, user } = context
+  const account = accountOf(context)
+  return page(context, {
+    title: account.email,
+    back: { href: PATH, label: 'All accounts' },
+    messages: DONE,
+    main: html`
+      ${link && resetLinkCard(link, account)}
+      <div class="columns cards">
+        ${parts.card('The account', accountFacts(deps, account))}
+        ${parts.card(
+          'Plan',
+          parts.form(user, `${pathOf(account)}/plan`, [
+            planSelect(account.plan),
+            parts.button('Change the plan'),
+          ]),
+        )}
+        ${parts.card('Password', password(user, account))}
+        ${parts.card('Access', access(user, account))}
+      </div>`,
+  })
+}
+
+function accountFacts({ accounts, clock, plans }: DashboardDeps, account: AccountRow): Html {
+  const keys = accounts.listKeys(account.id, clock())
+  const hasActiveKey = keys.some(({ endsAt }) => endsAt === null)
+  const disabledSince = (time: number) => html`<strong>disabled</strong> since ${parts.time(time)}`
+  const { disabledAt, linksDisabledAt, passwordChangedAt } = account
+  return parts.facts([
+    ['State', disabledAt === null ? 'active' : disabledSince(disabledAt)],
+    account.isOwner === 1 && ['Role', 'owner of the service'],
+    ...parts.storedFacts(account, plans[account.plan]),
+    linksDisabledAt !== null && ['State of its links', disabledSince(linksDisabledAt)],
+    ['Since', parts.time(account.createdAt)],
+    ['API key', hasActiveKey ? 'active' : keys.length > 0 ? 'expiring' : 'none'],
+    [
+      'Password',
+      passwordChangedAt === null ? 'none yet' : html`set ${parts.time(passwordChangedAt)}`,
+    ],
+    ['Two-factor sign-in', account.totpEnabledAt === null ? 'off' : 'on'],
+  ])
+}
+
+const resetLinkCard = (link: string, { email }: AccountRow): Html =>
+  parts.card('Reset link', [
+    parts.secretOnce('Link that sets a new password', link),
+    html`<p>Send it only to ${email}: it gives access to the account for 24 hours. Earlier reset
+      links no longer work.</p>`,
+  ])
+
+const password = (user: CurrentUser, account: AccountRow): Html =>
+  account.disabledAt === null
+    ? html`<p>Creates a link that sets a new password, once, within 24 hours. Nothing changes until
+        it is used; then all sessions of the account end.</p>
+      ${parts.buttonForm(user, `${pathOf(account)}/reset`, 'Create a reset link')}`
+    : html`<p>Nobody can sign in to a disabled account. Enable it first.</p>`
+
+const access = (user: CurrentUser, account: AccountRow): Html => {
+  const path = pathOf(account)
+  if (account.disabledAt === null) {
+    return html`<p>Disabling refuses its API keys and ends its sessions immediately. Its links keep
+        working, unless you disable them too.</p>
+      ${parts.linkButton('Disable the account…', `${path}/disable`, 'danger')}`
+  }
+  const areLinksActive = account.linksDisabledAt === null
+  return html`<p>Its API keys are refused and nobody can sign in. ${
+    areLinksActive ? 'Its links keep working.' : 'Visitors of its links get 410.'
+  }</p>
+    ${
+      areLinksActive &&
+      parts.buttonForm(user, `${path}/disable`, 'Disable its links too', {
+        look: 'danger',
+        values: { links: '1' },
+      })
+    }
+    ${parts.buttonForm(user, `${path}/enable`, 'Enable the account', { look: 'primary' })}`
+}
+
+function disablePage(context: PageContext): Response {
+  const account = accountOf(context)
+  const path = pathOf(account)
+  const { id, email, linkCount } = account
+  const frame = { title: 'Disable an account', back: { href: path, label: email } }
+  if (context.deps.accounts.isLastOwner(id)) {
+    const reason = `${email} is the only owner of the service: it cannot be disabled.`
+    return page(context, { ...frame, main: parts.notice('note', html`<p>${reason}</p>`) })
+  }
+  const isOwn = id === context.user.account.id
+  return confirmPage(context, {
+    ...frame,
+    warning: html`<strong>${email} loses access immediately.</strong>
+      Its API keys are refused with 401 and its sessions end. Its ${parts.plural(linkCount, 'link')}
+      and their QR codes keep working, unless you select the option below. You can enable it again.
+      ${isOwn && html` <strong>This is your own account.</strong>`}`,
+    fields: parts.checkbox({ name: 'links', label: 'Disable its links too: visitors get 410' }),
+    label: 'Disable the account',
+    cancel: { label: 'Cancel', href: path },
+  })
+}

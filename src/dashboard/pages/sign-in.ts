@@ -1,9 +1,17 @@
-import { findStepAccount, hasSecondFactor } from '../../accounts/second-factor.ts'
-import type { AccountRow } from '../../accounts/store.ts'
+import {
+  codeAttempts,
+  type Factor,
+  findFactor,
+  findStepAccount,
+  hasSecondFactor,
+} from '../../accounts/second-factor.ts'
+import { signIn } from '../../accounts/sign-in.ts'
+import type { AccountId, AccountRow } from '../../accounts/store.ts'
+import { AppError } from '../../errors.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { anonymousForm } from '../auth/csrf.ts'
 import type { AnonymousContext } from '../auth/guard.ts'
-import { askForCode, CODE_PAGE, checkCode, checkPassword, startSession } from '../auth/sign-in.ts'
+import { askForCode, CODE_PAGE, startSession, tryGuess } from '../auth/sign-in.ts'
 import { safeNext } from '../errors.ts'
 import { anonymousPages, formAction, signedInPages } from '../page-routes.ts'
 import { refuseAt, seeOther } from '../responses.ts'
@@ -18,7 +26,7 @@ export const signInPages = anonymousPages({
   'GET /app': (context) => seeOther(isSignedIn(context) ? HOME : '/app/sign-in'),
   'GET /app/sign-in': (context) =>
     isSignedIn(context) ? seeOther(choices(context).next ?? HOME) : signInPage(context),
-  'POST /app/sign-in': formAction(signInPage, signIn),
+  'POST /app/sign-in': formAction(signInPage, sendPassword),
   'GET /app/sign-in/code': (context) => (findAccount(context) ? codePage(context) : startAgain()),
   'POST /app/sign-in/code': formAction(codePage, sendCode),
 })
@@ -39,7 +47,7 @@ const choices = ({ query, form }: AnonymousContext) => ({
   isLong: (form.text('stay') || query.stay) === '1',
 })
 
-async function signIn(context: AnonymousContext): Promise<Response> {
+async function sendPassword(context: AnonymousContext): Promise<Response> {
   const { next, isLong } = choices(context)
   const account = await checkPassword(context)
   if (!account) throw refuseAt('password', 'The e-mail address or the password is wrong.')
@@ -57,7 +65,7 @@ async function sendCode(context: AnonymousContext): Promise<Response> {
   const { next, isLong } = choices(context)
   const account = findAccount(context)
   if (!account) return startAgain()
-  const factor = checkCode(context, account)
+  const factor = await checkCode(context, account)
   if (!factor) throw refuseAt('code', 'This code is wrong, too old, or used already.')
   const accountId = account.id
   const proof = { accountId, passwordHash: account.passwordHash ?? '', factor }
@@ -67,6 +75,56 @@ async function sendCode(context: AnonymousContext): Promise<Response> {
     deps.security.record('recovery_code.used', origin, { accountId, fields })
   }
   return seeOther(next ?? HOME, [...cookies, deps.cookies.end('step')])
+}
+
+/** Like `signIn` with what the form has, and logs why a sign-in was refused. */
+function checkPassword(context: AnonymousContext): Promise<AccountRow | undefined> {
+  const { deps, origin, form, request } = context
+  const email = form.text('email')
+  const accountId = deps.accounts.findByEmail(email)?.id
+  return loggingRefusal(context, accountId, async (logRefusal) => {
+    const account = await signIn(deps, {
+      email,
+      password: form.raw('password'),
+      deviceToken: deps.cookies.find('known', request),
+      address: origin.address,
+      onClosed: (gate) =>
+        deps.security.record('throttle.engaged', origin, { accountId, fields: { gate } }),
+    })
+    if (!account) logRefusal('password')
+    else if (account.disabledAt !== null) logRefusal('disabled')
+    return account
+  })
+}
+
+/** The second factor that was sent; undefined for a wrong one. Throws `too_many_attempts`. */
+function checkCode(context: AnonymousContext, account: AccountRow): Promise<Factor | undefined> {
+  const { deps, origin, form, request } = context
+  const accountId = account.id
+  const deviceToken = deps.cookies.find('known', request)
+  const attempts = codeAttempts(deps.hasher, account, { address: origin.address, deviceToken })
+  return loggingRefusal(context, accountId, async (logRefusal) =>
+    tryGuess(deps, attempts, { origin, accountId }, () => {
+      const factor = findFactor(deps, account, form.text('code'), deps.clock())
+      if (!factor) logRefusal('code')
+      return factor
+    }),
+  )
+}
+
+async function loggingRefusal<Result>(
+  { deps, origin }: AnonymousContext,
+  accountId: AccountId | undefined,
+  check: (logRefusal: (reason: string) => void) => Promise<Result>,
+): Promise<Result> {
+  const logRefusal = (reason: string) =>
+    deps.security.record('session.refused', origin, { accountId, fields: { reason } })
+  try {
+    return await check(logRefusal)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'too_many_attempts') logRefusal('throttled')
+    throw error
+  }
 }
 
 const findAccount = ({ deps, request }: AnonymousContext): AccountRow | undefined =>

@@ -1,20 +1,28 @@
 import { visitsCsv } from '../../analytics/read.ts'
+import { SPAN_DAYS_MAX } from '../../analytics/schema.ts'
 import type { DayRange } from '../../analytics/visits.ts'
-import { type BarUnit, type HitRange, hitRange, type RangeChoice } from '../../hits/range.ts'
+import {
+  type BarUnit,
+  dateOf,
+  type HitRange,
+  hitRange,
+  type RangeChoice,
+  zonedHour,
+} from '../../hits/range.ts'
 import { DAYS_KEPT, type HitOwner, HOURS_OF_DAY } from '../../hits/series.ts'
-import { CSV_TYPE } from '../../lib/csv.ts'
+import { CSV_TYPE, csvLine } from '../../lib/csv.ts'
 import { type Html, html } from '../../lib/html.ts'
 import { VISIT_KINDS, type VisitKind } from '../../visits/values.ts'
 import { ownLink, type PageContext, requireAccount } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
-import { fileResponse } from '../responses.ts'
+import { fileResponse, refuse } from '../responses.ts'
 import * as parts from '../ui/components.ts'
 import { type HitChart, parseRange } from '../ui/hit-chart.ts'
 import { page } from '../ui/layout.ts'
 import { linkPath } from '../ui/link-parts.ts'
+import { zoneOf } from '../ui/local-time.ts'
 import { knownPart, PANEL_TITLES, totalOf, valueTable, visitSection } from '../ui/visit-panels.ts'
-import { zoneOf } from '../ui/zone-form.ts'
 
 /** Values on a page of all values, and in a file. */
 const VALUES_MAX = 1000
@@ -28,7 +36,7 @@ export const visitPages = signedInPages({
 })
 
 /** Whose hits, and the page that shows them. */
-export interface HitsPage {
+interface HitsPage {
   owner: HitOwner
   path: string
   label: string
@@ -81,7 +89,7 @@ export async function visitPanels(
 }
 
 /** The UTC days that a range of another time zone touches, at most as many as are kept. */
-export function daysOf({ bounds }: HitRange): DayRange {
+function daysOf({ bounds }: HitRange): DayRange {
   const to = Math.ceil((bounds.at(-1) ?? 0) / HOURS_OF_DAY)
   const from = Math.max(to - DAYS_KEPT.day, Math.floor((bounds[0] ?? 0) / HOURS_OF_DAY))
   return { from, to }
@@ -119,4 +127,45 @@ async function valuesFile(context: PageContext, shown: HitsPage): Promise<Respon
   const { kind, range, values } = await read(context, shown)
   const name = `${PANEL_TITLES[kind].toLowerCase()}-${range.first}-to-${range.last}.csv`
   return fileResponse(visitsCsv(values), { name, type: CSV_TYPE })
+}
+
+/** The series of a chart as a file: hours or days of the account's time zone. */
+export const hitFiles = signedInPages({
+  'GET /app/analytics.csv': (context) => hitFile(context, accountHits(context), 'hits'),
+  'GET /app/links/:code/hits.csv': (context) => {
+    const hits = linkHits(context)
+    return hitFile(context, hits, `hits-${hits.label}`)
+  },
+})
+
+/** The query is that of the chart, and `by`: `hour` or `day`. */
+async function hitFile(context: PageContext, { owner }: HitsPage, name: string): Promise<Response> {
+  const { deps, query } = context
+  const { choice, typed } = parseRange(query)
+  if (typed) throw refuse(typed.problem)
+  const zone = zoneOf(requireAccount(context))
+  const chart = await readRange(deps, { owner, zone, choice })
+  const unit = unitOf(query.by, chart)
+  const days = chart.first.until(chart.last).days + 1
+  if (unit === 'hour' && days > SPAN_DAYS_MAX.hour) {
+    throw refuse(`At most ${SPAN_DAYS_MAX.hour} days by hour.`)
+  }
+  const range = unit === chart.unit ? chart : await readRange(deps, { owner, zone, choice, unit })
+  const { counts } = await deps.series.bars(owner, range.bounds)
+  const lines = counts.map((count, i) => csvLine([startText(range, i), count]))
+  const text = csvLine([`${unit} (${zone})`, 'hits']) + lines.join('')
+  return fileResponse(text, { name: `${name}-${range.first}-to-${range.last}.csv`, type: CSV_TYPE })
+}
+
+function unitOf(by: string | undefined, chart: HitRange): BarUnit {
+  if (by === 'hour' || by === 'day') return by
+  return chart.unit === 'hour' ? 'hour' : 'day'
+}
+
+/** A date, or a time with its offset: an hour occurs twice when clocks go back. */
+function startText({ unit, bounds, zone }: HitRange, i: number): string {
+  const hour = bounds[i] ?? 0
+  if (unit !== 'hour') return String(dateOf(hour, zone))
+  const time = zonedHour(hour, zone)
+  return time.toString({ timeZoneName: 'never', smallestUnit: 'minute' })
 }

@@ -10,10 +10,8 @@ import {
 } from '../../hits/range.ts'
 import { hourOf } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
-import { type Bar, barChart } from './chart.ts'
-import { longDate, shortDate, timeTicks } from './chart-ticks.ts'
+import { type Bar, barChart, longDate, shortDate, sparkline, timeTicks } from './chart.ts'
 import * as parts from './components.ts'
-import { sparkline } from './sparkline.ts'
 
 /** Hits over time as a section of a page: ranges, the total, a chart and a table. */
 

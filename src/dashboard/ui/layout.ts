@@ -1,18 +1,19 @@
 import { attributes, type Html, html, type Value } from '../../lib/html.ts'
 import { ASSET_PATHS } from '../assets.ts'
 import type { Theme } from '../auth/cookies.ts'
-import type { AnonymousContext, PageContext } from '../auth/guard.ts'
+import type { AnonymousContext, CurrentUser, PageContext } from '../auth/guard.ts'
 import {
   errorOptions,
   FormRefusal,
   htmlResponse,
   isHtmx,
   pathOf,
+  pathWithoutQuery,
   type ResponseOptions,
 } from '../responses.ts'
-import { accountMenu } from './account-menu.ts'
-import { errorNotice, notice } from './components.ts'
-import { icon } from './icons.ts'
+import * as parts from './components.ts'
+import { count, errorNotice, form, hiddenFields, notice } from './components.ts'
+import { type IconName, icon } from './icons.ts'
 
 /** By the first part of their paths. Other pages are reached from the account menu. */
 const SECTIONS = [
@@ -55,7 +56,7 @@ type LastAction = Partial<Pick<PageContext, 'query' | 'refusal'>>
 /** `links` in `/app/links/SPRING26`. */
 export const sectionOf = (request: Request): string => pathOf(request).split(/[/?]/, 3)[2] ?? ''
 
-export interface PageProps extends Content {
+interface PageProps extends Content {
   /** The page above this one. */
   back?: { href: string; label: string }
   /** In place of the title as a heading. */
@@ -169,3 +170,112 @@ ${top}
 }
 
 const logo = () => html`<img src="${ASSET_PATHS.icon}" alt="" width="28" height="28">`
+
+const THEMES: readonly { value: string; label: string; iconName: IconName }[] = [
+  { value: 'system', label: 'System', iconName: 'monitor' },
+  { value: 'light', label: 'Light', iconName: 'sun' },
+  { value: 'dark', label: 'Dark', iconName: 'moon' },
+]
+
+/** The menu under the e-mail address. The browser opens and closes it, also without scripts. */
+function accountMenu(user: CurrentUser): Html {
+  const { email } = user.account
+  const signOut = html`<button class="menu-item">${icon('log-out')} Sign out</button>`
+  return html`
+    <div class="current-user">
+      <button type="button" class="current-user-button" popovertarget="account-menu">
+        <span class="initial" data-initial="${email.slice(0, 1).toUpperCase()}"></span>
+        <span class="email">${email}</span>
+        ${icon('chevron-down')}
+      </button>
+      <div id="account-menu" class="menu" popover>
+        <p class="menu-title">${email}</p>
+        <a class="menu-item" href="/app/account">${icon('user')} Account</a>
+        <a class="menu-item" href="/app/account#security">${icon('shield')} Security</a>
+        ${themeForm(user)}
+        ${form(user, '/app/sign-out', signOut, { class: 'menu-last' })}
+      </div>
+    </div>`
+}
+
+function themeForm(user: CurrentUser): Html {
+  const { path, theme } = user
+  const choices = THEMES.map(({ value, label, iconName }) => {
+    const isChosen = value === (theme ?? 'system')
+    return html`<button name="theme" value="${value}"
+      aria-pressed="${String(isChosen)}">${icon(iconName)} ${label}</button>`
+  })
+  return form(user, '/app/theme', [path !== undefined && hiddenFields({ next: path }), choices], {
+    class: 'theme',
+    role: 'group',
+    'aria-label': 'Theme',
+    'data-theme-form': true,
+    'hx-post': '/app/theme',
+    'hx-swap': 'none',
+  })
+}
+
+interface ConfirmProps extends Pick<PageProps, 'title' | 'back'> {
+  /** `note`: what can be undone. */
+  kind?: 'note' | 'bad'
+  /** What the action does, and to what. */
+  warning: Value
+  /** Facts and advice below the warning. */
+  about?: Value
+  /** Of the button, for example `Revoke the key now`. */
+  label: string
+  /** Hidden fields. */
+  values?: Readonly<Record<string, string | number>> | undefined
+  /** Fields to fill in. */
+  fields?: Value
+  cancel?: { label: string; href: string }
+  /** Alternatives below the buttons. */
+  after?: Value
+}
+
+/** The page that asks before an action that destroys something. Its form has the same path. */
+export function confirmPage(context: PageContext, props: ConfirmProps): Response {
+  const { kind = 'bad', warning, about, label, values = {}, fields, cancel, after } = props
+  return page(context, {
+    ...props,
+    main: html`<div class="card">
+      ${parts.notice(kind, html`<p>${warning}</p>`)}
+      ${about}
+      ${parts.form(context.user, pathWithoutQuery(context.request), [
+        parts.hiddenFields(values),
+        fields,
+        html`<div class="row">
+          ${parts.button(label, 'danger')}
+          ${cancel && parts.linkButton(cancel.label, cancel.href)}
+        </div>`,
+      ])}
+      ${after}
+    </div>`,
+  })
+}
+
+/** Rows of a page of a list. */
+export const PAGE_SIZE = 50
+const PAGE_MAX = 1_000_000_000
+
+/** The number of a page from its `?page=`, from 1. */
+export const pageNumber = (text: string | undefined): number =>
+  /^[1-9]\d*$/.test(text ?? '') ? Math.min(Number(text), PAGE_MAX) : 1
+
+export const lastPage = (total: number): number => Math.max(1, Math.ceil(total / PAGE_SIZE))
+
+/** Links to the previous and the next page; nothing if there is only one. */
+export function pager(page: number, total: number, pathOf: (page: number) => string): Html | '' {
+  const last = lastPage(total)
+  if (last === 1) return ''
+  const step = (label: string, to: number, rel: string) =>
+    to < 1 || to > last
+      ? html`<span></span>`
+      : html`<a ${attributes({ class: 'button plain', href: pathOf(to), rel })}>${label}</a>`
+  return html`
+    <nav class="pager" aria-label="Pages">
+      ${step('← Previous', page - 1, 'prev')}
+      <span>Page ${count(page)} of ${count(last)}</span>
+      ${step('Next →', page + 1, 'next')}
+    </nav>`
+}

@@ -1,6 +1,5 @@
 import { attributes, type Html, html } from '../../lib/html.ts'
 import { copyButton, secretOnce } from './components.ts'
-import { shownUrl } from './shown-url.ts'
 
 /** Parts of the pages about links. */
 
@@ -50,3 +49,103 @@ export const replacesMain = (path: string) => ({
   // A second click must not replace the response with the passcode.
   'hx-sync': 'this:drop',
 })
+
+/**
+ * Shortens a URL for a page: ASCII only, so that no character can imitate another, and about 200
+ * characters at most. The host is always shown, so that neither a user name before an @ nor a long
+ * prefix of the host can be mistaken for it. The cost does not grow with the length of the URL.
+ */
+
+/** Bytes of markup: URLs with many ampersands are cut earlier. */
+const SHOWN_MAX = 200
+const USER_MAX = 30
+const HOST_MAX = 80
+/** Longer hosts are not parsed: no DNS name has more characters. */
+const HOST_PARSED_MAX = 253
+
+interface ShownUrl {
+  /** The scheme, and the user before an @. */
+  start: string
+  host: string
+  /** Path, query and fragment. */
+  rest: string
+  /** The parts together are the complete URL. */
+  isWhole: boolean
+}
+
+/** WHATWG URLs skip any number of slashes before the host. */
+const PARTS = /^(https?:[/\\]+)(?:([^/?#\\]*)@)?([^/?#\\]*)/i
+
+/**
+ * `search`: the URL is cut in front of a match, if it has one that would otherwise be far behind
+ * the host.
+ */
+export function shownUrl(url: string, search = ''): ShownUrl {
+  const [before = '', scheme = '', user, sentHost = ''] = PARTS.exec(url) ?? []
+  const start = scheme.slice(0, USER_MAX) + (user === undefined ? '' : `${cut(user, USER_MAX)}@`)
+  const host = shownHost(sentHost)
+  const room = SHOWN_MAX - markupLength(start + host)
+  const path = url.slice(before.length)
+  const skipped = skippedBefore(path, search)
+  const lead = skipped > 0 ? `${path.slice(0, 1)}…` : ''
+  const rest = lead + cut(path.slice(skipped), Math.max(0, room - lead.length))
+  const isCut = scheme.length > USER_MAX || `${start}${host}${rest}`.includes('…')
+  return { start, host, rest, isWhole: !isCut && room >= 0 }
+}
+
+/** A match this far behind the host is visible without a cut. */
+const NEAR_MAX = 16
+/** Characters that are shown in front of a match. */
+const CONTEXT = 8
+
+function skippedBefore(path: string, search: string): number {
+  const at = search === '' ? -1 : path.toLowerCase().indexOf(search.toLowerCase())
+  return at > NEAR_MAX ? at - CONTEXT : 0
+}
+
+/** Parts of one text; the first match of a search in the whole text is marked. */
+export function markMatch(parts: readonly string[], search: string): Html[] {
+  const at = search === '' ? -1 : parts.join('').toLowerCase().indexOf(search.toLowerCase())
+  let offset = 0
+  return parts.map((part) => {
+    const from = Math.max(0, at - offset)
+    const to = Math.min(part.length, at + search.length - offset)
+    offset += part.length
+    if (at < 0 || from >= to) return html`${part}`
+    return html`${part.slice(0, from)}<mark>${part.slice(from, to)}</mark>${part.slice(to)}`
+  })
+}
+
+function shownHost(host: string): string {
+  const isAscii = /^[\x21-\x7e]*$/.test(host)
+  const parsed =
+    isAscii || host.length > HOST_PARSED_MAX ? undefined : URL.parse(`http://${host}`)?.host
+  const shown = isAscii ? host : (parsed ?? inAscii(host.slice(-HOST_MAX)))
+  return shown.length > HOST_MAX ? `…${shown.slice(-HOST_MAX)}` : shown
+}
+
+/** The start of a text in ASCII, with an ellipsis if it was cut. */
+function cut(text: string, bytesMax: number): string {
+  const encoded = inAscii(text.slice(0, bytesMax + 1))
+  if (text.length <= bytesMax && markupLength(encoded) <= bytesMax) return encoded
+  let bytes = 0
+  let end = 0
+  while (end < encoded.length && bytes < bytesMax) {
+    bytes += SPECIAL.includes(encoded.charAt(end++)) ? SPECIAL_LENGTH : 1
+  }
+  return `${encoded.slice(0, end).replace(/%[\da-f]?$/i, '')}…`
+}
+
+/** A text in ASCII, like shown URLs. */
+export const inAscii = (text: string): string =>
+  text.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
+
+const SPECIAL = '&<>"\''
+/** The length of `&quot;`, the longest entity. */
+const SPECIAL_LENGTH = 6
+
+/** Upper bound for ASCII text. */
+function markupLength(text: string): number {
+  const special = text.length - text.replace(/[&<>"']/g, '').length
+  return text.length + special * (SPECIAL_LENGTH - 1)
+}

@@ -2,11 +2,10 @@ import { DAY, HOUR, isoTime, MINUTE } from '../../lib/clock.ts'
 import { attributes, type Html, html, visible } from '../../lib/html.ts'
 import type { DetailedLink } from '../../links/properties.ts'
 import type { LinkProperties } from '../../links/property-table.ts'
+import { sparkline } from './chart.ts'
 import { count, utcText } from './components.ts'
 import { icon } from './icons.ts'
-import { bare, linkPath } from './link-parts.ts'
-import { inAscii, markMatch, shownUrl } from './shown-url.ts'
-import { sparkline } from './sparkline.ts'
+import { bare, inAscii, linkPath, markMatch, shownUrl } from './link-parts.ts'
 
 /** One line of the list of links. */
 

@@ -11,8 +11,8 @@ import type { CurrentUser, PageContext } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import * as parts from './components.ts'
 import { count } from './components.ts'
+import { lastPage, PAGE_SIZE, pageNumber, pager } from './layout.ts'
 import { type Badge, linkRow } from './link-row.ts'
-import { lastPage, PAGE_SIZE, pageNumber, pager } from './pager.ts'
 
 /** The list of an account's links: its query, its rows, its toolbar. */
 

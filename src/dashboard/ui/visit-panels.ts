@@ -3,7 +3,7 @@ import { dateOf } from '../../hits/range.ts'
 import { HOURS_OF_DAY } from '../../hits/series.ts'
 import { type Html, html } from '../../lib/html.ts'
 import type { VisitKind } from '../../visits/values.ts'
-import { longDate } from './chart-ticks.ts'
+import { longDate } from './chart.ts'
 import * as parts from './components.ts'
 import { moreOrFewer } from './hit-chart.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { markMatch, shownUrl } from './shown-url.ts'
+import { markMatch, shownUrl } from './link-parts.ts'
 
 const textOf = (url: string) => {
   const { start, host, rest } = shownUrl(url)

@@ -2,8 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { hitRange, PRESETS, type RangeChoice } from '../../hits/range.ts'
 import { HOUR } from '../../lib/clock.ts'
-import { CHARACTER_WIDTH, MARGIN, WIDTHS } from './chart.ts'
-import { timeTicks } from './chart-ticks.ts'
+import { CHARACTER_WIDTH, MARGIN, timeTicks, WIDTHS } from './chart.ts'
 
 const NOON = Date.UTC(2026, 2, 1, 12)
 
