@@ -18,17 +18,16 @@ interface Description {
   id: string
   summary: string
   description?: string
-  tag: 'Links' | 'QR codes' | 'Redirects' | 'Status'
-  /** An API key is required. */
-  key?: boolean
-  /** The path has a `{code}`. */
-  code?: boolean
+  /** Default: links. */
+  tag?: 'Links' | 'QR codes' | 'Redirects' | 'Status'
+  /** No API key is required. */
+  isPublic?: boolean
   body?: z.ZodType
   /** Default: JSON. For another one, `body` describes an item. */
   bodyType?: string
   query?: z.ZodObject
   answers: Record<number, Answer>
-  /** Statuses of refusals in addition to 429 and 500, which every route has. */
+  /** Statuses of refusals in addition to those that follow from the above and the path. */
   refusals?: readonly number[]
 }
 
@@ -47,30 +46,48 @@ const CODE_PARAMETER = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9]{6,20}$', example: 'SPRING26' },
 }
 
+interface Described {
+  describe?: (path: string) => DocumentDecoration
+}
+
 /**
  * A route's `detail`, from which `describedBy` builds its OpenAPI 3.0 operation when the document
  * is requested.
  */
 export function operation(about: Description): DocumentDecoration {
-  const describe = () => operationOf(about)
+  const describe = (path: string) => operationOf(about, path)
   return { describe } as DocumentDecoration
 }
 
 /** The operation of a route with this `detail`; undefined for a route without a description. */
-export function describedBy(detail: object | undefined): DocumentDecoration | undefined {
-  return (detail as { describe?: () => DocumentDecoration } | undefined)?.describe?.()
+export function describedBy(
+  detail: object | undefined,
+  path: string,
+): DocumentDecoration | undefined {
+  return (detail as Described | undefined)?.describe?.(path)
 }
 
-function operationOf(about: Description): DocumentDecoration {
-  const refusals = [...(about.refusals ?? []), 429, 500].sort((a, b) => a - b)
+function operationOf(about: Description, path: string): DocumentDecoration {
+  const hasCode = path.includes(':code')
+  const refusals = [
+    ...(about.body || about.query ? [400] : []),
+    ...(about.isPublic ? [] : [401]),
+    ...(about.body ? [403, 413, 415] : []),
+    ...(hasCode ? [404] : []),
+    429,
+    500,
+    // Only the API stops for maintenance.
+    ...(path.startsWith('/api/') ? [503] : []),
+    ...(about.refusals ?? []),
+  ].sort((a, b) => a - b)
   return {
     operationId: about.id,
     summary: about.summary,
     ...(about.description && { description: about.description }),
-    tags: [about.tag],
-    security: about.key ? [{ apiKey: [] }] : [],
+    tags: [about.tag ?? 'Links'],
+    security: about.isPublic ? [] : [{ apiKey: [] }],
     parameters: [
-      ...(about.code ? [CODE_PARAMETER] : []),
+      ...(hasCode ? [CODE_PARAMETER] : []),
       ...(about.query ? queryParameters(about.query) : []),
     ],
     ...(about.body && {

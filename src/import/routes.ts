@@ -102,13 +102,10 @@ const postRoute = (deps: Deps) =>
           'so that the same lines can be sent again. `hopcode export` writes this format. No',
           'passcodes are issued.',
         ].join(' '),
-        tag: 'Links',
-        key: true,
         query: ImportQuery,
         body: ImportLine,
         bodyType: LINES_TYPE,
         answers: { 200: { description: 'One result a line, in order.', view: ImportView } },
-        refusals: [400, 401, 403, 413, 415, 503],
       }),
     },
   )
@@ -165,13 +162,10 @@ const exportRoute = (deps: Deps) =>
           'JSON Lines: a first line about the file, then everything about one link a line, oldest',
           'first, in the format of `POST /api/import`. Passcodes are not in it.',
         ].join(' '),
-        tag: 'Links',
-        key: true,
         query: ExportQuery,
         answers: {
           200: { description: 'The file.', binary: [LINES_TYPE, 'text/csv'] },
         },
-        refusals: [400, 401, 503],
       }),
     },
   )

@@ -31,8 +31,6 @@ interface Deps extends CreateDeps, ReadDeps, PropertiesDeps, GuardDeps {
   unsent: UnsentResponses
 }
 
-const WRITE_REFUSALS = [400, 401, 403, 413, 415, 503]
-
 export const linkWriteRoutes = (deps: Deps) =>
   new Elysia({ name: 'links.writes' })
     .use(creationRoutes(deps))
@@ -58,14 +56,12 @@ const creationRoutes = (deps: Deps) =>
             'a code for this URL, returns that one with `reused: true` and without a passcode, so',
             'a request can be repeated safely.',
           ].join(' '),
-          tag: 'Links',
-          key: true,
           body: ShortenBody,
           answers: {
             200: { description: 'The code that the account has for this URL.', view: ReusedView },
             201: { description: 'A new code, with its passcode.', view: CreatedView },
           },
-          refusals: [...WRITE_REFUSALS, 422],
+          refusals: [422],
         }),
       },
     )
@@ -83,11 +79,9 @@ const creationRoutes = (deps: Deps) =>
             'Visitors get 404 until `update` gives the code a destination, so a QR code can be',
             'printed before its page exists. The passcode is returned once.',
           ].join(' '),
-          tag: 'Links',
-          key: true,
           body: ReserveBody,
           answers: { 201: { description: 'The code, with its passcode.', view: ReservedView } },
-          refusals: [...WRITE_REFUSALS, 409, 422],
+          refusals: [409, 422],
         }),
       },
     )
@@ -109,11 +103,9 @@ const changeRoutes = (deps: Deps) =>
             'Needs the passcode of the code. Takes effect immediately, also for QR codes already',
             'printed. Sending the same change again is safe.',
           ].join(' '),
-          tag: 'Links',
-          key: true,
           body: UpdateBody,
           answers: { 200: { description: 'The destination is changed.', view: UpdatedView } },
-          refusals: [...WRITE_REFUSALS, 422],
+          refusals: [422],
         }),
       },
     )
@@ -128,11 +120,8 @@ const changeRoutes = (deps: Deps) =>
           id: 'delete',
           summary: 'Delete a code',
           description: 'The short URL stops working at once, and anyone may claim the code.',
-          tag: 'Links',
-          key: true,
           body: DeleteBody,
           answers: { 200: { description: 'The code is gone.', view: DeletedView } },
-          refusals: WRITE_REFUSALS,
         }),
       },
     )
@@ -162,11 +151,9 @@ const bulkRoutes = (deps: Deps) => {
           'Returns one result for each URL, in order; an invalid URL fails alone. The whole batch',
           'is one request of the budget. Its largest size depends on the plan.',
         ].join(' '),
-        tag: 'Links',
-        key: true,
         body: bulkBody(Math.max(...Object.values(deps.plans).map(({ bulkMax }) => bulkMax))),
         answers: { 201: { description: 'One result a URL, in order.', view: BulkView } },
-        refusals: [...WRITE_REFUSALS, 422],
+        refusals: [422],
       }),
     },
   )
@@ -186,11 +173,8 @@ export const linkListRoutes = (deps: Deps) =>
           'Never contains passcodes. `total` is the number of all codes that match, so `offset`',
           'can go from page to page.',
         ].join(' '),
-        tag: 'Links',
-        key: true,
         query: ListQuery,
         answers: { 200: { description: 'A page of codes.', view: ListView } },
-        refusals: [400, 401, 503],
       }),
     },
   )
@@ -203,10 +187,8 @@ export const linkLookupRoutes = (deps: Deps) =>
         id: 'lookup',
         summary: 'The destination of a code, without following it',
         description: 'Needs no API key and counts no hit. `url` is null for a reserved code.',
-        tag: 'Links',
-        code: true,
+        isPublic: true,
         answers: { 200: { description: 'The code.', view: LookupView } },
-        refusals: [404, 503],
       }),
     })
 
@@ -222,11 +204,7 @@ const propertyReads = (deps: Deps) =>
         id: 'getLink',
         summary: 'A link of the account with its properties',
         description: 'A property that is not set is null. Links of other accounts are not found.',
-        tag: 'Links',
-        key: true,
-        code: true,
         answers: { 200: { description: 'The link.', view: PropertiesView } },
-        refusals: [401, 404, 503],
       }),
     })
 
@@ -248,12 +226,9 @@ const propertyChanges = (deps: Deps) =>
           description:
             'Null clears a property; an absent one stays. `update` changes the destination. ' +
             'If one change is refused, nothing is changed.',
-          tag: 'Links',
-          key: true,
-          code: true,
           body: LinkBody,
           answers: { 200: { description: 'The changed link.', view: PropertiesView } },
-          refusals: [...WRITE_REFUSALS, 404, 409, 422],
+          refusals: [409, 422],
         }),
       },
     )

@@ -24,7 +24,7 @@ const UNUSED = () => {}
 export async function publish(routes: readonly Route[], config: Config): Promise<string> {
   const app = new Elysia()
   for (const { method, path, hooks } of routes) {
-    const detail = describedBy(hooks.detail)
+    const detail = describedBy(hooks.detail, path)
     if (detail) app.route(method as 'GET', path, UNUSED, { detail })
   }
   app.use(swagger({ path: '/docs', specPath: PATH, documentation: document(config) as never }))

@@ -62,7 +62,7 @@ export const qrApiRoutes = (deps: QrDeps) =>
             'stays the same when the destination changes.',
           ].join(' '),
           tag: 'QR codes',
-          code: true,
+          isPublic: true,
           query: QrQuery,
           answers: {
             200: {
@@ -71,7 +71,6 @@ export const qrApiRoutes = (deps: QrDeps) =>
               headers: CACHED,
             },
           },
-          refusals: [400, 404, 503],
         }),
       },
     )
@@ -81,9 +80,8 @@ export const qrApiRoutes = (deps: QrDeps) =>
         summary: 'URLs of a code and its images',
         description: 'Needs no API key. For programs that show the image instead of storing it.',
         tag: 'QR codes',
-        code: true,
+        isPublic: true,
         answers: { 200: { description: 'The URLs.', view: QrImageView } },
-        refusals: [404, 503],
       }),
     })
 
@@ -106,14 +104,13 @@ export const qrRedirectRoutes = (deps: QrDeps) =>
             'default options, and may be cached forever.',
           ].join(' '),
           tag: 'QR codes',
-          code: true,
+          isPublic: true,
           answers: {
             302: {
               description: 'The image is at `Location`.',
               headers: { Location: 'The address of the stored image.', ...CACHED },
             },
           },
-          refusals: [404],
         }),
       },
     )

@@ -18,14 +18,14 @@ export const redirectRoutes = (follow: (text: string, request: Request) => Answe
           'to a limit of its own, and an unknown code to that of the other reads.',
         ].join(' '),
         tag: 'Redirects',
-        code: true,
+        isPublic: true,
         answers: {
           302: {
             description: 'The destination is at `Location`.',
             headers: REDIRECT_HEADERS,
           },
         },
-        refusals: [404, 410],
+        refusals: [410],
       }),
     },
   )

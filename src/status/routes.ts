@@ -32,8 +32,8 @@ export const statusRoutes = (deps: StatusDeps) =>
         summary: 'State of the service',
         description: 'Ask at most once in 30 seconds.',
         tag: 'Status',
+        isPublic: true,
         answers: { 200: { description: 'The service works.', view: StatusView } },
-        refusals: [503],
       }),
     })
 
