@@ -6,7 +6,7 @@ import { type RandomBytes, randomString } from '../lib/random.ts'
 
 /**
  * A link as every part of the service sees it: the row, the writer's messages and results, the
- * cache and the views. A new column is added here, in `COLUMNS` and in `db/schema.ts`.
+ * cache and the views. A new column is added here, in `LINK_COLUMNS` and in `db/schema.ts`.
  */
 export interface Link {
   /** Ids count up and are never given out again. */
@@ -20,21 +20,8 @@ export interface Link {
 
 export type CountedLink = Link & { hitCount: number }
 
-const COLUMNS: Readonly<Record<keyof Link, string>> = {
-  id: 'id',
-  code: 'code',
-  accountId: 'account_id',
-  url: 'url',
-  createdAt: 'created_at',
-}
-
-const asNames = (columns: Readonly<Record<string, string>>): string =>
-  Object.entries(columns)
-    .map(([name, column]) => `${column} AS ${name}`)
-    .join(', ')
-
 /** Selects a `Link`. */
-export const LINK_COLUMNS = asNames(COLUMNS)
+export const LINK_COLUMNS = 'id, code, account_id AS accountId, url, created_at AS createdAt'
 
 /** Columns of a link that are not part of `Link`. */
 export interface LinkSecrets {
@@ -43,15 +30,9 @@ export interface LinkSecrets {
   passcodeHash: Uint8Array
 }
 
-const { id: _, ...WRITTEN } = COLUMNS
-/** The columns of an INSERT, by the names of their values. */
-export const INSERTED_COLUMNS: Readonly<
-  Record<keyof Omit<Link, 'id'> | keyof LinkSecrets, string>
-> = { ...WRITTEN, urlKey: 'url_key', passcodeHash: 'passcode_hash' }
-
 /** Selects a link with the hash of its passcode. */
 export type SecretLink = Link & Pick<LinkSecrets, 'passcodeHash'>
-export const SECRET_LINK_COLUMNS = asNames({ ...COLUMNS, passcodeHash: 'passcode_hash' })
+export const SECRET_LINK_COLUMNS = `${LINK_COLUMNS}, passcode_hash AS passcodeHash`
 
 /** A link to create. Its account and time are those of the whole command. */
 export type NewLink = Omit<Link, 'id' | 'accountId' | 'createdAt'> & LinkSecrets

@@ -10,7 +10,6 @@ import {
   type CreateLinks,
   type CreateMessage,
   decodeCreate,
-  INSERTED_COLUMNS,
   LINK_COLUMNS,
   type Link,
   type NewLink,
@@ -254,18 +253,17 @@ export function generatedInserter(db: Database) {
 
 /** Inserts a link; undefined if its code is in use, disabled or closed by an alias. */
 function linkInserter(db: Database) {
-  const names = Object.keys(INSERTED_COLUMNS) as (keyof typeof INSERTED_COLUMNS)[]
   const isClosed = closedCodes(db)
   // A single statement with SELECT … WHERE NOT EXISTS, or RETURNING, takes longer (decision 001).
   const insert = db.prepare<null, (string | number | Uint8Array | null)[]>(
-    `INSERT INTO links (${Object.values(INSERTED_COLUMNS).join(', ')})
-     VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (code) DO NOTHING`,
+    `INSERT INTO links (code, account_id, url, created_at, url_key, passcode_hash)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (code) DO NOTHING`,
   )
   return (item: NewLink, accountId: AccountId, createdAt: number): Link | undefined => {
-    if (isClosed(item.code)) return undefined
-    const row = { ...item, accountId, createdAt }
-    const { changes, lastInsertRowid } = insert.run(...names.map((name) => row[name]))
-    if (changes === 0) return undefined
-    return { id: Number(lastInsertRowid), code: item.code, accountId, url: item.url, createdAt }
+    const { code, url, urlKey, passcodeHash } = item
+    if (isClosed(code)) return undefined
+    const done = insert.run(code, accountId, url, createdAt, urlKey, passcodeHash)
+    if (done.changes === 0) return undefined
+    return { id: Number(done.lastInsertRowid), code, accountId, url, createdAt }
   }
 }

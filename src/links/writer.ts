@@ -1,4 +1,5 @@
 import type { AccountId } from '../accounts/store.ts'
+import type { Quota } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Code, toCode } from '../lib/code.ts'
@@ -44,17 +45,17 @@ export class LinkWriter {
 
   /** Undefined if the code is in use. Throws `invalid_api_key`, `quota_exceeded`. */
   async reserve(command: ReserveCode): Promise<Link | undefined> {
-    return requireLink(await this.#call('reserveCode', command), command)
+    return requireQuota(await this.#call('reserveCode', command), command.quota)
   }
 
   /** Undefined if the link was deleted. Throws `invalid_api_key`, `quota_exceeded`. */
   async changeUrl(command: ChangeUrl): Promise<Link | undefined> {
-    return requireLink(await this.#call('changeUrl', command), command)
+    return requireQuota(await this.#call('changeUrl', command), command.quota)
   }
 
   /** False if the link was deleted already. Throws `invalid_api_key`. */
   async delete(command: { id: number; author: Author }): Promise<boolean> {
-    return requireActive(await this.#call('deleteLink', command)) !== undefined
+    return (await this.#call('deleteLink', command)) !== undefined
   }
 
   /**
@@ -62,23 +63,23 @@ export class LinkWriter {
    * `invalid_value`, `path_taken`, `quota_exceeded`.
    */
   async patchLinks(command: PatchLinks): Promise<number> {
-    const result = requireActive(await this.#call('patchLinks', command))
+    const result = await this.#call('patchLinks', command)
     if (result === 'bad_times') throw new AppError('invalid_value', BAD_TIMES)
     if (result === 'too_many_tags') throw new AppError('invalid_value', BAD_TAGS)
     if (result === 'too_many_aliases') throw new AppError('invalid_value', BAD_ALIASES)
-    if (typeof result === 'string') throw quotaError(result, command.quota)
-    if ('taken' in result) throw new AppError('path_taken', result.taken)
-    return result.codes.length
+    const patched = requireQuota(result, command.quota)
+    if ('taken' in patched) throw new AppError('path_taken', patched.taken)
+    return patched.codes.length
   }
 
   /** Throws `invalid_api_key`. */
   async scheduleDeletion(command: ScheduleDeletion): Promise<void> {
-    requireActive(await this.#call('scheduleDeletion', command))
+    await this.#call('scheduleDeletion', command)
   }
 
   /** Returns how many of the links there were. Throws `invalid_api_key`. */
   async undoDeletion(command: Omit<ScheduleDeletion, 'deleteAt'>): Promise<number> {
-    return requireActive(await this.#call('undoDeletion', command)).length
+    return (await this.#call('undoDeletion', command)).length
   }
 
   /** Deletes at most `most` links whose scheduled deletion is due. Returns how many. */
@@ -91,28 +92,21 @@ export class LinkWriter {
     return (await this.#call('deleteLinksOf', command)).length
   }
 
+  /** Throws `invalid_api_key` if the writer found the account or the key not active. */
   async #call<Name extends Changes>(name: Name, args: Parameters<LinkWrites[Name]>[0]) {
     const value = await this.#writer.call(name, args)
     this.#effects.after(name, value)
-    return value
+    if (value === 'not_active') throw new AppError('invalid_api_key')
+    return value as Exclude<typeof value, 'not_active'>
   }
 }
 
 type Changes = Exclude<keyof LinkWrites, 'createEncoded'>
 
-/** Throws `invalid_api_key` if the writer found the account or the key not active. */
-function requireActive<Result>(result: Result | 'not_active'): Result {
-  if (result === 'not_active') throw new AppError('invalid_api_key')
-  return result
-}
-
-function requireLink(
-  result: Link | 'not_active' | QuotaName | undefined,
-  { quota }: Pick<ReserveCode, 'quota'>,
-): Link | undefined {
-  const link = requireActive(result)
-  if (typeof link === 'string') throw quotaError(link, quota)
-  return link
+/** A text is the quota that the result of a call exceeds. */
+function requireQuota<Result>(result: Result, quota: Quota): Exclude<Result, QuotaName> {
+  if (typeof result === 'string') throw quotaError(result as QuotaName, quota)
+  return result as Exclude<Result, QuotaName>
 }
 
 /** Stores the QR image of each code. */
@@ -131,44 +125,10 @@ interface LinkEffectsOptions {
   indexer: { wake(): void }
 }
 
-/** The effects of a result, by the name of the call. Other calls have no effects. */
-const EFFECTS: Readonly<Record<string, (effects: LinkEffects, value: unknown) => void>> = {
-  createEncoded: (effects, value) => effects.created(createdLinks(value)),
-  reserveCode: (effects, value) =>
-    effects.created(codesOf(value).map((code) => ({ code, reused: false }))),
-  changeUrl: (effects, value) => effects.changed(codesOf(value)),
-  deleteLink: (effects, value) => effects.deleted(codesOf(value)),
-  patchLinks: (effects, value) => effects.patched(value as Partial<Patched>),
-  setAliases: (effects, value) => effects.patched(value as Partial<Patched>),
-  changeProperties: (effects, value) => effects.patched(value as Partial<Patched>),
-  scheduleDeletion: (effects, value) => effects.changed(codesOf(value)),
-  undoDeletion: (effects, value) => effects.changed(codesOf(value)),
-  deleteDue: (effects, value) => effects.deleted(codesOf(value)),
-  deleteLinksOf: (effects, value) => effects.deleted(codesOf(value)),
-  disableCode: (effects) => effects.rulesChanged(),
-  enableCode: (effects) => effects.rulesChanged(),
-  disableAccount: (effects) => effects.rulesChanged(),
-  enableAccount: (effects) => effects.rulesChanged(),
-  importLinks: (effects, value) => {
-    effects.imported(importedLinks(value))
-    effects.changed((value as { kept: Code[] } | undefined)?.kept ?? [])
-  },
-  setUpOwner: (effects) => effects.rulesChanged(),
-  addHits: (effects) => effects.hitsCounted(),
-}
-
 const createdLinks = (value: unknown): CreatedLink[] =>
   typeof value === 'string'
     ? (JSON.parse(value) as Creation[]).filter((link) => typeof link !== 'string')
     : []
-
-/** The links that an import has created. */
-const importedLinks = (value: unknown): ImportedLink[] =>
-  value === undefined
-    ? []
-    : (JSON.parse((value as { results: string }).results) as ImportedLink[]).filter(
-        ([what]) => what === 'created',
-      )
 
 /** The codes of a result: a link, or an array of codes. None of undefined or a refusal's name. */
 function codesOf(value: unknown): Code[] {
@@ -176,7 +136,11 @@ function codesOf(value: unknown): Code[] {
   return typeof value === 'object' && value !== null ? [(value as Link).code] : []
 }
 
-/** See `StoredResult` in `import/store.ts`. */
+/** See `import/store.ts`. `results`: JSON of one for each link. */
+interface ImportResult {
+  results: string
+  kept?: Code[]
+}
 type ImportedLink = [what: string, code: Code, aliases: string[]]
 
 /**
@@ -186,14 +150,41 @@ type ImportedLink = [what: string, code: Code, aliases: string[]]
  */
 export class LinkEffects {
   readonly #options: LinkEffectsOptions
+  /** By the name of the call. Other calls have no effects. */
+  readonly #byName: Readonly<Record<string, (value: unknown) => void>>
 
   constructor(options: LinkEffectsOptions) {
     this.#options = options
+    const changed = (value: unknown) => this.#changed(codesOf(value))
+    const deleted = (value: unknown) => this.#deleted(codesOf(value))
+    const patched = (value: unknown) => this.#patched(value as Partial<Patched>)
+    const rulesChanged = () => this.rulesChanged()
+    this.#byName = {
+      createEncoded: (value) => this.created(createdLinks(value)),
+      reserveCode: (value) => this.created(codesOf(value).map((code) => ({ code, reused: false }))),
+      changeUrl: changed,
+      deleteLink: deleted,
+      patchLinks: patched,
+      setAliases: patched,
+      changeProperties: patched,
+      scheduleDeletion: changed,
+      undoDeletion: changed,
+      deleteDue: deleted,
+      deleteLinksOf: deleted,
+      disableCode: rulesChanged,
+      enableCode: rulesChanged,
+      disableAccount: rulesChanged,
+      enableAccount: rulesChanged,
+      setUpOwner: rulesChanged,
+      importLinks: (value) => this.#imported(value as ImportResult | undefined),
+      // Other hosts have counted hits; the hits of this host are known already.
+      addHits: () => options.hitLimits.clear(),
+    }
   }
 
   /** Applies the effects of the result of a call, whichever host made it. */
   after(name: string, value: unknown): void {
-    EFFECTS[name]?.(this, value)
+    this.#byName[name]?.(value)
   }
 
   created(links: readonly Pick<CreatedLink, 'code' | 'reused'>[]): void {
@@ -209,13 +200,15 @@ export class LinkEffects {
   }
 
   /** QR images are created on request: an import would keep their thread busy for minutes. */
-  imported(links: readonly ImportedLink[]): void {
-    for (const [, code, aliases] of links) {
+  #imported({ results, kept = [] }: ImportResult = { results: '[]' }): void {
+    for (const [what, code, aliases] of JSON.parse(results) as ImportedLink[]) {
+      if (what !== 'created') continue
       this.#options.codes.add(code)
       this.#drop(code)
-      this.aliasesChanged({ changed: aliases })
+      this.#aliasesChanged({ changed: aliases })
     }
     this.#options.indexer.wake()
+    this.#changed(kept)
   }
 
   /** Disabled codes or disabled accounts have changed. */
@@ -223,23 +216,18 @@ export class LinkEffects {
     this.#options.versions.changeAll()
   }
 
-  /** Other hosts have counted hits; the hits of this host are known already. */
-  hitsCounted(): void {
-    this.#options.hitLimits.clear()
-  }
-
-  changed(codes: readonly Code[]): void {
+  #changed(codes: readonly Code[]): void {
     for (const code of codes) this.#drop(code)
   }
 
   /** Without codes it is a refusal. */
-  patched({ codes = [], aliases }: Partial<Patched>): void {
-    this.changed(codes)
-    if (aliases) this.aliasesChanged(aliases)
+  #patched({ codes = [], aliases }: Partial<Patched>): void {
+    this.#changed(codes)
+    if (aliases) this.#aliasesChanged(aliases)
   }
 
   /** Not needed for the aliases of a deleted link: a cache finds no link with the same id. */
-  aliasesChanged({ changed = [], isAnyCase = false }: Partial<AliasChange> = {}): void {
+  #aliasesChanged({ changed = [], isAnyCase = false }: Partial<AliasChange> = {}): void {
     const { codes, versions } = this.#options
     for (const path of changed) {
       codes.add(path)
@@ -250,7 +238,7 @@ export class LinkEffects {
     if (isAnyCase) versions.changeAll()
   }
 
-  deleted(codes: readonly Code[]): void {
+  #deleted(codes: readonly Code[]): void {
     for (const code of codes) {
       this.#drop(code)
       this.#options.images.remove(code)
