@@ -5,6 +5,7 @@ import { eventually } from '../support/app.ts'
 import { openBeside } from '../support/beside.ts'
 import { command, Service } from '../support/binary.ts'
 import { TestCluster, type TestHost } from '../support/cluster.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 import { testWith } from '../support/tools.ts'
@@ -12,8 +13,14 @@ import { testWith } from '../support/tools.ts'
 /** Hosts whose data differ, and data folders that were copied. */
 
 const testCluster = testWith('postgres')
-const server = shared(() => PostgresServer.start())
 const start = async (hosts: number) => TestCluster.start({ hosts, postgres: await server() })
+/** Declared before the server, so that the end of the file closes it first. */
+const threeHosts = shared(async () => {
+  const cluster = await start(3)
+  await createLinks(cluster)
+  return cluster
+})
+const server = shared(() => PostgresServer.start())
 
 const TEST_MS = 180_000
 
@@ -82,8 +89,8 @@ async function createLinks(cluster: TestCluster): Promise<string> {
 testCluster.each([...CHANGES])(
   '%s, changed by hand on one of three hosts, stops that host alone, until it has joined again',
   async (_, sql) => {
-    await using cluster = await start(3)
-    await createLinks(cluster)
+    const cluster = await threeHosts()
+    using folder = temporaryFolder()
     const [first, damaged, third] = cluster.hosts as [TestHost, TestHost, TestHost]
     await damaged.stop()
     change(damaged, sql)
@@ -103,9 +110,10 @@ testCluster.each([...CHANGES])(
     expect([two?.entry, two?.hash === one?.hash]).toEqual([one?.entry, false])
     for (const host of [first, third]) {
       expect(await ready(host)).toBe(200)
-      expect((await shorten(host, cluster.key, `https://example.com/${host.id}`)).status).toBe(201)
+      const url = `https://example.com/${crypto.randomUUID()}`
+      expect((await shorten(host, cluster.key, url)).status).toBe(201)
     }
-    const [copy, wrong] = [join(first.dataDir, 'copy'), join(damaged.dataDir, 'copy')]
+    const [copy, wrong] = [join(folder.path, 'copy'), join(folder.path, 'wrong')]
     await run(`backup --for-join ${wrong}`, damaged)
     await run(`backup --for-join ${copy}`, first)
     await damaged.stop()

@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
 import { temporaryFolder } from '../support/folder.ts'
 import { testWith } from '../support/tools.ts'
+import { FAULTS } from './lib/cluster-faults.ts'
 import { runClusterRounds } from './lib/cluster-rounds.ts'
 import { buildMutant } from './lib/mutant.ts'
 import { SEED } from './lib/seeded-random.ts'
@@ -10,7 +11,7 @@ import { SEED } from './lib/seeded-random.ts'
  * PostgreSQL or their connections fail, and all databases are equal row by row afterwards. The long
  * form: npm run test:durability -- cluster
  */
-const ROUNDS = Number(process.env.CLUSTER_ROUNDS ?? (process.env.CI ? 30 : 4))
+const ROUNDS = Number(process.env.CLUSTER_ROUNDS ?? FAULTS.length)
 const HOSTS = 3
 
 /** Codes are drawn from 1024 ones, so that hosts draw the same one all the time. */

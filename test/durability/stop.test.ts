@@ -236,7 +236,7 @@ testWith('strace')(
     await service.fetch(`/${code}`)
     await using _ = await DiskFault.begin(service.pid, {
       calls: 'fsync,fdatasync',
-      fault: { delayMs: 15_000 },
+      fault: { delayMs: 10_000 },
       files,
     })
     const ended = service.end('SIGTERM')

@@ -179,7 +179,8 @@ export class TestHost implements AsyncDisposable {
   }
 
   get settings(): Settings {
-    const own = { BASE_URL, CLUSTER_URL: this.clusterUrl }
+    // Tests wait until hits are counted.
+    const own = { BASE_URL, CLUSTER_URL: this.clusterUrl, HIT_FLUSH_MS: '100' }
     return Object.assign(unlimited(this.dataDir), own, this.#env())
   }
 

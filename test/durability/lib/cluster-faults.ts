@@ -6,7 +6,7 @@ import type { SeededRandom } from './seeded-random.ts'
 /** Of the link between a host and PostgreSQL. */
 const LINK_FAULTS = ['silence', 'packets arrive 8 s late', '1 Mbit/s', '300 ms'] as const
 
-const FAULTS = [
+export const FAULTS = [
   'host killed',
   'PostgreSQL killed',
   'connections cut',
@@ -36,17 +36,21 @@ export class ClusterFaults {
   readonly injected: Fault[] = []
   readonly #cluster: TestCluster
   readonly #random: SeededRandom
+  readonly #round: number
   readonly #undo: (() => void | Promise<void>)[] = []
 
-  constructor(cluster: TestCluster, random: SeededRandom) {
+  constructor(cluster: TestCluster, { random, round }: { random: SeededRandom; round: number }) {
     this.#cluster = cluster
     this.#random = random
+    this.#round = round
   }
 
+  /** One fault after the other in successive rounds, and sometimes a second one at random. */
   async inject(): Promise<void> {
-    const count = this.#random.chance(0.3) ? 2 : 1
-    for (let i = 0; i < count; i++) {
-      const fault = CHOSEN[this.#random.below(CHOSEN.length)] as Fault
+    const numbers = [this.#round]
+    if (this.#random.chance(0.3)) numbers.push(this.#random.below(CHOSEN.length))
+    for (const number of numbers) {
+      const fault = CHOSEN[number % CHOSEN.length] as Fault
       if (this.injected.includes(fault)) continue
       this.injected.push(fault)
       await this.#inject(fault)

@@ -1,6 +1,6 @@
 import { decodeCalls, type LoggedCall } from '../../../src/cluster/entries.ts'
 import { TestCluster } from '../../support/cluster.ts'
-import { ClusterFaults } from './cluster-faults.ts'
+import { ClusterFaults, FAULTS } from './cluster-faults.ts'
 import { ClusterLoad } from './cluster-load.ts'
 import { audit } from './kill-audit.ts'
 import { Known } from './kill-known.ts'
@@ -12,14 +12,15 @@ import { SeededRandom } from './seeded-random.ts'
  */
 const REPEATABLE = new Set(['noteKeyUses', 'hashRows', 'addVisits'])
 
+/** Rounds after which there are new data folders: each fault once. */
+const PER_CLUSTER = FAULTS.length
+
 interface RoundOptions {
   /** A build of the program. */
   program: string
   rounds: number
   seed: number
   hosts?: number
-  /** New data folders after this many. */
-  perCluster?: number
 }
 
 export interface RoundResult {
@@ -41,7 +42,7 @@ export interface RoundResult {
 
 /** One cluster after the other, each with several rounds of faults, until something is wrong. */
 export async function runClusterRounds(options: RoundOptions): Promise<RoundResult> {
-  const { rounds, perCluster = 10 } = options
+  const { rounds } = options
   const result: RoundResult = {
     problems: [],
     rounds: 0,
@@ -54,7 +55,7 @@ export async function runClusterRounds(options: RoundOptions): Promise<RoundResu
     recoveryMsMax: 0,
   }
   while (result.rounds < rounds && result.problems.length === 0) {
-    const count = Math.min(perCluster, rounds - result.rounds)
+    const count = Math.min(PER_CLUSTER, rounds - result.rounds)
     await using victim = await Victim.create(options, result)
     for (let i = 0; i < count && result.problems.length === 0; i++) {
       await victim.round(result.rounds)
@@ -93,7 +94,7 @@ class Victim implements AsyncDisposable {
     const random = new SeededRandom(this.#seed ^ (round * 0x9e3779b1))
     const { hosts, key } = this.#cluster
     const load = new ClusterLoad({ hosts, key, known: this.#known, random, round })
-    const faults = new ClusterFaults(this.#cluster, random)
+    const faults = new ClusterFaults(this.#cluster, { random, round })
     await Bun.sleep(50 + random.below(200))
     await faults.inject()
     await faults.heal()
