@@ -212,15 +212,8 @@ const COMPUTED: Readonly<Record<string, string>> = {
   HIT_FLUSH_MS: `${HIT_FLUSH_MS}, with CLUSTER_URL ${SHARED_HIT_FLUSH_MS}`,
 }
 
-interface SettingInfo {
-  name: string
-  /** The default as help shows it. */
-  fallback: string
-  meaning: string
-}
-
-/** Every setting, for `hopcode help settings`. */
-export function listSettings(): SettingInfo[] {
+/** Every setting with its default as text, for `hopcode help settings`. */
+export function listSettings() {
   const defaults: Record<string, unknown> = Environment.parse({})
   return Object.entries(Environment.shape).map(([name, { description = '' }]) => {
     const fallback = COMPUTED[name] ?? (String(defaults[name] ?? '') || 'none')

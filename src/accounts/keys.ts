@@ -3,7 +3,7 @@ import { type Clock, DAY, MINUTE } from '../lib/clock.ts'
 import { type RandomBytes, randomString } from '../lib/random.ts'
 import type { Caller } from '../lib/thread.ts'
 import type { SecretHasher } from './secrets.ts'
-import type { AccountId, AccountStore, KeyHolder, KeyRow, KeyScope, NewKey } from './store.ts'
+import type { AccountId, AccountStore, KeyHolder, KeyRow, NewKey } from './store.ts'
 
 /** How long a rotated or revoked key still works. */
 export const KEY_OVERLAP_MS = DAY
@@ -34,10 +34,7 @@ export function findAccount(deps: KeyCheckDeps, key: string | null): KeyHolder |
   return account
 }
 
-export interface KeyLabel {
-  name: string | null
-  scope: KeyScope
-}
+export type KeyLabel = Pick<KeyRow, 'name' | 'scope'>
 
 /** The first key of an account. */
 const FIRST_KEY: KeyLabel = { name: null, scope: 'write' }

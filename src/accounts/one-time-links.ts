@@ -4,23 +4,12 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { oneTimeLinks } from '../db/schema.ts'
 import { DAY } from '../lib/clock.ts'
 import type { RandomBytes } from '../lib/random.ts'
-import type { Plan } from './plans.ts'
 import { newToken, type SecretHasher, TOKEN_SHAPE } from './secrets.ts'
 import type { AccountId } from './store.ts'
 
-export type Purpose = 'setup' | 'invite' | 'reset'
-
-export interface NewOneTimeLink {
-  hash: Uint8Array
-  purpose: Purpose
-  createdAt: number
-  endsAt: number
-  accountId?: AccountId
-  email?: string
-  plan?: Plan
-}
-
 export type OneTimeLinkRow = typeof oneTimeLinks.$inferSelect
+export type NewOneTimeLink = Omit<typeof oneTimeLinks.$inferInsert, 'id' | 'usedAt'>
+export type Purpose = OneTimeLinkRow['purpose']
 
 /** How long a link can be used. */
 const LINK_LIFE_MS: Readonly<Record<Purpose, number>> = {
@@ -103,7 +92,7 @@ export class OneTimeLinkStore {
     const isSpent = or(lte(oneTimeLinks.endsAt, createdAt), gt(oneTimeLinks.usedAt, 0))
     this.#orm.delete(oneTimeLinks).where(isSpent).run()
     if (purpose === 'setup') this.endAll('setup')
-    if (purpose === 'reset' && accountId !== undefined) this.endAll('reset', accountId)
+    if (purpose === 'reset' && accountId) this.endAll('reset', accountId)
     this.#orm.insert(oneTimeLinks).values(link).run()
   }
 

@@ -34,14 +34,7 @@ export type KeyHolder = Required<Account>
 /** Flags are 0 and 1. db/schema.ts explains each column. */
 export type AccountRow = typeof accounts.$inferSelect
 
-export interface NewKey {
-  hash: Uint8Array
-  prefix: string
-  lastFour: string
-  /** Null for the first key of an account, which gets no name. */
-  name: string | null
-  scope: KeyScope
-}
+export type NewKey = Pick<KeyRow, 'prefix' | 'lastFour' | 'name' | 'scope'> & { hash: Uint8Array }
 
 export interface NewAccount {
   email: string

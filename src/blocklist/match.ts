@@ -1,5 +1,7 @@
 /** The host that a URL names, and whether a set of hosts covers it. Pure. */
 
+import ipaddr from 'ipaddr.js'
+
 const DOT = 46
 /** The longest name that DNS can carry. */
 const HOST_LENGTH_MAX = 253
@@ -26,8 +28,8 @@ export function canonicalHost(hostname: string): string {
  * (RFC 8215), 6to4 (RFC 3056: in words 1 and 2), Teredo (RFC 4380: inverted).
  */
 function unmapped(address: string): string {
-  const words = wordsOf(address)
-  const [w0, w1, w2, w3, w4, w5, w6, w7] = words
+  const { parts } = ipaddr.IPv6.parse(address.slice(1, -1))
+  const [w0, w1, w2, w3, w4, w5, w6, w7] = parts as Words
   if (w0 === 0x2002) return ipv4Of(w1, w2)
   if (w0 === 0x2001 && w1 === 0) return ipv4Of(w6 ^ 0xffff, w7 ^ 0xffff)
   if (w0 === 0x64 && w1 === 0xff9b) {
@@ -43,16 +45,6 @@ function unmapped(address: string): string {
 }
 
 type Words = [number, number, number, number, number, number, number, number]
-
-/** The eight words of an address, whose longest run of zeros may be written `::`. */
-function wordsOf(address: string): Words {
-  const [before = '', after] = address.slice(1, -1).split('::')
-  const [head, tail] = [before, after ?? ''].map((part) =>
-    part === '' ? [] : part.split(':').map((word) => Number.parseInt(word, 16)),
-  )
-  const zeros = new Array(8 - (head?.length ?? 0) - (tail?.length ?? 0)).fill(0)
-  return [...(head ?? []), ...zeros, ...(tail ?? [])] as Words
-}
 
 const ipv4Of = (high: number, low: number): string =>
   [high >> 8, high & 255, low >> 8, low & 255].join('.')

@@ -20,7 +20,7 @@ interface BlocklistOptions extends Pick<BlockedLists, 'ownHosts'> {
   clock?: Clock
 }
 
-interface BlocklistFileState {
+interface Watched {
   file: string
   /** Hosts of the active set, which may be older than the file. */
   entries: number
@@ -28,16 +28,6 @@ interface BlocklistFileState {
   loadedAt: number | null
   /** Why the current file is not active; null if it is. */
   error: string | null
-}
-
-interface BlocklistState {
-  entries: number
-  /** When a file was last read with success; null before the first. */
-  loadedAt: number | null
-  files: readonly BlocklistFileState[]
-}
-
-interface Watched extends BlocklistFileState {
   packed: BlockedLists['lists'][number] | undefined
   /** The file's version at the last check, and at the last attempt to load it. */
   seen: string
@@ -59,7 +49,6 @@ export class Blocklist {
   #timer: Timer | undefined
   #refreshing: Promise<void> = Promise.resolve()
   #isClosed = false
-  #hasChanged = false
   #blocked: BlockedHosts
 
   private constructor(options: BlocklistOptions) {
@@ -89,7 +78,6 @@ export class Blocklist {
     const blocklist = new Blocklist(options)
     if (options.files.length > 0) {
       await blocklist.reload()
-      blocklist.#hasChanged = false
       blocklist.#watch()
     }
     return blocklist
@@ -105,7 +93,8 @@ export class Blocklist {
     return { ownHosts: this.#options.ownHosts, lists }
   }
 
-  state(): BlocklistState {
+  /** `loadedAt`: when a file was last read with success; null before the first. */
+  state() {
     const files = this.#files.map(({ file, entries, loadedAt, error }) => ({
       file,
       entries,
@@ -143,9 +132,9 @@ export class Blocklist {
   #watch(): void {
     if (this.#isClosed) return
     this.#timer = setTimeout(async () => {
+      const before = this.#blocked
       await this.checkFiles()
-      if (this.#hasChanged) this.#options.onChange()
-      this.#hasChanged = false
+      if (this.#blocked !== before) this.#options.onChange()
       this.#watch()
     }, this.#options.intervalMs).unref()
   }
@@ -196,7 +185,6 @@ export class Blocklist {
     list.entries = loaded.blocked.size
     list.packed = { blocked: loaded.blocked, exempt: loaded.exempt }
     this.#blocked = new BlockedHosts(this.lists, this.#options.ownAddress)
-    this.#hasChanged = true
     list.loadedAt = this.#options.clock()
     list.error = null
     list.reported = ''

@@ -21,20 +21,6 @@ export interface QrOptions extends CallOptions, Omit<Query<'qr'>, 'logo'> {
   logo?: boolean
 }
 
-export type ErrorKind =
-  | 'invalid_request'
-  | 'invalid_api_key'
-  | 'invalid_passcode'
-  | 'not_found'
-  | 'code_in_use'
-  | 'disabled'
-  | 'too_large'
-  | 'not_allowed'
-  | 'rate_limited'
-  | 'unavailable'
-  | 'internal'
-  | 'unexpected'
-
 /** A link as `shorten` and `bulkShorten` return it when they create it. */
 export type CreatedLink = Schemas['shorten_201']
 /** The code that the account already has for the URL. */

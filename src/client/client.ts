@@ -38,7 +38,7 @@ import type {
 import { HopcodeError, HopcodeNetworkError } from './errors.ts'
 
 export type * from './api.ts'
-export { HopcodeError, HopcodeNetworkError } from './errors.ts'
+export { type ErrorKind, HopcodeError, HopcodeNetworkError } from './errors.ts'
 
 export interface HopcodeOptions {
   /** Base URL of the service, such as `https://hop.example`. */

@@ -1,6 +1,4 @@
-import type { ErrorKind } from './api.ts'
-
-const KINDS: Readonly<Record<number, ErrorKind>> = {
+const KINDS = {
   400: 'invalid_request',
   401: 'invalid_api_key',
   403: 'invalid_passcode',
@@ -15,7 +13,9 @@ const KINDS: Readonly<Record<number, ErrorKind>> = {
   502: 'unavailable',
   503: 'unavailable',
   504: 'unavailable',
-}
+} as const
+
+export type ErrorKind = (typeof KINDS)[keyof typeof KINDS] | 'unexpected'
 
 /** The service answered with an error. `message` is the service's own text. */
 export class HopcodeError extends Error {
@@ -33,7 +33,7 @@ export class HopcodeError extends Error {
   ) {
     super(message)
     this.status = about.status
-    this.kind = KINDS[about.status] ?? 'unexpected'
+    this.kind = KINDS[about.status as keyof typeof KINDS] ?? 'unexpected'
     this.requestId = about.requestId
     this.retryAfter = about.retryAfter
   }

@@ -32,7 +32,7 @@ export class Metrics {
   constructor(deps: MetricsDeps) {
     this.#deps = deps
     this.#firstPosition = deps.journal.head
-    this.#refreshTotals()
+    void this.#refreshTotals()
   }
 
   close(): void {
@@ -42,7 +42,7 @@ export class Metrics {
   /** The whole page, in Prometheus's text format. Waits for no thread and throws nothing. */
   text(): string {
     const page = expose(FAMILIES, this.#read())
-    this.#refreshTotals()
+    void this.#refreshTotals()
     return page
   }
 
@@ -61,19 +61,12 @@ export class Metrics {
   }
 
   /** In the background: the page must not wait for a database that hangs. */
-  #refreshTotals(): void {
+  async #refreshTotals(): Promise<void> {
     if (this.#isReadingTotals) return
     this.#isReadingTotals = true
-    this.#deps.lists
-      .call('totals', null)
-      .then((totals) => {
-        this.#totals = totals
-      })
-      // The page keeps the last totals.
-      .catch(() => {})
-      .finally(() => {
-        this.#isReadingTotals = false
-      })
+    // If the thread fails, the page keeps the last totals.
+    this.#totals = await this.#deps.lists.call('totals', null).catch(() => this.#totals)
+    this.#isReadingTotals = false
   }
 }
 

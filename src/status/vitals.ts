@@ -4,31 +4,6 @@ import type { HitJournal } from '../hot/journal.ts'
 import { descriptorsMax } from '../lib/descriptors.ts'
 import type { Health } from './health.ts'
 
-/** State of the service for its dashboard page. Sizes are bytes. */
-export interface Vitals {
-  /** The database answers, and the last write succeeded. */
-  isDatabaseHealthy: boolean
-  isWriteFailing: boolean
-  hits: { pending: number; journalFill: number; areOverflowing: boolean }
-  disk: { database: number; log: number; free: number | undefined }
-  /** Resident memory of all threads; undefined while no file descriptor is free to read it. */
-  memory: number | undefined
-  /** Epoch ms. */
-  startedAt: number
-  /** Undefined where this host is alone. */
-  cluster: ClusterVitals | undefined
-}
-
-interface ClusterVitals {
-  /** Why this host does not follow the log. */
-  problem: string | undefined
-  /** Entries that this host has not applied yet. */
-  lag: number
-  /** Other hosts. */
-  hosts: number
-  liveHosts: number
-}
-
 interface VitalsDeps {
   health: Health
   writer: { readonly failing: boolean }
@@ -37,26 +12,36 @@ interface VitalsDeps {
   cluster?: Pick<Cluster, 'problem' | 'state'> | undefined
 }
 
-/** Waits only for the file system. Throws nothing. */
-export function readVitals(deps: VitalsDeps): Vitals {
-  const { health, writer, journal, databaseFile, cluster } = deps
+export type Vitals = ReturnType<typeof readVitals>
+
+/**
+ * State of the service for its dashboard page. Sizes are bytes. Waits only for the file system.
+ * Throws nothing.
+ */
+export function readVitals({ health, writer, journal, databaseFile, cluster }: VitalsDeps) {
   const { pending, entries, overflow } = journal
   return {
+    /** The database answers, and the last write succeeded. */
     isDatabaseHealthy: health.totalRedirects() !== undefined,
     isWriteFailing: writer.failing,
     hits: { pending, journalFill: Math.min(1, pending / entries), areOverflowing: overflow > 0 },
     disk: readDisk(databaseFile),
+    /** Of all threads; undefined while no file descriptor is free to read it. */
     memory: orUndefined(() => process.memoryUsage.rss()),
     startedAt: performance.timeOrigin,
+    /** Undefined where this host is alone. */
     cluster: cluster && clusterVitals(cluster),
   }
 }
 
-function clusterVitals({ problem, state }: Pick<Cluster, 'problem' | 'state'>): ClusterVitals {
+function clusterVitals({ problem, state }: Pick<Cluster, 'problem' | 'state'>) {
   const hosts = state?.hosts ?? []
   return {
+    /** Why this host does not follow the log. */
     problem,
+    /** Entries that this host has not applied yet. */
     lag: state ? state.head - state.applied : 0,
+    /** Other hosts. */
     hosts: hosts.length,
     liveHosts: hosts.filter(({ isLive }) => isLive).length,
   }
