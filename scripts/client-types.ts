@@ -48,6 +48,7 @@ export async function clientTypes(): Promise<string> {
   const { paths } = body as unknown as { paths: Record<string, Record<string, Operation>> }
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
   const found: Schemas = Object.assign({}, ...operations.map(schemasOf))
+  found.linkProperties = common(found.patchLink_body, found.importLinks_body)
   const schemas = mapValues(found, (schema, name) => withShared(schema, found, name))
   const document = { openapi: '3.0.3', info: { title: '', version: '' }, components: { schemas } }
   const text = await openapiTypes(
@@ -133,6 +134,16 @@ function withShared(schema: Schema, all: Schemas, name?: string): Schema {
   const reference = { $ref: `#/components/schemas/${base}` }
   return rest.length === 0 ? reference : { allOf: [reference, own] }
 }
+
+/** The properties that both have. */
+const common = (one?: Schema, other?: Schema): Schema => ({
+  properties: Object.fromEntries(
+    Object.entries(one?.properties ?? {}).filter(([key, property]) =>
+      isDeepStrictEqual(property, other?.properties?.[key]),
+    ),
+  ),
+  required: [],
+})
 
 /** A reference to fewer properties is longer than they are. */
 const SHARED_MIN = 3

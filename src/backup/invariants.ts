@@ -28,8 +28,8 @@ interface Invariant {
   okMessage: string
   /** Printed after the number of rows that break it. */
   problem: string
-  /** The first database version with these tables. */
-  since: number
+  /** The first database version with these tables. Default: every version has them. */
+  since?: number
   /** The first database version with another rule. */
   until?: number
   sql: string
@@ -55,7 +55,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'codes',
     okMessage: 'every code is 6 to 20 characters of A–Z and 0–9',
     problem: 'codes of another shape',
-    since: 1,
     sql: `SELECT count(*) AS n FROM links
           WHERE code GLOB '*[^A-Z0-9]*' OR length(code) NOT BETWEEN 6 AND 20`,
   },
@@ -63,7 +62,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'urls',
     okMessage: 'every URL is http or https, and absent only with its key',
     problem: 'links whose URL is not http or https, or lacks its key',
-    since: 1,
     sql: `SELECT count(*) AS n FROM links
           WHERE (url IS NULL) <> (url_key IS NULL) OR length(url_key) <> 16
              OR NOT (url LIKE 'http://_%' OR url LIKE 'https://_%')`,
@@ -72,7 +70,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'hashes',
     okMessage: 'every hash of a passcode or an API key has its length',
     problem: 'hashes of another length',
-    since: 1,
     sql: `SELECT (SELECT count(*) FROM links WHERE length(passcode_hash) <> 32)
                + (SELECT count(*) FROM api_keys WHERE length(hash) <> 32) AS n`,
   },
@@ -80,7 +77,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'owners',
     okMessage: 'every link and every API key belongs to an account',
     problem: 'links or API keys without an account',
-    since: 1,
     sql: `SELECT (SELECT count(*) FROM links WHERE account_id NOT IN (SELECT id FROM accounts))
                + (SELECT count(*) FROM api_keys WHERE account_id NOT IN (SELECT id FROM accounts))
                AS n`,
@@ -89,7 +85,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'link counts',
     okMessage: "every account's count is the number of its links",
     problem: 'accounts whose count is not the number of their links',
-    since: 1,
     sql: `SELECT count(*) AS n FROM accounts
           WHERE link_count <> (SELECT count(*) FROM links WHERE account_id = accounts.id)`,
   },
@@ -143,7 +138,6 @@ const INVARIANTS: readonly Invariant[] = [
     check: 'hits',
     okMessage: 'every hit belongs to a link, and the total is at least their sum',
     problem: 'hits without a link, or above the total',
-    since: 1,
     until: 15,
     sql: badHits('redirects'),
   },
@@ -196,16 +190,14 @@ export function* checkDatabase(db: Database): Generator<Finding> {
   yield whole
   if (whole.status === 'problem') return
   for (const invariant of INVARIANTS) {
-    const { since, until = Number.POSITIVE_INFINITY } = invariant
+    const { since = 1, until = Number.POSITIVE_INFINITY } = invariant
     if (version >= since && version < until) yield checkInvariant(db, invariant)
   }
   yield checkUrlKeys(db)
   const duplicates = count(db, DUPLICATES)
   if (duplicates > 0) {
-    const says =
-      `${duplicates} links have the URL of another link of their account, ` +
-      'by updates or imports'
-    yield note('duplicates', says)
+    const says = 'links have the URL of another link of their account, by updates or imports'
+    yield note('duplicates', `${duplicates} ${says}`)
   }
 }
 
@@ -250,11 +242,8 @@ function checkUrlKeys(db: Database): Finding {
 }
 
 function matches(url: string, key: Uint8Array): boolean {
-  try {
-    return Buffer.from(urlKey(new URL(url))).equals(key)
-  } catch {
-    return false
-  }
+  const parsed = URL.parse(url)
+  return parsed !== null && Buffer.from(urlKey(parsed)).equals(key)
 }
 
 function checkInvariant(db: Database, invariant: Invariant): Finding {

@@ -5,7 +5,6 @@ import { type Manifest, type Sink, writeBackup } from '../backup/backup-file.ts'
 import { nameWithoutReplacing, refuseTaken, requireRoom, scratchFolder } from '../backup/disk.ts'
 import { databaseBytes, takeSnapshot } from '../backup/snapshot.ts'
 import { formatBytes } from '../lib/bytes.ts'
-import { type Clock, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { print, printError } from '../lib/log.ts'
@@ -34,7 +33,7 @@ export function addBackupCommand(program: Command): void {
     )
     .action(async (file, { forJoin }) => {
       const { dataDir } = readConfigOfFolder()
-      const summary = await backup(dataDir, { file, forJoin }, wallClock)
+      const summary = await backup(dataDir, { file, forJoin })
       // Standard output may be the backup itself.
       if (file === STREAM) printError(summary)
       else print(summary)
@@ -47,15 +46,13 @@ export function addBackupCommand(program: Command): void {
  */
 async function backup(
   dataDir: string,
-  { file: target, forJoin }: { file: string; forJoin: Flag },
-  clock: Clock,
+  { file: target, forJoin = false }: { file: string; forJoin: Flag },
 ): Promise<string> {
   // A running service has priority.
   setThreadPriority('background')
-  const began = clock()
   using progress = new Progress()
   const bytes = databaseBytes(dataDir)
-  const job = { dataDir, bytes, began, forJoin: forJoin === true, progress }
+  const job = { dataDir, bytes, began: Date.now(), forJoin, progress }
   if (target === STREAM) {
     if (process.stdout.isTTY) {
       throw new CommandError('standard output is a terminal: name a file, or use a pipe')

@@ -31,7 +31,7 @@ import { messageOf } from '../lib/thread.ts'
 import { imageFolder } from '../qr/files.ts'
 import { ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
-import { type Flag, JSON_LINES } from './options.ts'
+import { JSON_LINES } from './options.ts'
 import { Progress } from './progress.ts'
 
 const CACHE_KIB = 16_384
@@ -41,30 +41,20 @@ export function addCheckCommand(program: Command): void {
     .command('check')
     .description('check data integrity (safe while running)')
     .option(...JSON_LINES)
-    .action(async (options) => {
-      const { ok, text } = await check(readConfigOfFolder().dataDir, options)
-      print(text)
-      if (!ok) throw new ProblemsFound()
+    .action(async ({ json }) => {
+      const { dataDir } = readConfigOfFolder()
+      setThreadPriority('background')
+      const findings = await findAll(dataDir)
+      const isOk = !findings.some(isProblem)
+      const report = { ok: isOk, data_dir: dataDir, findings }
+      print(json ? JSON.stringify(report) : describe(findings))
+      if (!isOk) throw new ProblemsFound()
     })
-}
-
-interface Report {
-  ok: boolean
-  /** For standard output. */
-  text: string
-}
-
-/** Checks the data folder without changing it, also while a service uses it. */
-async function check(dataDir: string, { json }: { json?: Flag }): Promise<Report> {
-  setThreadPriority('background')
-  const findings = await findAll(dataDir)
-  const isOk = !findings.some(isProblem)
-  const report = { ok: isOk, data_dir: dataDir, findings }
-  return { ok: isOk, text: json ? JSON.stringify(report) : describe(findings) }
 }
 
 const isProblem = ({ status }: Finding) => status === 'problem'
 
+/** Checks the data folder without changing it, also while a service uses it. */
 async function findAll(dataDir: string): Promise<Finding[]> {
   using progress = new Progress()
   const file = databaseFile(dataDir)

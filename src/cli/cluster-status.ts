@@ -11,7 +11,7 @@ import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
 import { CommandError, ProblemsFound } from './errors.ts'
 import { readConfigOfFolder } from './folder.ts'
-import { type Flag, JSON_LINES } from './options.ts'
+import { JSON_LINES } from './options.ts'
 import { findPositionOf } from './restore.ts'
 
 /** Entries that a live host may be behind without advice. */
@@ -26,10 +26,13 @@ export function addClusterStatus(cluster: Command): void {
         'attention.',
     )
     .option(...JSON_LINES)
-    .action(async (options) => {
-      const { ok, text } = await clusterStatus(readConfigOfFolder(), options)
-      print(text)
-      if (!ok) throw new ProblemsFound()
+    .action(async ({ json }) => {
+      const config = readConfigOfFolder()
+      const state = await readState(config)
+      const own = existsSync(hostIdFile(config.dataDir)) ? hostIdOf(config.dataDir) : undefined
+      const advice = adviceOn(state)
+      print(json ? JSON.stringify(viewOf(state, own, advice)) : textOf(state, own, advice))
+      if (advice.length > 0) throw new ProblemsFound()
     })
 }
 
@@ -38,27 +41,16 @@ export function requireClusterUrl({ clusterUrl }: Config): string {
   throw new CommandError('CLUSTER_URL is missing: the PostgreSQL database of the cluster')
 }
 
-/** `ok`: nothing needs attention. */
-async function clusterStatus(
-  config: Config,
-  { json }: { json?: Flag },
-): Promise<{ ok: boolean; text: string }> {
-  const url = requireClusterUrl(config)
-  const state = await usingPostgres(url, readCluster).catch((error: unknown) => {
-    throw withOwnPosition(error, config)
-  })
-  const own = existsSync(hostIdFile(config.dataDir)) ? hostIdOf(config.dataDir) : undefined
-  const advice = adviceOn(state)
-  const text = json ? JSON.stringify(viewOf(state, own, advice)) : textOf(state, own, advice)
-  return { ok: advice.length === 0, text }
-}
-
-/** Without PostgreSQL, adds the position of this host, to find the host with the newest data. */
-function withOwnPosition(error: unknown, { dataDir }: Config): unknown {
-  const position = findPositionOf(dataDir)
-  if (!(error instanceof DataError) || !position) return error
-  const reason = error.message.replace(/\.$/, '')
-  return new DataError(`${reason}. This host has applied entry ${position.seq}.`)
+/** Without PostgreSQL, the error has the position of this host, to find the newest data. */
+async function readState(config: Config): Promise<ClusterState> {
+  try {
+    return await usingPostgres(requireClusterUrl(config), readCluster)
+  } catch (error) {
+    const position = findPositionOf(config.dataDir)
+    if (!(error instanceof DataError) || !position) throw error
+    const reason = error.message.replace(/\.$/, '')
+    throw new DataError(`${reason}. This host has applied entry ${position.seq}.`)
+  }
 }
 
 const viewOf = (

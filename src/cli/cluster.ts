@@ -22,7 +22,7 @@ import { createDataFolder, openDataFolder, requireDatabase } from '../data-folde
 import { FolderLock } from '../db/lock.ts'
 import { closeWritable, databaseFile } from '../db/open.ts'
 import { SettingStore } from '../db/settings.ts'
-import { type Clock, MINUTE, SECOND, wallClock } from '../lib/clock.ts'
+import { MINUTE, SECOND } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -56,7 +56,7 @@ export function addClusterCommands(program: Command): void {
         'host belongs to the cluster: then its database is replaced. Stop its service first.',
     )
     .argument('[FILE]', 'a backup; - is standard input', STREAM)
-    .action(async (source) => print(await join(readConfigOfFolder(), source, wallClock)))
+    .action(async (source) => print(await join(readConfigOfFolder(), source)))
   addClusterStatus(cluster)
   cluster
     .command('leave')
@@ -95,7 +95,7 @@ async function init(config: Config): Promise<string> {
  * Fills this folder with a copy of a host of the cluster. A folder that belongs to the cluster
  * already gets a new database, and keeps its id and the hits that are not counted yet.
  */
-async function join(config: Config, origin: string, clock: Clock): Promise<string> {
+async function join(config: Config, origin: string): Promise<string> {
   const { dataDir } = config
   const clusterUrl = requireClusterUrl(config)
   requireOrigin(origin)
@@ -107,7 +107,6 @@ async function join(config: Config, origin: string, clock: Clock): Promise<strin
   if (!isUnused) requireReplaceable(dataDir, name)
   const restored = await restoreFiles(origin, {
     dataDir,
-    clock,
     keepsOld: !isUnused,
     joinCluster: (db) => {
       requireSameBaseUrl(db, config.baseUrl)

@@ -16,7 +16,6 @@ import { findLogPosition, type LogPosition } from '../cluster/position.ts'
 import { createDataFolder } from '../data-folder.ts'
 import { FolderLock } from '../db/lock.ts'
 import { databaseFile, openReadonly } from '../db/open.ts'
-import { type Clock, wallClock } from '../lib/clock.ts'
 import { DataError } from '../lib/data-error.ts'
 import { print } from '../lib/log.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -37,14 +36,14 @@ export function addRestoreCommand(program: Command): void {
         'of their own.',
     )
     .argument('<FILE>', 'a backup; - is standard input')
-    .action(async (file) => print(await restore(readConfigOfFolder().dataDir, file, wallClock)))
+    .action(async (file) => print(await restore(readConfigOfFolder().dataDir, file)))
 }
 
 /**
  * Restores a backup from a file or standard input. The old files of the data folder are kept in a
  * folder of their own. Returns a summary for a person.
  */
-async function restore(dataDir: string, origin: string, clock: Clock): Promise<string> {
+async function restore(dataDir: string, origin: string): Promise<string> {
   requireOrigin(origin)
   createDataFolder(dataDir)
   using _lock = await FolderLock.claimAfterCommand(dataDir)
@@ -54,7 +53,7 @@ async function restore(dataDir: string, origin: string, clock: Clock): Promise<s
         '"hopcode cluster leave" first, or "hopcode cluster join" for a new copy.',
     )
   }
-  const restored = await restoreFiles(origin, { dataDir, clock })
+  const restored = await restoreFiles(origin, { dataDir })
   return (
     `Restored ${restored}\n` +
     'Start the service. It creates the QR images again in the background.'
@@ -94,10 +93,10 @@ export function readFolder<Result>(
 /** For the holder of the folder's lock. Returns what is restored, and where the old files are. */
 export async function restoreFiles(
   origin: string,
-  { dataDir, clock, joinCluster, keepsOld = true }: RestoreOptions,
+  { dataDir, joinCluster, keepsOld = true }: RestoreOptions,
 ): Promise<string> {
   const from = requireOrigin(origin)
-  const aside = keepsOld ? asideName(clock()) : UNFINISHED
+  const aside = keepsOld ? asideName(Date.now()) : UNFINISHED
   const manifest = await decide(origin, { from, dataDir, aside, joinCluster })
   for (const _ of moves(dataDir));
   const restored = `${from}: ${contents(manifest)}.`
@@ -108,7 +107,6 @@ export async function restoreFiles(
 }
 
 interface RestoreOptions extends Pick<RestoreCommand, 'dataDir' | 'joinCluster'> {
-  clock: Clock
   /** False for old files without value. */
   keepsOld?: boolean
 }

@@ -104,39 +104,7 @@ export interface Schemas {
     delete_at: string | null;
     aliases: string[];
   });
-  patchLink_body: {
-    /**
-     * @description Shown in the dashboard only.
-     * @example Poster
-     */
-    title?: string | null;
-    /** @description Stored in small letters. */
-    tags?: string[] | null;
-    /** @description Shown in the dashboard only. */
-    note?: string | null;
-    /** @description Visitors get 404. The code stays reserved. */
-    paused?: boolean | null;
-    /**
-     * @description Visitors get 404 before this time.
-     * @example 2026-03-01T12:00:00.000Z
-     */
-    starts_at?: string | null;
-    /**
-     * @description From this time on visitors get 410, or `expired_url`.
-     * @example 2026-03-01T12:00:00.000Z
-     */
-    expires_at?: string | null;
-    /** @description After so many hits visitors get 410, or `expired_url`. */
-    max_hits?: number | null;
-    /**
-     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
-     * @example https://example.com/spring?from=poster
-     */
-    expired_url?: string | null;
-    /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
-    forward_query?: boolean | null;
-    /** @description Redirects have the header `X-Robots-Tag: noindex`. */
-    no_index?: boolean | null;
+  patchLink_body: Schemas["linkProperties"] & ({
     /**
      * @description All further paths that lead to the link, in exact case, without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
      * @example [
@@ -144,9 +112,9 @@ export interface Schemas {
      * ]
      */
     aliases?: string[] | null;
-  };
+  });
   patchLink_200: Schemas["getLink_200"];
-  importLinks_body: {
+  importLinks_body: Schemas["linkProperties"] & ({
     /** @description The code that the link gets. Absent: one is generated. */
     code?: string | null;
     /**
@@ -161,39 +129,7 @@ export interface Schemas {
     /** Format: date-time */
     created_at?: string | null;
     hits?: number | null;
-    /**
-     * @description Shown in the dashboard only.
-     * @example Poster
-     */
-    title?: string | null;
-    /** @description Stored in small letters. */
-    tags?: string[] | null;
-    /** @description Shown in the dashboard only. */
-    note?: string | null;
-    /** @description Visitors get 404. The code stays reserved. */
-    paused?: boolean | null;
-    /**
-     * @description Visitors get 404 before this time.
-     * @example 2026-03-01T12:00:00.000Z
-     */
-    starts_at?: string | null;
-    /**
-     * @description From this time on visitors get 410, or `expired_url`.
-     * @example 2026-03-01T12:00:00.000Z
-     */
-    expires_at?: string | null;
-    /** @description After so many hits visitors get 410, or `expired_url`. */
-    max_hits?: number | null;
-    /**
-     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
-     * @example https://example.com/spring?from=poster
-     */
-    expired_url?: string | null;
-    /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
-    forward_query?: boolean | null;
-    /** @description Redirects have the header `X-Robots-Tag: noindex`. */
-    no_index?: boolean | null;
-  };
+  });
   importLinks_200: {
     count: number;
     /** @description Links that were created. */
@@ -323,5 +259,39 @@ export interface Schemas {
     /** Format: date-time */
     timestamp: string;
     version: string;
+  };
+  linkProperties: {
+    /**
+     * @description Shown in the dashboard only.
+     * @example Poster
+     */
+    title?: string | null;
+    /** @description Stored in small letters. */
+    tags?: string[] | null;
+    /** @description Shown in the dashboard only. */
+    note?: string | null;
+    /** @description Visitors get 404. The code stays reserved. */
+    paused?: boolean | null;
+    /**
+     * @description Visitors get 404 before this time.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    starts_at?: string | null;
+    /**
+     * @description From this time on visitors get 410, or `expired_url`.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    expires_at?: string | null;
+    /** @description After so many hits visitors get 410, or `expired_url`. */
+    max_hits?: number | null;
+    /**
+     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
+     * @example https://example.com/spring?from=poster
+     */
+    expired_url?: string | null;
+    /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
+    forward_query?: boolean | null;
+    /** @description Redirects have the header `X-Robots-Tag: noindex`. */
+    no_index?: boolean | null;
   };
 }
