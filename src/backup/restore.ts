@@ -27,7 +27,7 @@ import { fileTime } from '../lib/clock.ts'
 import { DataError, RUN_RESTORE } from '../lib/data-error.ts'
 import { flushToDisk } from '../lib/flush.ts'
 import { NO_FOLLOW, refuseLink } from '../lib/symbolic-links.ts'
-import { imageFolder, QrFiles } from '../qr/files.ts'
+import { imageFolder, retireImages } from '../qr/files.ts'
 import { remakeAtStart } from '../qr/remake.ts'
 import {
   closeAlone,
@@ -253,12 +253,8 @@ export function* moves(dataDir: string): Generator<string> {
   // Where the new file is no longer pending, the file in the data folder is the new one.
   if (isPending('hopcode.db')) {
     for (const name of OLD_COMPANIONS) yield* putAside(name)
-    const images = imageFolder(dataDir)
-    if (existsSync(images)) {
-      // Deletion takes a while. From now on no old image is found.
-      new QrFiles({ dir: images }).retireAll().catch(() => {})
-      yield 'images retired'
-    }
+    retireImages(imageFolder(dataDir))
+    yield 'images retired'
   }
   for (const name of NEW_FILES) {
     if (!isPending(name)) continue

@@ -3,40 +3,39 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { QrFiles } from './files.ts'
+import { QrFiles, retireImages } from './files.ts'
 
 const ONE = Uint8Array.of(1, 1, 1)
 const TWO = Uint8Array.of(2, 2)
 
 test('an image is stored as <code>.png, and writing it again replaces it', async () => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   await files.open()
   files.write('ABC123', ONE)
   expect(files.path('ABC123')).toBe(join(folder.dir, 'ABC123.png'))
   expect(readFileSync(files.path('ABC123'))).toEqual(Buffer.from(ONE))
   files.write('ABC123', TWO)
   expect(readFileSync(files.path('ABC123'))).toEqual(Buffer.from(TWO))
-  expect(folder.names()).toEqual(['.unfinished', 'ABC123.png'])
-  expect(folder.unfinished()).toEqual([])
+  expect(folder.names()).toEqual(['ABC123.png'])
 })
 
 test('asking for a path touches no disk', async () => {
   await using folder = await testFolder()
-  new QrFiles(folder).path('ABC123')
+  new QrFiles(folder.dir).path('ABC123')
   expect(existsSync(folder.dir)).toBe(false)
 })
 
 test('removing an image removes it alone, and removing one that is absent is fine', async () => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   await files.open()
   files.write('ABC123', ONE)
   files.write('ABC1234', TWO)
   files.remove('ABC123')
   files.remove('ABC123')
   files.remove('NEVER0')
-  expect(folder.names()).toEqual(['.unfinished', 'ABC1234.png'])
+  expect(folder.names()).toEqual(['ABC1234.png'])
 })
 
 const notCodes = [
@@ -56,43 +55,38 @@ const notCodes = [
 
 test.each(notCodes)('$name is no code and reaches no disk', async ({ text }) => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   await files.open()
   expect(() => files.path(text)).toThrow('assertion failed')
   expect(() => files.write(text, ONE)).toThrow('assertion failed')
   expect(() => files.remove(text)).toThrow('assertion failed')
-  expect(folder.names()).toEqual(['.unfinished'])
+  expect(folder.names()).toEqual([])
 })
 
 test('a write that fails leaves the earlier image and nothing unfinished', async () => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   await files.open()
   files.write('ABC123', ONE)
-  rmSync(join(folder.dir, '.unfinished'), { recursive: true })
-  writeFileSync(join(folder.dir, '.unfinished'), 'in the way')
-  expect(() => files.write('ABC123', TWO)).toThrow()
-  expect(readFileSync(files.path('ABC123'))).toEqual(Buffer.from(ONE))
-
-  await files.open()
   mkdirSync(files.path('FOLDER'))
   expect(() => files.write('FOLDER', TWO)).toThrow()
-  expect(folder.unfinished()).toEqual([])
+  expect(folder.names()).toEqual(['ABC123.png', 'FOLDER.png'])
+  expect(readFileSync(files.path('ABC123'))).toEqual(Buffer.from(ONE))
 })
 
 test('an image can be written after somebody deleted the whole folder', async () => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   await files.open()
   rmSync(folder.dir, { recursive: true })
   files.write('ABC123', ONE)
-  expect(folder.names()).toEqual(['.unfinished', 'ABC123.png'])
+  expect(folder.names()).toEqual(['ABC123.png'])
 })
 
 test('at any moment of a write, and after a kill, the final name holds a whole image', async () => {
   await using folder = await testFolder()
   const length = 8 << 20
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   const expectWhole = () => {
     const image = readFileSync(files.path('ABC123'))
     expect(image.length).toBe(length)
@@ -109,46 +103,50 @@ test('at any moment of a write, and after a kill, the final name holds a whole i
   }
   expectWhole()
   await files.open()
-  expect(folder.names()).toEqual(['.unfinished', 'ABC123.png'])
-  expect(folder.unfinished()).toEqual([])
+  expect(folder.names()).toEqual(['ABC123.png'])
 }, 30_000)
 
-test('starting clears what a crash left unfinished and keeps every whole image', async () => {
+test('what a kill left unfinished, as a file or in a folder, is not in the way', async () => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
+  await files.open()
+  writeFileSync(join(folder.dir, '.unfinished'), 'half')
   await files.open()
   files.write('ABC123', ONE)
+  mkdirSync(join(folder.dir, '.unfinished'))
   writeFileSync(join(folder.dir, '.unfinished', 'ABC123-crashed'), 'half')
-  await new QrFiles(folder).open()
-  expect(folder.unfinished()).toEqual([])
+  await files.open()
+  files.write('ABC124', TWO)
+  expect(folder.names()).toEqual(['ABC123.png', 'ABC124.png'])
   expect(readFileSync(files.path('ABC123'))).toEqual(Buffer.from(ONE))
 })
 
-test('from the moment retireAll returns no old image is found, and new ones are kept', async () => {
+test('from the moment images are retired no old one is found, and new ones are kept', async () => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   await files.open()
   const codes = Array.from({ length: 300 }, (_, n) => `CODE${n}00`)
   for (const code of codes) files.write(code, ONE)
 
-  const deleted = files.retireAll()
+  retireImages(folder.dir)
   expect(codes.filter((code) => existsSync(files.path(code)))).toEqual([])
   files.write('CODE000', TWO)
-  await deleted
-  expect(folder.names()).toEqual(['.unfinished', 'CODE000.png'])
+  await files.open()
+  expect(folder.names()).toEqual(['CODE000.png'])
   expect(readFileSync(files.path('CODE000'))).toEqual(Buffer.from(TWO))
   expect(readdirSync(folder.parent)).toEqual(['qr'])
 })
 
 test('images can be retired while earlier ones are still being deleted, and with none there', async () => {
   await using folder = await testFolder()
-  const files = new QrFiles(folder)
-  const opened = files.open()
+  const files = new QrFiles(folder.dir)
+  retireImages(folder.dir)
   files.write('ABC123', ONE)
-  const first = files.retireAll()
-  files.write('ABC123', TWO)
-  await Promise.all([opened, first, files.retireAll(), files.retireAll()])
-  expect(folder.names()).toEqual(['.unfinished'])
+  retireImages(folder.dir)
+  const opened = files.open()
+  retireImages(folder.dir)
+  await Promise.all([opened, files.open()])
+  expect(folder.names()).toEqual([])
   expect(readdirSync(folder.parent)).toEqual(['qr'])
 })
 
@@ -158,17 +156,17 @@ test('starting deletes images whose deletion a crash cut short, and nothing else
   writeFileSync(join(folder.parent, 'qr.retired-before-the-crash', 'ABC123.png'), ONE)
   mkdirSync(join(folder.parent, 'qr-backup'))
   mkdirSync(join(folder.parent, 'logos'))
-  await new QrFiles(folder).open()
+  await new QrFiles(folder.dir).open()
   expect(readdirSync(folder.parent).sort()).toEqual(['logos', 'qr', 'qr-backup'])
 })
 
 test('the folder is whole again after a crash in the middle of retiring', async () => {
   await using folder = await testFolder()
   mkdirSync(join(folder.parent, 'qr.retired-just-now'), { recursive: true })
-  const files = new QrFiles(folder)
+  const files = new QrFiles(folder.dir)
   await files.open()
   files.write('ABC123', ONE)
-  expect(folder.names()).toEqual(['.unfinished', 'ABC123.png'])
+  expect(folder.names()).toEqual(['ABC123.png'])
 })
 
 async function testFolder() {
@@ -178,7 +176,6 @@ async function testFolder() {
     parent,
     dir,
     names: () => readdirSync(dir).sort(),
-    unfinished: () => readdirSync(join(dir, '.unfinished')),
     [Symbol.asyncDispose]: () => rm(parent, { recursive: true, force: true }),
   }
 }
@@ -188,8 +185,8 @@ async function testFolder() {
  */
 function endlessWriter(dir: string, length: number): string {
   return `
-    import { QrFiles } from ${JSON.stringify(join(import.meta.dir, 'files.ts'))}
-    const files = new QrFiles({ dir: ${JSON.stringify(dir)} })
+    import { QrFiles, retireImages } from ${JSON.stringify(join(import.meta.dir, 'files.ts'))}
+    const files = new QrFiles(${JSON.stringify(dir)})
     await files.open()
     const images = [1, 2].map((byte) => new Uint8Array(${length}).fill(byte))
     for (;;) for (const image of images) {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
+  existsSync,
   fchmodSync,
   mkdirSync,
   openSync,
@@ -15,39 +16,48 @@ import { basename, dirname, join } from 'node:path'
 import { assert } from '../lib/assert.ts'
 import { flushToDisk } from '../lib/flush.ts'
 
-/** The folder of the stored images. */
+/** The folder of the stored images. It is renamed at times, so it must not be a mount point. */
 export const imageFolder = (dataDir: string): string => join(dataDir, 'cdn', 'qr')
 
-interface QrFilesOptions {
-  /** The folder of the images. It is renamed at times, so it must not be a mount point. */
-  dir: string
+/**
+ * Removes all images in one step: when this returns, no path leads to an old image, not even after
+ * a power loss. The next `QrFiles.open` of the folder deletes them.
+ */
+export function retireImages(dir: string): void {
+  if (!existsSync(dir)) return
+  renameSync(dir, `${dir}${RETIRED}${randomUUID()}`)
+  flushToDisk(dirname(dir))
 }
+
+const RETIRED = '.retired-'
 
 /**
  * Stored images, `<code>.png` in one folder. A file under its final name is always whole: it is
- * written in `.unfinished` inside the folder, flushed to the disk and renamed. All operations are
- * synchronous, except for deleting retired images. Only one object at a time may write to a folder.
+ * written as `.unfinished`, flushed to the disk and renamed. All operations except `open` are
+ * synchronous. Only one object at a time may write to a folder.
  */
 export class QrFiles {
   readonly #dir: string
   readonly #unfinished: string
-  /** Settles with the latest deletion and never rejects: callers get promises of their own. */
-  #deleting: Promise<void> = Promise.resolve()
 
-  constructor({ dir }: QrFilesOptions) {
+  constructor(dir: string) {
     this.#dir = dir
     this.#unfinished = join(dir, '.unfinished')
   }
 
   /**
-   * Creates the folder and removes unfinished files of a crash. The writing object calls it before
-   * its first write. Resolves when retired images are deleted; no caller needs to await it. Rejects
-   * if the disk refuses: the first write retries.
+   * Creates the folder and removes what a kill left unfinished. Resolves when retired images are
+   * deleted; no caller needs to await it. Rejects if the disk refuses: the first write and the next
+   * `open` retry.
    */
   async open(): Promise<void> {
-    rmSync(this.#unfinished, { recursive: true, force: true })
-    this.#createFolders()
-    await this.#deleteRetired()
+    this.#removeUnfinished()
+    createFolder(this.#dir)
+    const parent = dirname(this.#dir)
+    const prefix = `${basename(this.#dir)}${RETIRED}`
+    for (const name of readdirSync(parent)) {
+      if (name.startsWith(prefix)) await rm(join(parent, name), { recursive: true, force: true })
+    }
   }
 
   /** Path of a code's image, stored or not. Throws if `code` is not 6 to 20 of A–Z and 0–9. */
@@ -62,12 +72,13 @@ export class QrFiles {
    */
   write(code: string, bytes: Uint8Array): void {
     const path = this.path(code)
-    const unfinished = join(this.#unfinished, `${code}-${randomUUID()}`)
     try {
-      this.#writeFlushed(unfinished, bytes)
-      renameSync(unfinished, path)
+      // An operator may have removed the folder, to have the images rendered again.
+      createFolder(this.#dir)
+      writePublic(this.#unfinished, bytes)
+      renameSync(this.#unfinished, path)
     } catch (error) {
-      rmSync(unfinished, { force: true })
+      this.#removeUnfinished()
       throw error
     }
   }
@@ -77,54 +88,9 @@ export class QrFiles {
     rmSync(this.path(code), { force: true })
   }
 
-  /**
-   * Removes all images in one step: when this returns, no path leads to an old image, not even
-   * after a power loss. Resolves when they are deleted; no caller needs to await it.
-   */
-  retireAll(): Promise<void> {
-    this.#createFolders()
-    renameSync(this.#dir, `${this.#dir}${RETIRED}${randomUUID()}`)
-    this.#createFolders()
-    flushToDisk(dirname(this.#dir))
-    return this.#deleteRetired()
-  }
-
-  /**
-   * Deletes retired images, also those from before a crash, one folder after the other. Rejects if
-   * the disk refuses; the next `open` retries.
-   */
-  #deleteRetired(): Promise<void> {
-    const deleted = this.#deleting.then(() => this.#deleteFolders())
-    this.#deleting = deleted.catch(() => {})
-    return deleted
-  }
-
-  async #deleteFolders(): Promise<void> {
-    const parent = dirname(this.#dir)
-    const prefix = `${basename(this.#dir)}${RETIRED}`
-    for (const name of readdirSync(parent)) {
-      if (name.startsWith(prefix)) await rm(join(parent, name), { recursive: true, force: true })
-    }
-  }
-
-  #writeFlushed(path: string, bytes: Uint8Array): void {
-    try {
-      writePublic(path, bytes)
-    } catch (error) {
-      if (!isMissing(error)) throw error
-      // An operator has emptied the folder while the service runs, to have the images rendered
-      // again.
-      this.#createFolders()
-      writePublic(path, bytes)
-    }
-  }
-
-  #createFolders(): void {
-    // Undefined if all existed: their modes are the operator's.
-    const first = mkdirSync(this.#unfinished, { recursive: true })
-    for (const folder of [dirname(this.#dir), this.#dir]) {
-      if (first && folder.length >= first.length) publish(() => chmodSync(folder, FOLDER_MODE))
-    }
+  /** Earlier releases had a folder of that name. */
+  #removeUnfinished(): void {
+    rmSync(this.#unfinished, { recursive: true, force: true })
   }
 }
 
@@ -135,6 +101,14 @@ export class QrFiles {
  */
 const IMAGE_MODE = 0o644
 const FOLDER_MODE = 0o755
+
+function createFolder(dir: string): void {
+  // Undefined if all existed: their modes are the operator's.
+  const first = mkdirSync(dir, { recursive: true })
+  for (const folder of [dirname(dir), dir]) {
+    if (first && folder.length >= first.length) publish(() => chmodSync(folder, FOLDER_MODE))
+  }
+}
 
 function publish(change: () => void): void {
   try {
@@ -152,10 +126,4 @@ function writePublic(path: string, bytes: Uint8Array): void {
   } finally {
     closeSync(descriptor)
   }
-}
-
-const RETIRED = '.retired-'
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

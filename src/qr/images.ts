@@ -61,7 +61,7 @@ export class QrImages implements CodeImages {
 
   constructor(options: QrImagesOptions) {
     this.#options = options
-    this.#files = new QrFiles({ dir: options.dir })
+    this.#files = new QrFiles(options.dir)
   }
 
   /** Stores the image of a new code in the background. If that fails, it is rendered on demand. */
@@ -96,9 +96,8 @@ export class QrImages implements CodeImages {
 
   /**
    * `client`: its images with a logo are limited. `text`: another address of the code. Throws
-   * AppError: 400 if the image is too small
-   * for its modules, or if the account of the code has no logo; 503 while too many images with a
-   * logo are rendered.
+   * AppError: 400 if the image is too small for its modules, or if the account of the code has no
+   * logo; 503 while too many images with a logo are rendered.
    */
   async render(
     code: Code,

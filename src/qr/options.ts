@@ -14,22 +14,25 @@ export const LEVELS = ['L', 'M', 'Q', 'H'] as const
 /** The caption that stands for the short URL. */
 export const URL_CAPTION = '1'
 
-const SIZE_MESSAGE = `Invalid size: must be an integer between ${SIZE_MIN_PX} and ${SIZE_MAX_PX}`
-
 // Each default precedes its transform: z.toJSONSchema omits a default that follows one.
-const size = z
-  .string(SIZE_MESSAGE)
-  .refine(isPixelSize, SIZE_MESSAGE)
-  .default('512')
-  // Query values are text, but the API documents an integer: these fields override the string.
-  .meta({
-    type: 'integer',
-    minimum: SIZE_MIN_PX,
-    maximum: SIZE_MAX_PX,
-    default: 512,
-    description: 'Width and height of the image in pixels. Ignored for svg.',
-  })
-  .transform(Number)
+const integer = (
+  name: 'size' | 'margin',
+  about: { minimum: number; maximum: number; default: number; description: string },
+) => {
+  const { minimum, maximum } = about
+  const message = `Invalid ${name}: must be an integer between ${minimum} and ${maximum}`
+  const isValid = (text: string) =>
+    /^(?:0|[1-9]\d{0,3})$/.test(text) && Number(text) >= minimum && Number(text) <= maximum
+  return (
+    z
+      .string(message)
+      .refine(isValid, message)
+      .default(String(about.default))
+      // Query values are text, but the API documents an integer: these fields override the string.
+      .meta({ type: 'integer', ...about })
+      .transform(Number)
+  )
+}
 
 const hexColor = (name: 'dark' | 'light', role: string, defaultColor: string) => {
   const message = `Invalid ${name}: must be a hex color like #1a2e4f`
@@ -43,25 +46,8 @@ const hexColor = (name: 'dark' | 'light', role: string, defaultColor: string) =>
     .transform(sixDigits)
 }
 
-const MARGIN_MESSAGE = `Invalid margin: must be an integer between 0 and ${MARGIN_MAX_MODULES}`
 const CAPTION_CONTENT = `at most ${CAPTION_LENGTH_MAX} printable ASCII characters`
 const CAPTION_MESSAGE = `Invalid caption: must be 1 or ${CAPTION_CONTENT}`
-
-const margin = z
-  .string(MARGIN_MESSAGE)
-  .refine(
-    (text) => /^(?:0|[1-9]\d?)$/.test(text) && Number(text) <= MARGIN_MAX_MODULES,
-    MARGIN_MESSAGE,
-  )
-  .default('4')
-  .meta({
-    type: 'integer',
-    minimum: 0,
-    maximum: MARGIN_MAX_MODULES,
-    default: 4,
-    description: 'Light margin on each side, in modules. The standard asks for 4.',
-  })
-  .transform(Number)
 
 const caption = z
   .string(CAPTION_MESSAGE)
@@ -78,10 +64,20 @@ export const QrQuery = z.object({
     .enum(['png', 'svg'], 'Invalid format: must be png or svg')
     .default('png')
     .meta({ description: 'Image format.' }),
-  size,
+  size: integer('size', {
+    minimum: SIZE_MIN_PX,
+    maximum: SIZE_MAX_PX,
+    default: 512,
+    description: 'Width and height of the image in pixels. Ignored for svg.',
+  }),
   dark: hexColor('dark', 'Foreground', '#1a2e4f'),
   light: hexColor('light', 'Background', '#ffffff'),
-  margin,
+  margin: integer('margin', {
+    minimum: 0,
+    maximum: MARGIN_MAX_MODULES,
+    default: 4,
+    description: 'Light margin on each side, in modules. The standard asks for 4.',
+  }),
   level: z
     .enum(LEVELS, 'Invalid level: must be L, M, Q or H')
     .default('M')
@@ -102,13 +98,11 @@ export function parseQrOptions(query: Readonly<Record<string, string | undefined
   // The spec ignores the size of an svg, so an invalid one is accepted.
   const checked = query.format === 'svg' ? { ...query, size: undefined } : query
   const parsed = QrQuery.safeParse(checked)
-  if (parsed.success) return withLevelOfLogo(parsed.data)
-  throw new AppError('invalid_value', parsed.error.issues[0]?.message)
+  if (!parsed.success) throw new AppError('invalid_value', parsed.error.issues[0]?.message)
+  const options = parsed.data
+  // A logo covers modules in the middle: only level H restores them with certainty.
+  return options.logo ? { ...options, level: 'H' } : options
 }
-
-/** A logo covers modules in the middle: only level H restores them with certainty. */
-const withLevelOfLogo = (options: QrOptions): QrOptions =>
-  options.logo ? { ...options, level: 'H' } : options
 
 /** The query of `/api/qr/{code}` for these options, without defaults. */
 export function qrQueryOf(options: Partial<QrOptions>): URLSearchParams {
@@ -126,10 +120,6 @@ export function qrQueryOf(options: Partial<QrOptions>): URLSearchParams {
 /** Throws RangeError unless `color` is written `#rrggbb` in lower case. */
 export function checkColor(color: string): void {
   if (!/^#[0-9a-f]{6}$/.test(color)) throw new RangeError(`not a color like #1a2e4f: ${color}`)
-}
-
-function isPixelSize(text: string): boolean {
-  return /^[1-9]\d{0,3}$/.test(text) && Number(text) >= SIZE_MIN_PX && Number(text) <= SIZE_MAX_PX
 }
 
 function sixDigits(color: string): string {

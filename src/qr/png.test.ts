@@ -3,9 +3,10 @@ import fc from 'fast-check'
 import { PNG } from 'pngjs'
 import { inspectPng } from '../../test/support/decode-qr.ts'
 import type { QrMatrix } from './dots.ts'
-import { encodePng, QUIET_ZONE_MODULES } from './png.ts'
+import { encodePng } from './png.ts'
 
-const COLORS = { dark: '#1a2e4f', light: '#fffefd' }
+const QUIET_ZONE_MODULES = 4
+const OPTIONS = { dark: '#1a2e4f', light: '#fffefd', margin: QUIET_ZONE_MODULES, caption: '' }
 
 /** Square matrices of 1 to 57 modules with an image size that has room for them. */
 const drawings = fc.integer({ min: 1, max: 57 }).chain((size) =>
@@ -20,7 +21,7 @@ const drawings = fc.integer({ min: 1, max: 57 }).chain((size) =>
 test('every pixel shows its module, and everything round the modules is light', () => {
   fc.assert(
     fc.property(drawings, ({ matrix, size }) => {
-      const { width, height, data } = readPixels(encodePng(matrix, { size, ...COLORS }))
+      const { width, height, data } = readPixels(encodePng(matrix, { size, ...OPTIONS }))
       expect([width, height]).toEqual([size, size])
       const scale = Math.floor(size / (matrix.size + 8))
       const half = Math.floor((size - matrix.size * scale) / 2)
@@ -43,7 +44,7 @@ test('every pixel shows its module, and everything round the modules is light', 
 test('the modules are as big as they fit beside four light ones, and the rest is spread evenly', () => {
   fc.assert(
     fc.property(fc.integer({ min: 21, max: 57 }), fc.integer({ min: 65, max: 600 }), (n, size) => {
-      const { data } = readPixels(encodePng(solid(n), { size, ...COLORS }))
+      const { data } = readPixels(encodePng(solid(n), { size, ...OPTIONS }))
       const row = Array.from({ length: size }, (_, x) => {
         const middle = Math.floor(size / 2) * size
         return data.getUint32((middle + x) * 4) === 0x1a2e4fff
@@ -62,7 +63,7 @@ test('the modules are as big as they fit beside four light ones, and the rest is
 test.each([66, 69, 70, 73])(
   'a code of one pixel a module, at %d pixels, is where ZBar reads it',
   (size) => {
-    const { data } = readPixels(encodePng(solid(29), { size, ...COLORS }))
+    const { data } = readPixels(encodePng(solid(29), { size, ...OPTIONS }))
     const pixels = Array.from({ length: size * size }, (_, n) => data.getUint32(n * 4))
     const first = pixels.indexOf(0x1a2e4fff)
     expect([(first % size) % 2, Math.floor(first / size) % 2]).toEqual([1, 1])
@@ -71,7 +72,7 @@ test.each([66, 69, 70, 73])(
 
 test('an image has one bit a pixel, two colors, sound checksums and no chunk that it does not need', () => {
   for (const size of [64, 65, 100, 512, 2047, 2048]) {
-    expect(inspectPng(encodePng(solid(21), { size, ...COLORS }))).toEqual({
+    expect(inspectPng(encodePng(solid(21), { size, ...OPTIONS }))).toEqual({
       width: size,
       height: size,
       bitDepth: 1,
@@ -83,12 +84,12 @@ test('an image has one bit a pixel, two colors, sound checksums and no chunk tha
 })
 
 test('the bytes own their buffer, so that moving them to another thread takes nothing else along', () => {
-  const bytes = encodePng(solid(21), { size: 64, ...COLORS })
+  const bytes = encodePng(solid(21), { size: 64, ...OPTIONS })
   expect(bytes.buffer.byteLength).toBe(bytes.byteLength)
 })
 
 test('the same matrix and options give the same bytes', () => {
-  const [first, second] = [1, 2].map(() => encodePng(solid(25), { size: 333, ...COLORS }))
+  const [first, second] = [1, 2].map(() => encodePng(solid(25), { size: 333, ...OPTIONS }))
   expect(first).toEqual(second)
 })
 
@@ -104,11 +105,11 @@ const mistakes = [
 ]
 
 test.each(mistakes)('$name is the mistake of the caller', ({ modules, size, ...colors }) => {
-  expect(() => encodePng(solid(modules), { size, ...COLORS, ...colors })).toThrow(RangeError)
+  expect(() => encodePng(solid(modules), { size, ...OPTIONS, ...colors })).toThrow(RangeError)
 })
 
 test('the least size is one pixel a module with the quiet zone', () => {
-  expect(inspectPng(encodePng(solid(56), { size: 64, ...COLORS })).width).toBe(64)
+  expect(inspectPng(encodePng(solid(56), { size: 64, ...OPTIONS })).width).toBe(64)
 })
 
 function solid(size: number): QrMatrix {

@@ -3,7 +3,7 @@ import type { Log } from '../lib/log.ts'
 import { type Caller, messageOf } from '../lib/thread.ts'
 import type { CodeReads } from '../links/known-codes.ts'
 import type { LinkReads } from '../links/read.ts'
-import { QrFiles } from './files.ts'
+import { retireImages } from './files.ts'
 import type { QrImages } from './images.ts'
 
 /** Setting: the BASE_URL that every stored image was rendered for. */
@@ -28,8 +28,7 @@ export function retireStaleImages(settings: SettingStore, dir: string, baseUrl: 
   }
   // Until all are stored, the images may belong to different BASE_URLs.
   settings.set(NAME, UNFINISHED)
-  // A failed deletion of the old images is retried at the next start.
-  new QrFiles({ dir }).retireAll().catch(() => {})
+  retireImages(dir)
   return true
 }
 

@@ -42,7 +42,7 @@ export type Rendered = { image: Uint8Array<ArrayBuffer> } | { sizeMin: number }
 
 /** Runs on the QR thread, the only one that writes images. */
 export function renderer({ dir }: RendererSettings) {
-  const files = new QrFiles({ dir })
+  const files = new QrFiles(dir)
   const logos = new LRUCache<string, Logo>({ max: LOGOS_MAX })
   // Retired images are deleted in the background. After an error, the next start retries.
   files.open().catch(() => {})

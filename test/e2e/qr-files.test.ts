@@ -281,7 +281,7 @@ test('no path trick reaches a file, inside the image folder or outside it', asyn
   await using app = await testApp({ env: UNLIMITED })
   await app.reserve('SPRING26')
   await stored(app, ['SPRING26'])
-  writeFileSync(join(folderOf(app), '.unfinished', 'SPRING26.png'), 'unfinished')
+  writeFileSync(join(folderOf(app), '.unfinished'), 'unfinished')
   writeFileSync(join(app.dataDir, 'cdn', 'secret.key.png'), 'secret')
   expect(readdirSync(app.dataDir)).toEqual(expect.arrayContaining(['secret.key', 'hopcode.db']))
   for (const target of tricks) {
