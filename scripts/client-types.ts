@@ -3,7 +3,6 @@
  * fails while the file differs from the document.
  */
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import openapiTypes from 'openapi-typescript'
 import { testApp } from '../test/support/app.ts'
 
@@ -22,8 +21,6 @@ interface Schema {
   required?: string[]
   items?: Schema
   anyOf?: Schema[]
-  allOf?: Schema[]
-  $ref?: string
 }
 
 type Content = Record<string, { schema: Schema }>
@@ -47,9 +44,7 @@ export async function clientTypes(): Promise<string> {
   const { body } = await app.call('GET', '/docs/json')
   const { paths } = body as unknown as { paths: Record<string, Record<string, Operation>> }
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
-  const found: Schemas = Object.assign({}, ...operations.map(schemasOf))
-  found.linkProperties = common(found.patchLink_body, found.importLinks_body)
-  const schemas = mapValues(found, (schema, name) => withShared(schema, found, name))
+  const schemas: Schemas = Object.assign({}, ...operations.map(schemasOf))
   const document = { openapi: '3.0.3', info: { title: '', version: '' }, components: { schemas } }
   const text = await openapiTypes(
     document as never,
@@ -107,53 +102,6 @@ function shown(schema: Schema): Schema {
   const about = { type, description, format: isPlain ? undefined : format, example, nullable }
   return { ...parts, ...(JSON.parse(JSON.stringify(about)) as Schema) }
 }
-
-/** Refers to the largest other schema that is a part of this one, here and below. */
-function withShared(schema: Schema, all: Schemas, name?: string): Schema {
-  const { properties, required = [], items, anyOf } = schema
-  if (items) return { ...schema, items: withShared(items, all) }
-  if (anyOf) return { ...schema, anyOf: anyOf.map((one) => withShared(one, all)) }
-  if (!properties) return schema
-  const names = Object.keys(all)
-  const size = (of: string) => Object.keys(all[of]?.properties ?? {}).length
-  const isEarlier = (other: string) =>
-    name === undefined || size(other) < size(name) || names.indexOf(other) < names.indexOf(name)
-  const [base] = names
-    .filter((other) => other !== name && isEarlier(other) && size(other) >= SHARED_MIN)
-    .filter((other) => isPart(all[other] as Schema, schema))
-    .sort((one, other) => size(other) - size(one))
-  const rest = Object.keys(properties).filter((key) => !base || !all[base]?.properties?.[key])
-  const own: Schema = {
-    ...schema,
-    properties: Object.fromEntries(
-      rest.map((key) => [key, withShared(properties[key] as Schema, all)]),
-    ),
-    required: required.filter((key) => rest.includes(key)),
-  }
-  if (!base) return own
-  const reference = { $ref: `#/components/schemas/${base}` }
-  return rest.length === 0 ? reference : { allOf: [reference, own] }
-}
-
-/** The properties that both have. */
-const common = (one?: Schema, other?: Schema): Schema => ({
-  properties: Object.fromEntries(
-    Object.entries(one?.properties ?? {}).filter(([key, property]) =>
-      isDeepStrictEqual(property, other?.properties?.[key]),
-    ),
-  ),
-  required: [],
-})
-
-/** A reference to fewer properties is longer than they are. */
-const SHARED_MIN = 3
-
-const isPart = (base: Schema, schema: Schema) =>
-  Object.entries(base.properties ?? {}).every(
-    ([key, property]) =>
-      isDeepStrictEqual(schema.properties?.[key], property) &&
-      base.required?.includes(key) === schema.required?.includes(key),
-  )
 
 const mapValues = <From, To>(
   values: Record<string, From>,

@@ -37,11 +37,30 @@ export interface Schemas {
   };
   bulkShorten_201: {
     count: number;
-    results: ((Schemas["shorten_201"] & {
+    results: ({
+        /** @example SPRING26 */
+        code: string;
+        url: string;
+        /** @description Shown this once, and never again. */
+        passcode: string;
+        short_url: string;
+        qr_url: string;
+        /** @example 2026-03-01T12:00:00.000Z */
+        created_at: string;
+        reused: false;
         ok: true;
-      }) | (Schemas["shorten_200"] & {
+      } | {
+        /** @example SPRING26 */
+        code: string;
+        url: string;
+        passcode: null;
+        short_url: string;
+        qr_url: string;
+        /** @example 2026-03-01T12:00:00.000Z */
+        created_at: string;
+        reused: true;
         ok: true;
-      }) | ({
+      } | ({
         ok: false;
         url: string | null;
         error: string;
@@ -72,7 +91,13 @@ export interface Schemas {
     limit: number;
     offset: number;
     count: number;
-    items: (Schemas["lookup_200"] & {
+    items: ({
+        /** @example SPRING26 */
+        code: string;
+        url: string | null;
+        /** @example 2026-03-01T12:00:00.000Z */
+        created_at: string;
+        hit_count: number;
         short_url: string;
         qr_url: string;
       })[];
@@ -85,7 +110,13 @@ export interface Schemas {
     created_at: string;
     hit_count: number;
   };
-  getLink_200: Schemas["lookup_200"] & ({
+  getLink_200: {
+    /** @example SPRING26 */
+    code: string;
+    url: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at: string;
+    hit_count: number;
     short_url: string;
     qr_url: string;
     title: string | null;
@@ -103,8 +134,40 @@ export interface Schemas {
     /** @example 2026-03-01T12:00:00.000Z */
     delete_at: string | null;
     aliases: string[];
-  });
-  patchLink_body: Schemas["linkProperties"] & ({
+  };
+  patchLink_body: {
+    /**
+     * @description Shown in the dashboard only.
+     * @example Poster
+     */
+    title?: string | null;
+    /** @description Stored in small letters. */
+    tags?: string[] | null;
+    /** @description Shown in the dashboard only. */
+    note?: string | null;
+    /** @description Visitors get 404. The code stays reserved. */
+    paused?: boolean | null;
+    /**
+     * @description Visitors get 404 before this time.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    starts_at?: string | null;
+    /**
+     * @description From this time on visitors get 410, or `expired_url`.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    expires_at?: string | null;
+    /** @description After so many hits visitors get 410, or `expired_url`. */
+    max_hits?: number | null;
+    /**
+     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
+     * @example https://example.com/spring?from=poster
+     */
+    expired_url?: string | null;
+    /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
+    forward_query?: boolean | null;
+    /** @description Redirects have the header `X-Robots-Tag: noindex`. */
+    no_index?: boolean | null;
     /**
      * @description All further paths that lead to the link, in exact case, without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
      * @example [
@@ -112,9 +175,33 @@ export interface Schemas {
      * ]
      */
     aliases?: string[] | null;
-  });
-  patchLink_200: Schemas["getLink_200"];
-  importLinks_body: Schemas["linkProperties"] & ({
+  };
+  patchLink_200: {
+    /** @example SPRING26 */
+    code: string;
+    url: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    created_at: string;
+    hit_count: number;
+    short_url: string;
+    qr_url: string;
+    title: string | null;
+    tags: string[];
+    note: string | null;
+    paused: boolean;
+    /** @example 2026-03-01T12:00:00.000Z */
+    starts_at: string | null;
+    /** @example 2026-03-01T12:00:00.000Z */
+    expires_at: string | null;
+    max_hits: number | null;
+    expired_url: string | null;
+    forward_query: boolean;
+    no_index: boolean;
+    /** @example 2026-03-01T12:00:00.000Z */
+    delete_at: string | null;
+    aliases: string[];
+  };
+  importLinks_body: {
     /** @description The code that the link gets. Absent: one is generated. */
     code?: string | null;
     /**
@@ -129,7 +216,39 @@ export interface Schemas {
     /** Format: date-time */
     created_at?: string | null;
     hits?: number | null;
-  });
+    /**
+     * @description Shown in the dashboard only.
+     * @example Poster
+     */
+    title?: string | null;
+    /** @description Stored in small letters. */
+    tags?: string[] | null;
+    /** @description Shown in the dashboard only. */
+    note?: string | null;
+    /** @description Visitors get 404. The code stays reserved. */
+    paused?: boolean | null;
+    /**
+     * @description Visitors get 404 before this time.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    starts_at?: string | null;
+    /**
+     * @description From this time on visitors get 410, or `expired_url`.
+     * @example 2026-03-01T12:00:00.000Z
+     */
+    expires_at?: string | null;
+    /** @description After so many hits visitors get 410, or `expired_url`. */
+    max_hits?: number | null;
+    /**
+     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
+     * @example https://example.com/spring?from=poster
+     */
+    expired_url?: string | null;
+    /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
+    forward_query?: boolean | null;
+    /** @description Redirects have the header `X-Robots-Tag: noindex`. */
+    no_index?: boolean | null;
+  };
   importLinks_200: {
     count: number;
     /** @description Links that were created. */
@@ -172,8 +291,28 @@ export interface Schemas {
         hits: number;
       }[];
   };
-  linkHits_200: Schemas["hits_200"] & {
+  linkHits_200: {
     code: string;
+    /**
+     * Format: date-time
+     * @description When the first bucket begins.
+     */
+    from: string;
+    /**
+     * Format: date-time
+     * @description When the last bucket ends.
+     */
+    to: string;
+    by: "hour" | "day";
+    time_zone: "UTC";
+    /** @description Hits in all buckets. */
+    total: number;
+    /** @description In the order of time, also those without hits. */
+    buckets: {
+        /** Format: date-time */
+        start: string;
+        hits: number;
+      }[];
   };
   visits_query: {
     /** @description What the redirects are counted by. */
@@ -223,8 +362,42 @@ export interface Schemas {
     /** @description Redirects with values that are not listed. */
     other: number;
   };
-  linkVisits_200: Schemas["visits_200"] & {
+  linkVisits_200: {
     code: string;
+    by: "referrer" | "country" | "device" | "browser" | "os" | "bot";
+    /**
+     * Format: date-time
+     * @description When the first UTC day begins.
+     */
+    from: string;
+    /**
+     * Format: date-time
+     * @description When the last UTC day ends.
+     */
+    to: string;
+    /** @description All redirects of these days: exact, bots included. */
+    hits: number;
+    /** @description Redirects with details. */
+    known: number;
+    /** @description Under much load, the sums are made from a part of the redirects. */
+    estimated: boolean;
+    /** @description Redirects of people, of those with details. */
+    people: number;
+    /** @description Redirects of bots and previews, of those with details. */
+    bots: number;
+    /** @description The most frequent first; of people, unless `by` is `bot`. */
+    values: {
+        /**
+         * @description A stable key.
+         * @example google.com
+         */
+        value: string;
+        /** @example Google */
+        name: string;
+        hits: number;
+      }[];
+    /** @description Redirects with values that are not listed. */
+    other: number;
   };
   qr_query: {
     /** @description Image format. */
@@ -259,39 +432,5 @@ export interface Schemas {
     /** Format: date-time */
     timestamp: string;
     version: string;
-  };
-  linkProperties: {
-    /**
-     * @description Shown in the dashboard only.
-     * @example Poster
-     */
-    title?: string | null;
-    /** @description Stored in small letters. */
-    tags?: string[] | null;
-    /** @description Shown in the dashboard only. */
-    note?: string | null;
-    /** @description Visitors get 404. The code stays reserved. */
-    paused?: boolean | null;
-    /**
-     * @description Visitors get 404 before this time.
-     * @example 2026-03-01T12:00:00.000Z
-     */
-    starts_at?: string | null;
-    /**
-     * @description From this time on visitors get 410, or `expired_url`.
-     * @example 2026-03-01T12:00:00.000Z
-     */
-    expires_at?: string | null;
-    /** @description After so many hits visitors get 410, or `expired_url`. */
-    max_hits?: number | null;
-    /**
-     * @description An http or https address of at most 8,192 characters, also when it is percent-encoded.
-     * @example https://example.com/spring?from=poster
-     */
-    expired_url?: string | null;
-    /** @description The query of a request is added to the destination, and replaces parameters of the same name. A query of more than 4,096 characters is not added. */
-    forward_query?: boolean | null;
-    /** @description Redirects have the header `X-Robots-Tag: noindex`. */
-    no_index?: boolean | null;
   };
 }
