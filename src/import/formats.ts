@@ -118,7 +118,7 @@ type Reader = (file: SourceFile) => AsyncGenerator<SourceRow, void>
 async function readerOf({ blob }: SourceFile): Promise<Reader> {
   if ((await blob.slice(0, SQLITE.length).text()) === SQLITE) return readSqlite
   const text = (await beginningOf(blob)).start.trimStart()
-  if (text.startsWith(`{"${HEADER_FIELD}"`)) return readLines
+  if (isHeaderLine(text)) return readLines
   if (/^[[{]/.test(text)) return readJson
   const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY )/i.test(text)
   return isDump ? readSql : readCsv
@@ -126,7 +126,10 @@ async function readerOf({ blob }: SourceFile): Promise<Reader> {
 
 const LINE_LENGTH_MAX = 1024 * 1024
 
-/** The lines of an export of Hopcode: each is one value, which needs no reading. */
+/** The first line of each export, which is no link. */
+const isHeaderLine = (text: string): boolean => text.startsWith(`{"${HEADER_FIELD}"`)
+
+/** The links of an export of Hopcode: each line is one value, which needs no reading. */
 async function* readLines({ name, blob }: SourceFile): AsyncGenerator<SourceRow, void> {
   let rest = ''
   let line = 0
@@ -134,9 +137,12 @@ async function* readLines({ name, blob }: SourceFile): AsyncGenerator<SourceRow,
     const parts = (rest + chunk).split('\n')
     rest = parts.pop() ?? ''
     if (rest.length > LINE_LENGTH_MAX) throw new SourceError(`${name} has a line that is too long.`)
-    for (const text of parts) yield { line: ++line, values: { [LINE]: text } }
+    for (const text of parts) {
+      line++
+      if (!isHeaderLine(text)) yield { line, values: { [LINE]: text } }
+    }
   }
-  if (rest !== '') yield { line: ++line, values: { [LINE]: rest } }
+  if (rest !== '' && !isHeaderLine(rest)) yield { line: line + 1, values: { [LINE]: rest } }
 }
 
 /** The value of a line of Hopcode's own format. */

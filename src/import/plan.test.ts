@@ -18,6 +18,16 @@ test('paths that differ in letter case only become aliases, and all others codes
   ])
 })
 
+test('the first line of an export is no row, also where one export follows another', async () => {
+  const { format, lines, rows } = await imported([
+    '{"hopcode_export":1}\n{"code":"SPRING26","url":null}\n' +
+      '{"hopcode_export":1}\n{"code":"SUMMER26","url":"https://e.com"}',
+  ])
+  expect(format).toBe('hopcode')
+  expect(lines.map(({ code }) => code)).toEqual(['SPRING26', 'SUMMER26'])
+  expect(rows.map(({ line }) => line)).toEqual([2, 4])
+})
+
 test('links with passwords are never open unless the option says so', async () => {
   const csv =
     'url,slug,password,disabled\nhttps://e.com/1,one-1,secret,\nhttps://e.com/2,two-2,,1\n'
