@@ -3,18 +3,50 @@
  * the tests of `SLOW` are left out. A test whose tool is missing is skipped; the end of the output
  * says how to install the tool. Where `CI` is set, that fails the run.
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../test/support/folder.ts'
 import type { MissingTool } from '../test/support/tools.ts'
 
 const ROOT = join(import.meta.dir, '..')
-/** More than cores: many tests wait for a disk or a browser. */
-const PROCESSES = 3
+/** More than cores: many tests wait for a disk, a browser or the end of a fault. */
+const PROCESSES = 4
 const TIMEOUT_MS = 120_000
 /** They break disks, processes and networks, or open every page: together, half of the time. */
 const SLOW = ['test/abuse/**', 'test/cluster/**', 'test/durability/**', 'test/e2e/dashboard-walk*']
+/**
+ * Test files that take long, in seconds on two cores. They start first: one that starts last would
+ * run alone. The numbers need not be exact.
+ */
+const LONG: Readonly<Record<string, number>> = {
+  'test/durability/cluster': 80,
+  'test/durability/cluster-outage': 75,
+  'test/abuse/abuse': 75,
+  'test/cluster/differences': 60,
+  'test/e2e/dashboard-walk': 60,
+  'test/cluster/slow-links': 45,
+  'test/cluster/random-hosts': 45,
+  'test/durability/stop': 35,
+  'test/e2e/sign-in-fairness': 30,
+  'test/e2e/cluster-commands': 28,
+  'test/e2e/dashboard-list-browser': 25,
+  'test/durability/commands': 24,
+  'test/e2e/cluster-recovery': 20,
+  'test/durability/command-errors': 18,
+  'test/durability/cluster-guide': 17,
+  'test/e2e/dashboard-link-browser': 15,
+  'test/durability/cluster-upgrade': 14,
+  'test/e2e/no-visitors-at-rest': 12,
+  'src/cluster/log': 12,
+}
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
+
+/** Writes the times of all test files as `bun test` reads them, with a second for most. */
+function writeTimings(file: string): void {
+  const names = [...new Bun.Glob('{bench,src,test}/**/*.test.ts').scanSync(ROOT)]
+  const times = names.map((name) => [name, 1000 * (LONG[name.replace('.test.ts', '')] ?? 1)])
+  writeFileSync(file, JSON.stringify({ version: 1, files: Object.fromEntries(times) }))
+}
 
 /** A line for each missing tool, with the test files that were skipped without it. */
 function describeMissing(file: string): string[] {
@@ -32,7 +64,14 @@ using folder = temporaryFolder()
 const list = join(folder.path, 'missing-tools')
 // The files of a process share its modules, as in plain `bun test`. Otherwise each file would load
 // the service again.
-const options = [`--parallel=${PROCESSES}`, '--no-isolate', `--timeout=${TIMEOUT_MS}`]
+const timings = join(folder.path, 'timings.json')
+writeTimings(timings)
+const options = [
+  `--parallel=${PROCESSES}`,
+  '--no-isolate',
+  `--timeout=${TIMEOUT_MS}`,
+  `--timings=${timings}`,
+]
 const given = process.argv.slice(2)
 const rest = given.filter((argument) => argument !== '--all')
 const isPart = rest.length === given.length && rest.every((argument) => argument.startsWith('-'))

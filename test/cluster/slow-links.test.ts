@@ -54,7 +54,7 @@ testCluster('with 1 Mbit/s a host catches up, is not ready meanwhile, and says w
   two.proxy.limit(1_000_000)
   const stopWatching = watchReadiness(two)
   const codes: string[] = []
-  for (let i = 0; i < 6; i++) codes.push(...(await bulk(one, key, 400, 800)))
+  for (let i = 0; i < 4; i++) codes.push(...(await bulk(one, key, 400, 800)))
   await eventually('the host is not ready', async () => !(await ready(two)))
   const { reason } = (await (await two.fetch('/-/ready')).json()) as { reason: string }
   expect(reason).toContain('still reading the log')

@@ -41,7 +41,7 @@ const CHANGES: { name: string; says: RegExp; change: (file: string) => void }[] 
 ]
 const CASES = CHANGES.flatMap((change) => FILES.map((file) => ({ ...change, file })))
 
-test.each(CASES)(
+test.concurrent.each(CASES)(
   '$file that is $name under the service: writes are refused, ready says no, redirects go on',
   async ({ file, says, change }) => {
     using folder = temporaryFolder()
@@ -94,7 +94,7 @@ test('a database that was moved away and back: writes go on, and everything is t
   expect(await again.hitCount(code)).toBe(1)
 })
 
-test.each([0, 100, 4096 + 64])(
+test.concurrent.each([0, 100, 4096 + 64])(
   'a hit journal that is cut to %d bytes has its length again before the next hit comes',
   async (bytes) => {
     using folder = temporaryFolder()
