@@ -28,6 +28,15 @@ test('the first line of an export is no row, also where one export follows anoth
   expect(rows.map(({ line }) => line)).toEqual([2, 4])
 })
 
+test('an export and a file of another service are one import, in either order', async () => {
+  const own = '{"hopcode_export":1}\n{"code":"SPRING26","url":null}\n'
+  const other = 'url,slug\nhttps://e.com,summer26\n'
+  const codesOf = async (...files: string[]) =>
+    (await imported(files)).lines.map(({ code }) => code)
+  expect(await codesOf(own, other)).toEqual(['SPRING26', 'summer26'])
+  expect(await codesOf(other, own)).toEqual(['summer26', 'SPRING26'])
+})
+
 test('links with passwords are never open unless the option says so', async () => {
   const csv =
     'url,slug,password,disabled\nhttps://e.com/1,one-1,secret,\nhttps://e.com/2,two-2,,1\n'

@@ -93,7 +93,7 @@ export async function scan(
   for await (const row of linksOf(found, options)) {
     onRow(++found.rows)
     if (options.dryRun) for (const name of namesOf(row)) found.names.add(name)
-    if (typeof row === 'string') continue
+    if (isOwnLine(row)) continue
     const domain = row.domain ?? ''
     found.domains.set(domain, (found.domains.get(domain) ?? 0) + 1)
     if (row.problem || row.url === '') found.bad++
@@ -133,11 +133,20 @@ function listOf(domains: ReadonlyMap<string, number>): string {
 const isChosen = ({ domain }: SourceLink, { domains }: ImportOptions): boolean =>
   !domains || domain === undefined || domains.includes(domain)
 
-/** A line of Hopcode's own format, or a link of another service. */
+/** A line of Hopcode's own format. */
+interface OwnLine {
+  /** From 1, in its file. */
+  line: number
+  text: string
+}
+
+type Row = OwnLine | SourceLink
+const isOwnLine = (row: Row): row is OwnLine => 'text' in row
+
 async function* linksOf(
   { sources }: Pick<Scan, 'sources'>,
   { dateFormat }: ImportOptions,
-): AsyncGenerator<SourceLink | string, void> {
+): AsyncGenerator<Row, void> {
   for (const { format, rows } of sources) {
     const dialect: Dialect = { ...formatOf(format), dateFormat }
     let startedAt = monotonicClock()
@@ -147,7 +156,7 @@ async function* linksOf(
         startedAt = monotonicClock()
       }
       const { [LINE]: text } = row.values
-      if (format === 'hopcode') yield String(text)
+      if (format === 'hopcode') yield { line: row.line, text: String(text) }
       else yield linkOf(row, dialect)
     }
   }
@@ -157,12 +166,12 @@ async function* linksOf(
 const SLICE_MS = 2
 
 /** What a row may have in common with others. */
-function namesOf(row: SourceLink | string): string[] {
-  if (typeof row !== 'string') {
+function namesOf(row: Row): string[] {
+  if (!isOwnLine(row)) {
     const { data } = Url.safeParse(row.url)
     return data ? [...row.paths, data.href] : []
   }
-  const parsed = parseLine(row)
+  const parsed = parseLine(row.text)
   if ('outcome' in parsed) return []
   const { code, aliases, aliasesAnyCase, url } = parsed
   return [...(code ? [code] : []), ...aliases, ...aliasesAnyCase, ...(url ? [url.href] : [])]
@@ -189,11 +198,9 @@ export async function* run(
     summary.rows += rows.length
     return [...rows]
   }
-  let line = 0
   let pending: Promise<ImportedRow[]> = Promise.resolve([])
   for await (const row of inOrder(found, options)) {
-    line++
-    if (typeof row === 'string') batch.addLine(line, row)
+    if (isOwnLine(row)) batch.addLine(row)
     else batch.addLink(row, summary)
     if (!batch.isFull) continue
     // The next rows are read while the service works.
@@ -210,7 +217,8 @@ export async function* run(
 /** Oldest first, if there are not too many: lists show the newest link first. */
 async function* inOrder(found: Scan, options: ImportOptions) {
   const { domains = [] } = options
-  const isSorted = found.rows <= SORTED_ROWS_MAX && found.format !== 'hopcode'
+  const hasOwnLines = found.sources.some(({ format }) => format === 'hopcode')
+  const isSorted = found.rows <= SORTED_ROWS_MAX && !hasOwnLines
   if (!isSorted) {
     yield* linksOf(found, options)
     return
@@ -264,9 +272,9 @@ class Batch {
     )
   }
 
-  /** A line of Hopcode's own format. */
-  addLine(line: number, text: string): void {
-    if (text.trim() !== '') this.#add({ line, path: '', notes: [] }, text, text)
+  addLine(own: OwnLine): void {
+    const { line, text } = own
+    if (text.trim() !== '') this.#add({ line, path: '', notes: [] }, text, own)
   }
 
   addLink(link: SourceLink, summary: Summary): void {
@@ -282,13 +290,13 @@ class Batch {
     this.#add(row, JSON.stringify(lineOf(link, this.#options, this.#scan.paths)), link)
   }
 
-  #add(row: SentRow, text: string, source: SourceLink | string): void {
+  #add(row: SentRow, text: string, source: Row): void {
     this.#rows.push({ ...row, shared: this.#sharedOf(text, source) })
     this.#lines.push(text)
     this.#characters += text.length
   }
 
-  #sharedOf(text: string, source: SourceLink | string): SentRow['shared'] {
+  #sharedOf(text: string, source: Row): SentRow['shared'] {
     if (!this.#options.dryRun || !namesOf(source).some(this.#scan.names.isShared)) return undefined
     const row = parseLine(text)
     if ('outcome' in row) return undefined
