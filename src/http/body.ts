@@ -54,7 +54,7 @@ export class RequestBodies {
     try {
       const bytes =
         declared === undefined || declared > SMALL_BODY_MAX
-          ? await readChunks(request, { declared, bytesMax: expected, hold })
+          ? await readChunks(request, expected, hold)
           : await readSmall(request, hold)
       const dispose = () => {
         hold[Symbol.dispose]()
@@ -108,49 +108,27 @@ async function readSmall(request: Request, hold: Hold): Promise<Uint8Array> {
   return bytes
 }
 
-interface ChunkOptions {
-  declared: number | undefined
-  bytesMax: number
-  hold: Hold
-}
-
 /**
  * Counts a body as it arrives. Each chunk is copied into one buffer at once: a body sent byte by
  * byte would take gigabytes as separate chunks. Pages of the buffer that nothing was written to use
  * no memory.
  */
-async function readChunks(
-  request: Request,
-  { declared, bytesMax, hold }: ChunkOptions,
-): Promise<Uint8Array> {
-  const whole = declared === undefined ? new Bun.ArrayBufferSink() : wholeBuffer(declared)
+async function readChunks(request: Request, bytesMax: number, hold: Hold): Promise<Uint8Array> {
+  const whole = new Uint8Array(bytesMax)
   let length = 0
   try {
     for await (const chunk of request.body ?? []) {
-      length += chunk.byteLength
-      if (length > bytesMax) throw tooLarge(bytesMax)
+      if (length + chunk.byteLength > bytesMax) throw tooLarge(bytesMax)
       hold.take(chunk.byteLength)
-      whole.write(chunk)
+      whole.set(chunk, length)
+      length += chunk.byteLength
       // Else the stream may still write to the rest of the buffer.
       if (chunk.byteLength === chunk.buffer.byteLength) release(chunk)
     }
-    return new Uint8Array(whole.end() as ArrayBuffer)
+    return whole.subarray(0, length)
   } catch (error) {
-    release(new Uint8Array(whole.end() as ArrayBuffer))
+    release(whole)
     throw error
-  }
-}
-
-/** Like a sink, for a body whose length is known: a sink would copy it while it grows. */
-function wholeBuffer(bytes: number) {
-  const whole = new Uint8Array(bytes)
-  let length = 0
-  return {
-    write(chunk: Uint8Array): void {
-      whole.set(chunk, length)
-      length += chunk.byteLength
-    },
-    end: () => whole.buffer,
   }
 }
 
