@@ -98,76 +98,72 @@ export const countUnsent = ({ unsent, address }: UnsentDeps) =>
     },
   )
 
-/**
- * The same response as a stream. The next chunk is pulled when the connection has accepted the last
- * one. The stream is canceled if its connection is closed or its request was HEAD.
- */
+/** The same response, in chunks. */
 function inChunks(response: Response, hold: Hold): Response {
-  let source: Response | undefined = response
-  let whole: Uint8Array = new Uint8Array()
-  let at = 0
-  const release = () => {
-    source = undefined
-    whole = new Uint8Array()
-    hold[Symbol.dispose]()
-  }
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (source) {
-          whole = await source.bytes()
-          source = undefined
-        }
-        controller.enqueue(whole.subarray(at, at + CHUNK_BYTES))
-        at += CHUNK_BYTES
-        if (at < whole.length) return
-        release()
-        controller.close()
-      },
-      cancel: release,
-    },
-    { highWaterMark: 0 },
-  )
   const headers = new Headers(response.headers)
   headers.delete('content-length')
+  const body = streamOf(chunksOf(response, hold), hold)
   return new Response(body, { status: response.status, headers })
 }
 
+async function* chunksOf(response: Response, hold: Hold): Chunks<Uint8Array> {
+  try {
+    const whole = await response.bytes()
+    for (let at = 0; at < whole.length; at += CHUNK_BYTES) {
+      yield whole.subarray(at, at + CHUNK_BYTES)
+    }
+  } finally {
+    hold[Symbol.dispose]()
+  }
+}
+
 /**
- * A body that is generated while it is sent: the next chunk is read when the previous one has been
- * sent, so that chunks do not accumulate. `hold` ends with the body. Throws if the first chunk
- * cannot be read, so that the response has the right status.
+ * A body that is generated while it is sent, so that chunks do not accumulate. `hold` ends with the
+ * body. Throws if the first chunk cannot be read, so that the response has the right status.
  */
 export async function generatedBody(
-  chunks: AsyncGenerator<string, void, undefined>,
+  texts: Chunks<string>,
   hold: Hold,
 ): Promise<ReadableStream<Uint8Array>> {
+  const chunks = encoded(texts, hold)
+  return streamOf(chunks, hold, await chunks.next())
+}
+
+async function* encoded(texts: Chunks<string>, hold: Hold): Chunks<Uint8Array> {
   const encoder = new TextEncoder()
-  const next = async () => {
-    let isLast = true
-    try {
-      const chunk = await chunks.next()
-      isLast = chunk.done === true
-      return chunk
-    } finally {
-      // Also after a failed read, which ends the stream.
-      if (isLast) hold[Symbol.dispose]()
-    }
+  try {
+    for await (const text of texts) yield encoder.encode(text)
+  } finally {
+    hold[Symbol.dispose]()
   }
-  let first: IteratorResult<string, void> | undefined = await next()
+}
+
+type Chunks<Chunk> = AsyncGenerator<Chunk, void, undefined>
+
+/**
+ * The next chunk is read when the connection has accepted the last one. The stream is canceled if
+ * its connection is closed or its request was HEAD.
+ */
+function streamOf(
+  chunks: Chunks<Uint8Array>,
+  hold: Hold,
+  first?: IteratorResult<Uint8Array, void>,
+): ReadableStream<Uint8Array> {
+  let read = first
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = first ?? (await next())
-        first = undefined
-        if (done) return controller.close()
-        controller.enqueue(encoder.encode(value))
+        const { done, value } = read ?? (await chunks.next())
+        read = undefined
+        if (done) controller.close()
+        else controller.enqueue(value)
       },
       async cancel() {
+        // Chunks of which none was read do not end it.
         hold[Symbol.dispose]()
         await chunks.return()
       },
     },
-    { highWaterMark: 1 },
+    { highWaterMark: 0 },
   )
 }
