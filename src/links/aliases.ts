@@ -82,7 +82,6 @@ interface StoredAlias {
 export class AliasReads {
   readonly #byPath
   readonly #ofLinks
-  readonly #ofLink
 
   constructor(db: Database) {
     const select = `SELECT link_id AS linkId, code FROM aliases JOIN links ON links.id = link_id`
@@ -92,9 +91,6 @@ export class AliasReads {
     this.#ofLinks = db.prepare<StoredAlias & { linkId: number }, [string]>(
       `SELECT link_id AS linkId, path, any_case AS anyCase FROM aliases
        WHERE link_id IN (SELECT value FROM json_each(?)) ORDER BY path`,
-    )
-    this.#ofLink = db.prepare<{ path: string }, [number]>(
-      'SELECT path FROM aliases WHERE link_id = ? ORDER BY path',
     )
   }
 
@@ -106,18 +102,16 @@ export class AliasReads {
 
   /** The aliases of links, by their ids. */
   ofLinks(linkIds: readonly number[]): Map<number, StoredAlias[]> {
-    const found = new Map<number, StoredAlias[]>()
-    for (const { linkId, ...alias } of this.#ofLinks.all(JSON.stringify(linkIds))) {
-      const others = found.get(linkId)
-      if (others) others.push(alias)
-      else found.set(linkId, [alias])
-    }
-    return found
+    return Map.groupBy(this.#ofLinks.all(JSON.stringify(linkIds)), ({ linkId }) => linkId)
   }
 
   /** The aliases of a link, in alphabetical order. */
   ofLink(linkId: number): string[] {
-    return this.#ofLink.all(linkId).map(({ path }) => path)
+    return (
+      this.ofLinks([linkId])
+        .get(linkId)
+        ?.map(({ path }) => path) ?? []
+    )
   }
 }
 

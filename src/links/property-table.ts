@@ -111,38 +111,20 @@ interface Values {
 export type Kind = keyof Values
 type Cell = string | number | null
 
-/** How the values of a kind are stored in a column, and returned by the API. */
+/** How the values of a kind are stored in a column. Those of other kinds are stored as they are. */
 interface Format<Value> {
   read(cell: Cell): Value
   write(value: Value): Cell
-  toJson(value: Value): unknown
 }
 
-/** Stored and returned as it is. */
-const plain = <Value extends Cell>(): Format<Value> => ({
-  read: (cell) => cell as Value,
-  write: (value) => value,
-  toJson: (value) => value,
-})
-
-const FORMATS: { readonly [Name in Kind]: Format<Values[Name]> } = {
-  line: plain(),
-  text: plain(),
-  url: plain(),
-  count: plain(),
-  time: {
-    ...plain<number | null>(),
-    toJson: (value) => (value === null ? null : isoTime(value)),
-  },
+const FORMATS: { readonly [Name in Kind]?: Format<Values[Name]> } = {
   flag: {
     read: (cell) => cell === 1,
     write: (value) => (value ? 1 : 0),
-    toJson: (value) => value,
   },
   tags: {
     read: (cell) => (cell === null ? [] : (JSON.parse(cell as string) as string[])),
     write: (tags) => (tags.length === 0 ? null : JSON.stringify(tags)),
-    toJson: (tags) => tags,
   },
 }
 
@@ -176,17 +158,23 @@ export type PropertiesRow = Record<PropertyName, Cell>
 /** Selects a `PropertiesRow` of `links`. */
 export const PROPERTY_COLUMNS = PROPERTIES.map(({ name }) => name).join(', ')
 
-const formatOf = (kind: Kind) => FORMATS[kind] as Format<unknown>
+const formatOf = (kind: Kind) => FORMATS[kind] as Format<unknown> | undefined
 
 export const readProperties = (row: PropertiesRow): LinkProperties =>
-  mapped(({ name, kind }) => formatOf(kind).read(row[name])) as LinkProperties
+  mapped(({ name, kind }) => formatOf(kind)?.read(row[name]) ?? row[name]) as LinkProperties
 
 /** In the order of `PROPERTY_COLUMNS`. */
 export const cellsOf = (properties: LinkProperties): Cell[] =>
-  PROPERTIES.map(({ name, kind }) => formatOf(kind).write(properties[name]))
+  PROPERTIES.map(({ name, kind }) => {
+    const format = formatOf(kind)
+    return format ? format.write(properties[name]) : (properties[name] as Cell)
+  })
 
 export const propertiesView = (properties: LinkProperties): PropertyJson =>
-  mapped(({ name, kind }) => formatOf(kind).toJson(properties[name])) as PropertyJson
+  mapped(({ name, kind }) => {
+    const value = properties[name]
+    return kind === 'time' && value !== null ? isoTime(value as number) : value
+  }) as PropertyJson
 
 const mapped = <Value>(read: (property: Property) => Value) =>
   Object.fromEntries(PROPERTIES.map((one) => [one.name, read(one)])) as Record<PropertyName, Value>

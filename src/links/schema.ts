@@ -198,7 +198,6 @@ export type ListView = z.infer<typeof ListView>
 /** The JSON of properties in requests and responses, derived from their table. */
 
 const hasAtMost = (text: string, characters: number) => [...text].length <= characters
-const orNull = (text: string) => (text === '' ? null : text)
 
 const BAD_TAG = `Invalid tags: each must have 1 to ${TAG_MAX} characters and no comma`
 export const BAD_TAGS = `Invalid tags: must be a list of at most ${TAGS_MAX}`
@@ -220,31 +219,32 @@ export const Tag = z
 
 const TIME_PATTERN = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
+/** A text property. `refused`: characters that it cannot contain. */
+const textBody = (
+  { name, description, max = 0 }: SettableProperty,
+  { what, refused, example }: { what: string; refused: RegExp; example?: string },
+) => {
+  const most = max.toLocaleString('en')
+  const message = `Invalid ${name}: must be ${what} of at most ${most} characters`
+  return z
+    .string(message)
+    .trim()
+    .refine((text) => hasAtMost(text, max), message)
+    .refine((text) => text.isWellFormed() && !refused.test(text), message)
+    .meta({ description, maxLength: max, ...(example && { example }) })
+    .transform((text) => text || null)
+    .nullish()
+}
+
 /** The value of a property in a request, by its kind. Null clears it. */
 const BODIES: { readonly [Name in Kind]: (property: SettableProperty) => z.ZodType } = {
-  line: ({ name, description, max = 0 }) => {
-    const message = `Invalid ${name}: must be one line of at most ${max} characters`
-    return z
-      .string(message)
-      .trim()
-      .refine((text) => hasAtMost(text, max), message)
-      .refine((text) => text.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text), message)
-      .meta({ description, maxLength: max, example: 'Poster' })
-      .transform(orNull)
-      .nullish()
-  },
-  text: ({ name, description, max = 0 }) => {
-    const most = max.toLocaleString('en')
-    const message = `Invalid ${name}: must be a text of at most ${most} characters`
-    return z
-      .string(message)
-      .trim()
-      .refine((text) => hasAtMost(text, max), message)
-      .refine((text) => text.isWellFormed() && !/[^\P{Cc}\t\r\n]/u.test(text), message)
-      .meta({ description, maxLength: max })
-      .transform(orNull)
-      .nullish()
-  },
+  line: (property) =>
+    textBody(property, {
+      what: 'one line',
+      refused: /[\p{Cc}\p{Zl}\p{Zp}]/u,
+      example: 'Poster',
+    }),
+  text: (property) => textBody(property, { what: 'a text', refused: /[^\P{Cc}\t\r\n]/u }),
   tags: ({ description }) =>
     z
       .array(Tag, BAD_TAGS)
