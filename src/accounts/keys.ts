@@ -115,13 +115,17 @@ const WORKING_KEYS_MAX = 2 * KEYS_MAX
 /** `gone`: the key was rotated, revoked or ended meanwhile. */
 type KeyResult = { keyId: number } | { refused: 'name_taken' | 'too_many' | 'gone' }
 
-interface KeyReplacement {
+interface KeyCommand {
   accountId: AccountId
+  keyId: number
+  now: number
+}
+
+interface KeyReplacement extends Omit<KeyCommand, 'keyId'> {
   /** Null stands for keys without a name. */
   name?: string | null | undefined
   next?: NewKey
   endsAt: number
-  now: number
 }
 
 /** Runs on the writer thread, inside the transaction of its batch. */
@@ -131,8 +135,7 @@ export function keyWrites(accounts: AccountStore) {
     keys.find((key) => key.id === keyId && hasNoExpiry(key))
 
   return {
-    createKey(command: { accountId: AccountId; key: NewKey; now: number }): KeyResult {
-      const { accountId, key, now } = command
+    createKey({ accountId, key, now }: Omit<KeyCommand, 'keyId'> & { key: NewKey }): KeyResult {
       const keys = accounts.listKeys(accountId, now)
       if (findKeyByName(keys, keyName(key))) return { refused: 'name_taken' }
       if (isFull(keys) || keys.filter(hasNoExpiry).length >= KEYS_MAX)
@@ -141,13 +144,7 @@ export function keyWrites(accounts: AccountStore) {
     },
 
     /** Replaces a key by a new one with its name and scope. */
-    rotateKey(command: {
-      accountId: AccountId
-      keyId: number
-      next: NewKey
-      endsAt: number
-      now: number
-    }): KeyResult {
+    rotateKey(command: KeyCommand & { next: NewKey; endsAt: number }): KeyResult {
       const { accountId, keyId, next, endsAt, now } = command
       const keys = accounts.listKeys(accountId, now)
       const old = findWithoutExpiry(keys, keyId)
@@ -159,13 +156,7 @@ export function keyWrites(accounts: AccountStore) {
     },
 
     /** False if the key expires already, or does not exist. */
-    revokeKey(command: {
-      accountId: AccountId
-      keyId: number
-      endsAt: number
-      now: number
-    }): boolean {
-      const { accountId, keyId, endsAt, now } = command
+    revokeKey({ accountId, keyId, endsAt, now }: KeyCommand & { endsAt: number }): boolean {
       const key = findWithoutExpiry(accounts.listKeys(accountId, now), keyId)
       if (key) accounts.revokeKeys(accountId, endsAt, key.name)
       return key !== undefined
@@ -175,14 +166,13 @@ export function keyWrites(accounts: AccountStore) {
      * For the command line: keys of this name expire at `endsAt`; without a name, all of the
      * account. `next` replaces them.
      */
-    replaceKeys(command: KeyReplacement): void {
-      const { accountId, name, next, endsAt, now } = command
+    replaceKeys({ accountId, name, next, endsAt, now }: KeyReplacement): void {
       accounts.revokeKeys(accountId, endsAt, name)
       if (next) accounts.addKey(accountId, next, now)
     },
 
-    expireKey: (key: { accountId: AccountId; keyId: number; now: number }): boolean =>
-      accounts.expireKey(key.accountId, key.keyId, key.now),
+    expireKey: ({ accountId, keyId, now }: KeyCommand): boolean =>
+      accounts.expireKey(accountId, keyId, now),
 
     noteKeyUses(uses: readonly { keyId: number; at: number }[]): void {
       for (const { keyId, at } of uses) accounts.noteKeyUse(keyId, at)

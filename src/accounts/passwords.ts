@@ -75,8 +75,6 @@ export interface VerifyHooks {
   after: (fits: boolean) => void
 }
 
-const NO_HOOKS: VerifyHooks = { before: () => {}, after: () => {} }
-
 /**
  * Hashes and verifies passwords on a thread of its own, one at a time per queue and ten a second:
  * CPU and memory stay bounded under a login flood. Throws `busy` when too many wait.
@@ -104,7 +102,7 @@ export class Passwords {
     password: string,
     hash: string | null | undefined,
     { queue, key }: Requester,
-    { before, after }: VerifyHooks = NO_HOOKS,
+    hooks?: VerifyHooks,
   ): Promise<boolean> {
     const work = async () => {
       const thread = await this.#open()
@@ -113,10 +111,10 @@ export class Passwords {
         ? { password: normalize(password), hash }
         : { password: DUMMY_PASSWORD, hash: DUMMY_HASH }
       const fits = (await thread.call('verify', input)) && canFit
-      after(fits)
+      hooks?.after(fits)
       return fits
     }
-    return this.#queues[queue].run(key, work, before)
+    return this.#queues[queue].run(key, work, hooks?.before)
   }
 
   /** Finishes the work in progress, and refuses waiting and later calls with `stopping`. */

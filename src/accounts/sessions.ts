@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, isNull, lte, ne, or, sql } from 'drizzle-orm'
+import { and, desc, eq, isNull, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { accounts, sessions } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
@@ -210,6 +210,10 @@ function sessionStarter(db: Database) {
     `SELECT email, plan, is_owner AS isOwner, totp_enabled_at AS totpEnabledAt FROM accounts
      WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
   )
+  const endExpired = db.prepare<null, [number, number, number, Uint8Array | null]>(
+    `DELETE FROM sessions WHERE (is_long = 0 AND (created_at <= ?1 OR seen_at <= ?2))
+       OR created_at <= ?3 OR hash = ?4`,
+  )
   // Never the new session, which looks like the oldest if the clock was set back.
   const endOldest = db.prepare<null, [AccountId, number, number]>(
     `DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2 AND id NOT IN (
@@ -228,14 +232,7 @@ function sessionStarter(db: Database) {
     if (totpEnabledAt !== null && !(factor && useFactor(accountId, factor, createdAt))) {
       return undefined
     }
-    const isTimedOut = or(lte(sessions.createdAt, startedBefore), lte(sessions.seenAt, seenBefore))
-    const isShortExpired = and(eq(sessions.isLong, 0), isTimedOut)
-    const isLongExpired = lte(sessions.createdAt, longBefore)
-    const isReplaced = replaces && eq(sessions.hash, replaces)
-    orm
-      .delete(sessions)
-      .where(or(isShortExpired, isLongExpired, isReplaced))
-      .run()
+    endExpired.run(startedBefore, seenBefore, longBefore, replaces ?? null)
     const times = { createdAt, seenAt: createdAt, provedAt: createdAt }
     const { id } = orm
       .insert(sessions)

@@ -160,9 +160,9 @@ export class AccountStore {
 
   /** Deletes the account and all that belongs to it. Its links must be deleted first. */
   remove(id: AccountId): void {
-    this.#orm.delete(apiKeys).where(eq(apiKeys.accountId, id)).run()
-    this.#orm.delete(qrLogos).where(eq(qrLogos.accountId, id)).run()
-    this.#orm.delete(qrPresets).where(eq(qrPresets.accountId, id)).run()
+    for (const table of [apiKeys, qrLogos, qrPresets]) {
+      this.#orm.delete(table).where(eq(table.accountId, id)).run()
+    }
     const ofAccount = and(eq(visitsByDay.scope, 1), eq(visitsByDay.id, id))
     this.#orm.delete(visitsByDay).where(ofAccount).run()
     this.#orm.delete(accounts).where(eq(accounts.id, id)).run()
@@ -190,17 +190,12 @@ export class AccountStore {
    */
   revokeKeys(id: AccountId, expiresAt: number, name?: string | null): void {
     const hasName = name === null ? isNull(apiKeys.name) : eq(apiKeys.name, name ?? '')
-    this.#orm
-      .update(apiKeys)
-      .set({ endsAt: expiresAt })
-      .where(
-        and(
-          eq(apiKeys.accountId, id),
-          isActive(expiresAt),
-          name === undefined ? undefined : hasName,
-        ),
-      )
-      .run()
+    const isRevoked = and(
+      eq(apiKeys.accountId, id),
+      isActive(expiresAt),
+      name === undefined ? undefined : hasName,
+    )
+    this.#orm.update(apiKeys).set({ endsAt: expiresAt }).where(isRevoked).run()
   }
 
   /** One key expires now. False if the account has no such active key. */

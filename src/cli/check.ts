@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { opendir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Command } from '@commander-js/extra-typings'
 import {
   FOREIGN_ADVICE,
@@ -133,7 +133,6 @@ function checkJournal(dataDir: string, db: Database): Finding {
   }
 }
 
-const IMAGES_PER_QUERY = 500
 const NAMED_MAX = 3
 
 /**
@@ -143,25 +142,17 @@ const NAMED_MAX = 3
 async function checkImages(dir: string, db: Database): Promise<Finding> {
   const check = 'images'
   if (!existsSync(dir)) return note(check, 'none is stored yet; each is created on request')
-  const known = db.prepare<{ code: string }, [string]>(
-    'SELECT value AS code FROM json_each(?) WHERE value IN (SELECT code FROM links)',
-  )
-  const withoutLink = (codes: readonly string[]) => {
-    const existing = new Set(known.all(JSON.stringify(codes)).map(({ code }) => code))
-    return codes.filter((code) => !existing.has(code))
-  }
+  const find = db.prepare<{ id: number }, [string]>('SELECT id FROM links WHERE code = ?')
+  const hasLink = (image: string) => find.get(basename(image, '.png')) !== null
   let stored = 0
   const orphans: string[] = []
-  const chunk: string[] = []
   for await (const { name } of await opendir(dir)) {
     if (!name.endsWith('.png')) continue
     stored++
-    chunk.push(name.slice(0, -'.png'.length))
-    if (chunk.length === IMAGES_PER_QUERY) orphans.push(...withoutLink(chunk.splice(0)))
+    if (!hasLink(name)) orphans.push(name)
   }
-  orphans.push(...withoutLink(chunk))
   // Meanwhile a code may have been claimed, or the image of a deleted code removed.
-  const left = withoutLink(orphans).filter((code) => existsSync(join(dir, `${code}.png`)))
+  const left = orphans.filter((image) => !hasLink(image) && existsSync(join(dir, image)))
   if (left.length === 0) return ok(check, `${stored} stored, each of a code`)
   const says =
     `${left.length} without a code: ${named(left)}. A process that was killed may leave the ` +
@@ -169,10 +160,8 @@ async function checkImages(dir: string, db: Database): Promise<Finding> {
   return note(check, says)
 }
 
-function named(codes: readonly string[]): string {
-  const names = codes.slice(0, NAMED_MAX).map((code) => `${code}.png`)
-  return codes.length > NAMED_MAX ? `${names.join(', ')}, …` : names.join(', ')
-}
+const named = (images: readonly string[]): string =>
+  images.slice(0, NAMED_MAX).join(', ') + (images.length > NAMED_MAX ? ', …' : '')
 
 function noteOldFolders(dataDir: string): Finding[] {
   const findings: Finding[] = []
