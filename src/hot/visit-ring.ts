@@ -41,8 +41,10 @@ export interface RecordedVisit {
   /** How many hits it stands for. */
   weight: number
   client: Client
-  /** A request line and header lines, or the part that fits into a slot. */
-  head: string
+  /** Without its question mark. */
+  query: string
+  /** The first header of each wanted name, in lower case. */
+  headers: ReadonlyMap<string, string>
 }
 
 export interface VisitRequest {
@@ -118,17 +120,25 @@ export class VisitRecorder {
   }
 }
 
+const LINE_FEED = 10
+const SPACE = 32
+const COLON = 58
+const QUESTION_MARK = 63
+
 /** The reading side: one for each ring. */
 export class VisitReader {
   readonly #words: Int32Array
   readonly #slots: Uint32Array
   readonly #bytes: Buffer
+  readonly #headers: readonly string[]
 
-  constructor(memory: SharedArrayBuffer) {
+  /** `headers`: as those of the recorder. */
+  constructor(memory: SharedArrayBuffer, headers: readonly string[]) {
     const { words, slots, bytes } = viewsOf(memory)
     this.#words = words
     this.#slots = slots
     this.#bytes = bytes
+    this.#headers = headers
   }
 
   /** Hits that found the ring full, since the start, modulo 2^32. */
@@ -136,31 +146,31 @@ export class VisitReader {
     return (this.#words[SKIPPED] as number) >>> 0
   }
 
-  get shift(): number {
-    return this.#words[SHIFT] as number
-  }
-
   set shift(shift: number) {
     Atomics.store(this.#words, SHIFT, shift)
   }
 
-  /** Share of the slots that wait to be read, 0 to 1. */
-  get fill(): number {
-    return ((Atomics.load(this.#words, WRITTEN) - (this.#words[READ] as number)) | 0) / RING_SLOTS
-  }
-
-  /** The oldest visit, which is erased from the ring; undefined if there is none. */
-  next(): RecordedVisit | undefined {
+  /** The visits that wait, the oldest first. They are erased from the ring. */
+  take(): RecordedVisit[] {
     const words = this.#words
     const read = words[READ] as number
-    if (read === Atomics.load(words, WRITTEN)) return undefined
-    const slot = read & (RING_SLOTS - 1)
+    const waiting = (Atomics.load(words, WRITTEN) - read) | 0
+    return Array.from({ length: waiting }, (_, n) => {
+      const visit = this.#takeSlot((read + n) & (RING_SLOTS - 1))
+      Atomics.store(words, READ, (read + n + 1) | 0)
+      return visit
+    })
+  }
+
+  #takeSlot(slot: number): RecordedVisit {
     const at = slot * (SLOT_BYTES / 4)
     const slots = this.#slots
     const lengthAndFlag = slots[at + LENGTH] as number
     const isForwarded = lengthAndFlag >= FORWARDED
-    const length = isForwarded ? lengthAndFlag - FORWARDED : lengthAndFlag
-    const start = slot * SLOT_BYTES + 4 * SLOT_WORDS
+    const start = slot * SLOT_BYTES
+    const headStart = start + 4 * SLOT_WORDS
+    const end = headStart + (isForwarded ? lengthAndFlag - FORWARDED : lengthAndFlag)
+    const head = this.#bytes.subarray(headStart, end)
     const visit = {
       linkId: slots[at + LINK] as number,
       weight: slots[at + WEIGHT] as number,
@@ -169,10 +179,34 @@ export class VisitReader {
         keyLow: slots[at + KEY_LOW] as number,
         isForwarded,
       },
-      head: this.#bytes.toString('latin1', start, start + length),
+      query: queryIn(head),
+      headers: this.#headersIn(head),
     }
-    this.#bytes.fill(0, slot * SLOT_BYTES, start + length)
-    Atomics.store(words, READ, (read + 1) | 0)
+    this.#bytes.fill(0, start, end)
     return visit
   }
+
+  /** Of cookies and the like no text is made: texts stay in memory until they are collected. */
+  #headersIn(head: Buffer): Map<string, string> {
+    const headers = new Map<string, string>()
+    for (let at = head.indexOf(LINE_FEED) + 1; at > 0; at = head.indexOf(LINE_FEED, at) + 1) {
+      const name = this.#headers.find((one) => isHeader(head, at, one))
+      if (name === undefined || headers.has(name)) continue
+      const end = head.indexOf(LINE_FEED, at)
+      const value = head.toString('latin1', at + name.length + 1, end < 0 ? head.length : end)
+      headers.set(name, value.trim())
+    }
+    return headers
+  }
+}
+
+function isHeader(head: Buffer, at: number, name: string): boolean {
+  const colon = at + name.length
+  return head[colon] === COLON && head.toString('latin1', at, colon).toLowerCase() === name
+}
+
+function queryIn(head: Buffer): string {
+  const start = head.indexOf(QUESTION_MARK) + 1
+  const end = head.indexOf(SPACE, head.indexOf(SPACE) + 1)
+  return start > 0 && start < end ? head.toString('latin1', start, end) : ''
 }

@@ -7,8 +7,8 @@ const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefo
 function sourceOf(query: string): string {
   const classify = visitClassifier({ countries: undefined, countryHeader: undefined })
   const client = { keyHigh: 0xffff0001, keyLow: 1, isForwarded: false }
-  const head = `GET /ABCDEF?${query} HTTP/1.1\r\nUser-Agent: ${FIREFOX}\r\n\r\n`
-  const keys = classify({ linkId: 1, weight: 1, client, head }) ?? []
+  const headers = new Map([['user-agent', FIREFOX]])
+  const keys = classify({ linkId: 1, weight: 1, client, query, headers }) ?? []
   return keys.filter((key) => kindOf(key) === 'referrer').map(visitValue)[0] ?? ''
 }
 

@@ -1,3 +1,4 @@
+import type { Client } from '../hot/client-address.ts'
 import type { RecordedVisit } from '../hot/visit-ring.ts'
 import { agentClassifier } from './agents.ts'
 import type { Countries } from './country.ts'
@@ -19,7 +20,6 @@ interface ClassifierOptions {
 }
 
 const PREFETCH = /\bprefetch\b|\bprerender\b/i
-const QUERY = /^[A-Z]+ [^ ?]*\?([^ ]*)/
 /** Parameters of a short link that name its source, the most specific first. */
 const SOURCES = ['utm_source', 'source', 'ref']
 const SOURCE_BYTES_MAX = 64
@@ -32,26 +32,24 @@ const COUNTRY = /^[A-Z]{2}$/
  */
 export function visitClassifier({ countries, countryHeader }: ClassifierOptions) {
   const agentKeys = agentClassifier()
-  const patterns = new Map(visitHeaders(countryHeader).map((name) => [name, lineOf(name)]))
   const hasCountries = countries !== undefined || countryHeader !== undefined
 
-  return (visit: RecordedVisit): readonly VisitKey[] | undefined => {
-    const { head } = visit
-    const get = (name: string): string => patterns.get(name)?.exec(head)?.[1] ?? ''
-    if (get('dnt') === '1' || get('sec-gpc') === '1') return undefined
-    const agent = agentKeys(get('user-agent'))
+  return ({ client, query, headers }: RecordedVisit): readonly VisitKey[] | undefined => {
+    if (headers.get('dnt') === '1' || headers.get('sec-gpc') === '1') return undefined
+    const agent = agentKeys(headers.get('user-agent') ?? '')
     if (agent.length === 1) return agent
-    if (PREFETCH.test(get('sec-purpose') + get('purpose'))) return [visitKey('bot', 'prefetch')]
-    const referrer = sourceIn(head) ?? hostOf(get('referer')) ?? DIRECT
+    const purposes = [headers.get('purpose'), headers.get('sec-purpose')].join()
+    if (PREFETCH.test(purposes)) return [visitKey('bot', 'prefetch')]
+    const referrer = sourceIn(query) ?? hostOf(headers.get('referer')) ?? DIRECT
     const keys = [visitKey('referrer', referrer), ...agent]
-    if (hasCountries) keys.push(visitKey('country', countryOf(visit, get)))
+    if (hasCountries) keys.push(visitKey('country', countryOf(client, headers)))
     return keys
   }
 
-  function countryOf({ client }: RecordedVisit, get: (name: string) => string): string {
+  function countryOf(client: Client, headers: RecordedVisit['headers']): string {
     // Anybody can send the header; only a trusted proxy replaces it.
     if (countryHeader !== undefined && client.isForwarded) {
-      const country = get(countryHeader.toLowerCase()).toUpperCase()
+      const country = headers.get(countryHeader.toLowerCase())?.toUpperCase() ?? ''
       // Cloudflare sends XX for an unknown country, and T1 for Tor.
       return COUNTRY.test(country) && country !== 'XX' ? country : UNKNOWN_COUNTRY
     }
@@ -59,12 +57,9 @@ export function visitClassifier({ countries, countryHeader }: ClassifierOptions)
   }
 }
 
-const lineOf = (name: string): RegExp => new RegExp(`\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i')
-
 /** The first source that the query names; undefined without one. */
-function sourceIn(head: string): string | undefined {
-  const query = QUERY.exec(head)?.[1]
-  if (query === undefined || !/(?:utm_source|source|ref)=/.test(query)) return undefined
+function sourceIn(query: string): string | undefined {
+  if (!/(?:utm_source|source|ref)=/.test(query)) return undefined
   const parameters = new URLSearchParams(query)
   for (const name of SOURCES) {
     const text = clean(parameters.get(name) ?? '')
@@ -83,7 +78,7 @@ const clean = (text: string): string =>
     .trim()
 
 /** The host of a referrer without `www.`, or the name of an Android app; never its path. */
-function hostOf(referrer: string): string | undefined {
+function hostOf(referrer = ''): string | undefined {
   const url = URL.parse(referrer)
   if (!url || !/^(?:https?|android-app|ios-app):$/.test(url.protocol)) return undefined
   const host = url.hostname

@@ -1,6 +1,6 @@
 import { type RecordedVisit, RING_SLOTS, SHIFT_MAX, VisitReader } from '../hot/visit-ring.ts'
 import { type Clock, clocksIn, DAY, SECOND } from '../lib/clock.ts'
-import { visitClassifier } from './classify.ts'
+import { visitClassifier, visitHeaders } from './classify.ts'
 import { Countries } from './country.ts'
 import { emptySums, encodeSums, keyLimit, type VisitSums } from './parts.ts'
 import type { VisitBatch } from './store.ts'
@@ -32,8 +32,8 @@ export interface CollectorState {
 const PASS_MS = 100
 /** Visits that are classified per second: at most 3 % of a core. */
 const BUDGET_PER_SECOND = 10_000
-/** Visits that are classified without a pause. */
-const SLICE_MAX = 512
+/** What is left of an earlier load after each pass: hits often come in bursts. */
+const LOAD_DECAY = 0.93
 /** Values of all links that wait to be written. Visits that would add more are skipped. */
 const VALUES_WAITING_MAX = 50_000
 /** So many values are written before a flush is due. */
@@ -42,8 +42,8 @@ const VALUES_FLUSHED = 20_000
 const LINKS_PER_BATCH = 250
 /** Maximum factor by which weights grow for the hits that found the ring full. */
 const SCALE_MAX = 64
-/** Bytes of heads between two garbage collections. */
-const GARBAGE_BYTES = 8 * 1024 * 1024
+/** Visits between two garbage collections: without those, the engine keeps 30 MiB more of texts. */
+const VISITS_PER_COLLECTION = 16_384
 const COUNTRY_CHECK_MS = 60 * SECOND
 
 interface CollectedLink {
@@ -55,14 +55,6 @@ interface CollectedLink {
 function newLink(): CollectedLink {
   const sums = emptySums()
   return { sums, limit: keyLimit(sums.counts, 'link') }
-}
-
-function readSome(reader: VisitReader, max: number): RecordedVisit[] {
-  const visits: RecordedVisit[] = []
-  for (let visit = reader.next(); visit; visit = visits.length < max ? reader.next() : undefined) {
-    visits.push(visit)
-  }
-  return visits
 }
 
 /** Reads the rings, classifies visits and adds them up. Runs on a thread of its own. */
@@ -83,20 +75,23 @@ export class VisitCollector {
   /** Of each ring, the skipped hits that are accounted for. */
   readonly #skipped: Uint32Array
   #declined = 0
+  /** Hits per second: the present rate, or an earlier higher one that fades. */
+  #load = 0
+  #shift = 0
+  #sinceCollection = 0
   #passedAt = performance.now()
   #lagMs = 0
-  #passing: Promise<void> | undefined
-  #garbageBytes = 0
 
   constructor({ rings, countryFile, countryHeader, time }: CollectorSettings) {
-    this.#readers = rings.map((ring) => new VisitReader(ring))
+    const headers = visitHeaders(countryHeader)
+    this.#readers = rings.map((ring) => new VisitReader(ring, headers))
     // A thread that was started again does not know the earlier ones.
     this.#skipped = Uint32Array.from(this.#readers, ({ skipped }) => skipped)
     this.#countries = countryFile === undefined ? undefined : new Countries(countryFile)
     this.#classify = visitClassifier({ countries: this.#countries, countryHeader })
     this.#clock = clocksIn(time).clock
     this.#timers = [
-      setInterval(() => void this.#pass(), PASS_MS),
+      setInterval(() => this.#pass(), PASS_MS),
       setInterval(() => this.#countries?.refresh(), COUNTRY_CHECK_MS),
     ]
   }
@@ -106,8 +101,8 @@ export class VisitCollector {
      * Returns what was collected since the last call, if `isDue` or there is much of it. The caller
      * writes the batches.
      */
-    takeVisits: async ({ isDue }: { isDue: boolean }) => {
-      await this.#pass()
+    takeVisits: ({ isDue }: { isDue: boolean }) => {
+      this.#pass()
       const batches = isDue || this.#values >= VALUES_FLUSHED ? this.#take() : []
       return { batches, state: this.#state() }
     },
@@ -117,15 +112,8 @@ export class VisitCollector {
     for (const timer of this.#timers) clearInterval(timer)
   }
 
-  #pass(): Promise<void> {
-    this.#passing ??= this.#readAll().finally(() => {
-      this.#passing = undefined
-    })
-    return this.#passing
-  }
-
   /** Reads what is in the rings, and adapts how many hits the redirect threads keep. */
-  async #readAll(): Promise<void> {
+  #pass(): void {
     const now = performance.now()
     const elapsedMs = now - this.#passedAt
     this.#passedAt = now
@@ -133,23 +121,25 @@ export class VisitCollector {
     const day = Math.floor(this.#clock() / DAY)
     if (day !== this.#day) this.#ended.push(...this.#takeDay())
     this.#day = day
-    const fills = this.#readers.map(({ fill }) => fill)
     let hits = 0
-    let read = 0
+    let isOverHalfFull = false
     for (const [at, reader] of this.#readers.entries()) {
-      // Not until the ring is empty: under load it never is.
-      const visits = readSome(reader, Math.ceil((fills[at] as number) * RING_SLOTS))
+      const visits = reader.take()
       const weights = this.#weightsOf(at, visits)
       for (const [n, visit] of visits.entries()) {
         const weight = weights[n] as number
         hits += weight
         this.#add(visit, weight)
-        this.#collectGarbage(visit.head.length)
-        if (++read % SLICE_MAX === 0) await new Promise((resolve) => setImmediate(resolve))
       }
+      isOverHalfFull ||= visits.length > RING_SLOTS / 2
+      this.#sinceCollection += visits.length
+    }
+    if (this.#sinceCollection >= VISITS_PER_COLLECTION) {
+      this.#sinceCollection = 0
+      Bun.gc(true)
     }
     // After a shorter time, a few hits that arrived together would look like a high load.
-    this.#adapt(hits / (Math.max(PASS_MS, elapsedMs) / SECOND), fills)
+    this.#adapt(hits / (Math.max(PASS_MS, elapsedMs) / SECOND), isOverHalfFull)
   }
 
   /**
@@ -173,22 +163,12 @@ export class VisitCollector {
     })
   }
 
-  /** Without this, the engine lets hundreds of MiB of heads accumulate. */
-  #collectGarbage(bytes: number): void {
-    this.#garbageBytes += bytes
-    if (this.#garbageBytes < GARBAGE_BYTES) return
-    this.#garbageBytes = 0
-    Bun.gc(true)
-  }
-
-  #adapt(hitsPerSecond: number, fills: readonly number[]): void {
-    const wanted = Math.max(0, Math.ceil(Math.log2(hitsPerSecond / BUDGET_PER_SECOND)))
-    for (const [at, reader] of this.#readers.entries()) {
-      const isOverHalfFull = (fills[at] as number) > 0.5
-      // One step down at a time: the rate of a short pause tells little.
-      const least = isOverHalfFull ? reader.shift + 1 : reader.shift - 1
-      reader.shift = Math.min(SHIFT_MAX, Math.max(wanted, least))
-    }
+  #adapt(hitsPerSecond: number, isOverHalfFull: boolean): void {
+    const doubled = isOverHalfFull ? BUDGET_PER_SECOND * 2 ** (this.#shift + 1) : 0
+    this.#load = Math.max(hitsPerSecond, doubled, this.#load * LOAD_DECAY)
+    const wanted = Math.ceil(Math.log2(this.#load / BUDGET_PER_SECOND))
+    this.#shift = Math.min(SHIFT_MAX, Math.max(0, wanted))
+    for (const reader of this.#readers) reader.shift = this.#shift
   }
 
   #add(visit: RecordedVisit, weight: number): void {
@@ -200,8 +180,7 @@ export class VisitCollector {
     }
     const link = this.#links.get(linkId) ?? newLink()
     const { counts } = link.sums
-    const added = keys.filter((key) => !counts.has(key)).length
-    if (this.#values + added > VALUES_WAITING_MAX) {
+    if (this.#values >= VALUES_WAITING_MAX && keys.some((key) => !counts.has(key))) {
       this.#tooMany += weight
       return
     }
