@@ -27,76 +27,45 @@ import type { Control } from './redirect/threads.ts'
 import { type Outside, openService, type Service } from './service.ts'
 import { isLocal, metricsRoutes, probeRoutes, statusRoutes } from './status/routes.ts'
 
-export interface App {
-  /** The public port. */
-  port: number
-  /** Closes the public port. Open connections are answered as before. */
-  refuseConnections(): Promise<void>
-  /** Waits up to `graceMs` for requests in progress, and closes all connections. */
-  stopListening(graceMs: number): Promise<void>
-  /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
-  operators: Elysia | undefined
-  /** No account exists yet: the service has just been set up. */
-  fresh: boolean
-  /** A link that sets up the owner's account, once; undefined when there is an owner. A secret. */
-  setupLink: string | undefined
-  /**
-   * From now on /-/ready answers 503, and so do waiting sign-ins, which would take too long for a
-   * stop.
-   */
-  beginStop(): Promise<void>
-  /** What commands on the data use. */
-  administration: Pick<
-    Service,
-    | 'accounts'
-    | 'addresses'
-    | 'aliases'
-    | 'aliasRules'
-    | 'blocklist'
-    | 'clock'
-    | 'effects'
-    | 'hasher'
-    | 'hits'
-    | 'maintenance'
-    | 'moderation'
-    | 'pace'
-    | 'plans'
-    | 'properties'
-    | 'random'
-    | 'reader'
-    | 'writer'
-  >
-  /** Hits not counted in the database yet. */
-  hitsWaiting(): number
-  /** See `closeService`. */
-  close(graceMs?: number): Promise<void>
-}
+export type App = Awaited<ReturnType<typeof startApp>>
 
 /**
  * Starts the whole service over `config.dataDir`. Redirects are answered before the rest has
  * started. Throws DataError and ListenError.
  */
-export async function startApp(config: Config, outside: Outside): Promise<App> {
+export async function startApp(config: Config, outside: Outside) {
   const control = Promise.withResolvers<Control>()
   const service = await openService(config, outside, control.promise)
   const http = routes(service)
   control.resolve({ answer: (request) => http.fetch(request), codes: service.codes })
   const { health, dashboard, journal, fresh, setupLink, redirects } = service
   return {
+    /** The public port. */
     port: redirects.port as number,
-    refuseConnections: () => redirects.refuseConnections(),
-    stopListening: (graceMs) => redirects.stop(graceMs),
-    operators: config.metricsListen ? operatorRoutes(service) : undefined,
+    /** No account exists yet: the service has just been set up. */
     fresh,
+    /** A link that sets up the owner's account, once; undefined when there is one. A secret. */
     setupLink,
+    /** Metrics and probes for an address of their own; undefined without `METRICS_LISTEN`. */
+    operators: config.metricsListen ? operatorRoutes(service) : undefined,
+    /** What commands on the data use. */
     administration: service,
+    /** Closes the public port. Open connections are answered as before. */
+    refuseConnections: () => redirects.refuseConnections(),
+    /** Waits up to `graceMs` for requests in progress, and closes all connections. */
+    stopListening: (graceMs: number) => redirects.stop(graceMs),
+    /**
+     * From now on /-/ready answers 503, and so do waiting sign-ins, which would take too long for a
+     * stop.
+     */
     async beginStop() {
       health.beginStop()
       void dashboard.passwords.close()
       await redirects.beginStop()
     },
+    /** Hits not counted in the database yet. */
     hitsWaiting: () => journal.pending,
-    close: (graceMs) => closeService(service, graceMs),
+    close: (graceMs?: number) => closeService(service, graceMs),
   }
 }
 

@@ -200,7 +200,7 @@ async function openFront({ config, outside, log, start, folder }: Base, control:
   })
   const redirects: RedirectThreads = new RedirectThreads({
     count: config.redirectThreads,
-    openWorker: () => start.open('redirect'),
+    start,
     log,
     settings: {
       databaseFile: databaseFile(config.dataDir),
@@ -241,8 +241,8 @@ async function openData({ config, log, start, folder }: Base) {
       observe: writerWork.observe,
       transfer: ports ? [ports.ofWriter.state, ports.ofWriter.applied] : [],
     }),
-    start.again<Reads>('reader', { file }),
-    start.again<Renderer>('qr', { dir: imageFolder(dataDir) }),
+    start.again<Reads>('reader', { prepare: () => ({ settings: { file } }) }),
+    start.again<Renderer>('qr', { prepare: () => ({ settings: { dir: imageFolder(dataDir) } }) }),
   ])
   // The writer thread has the database open by now. Closing its last connection would merge the
   // whole write-ahead log that a crash left.
@@ -285,7 +285,9 @@ async function openVisits(
   if (!rings) return undefined
   const { countryFile, countryHeader } = config
   const settings: CollectorSettings = { rings, countryFile, countryHeader, time: outside.time }
-  const thread = await start.again<CollectorFunctions>('visits', settings)
+  const thread = await start.again<CollectorFunctions>('visits', {
+    prepare: () => ({ settings }),
+  })
   const host = folder.host?.id ?? ''
   const flushMs = outside.visitFlushMs
   return { thread, flusher: new VisitFlusher({ collector: thread, writer, host, log, flushMs }) }
@@ -304,9 +306,9 @@ const openGuards = ({ config, outside }: Base, { db, writer }: Data) => ({
 })
 
 interface LinkParts {
-  front: Pick<Awaited<ReturnType<typeof openFront>>, 'versions' | 'redirects' | 'blocklist'>
-  data: Pick<Data, 'db' | 'writer' | 'reader' | 'qr'>
-  guards: Pick<ReturnType<typeof openGuards>, 'accounts' | 'unsent'>
+  front: Awaited<ReturnType<typeof openFront>>
+  data: Data
+  guards: ReturnType<typeof openGuards>
 }
 
 /** Links, their images and their hits. */
@@ -359,5 +361,6 @@ function openLinks({ config, outside, log, folder }: Base, { front, data, guards
   }
 }
 
-/** The module of a thread. */
-const threadFile = (name: string): URL => new URL(`./threads/${name}.ts`, import.meta.url)
+/** The module of a thread. Threads of one kind have a number behind its name. */
+const threadFile = (name: string): URL =>
+  new URL(`./threads/${name.replace(/-\d+$/, '')}.ts`, import.meta.url)

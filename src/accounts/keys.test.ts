@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { inProcess } from '../../test/support/in-process.ts'
 import { MINUTE } from '../lib/clock.ts'
 import { secureRandom } from '../lib/random.ts'
-import { Thread } from '../lib/thread.ts'
 import { isApiKey, KeyUses, type KeyUseWrites, newApiKey, parseKeyName } from './keys.ts'
 
 // design: 4.15 API key format
@@ -41,7 +41,7 @@ test.each([
 
 function recorder() {
   const written: unknown[] = []
-  const writer = Thread.inProcess<KeyUseWrites>({ noteKeyUses: (uses) => void written.push(uses) })
+  const writer = inProcess<KeyUseWrites>({ noteKeyUses: (uses) => void written.push(uses) })
   return { uses: new KeyUses(writer), written }
 }
 

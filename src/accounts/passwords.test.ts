@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { inProcess } from '../../test/support/in-process.ts'
 import { Thread } from '../lib/thread.ts'
 import { type PasswordFunctions, Passwords } from './passwords.ts'
 
@@ -11,7 +12,7 @@ interface VerifyInput {
 function fakeThread({ failedStarts = 0, sleep = async () => {}, begun = Promise.resolve() } = {}) {
   const asked: VerifyInput[] = []
   const seen = { away: 0, mostAway: 0, starts: 0, sleeps: [] as number[] }
-  const thread = Thread.inProcess<PasswordFunctions>({
+  const thread = inProcess<PasswordFunctions>({
     async hash(password) {
       return password
     },

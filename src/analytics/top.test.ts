@@ -3,10 +3,10 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { bucketAdder } from '../hits/series.ts'
-import { Thread } from '../lib/thread.ts'
 import { type LinkLists, LinkPages, linkLists } from '../links/lists.ts'
 import { lookupKeys, type RangeTopReads, rangeTopReads, TopLinks } from './top.ts'
 
@@ -50,7 +50,7 @@ function setUp(db: Database, links: number, hits: readonly Hit[]) {
   }
   const lookups = { links: 0 }
   const reads = rangeTopReads(db)
-  const reader = Thread.inProcess<RangeTopReads & LinkLists>({
+  const reader = inProcess<RangeTopReads & LinkLists>({
     ...linkLists(db, { rankAtOnce: 4 }),
     ...reads,
     rangeSums(query) {

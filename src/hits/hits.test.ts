@@ -2,12 +2,12 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { CLAIM, HEAD } from '../hot/journal-appender.ts'
 import { JournalFile } from '../hot/journal-file.ts'
 import { createLog } from '../lib/log.ts'
-import { Thread } from '../lib/thread.ts'
 import { HitFlusher } from './flush.ts'
 import { HitCounts, journalFile, openJournal } from './hits.ts'
 import { findJournalPosition, HitReads, type HitWrites, hitWrites } from './store.ts'
@@ -122,7 +122,7 @@ test('a flush that the disk refuses leaves every hit in the journal, and the nex
   using folder = temporaryFolder()
   const { journal, counts, writes } = setUp(folder.path)
   const disk = { full: true }
-  const writer = Thread.inProcess<Pick<HitWrites, 'countHits'>>({
+  const writer = inProcess<Pick<HitWrites, 'countHits'>>({
     countHits(order) {
       if (disk.full) throw new Error('database or disk is full')
       return writes.countHits(order)
@@ -143,7 +143,7 @@ test('a flush that the disk refuses leaves every hit in the journal, and the nex
 test('a flush stops at an append in progress, and the next one counts the hits behind it', async () => {
   using folder = temporaryFolder()
   const { db, journal, counts, writes } = setUp(folder.path)
-  const writer = Thread.inProcess<Pick<HitWrites, 'countHits'>>(writes)
+  const writer = inProcess<Pick<HitWrites, 'countHits'>>(writes)
   const flusher = new HitFlusher({ journal, writer, clock: () => 0, flushMs: 60_000, log: silent })
   const other = journal.attach()
   journal.append(1)

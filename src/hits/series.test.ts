@@ -9,10 +9,10 @@ import {
   NOON,
   SeriesModel,
 } from '../../test/support/hit-series.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import { MIGRATIONS, migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
 import { HOUR } from '../lib/clock.ts'
-import { Thread } from '../lib/thread.ts'
 import {
   type Bucket,
   BucketPruner,
@@ -295,7 +295,7 @@ test('hits from before there were series stay in the count and begin no series',
 function setUpPruner(batches: number) {
   const commands: { now: number; max: number }[] = []
   const state = { isFull: false }
-  const writer = Thread.inProcess<BucketWrites>({
+  const writer = inProcess<BucketWrites>({
     pruneBuckets(command) {
       commands.push(command)
       if (state.isFull) throw new Error('database or disk is full')

@@ -100,15 +100,21 @@ export class RestartingThread<Calls extends Functions<Calls>> implements Caller<
 /** Maximum number of calls that wait for one thread. */
 const CALLS_MAX = 200_000
 
+interface Repeated {
+  /** Called before each start. */
+  prepare: () => Pick<ThreadOptions, 'transfer' | 'onDeath'> & { settings: unknown }
+  onRestart?: () => void
+}
+
 /** Starts threads by name, and logs their end by a fault. */
 export class ThreadStarter {
   readonly #log: Log
-  /** Opens the worker of a thread. */
-  readonly open: (thread: string) => Worker
+  readonly #open: (thread: string) => Worker
 
+  /** `open`: opens the worker of a thread. */
   constructor(log: Log, open: (thread: string) => Worker) {
     this.#log = log
-    this.open = open
+    this.#open = open
   }
 
   once<Calls extends Functions<Calls>>(
@@ -116,7 +122,7 @@ export class ThreadStarter {
     settings: unknown,
     options: Partial<ThreadOptions> = {},
   ): Promise<Thread<Calls>> {
-    return Thread.start<Calls>(this.open(thread), settings, {
+    return Thread.start<Calls>(this.#open(thread), settings, {
       batchMax: 1,
       queueMax: CALLS_MAX,
       ...options,
@@ -130,11 +136,21 @@ export class ThreadStarter {
   /** For a thread without state: it is started again when it ends. */
   again<Calls extends Functions<Calls>>(
     thread: string,
-    settings: unknown,
+    { prepare, onRestart }: Repeated,
   ): Promise<RestartingThread<Calls>> {
-    return RestartingThread.start<Calls>(
-      (onDeath) => this.once<Calls>(thread, settings, { onDeath }),
-      { onRestart: () => this.#log.info('thread.restarted', { thread }) },
-    )
+    const open = (restart: () => void) => {
+      const { settings, onDeath, ...options } = prepare()
+      const end = (error: Error) => {
+        onDeath?.(error)
+        restart()
+      }
+      return this.once<Calls>(thread, settings, { ...options, onDeath: end })
+    }
+    return RestartingThread.start<Calls>(open, {
+      onRestart: () => {
+        this.#log.info('thread.restarted', { thread })
+        onRestart?.()
+      },
+    })
   }
 }

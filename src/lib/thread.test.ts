@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { inProcess } from '../../test/support/in-process.ts'
 import { Thread } from './thread.ts'
 
 /** The functions that the thread below serves. */
@@ -196,7 +197,7 @@ test('the time of a batch is measured from its sending until its answer', async 
 
 test('in process, calls of one tick are one batch, and a throw or a rejection is the error of its call', async () => {
   const sizes: number[] = []
-  const thread = Thread.inProcess<Pick<Calls, 'double' | 'fail'>>(
+  const thread = inProcess<Pick<Calls, 'double' | 'fail'>>(
     {
       double: async (n) => n * 2,
       fail(message) {

@@ -5,13 +5,6 @@ import { DataError } from './data-error.ts'
 
 export type Functions<Calls> = { [Name in keyof Calls]: (args: never) => unknown }
 
-/** The same functions, each free to return a promise. */
-type InProcess<Calls extends Functions<Calls>> = {
-  [Name in keyof Calls]: (
-    args: Parameters<Calls[Name]>[0],
-  ) => ReturnType<Calls[Name]> | Promise<Awaited<ReturnType<Calls[Name]>>>
-}
-
 /** A call of a function by its name. */
 export interface Call {
   name: string
@@ -65,9 +58,10 @@ export interface Caller<Calls extends Functions<Calls>> {
 
 /** The calling side. A `background` call is sent only when no other call waits. */
 export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
-  readonly #worker: Pick<Worker, 'postMessage' | 'terminate'>
+  readonly #worker: Worker
   readonly #options: ThreadOptions
   readonly #monotonic: MonotonicClock
+  readonly #started = Promise.withResolvers<void>()
   #urgent: Waiting[] = []
   #background: Waiting[] = []
   #batch: Waiting[] = []
@@ -79,63 +73,39 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   #sentAt = 0
   #place = 0
 
-  private constructor(worker: Pick<Worker, 'postMessage' | 'terminate'>, options: ThreadOptions) {
+  /** For a worker that has its functions already; otherwise call `start`. */
+  constructor(worker: Worker, options: ThreadOptions) {
     this.#worker = worker
     this.#options = options
     this.#monotonic = options.monotonic ?? monotonicClock
+    // Only `start` awaits it.
+    this.#started.promise.catch(() => {})
+    const end = (why: string) => this.#die(new Error(`a worker thread ended: ${why}`))
+    worker.onerror = ({ message }) => end(message)
+    worker.addEventListener('close', ({ code }) => end(`exit code ${code}`))
+    worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
+      if ('ready' in data) this.#started.resolve()
+      else if ('failed' in data) {
+        this.#dead = new DataError(data.failed)
+        worker.terminate()
+        this.#started.reject(this.#dead)
+      } else if ('stopped' in data) this.#stopped?.()
+      else this.#settle(data)
+    }
   }
 
   /**
    * Resolves once the thread has created its functions from `settings`. Rejects with the thread's
    * error if it cannot.
    */
-  static start<Calls extends Functions<Calls>>(
+  static async start<Calls extends Functions<Calls>>(
     worker: Worker,
     settings: unknown,
     options: ThreadOptions,
   ): Promise<Thread<Calls>> {
     const thread = new Thread<Calls>(worker, options)
-    return new Promise((resolve, reject) => {
-      const end = (why: string) => {
-        const error = new Error(`a worker thread ended: ${why}`)
-        thread.#die(error)
-        reject(error)
-      }
-      worker.onerror = ({ message }) => end(message)
-      worker.addEventListener('close', ({ code }) => end(`exit code ${code}`))
-      worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
-        if ('ready' in data) resolve(thread)
-        else if ('failed' in data) {
-          thread.#dead = new DataError(data.failed)
-          worker.terminate()
-          reject(thread.#dead)
-        } else if ('stopped' in data) thread.#stopped?.()
-        else thread.#settle(data)
-      }
-      worker.postMessage({ start: settings } satisfies ToThread, options.transfer ?? [])
-    })
-  }
-
-  /**
-   * For tests: runs the functions in the calling thread, with the same queue and batches. Needs no
-   * `close`.
-   */
-  static inProcess<Calls extends Functions<Calls>>(
-    functions: InProcess<Calls>,
-    options: Partial<ThreadOptions> = {},
-  ): Thread<Calls> {
-    const { answer } = functionService(functions)
-    const worker = {
-      postMessage(message: ToThread) {
-        if ('stop' in message) thread.#stopped?.()
-        if (!('batch' in message)) return
-        void Promise.resolve(answer(message.batch)).then((outcomes) =>
-          thread.#settle({ outcomes, place: 0 }),
-        )
-      },
-      terminate() {},
-    }
-    const thread = new Thread<Calls>(worker, { batchMax: 100, queueMax: 1000, ...options })
+    worker.postMessage({ start: settings } satisfies ToThread, options.transfer ?? [])
+    await thread.#started.promise
     return thread
   }
 
@@ -233,6 +203,7 @@ export class Thread<Calls extends Functions<Calls>> implements Caller<Calls> {
   #die(error: Error): void {
     if (this.#dead) return
     this.#dead = error
+    this.#started.reject(error)
     this.#options.onDeath?.(error)
     this.#stopped?.()
     for (const { reject } of [...this.#batch, ...this.#urgent, ...this.#background]) reject(error)

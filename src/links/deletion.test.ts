@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eventually } from '../../test/support/app.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import { createLog } from '../lib/log.ts'
-import { Thread } from '../lib/thread.ts'
 import { AccountDeletion, type DeletionWrites } from './deletion.ts'
 
 type Options = ConstructorParameters<typeof AccountDeletion>[0]
@@ -9,7 +9,7 @@ type Options = ConstructorParameters<typeof AccountDeletion>[0]
 test('a stop waits for no more than the batch under way, and leaves the account for the next start', async () => {
   const calls: string[] = []
   const deletion = new AccountDeletion({
-    writer: Thread.inProcess<DeletionWrites>({
+    writer: inProcess<DeletionWrites>({
       beginDeletion() {
         calls.push('beginDeletion')
         return true
@@ -36,7 +36,7 @@ test('in a cluster, a deletion that another host has left unfinished is taken ov
   const removed: number[] = []
   const deleted: number[] = []
   const deletion = new AccountDeletion({
-    writer: Thread.inProcess<DeletionWrites>({
+    writer: inProcess<DeletionWrites>({
       beginDeletion: () => true,
       removeAccount: ({ accountId }) => {
         deleted.splice(deleted.indexOf(accountId), 1)

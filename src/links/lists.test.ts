@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import { listLinks, plainWrites } from '../../test/support/plain-links.ts'
 import { migrate } from '../db/migrate.ts'
 import { inTransaction, openReadonly, openWritable } from '../db/open.ts'
 import { newCode } from '../lib/code.ts'
 import { secureRandom } from '../lib/random.ts'
-import { type Caller, Thread } from '../lib/thread.ts'
+import type { Caller } from '../lib/thread.ts'
 import type { CreatedLink } from './link.ts'
 import { type LinkLists, LinkPages, type ListQuery, linkLists, type Matches } from './lists.ts'
 import { searchWrites } from './search-index.ts'
@@ -240,7 +241,7 @@ test('a search whose matches multiply in old links is counted again', () => {
 
 /** The reader thread as a function; `calls` collects what was asked. */
 function threadOf(lists: LinkLists, calls: string[]): Caller<LinkLists> {
-  const thread = Thread.inProcess(lists)
+  const thread = inProcess(lists)
   return {
     call(name, args, { background = false } = {}) {
       const { accountId, search = '' } = args as ListQuery

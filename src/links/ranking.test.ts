@@ -3,9 +3,9 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import { migrate } from '../db/migrate.ts'
 import { openWritable } from '../db/open.ts'
-import { Thread } from '../lib/thread.ts'
 import type { LinkFilter } from './link-sources.ts'
 import { type LinkLists, LinkPages, linkLists } from './lists.ts'
 import { mostHitsFirst, TOP_MAX } from './ranking.ts'
@@ -52,7 +52,7 @@ function setUp(
   let now = 0
   let slices = 0
   const lists = linkLists(db, { chunkLinks, rankAtOnce, sliceMs, monotonic: () => now })
-  const reader = Thread.inProcess<LinkLists>({
+  const reader = inProcess<LinkLists>({
     ...lists,
     listLinksSlice(query) {
       slices++

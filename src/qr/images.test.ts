@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { decodeQr } from '../../test/support/decode-qr.ts'
 import { temporaryFolder } from '../../test/support/folder.ts'
+import { inProcess } from '../../test/support/in-process.ts'
 import type { Code } from '../lib/code.ts'
 import { createLog } from '../lib/log.ts'
-import { Thread } from '../lib/thread.ts'
 import { PublicUrls } from '../links/link.ts'
 import { QrImages } from './images.ts'
 import { writePng } from './logo.ts'
@@ -21,7 +21,7 @@ function imagesOf(render?: () => Promise<Rendered>) {
   const real = renderer({ dir: join(folder.path, 'qr') })
   const functions = render ? { ...real, render } : real
   const images = new QrImages({
-    renderer: Thread.inProcess<Renderer>(functions),
+    renderer: inProcess<Renderer>(functions),
     dir: '/nowhere',
     addresses: new PublicUrls({ baseUrl: 'http://hop.test', cdnUrl: 'http://hop.test/cdn' }),
     reads: { findByCode: (code) => ({ id: 1, code, accountId: ACCOUNT, url: null, createdAt: 0 }) },

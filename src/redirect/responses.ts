@@ -2,7 +2,12 @@ import { REFUSALS } from '../errors.ts'
 import type { RequestHeaders } from '../http/context.ts'
 import type { Budget } from '../limits/budgets.ts'
 import type { LinkRules } from '../links/destination.ts'
-import { isNavigation, redirectNavigation, visitorPage } from './visitor-page.ts'
+import {
+  isNavigation,
+  redirectNavigation,
+  type VisitorProblem,
+  visitorPage,
+} from './visitor-page.ts'
 
 export interface ResponseDeps {
   requestIds: { next(): string }
@@ -36,12 +41,7 @@ const json = (status: number, view: object): Answer => ({
   body: JSON.stringify(view),
 })
 
-const PROBLEMS = {
-  rate_limited: 'limited',
-  code_not_found: 'notFound',
-  link_disabled: 'disabled',
-  link_expired: 'expired',
-} as const
+type Refusal = Exclude<VisitorProblem, 'internal'>
 
 /** The request to which a refusal responds, and its budget after it. */
 interface Refused {
@@ -70,7 +70,7 @@ export class Answers {
    * A refusal is a value here: an Error with its stack would cost more than the response. A browser
    * that navigates gets a page, all other clients get JSON.
    */
-  refuse(code: keyof typeof PROBLEMS, detail: string, { budget, headers }: Refused): Answer {
+  refuse(code: Refusal, detail: string, { budget, headers }: Refused): Answer {
     const { status, message } = REFUSALS[code]
     const answer = this.#page(code, headers) ?? json(status, { error: message(detail) })
     if (code === 'rate_limited') answer.headers['Retry-After'] = detail
@@ -81,16 +81,18 @@ export class Answers {
   /** The database fails, and the destination is not in memory. Returns the request's id too. */
   fail({ budget, headers }: Refused): { answer: Answer; requestId: string } {
     const requestId = this.#deps.requestIds.next()
-    const answer = isNavigation(headers) ? visitorPage('failed', headers) : internalError(requestId)
+    const answer = isNavigation(headers)
+      ? visitorPage('internal', headers)
+      : internalError(requestId)
     this.#describe(answer.headers, budget, requestId)
     return { answer, requestId }
   }
 
-  #page(code: keyof typeof PROBLEMS, headers: RequestHeaders): Answer | undefined {
+  #page(code: Refusal, headers: RequestHeaders): Answer | undefined {
     if (!isNavigation(headers)) return undefined
     const { notFoundUrl } = this.#deps
     const isRedirected = code === 'code_not_found' && notFoundUrl !== undefined
-    return isRedirected ? redirectNavigation(notFoundUrl) : visitorPage(PROBLEMS[code], headers)
+    return isRedirected ? redirectNavigation(notFoundUrl) : visitorPage(code, headers)
   }
 
   /** Adds the headers of every response. */

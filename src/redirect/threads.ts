@@ -8,16 +8,12 @@ import { MINUTE } from '../lib/clock.ts'
 import { descriptorsMax } from '../lib/descriptors.ts'
 import { ListenError } from '../lib/listen-error.ts'
 import type { Log } from '../lib/log.ts'
-import { Thread } from '../lib/thread.ts'
-import { RestartingThread } from '../lib/thread-starter.ts'
+import type { RestartingThread, ThreadStarter } from '../lib/thread-starter.ts'
 import type { RateLimiter } from '../limits/budgets.ts'
 import type { KnownCodes } from '../links/known-codes.ts'
 import { limitsPerThread } from './connection-limits.ts'
 import { withPortLock } from './port-lock.ts'
 import type { RedirectFunctions, RedirectSettings, ThreadNote, VisitRecording } from './thread.ts'
-
-/** Calls to one thread: only this class makes them. */
-const CALLS_MAX = 100
 
 /** Settings that are the same for all threads, and do not change while the service runs. */
 type CommonSettings = Pick<
@@ -33,7 +29,7 @@ type CommonSettings = Pick<
 
 interface RedirectThreadsOptions {
   count: number
-  openWorker: () => Worker
+  start: ThreadStarter
   log: Log
   settings: CommonSettings
   /** Headers that details of redirects are read from; undefined with VISIT_DETAILS=off. */
@@ -182,37 +178,28 @@ export class RedirectThreads {
   }
 
   #start(thread: number, address: Address): Promise<RestartingThread<RedirectFunctions>> {
-    const onRestart = () => {
-      this.#options.log.info('thread.restarted', { thread: nameOf(thread) })
+    return this.#options.start.again<RedirectFunctions>(`redirect-${thread}`, {
+      prepare: () => this.#prepare(thread, address),
       // They may have changed since the start began.
-      void this.setLists()
-    }
-    const open = (onDeath: () => void) => this.#open(thread, address, onDeath)
-    return RestartingThread.start<RedirectFunctions>(open, { onRestart })
+      onRestart: () => void this.setLists(),
+    })
   }
 
-  #open(
-    thread: number,
-    { hostname, port }: Address,
-    onDeath: () => void,
-  ): Promise<Thread<RedirectFunctions>> {
-    const { openWorker, settings, limiter, journal, blocklist, log } = this.#options
+  #prepare(thread: number, { hostname, port }: Address) {
+    const { settings: common, limiter, journal, blocklist, count } = this.#options
     const server = this.#control as ControlServer
     const { port1, port2 } = new MessageChannel()
     port1.onmessage = ({ data }: { data: ThreadNote }) => this.#take(data)
     const counters = this.#counters[thread] as RedirectCounters
-    const start: RedirectSettings = {
-      ...settings,
+    const settings: RedirectSettings = {
+      ...common,
       hostname,
       // All threads and their restarts use the port that the first start was given.
       port: this.#port ?? port,
       thread: CONTROL_THREAD + thread,
       control: port2,
       controlPort: server.port,
-      connectionLimits: limitsPerThread(
-        descriptorsMax() ?? Number.POSITIVE_INFINITY,
-        this.#options.count,
-      ),
+      connectionLimits: limitsPerThread(descriptorsMax() ?? Number.POSITIVE_INFINITY, count),
       peers: server.peers.memory,
       visits: this.#visits?.[thread],
       limiter: limiter.memory,
@@ -221,18 +208,12 @@ export class RedirectThreads {
       counters: counters.memory,
       codes: this.#codes,
     }
-    return Thread.start<RedirectFunctions>(openWorker(), start, {
-      batchMax: 1,
-      queueMax: CALLS_MAX,
-      transfer: [port2],
-      onDeath: (error) => {
-        log.error('thread.ended', { thread: nameOf(thread) }, error)
-        port1.close()
-        limiter.releaseLocksOf(start.thread)
-        journal.detach(start.journal)
-        onDeath()
-      },
-    })
+    const onDeath = () => {
+      port1.close()
+      limiter.releaseLocksOf(settings.thread)
+      journal.detach(settings.journal)
+    }
+    return { settings, transfer: [port2], onDeath }
   }
 
   #take(note: ThreadNote): void {
@@ -247,8 +228,6 @@ export class RedirectThreads {
     } else void control.then(({ codes }) => codes.prepare())
   }
 }
-
-const nameOf = (thread: number): string => `redirect-${thread}`
 
 /**
  * Throws if another process listens there. The redirect threads share a port, which the system

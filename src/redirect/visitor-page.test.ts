@@ -37,7 +37,7 @@ const languages = [
   ['constructor, __proto__', 'en', 'This link does not exist'],
 ] as const
 test.each(languages)('a visitor who accepts %j reads %s', (accepted, language, title) => {
-  const page = visitorPage('notFound', new Headers({ 'accept-language': accepted }))
+  const page = visitorPage('code_not_found', new Headers({ 'accept-language': accepted }))
   expect(page.status).toBe(404)
   const text = page.body
   expect(text).toContain(`<html lang="${language}">`)
@@ -45,14 +45,14 @@ test.each(languages)('a visitor who accepts %j reads %s', (accepted, language, t
 })
 
 test.each([
-  ['disabled', 410],
-  ['limited', 429],
+  ['link_disabled', 410],
+  ['rate_limited', 429],
 ] as const)('%s has the status %i', (problem, status) => {
   expect(visitorPage(problem, new Headers()).status).toBe(status)
 })
 
 test('the page loads nothing, runs no script and names no product', () => {
-  const page = visitorPage('notFound', new Headers())
+  const page = visitorPage('code_not_found', new Headers())
   const text = page.body
   expect(text).not.toMatch(/<script|src=|href=|url\(|hopcode/i)
   const style = /<style>(.*)<\/style>/.exec(text)?.[1] ?? ''
@@ -65,5 +65,5 @@ test('headers of a mebibyte take no longer than short ones', () => {
   const entries = 'de;q=0.1,'.repeat(100_000)
   const headers = new Headers({ accept: entries, 'accept-language': entries })
   expect(isNavigation(headers)).toBe(false)
-  expect(visitorPage('notFound', headers).status).toBe(404)
+  expect(visitorPage('code_not_found', headers).status).toBe(404)
 })

@@ -1,123 +1,11 @@
+import { REFUSALS } from '../errors.ts'
 import type { RequestHeaders } from '../http/context.ts'
+import TEXTS from './visitor-texts.json' with { type: 'json' }
 
 /** The page of a short link that does not redirect, for a person with a browser. */
 
-type VisitorProblem = 'notFound' | 'disabled' | 'expired' | 'limited' | 'failed'
-
-interface Text {
-  title: string
-  text: string
-}
-
-const STATUSES: Readonly<Record<VisitorProblem, number>> = {
-  notFound: 404,
-  disabled: 410,
-  expired: 410,
-  limited: 429,
-  failed: 500,
-}
-
-const TEXTS = {
-  en: {
-    notFound: {
-      title: 'This link does not exist',
-      text: 'Check the address for typing errors, or ask the person who gave it to you.',
-    },
-    disabled: { title: 'This link is no longer available', text: 'It has been turned off.' },
-    expired: {
-      title: 'This link has expired',
-      text: 'It was valid for a limited time or number of visits.',
-    },
-    limited: {
-      title: 'Too many requests',
-      text: 'Many links were opened from your network. Wait a minute and try again.',
-    },
-    failed: {
-      title: 'This link cannot be opened right now',
-      text: 'Something went wrong on our side. Try again in a few minutes.',
-    },
-  },
-  de: {
-    notFound: {
-      title: 'Diesen Link gibt es nicht',
-      text: 'Prüfen Sie die Adresse auf Tippfehler oder fragen Sie, wer sie Ihnen gegeben hat.',
-    },
-    disabled: { title: 'Dieser Link ist nicht mehr verfügbar', text: 'Er wurde abgeschaltet.' },
-    expired: {
-      title: 'Dieser Link ist abgelaufen',
-      text: 'Er war nur eine bestimmte Zeit oder für eine Anzahl von Aufrufen gültig.',
-    },
-    limited: {
-      title: 'Zu viele Anfragen',
-      text: 'Aus Ihrem Netz wurden viele Links geöffnet. Versuchen Sie es in einer Minute erneut.',
-    },
-    failed: {
-      title: 'Dieser Link lässt sich gerade nicht öffnen',
-      text: 'Bei uns ist ein Fehler aufgetreten. Versuchen Sie es in einigen Minuten erneut.',
-    },
-  },
-  fr: {
-    notFound: {
-      title: 'Ce lien n’existe pas',
-      text: 'Vérifiez l’adresse ou demandez à la personne qui vous l’a donnée.',
-    },
-    disabled: { title: 'Ce lien n’est plus disponible', text: 'Il a été désactivé.' },
-    expired: { title: 'Ce lien a expiré', text: 'Sa durée ou son nombre de visites était limité.' },
-    limited: {
-      title: 'Trop de requêtes',
-      text: 'Beaucoup de liens ont été ouverts depuis votre réseau. Réessayez dans une minute.',
-    },
-    failed: {
-      title: 'Ce lien ne peut pas être ouvert pour le moment',
-      text: 'Une erreur s’est produite de notre côté. Réessayez dans quelques minutes.',
-    },
-  },
-  es: {
-    notFound: {
-      title: 'Este enlace no existe',
-      text: 'Compruebe la dirección o pregunte a la persona que se la dio.',
-    },
-    disabled: { title: 'Este enlace ya no está disponible', text: 'Ha sido desactivado.' },
-    expired: {
-      title: 'Este enlace ha caducado',
-      text: 'Era válido durante un tiempo o un número de visitas limitado.',
-    },
-    limited: {
-      title: 'Demasiadas solicitudes',
-      text: 'Se han abierto muchos enlaces desde su red. Inténtelo de nuevo dentro de un minuto.',
-    },
-    failed: {
-      title: 'Este enlace no se puede abrir en este momento',
-      text: 'Se ha producido un error por nuestra parte. Inténtelo de nuevo en unos minutos.',
-    },
-  },
-  ja: {
-    notFound: {
-      title: 'このリンクは存在しません',
-      text: 'アドレスに誤りがないか確認するか、リンクの提供元にお問い合わせください。',
-    },
-    disabled: { title: 'このリンクは利用できなくなりました', text: 'リンクは無効にされています。' },
-    expired: {
-      title: 'このリンクは期限切れです',
-      text: '有効期間または利用回数の上限に達しました。',
-    },
-    limited: {
-      title: 'リクエストが多すぎます',
-      text: 'お使いのネットワークから多数のリンクが開かれました。1分後にもう一度お試しください。',
-    },
-    failed: {
-      title: '現在このリンクを開けません',
-      text: 'サーバーで問題が発生しました。数分後にもう一度お試しください。',
-    },
-  },
-  zh: {
-    notFound: { title: '此链接不存在', text: '请检查地址是否有误，或联系提供链接的人。' },
-    disabled: { title: '此链接已不可用', text: '该链接已被停用。' },
-    expired: { title: '此链接已过期', text: '该链接的有效期或访问次数已用完。' },
-    limited: { title: '请求过多', text: '您的网络打开了大量链接。请一分钟后重试。' },
-    failed: { title: '暂时无法打开此链接', text: '我们的服务出现了问题。请几分钟后重试。' },
-  },
-} as const satisfies Record<string, Record<VisitorProblem, Text>>
+/** The refusals with a page. */
+export type VisitorProblem = keyof typeof TEXTS.en
 
 type Language = keyof typeof TEXTS
 
@@ -177,7 +65,7 @@ export function visitorPage(problem: VisitorProblem, headers: RequestHeaders) {
 <main><h1>${title}</h1><p>${text}</p></main>
 </html>
 `
-  return { status: STATUSES[problem], headers: Object.assign({}, PAGE_HEADERS), body }
+  return { status: REFUSALS[problem].status, headers: Object.assign({}, PAGE_HEADERS), body }
 }
 
 /** In place of a page. Never cached: the code may be created later. */

@@ -14,7 +14,7 @@ import { HitReads, hitWrites } from '../../src/hits/store.ts'
 import { JournalFile } from '../../src/hot/journal-file.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { Thread } from '../../src/lib/thread.ts'
+import { inProcess } from './in-process.ts'
 import { plainWrites } from './plain-links.ts'
 
 const silent = createLog({ level: 'silent' })
@@ -48,7 +48,7 @@ export function hitService(path: string) {
     const writes = hitWrites(db, file)
     const counts = new HitCounts(new HitReads(db), journal)
     const reads = seriesReads(db)
-    const series = new HitSeries({ reader: Thread.inProcess(reads), counts, clock })
+    const series = new HitSeries({ reader: inProcess(reads), counts, clock })
     return { journal, file, writes, counts, series }
   }
   const buckets = bucketWrites(db)
