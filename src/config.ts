@@ -194,8 +194,10 @@ const Environment = z.object({
   SESSION_MAX_HOURS: wholeNumber(1, 90 * 24)
     .default(12)
     .describe('A dashboard session expires after this time, unless it is a long one (30 days).'),
-  HOPCODE_URL: Address.optional().describe('The service that shorten, links and qr call.'),
-  HOPCODE_API_KEY: z.string().optional().describe('The API key of shorten and links.'),
+  HOPCODE_URL: Address.optional().describe(
+    'The service that shorten, links and qr call; with a key, import and export too.',
+  ),
+  HOPCODE_API_KEY: z.string().optional().describe('The API key of these commands.'),
   LOG_LEVEL: z
     .enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`)
     .default('info')

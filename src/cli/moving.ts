@@ -192,9 +192,9 @@ function describe(
   const created = OUTCOMES.filter(isCreated).some((outcome) => counts[outcome])
   const losses = Object.entries(lost).map(([name, n]) => `${number(n)} × ${name}`)
   return [
-    `${label}: ${number(rows)} rows${isDryRun ? ', as a dry run' : ''}`,
+    `${label}: ${number(rows)} ${rows === 1 ? 'row' : 'rows'}${isDryRun ? ', as a dry run' : ''}`,
     ...outcomes,
-    created && hits > 0 && `${number(hits)} hits that are not dated. ${note ?? ''}`.trim(),
+    created && hits > 0 && `Hits without dates: ${number(hits)}. ${note ?? ''}`.trim(),
     losses.length > 0 && `Hopcode does not have: ${losses.join(', ')}.`,
     ...problems.map(({ line, path, outcome, message }) => {
       return visible(`row ${line}  ${outcome}  /${path}  ${message}`)

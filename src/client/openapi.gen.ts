@@ -169,7 +169,7 @@ export interface Schemas {
     /** @description Redirects have the header `X-Robots-Tag: noindex`. */
     no_index?: boolean | null;
     /**
-     * @description All further paths that lead to the link, in exact case, without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
+     * @description All further paths of the link, in exact case and without the first slash. Only owners of the service can add some, unless IMPORT_ALIASES is `all`.
      * @example [
      *   "spring-sale"
      * ]

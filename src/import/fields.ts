@@ -114,7 +114,7 @@ export const hasUrl = (names: Iterable<string>): boolean =>
 
 /** How a source differs from what its names say. */
 export interface Dialect {
-  /** Paths lead to their link in any case. */
+  /** Paths work in any letter case. */
   isAnyCase?: boolean
   /** Links forward the query unless the row says otherwise. */
   forwardsQuery?: boolean

@@ -38,7 +38,7 @@ const FORMATS = {
     label: 'Sink',
     marks: [['slug', 'url', 'id']],
     isAnyCase: true,
-    note: 'Its export has no counts. Paths lead to their links in any case, as in Sink.',
+    note: 'Its export has no counts. Its paths work in any letter case, as in Sink.',
   },
   bitly: {
     label: 'Bitly',

@@ -308,7 +308,7 @@ export const LinkBody = strictBody({
     .max(ALIASES_MAX, BAD_ALIASES)
     .meta({
       description:
-        'All further paths that lead to the link, in exact case, without the first slash. Only ' +
+        'All further paths of the link, in exact case and without the first slash. Only ' +
         'owners of the service can add some, unless IMPORT_ALIASES is `all`.',
       example: ['spring-sale'],
     })

@@ -217,7 +217,7 @@ function outcomeTable({ format, summary, phase }: ImportJob): Html {
     ([, n]) => n > 0,
   )
   return html`<p>Recognized as ${about?.label ?? 'CSV'}. ${about?.note}
-      ${hits > 0 && `${parts.plural(hits, 'hit')} come along, without dates.`}
+      ${hits > 0 && `Hits without dates: ${parts.count(hits)}.`}
       ${lostText.length > 0 && `Hopcode does not have: ${lostText.join(', ')}.`}</p>
     ${parts.table(
       phase === 'done' ? 'Result of the import' : 'What the import will do',
