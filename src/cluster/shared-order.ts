@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Order } from '../db/order.ts'
-import { commitTogether } from '../db/writer.ts'
+import { commitTogether, type Order } from '../db/writer.ts'
 import type { PreparedCall } from '../hits/shared-store.ts'
 import { retry, withTimeout } from '../lib/deadline.ts'
 import { messageOf, type Outcome } from '../lib/thread.ts'

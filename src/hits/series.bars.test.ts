@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { countBars } from './bars.ts'
+import { countBars } from './series.ts'
 
 /** Counts of hours, and the days that they add up to. `lost`: hits of a day without an hour. */
 function counts(hours: ReadonlyMap<number, number>, lost: ReadonlyMap<number, number> = new Map()) {
