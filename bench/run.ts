@@ -10,9 +10,10 @@ import type { ScenarioReport } from './lib/scenario.ts'
 import { compare } from './load/compare.ts'
 import { importing } from './load/import.ts'
 import { SCENARIOS } from './load/scenarios.ts'
+import { visitStorage } from './load/visit-storage.ts'
 
-/** These run only when they are named: `compare` needs arguments, `import` takes minutes. */
-const NAMED = [...SCENARIOS, compare, importing]
+/** These run only when they are named: `compare` needs arguments, the others take minutes. */
+const NAMED = [...SCENARIOS, compare, importing, visitStorage]
 
 const RESULTS = join(import.meta.dir, 'results')
 const FRONT_PAGE = join(import.meta.dir, '../README.md')

@@ -49,6 +49,8 @@ export class Connection {
   number = 0
   count = 0
   sentAt = 0
+  /** Whether they waited for a connection. */
+  isDelayed = false
 
   constructor(events: ConnectionEvents) {
     this.#events = events

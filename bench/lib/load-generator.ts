@@ -2,13 +2,18 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import { setThreadPriority } from '../../src/lib/priority.ts'
 import { Connection, type Expected, expectedOf } from './connection.ts'
-import type { ClosedLoad, LoadedServer, LoadInput, OpenLoad, Percentiles } from './load.ts'
+import type {
+  ClosedLoad,
+  LoadedServer,
+  LoadInput,
+  LoadOptions,
+  OpenLoad,
+  Percentiles,
+} from './load.ts'
 import { answerAsProcess } from './own-process.ts'
+import { takeRealTimePolicy, takeShortSlices } from './real-time.ts'
 import { RequestBytes } from './request.ts'
 import { HOSTNAME } from './server.ts'
-import { takeShortSlices } from './short-slices.ts'
-
-type Numbered = Pick<ClosedLoad, 'batch' | 'firstNumber'>
 
 /** The connections to one server, the requests in flight, and the tally of their responses. */
 class Sender {
@@ -38,7 +43,7 @@ class Sender {
   inFlight = 0
   lastAnswerAt = 0
 
-  constructor({ port, targets }: LoadedServer, { batch = 1, firstNumber = 0 }: Numbered = {}) {
+  constructor({ port, targets }: LoadedServer, { batch = 1 }: LoadOptions, firstNumber = 0) {
     this.#targets = targets.map(expectedOf)
     this.#port = port
     this.batchMax = Math.min(batch, targets.length)
@@ -140,7 +145,7 @@ const DRAIN_SECONDS = 5
 async function runClosed(servers: LoadedServer[], load: ClosedLoad) {
   const { connections, seconds, drainSeconds = DRAIN_SECONDS, sliceSeconds = seconds } = load
   const loads = servers.map((server) => ({
-    sender: new Sender(server, load),
+    sender: new Sender(server, load, load.firstNumber),
     seconds: 0,
   }))
   for (const { sender } of loads) await sender.open(connections)
@@ -193,6 +198,8 @@ const BUSY_MS = 5
 class OpenRun {
   readonly #sender: Sender
   readonly #load: OpenLoad
+  readonly #batch: number
+  readonly #untimed: number
   readonly #lateness = createHistogram()
   readonly #free: Connection[] = []
   readonly #finished = Promise.withResolvers<void>()
@@ -205,12 +212,17 @@ class OpenRun {
   #drainTimer: ReturnType<typeof setTimeout> | undefined
   /** Set while every connection waits for a response; it runs the next tick. */
   #busyTimer: ReturnType<typeof setTimeout> | undefined
+  /** The start of the last tick; 0 if the next one follows after more than `sleepMs`. */
+  #tickAt = 0
 
   constructor(server: LoadedServer, load: OpenLoad) {
+    const { ratePerSecond, seconds, batch = 1, untimedSeconds = 0 } = load
     this.#load = load
-    this.#total = Math.floor(load.ratePerSecond * load.seconds)
+    this.#batch = batch
+    this.#untimed = Math.floor(ratePerSecond * untimedSeconds)
+    this.#total = this.#untimed + Math.floor(ratePerSecond * seconds)
     if (this.#total > REQUESTS_MAX) throw new RangeError(`at most ${REQUESTS_MAX} requests a run`)
-    this.#sender = new Sender(server)
+    this.#sender = new Sender(server, load)
     this.#sender.time = this.#time
     this.#sender.onFree = this.#use
     this.#sender.onLost = this.#replace
@@ -235,11 +247,15 @@ class OpenRun {
   readonly #tick = (): void => {
     const { backlogMax = 2 * this.#load.ratePerSecond, drainSeconds = DRAIN_SECONDS } = this.#load
     const sender = this.#sender
-    this.#advance()
+    const now = this.#advance()
+    if (this.#batch > 1 && this.#tickAt > 0) {
+      record(this.#lateness, now - this.#tickAt - (this.#load.sleepMs ?? 0) * 1e6)
+    }
+    this.#tickAt = now
     this.#busyTimer = undefined
     while (sender.next < this.#due && this.#free.length > 0) {
-      record(this.#lateness, Bun.nanoseconds() - this.#dueAt(sender.next))
-      sender.send(this.#free.shift() as Connection, 1)
+      if (this.#batch === 1) record(this.#lateness, Bun.nanoseconds() - this.#dueAt(sender.next))
+      this.#send(this.#free.shift() as Connection, false)
     }
     if (this.#due - sender.next > backlogMax) this.#total = this.#due
     if (this.#due < this.#total) this.#wait()
@@ -247,19 +263,22 @@ class OpenRun {
     this.#endIfDone()
   }
 
-  #advance(): void {
+  #advance(): number {
     const now = Bun.nanoseconds()
     while (this.#due < this.#total && this.#dueAt(this.#due) <= now) this.#due += 1
+    return now
   }
 
   #wait(): void {
     if (this.#free.length === 0) {
       // The next response sends due requests: polling would only use CPU time of the server.
+      this.#tickAt = 0
       this.#busyTimer = setTimeout(this.#tick, BUSY_MS)
       return
     }
     const waitNs = this.#dueAt(this.#due) - Bun.nanoseconds()
     if (waitNs > TIMER_NS) {
+      this.#tickAt = 0
       setTimeout(this.#tick, Math.floor((waitNs - TIMER_NS / 2) / 1e6))
       return
     }
@@ -268,9 +287,17 @@ class OpenRun {
     setImmediate(this.#tick)
   }
 
+  #send(connection: Connection, isDelayed: boolean): void {
+    connection.isDelayed = isDelayed
+    const { next, batchMax } = this.#sender
+    this.#sender.send(connection, Math.min(batchMax, this.#due - next))
+  }
+
   readonly #use = (connection: Connection): void => {
-    this.#advance()
-    if (this.#sender.next < this.#due) this.#sender.send(connection, 1)
+    // A batch is what falls due between two ticks, unless it waits for a connection.
+    const isNeeded = this.#batch === 1 || this.#free.length === 0
+    if (isNeeded) this.#advance()
+    if (isNeeded && this.#sender.next < this.#due) this.#send(connection, true)
     else this.#release(connection)
     this.#endIfDone()
   }
@@ -292,8 +319,12 @@ class OpenRun {
     if (this.#reconnects <= RECONNECTS_MAX) this.#sender.open().catch(() => {})
   }
 
-  readonly #time = ({ number }: Connection, now: number): void =>
-    record(this.#sender.latency, now - this.#dueAt(number))
+  readonly #time = ({ number, count, sentAt, isDelayed }: Connection, now: number): void => {
+    const isFromSending = this.#batch > 1 && !isDelayed
+    for (let n = Math.max(number, this.#untimed); n < number + count; n++) {
+      record(this.#sender.latency, now - (isFromSending ? sentAt : this.#dueAt(n)))
+    }
+  }
 
   #endIfDone(): void {
     const { next, inFlight } = this.#sender
@@ -305,6 +336,7 @@ await answerAsProcess(async ({ servers, ...load }: LoadInput) => {
   if (!('ratePerSecond' in load)) return await runClosed(servers, load)
   // Real clients run on other machines: they do not compete with the service for cores.
   if (load.priority === 'background') setThreadPriority('background')
+  else if (load.priority === 'real-time') takeRealTimePolicy()
   else takeShortSlices()
   return [await new OpenRun(servers[0] as LoadedServer, load).run()]
 })

@@ -168,7 +168,16 @@ test('an open loop sends every request that falls due, target by target', async 
   expect(server.counts()).toEqual([34, 33, 33])
 })
 
-test('a stall shows in all requests due meanwhile', async () => {
+test('an open loop of batches does too, and leaves out what is not timed', async () => {
+  using server = serve()
+  const batches = { batch: 3, sleepMs: 0.5, untimedSeconds: 0.2 }
+  const result = await load(server, { ...BRIEF, ...batches })
+  requireFaultless(result, 'the load')
+  expect(result.rightByTarget).toEqual([100, 100, 100])
+  expect(server.counts()).toEqual([100, 100, 100])
+})
+
+test.each([1, 3])('a stall shows in all requests due meanwhile, batches of %d', async (batch) => {
   const stallMs = 200
   let count = 0
   using server = serve((path) => {
@@ -177,7 +186,7 @@ test('a stall shows in all requests due meanwhile', async () => {
     if (count === 50) Bun.sleepSync(stallMs)
     return redirect(path)
   })
-  const result = await load(server, { ...BRIEF, connections: 1, seconds: 0.5 })
+  const result = await load(server, { ...BRIEF, connections: 1, seconds: 0.5, batch })
   expect(result.answered).toBe(500)
   // Of 500 requests, the 100 due in the first half of the stall waited for its second half.
   expect(result.latency.p99).toBeGreaterThan((stallMs / 2) * 1000 * 0.98)
@@ -187,8 +196,10 @@ test('a stall shows in all requests due meanwhile', async () => {
 test('a batch whose last redirect leads to another URL is not answered', async () => {
   using server = serve(() => redirect('/elsewhere'))
   const batches = { connections: 1, batch: 3, seconds: 0.1, drainSeconds: 0.1 }
-  const result = await load(server, batches)
-  expect(() => requireFaultless(result, 'the load')).toThrow(Error)
+  for (const kind of [batches, { ...batches, ratePerSecond: 5000 }]) {
+    const result = await load(server, kind)
+    expect(() => requireFaultless(result, 'the load')).toThrow(Error)
+  }
 })
 
 test('a server that falls behind by more than the backlog ends the run', async () => {

@@ -5,14 +5,14 @@ export interface LoadOptions {
   connections: number
   /** Duration; of all servers together. */
   seconds: number
+  /** Requests that a connection sends in one piece, at most. Default: 1. */
+  batch?: number
   /** How long to wait for the last responses. Default: 5. */
   drainSeconds?: number
 }
 
 /** Each connection sends its next requests as soon as the last ones are answered. */
 export interface ClosedLoad extends LoadOptions {
-  /** Requests that a connection sends in one piece, at most. Default: 1. */
-  batch?: number
   /** The number of the first request, which chooses its target and its text. Default: 0. */
   firstNumber?: number
   /** To each server: the load ends after as many, rounded up to whole batches. */
@@ -24,6 +24,8 @@ export interface ClosedLoad extends LoadOptions {
 /** Requests are due at a fixed rate, whether or not the server keeps up. */
 export interface OpenLoad extends LoadOptions {
   ratePerSecond: number
+  /** Sent before and not timed: meanwhile the engine compiles the generator. Default: 0. */
+  untimedSeconds?: number
   /** With more due requests that wait for a free connection, the run ends. Default: 2 s of them. */
   backlogMax?: number
   /**
@@ -31,8 +33,12 @@ export interface OpenLoad extends LoadOptions {
    * uses a whole core. Requests are sent, and responses noticed, later by as much. Default: 0.
    */
   sleepMs?: number
-  /** Its latencies do not matter. Default: short time slices. */
-  priority?: 'background'
+  /**
+   * `background`: its latencies do not matter. `real-time`: waiting for a core is not measured;
+   * only with `sleepMs` and at rates that leave its core idle most of the time, because Linux
+   * throttles real-time threads that do not sleep. Default: short time slices.
+   */
+  priority?: 'background' | 'real-time'
 }
 
 export interface LoadedServer {
@@ -69,7 +75,8 @@ export interface LoadResult {
   /**
    * Of answered requests; in a closed loop, of batches. An open loop measures from the moment when
    * a request was due: a stall of the server shows in every request that fell due meanwhile (after
-   * Gil Tene's "coordinated omission").
+   * Gil Tene's "coordinated omission"). Batches are timed from when they were sent, if there was a
+   * free connection.
    */
   latency: Percentiles
   /** By which an open loop itself was late while a connection was free. */

@@ -1,5 +1,6 @@
 // How long do the pages of the dashboard take in an account of a million links?
 // npm run bench -- dashboard --seconds 10 --rounds 3
+import { setPassword } from '../lib/dashboard-client.ts'
 import { COMMON_TAG, describedMillion, RARE_TAG, TITLE } from '../lib/described-million.ts'
 import { atMost, measureVariants, type Plan, value } from '../lib/figures.ts'
 import { issueResetPath } from '../lib/hopcode-client.ts'
@@ -157,25 +158,3 @@ async function measureRound(
   const cpu = (1000 * cpuSeconds) / answered
   return { figures: { p50, p99, max, cpu, first, requests: answered } as Figures }
 }
-
-/** Sets the password of the account with a reset link. Returns the cookies of its new session. */
-async function setPassword(origin: string, resetPath: string, password: string): Promise<string> {
-  const url = origin + resetPath
-  const page = await fetch(url)
-  const csrf = /name="csrf" value="([^"]+)"/.exec(await page.text())?.[1] ?? ''
-  const answer = await fetch(url, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { cookie: cookiesOf(page) },
-    body: new URLSearchParams({ csrf, password }),
-  })
-  if (answer.status !== 303) throw new Error(`${url} answered ${answer.status}`)
-  return cookiesOf(answer)
-}
-
-const cookiesOf = ({ headers }: Response) =>
-  headers
-    .getSetCookie()
-    .filter((cookie) => !/max-age=0/i.test(cookie))
-    .map((cookie) => cookie.split(';')[0])
-    .join('; ')

@@ -5,6 +5,7 @@ import { bulk } from './bulk.ts'
 import { cluster } from './cluster.ts'
 import { create } from './create.ts'
 import { dashboard } from './dashboard.ts'
+import { isolation } from './isolation.ts'
 import { list } from './list.ts'
 import { mixed } from './mixed.ts'
 import { qr } from './qr.ts'
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   bulk,
   qr,
   mixed,
+  isolation,
   list,
   dashboard,
   start,

@@ -2,6 +2,23 @@ import { ptr } from 'bun:ffi'
 import { getPriority } from 'node:os'
 import { cFunction } from '../../src/lib/c-library.ts'
 
+/** Threads started later have an ordinary policy. */
+const SCHED_RR_RESET_ON_FORK = 0x40000002
+const LOWEST = 1
+
+type SetScheduler = (thread: number, policy: number, parameters: number) => number
+
+/**
+ * For a thread that mostly sleeps and must run as soon as it wakes. Without the privilege for a
+ * real-time policy, which usually only root has, it asks for short time slices.
+ */
+export function takeRealTimePolicy(): void {
+  const args = ['i32', 'i32', 'u64'] as const
+  const call = cFunction<SetScheduler>('sched_setscheduler', { args, returns: 'i32' })
+  const parameters = new Int32Array([LOWEST])
+  if (call?.(0, SCHED_RR_RESET_ON_FORK, Number(ptr(parameters))) !== 0) takeShortSlices()
+}
+
 /** The shortest time slice that Linux grants. */
 const SLICE_NS = 100_000n
 /** sched_setattr, for which the C library has no function of its own. */
