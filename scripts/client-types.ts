@@ -38,6 +38,9 @@ type Schemas = Record<string, Schema>
 /** Requests that callers write. For the others, methods of the client have parameters. */
 const REQUESTS = /^((list|hits|visits|qr)_query|(patchLink|importLinks)_body)$/
 
+/** The link of `getLink_200`. */
+const REPEATED = 'patchLink_200'
+
 /** The types of requests and results. The client reports refusals as errors of its own. */
 export async function clientTypes(): Promise<string> {
   await using app = await testApp()
@@ -73,7 +76,8 @@ function schemasOf({ operationId, parameters, requestBody, responses }: Operatio
   const schemas: Schemas = {}
   for (const [use, schema] of used) {
     const name = `${operationId}_${use}`
-    if (schema && (Number(use) < 300 || REQUESTS.test(name))) schemas[name] = shown(schema)
+    const isUsed = Number(use) < 300 ? name !== REPEATED : REQUESTS.test(name)
+    if (schema && isUsed) schemas[name] = shown(schema)
   }
   return schemas
 }

@@ -125,24 +125,18 @@ export function listOpenFiles(dataDir: string): string[] {
   return readdirSync(dataDir, { withFileTypes: true })
     .filter((entry) => entry.isFile() && OWN_FILES.test(entry.name))
     .map(({ name }) => name)
-    .filter((name) => modeOf(join(dataDir, name)) & OTHERS)
+    .filter((name) => {
+      const { mode = 0 } = lstatSync(join(dataDir, name), { throwIfNoEntry: false }) ?? {}
+      return mode & OTHERS
+    })
     .sort()
 }
 
-function modeOf(file: string): number {
-  return lstatSync(file, { throwIfNoEntry: false })?.mode ?? 0
-}
-
 /**
- * Makes those files private: earlier releases created them with the mode that their umask allowed.
- * Returns their names. Call it only while this process has no connection to the database, because
- * it opens the file (decision 15).
+ * Makes a file private: earlier releases created it with the mode that their umask allowed. Call it
+ * only while this process has no connection to the database, because it opens the file (decision
+ * 15). By descriptor, so that a symbolic link that replaces the file meanwhile is not followed.
  */
-function closeOpenFiles(dataDir: string): string[] {
-  return listOpenFiles(dataDir).filter((name) => closeToOthers(join(dataDir, name)))
-}
-
-/** By descriptor, so that a symbolic link that replaces the file meanwhile is not followed. */
 function closeToOthers(file: string): boolean {
   let descriptor: number | undefined
   try {
@@ -191,7 +185,7 @@ export async function openForService(config: Config, options: ServiceOptions) {
   const { clock, random, log, journalEntries } = options
   const { dataDir, baseUrl, clusterUrl } = config
   createDataFolder(dataDir)
-  const closed = closeOpenFiles(dataDir)
+  const closed = listOpenFiles(dataDir).filter((name) => closeToOthers(join(dataDir, name)))
   if (closed.length > 0) log.warn('data.modes_closed', { files: closed.join(', ') })
   const lock = await FolderLock.claimAfterCommand(dataDir)
   try {

@@ -316,7 +316,7 @@ function openLinks({ config, outside, log, folder }: Base, { front, data, guards
   const { db, writer, reader, qr } = data
   const { versions, redirects, blocklist } = front
   const { accounts, unsent } = guards
-  const { clock, monotonic } = outside
+  const { monotonic } = outside
   const addresses = new PublicUrls(config)
   const reads = new LinkReads(db)
   const codes = new KnownCodes({
@@ -357,7 +357,7 @@ function openLinks({ config, outside, log, folder }: Base, { front, data, guards
     links: new LinkWriter({ writer, effects }),
     pages: new LinkPages(reader, { requireRoom }),
     pace: new Pace({ bytesPerSecond: BULK_BYTES_PER_SECOND, monotonic }),
-    moderation: new Moderation({ reads: new ModerationReads(db), writer, effects, clock }),
+    moderation: new Moderation({ reads: new ModerationReads(db), writer, effects }),
   }
 }
 

@@ -21,7 +21,7 @@ interface VerifyHooks {
 const asked: Requester[] = []
 
 async function fail(email: string, address = '192.0.2.1'): Promise<Attempt[]> {
-  const throttle = new Recorder(() => 0)
+  const throttle = new Recorder(() => 0, { signUpsPerDay: 500 })
   const accounts = { findByEmail: () => undefined } as unknown as AccountStore
   const passwords = {
     async verify(_: string, __: unknown, by: Requester, { after }: VerifyHooks) {

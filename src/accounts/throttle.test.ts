@@ -5,7 +5,7 @@ import { Throttle } from './throttle.ts'
 const pair = [{ gate: 'pair', key: 'ann 192.0.2.1' }] as const
 
 function throttleAt(time: { now: number }) {
-  return new Throttle(() => time.now)
+  return new Throttle(() => time.now, { signUpsPerDay: 500 })
 }
 
 test('five failures pass, the sixth attempt waits a minute, and then one more passes', () => {

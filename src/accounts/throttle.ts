@@ -30,12 +30,10 @@ const ALLOWANCES = {
   registration: { burst: 5, everyMs: 10 * MINUTE },
   /** The same from one network, whose addresses cost nothing. */
   registrationNetwork: { burst: 20, everyMs: 10 * MINUTE },
-  /** The same of the whole service. `SIGNUPS_PER_DAY` sets it. */
-  registrations: { burst: 500, everyMs: DAY / 500 },
 } satisfies Record<string, Allowance>
 
-export type Gate = keyof typeof ALLOWANCES
-type Allowances = Readonly<Record<Gate, Allowance>>
+/** `registrations`: new accounts of the whole service. */
+export type Gate = keyof typeof ALLOWANCES | 'registrations'
 export interface Attempt {
   gate: Gate
   key: string
@@ -47,11 +45,6 @@ const SHARED_GATES: readonly Gate[] = ['address', 'network', 'account']
 /** Keys per gate. Beyond this the least recently used ones are dropped. */
 const KEYS_MAX = 50_000
 
-interface ThrottleOptions {
-  /** At least 1. */
-  signUpsPerDay?: number
-}
-
 /**
  * Limits guessing, in bounded memory. Each key has a time up to which its failures reach, as in
  * the generic cell rate algorithm (ITU-T I.371): a failure adds `everyMs` to it, and an attempt is
@@ -59,14 +52,14 @@ interface ThrottleOptions {
  */
 export class Throttle {
   readonly #clock: MonotonicClock
+  readonly #allowances: Readonly<Record<Gate, Allowance>>
   readonly #reach = new Map<Gate, LRUCache<string, number>>()
 
-  readonly #allowances: Allowances
-
-  constructor(clock: MonotonicClock, { signUpsPerDay }: ThrottleOptions = {}) {
+  /** `signUpsPerDay`: at least 1. */
+  constructor(clock: MonotonicClock, { signUpsPerDay }: { signUpsPerDay: number }) {
     this.#clock = clock
-    const registrations = signUpsPerDay && { burst: signUpsPerDay, everyMs: DAY / signUpsPerDay }
-    this.#allowances = registrations ? { ...ALLOWANCES, registrations } : ALLOWANCES
+    const registrations = { burst: signUpsPerDay, everyMs: DAY / signUpsPerDay }
+    this.#allowances = { ...ALLOWANCES, registrations }
   }
 
   /** Throws `too_many_attempts` with the time to wait if any of the gates is closed. */

@@ -10,6 +10,7 @@ import {
 import { issueOneTimeLink } from '../accounts/one-time-links.ts'
 import type { Plan } from '../accounts/plans.ts'
 import type { AccountRow, KeyRow } from '../accounts/store.ts'
+import type { AccountWrites } from '../accounts/writes.ts'
 import { isoTime } from '../lib/clock.ts'
 import {
   type Administration,
@@ -220,15 +221,15 @@ export async function rotate(
   const account = await getAccount(deps, email)
   const old = chooseKey(deps, account, name)
   const { key, stored } = issueKey(deps, old)
-  const next = { accountId: account.id, name: old?.name, next: stored }
-  await deps.writer.call('replaceKeys', Object.assign(next, expiryAt(deps, now)))
+  const replaced = { accountId: account.id, name: old?.name, next: stored }
+  const expiry = await replaceKeys(deps, replaced, now)
   if (json) {
     const { id: account_id, plan } = account
     return JSON.stringify({ account_id, email: account.email, plan, api_key: key })
   }
   return [
     `New API key of ${email}. Copy it now: you won't see it again.\n\n  ${key}\n`,
-    `The old key ${expiry(deps, now)}.`,
+    `The old key ${expiry}.`,
   ].join('\n')
 }
 
@@ -237,9 +238,8 @@ export async function revoke(
   { email, name, now }: { email: string; name?: string | undefined; now?: Flag },
 ): Promise<string> {
   const account = await getAccount(deps, email)
-  const old = { accountId: account.id, name: chooseKey(deps, account, name)?.name }
-  await deps.writer.call('replaceKeys', Object.assign(old, expiryAt(deps, now)))
-  return `The API key of ${email} ${expiry(deps, now)}.`
+  const revoked = { accountId: account.id, name: chooseKey(deps, account, name)?.name }
+  return `The API key of ${email} ${await replaceKeys(deps, revoked, now)}.`
 }
 
 /**
@@ -263,13 +263,16 @@ function chooseKey(
   throw new CommandError(`${email} has no key with the name ${name}. ${known}`)
 }
 
-function expiryAt({ clock }: KeyDeps, now: Flag): { endsAt: number; now: number } {
-  const time = clock()
-  return { endsAt: now ? time : time + KEY_OVERLAP_MS, now: time }
-}
-
-function expiry({ clock }: KeyDeps, now: Flag): string {
-  return now ? 'has expired' : `works until ${isoTime(clock() + KEY_OVERLAP_MS)}`
+/** Returns when the old key expires, as the end of a sentence. */
+async function replaceKeys(
+  { writer, clock }: CommandDeps,
+  keys: Omit<Parameters<AccountWrites['replaceKeys']>[0], 'endsAt' | 'now'>,
+  immediately: Flag,
+): Promise<string> {
+  const now = clock()
+  const endsAt = immediately ? now : now + KEY_OVERLAP_MS
+  await writer.call('replaceKeys', { ...keys, endsAt, now })
+  return immediately ? 'has expired' : `works until ${isoTime(endsAt)}`
 }
 
 /** Refuses the account's keys and ends its sessions. With `links`, its links answer 410. */
@@ -277,8 +280,9 @@ export async function disableAccount(
   deps: CommandDeps,
   { email, links }: { email: string; links?: Flag },
 ): Promise<string> {
-  const { id } = await getAccount(deps, email)
-  if (!(await deps.moderation.disableAccount(id, { links: links === true }))) {
+  const { id: accountId } = await getAccount(deps, email)
+  const command = { accountId, links: links === true, now: deps.clock() }
+  if (!(await deps.moderation.call('disableAccount', command))) {
     throw new CommandError(`${email} is the only owner of the service: it cannot be disabled`)
   }
   const itsLinks = links ? 'Visitors of its links get 410.' : 'Its links still work.'
@@ -289,8 +293,8 @@ export async function enableAccount(
   deps: CommandDeps,
   { email }: { email: string },
 ): Promise<string> {
-  const { id } = await getAccount(deps, email)
-  await deps.moderation.enableAccount(id)
+  const { id: accountId } = await getAccount(deps, email)
+  await deps.moderation.call('enableAccount', { accountId })
   return `${email} is enabled: its keys, its sign-in and its links work.`
 }
 

@@ -147,7 +147,6 @@ async function openFolder<Commands extends Functions<Administration>>(
       reads: new ModerationReads(db),
       writer,
       effects: { rulesChanged() {} },
-      clock: wallClock,
     }),
     maintenance: new MaintenanceMode(new SettingStore(db), wallClock),
     baseUrl: config.baseUrl,

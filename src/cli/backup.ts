@@ -51,30 +51,38 @@ async function backup(
   // A running service has priority.
   setThreadPriority('background')
   using progress = new Progress()
-  const bytes = databaseBytes(dataDir)
-  const job = { dataDir, bytes, began: Date.now(), forJoin, progress }
-  if (target === STREAM) {
-    if (process.stdout.isTTY) {
-      throw new CommandError('standard output is a terminal: name a file, or use a pipe')
-    }
-    const manifest = await writing('standard output', () => toStream(job))
-    return summary(manifest, 'standard output')
+  const job = { dataDir, bytes: databaseBytes(dataDir), forJoin, progress }
+  const isStream = target === STREAM
+  const name = isStream ? 'standard output' : resolve(target)
+  requireTarget(name, isStream)
+  try {
+    const manifest = isStream ? await toStream(job) : await toFile(job, name)
+    const summary = `Backed up to ${name}: ${contents(manifest)}.`
+    return isStream
+      ? summary
+      : `${summary}\nIt contains secret.key: keep it as safe as the service.`
+  } catch (error) {
+    if (error instanceof DataError) throw error
+    throw new CommandError(`${name} cannot be written: ${messageOf(error)}`)
   }
-  const file = resolve(target)
-  const folder = dirname(file)
+}
+
+function requireTarget(name: string, isStream: boolean): void {
+  if (isStream && process.stdout.isTTY) {
+    throw new CommandError('standard output is a terminal: name a file, or use a pipe')
+  }
+  if (isStream) return
+  const folder = dirname(name)
   if (!existsSync(folder)) {
-    throw new CommandError(`${file} cannot be written: there is no folder ${folder}`)
+    throw new CommandError(`${name} cannot be written: there is no folder ${folder}`)
   }
-  if (existsSync(file)) refuseTaken(file)
-  const manifest = await writing(file, () => toFile(job, file))
-  return `${summary(manifest, file)}\nIt contains secret.key: keep it as safe as the service.`
+  if (existsSync(name)) refuseTaken(name)
 }
 
 interface Job {
   dataDir: string
   /** Size of the database. */
   bytes: number
-  began: number
   /** For `hopcode cluster join`. */
   forJoin: boolean
   progress: Progress
@@ -110,27 +118,13 @@ async function toStream(job: Job): Promise<Manifest> {
 
 /** Copies the database to the folder `scratch`, and passes the compressed copy to `put`. */
 async function writeSnapshot(job: Job, scratch: string, put: Sink): Promise<Manifest> {
-  const { dataDir, bytes, began, forJoin, progress } = job
+  const { dataDir, bytes, forJoin, progress } = job
   const copy = join(scratch, 'hopcode.db')
   progress.step(`Copying the database (${formatBytes(bytes)})`)
-  const manifest = takeSnapshot(dataDir, copy, began, { forJoin })
+  const manifest = takeSnapshot(dataDir, copy, Date.now(), { forJoin })
   const { size } = statSync(copy)
   await writeBackup(copy, put, (read) => progress.advance('Compressing the copy', read, size))
   return manifest
-}
-
-/** Runs the work. A failure of the machine becomes one line that names the file. */
-async function writing<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof DataError) throw error
-    throw new CommandError(`${name} cannot be written: ${messageOf(error)}`)
-  }
-}
-
-function summary(manifest: Manifest, name: string): string {
-  return `Backed up to ${name}: ${contents(manifest)}.`
 }
 
 export function contents({ accounts, links, redirects, created_at }: Manifest): string {

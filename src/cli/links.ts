@@ -42,19 +42,19 @@ export const linkCommands = { disableCode, enableCode, listDisabled }
 
 const run = printing(linkCommands)
 
-type LinkDeps = Pick<Administration, 'moderation'>
+type LinkDeps = Pick<Administration, 'moderation' | 'clock'>
 
 async function disableCode(
-  { moderation }: LinkDeps,
+  { moderation, clock }: LinkDeps,
   { code, reason }: { code: Code; reason: string },
 ): Promise<string> {
-  const found = await moderation.disableCode(code, reason)
+  const found = await moderation.call('disableCode', { code, reason, now: clock() })
   if (!found) throw new CommandError(`no link has the code ${code}`)
   return `${code} is disabled: visitors get 410, and nobody can claim it.`
 }
 
 async function enableCode({ moderation }: LinkDeps, { code }: { code: Code }): Promise<string> {
-  const found = await moderation.enableCode(code)
+  const found = await moderation.call('enableCode', { code })
   if (!found) throw new CommandError(`${code} is not disabled`)
   return `${code} is enabled.`
 }

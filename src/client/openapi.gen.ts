@@ -176,31 +176,6 @@ export interface Schemas {
      */
     aliases?: string[] | null;
   };
-  patchLink_200: {
-    /** @example SPRING26 */
-    code: string;
-    url: string | null;
-    /** @example 2026-03-01T12:00:00.000Z */
-    created_at: string;
-    hit_count: number;
-    short_url: string;
-    qr_url: string;
-    title: string | null;
-    tags: string[];
-    note: string | null;
-    paused: boolean;
-    /** @example 2026-03-01T12:00:00.000Z */
-    starts_at: string | null;
-    /** @example 2026-03-01T12:00:00.000Z */
-    expires_at: string | null;
-    max_hits: number | null;
-    expired_url: string | null;
-    forward_query: boolean;
-    no_index: boolean;
-    /** @example 2026-03-01T12:00:00.000Z */
-    delete_at: string | null;
-    aliases: string[];
-  };
   importLinks_body: {
     /** @description The code that the link gets. Absent: one is generated. */
     code?: string | null;

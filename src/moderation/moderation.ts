@@ -1,9 +1,7 @@
 /** Disabled links: the owner of the service disables them, and visitors get 410. */
 
 import type { Database } from 'bun:sqlite'
-import type { AccountId } from '../accounts/store.ts'
-import type { AccountWrites, JoinResult } from '../accounts/writes.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { AccountWrites } from '../accounts/writes.ts'
 import type { Code } from '../lib/code.ts'
 import type { Caller } from '../lib/thread.ts'
 
@@ -93,18 +91,18 @@ export function moderationWrites(db: Database) {
   }
 }
 
-type ModerationWrites = ReturnType<typeof moderationWrites>
+type ModerationCalls = ReturnType<typeof moderationWrites> &
+  Pick<AccountWrites, 'disableAccount' | 'enableAccount' | 'setUpOwner'>
 
 interface ModerationOptions {
   reads: ModerationReads
-  writer: Caller<ModerationWrites & AccountWrites>
+  writer: Caller<ModerationCalls>
   effects: { rulesChanged(): void }
-  clock: Clock
 }
 
 /**
- * Disables links for the owner of the service, and clears the cache of destinations. Once a method
- * here has resolved, no redirect follows the old rules.
+ * Disables links for the owner of the service, and clears the cache of destinations. Once a call
+ * has resolved, no redirect follows the old rules.
  */
 export class Moderation {
   readonly reads: ModerationReads
@@ -115,36 +113,12 @@ export class Moderation {
     this.#options = options
   }
 
-  /** False if no link has the code. */
-  async disableCode(code: Code, reason: string): Promise<boolean> {
-    const { writer, clock } = this.#options
-    return this.#applied(await writer.call('disableCode', { code, reason, now: clock() }))
-  }
-
-  /** False if the code is not disabled. */
-  async enableCode(code: Code): Promise<boolean> {
-    return this.#applied(await this.#options.writer.call('enableCode', { code }))
-  }
-
-  /** `links`: its links answer 410 too. False for the last owner of the service. */
-  async disableAccount(accountId: AccountId, { links }: { links: boolean }): Promise<boolean> {
-    const { writer, clock } = this.#options
-    const command = { accountId, links, now: clock() }
-    return this.#applied(await writer.call('disableAccount', command))
-  }
-
-  /** Enables its links too. */
-  async enableAccount(accountId: AccountId): Promise<void> {
-    this.#applied(await this.#options.writer.call('enableAccount', { accountId }))
-  }
-
-  /** Creates the owner account, or enables an existing account with its links and makes it one. */
-  async setUpOwner(command: Parameters<AccountWrites['setUpOwner']>[0]): Promise<JoinResult> {
-    return this.#applied(await this.#options.writer.call('setUpOwner', command))
-  }
-
-  /** No `await` between the writer's answer and this: a redirect could follow the old rules. */
-  #applied<Result>(result: Result): Result {
+  async call<Name extends keyof ModerationCalls>(
+    name: Name,
+    args: Parameters<ModerationCalls[Name]>[0],
+  ): Promise<Awaited<ReturnType<ModerationCalls[Name]>>> {
+    const result = await this.#options.writer.call(name, args)
+    // No `await` between the writer's answer and this: a redirect could follow the old rules.
     this.#options.effects.rulesChanged()
     return result
   }

@@ -24,7 +24,7 @@ export function administrationOf(path: string, clock: Clock): Administration & D
     writer,
     clock,
     random: secureRandom,
-    moderation: new Moderation({ reads: new ModerationReads(db), writer, effects, clock }),
+    moderation: new Moderation({ reads: new ModerationReads(db), writer, effects }),
     maintenance: new MaintenanceMode(new SettingStore(db), clock),
     baseUrl: 'https://hop.test',
   }

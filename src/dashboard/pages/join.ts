@@ -213,7 +213,7 @@ function storeJoin(
   flow: Purpose,
   { provedHash, ...command }: JoinCommand & { provedHash: string | null },
 ): Promise<JoinResult> {
-  if (flow === 'setup') return moderation.setUpOwner({ ...command, provedHash })
+  if (flow === 'setup') return moderation.call('setUpOwner', { ...command, provedHash })
   if (flow === 'invite') return writer.call('acceptInvite', command)
   const { tokenHash, passwordHash, now } = command
   return writer.call('resetPassword', { tokenHash, passwordHash, now })

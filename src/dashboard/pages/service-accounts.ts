@@ -180,9 +180,11 @@ export const serviceAccountPages = signedInPages(
     },
     'GET /app/service/accounts/:id/disable': disablePage,
     'POST /app/service/accounts/:id/disable': async (context) => {
+      const { moderation, clock } = context.deps
       const account = accountOf(context)
       const links = context.form.text('links') === '1'
-      if (!(await context.deps.moderation.disableAccount(account.id, { links }))) {
+      const command = { accountId: account.id, links, now: clock() }
+      if (!(await moderation.call('disableAccount', command))) {
         return disablePage(context)
       }
       log(context, 'account.disabled', { account })
@@ -190,7 +192,7 @@ export const serviceAccountPages = signedInPages(
     },
     'POST /app/service/accounts/:id/enable': async (context) => {
       const account = accountOf(context)
-      await context.deps.moderation.enableAccount(account.id)
+      await context.deps.moderation.call('enableAccount', { accountId: account.id })
       log(context, 'account.enabled', { account })
       return seeOther(`${pathOf(account)}?done=enabled`)
     },

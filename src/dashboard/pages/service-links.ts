@@ -22,16 +22,17 @@ export const serviceLinksPages = signedInPages(
     'GET /app/service/links': listPage,
     'GET /app/service/links/:code': linkPage,
     'POST /app/service/links/:code/disable': formAction(linkPage, async (context) => {
+      const { moderation, clock } = context.deps
       const { code } = requireLink(context)
       const reason = parseReason(context.form.text('reason'))
       if (reason === undefined) throw refuseAt('reason', `The reason ${BAD_REASON}.`)
       // False if the link was deleted meanwhile: it has no page any more.
-      const isDisabled = await context.deps.moderation.disableCode(code, reason)
+      const isDisabled = await moderation.call('disableCode', { code, reason, now: clock() })
       return isDisabled ? `${PATH}/${code}?done=disabled` : PATH
     }),
     'POST /app/service/links/:code/enable': async (context) => {
       const { code, link } = requireLink(context)
-      await context.deps.moderation.enableCode(code)
+      await context.deps.moderation.call('enableCode', { code })
       return seeOther(link ? `${PATH}/${code}?done=enabled` : PATH)
     },
   },
