@@ -25,7 +25,7 @@ const LONG: Readonly<Record<string, number>> = {
   'test/cluster/differences': 60,
   'test/e2e/dashboard-walk': 60,
   'test/cluster/slow-links': 45,
-  'test/cluster/random-hosts': 45,
+  'test/cluster/random-hosts': 40,
   'test/durability/stop': 35,
   'test/e2e/sign-in-fairness': 30,
   'test/e2e/cluster-commands': 28,

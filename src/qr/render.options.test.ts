@@ -28,7 +28,7 @@ function logoOf(color: string, { width = 100, height = 100 } = {}): Logo {
 
 const optionsOf = (query: string) => parseQrOptions(Object.fromEntries(new URLSearchParams(query)))
 
-const SIZES = [128, 512, 2048]
+const SIZES = [128, 2048]
 const QUERIES = [
   'margin=1',
   'margin=16',
