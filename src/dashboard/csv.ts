@@ -102,13 +102,14 @@ async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
   const source = Readable.from(textOf(file, encoding, SLICE_BYTES))
   source.pipe(parser)
   const lines: UrlLine[] = []
-  let lineOf: ((row: CsvRow) => UrlLine) | undefined
+  let isFirst = true
+  let names: Names | undefined
   try {
     for await (const { info, record, raw } of parser as AsyncIterable<Parsed>) {
       const row = { line: info.lines, cells: record, raw: raw.trim() }
-      const isFirst = lineOf === undefined
-      lineOf ??= lineReader(row)
-      if (!isFirst || !isHead(row)) lines.push(lineOf(row))
+      if (isFirst && isHead(row)) names = namesOf(row)
+      else lines.push(lineOf(row, names))
+      isFirst = false
       if (lines.length === linesMax) break
     }
   } finally {
@@ -121,34 +122,26 @@ async function readLines(file: Blob, linesMax: number): Promise<UrlLine[]> {
 const urlColumn = ({ cells }: CsvRow): number =>
   cells.findIndex((cell) => NAMES.has(cell.toLowerCase().replace(/[\s_-]/g, '')))
 
-/** The reader for the rows of a file with this first row. */
-function lineReader(first: CsvRow): (row: CsvRow) => UrlLine {
-  if (!isHead(first)) return inFirstColumn
-  const column = Math.max(urlColumn(first), 0)
-  const { length } = first.cells
-  return (row) => inColumn(row, column, length)
+/** The number of column names, and the position of the one of the URL. */
+interface Names {
+  columns: number
+  column: number
 }
 
-/** Without column names. */
-function inFirstColumn(row: CsvRow): UrlLine {
-  const [first = '', ...others] = row.cells
-  // Many URLs contain commas: the part before one may be a different destination.
-  const isClear = others.every((cell) => cell === '') || row.raw.startsWith('"')
-  if (isClear) return urlLine(row, first)
-  return urlLine(row, row.raw, AMBIGUOUS)
-}
-
-/** A row with more cells than names contains a URL with an unquoted comma. */
-function inColumn(row: CsvRow, column: number, columns: number): UrlLine {
-  if (row.cells.length <= columns) return urlLine(row, row.cells[column] ?? '')
-  return urlLine(row, row.raw, columns === 1 ? undefined : TOO_MANY)
-}
-
-const urlLine = ({ line }: CsvRow, text: string, problem?: string): UrlLine => ({
-  line,
-  text: cut(text),
-  problem,
+const namesOf = (row: CsvRow): Names => ({
+  columns: row.cells.length,
+  column: Math.max(urlColumn(row), 0),
 })
+
+function lineOf({ line, cells, raw }: CsvRow, names: Names | undefined): UrlLine {
+  const ambiguous = (problem?: string) => ({ line, text: cut(raw), problem })
+  const { columns, column } = names ?? { columns: cells.length, column: 0 }
+  // A row with more cells than names contains a URL with an unquoted comma.
+  if (cells.length > columns) return ambiguous(columns === 1 ? undefined : TOO_MANY)
+  // Many URLs contain commas: the part before one may be a different destination.
+  const isClear = names || raw.startsWith('"') || cells.slice(1).every((cell) => cell === '')
+  return isClear ? { line, text: cut(cells[column] ?? '') } : ambiguous(AMBIGUOUS)
+}
 
 /** Whether a row has column names: one names the URL, or no cell looks like a URL. */
 function isHead(row: CsvRow): boolean {

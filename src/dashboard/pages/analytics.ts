@@ -2,10 +2,8 @@ import { planName } from '../../accounts/plans.ts'
 import type { AccountRow } from '../../accounts/store.ts'
 import type { RangeTopLink } from '../../analytics/top.ts'
 import { AppError } from '../../errors.ts'
-import type { HitOwner } from '../../hits/series.ts'
 import { attributes, type Html, html } from '../../lib/html.ts'
 import type { Usage } from '../../limits/budgets.ts'
-import type { Link } from '../../links/link.ts'
 import { ownLink, type PageContext, requireAccount } from '../auth/guard.ts'
 import type { DashboardDeps } from '../deps.ts'
 import { signedInPages } from '../page-routes.ts'
@@ -21,16 +19,22 @@ import {
 } from '../ui/hit-chart.ts'
 import { page, wantsFragment } from '../ui/layout.ts'
 import { linkPath, shownUrl } from '../ui/link-parts.ts'
-import { zoneOf, zoneSuggestion } from '../ui/local-time.ts'
-import { accountHits, linkHits, readRange, visitPanels } from './visits.ts'
+import { zoneSuggestion } from '../ui/local-time.ts'
+import {
+  ANALYTICS_PATH,
+  accountHits,
+  type HitsPage,
+  linkHits,
+  readRange,
+  visitPanels,
+} from './visits.ts'
 
-const PATH = '/app/analytics'
 const TOP_ROWS = 10
 
 /** Hits of all links of the account, its links with the most hits, and its remaining budgets. */
 export const analyticsPages = signedInPages({
   'GET /app/analytics': async (context) => {
-    const chart = await accountChart(context)
+    const chart = await readChart(context, accountHits(context))
     if (!wantsFragment(context.request)) return analyticsPage(context, chart)
     const limits = budgets(context)
     return htmlResponse(html`${refreshedHits(chart)}${outOfBand('budgets', limits)}`)
@@ -40,18 +44,16 @@ export const analyticsPages = signedInPages({
     return seeOther(`${linkHits(context).path}?${parseRange(context.query).query}`)
   },
   // The paths of earlier versions.
-  'GET /app/numbers': ({ query }) => movedTo(`${PATH}?${parseRange(query).query}`),
+  'GET /app/numbers': ({ query }) => movedTo(`${ANALYTICS_PATH}?${parseRange(query).query}`),
   'GET /app/numbers/:code': (context) =>
-    movedTo(`${PATH}/${ownLink(context).code}?${parseRange(context.query).query}`),
+    movedTo(`${ANALYTICS_PATH}/${ownLink(context).code}?${parseRange(context.query).query}`),
 })
 
 /** The hits of a link over time, for the link's page, which accepts the range in its query. */
-export async function linkHitsSection(context: PageContext, link: Link): Promise<Html> {
+export async function linkHitsSection(context: PageContext): Promise<Html> {
   const hits = linkHits(context)
-  const { path } = hits
-  const paths = { path, live: `${PATH}/${link.code}`, csv: `${path}/hits.csv` }
-  const chart = await linkChart(context, link)
-  return html`${hitSection(paths, chart)}
+  const chart = await readChart(context, hits)
+  return html`${hitSection(hits, chart)}
     ${await visitPanels(context.deps, hits, chart)}`
 }
 
@@ -60,7 +62,7 @@ export const HIT_COUNT_ID = 'hit-count'
 
 async function refreshedLink(context: PageContext): Promise<Response> {
   try {
-    const chart = await linkChart(context, ownLink(context))
+    const chart = await readChart(context, linkHits(context))
     const count = html`${parts.count(chart.total)}`
     return htmlResponse(html`${refreshedHits(chart)}${outOfBand(HIT_COUNT_ID, count)}`)
   } catch (error) {
@@ -71,32 +73,10 @@ async function refreshedLink(context: PageContext): Promise<Response> {
   }
 }
 
-function accountChart(context: PageContext): Promise<HitChart> {
-  const empty = html`<p>None of your links has been followed yet. Create one and share it: its hits
-    appear here within seconds.</p>${parts.linkButton('Go to the links', '/app/links', 'primary')}`
-  const zone = zoneOf(requireAccount(context))
-  return readChart(context, { ...accountHits(context), zone, empty })
-}
-
-function linkChart(context: PageContext, { id, url }: Link): Promise<HitChart> {
-  const empty =
-    url === null
-      ? html`<p>This code is reserved. Set a destination to use it.</p>`
-      : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`
-  const zone = zoneOf(requireAccount(context))
-  return readChart(context, { owner: { linkId: id }, zone, empty })
-}
-
-interface ChartOptions {
-  owner: HitOwner
-  zone: string
-  empty: Html
-}
-
 /** The chart of the range in the query. */
 export async function readChart(
   { deps, query }: Pick<PageContext, 'deps' | 'query'>,
-  { owner, zone, empty }: ChartOptions,
+  { owner, zone, empty }: Pick<HitsPage, 'owner' | 'zone' | 'empty'>,
 ): Promise<HitChart> {
   const { series, clock, writer } = deps
   const chosen = parseRange(query)
@@ -137,13 +117,13 @@ function meter(label: string, name: string, { limit, used }: Usage): Html {
 async function analyticsPage(context: PageContext, chart: HitChart): Promise<Response> {
   const { deps, user } = context
   const account = requireAccount(context)
-  const paths = { path: PATH, live: PATH, csv: `${PATH}.csv` }
+  const hits = accountHits(context)
   return page(context, {
     title: 'Analytics',
     main: html`
       ${account.timeZone === null && zoneSuggestion(user)}
-      ${hitSection(paths, chart)}
-      ${await visitPanels(deps, accountHits(context), chart)}
+      ${hitSection(hits, chart)}
+      ${await visitPanels(deps, hits, chart)}
       ${chart.total > 0 && (await topCard(deps, account, chart))}
       ${parts.card('API limits', [
         html`<p>Requests of your API keys and this dashboard in the last 60 seconds, and what the

@@ -43,8 +43,8 @@ function resultResponse(context: PageContext, items: BulkItem[]): Response {
   const failed = items.filter(({ view }) => !view.ok)
   const pasted = failed.map(({ text }) => text).join('\n')
   const haveAllFailed = failed.length === items.length
-  if (haveAllFailed || (!isFileWanted && fitsPage(items))) {
-    const cards = resultCards(groupItems(items))
+  if (haveAllFailed || (!isFileWanted && items.length <= ROWS_MAX)) {
+    const cards = resultCards(items)
     const hasRoom = bytesOf(cards) + bytesOf(html`${pasted}`) <= CONTENT_BYTES_MAX
     if (haveAllFailed || hasRoom) return bulkPage(context, { items, cards, pasted })
   }
@@ -100,18 +100,19 @@ async function shortenLines(
   const areAllInvalid = urls.every((url) => checkUrl(deps, url) instanceof AppError)
   const views = areAllInvalid ? undefined : (await bulk(deps, user.account, urls)).results
   let next = 0
-  return lines.map(({ place, text, problem }) => {
-    const failed = (error: string): BulkItem => ({
-      place,
-      text,
-      view: { ok: false, url: text, error },
-    })
-    if (problem !== undefined) return failed(problem)
-    const view = views?.[next++]
-    if (view) return { place, text, view }
+  const viewOf = ({ text, problem }: UrlLine): BulkItemView => {
+    const view = problem === undefined ? views?.[next++] : undefined
+    if (view) return view
     const checked = checkUrl(deps, withScheme(text))
-    return failed(checked instanceof AppError ? checked.message : '')
-  })
+    const reason = checked instanceof AppError ? checked.message : ''
+    return { ok: false, url: text, error: problem ?? reason }
+  }
+  return lines.map((line, at) => ({
+    id: `result-${at}`,
+    place: line.place,
+    text: line.text,
+    view: viewOf(line),
+  }))
 }
 
 interface BulkPageProps {
@@ -190,71 +191,50 @@ function bulkForm({ deps, user, refusal }: PageContext, pasted: string): Html {
 /** The results of a bulk, as a page and as a file. */
 
 interface BulkItem {
+  /** Unique on the page. */
+  id: string
   /** Where the URL was: `Line 3`, or `links.csv, line 3`. */
   place: string
   text: string
   view: BulkItemView
 }
 
-type OkView = Extract<BulkItemView, { ok: true }>
+type OkItem = BulkItem & { view: Extract<BulkItemView, { ok: true }> }
+type FailedItem = BulkItem & { view: Extract<BulkItemView, { ok: false }> }
 
-interface ResultRow<View = BulkItemView> {
-  /** Unique on the page. */
-  id: string
-  place: string
-  text: string
-  view: View
-}
-
-interface BulkGroups {
-  failed: ResultRow<Extract<BulkItemView, { ok: false }>>[]
-  created: ResultRow<OkView>[]
-  reused: ResultRow<OkView>[]
-}
-
-function groupItems(items: readonly BulkItem[]): BulkGroups {
-  const groups: BulkGroups = { failed: [], created: [], reused: [] }
-  for (const [at, { view, ...item }] of items.entries()) {
-    const row = { id: `result-${at}`, ...item }
-    if (!view.ok) groups.failed.push({ ...row, view })
-    else if (view.reused) groups.reused.push({ ...row, view })
-    else groups.created.push({ ...row, view })
-  }
-  return groups
-}
+const isOk = (item: BulkItem): item is OkItem => item.view.ok
+const isFailed = (item: BulkItem): item is FailedItem => !item.view.ok
 
 /** Rows of a page. */
 const ROWS_MAX = 100
-/** Characters of all URLs of a page, which contains them also in its hidden file. */
-const TEXT_LENGTH_MAX = 100_000
-
-/** Whether a page probably has room for all results. */
-const fitsPage = (items: readonly BulkItem[]): boolean =>
-  items.length <= ROWS_MAX &&
-  items.reduce((length, { text }) => length + text.length, 0) <= TEXT_LENGTH_MAX
 
 const CSV_HEAD = csvLine(['code', 'short_url', 'url', 'passcode', 'created_at', 'note'])
 
-const okLine = ({ code, short_url, url, passcode, created_at, reused }: OkView) =>
+const okLine = ({ view: { code, short_url, url, passcode, created_at, reused } }: OkItem) =>
   csvLine([code, short_url, url, passcode, created_at, reused ? 'existed before' : 'new'])
 
 /** All results, failed ones first. If it is sent, only this file contains the passcodes. */
 function bulkCsv(items: readonly BulkItem[]): string {
-  const failed = items.flatMap(({ place, text, view }) =>
-    view.ok ? [] : [csvLine(['', '', text, '', '', `failed (${place}): ${view.error}`])],
-  )
-  const ok = items.flatMap(({ view }) => (view.ok ? [okLine(view)] : []))
-  return [CSV_HEAD, ...failed, ...ok].join('')
+  const failed = items
+    .filter(isFailed)
+    .map(({ place, text, view }) =>
+      csvLine(['', '', text, '', '', `failed (${place}): ${view.error}`]),
+    )
+  return [CSV_HEAD, ...failed, ...items.filter(isOk).map(okLine)].join('')
 }
 
 /** Failed lines first, then new links with their passcodes, then links that already existed. */
-function resultCards({ failed, created, reused }: BulkGroups): Html {
+function resultCards(items: readonly BulkItem[]): Html {
+  const failed = items.filter(isFailed)
+  const ok = items.filter(isOk)
+  const created = ok.filter(({ view }) => !view.reused)
+  const reused = ok.filter(({ view }) => view.reused)
   const summary = [
     created.length > 0 && `${parts.plural(created.length, 'new link')}.`,
     reused.length > 0 && `${parts.plural(reused.length, 'URL')} already had a link.`,
     failed.length > 0 && `${parts.plural(failed.length, 'line')} failed.`,
   ].filter((text) => text !== false)
-  const kind = failed.length === 0 ? 'good' : created.length + reused.length > 0 ? 'note' : 'bad'
+  const kind = failed.length === 0 ? 'good' : ok.length > 0 ? 'note' : 'bad'
   return html`
     ${parts.notice(kind, html`<p>${summary.join(' ')}</p>`)}
     ${failed.length > 0 && failedCard(failed)}
@@ -262,7 +242,7 @@ function resultCards({ failed, created, reused }: BulkGroups): Html {
     ${reused.length > 0 && reusedCard(reused)}`
 }
 
-const failedCard = (failed: BulkGroups['failed']): Html =>
+const failedCard = (failed: readonly FailedItem[]): Html =>
   parts.card('Failed', [
     parts.table('Lines that failed', failed.slice(0, ROWS_MAX), {
       Source: ({ place }) => breakable(place),
@@ -272,12 +252,12 @@ const failedCard = (failed: BulkGroups['failed']): Html =>
     failed.length > ROWS_MAX && html`<p class="hint">The first ${ROWS_MAX} are shown.</p>`,
   ])
 
-const createdCard = (created: BulkGroups['created']): Html =>
+const createdCard = (created: readonly OkItem[]): Html =>
   parts.card('New links', [
     html`<p>Copy the passcodes now. You won’t see them again. Programs need them to change or delete
       a code through the API; the dashboard does not.</p>`,
-    html`<pre id="created-csv" hidden>${[CSV_HEAD, ...created.map(({ view }) => okLine(view))].map(
-      (line) => line.replace('\r\n', '\n'),
+    html`<pre id="created-csv" hidden>${[CSV_HEAD, ...created.map(okLine)].map((line) =>
+      line.replace('\r\n', '\n'),
     )}</pre>
       <p><button type="button" class="button primary" hidden data-needs-script
         data-save="created-csv" data-name="hopcode-new-links.csv">Download as CSV</button></p>`,
@@ -287,7 +267,7 @@ const createdCard = (created: BulkGroups['created']): Html =>
     }),
   ])
 
-const reusedCard = (reused: BulkGroups['reused']): Html =>
+const reusedCard = (reused: readonly OkItem[]): Html =>
   parts.card('Existing links', [
     html`<p>You already had links for these URLs. Their passcodes were shown when they were
       created.</p>`,
@@ -295,10 +275,10 @@ const reusedCard = (reused: BulkGroups['reused']): Html =>
   ])
 
 const LINK_COLUMNS = {
-  Source: ({ place }: ResultRow<OkView>) => breakable(place),
-  'Short URL': ({ id, view }: ResultRow<OkView>) =>
+  Source: ({ place }: OkItem) => breakable(place),
+  'Short URL': ({ id, view }: OkItem) =>
     shortUrl(view.short_url, { id, href: linkPath(view.code) }),
-  Destination: ({ view }: ResultRow<OkView>) => destination(view.url, linkPath(view.code)),
+  Destination: ({ view }: OkItem) => destination(view.url, linkPath(view.code)),
 }
 
 const LINE_SHOWN_MAX = 100

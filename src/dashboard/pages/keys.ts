@@ -149,7 +149,10 @@ function keysPage(context: PageContext, created?: NewKey): Response {
       <p>Use an API key in the <code>X-API-Key</code> header to create and change links from your
         own code. All keys share the limits of your account.
         <a href="/docs">How the API works</a></p>
-      ${keys.length > 0 && keyCard(user, keys, deps.clock())}
+      ${
+        keys.length > 0 &&
+        parts.card('API keys', [keyTable(user, keys, deps.clock()), WHAT_CHANGES])
+      }
       ${!keys.some(hasNoExpiry) && noKey(keys.length > 0)}
       ${newKeyForm(context)}`,
   })
@@ -182,7 +185,7 @@ function newKeyForm(context: PageContext): Html {
       }),
       parts.radios({
         name: 'scope',
-        legend: 'Access',
+        label: 'Access',
         value: typed(context, 'scope').value === 'read' ? 'read' : 'write',
         choices: [
           { value: 'write', label: 'Read and write: create, change and delete links' },
@@ -198,9 +201,6 @@ const maskedKey = ({ prefix, lastFour }: KeyRow): string => `${prefix ?? 'hop_'}
 
 const SCOPES: Readonly<Record<KeyScope, string>> = { write: 'read and write', read: 'read only' }
 
-const keyCard = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html =>
-  parts.card('API keys', [keyTable(user, keys, now), WHAT_CHANGES])
-
 const keyTable = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html =>
   parts.table('The API keys that work', keys, {
     Key: (key) =>
@@ -214,7 +214,7 @@ const keyTable = (user: CurrentUser, keys: readonly KeyRow[], now: number): Html
         : html`expires in ${parts.countdown(endsAt, now)}
           <span class="hint">(${parts.time(endsAt)})</span>`,
     'Change it': {
-      cell: (key) => (hasNoExpiry(key) ? renewableActions(user, key) : endLink(key)),
+      cell: (key) => actionsOf(user, key),
       isHidden: true,
     },
   })
@@ -223,19 +223,20 @@ const WHAT_CHANGES = html`<p class="hint">Rotate creates a new key with the same
   works for 24 more hours, so that you can replace it without an interruption. Revoke lets a key
   expire in 24 hours, or immediately.</p>`
 
-const renewableActions = (user: CurrentUser, key: KeyRow): Html => html`<div class="row">
-  ${parts.buttonForm(user, `${PATH}/rotate`, 'Rotate', {
-    values: { key: key.id },
-    title: `Rotate the key ${describe(key)}`,
-  })}
-  <a class="button danger" href="${`${PATH}/revoke?key=${key.id}`}"
-    aria-label="Revoke the key ${describe(key)}">Revoke…</a></div>`
-
-const endLink = (key: KeyRow): Html => html`
-  <a class="button danger" href="${`${PATH}/end?key=${key.id}`}"
-    aria-label="Revoke the key ${describe(key)} now">Revoke now…</a>`
-
-const describe = (key: KeyRow): string => `${keyName(key)}, ${maskedKey(key)}`
+function actionsOf(user: CurrentUser, key: KeyRow): Html {
+  const described = `${keyName(key)}, ${maskedKey(key)}`
+  if (!hasNoExpiry(key)) {
+    return html`<a class="button danger" href="${`${PATH}/end?key=${key.id}`}"
+      aria-label="Revoke the key ${described} now">Revoke now…</a>`
+  }
+  return html`<div class="row">
+    ${parts.buttonForm(user, `${PATH}/rotate`, 'Rotate', {
+      values: { key: key.id },
+      title: `Rotate the key ${described}`,
+    })}
+    <a class="button danger" href="${`${PATH}/revoke?key=${key.id}`}"
+      aria-label="Revoke the key ${described}">Revoke…</a></div>`
+}
 
 const noKey = (isOneExpiring: boolean): Html =>
   parts.emptyState(isOneExpiring ? 'No active key' : 'No API key', [

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
 import type { Code } from '../../lib/code.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import type { Link } from '../../links/link.ts'
 import { parseQrOptions, type QrOptions, qrQueryOf } from '../../qr/options.ts'
 import { PRESETS_MAX } from '../../qr/store.ts'
@@ -61,24 +61,15 @@ export function qrCard(deps: DashboardDeps, link: Link, query: Query): Html {
   // Otherwise the preview would be empty if the logo was removed meanwhile.
   const shown = { ...choice.options, logo: choice.options.logo && hasLogo }
   const path = linkPath(code)
-  const previewForm = attributes({
-    method: 'get',
-    action: path,
-    class: 'form',
-    'hx-get': path,
-    'hx-trigger': 'input delay:250ms',
-    'hx-sync': 'this:replace',
-    'hx-target': '#qr-preview',
-    'hx-select': '#qr-preview',
-    'hx-swap': 'outerHTML',
-  })
   return html`
     <section class="card" id="qr">
       <h2>QR code</h2>
       ${presetLinks(qrStore.listPresets(accountId), path)}
       <div class="qr-side">
         ${preview(deps, { code, alias, options: shown })}
-        <form ${previewForm}>
+        <form method="get" action="${path}" class="form" hx-get="${path}"
+          hx-trigger="input delay:250ms" hx-sync="this:replace" hx-target="#qr-preview"
+          hx-select="#qr-preview" hx-swap="outerHTML">
           ${addressField(deps, link, alias)}${qrFields(choice, hasLogo)}
           <div class="row">
             ${parts.button('Show', 'plain', { 'data-without-script': true })}
@@ -127,10 +118,10 @@ function preview({ addresses }: DashboardDeps, { code, alias, options }: Preview
   const address = alias === undefined ? addresses.short(code) : addresses.alias(alias)
   const caption =
     options.caption === '' && html`<figcaption class="code">${bare(address)}</figcaption>`
-  const image = attributes({ class: 'qr', src, width: 240, alt: `QR code of ${code}` })
   return html`
     <div id="qr-preview">
-      <figure class="printed"><img ${image}>${caption}</figure>
+      <figure class="printed"><img class="qr" src="${src}" width="240"
+        alt="QR code of ${code}">${caption}</figure>
       ${warning && parts.notice('note', html`<p>${warning}</p>`)}
     </div>`
 }
@@ -252,12 +243,12 @@ function settingsPage(context: PageContext): Response {
 
 function logoCard({ deps, user, refusal }: PageContext): Html {
   const hasLogo = deps.qrStore.hasLogo(user.account.id)
-  const image = { src: `${QR_SETTINGS_PATH}/logo.png`, alt: 'Your logo', class: 'qr', width: 96 }
   return parts.card('Logo', [
     html`<p>The logo appears in the middle of the codes for which you choose it, in the dashboard or
       with <code>logo=1</code> in the API.</p>`,
     hasLogo &&
-      html`<div class="row"><img ${attributes(image)}>
+      html`<div class="row"><img class="qr" src="${QR_SETTINGS_PATH}/logo.png" alt="Your logo"
+        width="96">
         ${parts.buttonForm(user, `${QR_SETTINGS_PATH}/logo/remove`, 'Remove')}</div>`,
     parts.form(
       user,

@@ -109,7 +109,7 @@ async function linkPage(context: PageContext): Promise<Response> {
       </section>
       ${await propertiesForm(context, link, properties)}
       ${aliasCard(context, link)}
-      ${await linkHitsSection(context, link)}
+      ${await linkHitsSection(context)}
       ${qrCard(deps, link, query)}
       ${sharingCard(context, link)}`,
   })
@@ -133,19 +133,14 @@ const isBlocked = ({ blocklist }: DashboardDeps, url: string | null): boolean =>
 
 /** Why the link answers 410, if it does. */
 function stoppedNotice(deps: DashboardDeps, { link, disabled }: ZonedState): Html | false {
-  if (disabled !== undefined) {
-    return parts.notice(
-      'bad',
-      html`<p><strong>The operator of this service has disabled this link.</strong> Its visitors
-        get “Link disabled”. The reason: ${disabled}</p>`,
-    )
-  }
-  if (!isBlocked(deps, link.url)) return false
-  return parts.notice(
-    'bad',
-    html`<p><strong>This link does not redirect:</strong> the host of its destination is on the
-      abuse blocklist. Its visitors get “Link disabled”.</p>`,
-  )
+  if (disabled === undefined && !isBlocked(deps, link.url)) return false
+  const reason =
+    disabled === undefined
+      ? html`<strong>This link does not redirect:</strong> the host of its destination is on the
+          abuse blocklist. Its visitors get “Link disabled”.`
+      : html`<strong>The operator of this service has disabled this link.</strong> Its visitors get
+          “Link disabled”. The reason: ${disabled}`
+  return parts.notice('bad', html`<p>${reason}</p>`)
 }
 
 function factsLine(deps: DashboardDeps, state: ZonedState): Html {

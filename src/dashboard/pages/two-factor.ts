@@ -10,7 +10,7 @@ import {
   sealSecret,
   showRecoveryCode,
 } from '../../accounts/second-factor.ts'
-import { attributes, type Html, html } from '../../lib/html.ts'
+import { type Html, html } from '../../lib/html.ts'
 import { parseQrOptions } from '../../qr/options.ts'
 import { requireOwnPassword, withPassword } from '../auth/confirm-password.ts'
 import { type CurrentUser, logEvent, type PageContext, requireAccount } from '../auth/guard.ts'
@@ -137,18 +137,13 @@ async function secretPage(context: PageContext, secret: Uint8Array): Promise<Res
   const { url, key } = describeSecret(secret, { issuer, email: user.account.email })
   const svg = await deps.images.renderText(url, parseQrOptions({ format: 'svg' }))
   const base64 = Buffer.from(svg).toString('base64')
-  const picture = attributes({
-    alt: 'QR code of the key below',
-    class: 'qr',
-    width: 240,
-    height: 240,
-  })
   const grouped = key.replace(/(.{4})(?=.)/g, '$1 ')
   return page(context, {
     title: 'Set up two-factor sign-in',
     main: html`<div class="card">
       <p>1. Scan this with your authenticator app.</p>
-      <p><img src="data:image/svg+xml;base64,${base64}" ${picture}></p>
+      <p><img src="data:image/svg+xml;base64,${base64}" alt="QR code of the key below" class="qr"
+        width="240" height="240"></p>
       <p>No camera? Type this key into the app:
         <span class="code" id="totp-key">${grouped}</span></p>
       <p>2. Enter the code that the app shows. Every other session then ends.</p>
@@ -163,16 +158,6 @@ async function secretPage(context: PageContext, secret: Uint8Array): Promise<Res
 
 function codesPage(context: PageContext, codes: readonly string[]): Response {
   const shown = codes.map(showRecoveryCode)
-  const area = attributes({
-    id: 'secret',
-    class: 'code',
-    readonly: true,
-    rows: shown.length,
-    cols: 12,
-    autocomplete: 'off',
-    spellcheck: 'false',
-    'aria-describedby': 'secret-hint',
-  })
   return page(context, {
     title: 'Two-factor sign-in is on',
     main: html`<div class="card">
@@ -181,7 +166,8 @@ function codesPage(context: PageContext, codes: readonly string[]): Response {
       <div class="secret">
         <label for="secret">Recovery codes</label>
         <div class="copy">
-          <textarea ${area}>
+          <textarea id="secret" class="code" readonly rows="${shown.length}" cols="12"
+            autocomplete="off" spellcheck="false" aria-describedby="secret-hint">
 ${shown.join('\n')}</textarea>
           ${parts.copyButton('secret', 'recovery codes')}
         </div>

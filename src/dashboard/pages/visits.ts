@@ -35,22 +35,47 @@ export const visitPages = signedInPages({
   'GET /app/links/:code/visits.csv': (context) => valuesFile(context, linkHits(context)),
 })
 
-/** Whose hits, and the page that shows them. */
-interface HitsPage {
+/** Whose hits, and where they are shown. */
+export interface HitsPage {
   owner: HitOwner
+  zone: string
   path: string
   label: string
+  /** The source of refreshes, and the series as a file. */
+  live: string
+  csv: string
+  /** Advice while there are no hits. */
+  empty: Html
 }
 
-export const accountHits = ({ user }: PageContext): HitsPage => ({
-  owner: { accountId: user.account.id },
-  path: '/app/analytics',
+export const ANALYTICS_PATH = '/app/analytics'
+
+export const accountHits = (context: PageContext): HitsPage => ({
+  owner: { accountId: context.user.account.id },
+  zone: zoneOf(requireAccount(context)),
+  path: ANALYTICS_PATH,
   label: 'Analytics',
+  live: ANALYTICS_PATH,
+  csv: `${ANALYTICS_PATH}.csv`,
+  empty: html`<p>None of your links has been followed yet. Create one and share it: its hits
+    appear here within seconds.</p>${parts.linkButton('Go to the links', '/app/links', 'primary')}`,
 })
 
 export function linkHits(context: PageContext): HitsPage {
-  const { id, code } = ownLink(context)
-  return { owner: { linkId: id }, path: linkPath(code), label: code }
+  const { id, code, url } = ownLink(context)
+  const path = linkPath(code)
+  return {
+    owner: { linkId: id },
+    zone: zoneOf(requireAccount(context)),
+    path,
+    label: code,
+    live: `${ANALYTICS_PATH}/${code}`,
+    csv: `${path}/hits.csv`,
+    empty:
+      url === null
+        ? html`<p>This code is reserved. Set a destination to use it.</p>`
+        : html`<p>This link has not been followed yet. Its hits appear here within seconds.</p>`,
+  }
 }
 
 interface RangeOptions {
@@ -95,11 +120,10 @@ function daysOf({ bounds }: HitRange): DayRange {
   return { from, to }
 }
 
-async function read(context: PageContext, { owner }: HitsPage) {
+async function read(context: PageContext, { owner, zone }: HitsPage) {
   const { deps, query } = context
   const kind = VISIT_KINDS.find((one) => one === query.by) ?? 'referrer'
   const chosen = parseRange(query)
-  const zone = zoneOf(requireAccount(context))
   const range = await readRange(deps, { owner, zone, choice: chosen.choice })
   const visits = await deps.visitDetails.of(owner, daysOf(range))
   return { kind, chosen, range, visits, values: visits.values[kind].slice(0, VALUES_MAX) }
@@ -139,11 +163,13 @@ export const hitFiles = signedInPages({
 })
 
 /** The query is that of the chart, and `by`: `hour` or `day`. */
-async function hitFile(context: PageContext, { owner }: HitsPage, name: string): Promise<Response> {
-  const { deps, query } = context
+async function hitFile(
+  { deps, query }: PageContext,
+  { owner, zone }: HitsPage,
+  name: string,
+): Promise<Response> {
   const { choice, typed } = parseRange(query)
   if (typed) throw refuse(typed.problem)
-  const zone = zoneOf(requireAccount(context))
   const chart = await readRange(deps, { owner, zone, choice })
   const unit = unitOf(query.by, chart)
   const days = chart.first.until(chart.last).days + 1

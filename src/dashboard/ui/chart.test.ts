@@ -4,10 +4,8 @@ import { axisSteps, type Bar, barChart } from './chart.ts'
 
 const draw = (bars: readonly Bar[]): string =>
   barChart({
-    id: 'c',
     title: 'Hits',
     description: 'A bar a day.',
-    unit: 'hit',
     bars,
     ticks: [{ at: 0.5, text: '<i>', screen: 'wide' }],
   }).toString()
@@ -78,19 +76,17 @@ test('the texts of the drawing are hidden from screen readers, its name and desc
 test('a chart is an image with a name and a description of its own, and no colors or styles', () => {
   const svg = draw(bars(1, 2))
   const ids = [...svg.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
-  expect(ids).toEqual(['c-title', 'c-desc'])
-  expect(svg).toContain('role="img" aria-labelledby="c-title c-desc"')
+  expect(ids).toEqual(['chart-title', 'chart-desc'])
+  expect(svg).toContain('role="img" aria-labelledby="chart-title chart-desc"')
   expect(svg).not.toMatch(/style|fill=|stroke=|#[0-9a-f]{3}/)
 })
 
 test('text is escaped', () => {
   const svg = barChart({
-    id: 'c',
     title: '<b>',
     description: '"&',
-    unit: 'hit',
     bars: [{ label: '<i>', value: 1 }],
-    ticks: [{ at: 0, text: '<i>' }],
+    ticks: [{ at: 0, text: '<i>', screen: 'wide' }],
   }).toString()
   expect(svg).toContain('&lt;b&gt;')
   expect(svg).toContain('&lt;i&gt;: 1 hit')

@@ -18,25 +18,22 @@ interface Tick {
   /** From 0, the left end of the axis, to 1. */
   at: number
   text: string
-  /** On screens of this width only; undefined: on all. */
-  screen?: keyof typeof WIDTHS | undefined
+  /** Each width of screen has its own labels. */
+  screen: Screen
 }
 
 interface ChartProps {
-  /** Prefix of the ids inside, unique on the page. */
-  id: string
   title: string
   /** A sentence for screen readers. */
   description: string
   /** At least one, in the order of time. */
   bars: readonly Bar[]
   ticks: readonly Tick[]
-  /** What is counted, in the singular: `hit`. */
-  unit: string
 }
 
 /** Pixels between the axes at least, on wide and on narrow screens. */
 export const WIDTHS = { wide: 560, narrow: 250 }
+type Screen = keyof typeof WIDTHS
 /** Pixels around the axes, as in the style sheet. */
 export const MARGIN = { left: 44, right: 22 }
 /** Width of a character in pixels, at the font size of the style sheet. */
@@ -49,17 +46,17 @@ const STEPS_MAX = 4
  * tooltip, which `charts.js` also opens by keyboard. All positions are percentages, so it fits any
  * width without scaling its text.
  */
-export function barChart({ id, title, description, bars, ticks, unit }: ChartProps): Html {
+export function barChart({ title, description, bars, ticks }: ChartProps): Html {
   const values = bars.flatMap(({ value, previous = 0 }) => [value, previous])
   const steps = axisSteps(Math.max(...values))
   const top = steps.at(-1) ?? 1
   return html`<div class="chart">
-    <svg role="img" aria-labelledby="${id}-title ${id}-desc" data-chart>
-      <title id="${id}-title">${title}</title>
-      <desc id="${id}-desc">${description}</desc>
+    <svg role="img" aria-labelledby="chart-title chart-desc" data-chart>
+      <title id="chart-title">${title}</title>
+      <desc id="chart-desc">${description}</desc>
       <g aria-hidden="true">
         ${steps.map((step) => gridLine(step, top))}
-        ${bars.map((bar, i) => column(bar, { i, count: bars.length, top, unit }))}
+        ${bars.map((bar, i) => column(bar, { i, count: bars.length, top }))}
         ${previousLine(bars, top)}
         ${highestValue(bars, top)}
         ${ticks.map(tickLabel)}
@@ -96,11 +93,10 @@ interface ColumnProps {
   i: number
   count: number
   top: number
-  unit: string
 }
 
 /** A bar, and its whole column, which has the tooltip even if the bar is empty. */
-function column(bar: Bar, { i, count, top, unit }: ColumnProps): Html {
+function column(bar: Bar, { i, count, top }: ColumnProps): Html {
   const slot = 1 / count
   const gap = slot * 0.2
   const share = Math.max(bar.value / top, SHARE_MIN)
@@ -111,8 +107,8 @@ function column(bar: Bar, { i, count, top, unit }: ColumnProps): Html {
     width: percent(slot - gap),
     height: percent(share),
   }
-  const value = `${plural(bar.value, unit)}${bar.isOpen ? ' so far' : ''}`
-  const before = bar.previous === undefined ? '' : `, ${plural(bar.previous, unit)} before`
+  const value = `${plural(bar.value, 'hit')}${bar.isOpen ? ' so far' : ''}`
+  const before = bar.previous === undefined ? '' : `, ${plural(bar.previous, 'hit')} before`
   return html`
     <g>
       <title>${bar.label}: ${value}${before}</title>
@@ -151,22 +147,14 @@ function tickLabel({ at, text, screen }: Tick): Html {
 
 /** Labels below the axis of time: at round hours, at days, on Mondays, or at months. */
 
-type Screen = keyof typeof WIDTHS
-
 /** One of the sets of labels that suit a range, the densest first. */
 type Ticks = readonly Omit<Tick, 'screen'>[]
 
 export function timeTicks(range: HitRange): Tick[] {
   const sets = tickSets(range)
-  const wide = densest(sets, 'wide')
-  const narrow = densest(sets, 'narrow')
-  const isIn = ({ at }: Pick<Tick, 'at'>, ticks: Ticks) => ticks.some((tick) => tick.at === at)
-  return [
-    ...wide.map((tick) => (isIn(tick, narrow) ? tick : { ...tick, screen: 'wide' as const })),
-    ...narrow
-      .filter((tick) => !isIn(tick, wide))
-      .map((tick) => ({ ...tick, screen: 'narrow' as const })),
-  ]
+  return (['wide', 'narrow'] as const).flatMap((screen) =>
+    densest(sets, screen).map(({ at, text }) => ({ at, text, screen })),
+  )
 }
 
 const GAP = 2 * CHARACTER_WIDTH

@@ -163,14 +163,14 @@ export const codeField = ({ refusal }: Pick<PageContext, 'refusal'>, props: Fiel
 /** A recovery code with spaces. */
 const CODE_LENGTH_MAX = 40
 
-interface SelectProps {
+interface ChoiceProps {
   name: string
   label: string
   choices: readonly { value: string; label: string }[]
   value?: string | undefined
 }
 
-export function select({ name, label, choices, value }: SelectProps): Html {
+export function select({ name, label, choices, value }: ChoiceProps): Html {
   const all = attributes({ id: `field-${name}`, name })
   const options = choices.map((choice) => {
     const chosen = attributes({ value: choice.value, selected: choice.value === value })
@@ -179,28 +179,19 @@ export function select({ name, label, choices, value }: SelectProps): Html {
   return labelled({ name, label }, html`<select ${all}>${options}</select>`)
 }
 
-interface CheckboxProps {
-  name: string
-  label: string
-  isChecked?: boolean
-}
-
 /** A checkbox, sent as `1`. */
-export const checkbox = ({ name, label, isChecked = false }: CheckboxProps): Html => html`
+export const checkbox = ({
+  name,
+  label,
+  isChecked = false,
+}: Pick<FieldProps, 'name' | 'label'> & { isChecked?: boolean }): Html => html`
   <p class="check"><label>
     <input type="checkbox" ${attributes({ name, value: '1', checked: isChecked })}> ${label}
   </label></p>`
 
-interface RadiosProps {
-  name: string
-  legend: string
-  choices: readonly { value: string; label: string }[]
-  value: string
-}
-
-export const radios = ({ name, legend, choices, value }: RadiosProps): Html => html`
+export const radios = ({ name, label, choices, value }: ChoiceProps): Html => html`
   <fieldset>
-    <legend>${legend}</legend>
+    <legend>${label}</legend>
     ${choices.map((choice) => {
       const all = { name, value: choice.value, checked: choice.value === value }
       return html`<p class="check"><label>

@@ -163,10 +163,8 @@ function summary(chart: HitChart): Html {
       ${chart.recent && lastMinutes(chart.recent)}
     </div>
     ${barChart({
-      id: 'chart',
       bars,
       ticks: timeTicks(range),
-      unit: 'hit',
       title: `${hits(sum)} ${period}`,
       description: describe(range, bars),
     })}

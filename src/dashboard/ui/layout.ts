@@ -12,7 +12,6 @@ import {
   type ResponseOptions,
 } from '../responses.ts'
 import * as parts from './components.ts'
-import { count, errorNotice, form, hiddenFields, notice } from './components.ts'
 import { type IconName, icon } from './icons.ts'
 
 /** By the first part of their paths. Other pages are reached from the account menu. */
@@ -94,8 +93,8 @@ export function page(
 const contentOf = ({ query, refusal }: LastAction, { messages = {}, main }: Content): Html => {
   const { done = '' } = query ?? {}
   return html`
-    ${Object.hasOwn(messages, done) && notice('good', html`<p>${messages[done]}</p>`)}
-    ${refusal && !(refusal instanceof FormRefusal) && errorNotice(refusal.message)}
+    ${Object.hasOwn(messages, done) && parts.notice('good', html`<p>${messages[done]}</p>`)}
+    ${refusal && !(refusal instanceof FormRefusal) && parts.errorNotice(refusal.message)}
     ${main}`
 }
 
@@ -193,7 +192,7 @@ function accountMenu(user: CurrentUser): Html {
         <a class="menu-item" href="/app/account">${icon('user')} Account</a>
         <a class="menu-item" href="/app/account#security">${icon('shield')} Security</a>
         ${themeForm(user)}
-        ${form(user, '/app/sign-out', signOut, { class: 'menu-last' })}
+        ${parts.form(user, '/app/sign-out', signOut, { class: 'menu-last' })}
       </div>
     </div>`
 }
@@ -205,14 +204,19 @@ function themeForm(user: CurrentUser): Html {
     return html`<button name="theme" value="${value}"
       aria-pressed="${String(isChosen)}">${icon(iconName)} ${label}</button>`
   })
-  return form(user, '/app/theme', [path !== undefined && hiddenFields({ next: path }), choices], {
-    class: 'theme',
-    role: 'group',
-    'aria-label': 'Theme',
-    'data-theme-form': true,
-    'hx-post': '/app/theme',
-    'hx-swap': 'none',
-  })
+  return parts.form(
+    user,
+    '/app/theme',
+    [path !== undefined && parts.hiddenFields({ next: path }), choices],
+    {
+      class: 'theme',
+      role: 'group',
+      'aria-label': 'Theme',
+      'data-theme-form': true,
+      'hx-post': '/app/theme',
+      'hx-swap': 'none',
+    },
+  )
 }
 
 interface ConfirmProps extends Pick<PageProps, 'title' | 'back'> {
@@ -275,7 +279,7 @@ export function pager(page: number, total: number, pathOf: (page: number) => str
   return html`
     <nav class="pager" aria-label="Pages">
       ${step('← Previous', page - 1, 'prev')}
-      <span>Page ${count(page)} of ${count(last)}</span>
+      <span>Page ${parts.count(page)} of ${parts.count(last)}</span>
       ${step('Next →', page + 1, 'next')}
     </nav>`
 }
