@@ -1,3 +1,4 @@
+import net from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
@@ -146,23 +147,13 @@ function parseAddress(text: string): Address | undefined {
   const match = text.length <= TEXT_MAX ? FORM.exec(text.replace(/^[ \t]+|[ \t]+$/g, '')) : null
   if (!match) return undefined
   const ipv4 = match[2]
-  if (ipv4 !== undefined) return parseIpv4(ipv4)
+  if (ipv4 !== undefined) return net.isIPv4(ipv4) ? ipaddr.IPv4.parse(ipv4) : undefined
   const ipv6 = (match[1] ?? match[3] ?? '').split('%', 1)[0] as string
-  const tail = /[^:]*\.[^:]*$/.exec(ipv6)?.[0]
-  if (!ipv6.includes(':') || (tail && !parseIpv4(tail))) return undefined
-  if (!ipaddr.IPv6.isValid(ipv6)) return undefined
+  if (!net.isIPv6(ipv6)) return undefined
   // The package takes IPv4-compatible IPv6 (::1.2.3.4) for IPv4-mapped (::ffff:1.2.3.4).
   const address = ipaddr.IPv6.parse(ipv6.replace(/^::(?=\d+\.)/, '0::0:'))
   if (address.isIPv4MappedAddress()) return address.toIPv4Address()
   return address.parts[0] !== undefined && address.parts[0] >> 8 === MULTICAST_BYTE
     ? undefined
     : address
-}
-
-/** Four decimal numbers. A leading zero could mean octal: refused. */
-function parseIpv4(text: string): ipaddr.IPv4 | undefined {
-  const hasLeadingZero = /(?:^|\.)0\d/.test(text)
-  return !hasLeadingZero && ipaddr.IPv4.isValidFourPartDecimal(text)
-    ? ipaddr.IPv4.parse(text)
-    : undefined
 }

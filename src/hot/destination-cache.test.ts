@@ -1,19 +1,19 @@
 import { expect, test } from 'bun:test'
 import { seededRandom } from '../../bench/lib/realistic-urls.ts'
 import type { Code } from '../lib/code.ts'
-import { CODE_WORDS, CodeVersions, encodeAlias, encodeCode } from './code-versions.ts'
+import { CodeVersions, encodeKey, KEY_WORDS } from './code-versions.ts'
 import { type Destination, DestinationCache } from './destination-cache.ts'
 
 const ring = (max: number) => {
   const versions = CodeVersions.allocate((length) => new Uint8Array(length).fill(7))
-  return new TestCache({ max, versions, encode: encodeCode })
+  return new TestCache({ max, versions })
 }
 
 /** Stores each destination with the present version of its code. */
 class TestCache extends DestinationCache {
   readonly versions: CodeVersions
 
-  constructor(options: ConstructorParameters<typeof DestinationCache<Code>>[0]) {
+  constructor(options: ConstructorParameters<typeof DestinationCache>[0]) {
     super(options)
     this.versions = options.versions
   }
@@ -195,9 +195,9 @@ test('long locations, all asked for again and again, never overwrite one another
 })
 
 test('no two aliases share a key, whatever their letter case and length', () => {
-  const words = new Int32Array(CODE_WORDS)
+  const words = new Int32Array(KEY_WORDS)
   const keyOf = (path: string) => {
-    encodeAlias(path, words)
+    encodeKey(path, words)
     return words.join()
   }
   const signs = 'AaPp0pZz9-_'

@@ -1,6 +1,5 @@
 import { assert } from '../lib/assert.ts'
-import type { Code } from '../lib/code.ts'
-import { CODE_WORDS, type CodeVersions, hashCode } from './code-versions.ts'
+import { type CodeVersions, encodeKey, hashKey, KEY_WORDS } from './code-versions.ts'
 
 /** The id of a disabled code whose link was deleted. */
 export const NO_LINK = 0
@@ -15,13 +14,13 @@ export interface Destination {
   readonly rules: string
 }
 
-// An entry: the code, the link's id, its state, the version of the code when it was read, and the
+// An entry: the key, the link's id, its state, the version of the key when it was read, and the
 // bytes of the location, followed by a line break and the rules if there are any, padded to a whole
 // unit.
-const ID = CODE_WORDS
-const STATE = CODE_WORDS + 1
-const VERSION = CODE_WORDS + 2
-const HEADER_BYTES = 4 * (CODE_WORDS + 3)
+const ID = KEY_WORDS
+const STATE = KEY_WORDS + 1
+const VERSION = KEY_WORDS + 2
+const HEADER_BYTES = 4 * (KEY_WORDS + 3)
 const UNIT_WORDS = 8
 const UNIT_BYTES = 4 * UNIT_WORDS
 
@@ -45,23 +44,21 @@ const RING_BYTES_MIN = 2 ** 18
 /** Maximum number of entries that one call moves to the front, so that no redirect takes long. */
 const CHANCES = 8
 
-interface CacheOptions<Key> {
+interface CacheOptions {
   max: number
   versions: CodeVersions
-  /** Writes the words of a key: no two keys have the same. */
-  encode: (key: Key, words: Int32Array) => void
 }
 
 /**
- * HOT PATH. Code to destination in flat memory: a garbage collection has no objects to visit. Holds
- * at most `max` entries, of at most 192 bytes on average.
+ * HOT PATH. Key (a code or an alias) to destination in flat memory: a garbage collection has no
+ * objects to visit. Holds at most `max` entries, of at most 192 bytes on average.
  *
  * Entries lie in a ring in the order of their insertion. The oldest is evicted, unless it was found
  * since it was last checked: then it moves to the front (the clock algorithm: F. Corbató, "A Paging
  * Experiment with the Multics System", 1968). The index is open addressing with linear probing, at
  * most three quarters full, and deletion by shifting back (Knuth, volume 3, 6.4, algorithm R).
  */
-export class DestinationCache<Key extends string = Code> {
+export class DestinationCache {
   readonly #max: number
   readonly #words: Int32Array
   readonly #bytes: Buffer
@@ -73,13 +70,12 @@ export class DestinationCache<Key extends string = Code> {
   #head = 0
   #tail = 0
   #size = 0
-  readonly #encodeKey: (key: Key, words: Int32Array) => void
-  /** The last encoded code, and its hash. */
-  readonly #code = new Int32Array(CODE_WORDS)
+  /** The last encoded key, and its hash. */
+  readonly #key = new Int32Array(KEY_WORDS)
   #hash = 0
 
   /** `max`: 1 to 16,777,216. The versions have a random seed: no client can fill one bucket. */
-  constructor({ max, versions, encode }: CacheOptions<Key>) {
+  constructor({ max, versions }: CacheOptions) {
     assert(max >= 1 && max <= 2 ** 24, 'the cache holds 1 to 16,777,216 links')
     const units = Math.ceil(Math.max(RING_BYTES_MIN, max * BYTES_PER_ENTRY) / UNIT_BYTES)
     const buckets = 2 ** Math.ceil(Math.log2((max + 1) / 0.75))
@@ -89,16 +85,15 @@ export class DestinationCache<Key extends string = Code> {
     this.#buckets = new Int32Array(buckets)
     this.#mask = buckets - 1
     this.#versions = versions
-    this.#encodeKey = encode
   }
 
   get size(): number {
     return this.#size
   }
 
-  /** Undefined if it is not in the cache, or if the code has changed since it was read. */
-  find(code: Key): Destination | undefined {
-    const at = this.#locate(code)
+  /** Undefined if it is not in the cache, or if the key has changed since it was read. */
+  find(key: string): Destination | undefined {
+    const at = this.#locate(key)
     if (at < 0 || this.#words[at + VERSION] !== this.#versions.of(this.#hash)) return undefined
     const state = this.#words[at + STATE] as number
     if ((state & IS_USED) === 0) this.#words[at + STATE] = state | IS_USED
@@ -114,22 +109,22 @@ export class DestinationCache<Key extends string = Code> {
   }
 
   /** The version to store with a destination: read it before the database. */
-  versionOf(code: Key): number {
-    this.#encode(code)
+  versionOf(key: string): number {
+    this.#encode(key)
     return this.#versions.of(this.#hash)
   }
 
   /** `location` is ASCII. See `RING_BYTES_MIN` for one that is too long to be kept. */
-  set(code: Key, { id, location, isDisabled, rules }: Destination, version: number): void {
-    this.delete(code)
+  set(key: string, { id, location, isDisabled, rules }: Destination, version: number): void {
+    this.delete(key)
     const text = rules === '' ? (location ?? '') : `${location}\n${rules}`
     const length = text.length
     const words = wordsOf(length)
     if (length > LENGTH_MASK || words > this.#words.length / 4) return
     this.#makeRoom(words)
     const at = this.#claim(words)
-    this.#encode(code)
-    this.#words.set(this.#code, at)
+    this.#encode(key)
+    this.#words.set(this.#key, at)
     this.#words[at + ID] = id
     this.#words[at + VERSION] = version
     const withoutLocation = isDisabled ? IS_DISABLED : IS_RESERVED
@@ -140,16 +135,16 @@ export class DestinationCache<Key extends string = Code> {
     this.#size++
   }
 
-  delete(code: Key): void {
-    const at = this.#locate(code)
+  delete(key: string): void {
+    const at = this.#locate(key)
     if (at >= 0) this.#drop(at)
   }
 
-  /** The entry's first word; -1 if the code is not in the cache. */
-  #locate(code: Key): number {
+  /** The entry's first word; -1 if the key is not in the cache. */
+  #locate(key: string): number {
     const words = this.#words
-    const wanted = this.#code
-    this.#encode(code)
+    const wanted = this.#key
+    this.#encode(key)
     for (let bucket = this.#hash & this.#mask; ; bucket = (bucket + 1) & this.#mask) {
       const unit = this.#buckets[bucket] as number
       if (unit === 0) return -1
@@ -163,13 +158,13 @@ export class DestinationCache<Key extends string = Code> {
     }
   }
 
-  #encode(code: Key): void {
-    this.#encodeKey(code, this.#code)
-    this.#hash = hashCode(this.#code, 0, this.#versions.seed)
+  #encode(key: string): void {
+    encodeKey(key, this.#key)
+    this.#hash = hashKey(this.#key, 0, this.#versions.seed)
   }
 
   #homeOf(at: number): number {
-    return hashCode(this.#words, at, this.#versions.seed) & this.#mask
+    return hashKey(this.#words, at, this.#versions.seed) & this.#mask
   }
 
   #fits(words: number): boolean {

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { HitCounts } from '../hits/hits.ts'
-import { type CodeVersions, encodeAlias, encodeCode } from '../hot/code-versions.ts'
+import type { CodeVersions } from '../hot/code-versions.ts'
 import { type Destination, DestinationCache, NO_LINK } from '../hot/destination-cache.ts'
 import type { RedirectCounters } from '../hot/redirect-counters.ts'
 import type { Code } from '../lib/code.ts'
@@ -111,7 +111,7 @@ export class LinkCache {
   readonly #known: DestinationCache
   readonly #aliasReads: Pick<AliasReads, 'find'>
   /** The code of each alias in the place of a location: no collection visits it. */
-  readonly #aliases: DestinationCache<string>
+  readonly #aliases: DestinationCache
   /** Unknown codes with their version. */
   readonly #unknown = new LRUCache<Code, number>({ max: UNKNOWN_MAX })
 
@@ -119,8 +119,8 @@ export class LinkCache {
     this.#counters = counters
     this.#reads = reads
     this.#aliasReads = aliases
-    this.#known = new DestinationCache({ max, versions, encode: encodeCode })
-    this.#aliases = new DestinationCache({ max, versions, encode: encodeAlias })
+    this.#known = new DestinationCache({ max, versions })
+    this.#aliases = new DestinationCache({ max, versions })
   }
 
   /** Null if the code is unknown; undefined if only the database can tell. */
@@ -143,7 +143,7 @@ export class LinkCache {
     return found
   }
 
-  /** `path` matches `ALIAS_KEY`. The link may have been deleted since: compare its id. */
+  /** `path` can be a key. The link may have been deleted since: compare its id. */
   findAliasInMemory(path: string): Alias | undefined {
     const found = this.#aliases.find(path)
     return found && { linkId: found.id, code: found.location as Code }

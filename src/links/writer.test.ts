@@ -24,11 +24,7 @@ function setUp(result: () => unknown) {
     effects.push(of ? `${what} ${of}` : what)
   }
   const all = new LinkEffects({
-    versions: {
-      change: note('change'),
-      changeAlias: note('change'),
-      changeAll: note('change all'),
-    },
+    versions: { change: note('change'), changeAll: note('change all') },
     codes: { add: note('add') },
     hitLimits: { drop: note('drop hits of'), clear: note('drop all hits') },
     images: { prepare: note('prepare'), remove: note('remove') },

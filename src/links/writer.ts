@@ -118,7 +118,7 @@ export interface CodeImages {
 }
 
 interface LinkEffectsOptions {
-  versions: Pick<CodeVersions, 'change' | 'changeAlias' | 'changeAll'>
+  versions: Pick<CodeVersions, 'change' | 'changeAll'>
   codes: Pick<KnownCodes, 'add'>
   hitLimits: Pick<HitLimits, 'drop' | 'clear'>
   images: CodeImages
@@ -233,7 +233,7 @@ export class LinkEffects {
       codes.add(path)
       const folded = toCode(path)
       if (folded !== undefined) codes.add(folded)
-      versions.changeAlias(path)
+      versions.change(path)
     }
     if (isAnyCase) versions.changeAll()
   }

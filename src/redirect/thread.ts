@@ -2,7 +2,7 @@ import { BlockedHosts, type BlockedLists } from '../blocklist/blocked-hosts.ts'
 import { OwnAddress } from '../blocklist/own-address.ts'
 import { openReadonly } from '../db/open.ts'
 import { ClientAddress } from '../hot/client-address.ts'
-import { ALIAS_KEY_MAX, CodeVersions } from '../hot/code-versions.ts'
+import { CodeVersions, KEY_LENGTH_MAX } from '../hot/code-versions.ts'
 import type { Destination } from '../hot/destination-cache.ts'
 import { JournalAppender, type SharedJournal } from '../hot/journal-appender.ts'
 import { PassedPeers } from '../hot/passed-peers.ts'
@@ -230,7 +230,7 @@ export class RedirectThread {
       return link && link.id === alias.linkId ? { code: alias.code, link } : link && null
     }
     const findAlias = (path: string): AliasedLink | null | undefined => {
-      if (path.length > ALIAS_KEY_MAX) return null
+      if (path.length > KEY_LENGTH_MAX) return null
       const alias = cache.findAliasInMemory(path)
       const found = alias && resolve(alias)
       if (found) return found
