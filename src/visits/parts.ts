@@ -24,11 +24,12 @@ export const emptySums = (): VisitSums => ({ known: 0, observed: 0, counts: new 
 
 /**
  * The stored form: a version, `known`, `observed`, and each value with its count, all as varints
- * (LEB128). A value is its kind in the low three bits and above them its place in `NUMBERED`,
- * counted from 1; with place 0, the length and the bytes of a text follow.
+ * (LEB128). A value is in its lowest bit whether its count is 1, which is left out then, in the
+ * next three bits its kind, and above them its place in `NUMBERED`, counted from 1; with place 0,
+ * the length and the bytes of a text follow.
  */
 const VERSION = 1
-const KIND_BITS = 8
+const KINDS_MAX = 8
 
 const PLACES = VISIT_KINDS.map(
   (kind) => new Map(NUMBERED[kind].map((value, at) => [value, at + 1])),
@@ -42,13 +43,14 @@ export function encodeSums({ known, observed, counts }: VisitSums): Uint8Array {
   for (const key of [...counts.keys()].sort()) {
     const kind = Number(key[0])
     const place = PLACES[kind]?.get(visitValue(key)) ?? 0
-    pushVarint(out, place * KIND_BITS + kind)
+    const count = counts.get(key) as number
+    pushVarint(out, (place * KINDS_MAX + kind) * 2 + (count === 1 ? 1 : 0))
     if (place === 0) {
       const text = Buffer.from(visitValue(key))
       pushVarint(out, text.length)
       for (const byte of text) out.push(byte)
     }
-    pushVarint(out, counts.get(key) as number)
+    if (count !== 1) pushVarint(out, count)
   }
   return Uint8Array.from(out)
 }
@@ -59,12 +61,13 @@ export function decodeSums(bytes: Uint8Array): VisitSums {
   if (input.next() !== VERSION) throw new RangeError('the form of these sums is unknown')
   const sums: VisitSums = { known: input.next(), observed: input.next(), counts: new Map() }
   while (!input.isAtEnd) {
-    const code = input.next()
-    const kind = VISIT_KINDS[code % KIND_BITS]
-    const place = Math.floor(code / KIND_BITS)
+    const number = input.next()
+    const code = Math.floor(number / 2)
+    const kind = VISIT_KINDS[code % KINDS_MAX]
+    const place = Math.floor(code / KINDS_MAX)
     const value = place === 0 ? input.text(input.next()) : kind && NUMBERED[kind][place - 1]
     if (!kind || value === undefined) throw new RangeError('a value of these sums is unknown')
-    sums.counts.set(visitKey(kind, value), input.next())
+    sums.counts.set(visitKey(kind, value), number % 2 === 1 ? 1 : input.next())
   }
   return sums
 }
