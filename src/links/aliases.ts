@@ -178,9 +178,11 @@ export const bytesOfPaths = (paths: readonly string[]): number =>
 
 /** Whether nobody can claim the code: it is disabled, or an alias has its form. */
 export function closedCodes(db: Database): (code: Code) => boolean {
-  const disabled = db.prepare<object, [Code]>('SELECT 1 FROM disabled_codes WHERE code = ?')
-  const folded = db.prepare<object, [Code]>('SELECT 1 FROM aliases WHERE folded = ?')
-  return (code) => disabled.get(code) !== null || folded.get(code) !== null
+  const closed = db.prepare<object, [Code]>(
+    `SELECT 1 FROM disabled_codes WHERE code = ?1
+     UNION ALL SELECT 1 FROM aliases WHERE folded = ?1`,
+  )
+  return (code) => closed.get(code) !== null
 }
 
 /** The rows of `aliases`, for other writes of links too. */

@@ -116,7 +116,7 @@ export class PublicUrls {
   qrStorage = (code: Code): string => `${this.#cdnUrl}/qr/${code}.png`
 }
 
-const URL_KEY_BYTES = 16
+export const URL_KEY_BYTES = 16
 const HASH_BYTES = 32
 const SECRET_BYTES = URL_KEY_BYTES + HASH_BYTES
 

@@ -68,23 +68,21 @@ interface CountedList {
 /** Runs on the reader thread: a list may have to count many rows. */
 export function linkLists(db: Database, options: ListOptions = {}) {
   const { sliceMs = SLICE_MS } = options
-  const sources = linkSources(db, options)
-  const reader = new ListReader(db, sources, options)
+  const reader = new ListReader(db, options)
+  const endOfSlice = (): IsOver => {
+    const endsAt = performance.now() + sliceMs
+    return () => performance.now() >= endsAt
+  }
   return {
     /**
      * One page, newest first, and the total, both of one snapshot. Undefined if there is more to
      * count than fits a time slice: the next call continues from there.
      */
-    listLinksSlice(query: ListQuery): Matches | undefined {
-      const endsAt = performance.now() + sliceMs
-      return reader.list(query, () => performance.now() >= endsAt)
-    },
+    listLinksSlice: (query: ListQuery): Matches | undefined => reader.list(query, endOfSlice()),
 
     /** The first links of an account by their hits. Undefined as above. */
-    rankedLinksSlice({ accountId, limit }: RankQuery): Ranked[] | undefined {
-      const endsAt = performance.now() + sliceMs
-      return reader.rank(accountId, () => performance.now() >= endsAt)?.slice(0, limit)
-    },
+    rankedLinksSlice: ({ accountId, limit }: RankQuery): Ranked[] | undefined =>
+      reader.rank(accountId, endOfSlice())?.slice(0, limit),
   }
 }
 
@@ -93,9 +91,8 @@ export type LinkLists = ReturnType<typeof linkLists>
 class ListReader {
   readonly #db: Database
   readonly #statements
-  readonly #walkMax: number
-  readonly #indexSizes: typeof CHUNK_SIZES | undefined
-  readonly #sources: ReturnType<typeof linkSources>
+  readonly #options: ListOptions
+  readonly #sources
   /** The last change that was read of `link_changes`. */
   #lastChange = 0
   readonly #lists = new LRUCache<string, CountedList>({
@@ -107,16 +104,13 @@ class ListReader {
   /** Rankings that took more than one slice. */
   readonly #rankings = new LRUCache<string, Ranking>({ max: RANKINGS_MAX })
   readonly #rankParts
-  readonly #monotonic: MonotonicClock
 
-  constructor(db: Database, sources: ReturnType<typeof linkSources>, options: ListOptions) {
+  constructor(db: Database, options: ListOptions) {
     this.#db = db
+    this.#options = options
     this.#rankParts = rankParts(db, options.rankAtOnce)
-    this.#monotonic = options.monotonic ?? monotonicClock
     this.#statements = prepare(db)
-    this.#walkMax = options.walkMax ?? WALK_MAX
-    this.#indexSizes = options.chunk
-    this.#sources = sources
+    this.#sources = linkSources(db, options)
   }
 
   list(query: ListQuery, isOver: IsOver): Matches | undefined {
@@ -160,7 +154,8 @@ class ListReader {
   ): readonly Ranked[] | undefined {
     const { accountId } = filter
     const key = keyOf(filter)
-    const now = this.#monotonic()
+    const { monotonic = monotonicClock } = this.#options
+    const now = monotonic()
     const kept = this.#rankings.get(key)
     const ranking = kept && now - kept.readAt < RANKING_KEPT_MS ? kept : new Ranking()
     const ranked = ranking.find(
@@ -181,9 +176,10 @@ class ListReader {
 
   #listAll(query: ListQuery, isOver: IsOver): Matches | undefined {
     const { accountId, limit, offset } = query
+    const { walkMax = WALK_MAX } = this.#options
     const total = this.#linkCount(accountId)
     if (offset >= total) return { total, links: [] }
-    if (query.below === undefined && offset <= this.#walkMax)
+    if (query.below === undefined && offset <= walkMax)
       return { total, links: this.#statements.walk.all(accountId, limit, offset) }
     return this.#find(query, isOver)
   }
@@ -200,7 +196,7 @@ class ListReader {
     const { accountId } = filter
     const key = keyOf(filter)
     const index =
-      this.#lists.get(key)?.index ?? new CountIndex(this.#sources(filter), this.#indexSizes)
+      this.#lists.get(key)?.index ?? new CountIndex(this.#sources(filter), this.#options.chunk)
     const total = index.count(this.#statements.newest.get(accountId)?.id ?? 0, isOver)
     // Set again, because the LRU cache takes its size only then.
     this.#lists.delete(key)

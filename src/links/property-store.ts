@@ -144,13 +144,9 @@ function rowStore(db: Database) {
   )
   return {
     find: (ids: readonly number[], accountId: AccountId): OwnedLink[] =>
-      byIds.all(JSON.stringify(ids), accountId).map((row) => ({
-        id: row.id,
-        code: row.code,
-        accountId: row.accountId,
-        url: row.url,
-        properties: readProperties(row),
-      })),
+      byIds
+        .all(JSON.stringify(ids), accountId)
+        .map((row) => ({ ...row, properties: readProperties(row) })),
 
     save(before: OwnedLink, after: OwnedLink): void {
       setProperties(after.id, after.properties)

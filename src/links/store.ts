@@ -111,11 +111,8 @@ function creation(db: Database) {
 function reservation(db: Database) {
   const insert = linkInserter(db)
   const accounts = accountCounts(db)
-  const isInUse = db.prepare<{ code: Code }, [Code]>(
-    `SELECT code FROM links WHERE code = ?1
-     UNION ALL SELECT code FROM disabled_codes WHERE code = ?1
-     UNION ALL SELECT folded FROM aliases WHERE folded = ?1`,
-  )
+  const isClosed = closedCodes(db)
+  const byCode = db.prepare<object, [Code]>('SELECT 1 FROM links WHERE code = ?')
   return {
     /** Undefined if the code is in use, disabled or closed by an alias. */
     reserveCode(command: ReserveCode): Link | 'not_active' | QuotaName | undefined {
@@ -123,7 +120,7 @@ function reservation(db: Database) {
       if (!accounts.isActive({ ...command, now: createdAt })) return 'not_active'
       const added = { links: 1, urlBytes: 0 }
       const exceeded = accounts.exceededBy(accountId, added, quota)
-      if (exceeded) return isInUse.get(item.code) ? undefined : exceeded
+      if (exceeded) return byCode.get(item.code) || isClosed(item.code) ? undefined : exceeded
       const link = insert(item, accountId, createdAt)
       if (link) accounts.add(accountId, added)
       return link

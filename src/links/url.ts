@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { REFUSALS } from '../errors.ts'
-import type { ParsedUrl } from './link.ts'
+import { type ParsedUrl, URL_KEY_BYTES } from './link.ts'
 
 export const URL_MAX_LENGTH = 8192
 
@@ -71,8 +71,6 @@ function hasLongEncodedHost(authority: string): boolean {
   const host = authority.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '')
   return host.length > ENCODED_HOST_MAX_LENGTH && /[^!-~]|%/.test(host)
 }
-
-const URL_KEY_BYTES = 16
 
 /** What is unique for a URL within an account: the first 16 bytes of SHA-256 over `href`. */
 export function urlKey({ href }: Pick<ParsedUrl, 'href'>): Uint8Array {
