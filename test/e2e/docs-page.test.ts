@@ -1,14 +1,10 @@
 import { expect } from 'bun:test'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { testApp } from '../support/app.ts'
 import { browserTests, straysFrom } from '../support/browser.ts'
 import { ENDPOINTS } from '../support/endpoints.ts'
 
 /** The page /docs in a real browser. */
-
-const ARTIFACTS = join(import.meta.dir, '../.artifacts')
 
 const { test, browser } = browserTests()
 
@@ -40,8 +36,6 @@ test('the page /docs shows every endpoint in a browser without a network', async
   const { page, strays, problems } = await openPage(app.url)
   await page.goto(`${app.url}/docs`)
   for (const { path } of ENDPOINTS) await shows(page, path)
-  mkdirSync(ARTIFACTS, { recursive: true })
-  await page.screenshot({ path: join(ARTIFACTS, 'docs.png'), fullPage: true })
   expect(await page.title()).toMatch(/Hopcode/)
   expect({ strays, problems }).toEqual({ strays: [], problems: [] })
   await page.close()
@@ -55,8 +49,6 @@ test('an endpoint of the page opens to its parameters, its body and its answers'
   await shows(page, 'A new code, with its passcode.')
   await page.getByText('/api/qr/{code}', { exact: true }).first().click()
   await shows(page, 'size')
-  mkdirSync(ARTIFACTS, { recursive: true })
-  await page.screenshot({ path: join(ARTIFACTS, 'docs-open.png'), fullPage: true })
   expect({ strays, problems }).toEqual({ strays: [], problems: [] })
   await page.close()
 })

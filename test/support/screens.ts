@@ -6,14 +6,18 @@ import { onScriptError, violations } from './browser.ts'
 
 const FOLDER = join(import.meta.dir, '../.artifacts/screens')
 
+/** `SCREENS=1` stores a screenshot of each page in each look. */
+const STORES = process.env.SCREENS === '1'
 /** axe takes half a second: one phone and one desktop show each layout and each theme. */
-const LOOKS = [
-  { name: 'phone-light', width: 390, height: 844, colorScheme: 'light', isChecked: true },
-  { name: 'phone-dark', width: 390, height: 844, colorScheme: 'dark', isChecked: false },
-  { name: 'desktop-light', width: 1280, height: 800, colorScheme: 'light', isChecked: false },
-  { name: 'desktop-dark', width: 1280, height: 800, colorScheme: 'dark', isChecked: true },
-  { name: 'wide-light', width: 1920, height: 1080, colorScheme: 'light', isChecked: false },
-  { name: 'wide-dark', width: 1920, height: 1080, colorScheme: 'dark', isChecked: false },
+const JUDGED = [
+  { name: 'phone-light', width: 390, height: 844, colorScheme: 'light', hasAxe: true },
+  { name: 'desktop-dark', width: 1280, height: 800, colorScheme: 'dark', hasAxe: true },
+  { name: 'wide-light', width: 1920, height: 1080, colorScheme: 'light', hasAxe: false },
+] as const
+const FURTHER = [
+  { name: 'phone-dark', width: 390, height: 844, colorScheme: 'dark', hasAxe: false },
+  { name: 'desktop-light', width: 1280, height: 800, colorScheme: 'light', hasAxe: false },
+  { name: 'wide-dark', width: 1920, height: 1080, colorScheme: 'dark', hasAxe: false },
 ] as const
 /** Pages fit this width too, without a picture. */
 const NARROWEST = { width: 320, height: 640 }
@@ -27,7 +31,7 @@ export interface Watched extends AsyncDisposable {
    * of a form or page that is refused, and that a field had the focus before the page's autofocus.
    */
   said: string[]
-  /** Stores screenshots of the page, and adds its faults to `faults`, a line each. */
+  /** Adds the faults of the page to `faults`, a line each. */
   look(name: string): Promise<void>
   faults: string[]
 }
@@ -67,17 +71,22 @@ export async function watch(
   return { page, said, faults, look, [Symbol.asyncDispose]: () => context.close() }
 }
 
-/** Stores a screenshot of the page in each look. Returns its faults, a line each. */
+/** The faults of the page, a line each. */
 async function judge(page: Page, name: string): Promise<string[]> {
-  mkdirSync(FOLDER, { recursive: true })
   const faults: string[] = []
-  for (const { name: look, width, height, colorScheme, isChecked } of LOOKS) {
+  for (const { name: look, width, height, colorScheme, hasAxe } of [
+    ...JUDGED,
+    ...(STORES ? FURTHER : []),
+  ]) {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    // A wide window shows most of a page at once. A JPEG takes less CPU than a PNG.
-    const path = join(FOLDER, `${name}-${look}.jpg`)
-    await page.screenshot({ path, fullPage: width < 1920 })
-    const found = isChecked ? await violations(page) : []
+    if (STORES) {
+      mkdirSync(FOLDER, { recursive: true })
+      // A wide window shows most of a page at once.
+      const path = join(FOLDER, `${name}-${look}.jpg`)
+      await page.screenshot({ path, fullPage: width < 1920 })
+    }
+    const found = hasAxe ? await violations(page) : []
     const broken = found.filter((fault) => name !== 'docs' || !KNOWN_OF_DOCS.test(fault))
     faults.push(...(await tooWide(page, width)), ...broken.map((fault) => `${look}: ${fault}`))
   }
