@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
+import ipaddr from 'ipaddr.js'
 import { type CountryResponse, Reader } from 'mmdb-lib'
 import { type ClientKey, clientIp, isIpv4 } from '../hot/client-address.ts'
 import { messageOf } from '../lib/thread.ts'
@@ -103,7 +104,10 @@ const IPV6_LINE = /^([\da-f:]{2,39}),([\da-f:]{2,39}),([A-Z?]{2})$/gim
 function rangeFinder(ipv4Text: string, ipv6Text: string): FindCountry {
   const ipv4 = rangesIn(ipv4Text, IPV4_LINE, Number)
   // 53 bits tell networks apart: countries have blocks of /48 and larger ones.
-  const ipv6 = rangesIn(ipv6Text, IPV6_LINE, (text) => topBits(...firstWords(text)))
+  const ipv6 = rangesIn(ipv6Text, IPV6_LINE, (text) => {
+    const [a = 0, b = 0, c = 0, d = 0] = ipaddr.IPv6.parse(text).parts
+    return topBits(a * 0x10000 + b, c * 0x10000 + d)
+  })
   if (ipv4.codes.length === 0) {
     throw new Error('it is neither an .mmdb file nor a list of ranges as in tor-geoipdb')
   }
@@ -141,16 +145,3 @@ function codeAt({ from, to, codes }: Ranges, address: number): string | undefine
 }
 
 const topBits = (high: number, low: number): number => high * 2 ** 21 + (low >>> 11)
-
-/** The first 64 bits of an IPv6 address, as two numbers of 32 bits. */
-function firstWords(text: string): [number, number] {
-  const [head = '', tail] = text.split('::')
-  const groupsOf = (part: string) => (part === '' ? [] : part.split(':'))
-  const groups = groupsOf(head)
-  const rest = groupsOf(tail ?? '')
-  const zeros = tail === undefined ? 0 : 8 - groups.length - rest.length
-  const all = [...groups, ...new Array<string>(Math.max(0, zeros)).fill('0'), ...rest]
-  const numbers = all.slice(0, 4).map((group) => Number.parseInt(group, 16))
-  const [a = 0, b = 0, c = 0, d = 0] = numbers
-  return [a * 0x10000 + b, c * 0x10000 + d]
-}

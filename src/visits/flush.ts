@@ -38,19 +38,15 @@ export class VisitFlusher {
     this.#schedule()
   }
 
-  /** Writes everything that was recorded before this call. Throws if the disk refuses. */
-  flush(): Promise<void> {
-    this.#running = this.#running.catch(() => {}).then(() => this.#write(true))
-    return this.#running
-  }
-
-  /** Details that cannot be written are lost; no hit is. */
+  /** Writes what was recorded before. Details that cannot be written are lost; no hit is. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    await this.flush().catch(() => {})
+    await this.#running
+    await this.#write(true).catch(() => {})
   }
 
+  /** Throws if the disk or the cluster refuses. */
   async #write(isDue: boolean): Promise<void> {
     await this.#send()
     const { collector, host } = this.#options
@@ -73,15 +69,16 @@ export class VisitFlusher {
   #schedule(): void {
     if (this.#isClosed) return
     const delay = Math.min(CHECK_MS, this.#flushMs)
-    this.#timer = setTimeout(() => void this.#check().then(() => this.#schedule()), delay)
+    this.#timer = setTimeout(() => {
+      this.#running = this.#check().then(() => this.#schedule())
+    }, delay)
   }
 
   async #check(): Promise<void> {
     const { log } = this.#options
     const isDue = performance.now() - this.#flushedAt >= this.#flushMs
     try {
-      this.#running = this.#running.catch(() => {}).then(() => this.#write(isDue))
-      await this.#running
+      await this.#write(isDue)
       if (this.#isFailing) log.info('visits.flush_recovered')
       this.#isFailing = false
     } catch (error) {
