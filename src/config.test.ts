@@ -13,17 +13,25 @@ test('every setting has its documented default', () => {
     cdnUrl: 'http://localhost:3000/cdn',
     dataDir: `${process.cwd()}/data`,
     trustedProxies: [],
-    anonymousReadsPerMinute: 300,
-    anonymousRedirectsPerMinute: 6000,
-    enterpriseWritesPerMinute: 6000,
-    enterpriseReadsPerMinute: 30_000,
-    enterpriseBulkMax: 5000,
+    anonymous: { write: 60, read: 300, redirect: 6000 },
     importAliases: 'owners',
     dashboardRequestsPerMinute: 600,
-    quotas: {
-      free: { linksMax: 100_000, urlBytesMax: 32 * 1024 * 1024 },
-      pro: { linksMax: 1_000_000, urlBytesMax: 1024 * 1024 * 1024 },
-      enterprise: { linksMax: 0, urlBytesMax: 0 },
+    plans: {
+      free: {
+        write: 60,
+        read: 300,
+        bulkMax: 100,
+        linksMax: 100_000,
+        urlBytesMax: 32 * 1024 * 1024,
+      },
+      pro: {
+        write: 600,
+        read: 3000,
+        bulkMax: 1000,
+        linksMax: 1_000_000,
+        urlBytesMax: 1024 * 1024 * 1024,
+      },
+      enterprise: { write: 6000, read: 30_000, bulkMax: 5000, linksMax: 0, urlBytesMax: 0 },
     },
     blocklistFiles: [],
     linkCacheMax: 200_000,
@@ -168,9 +176,9 @@ test('each setting is listed with its default and its meaning, and the README na
 })
 
 test('a budget of 0 is accepted: it means no limit', () => {
-  expect(readConfig({ ANONYMOUS_READS_PER_MINUTE: '0' }).anonymousReadsPerMinute).toBe(0)
+  expect(readConfig({ ANONYMOUS_READS_PER_MINUTE: '0' }).anonymous.read).toBe(0)
   const redirects = readConfig({ ANONYMOUS_REDIRECTS_PER_MINUTE: '0' })
-  expect(redirects.anonymousRedirectsPerMinute).toBe(0)
+  expect(redirects.anonymous.redirect).toBe(0)
 })
 
 test('an IPv6 address stands in brackets in a URL', () => {

@@ -266,21 +266,38 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     rootUrl: env.ROOT_URL,
     notFoundUrl: env.NOT_FOUND_URL,
     trustedProxies: env.TRUSTED_PROXIES,
-    anonymousReadsPerMinute: env.ANONYMOUS_READS_PER_MINUTE,
-    anonymousRedirectsPerMinute: env.ANONYMOUS_REDIRECTS_PER_MINUTE,
-    enterpriseWritesPerMinute: env.ENTERPRISE_WRITES_PER_MINUTE,
-    enterpriseReadsPerMinute: env.ENTERPRISE_READS_PER_MINUTE,
-    enterpriseBulkMax: env.ENTERPRISE_BULK_MAX,
-    importAliases: env.IMPORT_ALIASES,
-    dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
-    quotas: {
-      free: { linksMax: env.FREE_LINKS_MAX, urlBytesMax: env.FREE_URL_BYTES_MAX },
-      pro: { linksMax: env.PRO_LINKS_MAX, urlBytesMax: env.PRO_URL_BYTES_MAX },
+    // The spec's chapter "Limits": requests in any 60 seconds. 0 means no limit.
+    plans: {
+      free: {
+        write: 60,
+        read: 300,
+        bulkMax: 100,
+        linksMax: env.FREE_LINKS_MAX,
+        urlBytesMax: env.FREE_URL_BYTES_MAX,
+      },
+      pro: {
+        write: 600,
+        read: 3000,
+        bulkMax: 1000,
+        linksMax: env.PRO_LINKS_MAX,
+        urlBytesMax: env.PRO_URL_BYTES_MAX,
+      },
       enterprise: {
+        write: env.ENTERPRISE_WRITES_PER_MINUTE,
+        read: env.ENTERPRISE_READS_PER_MINUTE,
+        bulkMax: env.ENTERPRISE_BULK_MAX,
         linksMax: env.ENTERPRISE_LINKS_MAX,
         urlBytesMax: env.ENTERPRISE_URL_BYTES_MAX,
       },
     },
+    // For an address without a valid key. Its writes are charged, and refused with 401.
+    anonymous: {
+      write: 60,
+      read: env.ANONYMOUS_READS_PER_MINUTE,
+      redirect: env.ANONYMOUS_REDIRECTS_PER_MINUTE,
+    },
+    importAliases: env.IMPORT_ALIASES,
+    dashboardRequestsPerMinute: env.DASHBOARD_REQUESTS_PER_MINUTE,
     blocklistFiles: env.BLOCKLIST_FILES.map((file) => resolve(file)),
     linkCacheMax: env.LINK_CACHE_MAX,
     redirectThreads: env.REDIRECT_THREADS ?? defaultRedirectThreads(),
@@ -299,15 +316,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     metricsListen: env.METRICS_LISTEN,
     // For commands that call a service on any machine.
     remote: { url: env.HOPCODE_URL, apiKey: env.HOPCODE_API_KEY },
-    // Whether the public address shows metrics to callers on this machine. Behind a proxy, every
-    // caller may look like one.
-    localMetrics: !env.METRICS_LISTEN && !isPublic(baseUrl, env.TRUSTED_PROXIES),
+    // Whether the public address shows metrics to callers on this machine. Behind a proxy, where
+    // TLS ends too, every caller may look like one.
+    localMetrics:
+      !env.METRICS_LISTEN && !baseUrl.startsWith('https:') && env.TRUSTED_PROXIES.length === 0,
   }
 }
-
-/** TLS ends at a proxy. */
-const isPublic = (baseUrl: string, proxies: readonly string[]): boolean =>
-  baseUrl.startsWith('https:') || proxies.length > 0
 
 const isWebUrl = (url: URL | null): url is URL =>
   url !== null &&

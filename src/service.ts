@@ -1,6 +1,5 @@
 import { KeyUses } from './accounts/keys.ts'
 import type { PasswordFunctions } from './accounts/passwords.ts'
-import { anonymousBudgets, planLimits } from './accounts/plans.ts'
 import { AccountStore } from './accounts/store.ts'
 import { TopLinks } from './analytics/top.ts'
 import { VisitDetails } from './analytics/visits.ts'
@@ -178,11 +177,11 @@ interface Base {
 /** The public port: from now on redirects are answered. Throws ListenError. */
 async function openFront({ config, outside, log, start, folder }: Base, control: Promise<Control>) {
   const { clock, monotonic, random, time, addressesMax } = outside
-  const plans = planLimits(config)
+  const { plans, anonymous } = config
   const limiter = new RateLimiter(
     RateLimiter.allocate({
       plans,
-      anonymous: anonymousBudgets(config),
+      anonymous,
       pagesPerMinute: config.dashboardRequestsPerMinute,
       addressesMax,
     }),

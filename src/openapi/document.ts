@@ -1,7 +1,6 @@
 import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
 import { z } from 'zod'
-import { planLimits } from '../accounts/plans.ts'
 import type { Config } from '../config.ts'
 import { REFUSALS } from '../errors.ts'
 import { describedBy, EVERY_HEADER, headerRefs, schemaOf } from '../http/operation.ts'
@@ -83,7 +82,7 @@ const document = (config: Config) => ({
   openapi: '3.0.3',
   info: {
     title: 'Hopcode',
-    description: introduction(config.baseUrl, planLimits(config)),
+    description: introduction(config.baseUrl, config.plans),
     version: VERSION,
     license: { name: 'MIT' },
   },

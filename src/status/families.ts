@@ -122,33 +122,30 @@ export const FAMILIES = {
     ({ redirects: { foundInDatabase: known, notInDatabase: unknown } }) =>
       samples('kind', { known, unknown }),
   ),
-  hopcode_limiter_callers: gauge(
-    'Callers with a request in the last minute.',
-    eachWindow(({ size }) => size),
-  ),
+  hopcode_limiter_callers: gauge('Callers with a request in the last minute.', eachWindow('size')),
   hopcode_limiter_memory_bytes: gauge(
     'Memory of the windows, at its highest.',
-    eachWindow(({ bytes }) => bytes),
+    eachWindow('bytes'),
   ),
   hopcode_limiter_refusals_total: counter(
     'Requests over the budget of their caller.',
-    eachWindow(({ refused }) => refused),
+    eachWindow('refused'),
   ),
   hopcode_limiter_overflow_total: counter(
     'Requests of callers for whom no window was left because there are too many callers.',
-    eachWindow(({ overflowed }) => overflowed),
+    eachWindow('overflowed'),
   ),
   hopcode_limiter_uncounted_total: counter(
     'Requests that passed without being counted because the windows are full.',
-    eachWindow(({ uncounted }) => uncounted),
+    eachWindow('uncounted'),
   ),
   hopcode_limiter_memory_refusals_total: counter(
     'Requests under the budget for which the memory of the windows was full.',
-    eachWindow(({ arenaRefused }) => arenaRefused),
+    eachWindow('arenaRefused'),
   ),
   hopcode_limiter_resets_total: counter(
     'Parts of windows that were emptied because a thread ended while it changed them.',
-    eachWindow(({ resets }) => resets),
+    eachWindow('resets'),
   ),
 
   hopcode_hits_appended_total: counter(
@@ -350,11 +347,11 @@ function countHosts(hosts: readonly { isLive: boolean }[]): Sample[] {
   return samples('state', { live, away: hosts.length - live })
 }
 
-function eachWindow(read: (window: LimiterWindow['window']) => number) {
+function eachWindow(figure: keyof LimiterWindow['window']) {
   return ({ limiter }: Scrape): Sample[] =>
     limiter.windows().map(({ callers, budget, window }) => ({
       labels: { callers, budget },
-      value: read(window),
+      value: window[figure],
     }))
 }
 
