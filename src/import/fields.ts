@@ -96,21 +96,18 @@ const LOST = [
   'hasredirectrules',
 ]
 
-const FIELD_OF = new Map<string, Field>(
-  Object.entries(NAMES).flatMap(([field, names]) =>
-    names.map((name) => [name, field as Field] as const),
-  ),
-)
 /** The earlier name of a field comes first. */
-const RANK = new Map<string, number>(
-  Object.values(NAMES).flatMap((names) => names.map((name, i) => [name, i] as const)),
+const FIELD_OF = new Map<string, { field: Field; rank: number }>(
+  Object.entries(NAMES).flatMap(([field, names]) =>
+    names.map((name, rank) => [name, { field: field as Field, rank }] as const),
+  ),
 )
 
 export const plainName = (name: string): string => name.toLowerCase().replace(/[\s_-]/g, '')
 
 /** Whether a row with these names has a destination. */
 export const hasUrl = (names: Iterable<string>): boolean =>
-  [...names].some((name) => FIELD_OF.get(plainName(name)) === 'url')
+  [...names].some((name) => FIELD_OF.get(plainName(name))?.field === 'url')
 
 /** How a source differs from what its names say. */
 export interface Dialect {
@@ -168,14 +165,15 @@ export function linkOf({ line, values: raw }: SourceRow, dialect: Dialect): Sour
 }
 
 function readValues(raw: SourceRow['values']): { values: Values; lost: string[] } {
-  const found = new Map<Field, [rank: number, value: unknown]>()
+  const values: Values = {}
+  const ranks: Partial<Record<Field, number>> = {}
   const lost: string[] = []
   const read = (name: string, value: unknown) => {
     if (value === null || value === undefined || value === '') return
-    const field = FIELD_OF.get(name)
-    const rank = RANK.get(name) ?? 0
-    if (field && rank < (found.get(field)?.[0] ?? Number.POSITIVE_INFINITY)) {
-      found.set(field, [rank, value])
+    const known = FIELD_OF.get(name)
+    if (known && known.rank < (ranks[known.field] ?? Number.POSITIVE_INFINITY)) {
+      values[known.field] = value
+      ranks[known.field] = known.rank
     }
     if (LOST.includes(name) && isTrue(value)) lost.push(name)
   }
@@ -184,7 +182,6 @@ function readValues(raw: SourceRow['values']): { values: Values; lost: string[] 
     if (!isObject(value) || LOST.includes(plain)) read(plain, value)
     else for (const [inner, one] of Object.entries(value)) read(plain + plainName(inner), one)
   }
-  const values = Object.fromEntries([...found].map(([field, [, value]]) => [field, value]))
   return { values, lost }
 }
 

@@ -91,9 +91,11 @@ export async function openSource(
   file: SourceFile,
   named: FormatName | 'auto',
 ): Promise<OpenSource> {
-  const rows = await readerOf(file)
-  if (rows === readLines) return { format: 'hopcode', rows: () => readLines(file) }
-  const [first] = await firstRow(rows(file))
+  const { rows, isOwn } = await rowsOf(file)
+  if (isOwn) return { format: 'hopcode', rows }
+  const reading = rows()
+  const { value: first } = await reading.next()
+  await reading.return()
   const names = Object.keys(first?.values ?? {}).map(plainName)
   if (first && !hasUrl(names)) {
     const found = names.slice(0, 10).join(', ').slice(0, 200)
@@ -105,23 +107,19 @@ export async function openSource(
   const known = FORMAT_NAMES.find((name) =>
     formatOf(name).marks.some((mark) => mark.every((one) => names.includes(one))),
   )
-  return { format: named === 'auto' ? (known ?? 'csv') : named, rows: () => rows(file) }
+  return { format: named === 'auto' ? (known ?? 'csv') : named, rows }
 }
 
-async function firstRow(rows: AsyncGenerator<SourceRow, void>): Promise<SourceRow[]> {
-  for await (const row of rows) return [row]
-  return []
-}
-
-type Reader = (file: SourceFile) => AsyncGenerator<SourceRow, void>
-
-async function readerOf({ blob }: SourceFile): Promise<Reader> {
-  if ((await blob.slice(0, SQLITE.length).text()) === SQLITE) return readSqlite
-  const text = (await beginningOf(blob)).start.trimStart()
-  if (isHeaderLine(text)) return readLines
-  if (/^[[{]/.test(text)) return readJson
+/** `isOwn`: the rows are lines of Hopcode's own format. */
+async function rowsOf(file: SourceFile): Promise<Pick<OpenSource, 'rows'> & { isOwn?: boolean }> {
+  const isDatabase = (await file.blob.slice(0, SQLITE.length).text()) === SQLITE
+  if (isDatabase) return { rows: () => readSqlite(file) }
+  const beginning = await beginningOf(file.blob)
+  const text = beginning.start.trimStart()
+  if (text.startsWith(`{"${HEADER_FIELD}"`)) return { rows: () => readLines(file), isOwn: true }
   const isDump = /^(?:--|\/\*|SET |CREATE |INSERT INTO|COPY )/i.test(text)
-  return isDump ? readSql : readCsv
+  const read = /^[[{]/.test(text) ? readJson : isDump ? readSql : readCsv
+  return { rows: () => read(file, beginning) }
 }
 
 const LINE_LENGTH_MAX = 1024 * 1024

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { requireFewColumns, SourceError, type SourceFile, type SourceRow } from './source.ts'
-import { beginningOf, delimiterOf, textOf } from './text.ts'
+import { type Beginning, delimiterOf, textOf } from './text.ts'
 
 /** Bounds the memory of a quote that is never closed. The longest texts of a link fit. */
 const RECORD_CHARACTERS_MAX = 1024 * 1024
@@ -12,8 +12,10 @@ interface Parsed {
 }
 
 /** The rows of a CSV file by the names in its first row. Throws SourceError. */
-export async function* readCsv({ name, blob }: SourceFile): AsyncGenerator<SourceRow, void> {
-  const { encoding, start } = await beginningOf(blob)
+export async function* readCsv(
+  { name, blob }: SourceFile,
+  { encoding, start }: Beginning,
+): AsyncGenerator<SourceRow, void> {
   const parser = parse({
     delimiter: delimiterOf(start),
     max_record_size: RECORD_CHARACTERS_MAX,

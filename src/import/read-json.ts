@@ -1,7 +1,7 @@
 import { JSONParser } from '@streamparser/json'
 import { messageOf } from '../lib/thread.ts'
 import { isObject, Pages, SourceError, type SourceFile, type SourceRow } from './source.ts'
-import { beginningOf, textOf } from './text.ts'
+import { type Beginning, textOf } from './text.ts'
 
 /** Where the APIs of other services have their links. YOURLS has an object, others have lists. */
 const LISTS = ['links', 'data', 'shortUrls.data', 'urls']
@@ -15,10 +15,10 @@ const LINK_CHARACTERS_MAX = 256 * 1024
  * The links of JSON: a list of them, one a line, or pages of an API, also several in one file.
  * Throws SourceError. `file.pages` then knows whether some are missing.
  */
-export async function* readJson(file: SourceFile): AsyncGenerator<SourceRow, void> {
-  const { name, blob } = file
-  const { encoding, start } = await beginningOf(blob)
-  const pages = file.pages ?? new Pages()
+export async function* readJson(
+  { name, blob, pages = new Pages() }: SourceFile,
+  { encoding, start }: Beginning,
+): AsyncGenerator<SourceRow, void> {
   const found: SourceRow['values'][] = []
   const parser = new JSONParser({
     paths: pathsOf(start),

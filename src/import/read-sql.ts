@@ -1,5 +1,5 @@
 import { requireFewColumns, SourceError, type SourceFile, type SourceRow } from './source.ts'
-import { encodingOf, textOf } from './text.ts'
+import { type Beginning, textOf } from './text.ts'
 
 /** Reads dumps of MySQL, MariaDB and PostgreSQL, one statement or row after the other. */
 
@@ -12,9 +12,12 @@ type Cell = string | null
 const SHORT = ['keyword', 'short_url', 'address', 'short']
 const LONG = ['url', 'long_url', 'target']
 
-export async function* readSql({ name, blob }: SourceFile): AsyncGenerator<SourceRow, void> {
+export async function* readSql(
+  { name, blob }: SourceFile,
+  { encoding }: Beginning,
+): AsyncGenerator<SourceRow, void> {
   const dump = new Dump(name)
-  for await (const text of textOf(blob, await encodingOf(blob))) {
+  for await (const text of textOf(blob, encoding)) {
     dump.add(text)
     yield* dump.rows()
     if (dump.unread > UNREAD_MAX) throw new SourceError(`${name} has a statement without an end.`)

@@ -17,7 +17,7 @@ const MARKS: readonly (readonly [encoding: Encoding, bytes: readonly number[]])[
  * By its byte order mark; without one UTF-8, or Windows-1252 if the bytes are none: spreadsheets
  * write their plain CSV so. Reads the whole file.
  */
-export async function encodingOf(file: Blob): Promise<Encoding> {
+async function encodingOf(file: Blob): Promise<Encoding> {
   const start = new Uint8Array(await file.slice(0, 3).arrayBuffer())
   const mark = MARKS.find(([, bytes]) => bytes.every((byte, i) => start[i] === byte))
   if (mark) return mark[0]
@@ -33,8 +33,13 @@ export async function encodingOf(file: Blob): Promise<Encoding> {
 
 const START_BYTES = 64 * 1024
 
-/** The encoding of a file, and its first text. */
-export async function beginningOf(file: Blob): Promise<{ encoding: Encoding; start: string }> {
+export interface Beginning {
+  encoding: Encoding
+  /** The first text. */
+  start: string
+}
+
+export async function beginningOf(file: Blob): Promise<Beginning> {
   const encoding = await encodingOf(file)
   const bytes = await file.slice(0, START_BYTES).arrayBuffer()
   return { encoding, start: new TextDecoder(encoding).decode(bytes) }
