@@ -25,7 +25,7 @@ export function addRemoteCommands(program: Command): void {
     .command('links')
     .summary('list your links, or those that contain the text')
     .description(`List your links, or those that contain the text. ${REMOTE}`)
-    .argument('[TEXT]', 'part of a code, a URL or a tag')
+    .argument('[TEXT]', 'part of a code or a URL')
     .option(...JSON_LINES)
     .action(async (text, options) => links(await target(), text, options))
   program

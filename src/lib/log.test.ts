@@ -48,7 +48,7 @@ test('events below the level are not written', () => {
   expect(written.map((line) => line.split(' ').at(-1))).toEqual(['c', 'd'])
 })
 
-/** What a stranger may send in a path or a header to forge or hide an event. */
+/** What anybody may send in a path or a header to forge or hide an event. */
 const HOSTILE = [
   'a\n{"level":"info","event":"forged"}',
   'a\r\n12:00:00 info  forged',

@@ -63,14 +63,14 @@ test('of many callers one goes on in a round of the event loop', async () => {
   expect(new Set(rounds).size).toBe(8)
 })
 
-test('work of one kind does not wait for the turns of another', async () => {
-  const [crowded, quiet] = [new TimeSlices(), new TimeSlices()]
-  const crowd = Array.from({ length: 50 }, () => crowded.next())
-  let areCrowdsTurnsOver = false
-  const end = Promise.all(crowd).then(() => {
-    areCrowdsTurnsOver = true
+test('work of one kind does not wait for the slices of another', async () => {
+  const [busy, quiet] = [new TimeSlices(), new TimeSlices()]
+  const waiting = Array.from({ length: 50 }, () => busy.next())
+  let areWaitingDone = false
+  const end = Promise.all(waiting).then(() => {
+    areWaitingDone = true
   })
   await quiet.next()
-  expect(areCrowdsTurnsOver).toBe(false)
+  expect(areWaitingDone).toBe(false)
   await end
 })

@@ -11,12 +11,12 @@ import { searchWrites } from './search-index.ts'
 import { urlKey } from './url.ts'
 
 const OWNER = 1
-const STRANGER = 2
+const OTHER = 2
 
 function setUp(path: string) {
   const db = openWritable(join(path, 'hopcode.db'))
   migrate(db)
-  for (const account of [OWNER, STRANGER]) {
+  for (const account of [OWNER, OTHER]) {
     db.run('INSERT INTO accounts (email, plan, created_at) VALUES (?, ?, 0)', [account, 'pro'])
   }
   const writes = plainWrites(db)
@@ -50,7 +50,7 @@ test('a search finds the same before, amid and after the indexing', () => {
   const { create, search, indexLinks } = setUp(folder.path)
   for (let i = 0; i < 30; i++) {
     create(OWNER, `https://example.com/${i % 3 === 0 ? 'Summer' : 'winter'}-${i}`)
-    create(STRANGER, `https://example.com/summer-${i}`)
+    create(OTHER, `https://example.com/summer-${i}`)
   }
   create(OWNER, 'https://example.com/ßtraße')
   create(OWNER, 'https://example.com/Привет')

@@ -12,7 +12,7 @@ const LATE_MS = 2000
 const limited = (descriptors: number) => ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`]
 
 /** An address of this machine, the same for the same `i` of `count`. */
-const addressOf = (i: number, count: number) => `127.0.1.${1 + (i % count)}`
+const clientIp = (i: number, count: number) => `127.0.1.${1 + (i % count)}`
 
 /** Connects from the address, and sends the bytes. The caller destroys the socket. */
 export function sender(port: number, localAddress: string, bytes: string): Socket {
@@ -75,7 +75,7 @@ export const idle: Attack = {
     const client = visitors(service.url, path)
     const sockets: Socket[] = []
     for (let i = 0; i < 600; i++) {
-      sockets.push(sender(port, addressOf(i, 200), ''))
+      sockets.push(sender(port, clientIp(i, 200), ''))
       if (i % 50 === 0) await Bun.sleep(10)
     }
     await Bun.sleep(isShort ? 3000 : 8000)
@@ -108,7 +108,7 @@ export const halfSent: Attack = {
       const sockets: Socket[] = []
       for (let i = 0; i < attempts; i++) {
         const bytes = HALF_SENT[i % 2] as string
-        sockets.push(sender(port, addressOf(i, addresses), bytes))
+        sockets.push(sender(port, clientIp(i, addresses), bytes))
         if (i % 3 === 0) await Bun.sleep(isShort ? 4 : 14)
       }
       await Promise.all([redirects.end(), calls.end()])
@@ -143,7 +143,7 @@ export const unread: Attack = {
     const observed = await attacked.observe(async () => {
       for (let i = 0; i < (isShort ? 300 : 900); i++) {
         // More than the kernel's buffers hold.
-        const socket = sender(port, addressOf(i, 10), request.repeat(1024))
+        const socket = sender(port, clientIp(i, 10), request.repeat(1024))
         sockets.push(socket.pause())
         if (i % 10 === 0) await Bun.sleep(10)
       }

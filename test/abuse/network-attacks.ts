@@ -129,7 +129,7 @@ export const signIns: Attack = {
         await Bun.sleep(answer?.status === 503 ? 20 : 0)
       }
     }
-    const strangers = Array.from({ length: connections }, (_, i) =>
+    const anonymous = Array.from({ length: connections }, (_, i) =>
       hold(i, (from) =>
         post(attacked, '/app/sign-in', form, from, {
           csrf: form.csrf,
@@ -143,7 +143,7 @@ export const signIns: Attack = {
       new Visitor(attacked.service, { from: `203.${i}.113.${10 + i}` })
     const refusedAnew = await refusedSignIns(attacked, elsewhere, times)
     isDone = true
-    await Promise.all(strangers)
+    await Promise.all(anonymous)
 
     const member = await attacked.signIn(attacker, '192.0.2.7')
     const { csrf } = await member.get('/app/account')

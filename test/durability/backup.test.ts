@@ -36,7 +36,7 @@ async function run(args: readonly string[], env: Settings): Promise<string> {
   return out
 }
 
-/** Everything in a folder by name, but for the lock of whoever looked at it. */
+/** Everything in a folder by name, except the lock of a command that read it. */
 function contentsOf(dir: string): Record<string, string> {
   const names = readdirSync(dir, { recursive: true, withFileTypes: true })
   const files = names.filter((entry) => entry.isFile() && !entry.name.startsWith('serving.'))

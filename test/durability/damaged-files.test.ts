@@ -219,8 +219,8 @@ async function serveAsNobody(dataDir: string) {
 }
 
 /**
- * What lies in the folder, but for the lock of whoever serves it and SQLite's shared memory. What
- * lay in a killed service's log may go to the database file, which changes both and loses nothing.
+ * The content of the folder, except the lock of its service and SQLite's shared memory. The log
+ * of a killed service may be merged into the database file, which changes both and loses nothing.
  */
 function fingerprint(dataDir: string, source: string): Record<string, string> {
   const leftOut = source === killed.path ? [DB, LOG] : []

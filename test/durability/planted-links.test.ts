@@ -16,7 +16,7 @@ import { temporaryFolderInMemory as temporaryFolder } from '../support/folder.ts
 import { testWith } from '../support/tools.ts'
 import { AS_NOBODY, giveToNobody } from './lib/nobody.ts'
 
-/** Whoever has the service's user plants a link in the data folder and waits for root's command. */
+/** The service's user creates a link in the data folder, and root runs a command. */
 
 const testAsRoot = testWith('root')
 const BASE_URL = 'http://hop.test'

@@ -202,7 +202,7 @@ test('a running service honours an account, a rotated key and a maintenance made
 })
 
 testWith('sqlite3')(
-  'who looks into the database beside the service takes nothing away: what is written after that is there',
+  'another program that opens and closes the database beside the service loses no later change',
   async () => {
     using folder = temporaryFolder()
     const env = { DATA_DIR: folder.path }
@@ -212,7 +212,7 @@ testWith('sqlite3')(
       await using service = await Service.start(env)
       for (let i = 1; i <= 3; i++) {
         codes.push(await service.shorten(key, `https://example.com/${i}`))
-        // Whoever closes a database as the last takes its log away: it must see the service.
+        // The last connection that closes a database removes its log: sqlite3 must see the service.
         const file = join(folder.path, 'hopcode.db')
         const words = ['sqlite3', file, 'SELECT count(*) FROM links']
         expect(Bun.spawnSync(words).stdout.toString()).toBe(`${i}\n`)

@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 /** Several connections, all ended with the block. */
-async function crowd(count: number): Promise<Disposable & { all: Conversation[] }> {
+async function openMany(count: number): Promise<Disposable & { all: Conversation[] }> {
   const all = await Promise.all(Array.from({ length: count }, () => Conversation.open(service.url)))
   return {
     all,
@@ -83,7 +83,7 @@ test.each([
     cut: -20,
   },
 ])('100 clients that send half of $what hold nobody up', async ({ bytes, cut, status = 200 }) => {
-  using slow = await crowd(100)
+  using slow = await openMany(100)
   for (const client of slow.all) client.send(bytes().slice(0, cut))
   for (let i = 0; i < 20; i++) await othersAreServed()
   for (const client of slow.all) expect(await client.answers(0)).toEqual([])
@@ -97,7 +97,7 @@ test('100 clients that leave in the middle of a body leave nothing behind', asyn
   const list = () => service.fetch('/api/list', { headers: { 'x-api-key': key } })
   const { total } = (await (await list()).json()) as { total: number }
   {
-    using leaving = await crowd(100)
+    using leaving = await openMany(100)
     for (const [i, client] of leaving.all.entries()) {
       const body = JSON.stringify({ url: `https://example.com/left/${i}` })
       const size = body.length.toString(16)
@@ -114,7 +114,7 @@ test('100 clients that leave in the middle of a body leave nothing behind', asyn
 })
 
 test('500 idle connections hold up no redirect, and each can still be used', async () => {
-  using idle = await crowd(500)
+  using idle = await openMany(500)
   for (const client of idle.all.slice(0, 250)) {
     client.send(REDIRECT)
     await client.answers(1)

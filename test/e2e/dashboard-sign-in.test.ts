@@ -154,8 +154,8 @@ async function signUpFrom(app: TestApp, addresses: readonly string[]): Promise<n
 test('one network creates 20 accounts at once, however many addresses it has', async () => {
   await using app = await testApp({ env: { SIGNUP: 'open', TRUSTED_PROXIES: '127.0.0.1' } })
   const networks = [(i: number) => `2001:db8:1:${i.toString(16)}::1`, (i: number) => `192.0.2.${i}`]
-  for (const addressOf of networks) {
-    const addresses = Array.from({ length: 22 }, (_, i) => addressOf(i + 1))
+  for (const clientIp of networks) {
+    const addresses = Array.from({ length: 22 }, (_, i) => clientIp(i + 1))
     const statuses = await signUpFrom(app, addresses)
     expect(statuses.filter((status) => status === 303)).toHaveLength(20)
     expect(statuses.slice(20)).toEqual([429, 429])

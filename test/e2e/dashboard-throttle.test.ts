@@ -97,11 +97,11 @@ test('an unknown address is slowed down like a known one', async () => {
 
 test('a stop does not wait for a login flood: each pending sign-in gets an answer', async () => {
   await using app = await testApp()
-  const crowd = Array.from({ length: 60 }, (_, i) => guess(app, `198.51.100.${i + 1}`, 1))
-  const [first] = await Promise.race(crowd)
+  const flood = Array.from({ length: 60 }, (_, i) => guess(app, `198.51.100.${i + 1}`, 1))
+  const [first] = await Promise.race(flood)
   expect(first).toBe(401)
   await app.beginStop()
-  const statuses = (await Promise.all(crowd)).flat()
+  const statuses = (await Promise.all(flood)).flat()
   expect(new Set(statuses)).toEqual(new Set([401, 503]))
   expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(30)
 })

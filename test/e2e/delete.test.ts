@@ -101,12 +101,12 @@ test('a deleted code is free for anyone, and nothing of its past opens it', asyn
   })
   const passcode = claimed.body.passcode as string
   expect(passcode).not.toBe(past.passcode)
-  const strangers = [
+  const refused = [
     { key: 'enterprise', passcode: past.passcode },
     { key: 'enterprise', passcode },
     { key: 'pro', passcode: past.passcode },
   ]
-  for (const { key, ...secret } of strangers) {
+  for (const { key, ...secret } of refused) {
     const json = { code: 'SPRING26', ...secret, url: 'https://example.com/thief' }
     for (const path of ['/api/update', '/api/delete']) {
       const { status, body } = await app.call('POST', path, { key, json })

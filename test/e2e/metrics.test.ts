@@ -222,7 +222,7 @@ test('the heap is no more than what is resident, whatever buffers lie beside it'
 
 const behindProxy = shared(testApp)
 
-// Internals of the service are no stranger's business.
+// Anonymous clients must not read internals of the service.
 test.each([
   { name: 'behind a proxy', headers: { 'x-forwarded-for': '203.0.113.9' } },
   { name: 'behind a proxy that writes RFC 7239', headers: { forwarded: 'for=203.0.113.9' } },

@@ -62,11 +62,11 @@ async function useApi(service: Service, key: string, secrets: Secrets): Promise<
   const { code, passcode } = made
   const wrong = passcode.split('').reverse().join('')
   secrets.set('a wrong passcode', wrong)
-  const stranger = key.split('').reverse().join('')
-  secrets.set('a wrong API key', stranger)
+  const wrongKey = key.split('').reverse().join('')
+  secrets.set('a wrong API key', wrongKey)
   for (const endpoint of ENDPOINTS) {
     const path = pathOf(endpoint, code)
-    for (const apiKey of [key, stranger]) {
+    for (const apiKey of [key, wrongKey]) {
       for (const body of [
         { code, passcode: wrong, url },
         { code, passcode, url: 7 },

@@ -60,7 +60,7 @@ test('each new code has its image on disk before anyone asks for it', async () =
 })
 
 // design: 4.18 QR files
-test('GET /qr/{code} leads to an image that is there at once, whoever asks first', async () => {
+test('GET /qr/{code} redirects to an image that exists at once, for the first request too', async () => {
   await using app = await testApp()
   const links = await shortenMany(app, 20)
   for (const { code } of links.toReversed()) {

@@ -36,14 +36,14 @@ const firstBusy = (answers: readonly Promise<Seen>[]): Promise<unknown> =>
 const hex = (n: number) => n.toString(16)
 
 test.each([
-  { network: 'IPv6 /56', addressOf: (i: number) => `2001:db8:1:${hex(0x100 + i)}::1` },
-  { network: 'IPv4 /24', addressOf: (i: number) => `198.51.100.${i}` },
+  { network: 'IPv6 /56', clientIp: (i: number) => `2001:db8:1:${hex(0x100 + i)}::1` },
+  { network: 'IPv4 /24', clientIp: (i: number) => `198.51.100.${i}` },
 ])('one $network that fills the sign-in queue keeps no other network out', async (row) => {
   await using app = await testApp({ realPasswords: true })
   await makeMember(app, ANN)
   const attack = await flood(
     app,
-    Array.from({ length: 140 }, (_, i) => row.addressOf(i)),
+    Array.from({ length: 140 }, (_, i) => row.clientIp(i)),
   )
   await firstBusy(attack)
   for (const from of ['203.0.113.7', '2001:db8:2::1']) {

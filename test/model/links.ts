@@ -94,7 +94,7 @@ export class Links {
     const { code, passcode, url } = requireTexts(body, ['code', 'passcode', 'url'])
     const fault = urlFault(url)
     if (fault) throw new Refusal(400, fault)
-    const link = this.#permit(owner, code, passcode)
+    const link = this.#authorizeByPasscode(owner, code, passcode)
     if (isBlocked(url, this.settings.blockedHosts)) throw new Refusal(422, BLOCKED)
     link.url = url
     return {
@@ -105,7 +105,7 @@ export class Links {
 
   delete(owner: Account, body: Body): Success {
     const { code, passcode } = requireTexts(body, ['code', 'passcode'])
-    const link = this.#permit(owner, code, passcode)
+    const link = this.#authorizeByPasscode(owner, code, passcode)
     this.all = this.all.filter((one) => one !== link)
     for (const [path, one] of this.aliases) if (one === link) this.aliases.delete(path)
     return { status: 200, body: { code: link.code, deleted: true } }
@@ -185,7 +185,7 @@ export class Links {
     return isOnList ? new Refusal(422, BLOCKED) : undefined
   }
 
-  #permit(owner: Account, code: string, passcode: string): Link {
+  #authorizeByPasscode(owner: Account, code: string, passcode: string): Link {
     const link = this.find(code)
     if (link?.passcode !== passcode || link.owner !== owner || passcode === NO_PASSCODE) {
       throw new Refusal(403, `Invalid passcode for code ${code.toUpperCase()}`)

@@ -231,7 +231,7 @@ export class Service implements AsyncDisposable {
 
   async #ready(): Promise<void> {
     const deadline = performance.now() + START_MS
-    // Whoever answers on the port is this process only once it says so: the port may be another's.
+    // Another process may use the port: an answer counts once this process says that it listens.
     const tooLate = new Promise<false>((resolve) => setTimeout(resolve, START_MS, false).unref())
     const listens = await Promise.race([this.#listens, tooLate])
     while (listens && performance.now() < deadline && this.#child.exitCode === null) {
